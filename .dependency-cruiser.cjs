@@ -1,0 +1,100 @@
+// The import rules: model <- wire <- config, telemetry <- bus, stores <- directory, outcomes, dead-letters
+// <- ingress | transfer | metadata <- embedded, cli <- main. Checked on resolved paths by `make check`.
+const layers = [
+  ['model'],
+  ['wire'],
+  ['config', 'telemetry'],
+  ['bus', 'stores'],
+  ['directory', 'outcomes', 'dead-letters'],
+  ['ingress', 'transfer', 'metadata'],
+  ['embedded', 'cli'],
+];
+
+const folder = (names) => `^src/(${names.join('|')})/`;
+
+const upward = layers.slice(0, -1).map((names, level) => ({
+  name: `no-upward-from-${names.join('-')}`,
+  comment: `${names.join(', ')} may import only from the layers below and from its own.`,
+  severity: 'error',
+  from: { path: folder(names) },
+  to: { path: folder(layers.slice(level + 1).flat()) },
+}));
+
+/** Packages that stay in one place: everything else goes through that folder's functions. */
+const homes = [
+  ['@nats-io/.*', 'bus'],
+  ['undici|@clickhouse/client|@questdb/.*', 'stores'],
+  ['prom-client|pino', 'telemetry'],
+  ['commander', 'cli'],
+  ['ffi-rs|chdb', 'embedded'],
+  ['yaml|ajv', 'config'],
+];
+
+module.exports = {
+  forbidden: [
+    ...upward,
+    {
+      name: 'model-is-pure',
+      comment: 'model/ imports nothing outside itself.',
+      severity: 'error',
+      from: { path: '^src/model/' },
+      to: { pathNot: '^src/model/' },
+    },
+    {
+      name: 'wire-is-pure',
+      comment: 'wire/ turns values into bytes and back: no I/O.',
+      severity: 'error',
+      from: { path: '^src/wire/' },
+      to: { pathNot: '^src/(wire|model)/', dependencyTypesNot: ['core'] },
+    },
+    {
+      name: 'roles-apart',
+      comment: 'No role imports another.',
+      severity: 'error',
+      from: { path: '^src/(ingress|transfer|metadata)/' },
+      to: { path: '^src/(ingress|transfer|metadata)/', pathNot: '^src/$1/' },
+    },
+    {
+      name: 'ingress-without-stores',
+      comment: 'The receivers hand over to the bus; they never reach a database.',
+      severity: 'error',
+      from: { path: '^src/ingress/' },
+      to: { path: '^src/stores/' },
+    },
+    {
+      name: 'bus-and-stores-apart',
+      severity: 'error',
+      from: { path: '^src/bus/' },
+      to: { path: '^src/stores/' },
+    },
+    {
+      name: 'stores-without-bus',
+      severity: 'error',
+      from: { path: '^src/stores/' },
+      to: { path: '^src/bus/' },
+    },
+    { name: 'no-cycles', severity: 'error', from: {}, to: { circular: true } },
+    { name: 'no-unresolved', severity: 'error', from: {}, to: { couldNotResolve: true } },
+    {
+      name: 'no-dev-packages-in-the-product',
+      comment: 'Only embedded/ may reach a development package (the engines of `tidemark up` and of the tests).',
+      severity: 'error',
+      from: { path: '^src/', pathNot: '^src/embedded/' },
+      to: { dependencyTypes: ['npm-dev'] },
+    },
+    ...homes.map(([packages, home]) => ({
+      name: `${home}-owns-${packages.replace(/[^a-z-]+/g, '-')}`,
+      comment: `Only src/${home}/ imports this client.`,
+      severity: 'error',
+      from: { path: '^src/', pathNot: `^src/${home}/` },
+      to: { path: `node_modules/(${packages})/` },
+    })),
+  ],
+  options: {
+    tsConfig: { fileName: 'tsconfig.json' },
+    tsPreCompilationDeps: true,
+    doNotFollow: { path: 'node_modules' },
+    exclude: { path: 'node_modules/.*/node_modules' },
+    enhancedResolveOptions: { extensions: ['.ts', '.js', '.cjs', '.mjs', '.json'] },
+  },
+};
