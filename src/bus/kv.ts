@@ -1,0 +1,107 @@
+import { type KV, type KvEntry, Kvm } from '@nats-io/kv';
+import type { Bus } from './connection.ts';
+import { toFault } from './nats-fault.ts';
+
+/** A stored JSON value and the revision to compare-and-set on. */
+export type Stored = { readonly value: unknown; readonly revision: number };
+
+/** What a watch tells: a value that was put, or (value undefined) a key that is gone. */
+export type Change = { readonly key: string; readonly value: unknown; readonly revision: number };
+
+/** A JetStream KV bucket of JSON values. Every call throws a Fault; a lost compare-and-set is permanent `kv_conflict`. */
+export type KvBucket = {
+  get(key: string): Promise<Stored | undefined>;
+  /** Stores a key that is not there (or was deleted); answers the revision. */
+  create(key: string, value: unknown): Promise<number>;
+  /** Replaces the value if the key still has that revision; answers the new one. */
+  update(key: string, value: unknown, revision: number): Promise<number>;
+  put(key: string, value: unknown): Promise<number>;
+  delete(key: string): Promise<void>;
+  /**
+   * Calls `onChange` for every key there is and then for every change, until `stop` is called. `onSnapshot` is called with
+   * all keys seen each time a whole state was read: at first, and again after each reconnect.
+   */
+  watch(
+    onChange: (change: Change) => void,
+    onSnapshot: (keys: ReadonlySet<string>) => void,
+  ): { stop(): void };
+};
+
+const parseEntry = (entry: KvEntry): Stored | undefined =>
+  entry.operation === 'PUT' ? { value: JSON.parse(entry.string()), revision: entry.revision } : undefined;
+
+const guarded = async <T>(call: () => Promise<T>): Promise<T> => {
+  try {
+    return await call();
+  } catch (error) {
+    throw toFault(error);
+  }
+};
+
+/** Opens the bucket, making it if it is not there: file storage, one value per key, no expiry. */
+export const openKvBucket = async (bus: Bus, name: string): Promise<KvBucket> => {
+  const kv: KV = await guarded(() => new Kvm(bus.js).create(name, { history: 1 }));
+  return {
+    get: (key) =>
+      guarded(async () => {
+        const entry = await kv.get(key);
+        return entry === null ? undefined : parseEntry(entry);
+      }),
+    create: (key, value) => guarded(() => kv.create(key, JSON.stringify(value))),
+    update: (key, value, revision) => guarded(() => kv.update(key, JSON.stringify(value), revision)),
+    put: (key, value) => guarded(() => kv.put(key, JSON.stringify(value))),
+    delete: (key) => guarded(() => kv.delete(key)),
+    watch: (onChange, onSnapshot) => startWatch(bus, kv, onChange, onSnapshot),
+  };
+};
+
+const startWatch = (
+  bus: Bus,
+  kv: KV,
+  onChange: (change: Change) => void,
+  onSnapshot: (keys: ReadonlySet<string>) => void,
+): { stop(): void } => {
+  let stopped = false;
+  let round = 0;
+  let current: { stop(): void } | undefined;
+
+  const runRound = async (mine: number): Promise<void> => {
+    const isEmpty = (await kv.status()).values === 0;
+    const entries = await kv.watch();
+    if (mine !== round || stopped) return entries.stop();
+    current = entries;
+    const seen = new Set<string>();
+    let complete = isEmpty;
+    if (complete) onSnapshot(seen);
+    for await (const entry of entries) {
+      if (mine !== round || stopped) return;
+      const stored = parseEntry(entry);
+      if (!complete && stored !== undefined) seen.add(entry.key);
+      onChange({ key: entry.key, value: stored?.value, revision: entry.revision });
+      if (!complete && entry.delta === 0) {
+        complete = true;
+        onSnapshot(seen);
+      }
+    }
+  };
+
+  /** A watch can end silently when its server dies, so each reconnect starts a new one from the whole state. */
+  const begin = (): void => {
+    const mine = ++round;
+    current?.stop();
+    const again = (): void => {
+      if (mine === round && !stopped && bus.connected) setTimeout(begin, 200).unref();
+    };
+    runRound(mine).then(again, again);
+  };
+  bus.onReconnect(() => {
+    if (!stopped) begin();
+  });
+  begin();
+  return {
+    stop: () => {
+      stopped = true;
+      current?.stop();
+    },
+  };
+};

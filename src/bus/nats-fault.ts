@@ -1,0 +1,36 @@
+import { JetStreamApiError } from '@nats-io/jetstream';
+import { Fault, messageOf } from '../model/fault.ts';
+
+/** JetStream API error codes that say more than "try again": err_code -> code of ours. */
+const permanentCodes: Readonly<Record<number, string>> = {
+  10071: 'kv_conflict', // wrong last sequence: a compare-and-set lost
+  10058: 'stream_name_in_use',
+  10059: 'stream_not_found',
+  10014: 'consumer_not_found',
+};
+
+const transientCodes: Readonly<Record<number, string>> = {
+  10077: 'stream_full', // maximum bytes exceeded with discard: new
+  10122: 'stream_full', // maximum messages exceeded
+  10047: 'insufficient_storage',
+  10023: 'insufficient_resources',
+};
+
+/** The Fault for a JetStream `err_code`; unknown ones are transient. */
+export const faultOfApiError = (errCode: number, description: string): Fault => {
+  const permanent = permanentCodes[errCode];
+  if (permanent !== undefined)
+    return new Fault('permanent', permanent, `JetStream: ${description} (${errCode})`);
+  return new Fault(
+    'transient',
+    transientCodes[errCode] ?? 'jetstream_error',
+    `JetStream: ${description} (${errCode})`,
+  );
+};
+
+/** Maps whatever the NATS client threw to a Fault, by number. No answer, no responders and closed connections are transient. */
+export const toFault = (error: unknown): Fault => {
+  if (error instanceof Fault) return error;
+  if (error instanceof JetStreamApiError) return faultOfApiError(error.code, error.message);
+  return new Fault('transient', 'nats_unavailable', `NATS: ${messageOf(error)}`, error);
+};

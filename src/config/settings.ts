@@ -1,0 +1,343 @@
+import { readFileSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { Fault } from '../model/fault.ts';
+import { parseYamlFile } from './yaml-file.ts';
+
+type Kind = 'port' | 'text' | 'url' | 'integer' | 'bytes' | 'flag' | 'path';
+
+/** One setting: the environment variable, the same thing's place in the file, and what it does. */
+export type SettingDefinition = {
+  readonly env: string;
+  readonly key: string;
+  readonly kind: Kind;
+  readonly fallback: string | undefined;
+  readonly meaning: string;
+};
+
+const define = (
+  env: string,
+  key: string,
+  kind: Kind,
+  fallback: string | undefined,
+  meaning: string,
+): SettingDefinition => ({ env, key, kind, fallback, meaning });
+
+/** Every setting there is. The environment wins over the file, the file over the default. */
+export const settingDefinitions: readonly SettingDefinition[] = [
+  define('TIDEMARK_CONFIG', '', 'path', undefined, 'YAML file with settings, by the keys of this table'),
+  define(
+    'TIDEMARK_CACHE',
+    'cache_folder',
+    'path',
+    undefined,
+    'where installed engines are kept, default ~/.cache/tidemark',
+  ),
+  define(
+    'TIDEMARK_DATA',
+    'data_folder',
+    'path',
+    '.tidemark',
+    'folder of the embedded engines and of admin.token',
+  ),
+  define('TIDEMARK_BIND_HOST', 'bind_host', 'text', '127.0.0.1', 'address all ports listen on'),
+  define('TIDEMARK_LOG_LEVEL', 'log_level', 'text', 'info', 'trace, debug, info, warn, error or silent'),
+  define(
+    'TIDEMARK_PIPELINES',
+    'pipelines_folder',
+    'path',
+    undefined,
+    'folder of the pipeline files, default the one of the program',
+  ),
+  define('TIDEMARK_TABLE_PREFIX', 'table_prefix', 'text', 'mon', '<prefix> in table_id'),
+  define(
+    'TIDEMARK_MAX_RATE_DEFAULT',
+    'max_rate_default',
+    'integer',
+    '1000',
+    'requests per second where max_rate is -1; 0 = unlimited',
+  ),
+  define('TIDEMARK_NATS_URL', 'nats.url', 'url', undefined, 'NATS server to use instead of an embedded one'),
+  define(
+    'TIDEMARK_NATS_CLIENT_PORT',
+    'nats.client_port',
+    'port',
+    '4222',
+    'client port of the embedded NATS server',
+  ),
+  define(
+    'TIDEMARK_NATS_MONITOR_PORT',
+    'nats.monitor_port',
+    'port',
+    '8222',
+    'monitoring port of the embedded NATS server',
+  ),
+  define(
+    'TIDEMARK_QUESTDB_URL',
+    'questdb.url',
+    'url',
+    undefined,
+    'QuestDB HTTP address to use instead of an embedded one',
+  ),
+  define(
+    'TIDEMARK_QUESTDB_HTTP_PORT',
+    'questdb.http_port',
+    'port',
+    '9000',
+    'HTTP port of the embedded QuestDB',
+  ),
+  define(
+    'TIDEMARK_QUESTDB_PG_PORT',
+    'questdb.pg_port',
+    'port',
+    '8812',
+    'Postgres wire port of the embedded QuestDB',
+  ),
+  define(
+    'TIDEMARK_CLICKHOUSE_URL',
+    'clickhouse.url',
+    'url',
+    undefined,
+    'ClickHouse HTTP address to use instead of an embedded one',
+  ),
+  define(
+    'TIDEMARK_CLICKHOUSE_HTTP_PORT',
+    'clickhouse.http_port',
+    'port',
+    '8123',
+    'HTTP port of the embedded ClickHouse',
+  ),
+  define('TIDEMARK_INGRESS_PUSH_PORT', 'ingress.push_port', 'port', '10205', 'push receiver'),
+  define('TIDEMARK_INGRESS_OTLP_PORT', 'ingress.otlp_port', 'port', '4318', 'trace receiver'),
+  define('TIDEMARK_INGRESS_OPS_PORT', 'ingress.ops_port', 'port', '10310', 'operations port of ingress'),
+  define(
+    'TIDEMARK_INGRESS_BYTES_IN_FLIGHT_MAX',
+    'ingress.bytes_in_flight_max',
+    'bytes',
+    '64MiB',
+    'request bytes held at once by one ingress process; above it 503',
+  ),
+  define('TIDEMARK_TRANSFER_OPS_PORT', 'transfer.ops_port', 'port', '10311', 'operations port of transfer'),
+  define('TIDEMARK_METADATA_API_PORT', 'metadata.api_port', 'port', '10300', 'admin API'),
+  define('TIDEMARK_METADATA_OPS_PORT', 'metadata.ops_port', 'port', '10312', 'operations port of metadata'),
+  define(
+    'TIDEMARK_ADMIN_URL',
+    'admin.url',
+    'url',
+    undefined,
+    'admin API the command line talks to, default the local one',
+  ),
+  define(
+    'TIDEMARK_ADMIN_TOKEN',
+    'admin.token',
+    'text',
+    undefined,
+    'bearer token of the command line, default from admin.token in the data folder',
+  ),
+];
+
+/** Settings of every role and command, checked. Ports are 0..65535, sizes are bytes. */
+export type Settings = {
+  readonly dataFolder: string;
+  readonly cacheFolder: string | undefined;
+  readonly host: string;
+  readonly logLevel: string;
+  readonly pipelinesFolder: string;
+  readonly schemasFolder: string;
+  readonly tablePrefix: string;
+  readonly maxRateDefault: number;
+  readonly nats: {
+    readonly url: string | undefined;
+    readonly clientPort: number;
+    readonly monitorPort: number;
+  };
+  readonly questdb: { readonly url: string | undefined; readonly httpPort: number; readonly pgPort: number };
+  readonly clickhouse: { readonly url: string | undefined; readonly httpPort: number };
+  readonly ingress: {
+    readonly pushPort: number;
+    readonly otlpPort: number;
+    readonly opsPort: number;
+    readonly bytesInFlightMax: number;
+  };
+  readonly transfer: { readonly opsPort: number };
+  readonly metadata: { readonly apiPort: number; readonly opsPort: number };
+  readonly admin: { readonly url: string; readonly token: string | undefined };
+};
+
+/** Exit code of a program that was given settings it cannot use (sysexits EX_CONFIG): do not restart it. */
+export const exitCodeConfig = 78;
+
+const programFolder = resolve(import.meta.dirname, '../..');
+
+/** A setting that cannot be used: where it stands, why, and what to do. */
+export const settingFault = (place: string, reason: string, remedy: string): Fault =>
+  new Fault('permanent', 'config_invalid', `${place}: ${reason}. ${remedy}`);
+
+const byteUnits: Readonly<Record<string, number>> = { '': 1, KiB: 2 ** 10, MiB: 2 ** 20, GiB: 2 ** 30 };
+
+/** Bytes of `512`, `64KiB`, `16MiB`, `2GiB`; undefined for anything else. */
+export const parseBytes = (text: string): number | undefined => {
+  const match = /^(\d{1,12})\s*(KiB|MiB|GiB)?$/.exec(text.trim());
+  const unit = byteUnits[match?.[2] ?? ''];
+  return match === null || unit === undefined ? undefined : Number(match[1]) * unit;
+};
+
+const wrongValue = (kind: Kind, text: string): string | undefined => {
+  switch (kind) {
+    case 'port':
+      return /^\d{1,5}$/.test(text) && Number(text) <= 65535 ? undefined : 'is not a port (0 to 65535)';
+    case 'integer':
+      return /^-?\d{1,15}$/.test(text) ? undefined : 'is not an integer';
+    case 'bytes':
+      return parseBytes(text) === undefined
+        ? 'is not a size (a number, or a number with KiB, MiB or GiB)'
+        : undefined;
+    case 'flag':
+      return text === 'true' || text === 'false' ? undefined : 'is neither true nor false';
+    case 'url':
+      return URL.canParse(text) ? undefined : 'is not an address like http://host:port';
+    default:
+      return text === '' ? 'is empty' : undefined;
+  }
+};
+
+const nearest = (name: string, names: readonly string[]): string => {
+  const shared = (other: string): number => {
+    let count = 0;
+    while (count < name.length && name[count] === other[count]) count++;
+    return count;
+  };
+  return names.reduce((best, other) => (shared(other) > shared(best) ? other : best), names[0] ?? '');
+};
+
+const fileValues = (file: string | undefined): Map<string, { text: string; place: string }> => {
+  const values = new Map<string, { text: string; place: string }>();
+  if (file === undefined) return values;
+  const known = settingDefinitions.map((definition) => definition.key).filter((key) => key !== '');
+  for (const { path, value, place } of parseYamlFile(file).leaves()) {
+    const key = path.join('.');
+    if (!known.includes(key)) {
+      throw settingFault(
+        place,
+        `unknown key ${key}`,
+        `Did you mean ${nearest(key, known)}? Remove it or correct it`,
+      );
+    }
+    values.set(key, { text: String(value), place });
+  }
+  return values;
+};
+
+const refuseUnknownVariables = (env: NodeJS.ProcessEnv): void => {
+  const known = settingDefinitions.map((definition) => definition.env);
+  for (const name of Object.keys(env)) {
+    if (!name.startsWith('TIDEMARK_') || known.includes(name)) continue;
+    throw settingFault(
+      `environment variable ${name}`,
+      'there is no such setting',
+      `Did you mean ${nearest(name, known)}? Unset it or correct it`,
+    );
+  }
+};
+
+/** The effective text of every setting that has one, by its variable's name. Throws a permanent Fault naming the place. */
+const collect = (env: NodeJS.ProcessEnv): Map<string, string> => {
+  refuseUnknownVariables(env);
+  const file = fileValues(env['TIDEMARK_CONFIG']);
+  const texts = new Map<string, string>();
+  for (const definition of settingDefinitions) {
+    const fromEnv = env[definition.env];
+    const fromFile = file.get(definition.key);
+    const text = fromEnv ?? fromFile?.text ?? definition.fallback;
+    if (text === undefined) continue;
+    const wrong = wrongValue(definition.kind, text);
+    if (wrong !== undefined) {
+      const place =
+        fromEnv === undefined
+          ? (fromFile?.place ?? definition.key)
+          : `environment variable ${definition.env}`;
+      const shown = definition.env === 'TIDEMARK_ADMIN_TOKEN' ? '' : ` ${JSON.stringify(text)}`;
+      throw settingFault(place, `the value${shown} ${wrong}`, `It is: ${definition.meaning}`);
+    }
+    texts.set(definition.env, text);
+  }
+  return texts;
+};
+
+const logLevels = ['trace', 'debug', 'info', 'warn', 'error', 'silent'];
+
+const adminTokenOf = (texts: Map<string, string>, dataFolder: string): string | undefined => {
+  const given = texts.get('TIDEMARK_ADMIN_TOKEN');
+  if (given !== undefined) return given;
+  try {
+    return readFileSync(join(dataFolder, 'admin.token'), 'utf8').trim();
+  } catch {
+    return undefined;
+  }
+};
+
+/**
+ * Reads the environment and, if TIDEMARK_CONFIG names one, the file. Throws a permanent Fault `config_invalid` that says
+ * place, reason and remedy for an unknown name or an unusable value.
+ */
+export const loadSettings = (env: NodeJS.ProcessEnv = process.env): Settings => {
+  const texts = collect(env);
+  const text = (name: string): string => texts.get(name) ?? '';
+  const number = (name: string): number => Number(texts.get(name));
+  const size = (name: string): number => parseBytes(text(name)) ?? 0;
+  const logLevel = text('TIDEMARK_LOG_LEVEL');
+  if (!logLevels.includes(logLevel)) {
+    throw settingFault('TIDEMARK_LOG_LEVEL', `${logLevel} is no level`, `Use one of ${logLevels.join(', ')}`);
+  }
+  const host = text('TIDEMARK_BIND_HOST');
+  const dataFolder = resolve(text('TIDEMARK_DATA'));
+  const local = host === '0.0.0.0' || host === '::' ? '127.0.0.1' : host;
+  return {
+    dataFolder,
+    cacheFolder: texts.get('TIDEMARK_CACHE'),
+    host,
+    logLevel,
+    pipelinesFolder: texts.get('TIDEMARK_PIPELINES') ?? join(programFolder, 'pipelines'),
+    schemasFolder: join(programFolder, 'schemas'),
+    tablePrefix: text('TIDEMARK_TABLE_PREFIX'),
+    maxRateDefault: number('TIDEMARK_MAX_RATE_DEFAULT'),
+    nats: {
+      url: texts.get('TIDEMARK_NATS_URL'),
+      clientPort: number('TIDEMARK_NATS_CLIENT_PORT'),
+      monitorPort: number('TIDEMARK_NATS_MONITOR_PORT'),
+    },
+    questdb: {
+      url: texts.get('TIDEMARK_QUESTDB_URL'),
+      httpPort: number('TIDEMARK_QUESTDB_HTTP_PORT'),
+      pgPort: number('TIDEMARK_QUESTDB_PG_PORT'),
+    },
+    clickhouse: {
+      url: texts.get('TIDEMARK_CLICKHOUSE_URL'),
+      httpPort: number('TIDEMARK_CLICKHOUSE_HTTP_PORT'),
+    },
+    ingress: {
+      pushPort: number('TIDEMARK_INGRESS_PUSH_PORT'),
+      otlpPort: number('TIDEMARK_INGRESS_OTLP_PORT'),
+      opsPort: number('TIDEMARK_INGRESS_OPS_PORT'),
+      bytesInFlightMax: size('TIDEMARK_INGRESS_BYTES_IN_FLIGHT_MAX'),
+    },
+    transfer: { opsPort: number('TIDEMARK_TRANSFER_OPS_PORT') },
+    metadata: {
+      apiPort: number('TIDEMARK_METADATA_API_PORT'),
+      opsPort: number('TIDEMARK_METADATA_OPS_PORT'),
+    },
+    admin: {
+      url: texts.get('TIDEMARK_ADMIN_URL') ?? `http://${local}:${number('TIDEMARK_METADATA_API_PORT')}`,
+      token: adminTokenOf(texts, dataFolder),
+    },
+  };
+};
+
+/** Where the roles reach each engine: the configured address, else the embedded one on this machine. */
+export const engineUrls = (settings: Settings): { nats: string; questdb: string; clickhouse: string } => {
+  const local = settings.host === '0.0.0.0' || settings.host === '::' ? '127.0.0.1' : settings.host;
+  return {
+    nats: settings.nats.url ?? `nats://${local}:${settings.nats.clientPort}`,
+    questdb: settings.questdb.url ?? `http://${local}:${settings.questdb.httpPort}`,
+    clickhouse: settings.clickhouse.url ?? `http://${local}:${settings.clickhouse.httpPort}`,
+  };
+};

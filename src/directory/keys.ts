@@ -1,0 +1,44 @@
+import { createHash } from 'node:crypto';
+
+/** KV buckets. Records and the column registry are watched by every role; the system bucket holds counters and boot numbers. */
+export const buckets = {
+  records: 'tidemark-records',
+  columns: 'tidemark-columns',
+  system: 'tidemark-system',
+} as const;
+
+const sha256Hex = (text: string): string => createHash('sha256').update(text).digest('hex');
+
+/**
+ * Keys of the records bucket. Data source, group and table of one data id share that id in their keys, so that a receiver
+ * finds all three with nothing but the id; what users type is hashed, because KV keys allow few characters.
+ */
+export const recordKeys = {
+  report: (customReportId: number): string => `report.${customReportId}`,
+  dataSource: (dataId: number): string => `data_source.${dataId}`,
+  group: (dataId: number): string => `group.${dataId}`,
+  table: (dataId: number): string => `table.${dataId}`,
+  application: (appId: number): string => `application.${appId}`,
+  /** Index: report name within a business -> custom_report_id. */
+  reportName: (bizId: number, name: string): string => `report_name.${sha256Hex(`${bizId}:${name}`)}`,
+  /** Index: application name within a business -> app_id. */
+  applicationName: (bizId: number, name: string): string =>
+    `application_name.${sha256Hex(`${bizId}:${name}`)}`,
+  /** Index: SHA-256 of an application's token -> app_id. */
+  applicationToken: (token: string): string => `application_token.${sha256Hex(token)}`,
+  /** Index: time_series_group_id -> mon_data_id. */
+  groupId: (timeSeriesGroupId: number): string => `group_id.${timeSeriesGroupId}`,
+} as const;
+
+/** Key of one table's registry in the columns bucket. */
+export const columnsKey = (dataId: number): string => `columns.${dataId}`;
+
+/** Keys of the system bucket. */
+export const systemKeys = {
+  boot: 'boot',
+  counter: (name: 'data_id' | 'custom_report_id' | 'time_series_group_id' | 'app_id'): string =>
+    `counter.${name}`,
+} as const;
+
+/** Data ids are handed out from this range, both ends included, as in the original system. */
+export const dataIdRange = { first: 1_500_001, last: 2_097_151 } as const;

@@ -1,0 +1,17 @@
+import { Command } from 'commander';
+import { registerRoles } from './cli/roles.ts';
+import { exitCodeConfig } from './config/settings.ts';
+import { Fault, messageOf } from './model/fault.ts';
+
+const program = new Command('tidemark')
+  .description('Takes custom metrics and OpenTelemetry traces in and stores them exactly once.')
+  .showHelpAfterError();
+
+registerRoles(program);
+
+try {
+  await program.parseAsync();
+} catch (error) {
+  process.stderr.write(`tidemark: ${messageOf(error)}\n`);
+  process.exitCode = error instanceof Fault && error.code === 'config_invalid' ? exitCodeConfig : 1;
+}

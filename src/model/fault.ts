@@ -1,0 +1,22 @@
+/**
+ * What a failure means for the work it hit:
+ * `transient`: the same call may succeed later; `permanent`: the same input will always fail;
+ * `internal`: a defect of ours.
+ */
+export type FaultKind = 'transient' | 'permanent' | 'internal';
+
+/** The one error class: each dependency maps its own codes to it in one place. `code` is a stable snake_case name. */
+export class Fault extends Error {
+  readonly kind: FaultKind;
+  readonly code: string;
+
+  constructor(kind: FaultKind, code: string, message: string, cause?: unknown) {
+    super(message, cause === undefined ? undefined : { cause });
+    this.name = 'Fault';
+    this.kind = kind;
+    this.code = code;
+  }
+}
+
+/** The text of anything that was thrown, for a log line. */
+export const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));

@@ -1,0 +1,16 @@
+import { pino } from 'pino';
+
+/** Structured log: one JSON object a line on stderr. Fields first, then the sentence. Never pass a token or a body. */
+export type Log = {
+  debug(fields: Record<string, unknown>, message: string): void;
+  info(fields: Record<string, unknown>, message: string): void;
+  warn(fields: Record<string, unknown>, message: string): void;
+  error(fields: Record<string, unknown>, message: string): void;
+};
+
+/** A log for one role. `level` is a pino level or `silent`. Lines are written at once, so that a kill loses none. */
+export const createLog = (role: string, level: string): Log =>
+  pino(
+    { level, base: { role }, timestamp: pino.stdTimeFunctions.isoTime },
+    pino.destination({ dest: 2, sync: true }),
+  );

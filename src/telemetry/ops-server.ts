@@ -1,0 +1,60 @@
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import type { Registry } from 'prom-client';
+import { listenFault } from './listen-fault.ts';
+
+/** One dependency's state for `/readyz`: undefined when it is fine, else why not. */
+export type ReadyChecks = Readonly<Record<string, () => string | undefined>>;
+
+/** The answer of `/readyz`: 200 when every check passes, else 503; the body names each failing dependency and why. */
+export const readiness = (checks: ReadyChecks): { status: 200 | 503; body: string } => {
+  const failing: Record<string, string> = {};
+  for (const [name, check] of Object.entries(checks)) {
+    const why = check();
+    if (why !== undefined) failing[name] = why;
+  }
+  const ready = Object.keys(failing).length === 0;
+  return { status: ready ? 200 : 503, body: JSON.stringify({ ready, failing }) };
+};
+
+/** Serves `/livez`, `/readyz` and `/metrics` of one role. Throws a permanent Fault when the port is taken. */
+export const startOpsServer = async (options: {
+  host: string;
+  port: number;
+  variable: string;
+  registry: Registry;
+  checks: ReadyChecks;
+}): Promise<{ port: number; stop(): Promise<void> }> => {
+  const server = createServer((request, response) => {
+    const path = (request.url ?? '/').split('?')[0];
+    const answer = (status: number, type: string, body: string): void => {
+      response.writeHead(status, { 'Content-Type': type }).end(body);
+    };
+    if (path === '/livez') return answer(200, 'application/json', '{"live":true}');
+    if (path === '/readyz') {
+      const { status, body } = readiness(options.checks);
+      return answer(status, 'application/json', body);
+    }
+    if (path === '/metrics') {
+      options.registry.metrics().then(
+        (text) => answer(200, options.registry.contentType, text),
+        () => answer(500, 'text/plain', 'metrics failed\n'),
+      );
+      return;
+    }
+    answer(404, 'text/plain', 'there are /livez, /readyz and /metrics\n');
+  });
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', (error) => reject(listenFault(error, options.port, options.variable)));
+    server.listen(options.port, options.host, resolve);
+  });
+  const address: AddressInfo | string | null = server.address();
+  return {
+    port: address === null || typeof address === 'string' ? options.port : address.port,
+    stop: () =>
+      new Promise((resolve) => {
+        server.closeAllConnections();
+        server.close(() => resolve());
+      }),
+  };
+};
