@@ -242,7 +242,7 @@ const refuseUnknownVariables = (env: NodeJS.ProcessEnv): void => {
 /** The effective text of every setting that has one, by its variable's name. Throws a permanent Fault naming the place. */
 const collect = (env: NodeJS.ProcessEnv): Map<string, string> => {
   refuseUnknownVariables(env);
-  const file = fileValues(env['TIDEMARK_CONFIG']);
+  const file = fileValues(env.TIDEMARK_CONFIG);
   const texts = new Map<string, string>();
   for (const definition of settingDefinitions) {
     const fromEnv = env[definition.env];

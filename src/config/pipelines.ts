@@ -1,0 +1,298 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { basename, join } from 'node:path';
+import { Ajv, type ErrorObject } from 'ajv';
+import { Fault, messageOf } from '../model/fault.ts';
+import type { TimePolicy } from '../model/time.ts';
+import { parseBytes, settingFault } from './settings.ts';
+import { parseYamlFile, type YamlFile } from './yaml-file.ts';
+
+/** A stream of the bus and its durable consumer. Sizes are bytes, times milliseconds. */
+export type StreamDefinition = {
+  readonly name: string;
+  readonly subjects: readonly string[];
+  readonly retention: 'workqueue' | 'limits';
+  readonly bytesMax: number;
+  readonly duplicateWindowMs: number;
+  readonly replicas: number;
+  readonly consumer: ConsumerDefinition | undefined;
+};
+
+export type ConsumerDefinition = {
+  readonly name: string;
+  readonly stream: string;
+  readonly ackWaitMs: number;
+  readonly ackPendingMax: number;
+};
+
+/** What runs for custom metrics. Sizes are bytes. */
+export type MetricsPipeline = {
+  readonly limits: {
+    readonly bodyBytesMax: number;
+    readonly inflatedBytesMax: number;
+    readonly pointsMax: number;
+    readonly metricsMax: number;
+    readonly dimensionsMax: number;
+  };
+  readonly time: TimePolicy;
+  readonly publish: {
+    readonly subject: string;
+    readonly shards: number;
+    readonly deadlineMs: number;
+    readonly awayMs: number;
+  };
+  readonly consumer: ConsumerDefinition;
+  readonly pullBytesMax: number;
+  readonly rowsPerWriteMax: number;
+  readonly storeTimeoutMs: number;
+};
+
+export type Pipelines = { readonly streams: readonly StreamDefinition[]; readonly metrics: MetricsPipeline };
+
+type StreamsFile = {
+  streams: Record<
+    string,
+    {
+      subjects: string[];
+      retention: 'workqueue' | 'limits';
+      bytes_max: string;
+      duplicate_window_seconds: number;
+      replicas: number;
+      consumer?: { name: string; ack_wait_seconds: number; ack_pending_max: number };
+    }
+  >;
+};
+
+type PipelineFile = {
+  receiver: {
+    stages: string[];
+    limits: {
+      body_bytes_max: string;
+      inflated_bytes_max: string;
+      points_max: number;
+      metric_columns_max: number;
+      dimension_columns_max: number;
+    };
+    time: { ahead_seconds_max: number | 'off'; age_seconds_max: number | 'off' };
+    publish: { stream: string; subject: string; shards: number; deadline_ms: number; away_ms: number };
+  };
+  transfer: {
+    consumer: string;
+    stages: string[];
+    pull_bytes_max: string;
+    rows_per_write_max: number;
+    store: string;
+    store_timeout_ms: number;
+  };
+};
+
+/** The stages the program has, in the order in which it runs them: a file that says otherwise would describe another program. */
+const receiverStages = [
+  'admit',
+  'inflate',
+  'decode',
+  'authorize',
+  'rules',
+  'name_columns',
+  'encode',
+  'publish',
+];
+const transferStages = ['read', 'validate_time', 'gather', 'write', 'settle'];
+
+/** Largest message a receiver publishes; a pull that asks for less than one message stalls for ever. */
+const pullBytes = { least: 16 * 2 ** 20, most: 32 * 2 ** 20 };
+
+/** Compiles every schema under the folder, so that a broken one stops the start. Unknown keywords are errors. */
+const compileSchemas = (folder: string): Ajv => {
+  const ajv = new Ajv({ strict: true, allErrors: false, verbose: true });
+  for (const name of readdirSync(folder).filter((file) => file.endsWith('.schema.json'))) {
+    try {
+      const schema: unknown = JSON.parse(readFileSync(join(folder, name), 'utf8'));
+      if (typeof schema !== 'object' || schema === null) throw new Error('it is not an object');
+      ajv.addSchema(schema, name);
+      ajv.getSchema(name);
+    } catch (error) {
+      throw settingFault(
+        join(folder, name),
+        `the schema cannot be used (${messageOf(error)})`,
+        'Restore the file',
+      );
+    }
+  }
+  return ajv;
+};
+
+const remedyFor = (error: ErrorObject): string => {
+  const params: Record<string, unknown> = error.params;
+  switch (error.keyword) {
+    case 'additionalProperties':
+      return `Remove or correct the key ${String(params.additionalProperty)}`;
+    case 'required':
+      return `Add the key ${String(params.missingProperty)}`;
+    case 'enum':
+      return `Use one of ${JSON.stringify(params.allowedValues)}`;
+    case 'const':
+      return `Write ${JSON.stringify(params.allowedValue)}`;
+    default:
+      return 'Correct the value';
+  }
+};
+
+const check = <T>(ajv: Ajv, schemaName: string, file: YamlFile): T => {
+  const validate = ajv.getSchema<T>(schemaName);
+  if (validate === undefined)
+    throw new Fault('permanent', 'config_invalid', `the schema ${schemaName} is missing`);
+  const value = file.value;
+  if (validate(value)) return value;
+  const error = validate.errors?.[0];
+  if (error === undefined) throw settingFault(file.file, 'is not valid', 'Correct it');
+  const path = error.instancePath.split('/').slice(1);
+  const extra =
+    error.keyword === 'additionalProperties' ? String(error.params.additionalProperty) : undefined;
+  const place = file.placeOf(extra === undefined ? path : [...path, extra]);
+  throw settingFault(
+    `${place} ${error.instancePath || '/'}`,
+    `${error.message ?? 'is not valid'}`,
+    remedyFor(error),
+  );
+};
+
+const refuse = (file: YamlFile, path: readonly string[], reason: string, remedy: string): never => {
+  throw settingFault(`${file.placeOf(path)} /${path.join('/')}`, reason, remedy);
+};
+
+const toStreams = (content: StreamsFile): StreamDefinition[] =>
+  Object.entries(content.streams).map(([name, stream]) => ({
+    name,
+    subjects: stream.subjects,
+    retention: stream.retention,
+    bytesMax: parseBytes(stream.bytes_max) ?? 0,
+    duplicateWindowMs: stream.duplicate_window_seconds * 1000,
+    replicas: stream.replicas,
+    consumer: stream.consumer && {
+      name: stream.consumer.name,
+      stream: name,
+      ackWaitMs: stream.consumer.ack_wait_seconds * 1000,
+      ackPendingMax: stream.consumer.ack_pending_max,
+    },
+  }));
+
+const windowMs = (seconds: number | 'off'): number | undefined =>
+  seconds === 'off' ? undefined : seconds * 1000;
+
+const toMetrics = (
+  file: YamlFile,
+  content: PipelineFile,
+  streams: readonly StreamDefinition[],
+): MetricsPipeline => {
+  const { receiver, transfer } = content;
+  if (receiver.stages.join() !== receiverStages.join()) {
+    refuse(
+      file,
+      ['receiver', 'stages'],
+      'these are not the stages of the receiver in their order',
+      `Write [${receiverStages.join(', ')}]`,
+    );
+  }
+  if (transfer.stages.join() !== transferStages.join()) {
+    refuse(
+      file,
+      ['transfer', 'stages'],
+      'these are not the stages of transfer in their order',
+      `Write [${transferStages.join(', ')}]`,
+    );
+  }
+  const stream = streams.find((candidate) => candidate.name === receiver.publish.stream);
+  if (stream === undefined) {
+    return refuse(
+      file,
+      ['receiver', 'publish', 'stream'],
+      'there is no such stream',
+      `Use one of ${streams.map((each) => each.name).join(', ')}`,
+    );
+  }
+  if (!stream.subjects.includes(`${receiver.publish.subject}.>`)) {
+    refuse(
+      file,
+      ['receiver', 'publish', 'subject'],
+      `stream ${stream.name} does not take ${receiver.publish.subject}.>`,
+      `Its subjects are ${stream.subjects.join(', ')}`,
+    );
+  }
+  const consumer = stream.consumer;
+  if (consumer === undefined || consumer.name !== transfer.consumer) {
+    return refuse(
+      file,
+      ['transfer', 'consumer'],
+      `stream ${stream.name} has no such consumer`,
+      `Use ${consumer?.name ?? 'a stream with a consumer'}`,
+    );
+  }
+  if (consumer.ackWaitMs <= transfer.store_timeout_ms) {
+    refuse(
+      file,
+      ['transfer', 'store_timeout_ms'],
+      `a write may outlast the ack wait of ${consumer.ackWaitMs} ms, and its messages would be written by two workers`,
+      'Make it smaller, or ack_wait_seconds larger',
+    );
+  }
+  const pull = parseBytes(transfer.pull_bytes_max) ?? 0;
+  if (pull < pullBytes.least || pull > pullBytes.most) {
+    refuse(
+      file,
+      ['transfer', 'pull_bytes_max'],
+      'a pull below 16MiB can stall on the largest message, one far above 32MiB gets the connection cut',
+      'Choose between 16MiB and 32MiB',
+    );
+  }
+  return {
+    limits: {
+      bodyBytesMax: parseBytes(receiver.limits.body_bytes_max) ?? 0,
+      inflatedBytesMax: parseBytes(receiver.limits.inflated_bytes_max) ?? 0,
+      pointsMax: receiver.limits.points_max,
+      metricsMax: receiver.limits.metric_columns_max,
+      dimensionsMax: receiver.limits.dimension_columns_max,
+    },
+    time: {
+      aheadMsMax: windowMs(receiver.time.ahead_seconds_max),
+      ageMsMax: windowMs(receiver.time.age_seconds_max),
+    },
+    publish: {
+      subject: receiver.publish.subject,
+      shards: receiver.publish.shards,
+      deadlineMs: receiver.publish.deadline_ms,
+      awayMs: receiver.publish.away_ms,
+    },
+    consumer,
+    pullBytesMax: pull,
+    rowsPerWriteMax: transfer.rows_per_write_max,
+    storeTimeoutMs: transfer.store_timeout_ms,
+  };
+};
+
+const knownFiles = ['metrics.yaml', 'streams.yaml'];
+
+/**
+ * Reads and checks `pipelines/` against `schemas/`: shape first, then what the parts demand of each other. Throws a permanent
+ * Fault `config_invalid` with file, line, pointer, reason and remedy.
+ */
+export const loadPipelines = (pipelinesFolder: string, schemasFolder: string): Pipelines => {
+  const ajv = compileSchemas(schemasFolder);
+  for (const name of readdirSync(pipelinesFolder)) {
+    if (!knownFiles.includes(basename(name))) {
+      throw settingFault(
+        join(pipelinesFolder, name),
+        'no part of the program reads this file',
+        `Remove it; there are ${knownFiles.join(', ')}`,
+      );
+    }
+  }
+  const streamsFile = parseYamlFile(join(pipelinesFolder, 'streams.yaml'));
+  const streams = toStreams(check<StreamsFile>(ajv, 'streams.schema.json', streamsFile));
+  const metricsFile = parseYamlFile(join(pipelinesFolder, 'metrics.yaml'));
+  const metrics = toMetrics(
+    metricsFile,
+    check<PipelineFile>(ajv, 'pipeline.schema.json', metricsFile),
+    streams,
+  );
+  return { streams, metrics };
+};

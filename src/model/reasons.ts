@@ -1,0 +1,177 @@
+/** Who can mend what a reason names. */
+export type Mender = 'sender' | 'operator' | 'tidemark';
+
+/** One row of the closed table: why an item (or one of its values, or a whole request) did not go the normal way. */
+export type Reason = {
+  readonly code: string;
+  /** What the reason is said of: a whole request, one item of it, or single values of a kept item. */
+  readonly of: 'request' | 'item' | 'value';
+  /** Where the verdict falls. Time is judged in transfer (specification 4.2). */
+  readonly stage: 'receiver' | 'transfer';
+  readonly mender: Mender;
+  readonly meaning: string;
+  readonly remedy: string;
+};
+
+const pointReasons = [
+  [
+    'point_not_object',
+    'the point is not a JSON object',
+    'send each point as an object with metrics, target, dimension and timestamp',
+  ],
+  [
+    'metrics_missing',
+    'the point has no metrics object',
+    'give metrics as an object of metric name to number',
+  ],
+  ['metrics_empty', 'the metrics object holds no metric', 'send at least one metric a point'],
+  [
+    'metric_name_invalid',
+    'a metric name does not match ^[a-zA-Z_][a-zA-Z0-9_]*$ or is longer than 100 characters',
+    'rename the metric',
+  ],
+  ['metric_value_invalid', 'a metric value is not a number', 'send numbers without quotes'],
+  [
+    'metric_not_finite',
+    'a metric value is NaN, infinite or beyond the range of a double',
+    'leave the value out when there is none',
+  ],
+  [
+    'metric_columns_exceeded',
+    'the data id has as many metrics as its table may hold, and none of the point is among them',
+    'use fewer metric names; put what varies into dimensions',
+  ],
+  [
+    'dimension_invalid',
+    'dimension is not an object, or a value is an object, an array or holds U+0000',
+    'send dimension values as strings',
+  ],
+  [
+    'dimension_name_invalid',
+    'a dimension name does not match ^[a-zA-Z_][a-zA-Z0-9_]*$ or is longer than 100 characters',
+    'rename the dimension',
+  ],
+  ['target_invalid', 'target is neither a string nor a number, or holds U+0000', 'send target as a string'],
+  [
+    'timestamp_required_with_key',
+    'a request with an Idempotency-Key holds a point without timestamp',
+    'send the timestamp: a retry must carry the same one',
+  ],
+  ['item_too_large', 'one point alone exceeds what a message may hold', 'split the point'],
+] as const;
+
+const timeReasons = [
+  [
+    'timestamp_not_numeric',
+    'the timestamp is not a whole decimal number',
+    'points: integer milliseconds; spans: decimal nanoseconds as a string',
+  ],
+  ['timestamp_zero_or_missing', 'a span has no start or end time', 'set both times'],
+  [
+    'timestamp_unit_seconds',
+    'the timestamp looks like seconds',
+    'multiply to the unit that the endpoint takes',
+  ],
+  ['timestamp_unit_millis', 'the timestamp looks like milliseconds', 'multiply to nanoseconds'],
+  [
+    'timestamp_unit_micros',
+    'the timestamp looks like microseconds',
+    'convert to the unit that the endpoint takes',
+  ],
+  ['timestamp_unit_nanos', 'the timestamp looks like nanoseconds', 'divide to milliseconds'],
+  [
+    'timestamp_out_of_range',
+    'the timestamp is zero, negative or beyond what the database holds',
+    'send the time of the measurement',
+  ],
+  [
+    'timestamp_too_far_ahead',
+    'the timestamp is further ahead of the arrival than the window allows',
+    "check the sender's clock",
+  ],
+  [
+    'timestamp_too_old',
+    'the timestamp is older than the window or the retention allows',
+    'send within the window, or widen it',
+  ],
+  ['end_before_start', 'a span ends before it starts', 'check how the times are taken'],
+] as const;
+
+const requestReasons = [
+  ['body_empty', 'the request has no body', 'send the JSON object of the push'],
+  ['body_not_json', 'the body is not JSON', 'check the body; NaN and Infinity alone are tolerated'],
+  ['body_not_object', 'the body is not a JSON object', 'send one object with data_id, access_token and data'],
+  ['data_id_invalid', 'data_id is not an integer', 'send the data id as a number'],
+  ['data_missing', 'there is no data', 'send data as an array of points'],
+  ['data_not_array', 'data is not an array', 'send data as an array of points'],
+  ['data_empty', 'data holds no point', 'send at least one point'],
+  ['unsupported_type', 'the data id is not of type time_series', 'push to a data id for custom time series'],
+  [
+    'unauthorized',
+    'the token is missing or wrong, or the data id is unknown',
+    'check data_id and access_token',
+  ],
+  ['data_source_disabled', 'the data id is disabled', 'enable it, or stop sending'],
+  ['path_unknown', 'there is nothing at this path', 'push to /v2/push/'],
+  ['method_not_allowed', 'the path takes POST alone', 'use POST'],
+  ['body_too_large', 'the body is larger than the limit', 'send smaller requests'],
+  ['too_many_points', 'the request holds more points than the limit', 'send smaller requests'],
+  ['encoding_unsupported', 'the Content-Encoding is not identity, gzip, deflate or zstd', 'use one of these'],
+  ['encoding_corrupt', 'the body does not decompress', 'check the compression'],
+  [
+    'rate_limited',
+    'the source sends more requests than its max_rate',
+    'wait as Retry-After says; send fewer, larger requests',
+  ],
+  [
+    'not_stored',
+    'nothing was stored: the service is overloaded or not ready',
+    'send the same request again after Retry-After',
+  ],
+  [
+    'unconfirmed',
+    'the request was published and no confirmation came in time',
+    'send again with the same Idempotency-Key; without one it may be stored twice',
+  ],
+] as const;
+
+export type PointReason = (typeof pointReasons)[number][0];
+export type TimeReason = (typeof timeReasons)[number][0];
+export type RequestReason = (typeof requestReasons)[number][0];
+/** Why an item was dropped. */
+export type DropReason = PointReason | TimeReason | 'data_source_purged';
+/** Why single values of a kept point were dropped. */
+export type ValueReason = 'metric_columns_exceeded';
+
+const rows = (
+  list: readonly (readonly [string, string, string])[],
+  of: Reason['of'],
+  stage: Reason['stage'],
+): Reason[] =>
+  list.map(([code, meaning, remedy]) => ({ code, of, stage, mender: 'sender', meaning, remedy }));
+
+/** The closed table of reasons: labels of metrics, texts of replies and the documentation come from here. */
+export const reasons: readonly Reason[] = [
+  ...rows(pointReasons, 'item', 'receiver'),
+  ...rows(timeReasons, 'item', 'transfer'),
+  {
+    code: 'data_source_purged',
+    of: 'item',
+    stage: 'transfer',
+    mender: 'operator',
+    meaning: 'the data source was purged while the item was on its way',
+    remedy: 'none: purging was asked for',
+  },
+  {
+    code: 'metric_columns_exceeded',
+    of: 'value',
+    stage: 'receiver',
+    mender: 'sender',
+    meaning: 'the data id has as many metrics as its table may hold; the other values of the point are kept',
+    remedy: 'use fewer metric names; put what varies into dimensions',
+  },
+  ...rows(requestReasons, 'request', 'receiver'),
+];
+
+/** Meaning of a code, for replies and `tidemark explain`; undefined for a code that does not exist. */
+export const explain = (code: string): Reason | undefined => reasons.find((reason) => reason.code === code);

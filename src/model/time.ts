@@ -1,0 +1,32 @@
+import type { TimeReason } from './reasons.ts';
+
+/** Windows around the arrival in milliseconds; undefined = no bound. They travel with a message, so that a redelivery is judged alike. */
+export type TimePolicy = { readonly aheadMsMax: number | undefined; readonly ageMsMax: number | undefined };
+
+/** Design section 6: one hour ahead, any age. */
+export const defaultTimePolicy: TimePolicy = { aheadMsMax: 3_600_000, ageMsMax: undefined };
+
+/** The last millisecond QuestDB holds: 9999-12-31T23:59:59.999Z; one later it answers 500 and stores nothing. */
+const questdbMsLast = 253_402_300_799_999;
+
+/**
+ * Judges the timestamp of a push point: undefined when it is an integer of milliseconds inside the windows, else the first
+ * reason that hits (design section 6). `raw` is the JSON value as sent; nothing is converted, clamped or repaired.
+ */
+export const validatePointTime = (
+  raw: unknown,
+  arrivedAtMs: number,
+  policy: TimePolicy,
+): TimeReason | undefined => {
+  if (typeof raw !== 'number' || !Number.isInteger(raw)) return 'timestamp_not_numeric';
+  if (raw > 0) {
+    if (raw < 1e12) return 'timestamp_unit_seconds';
+    if (raw >= 1e18) return 'timestamp_unit_nanos';
+    if (raw >= 1e15) return 'timestamp_unit_micros';
+  }
+  if (raw <= 0 || raw > questdbMsLast) return 'timestamp_out_of_range';
+  if (policy.aheadMsMax !== undefined && raw - arrivedAtMs > policy.aheadMsMax)
+    return 'timestamp_too_far_ahead';
+  if (policy.ageMsMax !== undefined && arrivedAtMs - raw > policy.ageMsMax) return 'timestamp_too_old';
+  return undefined;
+};

@@ -1,0 +1,42 @@
+/**
+ * InfluxDB line protocol as QuestDB 9 reads it over /write. Its escapes in table names, tag values and names are a backslash
+ * before space, comma, equals sign, backslash and line ends; quoted text escapes quote and backslash. U+0000 it refuses.
+ */
+
+const needsEscape = /[ ,=\\\n\r]/;
+const escapes = /[ ,=\\\n\r]/g;
+const textEscapes = /["\\]/g;
+
+/** A table name, a tag value or a name for use outside quotes. */
+export const escapeTag = (text: string): string =>
+  needsEscape.test(text) ? text.replace(escapes, '\\$&') : text;
+
+/** A text value in quotes. */
+export const quoteText = (text: string): string => `"${text.replace(textEscapes, '\\$&')}"`;
+
+/** A finite double: the shortest text that reads back to the same bits. */
+export const doubleText = (value: number): string =>
+  value === 0 && Object.is(value, -0) ? '-0' : String(value);
+
+const newline = 0x0a;
+const backslash = 0x5c;
+
+/** True when the line feed at `index` ends a row: it is not escaped by an odd run of backslashes before it. */
+const endsRow = (bytes: Uint8Array, index: number): boolean => {
+  let count = 0;
+  while (index - 1 - count >= 0 && bytes[index - 1 - count] === backslash) count++;
+  return count % 2 === 0;
+};
+
+/** Bytes [start, end) of the row with this number (from 1), its line feed included; undefined when there are fewer rows. */
+export const findRow = (bytes: Uint8Array, rowNumber: number): { start: number; end: number } | undefined => {
+  let start = 0;
+  let row = 1;
+  for (let index = bytes.indexOf(newline); index !== -1; index = bytes.indexOf(newline, index + 1)) {
+    if (!endsRow(bytes, index)) continue;
+    if (row === rowNumber) return { start, end: index + 1 };
+    row++;
+    start = index + 1;
+  }
+  return undefined;
+};
