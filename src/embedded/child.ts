@@ -1,0 +1,110 @@
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
+import { createInterface } from 'node:readline';
+import type { Readable } from 'node:stream';
+
+/** Receives every line a child writes, with the child's name. */
+export type LogLine = (source: string, line: string) => void;
+
+/** What to run. `env` replaces the environment; without it the child inherits ours. */
+export type Command = { command: string; args: readonly string[]; env?: NodeJS.ProcessEnv };
+
+/** How a child ended: exactly one of code and signal is set, or neither when it could not be run at all. */
+export type Exit = { code: number | null; signal: NodeJS.Signals | null };
+
+/** A running child process. `ended` never rejects. */
+export type Child = {
+  readonly pid: number | undefined;
+  readonly running: boolean;
+  readonly ended: Promise<Exit>;
+  /** The last lines it wrote to stdout and stderr, oldest first. */
+  lastLines(): readonly string[];
+  signal(signal: NodeJS.Signals): void;
+  /** SIGTERM, then SIGKILL when it has not ended after `graceMs`. Resolves once it has ended. */
+  stop(graceMs: number): Promise<Exit>;
+};
+
+const lastLinesMax = 60;
+
+let deathSignal: readonly string[] | undefined;
+
+/** Linux only: setpriv has the kernel kill the child when this process dies, however it dies. */
+const deathSignalPrefix = (): readonly string[] => {
+  if (deathSignal === undefined) {
+    const prefix = ['setpriv', '--pdeathsig', 'KILL'];
+    const [command = '', ...args] = [...prefix, 'true'];
+    deathSignal = spawnSync(command, args, { stdio: 'ignore' }).status === 0 ? prefix : [];
+  }
+  return deathSignal;
+};
+
+const run = ({ command, args, env }: Command): ChildProcess => {
+  const [first = command, ...rest] = [...deathSignalPrefix(), command, ...args];
+  return spawn(first, rest, {
+    // A group of its own: Ctrl-C in a terminal reaches only the parent, which stops its children in order.
+    detached: true,
+    // The open stdin tells a child that cares that its parent is gone.
+    stdio: ['pipe', 'pipe', 'pipe'],
+    ...(env === undefined ? {} : { env }),
+  });
+};
+
+/** `exited with code 1`, `was ended by SIGKILL`. */
+export const describeExit = ({ code, signal }: Exit): string => {
+  if (signal !== null) return `was ended by ${signal}`;
+  return code === null ? 'could not be run' : `exited with code ${code}`;
+};
+
+/** Starts a process that does not outlive this one, and passes its output on line by line. */
+export const spawnChild = (name: string, command: Command, log: LogLine): Child => {
+  const lines: string[] = [];
+  const keep = (line: string): void => {
+    lines.push(line);
+    if (lines.length > lastLinesMax) lines.shift();
+    log(name, line);
+  };
+  const child = run(command);
+  const follow = (stream: Readable | null): void => {
+    if (stream !== null)
+      createInterface({ input: stream, crlfDelay: Number.POSITIVE_INFINITY }).on('line', keep);
+  };
+  follow(child.stdout);
+  follow(child.stderr);
+  child.stdin?.on('error', () => {});
+  let running = true;
+  const ended = new Promise<Exit>((resolve) => {
+    const settle = (exit: Exit): void => {
+      running = false;
+      resolve(exit);
+    };
+    child.once('error', (error) => {
+      keep(error.message);
+      if (child.pid === undefined) settle({ code: null, signal: null });
+    });
+    child.once('close', (code, signal) => settle({ code, signal }));
+  });
+  const signal = (name: NodeJS.Signals): void => {
+    if (running) child.kill(name);
+  };
+  return {
+    get pid() {
+      return running ? child.pid : undefined;
+    },
+    get running() {
+      return running;
+    },
+    ended,
+    lastLines: () => [...lines],
+    signal,
+    stop: async (graceMs) => {
+      signal('SIGTERM');
+      // A child paused by SIGSTOP sees SIGTERM only once it runs again.
+      signal('SIGCONT');
+      const timer = setTimeout(() => signal('SIGKILL'), graceMs);
+      try {
+        return await ended;
+      } finally {
+        clearTimeout(timer);
+      }
+    },
+  };
+};

@@ -1,0 +1,46 @@
+/** What the ClickHouse child is told to serve. `mark` is its own: a query carrying it proves who answers. */
+export type ClickhouseServing = { library: string; folder: string; host: string; port: number; mark: string };
+
+/**
+ * The command line of clickhouse-local that serves the HTTP interface until the last query is cancelled.
+ * That query sleeps; its log_comment is the mark by which the serving process is told from any other.
+ */
+export const clickhouseArguments = ({
+  folder,
+  host,
+  port,
+  mark,
+}: Omit<ClickhouseServing, 'library'>): string[] => [
+  '--path',
+  folder,
+  '--listen_host',
+  host,
+  '--http_port',
+  String(port),
+  '--query',
+  [
+    'SYSTEM START LISTEN HTTP',
+    `SELECT count() FROM system.numbers WHERE NOT ignore(sleepEachRow(0.2)) SETTINGS max_block_size=1, ` +
+      `function_sleep_max_microseconds_per_block=3000000, max_execution_time=0, log_comment='${mark}'`,
+  ].join('; '),
+];
+
+/** Counts the never-ending query of the process that carries `mark`: 1 in that process, 0 in any other. */
+export const markQuery = (mark: string): string =>
+  `SELECT count() FROM system.processes WHERE Settings['log_comment'] = '${mark}'`;
+
+/** Ends the process that carries `mark`: its last query is over, it closes its tables and exits. */
+export const endQuery = (mark: string): string =>
+  `KILL QUERY WHERE Settings['log_comment'] = '${mark}' ASYNC`;
+
+/** One query over HTTP on a connection of its own: a kept one would hold up the server's end. Throws unless 200. */
+export const askClickhouse = async (host: string, port: number, query: string): Promise<string> => {
+  const response = await fetch(`http://${host}:${port}/`, {
+    method: 'POST',
+    body: query,
+    headers: { connection: 'close' },
+  });
+  const text = await response.text();
+  if (!response.ok) throw new Error(text);
+  return text.trim();
+};

@@ -1,0 +1,251 @@
+import { execFile } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
+import { constants } from 'node:fs';
+import { access, mkdir, rename, rm } from 'node:fs/promises';
+import { createRequire } from 'node:module';
+import { homedir } from 'node:os';
+import { delimiter, dirname, join } from 'node:path';
+import { promisify } from 'node:util';
+import { versions } from './versions.ts';
+
+/** The parts of the environment an installation looks at. */
+export type InstallEnvironment = {
+  PATH?: string | undefined;
+  JAVA_HOME?: string | undefined;
+  TIDEMARK_CACHE?: string | undefined;
+  XDG_CACHE_HOME?: string | undefined;
+};
+
+/** Receives one line for each step an installation takes: what it does, and how long it took. */
+export type Progress = (line: string) => void;
+
+/** Something an engine needs is not on this machine. The message is one sentence with every way out. */
+export class MissingToolError extends Error {
+  override readonly name = 'MissingToolError';
+}
+
+/** A tool that installs an engine failed; the message ends with the last lines it wrote. */
+export class InstallError extends Error {
+  override readonly name = 'InstallError';
+}
+
+/** How ClickHouse is run: by the machine's own binary, or out of the library of npm's chdb. */
+export type ClickhouseProgram = { kind: 'binary'; path: string } | { kind: 'library'; path: string };
+
+/** Where each engine's program is. What is not on the machine is installed into the cache by the first call. */
+export type Installer = {
+  /** Path of a nats-server of the pinned version. */
+  nats(): Promise<string>;
+  /** Paths of java and of QuestDB's jar. */
+  questdb(): Promise<{ java: string; jar: string }>;
+  clickhouse(): Promise<ClickhouseProgram>;
+};
+
+const runFile = promisify(execFile);
+const outputBytesMax = 16 * 1024 * 1024;
+
+const isExecutable = (path: string): Promise<boolean> =>
+  access(path, constants.X_OK).then(
+    () => true,
+    () => false,
+  );
+
+const exists = (path: string): Promise<boolean> =>
+  access(path).then(
+    () => true,
+    () => false,
+  );
+
+const findOnPath = async (name: string, path: string | undefined): Promise<string | undefined> => {
+  for (const folder of (path ?? '').split(delimiter)) {
+    if (folder !== '' && (await isExecutable(join(folder, name)))) return join(folder, name);
+  }
+  return undefined;
+};
+
+const outputOf = async (path: string, args: readonly string[], env: InstallEnvironment): Promise<string> => {
+  try {
+    const { stdout, stderr } = await runFile(path, args, { env: { ...process.env, ...env } });
+    return `${stdout}${stderr}`;
+  } catch {
+    return '';
+  }
+};
+
+/** Folder that holds the downloads of all checkouts of this user. */
+export const cacheFolder = (env: InstallEnvironment): string =>
+  env.TIDEMARK_CACHE ?? join(env.XDG_CACHE_HOME ?? join(homedir(), '.cache'), 'tidemark');
+
+/** `~ 1.2 s` since `startedAt` of performance.now(). */
+export const secondsSince = (startedAt: number): string =>
+  `${((performance.now() - startedAt) / 1000).toFixed(1)} s`;
+
+type Step = { label: string; folder: string; tool: string; args: (target: string) => string[]; how: string };
+
+/**
+ * Runs one installing tool into a temporary folder and renames it into place, so that what is in the cache is
+ * complete and two installations at once do not meet.
+ */
+const installInto = async (
+  { label, folder, tool, args, how }: Step,
+  env: InstallEnvironment,
+  toolEnv: (target: string) => NodeJS.ProcessEnv,
+  progress: Progress,
+): Promise<void> => {
+  const startedAt = performance.now();
+  progress(`${label}: ${how} …`);
+  const target = `${folder}.${randomUUID()}.tmp`;
+  await mkdir(target, { recursive: true });
+  try {
+    await runFile(tool, args(target), {
+      cwd: target,
+      env: { ...process.env, ...env, ...toolEnv(target) },
+      maxBuffer: outputBytesMax,
+    });
+    // Losing the race against another installation is as good as winning it.
+    await rename(target, folder).catch((error: NodeJS.ErrnoException) => {
+      if (error.code !== 'ENOTEMPTY' && error.code !== 'EEXIST') throw error;
+    });
+  } catch (error) {
+    const text = error instanceof Error ? error.message : String(error);
+    throw new InstallError(
+      `${label} could not be installed:\n${text.trim().split('\n').slice(-15).join('\n')}`,
+    );
+  } finally {
+    await rm(target, { recursive: true, force: true });
+  }
+  progress(`${label}: done in ${secondsSince(startedAt)}`);
+};
+
+const missing = (
+  what: string,
+  needed: string,
+  install: string,
+  variable: string,
+  server: string,
+): MissingToolError =>
+  new MissingToolError(
+    `${what} is missing, it is needed ${needed}: ${install}, or point ${variable} at a ${server} server.`,
+  );
+
+const locateNats = async (env: InstallEnvironment, progress: Progress): Promise<string> => {
+  const label = `nats-server ${versions.nats}`;
+  const onPath = await findOnPath('nats-server', env.PATH);
+  if (onPath !== undefined && (await outputOf(onPath, ['--version'], env)).includes(`v${versions.nats}`)) {
+    progress(`${label}: found at ${onPath}`);
+    return onPath;
+  }
+  const folder = join(cacheFolder(env), `nats-server-${versions.nats}`);
+  const binary = join(folder, 'nats-server');
+  if (await exists(binary)) {
+    progress(`${label}: found at ${binary}`);
+    return binary;
+  }
+  const go = await findOnPath('go', env.PATH);
+  if (go === undefined) {
+    const install = 'install Go 1.21 or newer (https://go.dev/dl)';
+    throw missing('Go', 'to build nats-server', install, 'TIDEMARK_NATS_URL', 'NATS');
+  }
+  const args = () => ['install', `github.com/nats-io/nats-server/v2@v${versions.nats}`];
+  const step = { label, folder, tool: go, args, how: 'building with go install' };
+  await installInto(step, env, (target) => ({ GOBIN: target }), progress);
+  return binary;
+};
+
+const locateJava = async (env: InstallEnvironment): Promise<string> => {
+  const home = env.JAVA_HOME === undefined ? undefined : join(env.JAVA_HOME, 'bin', 'java');
+  const java = home !== undefined && (await isExecutable(home)) ? home : await findOnPath('java', env.PATH);
+  const version = java === undefined ? '' : await outputOf(java, ['-version'], env);
+  const major = Number(/version "(\d+)/.exec(version)?.[1] ?? 0);
+  if (java !== undefined && major >= versions.javaMajorMin) return java;
+  throw missing(
+    `Java ${versions.javaMajorMin}`,
+    'to run QuestDB',
+    `install Java ${versions.javaMajorMin} or newer (https://adoptium.net)`,
+    'TIDEMARK_QUESTDB_URL',
+    'QuestDB',
+  );
+};
+
+const locateQuestdb = async (
+  env: InstallEnvironment,
+  progress: Progress,
+): Promise<{ java: string; jar: string }> => {
+  const label = `QuestDB ${versions.questdb}`;
+  const java = await locateJava(env);
+  const folder = join(cacheFolder(env), `questdb-${versions.questdb}`);
+  const jar = join(folder, `questdb-${versions.questdb}.jar`);
+  if (await exists(jar)) {
+    progress(`${label}: found at ${jar}`);
+    return { java, jar };
+  }
+  const maven = await findOnPath('mvn', env.PATH);
+  if (maven === undefined) {
+    const install = 'install Maven (https://maven.apache.org)';
+    throw missing('Maven', 'to fetch QuestDB', install, 'TIDEMARK_QUESTDB_URL', 'QuestDB');
+  }
+  const plugin = `org.apache.maven.plugins:maven-dependency-plugin:${versions.mavenDependencyPlugin}:copy`;
+  const args = (target: string) => [
+    '--quiet',
+    '--batch-mode',
+    plugin,
+    `-Dartifact=org.questdb:questdb:${versions.questdb}:jar`,
+    `-DoutputDirectory=${target}`,
+  ];
+  const step = { label, folder, tool: maven, args, how: 'fetching with Maven' };
+  await installInto(step, env, () => ({}), progress);
+  return { java, jar };
+};
+
+const findLibrary = async (): Promise<string | undefined> => {
+  const platform = `${process.platform}-${process.arch}${process.platform === 'linux' ? '-gnu' : ''}`;
+  try {
+    const chdb = createRequire(import.meta.url).resolve('chdb');
+    const library = createRequire(chdb).resolve(`@chdb/lib-${platform}/package.json`);
+    const path = join(dirname(library), 'libchdb.so');
+    return (await exists(path)) ? path : undefined;
+  } catch {
+    return undefined;
+  }
+};
+
+const locateClickhouse = async (env: InstallEnvironment, progress: Progress): Promise<ClickhouseProgram> => {
+  const label = `ClickHouse ${versions.clickhouse}`;
+  const onPath = await findOnPath('clickhouse', env.PATH);
+  if (
+    onPath !== undefined &&
+    (await outputOf(onPath, ['local', '--version'], env)).includes(`version ${versions.clickhouse}.`)
+  ) {
+    progress(`${label}: found at ${onPath}`);
+    return { kind: 'binary', path: onPath };
+  }
+  const library = await findLibrary();
+  if (library === undefined) {
+    const install = `run npm install (it brings chdb ${versions.chdb}) or install ClickHouse ${versions.clickhouse}`;
+    throw missing(`npm's chdb`, 'to run ClickHouse', install, 'TIDEMARK_CLICKHOUSE_URL', 'ClickHouse');
+  }
+  progress(`${label}: found at ${library} (chdb ${versions.chdb})`);
+  return { kind: 'library', path: library };
+};
+
+const once = <T>(locate: () => Promise<T>): (() => Promise<T>) => {
+  let found: Promise<T> | undefined;
+  return () => {
+    found ??= locate().catch((error: unknown) => {
+      // A tool installed in the meantime is found by the next call.
+      found = undefined;
+      throw error;
+    });
+    return found;
+  };
+};
+
+/** Finds or installs the engines' programs; each call of it looks once and remembers what it found. */
+export const createInstaller = (
+  env: InstallEnvironment = process.env,
+  progress: Progress = () => {},
+): Installer => ({
+  nats: once(() => locateNats(env, progress)),
+  questdb: once(() => locateQuestdb(env, progress)),
+  clickhouse: once(() => locateClickhouse(env, progress)),
+});

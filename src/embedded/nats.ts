@@ -1,0 +1,47 @@
+import { mkdir, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { createEngine, type Engine, type EngineOptions } from './engine.ts';
+import { createInstaller, type Installer } from './install.ts';
+
+/** Enough for the byte budgets of all streams and buckets. The server reserves it, it does not allocate it. */
+const fileStoreBytesMax = '48GB';
+
+const configuration = (folder: string, host: string, ports: { client: number; monitor: number }): string =>
+  [
+    'server_name: tidemark',
+    `listen: ${JSON.stringify(`${host}:${ports.client}`)}`,
+    `http: ${JSON.stringify(`${host}:${ports.monitor}`)}`,
+    'logtime: false',
+    'max_payload: 8MB',
+    'jetstream {',
+    `  store_dir: ${JSON.stringify(join(folder, 'store'))}`,
+    `  max_file_store: ${fileStoreBytesMax}`,
+    '  max_memory_store: 64MB',
+    '}',
+    '',
+  ].join('\n');
+
+/** nats-server with JetStream on disk; its configuration file and its store are in `folder`. */
+export const createNatsEngine = (
+  { folder, host, ports, log }: EngineOptions<{ client: number; monitor: number }>,
+  installer: Installer = createInstaller(),
+): Engine =>
+  createEngine({
+    name: 'nats',
+    url: `nats://${host}:${ports.client}`,
+    host,
+    ports: [
+      { port: ports.client, variable: 'TIDEMARK_NATS_CLIENT_PORT', purpose: 'NATS clients' },
+      { port: ports.monitor, variable: 'TIDEMARK_NATS_MONITOR_PORT', purpose: 'NATS monitoring' },
+    ],
+    log,
+    prepare: async () => {
+      const command = await installer.nats();
+      await mkdir(folder, { recursive: true });
+      const path = join(folder, 'nats.conf');
+      await writeFile(path, configuration(folder, host, ports));
+      return { command, args: ['--config', path] };
+    },
+    listening: /Server is ready/,
+    answers: async () => (await fetch(`http://${host}:${ports.monitor}/healthz`)).ok,
+  });

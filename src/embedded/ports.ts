@@ -1,0 +1,46 @@
+import { createServer } from 'node:net';
+
+/** A port something of ours listens on, and the environment variable that moves it. */
+export type NamedPort = { port: number; variable: string; purpose: string };
+
+/** A port we need is taken: the message names the port and the variable that changes it. */
+export class PortInUseError extends Error {
+  override readonly name = 'PortInUseError';
+}
+
+const probe = (host: string, port: number): Promise<number | undefined> =>
+  new Promise((resolve, reject) => {
+    const server = createServer();
+    server.once('error', (error: NodeJS.ErrnoException) => {
+      if (error.code === 'EADDRINUSE') resolve(undefined);
+      else reject(error);
+    });
+    server.listen({ host, port, exclusive: true }, () => {
+      const address = server.address();
+      const bound = typeof address === 'object' && address !== null ? address.port : undefined;
+      server.close(() => resolve(bound));
+    });
+  });
+
+/** Throws a PortInUseError that lists every one of `ports` something already listens on. */
+export const requireFreePorts = async (host: string, ports: readonly NamedPort[]): Promise<void> => {
+  const taken: NamedPort[] = [];
+  for (const named of ports) {
+    if ((await probe(host, named.port)) === undefined) taken.push(named);
+  }
+  if (taken.length === 0) return;
+  const sentences = taken.map(
+    ({ port, variable, purpose }) => `Port ${port} (${purpose}) is in use; set ${variable} to another one.`,
+  );
+  throw new PortInUseError(sentences.join('\n'));
+};
+
+/** `count` different ports nothing listens on right now. Another process may still take one before you do. */
+export const freePorts = async (count: number, host = '127.0.0.1'): Promise<number[]> => {
+  const ports = new Set<number>();
+  while (ports.size < count) {
+    const port = await probe(host, 0);
+    if (port !== undefined) ports.add(port);
+  }
+  return [...ports];
+};

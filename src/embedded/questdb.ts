@@ -1,0 +1,74 @@
+import { mkdir, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { createEngine, type Engine, type EngineOptions } from './engine.ts';
+import { createInstaller, type Installer } from './install.ts';
+
+const heapMax = '512m';
+
+/**
+ * QuestDB reads `QDB_` and the upper-cased key. Pages are per column and per open writer: at their defaults of up
+ * to 16 MB a table of some hundred columns takes gigabytes. Workers spin before they sleep: fewer and sleepier ones
+ * leave the machine alone when nothing arrives.
+ */
+const settings = (host: string, ports: { http: number; pg: number }): Record<string, string> => ({
+  QDB_HTTP_BIND_TO: `${host}:${ports.http}`,
+  QDB_HTTP_NET_CONNECTION_LIMIT: '256',
+  QDB_HTTP_MIN_ENABLED: 'false',
+  QDB_PG_NET_BIND_TO: `${host}:${ports.pg}`,
+  QDB_LINE_TCP_ENABLED: 'false',
+  QDB_LINE_UDP_ENABLED: 'false',
+  QDB_LINE_AUTO_CREATE_NEW_TABLES: 'false',
+  QDB_LINE_AUTO_CREATE_NEW_COLUMNS: 'true',
+  QDB_TELEMETRY_ENABLED: 'false',
+  QDB_TELEMETRY_DISABLE_COMPLETELY: 'true',
+  QDB_METRICS_ENABLED: 'false',
+  QDB_CAIRO_MAT_VIEW_ENABLED: 'false',
+  QDB_CAIRO_WRITER_DATA_APPEND_PAGE_SIZE: '128K',
+  QDB_CAIRO_WAL_WRITER_DATA_APPEND_PAGE_SIZE: '128K',
+  QDB_CAIRO_SYSTEM_WRITER_DATA_APPEND_PAGE_SIZE: '128K',
+  QDB_CAIRO_WRITER_DATA_INDEX_KEY_APPEND_PAGE_SIZE: '128K',
+  QDB_CAIRO_WRITER_DATA_INDEX_VALUE_APPEND_PAGE_SIZE: '128K',
+  QDB_CAIRO_O3_COLUMN_MEMORY_SIZE: '128K',
+  QDB_SHARED_NETWORK_WORKER_COUNT: '2',
+  QDB_SHARED_QUERY_WORKER_COUNT: '1',
+  QDB_SHARED_WRITE_WORKER_COUNT: '1',
+  QDB_WAL_APPLY_WORKER_COUNT: '1',
+  QDB_VIEW_COMPILER_WORKER_COUNT: '1',
+  QDB_EXPORT_WORKER_COUNT: '0',
+  QDB_MAT_VIEW_REFRESH_WORKER_COUNT: '0',
+  QDB_VIEW_COMPILER_WORKER_SLEEP_TIMEOUT: '100',
+  QDB_WAL_APPLY_WORKER_SLEEP_TIMEOUT: '20',
+  QDB_LOG_W_STDOUT_LEVEL: 'ADVISORY,ERROR,CRITICAL',
+});
+
+/** QuestDB on the machine's Java; its root is `folder`. A QDB_ variable of the environment wins over ours. */
+export const createQuestdbEngine = (
+  { folder, host, ports, log }: EngineOptions<{ http: number; pg: number }>,
+  installer: Installer = createInstaller(),
+): Engine =>
+  createEngine({
+    name: 'questdb',
+    url: `http://${host}:${ports.http}`,
+    host,
+    ports: [
+      { port: ports.http, variable: 'TIDEMARK_QUESTDB_HTTP_PORT', purpose: 'QuestDB HTTP' },
+      { port: ports.pg, variable: 'TIDEMARK_QUESTDB_PG_PORT', purpose: 'QuestDB PostgreSQL wire' },
+    ],
+    log,
+    prepare: async () => {
+      const { java, jar } = await installer.questdb();
+      // It unpacks its native code there at every start, and leaves it behind when it is killed.
+      const unpacked = join(folder, 'unpacked');
+      await rm(unpacked, { recursive: true, force: true });
+      await mkdir(unpacked, { recursive: true });
+      const args = [`-Xmx${heapMax}`, `-Djava.io.tmpdir=${unpacked}`, '-p', jar];
+      return {
+        command: java,
+        args: [...args, '-m', 'io.questdb/io.questdb.ServerMain', '-d', folder],
+        env: { ...settings(host, ports), ...process.env },
+      };
+    },
+    listening: /server-main enjoy/,
+    answers: async () =>
+      (await fetch(`http://${host}:${ports.http}/exec?query=${encodeURIComponent('select 1')}`)).ok,
+  });
