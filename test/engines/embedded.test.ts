@@ -1,0 +1,78 @@
+import { jetstream, jetstreamManager } from '@nats-io/jetstream';
+import { connect } from '@nats-io/transport-node';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { Engine } from '../../src/embedded/engine.ts';
+import { startEngines, type TestEngines } from '../support/engines.ts';
+
+let engines: TestEngines;
+
+beforeAll(async () => {
+  engines = await startEngines({ nats: true, questdb: true, clickhouse: true });
+});
+afterAll(() => engines.stop());
+
+const questdb = async (query: string): Promise<unknown> => {
+  const response = await fetch(`${engines.questdb.url}/exec?query=${encodeURIComponent(query)}`);
+  const body: unknown = await response.json();
+  return body;
+};
+
+const clickhouse = async (query: string): Promise<string> =>
+  (
+    await fetch(engines.clickhouse.url, { method: 'POST', body: query, headers: { connection: 'close' } })
+  ).text();
+
+const write: Record<Engine['name'], () => Promise<void>> = {
+  nats: async () => {
+    const connection = await connect({ servers: engines.nats.url });
+    await (await jetstreamManager(connection)).streams.add({ name: 'KEPT', subjects: ['kept'] });
+    await jetstream(connection).publish('kept', 'x');
+    await connection.close();
+  },
+  questdb: async () => {
+    await questdb('CREATE TABLE kept (ts TIMESTAMP, n LONG) TIMESTAMP(ts) PARTITION BY DAY WAL');
+    await questdb(`INSERT INTO kept VALUES ('2026-01-01', 1)`);
+  },
+  clickhouse: async () => {
+    await clickhouse('CREATE DATABASE kept');
+    await clickhouse('CREATE TABLE kept.t (n UInt64) ENGINE = MergeTree ORDER BY n');
+    await clickhouse('INSERT INTO kept.t VALUES (1)');
+  },
+};
+
+const count: Record<Engine['name'], () => Promise<number>> = {
+  nats: async () => {
+    const connection = await connect({ servers: engines.nats.url });
+    const info = await (await jetstreamManager(connection)).streams.info('KEPT');
+    await connection.close();
+    return info.state.messages;
+  },
+  questdb: async () => {
+    const body = await questdb('SELECT count() FROM kept');
+    expect(body).toHaveProperty('dataset');
+    return Number(JSON.stringify(body).match(/"dataset":\[\[(\d+)/)?.[1]);
+  },
+  clickhouse: async () => Number(await clickhouse('SELECT count() FROM kept.t')),
+};
+
+describe.each(['nats', 'questdb', 'clickhouse'] as const)('%s', (name) => {
+  it('keeps what it acknowledged when it is killed', async () => {
+    await write[name]();
+    await engines[name].kill();
+    expect(engines[name].running).toBe(false);
+    await engines[name].start();
+    await expect.poll(() => count[name](), { timeout: 10_000 }).toBe(1);
+  });
+
+  it('ends by itself when it is asked to, and keeps its data', async () => {
+    const startedAt = performance.now();
+    await engines[name].stop();
+    expect(engines[name].running).toBe(false);
+    expect(performance.now() - startedAt).toBeLessThan(14_000);
+    await engines[name].start();
+    await expect.poll(() => count[name](), { timeout: 10_000 }).toBe(1);
+  });
+});
+void rm;
+void writeFile;
+void join;

@@ -1,0 +1,91 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { LogLine } from '../../src/embedded/child.ts';
+import { createClickhouseEngine } from '../../src/embedded/clickhouse.ts';
+import type { Engine } from '../../src/embedded/engine.ts';
+import { createNatsEngine } from '../../src/embedded/nats.ts';
+import { freePorts } from '../../src/embedded/ports.ts';
+import { createQuestdbEngine } from '../../src/embedded/questdb.ts';
+
+type EngineName = Engine['name'];
+
+/** Real engines of one test file. */
+export type TestEngines = {
+  /** Each of the three throws when it was not asked for. */
+  readonly nats: Engine;
+  readonly questdb: Engine;
+  readonly clickhouse: Engine;
+  /** The temporary folder all of them live in. */
+  folder: string;
+  /** The variables a role is given to reach them. */
+  env: Record<string, string>;
+  /** Every line any of them wrote, as `name: line`. */
+  lines: readonly string[];
+  /** Kills what runs and removes the folder. */
+  stop(): Promise<void>;
+  [Symbol.asyncDispose](): Promise<void>;
+};
+
+const host = '127.0.0.1';
+
+const createFor = {
+  nats: (folder: string, log: LogLine, [client = 0, monitor = 0]: number[]) =>
+    createNatsEngine({ folder, host, ports: { client, monitor }, log }),
+  questdb: (folder: string, log: LogLine, [http = 0, pg = 0]: number[]) =>
+    createQuestdbEngine({ folder, host, ports: { http, pg }, log }),
+  clickhouse: (folder: string, log: LogLine, [http = 0]: number[]) =>
+    createClickhouseEngine({ folder, host, ports: { http }, log }),
+};
+
+/**
+ * Starts real engines on free ports in a temporary folder:
+ * `const engines = await startEngines({ nats: true }); … await engines.stop()`.
+ */
+export const startEngines = async (wanted: Partial<Record<EngineName, boolean>>): Promise<TestEngines> => {
+  const folder = await mkdtemp(join(tmpdir(), 'tidemark-test-'));
+  const lines: string[] = [];
+  const log: LogLine = (source, line) => {
+    lines.push(`${source}: ${line}`);
+  };
+  const ports = await freePorts(6);
+  const engines = new Map<EngineName, Engine>();
+  const env: Record<string, string> = {};
+  for (const name of ['nats', 'questdb', 'clickhouse'] as const) {
+    if (wanted[name] !== true) continue;
+    const engine = createFor[name](join(folder, name), log, ports.splice(0, 2));
+    engines.set(name, engine);
+    env[`TIDEMARK_${name.toUpperCase()}_URL`] = engine.url;
+  }
+  const stop = async (): Promise<void> => {
+    await Promise.all([...engines.values()].map((engine) => engine.kill()));
+    await rm(folder, { recursive: true, force: true });
+  };
+  try {
+    await Promise.all([...engines.values()].map((engine) => engine.start()));
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+  const started = (name: EngineName): Engine => {
+    const engine = engines.get(name);
+    if (engine === undefined) throw new Error(`startEngines was not asked for ${name}`);
+    return engine;
+  };
+  return {
+    get nats() {
+      return started('nats');
+    },
+    get questdb() {
+      return started('questdb');
+    },
+    get clickhouse() {
+      return started('clickhouse');
+    },
+    folder,
+    env,
+    lines,
+    stop,
+    [Symbol.asyncDispose]: stop,
+  };
+};
