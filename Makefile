@@ -1,0 +1,42 @@
+# Every tool runs on the Node that comes with the project; npm itself stays on the machine's own, so that it never
+# replaces the binary it runs on.
+SHELL := /bin/sh
+MACHINE_PATH := $(PATH)
+export PATH := $(CURDIR)/node_modules/.bin:$(PATH)
+PACKAGES := node_modules/.installed
+ARGS ?=
+
+.DEFAULT_GOAL := help
+.PHONY: help setup up test check bench format clean
+
+help: ## list the targets
+	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST)
+
+# Not npm ci: it fails where a registry lacks the optional packages of other platforms.
+$(PACKAGES): package-lock.json package.json
+	@started=$$(date +%s); echo "npm packages: installing …"; \
+	  PATH="$(MACHINE_PATH)" npm install --no-save --no-audit --no-fund --loglevel=error \
+	  && touch $@ && echo "npm packages: done in $$(($$(date +%s) - started)) s"
+
+setup: $(PACKAGES) ## install the packages and the engines that are missing
+	@bin/tidemark setup
+
+up: setup ## run the whole stack on this machine until Ctrl-C
+	@bin/tidemark up $(ARGS)
+
+test: setup ## run all tests, on real engines (ARGS="test/unit" for some)
+	@vitest run $(ARGS)
+
+check: $(PACKAGES) ## formatting and lint, types, import rules
+	@biome check --error-on-warnings
+	@tsc -p .
+	@depcruise src --config .dependency-cruiser.cjs
+
+bench: setup ## measure the throughput of the whole line
+	@node bench/main.ts $(ARGS)
+
+format: $(PACKAGES) ## format the sources and apply safe fixes
+	@biome check --write
+
+clean: ## remove the packages and the data of `make up`
+	rm -rf node_modules .tidemark coverage bench-results
