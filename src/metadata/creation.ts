@@ -1,0 +1,277 @@
+import { recordKeys } from '../directory/keys.ts';
+import { Fault } from '../model/fault.ts';
+import type { CustomReport, DataSource, ResultTable, TimeSeriesGroup } from '../model/records.ts';
+import type { QuestdbTables } from '../stores/questdb/tables.ts';
+import { isConflict, type RecordSet, type Records, reservedNames, type Versioned } from './record-store.ts';
+import type { ReportRequest } from './requests.ts';
+import {
+  authoredBy,
+  dataName,
+  modified,
+  newDataSource,
+  newGroup,
+  newReport,
+  newResultTable,
+  nowSeconds,
+  owningBusiness,
+} from './values.ts';
+
+/** The four records of a report. */
+export type ReportRecords = {
+  custom_report: CustomReport;
+  data_source: DataSource;
+  time_series_group: TimeSeriesGroup;
+  result_table: ResultTable;
+};
+
+/** What creation works on. */
+export type CreationDeps = {
+  readonly records: Records;
+  readonly tables: QuestdbTables;
+  readonly tablePrefix: string;
+};
+
+/** The states of a report whose name is free again. */
+const goneStates: readonly CustomReport['state'][] = ['deleted', 'purging', 'purged'];
+
+/** What a report in state `creating` already says: the call that finishes it must say the same. */
+const recordedFields = [
+  'scenario',
+  'data_label',
+  'description',
+  'is_split_measurement',
+] as const satisfies readonly (keyof CustomReport & keyof ReportRequest)[];
+
+const refuseOtherValues = (report: CustomReport, request: ReportRequest): void => {
+  const isPlatform = request.is_platform || request.mon_biz_id === 0;
+  const differing = recordedFields.find((field) => report[field] !== request[field]);
+  const field = differing ?? (report.is_platform === isPlatform ? undefined : 'is_platform');
+  if (field === undefined) return;
+  throw new Fault(
+    'permanent',
+    'creation_differs',
+    `report ${JSON.stringify(report.name)} is half created with ${field} ${JSON.stringify(report[field])}; the same call finishes it`,
+  );
+};
+
+const inProgress = (name: string): Fault =>
+  new Fault(
+    'permanent',
+    'creation_in_progress',
+    `another call is creating report ${JSON.stringify(name)} at this moment`,
+  );
+
+/** A lost compare-and-set on the report means that another call has it now. */
+const asInProgress =
+  (name: string) =>
+  (error: unknown): never => {
+    throw isConflict(error) ? inProgress(name) : error;
+  };
+
+const isReportGone = async (records: Records, id: number): Promise<boolean> => {
+  const report = await records.reports.get(id);
+  return report !== undefined && goneStates.includes(report.value.state);
+};
+
+/** True unless the data source belongs to a report that was deleted. Sources made alone have no report. */
+export const isDataNameHeld = async (records: Records, dataId: number): Promise<boolean> => {
+  const owner = records.reports.list().find(({ value }) => value.mon_data_id === dataId);
+  return owner === undefined || !(await isReportGone(records, owner.id));
+};
+
+/** Holds a data_name for a data id. Permanent Fault `name_taken` when another source has it. */
+const reserveDataName = async (records: Records, name: string, dataId: number): Promise<void> => {
+  await records.reserve(
+    reservedNames.dataName(name),
+    async () => dataId,
+    async (holder) => {
+      if (holder === dataId) return 'own';
+      return (await isDataNameHeld(records, holder)) ? 'other' : 'gone';
+    },
+  );
+};
+
+/** Holds a group name within its business. Permanent Fault `name_taken` when another undeleted group has it. */
+export const reserveGroupName = async (
+  records: Records,
+  group: Pick<TimeSeriesGroup, 'mon_biz_id' | 'time_series_group_name' | 'mon_data_id'>,
+): Promise<void> => {
+  await records.reserve(
+    reservedNames.group(group.mon_biz_id, group.time_series_group_name),
+    async () => group.mon_data_id,
+    async (holder) => {
+      if (holder === group.mon_data_id) return 'own';
+      const other = await records.groups.get(holder);
+      return other?.value.is_delete ? 'gone' : 'other';
+    },
+  );
+};
+
+/** Refuses before anything is written: afterwards the report would stay half created until the other name is free. */
+const refuseHeldNames = async (records: Records, report: CustomReport): Promise<void> => {
+  const source = reservedNames.dataName(dataName(report.mon_biz_id, report.name));
+  const sourceHolder = await records.holderOf(source);
+  const group = reservedNames.group(owningBusiness(report), report.name);
+  const groupHolder = await records.holderOf(group);
+  const otherGroup = groupHolder === undefined ? undefined : await records.groups.get(groupHolder);
+  const taken =
+    sourceHolder !== undefined && (await isDataNameHeld(records, sourceHolder))
+      ? source
+      : otherGroup !== undefined && !otherGroup.value.is_delete
+        ? group
+        : undefined;
+  if (taken !== undefined) {
+    throw new Fault('permanent', 'name_taken', `there is a ${taken.text} already`);
+  }
+};
+
+/**
+ * The report in state `creating` that this call works on: a new one, or the one that a call before left. Taking over
+ * writes it, so that of several calls only the last one to take over can finish.
+ */
+const openReport = async (deps: CreationDeps, request: ReportRequest): Promise<Versioned<CustomReport>> => {
+  const { records } = deps;
+  const reportId = await records.reserve(
+    reservedNames.report(request.mon_biz_id, request.name),
+    () => records.nextId('custom_report_id'),
+    async (holder) => {
+      const report = await records.reports.get(holder);
+      if (report === undefined || report.value.state === 'creating') return 'own';
+      return goneStates.includes(report.value.state) ? 'gone' : 'other';
+    },
+  );
+  const left = await records.reports.get(reportId);
+  if (left !== undefined) {
+    if (left.value.state !== 'creating') throw inProgress(request.name);
+    refuseOtherValues(left.value, request);
+    const claimed = modified(left.value, request.operator, {});
+    return records.reports.update(reportId, claimed, left.revision).catch(asInProgress(request.name));
+  }
+  const ids = {
+    custom_report_id: reportId,
+    mon_data_id: await records.nextId('data_id'),
+    time_series_group_id: await records.nextId('time_series_group_id'),
+  };
+  const report = newReport(request, ids, deps.tablePrefix);
+  await refuseHeldNames(records, report);
+  return records.reports.create(reportId, report).catch(asInProgress(request.name));
+};
+
+/** The record of this data id: what a call before has written, else `make()`. */
+const ensure = async <T>(set: RecordSet<T>, dataId: number, make: () => T): Promise<T> => {
+  const there = await set.get(dataId);
+  if (there !== undefined) return there.value;
+  try {
+    return (await set.create(dataId, make())).value;
+  } catch (error) {
+    const other = isConflict(error) ? await set.get(dataId) : undefined;
+    if (other === undefined) throw error;
+    return other.value;
+  }
+};
+
+const ensureDataSource = async (
+  { records }: CreationDeps,
+  report: CustomReport,
+  request: ReportRequest,
+): Promise<DataSource> => {
+  const name = dataName(report.mon_biz_id, report.name);
+  await reserveDataName(records, name, report.mon_data_id);
+  return ensure(records.dataSources, report.mon_data_id, () =>
+    newDataSource({
+      mon_data_id: report.mon_data_id,
+      data_name: name,
+      data_description: name,
+      etl_config: 'mon_standard_v2_time_series',
+      is_custom_source: true,
+      custom_label: null,
+      source_system: request.source_system,
+      mon_biz_id: owningBusiness(report),
+      space_uid: request.space_uid,
+      operator: request.operator,
+    }),
+  );
+};
+
+const ensureGroup = async (
+  { records }: CreationDeps,
+  report: CustomReport,
+  request: ReportRequest,
+): Promise<TimeSeriesGroup> => {
+  const values = {
+    time_series_group_id: report.time_series_group_id,
+    time_series_group_name: report.name,
+    mon_data_id: report.mon_data_id,
+    mon_biz_id: owningBusiness(report),
+    table_id: report.table_id,
+    max_rate: request.max_rate,
+    label: report.scenario,
+    is_split_measurement: report.is_split_measurement,
+    operator: request.operator,
+  };
+  await reserveGroupName(records, values);
+  await records.point(recordKeys.groupId(report.time_series_group_id), report.mon_data_id);
+  const group = await ensure(records.groups, report.mon_data_id, () => newGroup(values));
+  if (group.time_series_group_id !== report.time_series_group_id || group.table_id !== report.table_id) {
+    throw new Fault(
+      'permanent',
+      'group_exists',
+      `data id ${report.mon_data_id} has got group ${group.time_series_group_id} by another call`,
+    );
+  }
+  return group;
+};
+
+const ensureResultTable = (
+  { records }: CreationDeps,
+  report: CustomReport,
+  request: ReportRequest,
+): Promise<ResultTable> =>
+  ensure(records.tables, report.mon_data_id, () =>
+    newResultTable({
+      table_id: report.table_id,
+      table_name_zh: report.name,
+      mon_biz_id: owningBusiness(report),
+      label: report.scenario,
+      data_label: report.data_label,
+      operator: request.operator,
+    }),
+  );
+
+const activate = async (
+  { records }: CreationDeps,
+  report: Versioned<CustomReport>,
+  operator: string,
+): Promise<CustomReport> => {
+  const { creator, create_time } = report.value;
+  const active: CustomReport = {
+    ...report.value,
+    state: 'active',
+    ...authoredBy(operator, nowSeconds()),
+    creator,
+    create_time,
+  };
+  const stored = await records.reports
+    .update(active.custom_report_id, active, report.revision)
+    .catch(asInProgress(active.name));
+  return stored.value;
+};
+
+/**
+ * Creates a custom report, its DataSource, TimeSeriesGroup and ResultTable and the table in QuestDB, in this order, and
+ * then calls the report `active`. When a call ends between two steps, for whatever reason, the report stays `creating` and
+ * the same call again finishes it with the same ids. Permanent Faults: `name_taken` when the name belongs to an undeleted
+ * report, `creation_in_progress` when another call is at it, `creation_differs` when the half created one has other values.
+ */
+export const createCustomTimeSeries = async (
+  deps: CreationDeps,
+  request: ReportRequest,
+): Promise<ReportRecords> => {
+  const report = await openReport(deps, request);
+  const dataSource = await ensureDataSource(deps, report.value, request);
+  const group = await ensureGroup(deps, report.value, request);
+  const table = await ensureResultTable(deps, report.value, request);
+  await deps.tables.createTable(group.is_split_measurement ? 'narrow' : 'wide', table.table_id);
+  const active = await activate(deps, report, request.operator);
+  return { custom_report: active, data_source: dataSource, time_series_group: group, result_table: table };
+};

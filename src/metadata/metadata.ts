@@ -1,0 +1,185 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { createAdaptorServer, type ServerType } from '@hono/node-server';
+import type { Hono } from 'hono';
+import { type Bus, connectBusWhenUp } from '../bus/connection.ts';
+import { ensureTopology } from '../bus/topology.ts';
+import { loadPipelines } from '../config/pipelines.ts';
+import { engineUrls, type Settings } from '../config/settings.ts';
+import { dataIdRange } from '../directory/keys.ts';
+import { Fault, messageOf } from '../model/fault.ts';
+import { createQuestdbSql, type QuestdbSql } from '../stores/questdb/sql.ts';
+import { createQuestdbTables, type QuestdbTables } from '../stores/questdb/tables.ts';
+import { listenFault } from '../telemetry/listen-fault.ts';
+import { createLog, type Log } from '../telemetry/log.ts';
+import { createMetadataMetrics } from '../telemetry/metrics.ts';
+import { startOpsServer } from '../telemetry/ops-server.ts';
+import { stopSignal, whenStopped } from '../telemetry/stop-signal.ts';
+import { ensureAdminToken } from './admin-token.ts';
+import { createApi } from './api.ts';
+import { openRecords } from './record-store.ts';
+import { dataIdOfTableId } from './values.ts';
+import { keepMetricViews } from './views.ts';
+
+const probeEveryMs = 2_000;
+const finishMsMax = 10_000;
+
+/** Asks QuestDB every other second; `why` is undefined while it answers. */
+const probe = (sql: QuestdbSql, signal: AbortSignal): { readonly why: string | undefined } => {
+  const state: { why: string | undefined } = { why: 'not asked yet' };
+  const follow = async (): Promise<void> => {
+    while (!signal.aborted) {
+      state.why = await sql.exec('SELECT 1').then(() => undefined, messageOf);
+      await delay(probeEveryMs, undefined, { signal }).catch(() => undefined);
+    }
+  };
+  void follow();
+  return state;
+};
+
+/** Repeats what a dependency that is just starting refuses, until it works or `signal` fires. */
+const untilItWorks = async <T>(work: () => Promise<T>, signal: AbortSignal, log: Log): Promise<T> => {
+  for (let tries = 0; ; tries++) {
+    try {
+      return await work();
+    } catch (error) {
+      if (!(error instanceof Fault) || error.kind !== 'transient' || signal.aborted) throw error;
+      if (tries === 0) log.warn({ code: error.code }, `waiting: ${error.message}`);
+      await delay(200, undefined, { signal });
+    }
+  }
+};
+
+const serve = async (api: Hono, settings: Settings): Promise<ServerType> => {
+  const server = createAdaptorServer({ fetch: api.fetch });
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', (error) => {
+      reject(listenFault(error, settings.metadata.apiPort, 'TIDEMARK_METADATA_API_PORT'));
+    });
+    server.listen(settings.metadata.apiPort, settings.host, resolve);
+  });
+  return server;
+};
+
+/** Takes no new connection and waits for the requests that are there, for ten seconds at most. */
+const finish = async (server: ServerType): Promise<void> => {
+  const closed = new Promise<void>((resolve) => server.close(() => resolve()));
+  if ('closeIdleConnections' in server) server.closeIdleConnections();
+  const timer = setTimeout(() => {
+    if ('closeAllConnections' in server) server.closeAllConnections();
+  }, finishMsMax);
+  await closed;
+  clearTimeout(timer);
+};
+
+/** Where KV knows of no data id but QuestDB has tables (NATS lost its data), their ids are not given out again. */
+const firstDataId = async (tables: QuestdbTables): Promise<number> => {
+  const used = (await tables.names()).map((name) => dataIdOfTableId(name) ?? 0);
+  return used.reduce((next, id) => Math.max(next, id + 1), dataIdRange.first);
+};
+
+type Parts = {
+  readonly settings: Settings;
+  readonly log: Log;
+  readonly signal: AbortSignal;
+  readonly sql: QuestdbSql;
+  readonly checks: Readonly<Record<string, () => string | undefined>>;
+  readonly onAnswer: (status: number) => void;
+  readonly onListening: () => void;
+};
+
+/** From the first connection to the last answer. */
+const runOnBus = async (bus: Bus, parts: Parts): Promise<void> => {
+  const { settings, log, signal, sql } = parts;
+  const pipelines = loadPipelines(settings.pipelinesFolder, settings.schemasFolder);
+  const tables = createQuestdbTables(sql, settings.schemasFolder);
+  await untilItWorks(() => ensureTopology(bus, pipelines.streams), signal, log);
+  const records = await untilItWorks(
+    () =>
+      openRecords(
+        bus,
+        () => firstDataId(tables),
+        (fault) => log.error({}, messageOf(fault)),
+      ),
+    signal,
+    log,
+  );
+  const adminTokenHash = await untilItWorks(
+    () => ensureAdminToken(records.system, settings.dataFolder, log),
+    signal,
+    log,
+  );
+  await records.ready;
+  const server = await serve(
+    createApi({
+      records,
+      tables,
+      tablePrefix: settings.tablePrefix,
+      adminTokenHash,
+      checks: parts.checks,
+      isConnected: () => bus.connected,
+      onAnswer: parts.onAnswer,
+      log,
+    }),
+    settings,
+  );
+  const views = keepMetricViews({ columns: records.columns, records, tables, log });
+  parts.onListening();
+  log.info({ port: settings.metadata.apiPort }, 'the admin API answers');
+  await whenStopped(signal);
+  await finish(server);
+  await views.stop();
+  records.stop();
+};
+
+/**
+ * The metadata role: records, admin API, tables and views, until SIGTERM or SIGINT. It waits for NATS and answers 503 for
+ * what needs QuestDB while QuestDB is away. Reports that a crash left in state `creating` stay so until the same call comes
+ * again: only its caller knows whether it is still wanted. Throws a Fault for settings or ports that cannot be used.
+ */
+export const runMetadata = async (settings: Settings): Promise<void> => {
+  const log = createLog('metadata', settings.logLevel);
+  const signal = stopSignal();
+  const metrics = createMetadataMetrics();
+  const urls = engineUrls(settings);
+  const sql = createQuestdbSql({ url: urls.questdb });
+  const ending = new AbortController();
+  const questdb = probe(sql, AbortSignal.any([signal, ending.signal]));
+  let bus: Bus | undefined;
+  let isServing = false;
+  const checks = {
+    nats: () => (bus?.connected ? undefined : 'not connected'),
+    questdb: () => questdb.why,
+    api: () => (isServing ? undefined : 'not listening yet'),
+  };
+  let ops: Awaited<ReturnType<typeof startOpsServer>> | undefined;
+  try {
+    ops = await startOpsServer({
+      host: settings.host,
+      port: settings.metadata.opsPort,
+      variable: 'TIDEMARK_METADATA_OPS_PORT',
+      registry: metrics.registry,
+      checks,
+    });
+    bus = await connectBusWhenUp(urls.nats, 'tidemark-metadata', signal, (fault) =>
+      log.warn({}, `waiting: ${messageOf(fault)}`),
+    );
+    await runOnBus(bus, {
+      settings,
+      log,
+      signal,
+      sql,
+      checks,
+      onAnswer: (status) => metrics.requests.inc({ status: String(status) }),
+      onListening: () => {
+        isServing = true;
+      },
+    });
+  } catch (error) {
+    if (!signal.aborted) throw error;
+  } finally {
+    ending.abort();
+    await bus?.close();
+    await ops?.stop();
+    await sql.close();
+  }
+};

@@ -1,0 +1,210 @@
+import { recordKeys } from '../directory/keys.ts';
+import { Fault } from '../model/fault.ts';
+import type {
+  Application,
+  CustomReport,
+  DataSource,
+  ResultTable,
+  TimeSeriesGroup,
+} from '../model/records.ts';
+import { type CreationDeps, isDataNameHeld, type ReportRecords, reserveGroupName } from './creation.ts';
+import { isConflict, type Records, reservedNames } from './record-store.ts';
+import type { ApplicationRequest, DataSourceRequest, GroupRequest, ResultTableRequest } from './requests.ts';
+import {
+  modified,
+  newApplication,
+  newDataSource,
+  newGroup,
+  newResultTable,
+  newToken,
+  tableIdOf,
+} from './values.ts';
+
+const notFound = (what: string): Fault => new Fault('permanent', 'not_found', `there is no ${what}`);
+
+/** What these lookups promise: the record, or a permanent Fault `not_found`. */
+export const found = async <T>(entry: Promise<{ value: T } | undefined>, what: string): Promise<T> => {
+  const stored = await entry;
+  if (stored === undefined) throw notFound(what);
+  return stored.value;
+};
+
+const exists = (code: string, text: string) => (error: unknown) => {
+  throw isConflict(error) ? new Fault('permanent', code, text) : error;
+};
+
+/** The report whose creation made this data id or is making it, if one did. */
+const reportOf = (records: Records, dataId: number): CustomReport | undefined =>
+  records.reports.list().find(({ value }) => value.mon_data_id === dataId)?.value;
+
+/**
+ * CreateDataIDResource alone: a DataSource with a data id and a token, and nothing else. The name is held first: a call
+ * that ended before its record is finished by the same call. Permanent Fault `name_taken`.
+ */
+export const createDataSource = async (
+  { records }: CreationDeps,
+  request: DataSourceRequest,
+): Promise<DataSource> => {
+  const dataId = await records.reserve(
+    reservedNames.dataName(request.data_name),
+    () => records.nextId('data_id'),
+    async (holder) => {
+      if (await isDataNameHeld(records, holder)) {
+        const isMade = (await records.dataSources.get(holder)) !== undefined;
+        return isMade || reportOf(records, holder) !== undefined ? 'other' : 'own';
+      }
+      return 'gone';
+    },
+  );
+  const taken = `another call is creating data source ${JSON.stringify(request.data_name)} at this moment`;
+  const created = await records.dataSources
+    .create(dataId, newDataSource({ ...request, mon_data_id: dataId }))
+    .catch(exists('creation_in_progress', taken));
+  return created.value;
+};
+
+const requireDataSource = async (records: Records, dataId: number): Promise<void> => {
+  if ((await records.dataSources.get(dataId)) === undefined) {
+    throw new Fault('permanent', 'data_source_missing', `there is no data source ${dataId}; create it first`);
+  }
+};
+
+/** Records of a report in state `creating` are written by its own creation only. */
+const refuseWhileCreating = (records: Records, dataId: number): void => {
+  const report = reportOf(records, dataId);
+  if (report?.state !== 'creating') return;
+  throw new Fault(
+    'permanent',
+    'creation_in_progress',
+    `data id ${dataId} belongs to report ${JSON.stringify(report.name)}, which is half created; its own call finishes it`,
+  );
+};
+
+/** CreateTimeSeriesGroupResource alone. Permanent Faults `data_source_missing`, `group_exists`, `name_taken`. */
+export const createGroup = async (
+  { records, tablePrefix }: CreationDeps,
+  request: GroupRequest,
+): Promise<TimeSeriesGroup> => {
+  const dataId = request.mon_data_id;
+  await requireDataSource(records, dataId);
+  refuseWhileCreating(records, dataId);
+  const taken = `data id ${dataId} has a time series group already`;
+  if ((await records.groups.get(dataId)) !== undefined) {
+    throw new Fault('permanent', 'group_exists', taken);
+  }
+  await reserveGroupName(records, request);
+  const groupId = await records.nextId('time_series_group_id');
+  await records.point(recordKeys.groupId(groupId), dataId);
+  const group = newGroup({
+    ...request,
+    time_series_group_id: groupId,
+    table_id: tableIdOf(request.mon_biz_id, tablePrefix, dataId),
+  });
+  return (await records.groups.create(dataId, group).catch(exists('group_exists', taken))).value;
+};
+
+/**
+ * create_result_table alone: the table in QuestDB and then its record. Permanent Faults `data_source_missing`,
+ * `group_missing`, `table_exists`, `table_id_differs`.
+ */
+export const createResultTable = async (
+  { records, tables }: CreationDeps,
+  request: ResultTableRequest,
+): Promise<ResultTable> => {
+  const dataId = request.mon_data_id;
+  await requireDataSource(records, dataId);
+  const group = (await records.groups.get(dataId))?.value;
+  if (group === undefined) {
+    throw new Fault(
+      'permanent',
+      'group_missing',
+      `data id ${dataId} has no time series group; create it first`,
+    );
+  }
+  refuseWhileCreating(records, dataId);
+  if (request.table_id !== undefined && request.table_id !== group.table_id) {
+    throw new Fault('permanent', 'table_id_differs', `the table of data id ${dataId} is ${group.table_id}`);
+  }
+  const taken = `there is a table ${group.table_id} already`;
+  if ((await records.tables.get(dataId)) !== undefined) {
+    throw new Fault('permanent', 'table_exists', taken);
+  }
+  await tables.createTable(group.is_split_measurement ? 'narrow' : 'wide', group.table_id);
+  const table = newResultTable({
+    table_id: group.table_id,
+    table_name_zh: request.table_name_zh ?? group.time_series_group_name,
+    mon_biz_id: group.mon_biz_id,
+    label: request.label ?? group.label,
+    data_label: request.data_label,
+    operator: request.operator,
+  });
+  return (await records.tables.create(dataId, table).catch(exists('table_exists', taken))).value;
+};
+
+/**
+ * Sets the three is_enable of an active report. The same call again changes nothing more. Permanent Faults `not_found`,
+ * `report_not_active`.
+ */
+export const setReportEnabled = async (
+  { records }: CreationDeps,
+  reportId: number,
+  isEnabled: boolean,
+  operator: string,
+): Promise<ReportRecords> => {
+  const report = await found(records.reports.get(reportId), `custom report ${reportId}`);
+  if (report.state !== 'active') {
+    throw new Fault('permanent', 'report_not_active', `custom report ${reportId} is ${report.state}`);
+  }
+  const set = <T extends DataSource | TimeSeriesGroup | ResultTable>(record: T): T =>
+    record.is_enable === isEnabled ? record : { ...modified(record, operator, {}), is_enable: isEnabled };
+  const dataId = report.mon_data_id;
+  return {
+    custom_report: report,
+    data_source: (await records.dataSources.change(dataId, set)).value,
+    time_series_group: (await records.groups.change(dataId, set)).value,
+    result_table: (await records.tables.change(dataId, set)).value,
+  };
+};
+
+/**
+ * A new application with a write token. The name is held first and the record written last: a call that ended in between
+ * is finished by the same call. Permanent Fault `name_taken`.
+ */
+export const createApplication = async (
+  { records }: CreationDeps,
+  request: ApplicationRequest,
+): Promise<Application> => {
+  const appId = await records.reserve(
+    reservedNames.application(request.mon_biz_id, request.app_name),
+    () => records.nextId('app_id'),
+    async (holder) => {
+      const there = await records.applications.get(holder);
+      if (there === undefined) return 'own';
+      return there.value.is_delete ? 'gone' : 'other';
+    },
+  );
+  const token = newToken();
+  await records.point(recordKeys.applicationToken(token), appId);
+  const taken = `another call is creating application ${JSON.stringify(request.app_name)} at this moment`;
+  const created = await records.applications
+    .create(appId, newApplication(appId, token, request))
+    .catch(exists('creation_in_progress', taken));
+  return created.value;
+};
+
+/** Sets is_enable of an application. Permanent Faults `not_found`, `application_deleted`. */
+export const setApplicationEnabled = async (
+  { records }: CreationDeps,
+  appId: number,
+  isEnabled: boolean,
+  operator: string,
+): Promise<Application> => {
+  const application = await found(records.applications.get(appId), `application ${appId}`);
+  if (application.is_delete) {
+    throw new Fault('permanent', 'application_deleted', `application ${appId} is deleted`);
+  }
+  const changed = await records.applications.change(appId, (current) =>
+    current.is_enable === isEnabled ? current : modified(current, operator, { is_enable: isEnabled }),
+  );
+  return changed.value;
+};

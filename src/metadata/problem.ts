@@ -1,0 +1,98 @@
+import type { z } from 'zod';
+import { Fault, messageOf } from '../model/fault.ts';
+
+/** An error answer of the admin API: `application/problem+json`, RFC 9457. `code` is stable, `field` a path into the input. */
+export type Problem = {
+  type: string;
+  title: string;
+  status: number;
+  detail: string;
+  code: string;
+  field?: string;
+  remedy?: string;
+};
+
+type Kind = { readonly status: number; readonly title: string; readonly remedy?: string };
+
+const conflict = (title: string, remedy: string): Kind => ({ status: 409, title, remedy });
+
+/** Every code the API answers with. A Fault with another code is a 503 when transient and else a 500. */
+const kinds: Readonly<Record<string, Kind>> = {
+  body_not_json: { status: 400, title: 'The body is not JSON', remedy: 'Send one JSON object.' },
+  invalid_value: {
+    status: 422,
+    title: 'A value cannot be used',
+    remedy: 'Correct the field and send it again.',
+  },
+  unauthorized: {
+    status: 401,
+    title: 'No valid admin token',
+    remedy: 'Send Authorization: Bearer with the content of admin.token in the data folder of metadata.',
+  },
+  not_found: { status: 404, title: 'Not found' },
+  method_not_allowed: { status: 405, title: 'Another method is needed' },
+  body_too_large: { status: 413, title: 'The body is too large' },
+  name_taken: conflict('The name is taken', 'Choose another name, or use what has this one.'),
+  creation_in_progress: conflict(
+    'Another call is creating this',
+    'Look at the record in a moment; the same call again finishes a creation that was left.',
+  ),
+  creation_differs: conflict(
+    'A half created report has other values',
+    'Send the values the report was begun with.',
+  ),
+  data_source_missing: conflict('The data source is missing', 'Create the data source first.'),
+  group_missing: conflict('The time series group is missing', 'Create the time series group first.'),
+  group_exists: conflict('The data id has a group', 'A data id has one group; create another data source.'),
+  table_exists: conflict('The table is there', 'Nothing is left to do.'),
+  table_id_differs: conflict('The data id has another table', 'Leave table_id out.'),
+  report_not_active: conflict('The report is not active', 'Only active reports can be enabled or disabled.'),
+  application_deleted: conflict('The application is deleted', 'Create it again; it gets a new token.'),
+  data_ids_exhausted: conflict(
+    'No data ids are left',
+    'Every data id was given out; a new deployment is needed.',
+  ),
+  kv_conflict: conflict('Another call changed the record', 'Read it again and repeat the call.'),
+};
+
+const kindOf = (fault: Fault): Kind => {
+  const known = kinds[fault.code];
+  if (known !== undefined) return known;
+  if (fault.kind === 'transient') {
+    return { status: 503, title: 'A dependency is away', remedy: 'Send the same request again in a moment.' };
+  }
+  return { status: 500, title: 'The request failed here' };
+};
+
+/** The problem that a thrown value is to the caller. */
+export const toProblem = (error: unknown): Problem => {
+  const fault = error instanceof Fault ? error : new Fault('internal', 'internal_error', messageOf(error));
+  const { status, title, remedy } = kindOf(fault);
+  return {
+    type: `urn:tidemark:problem:${fault.code}`,
+    title,
+    status,
+    detail: fault.message,
+    code: fault.code,
+    ...(remedy === undefined ? {} : { remedy }),
+  };
+};
+
+/** The problem of input that the schema refused: its first issue, by the path of the field. */
+export const inputProblem = (error: z.ZodError): Problem => {
+  const [issue] = error.issues;
+  const path = [...(issue?.path ?? [])];
+  if (issue?.code === 'unrecognized_keys') path.push(...issue.keys.slice(0, 1));
+  const field = path.map(String).join('.');
+  const isMissing = issue?.code === 'invalid_type' && issue.input === undefined;
+  const why =
+    issue?.code === 'unrecognized_keys'
+      ? 'there is no such field'
+      : isMissing
+        ? 'is required'
+        : (issue?.message ?? 'cannot be used');
+  const problem = toProblem(
+    new Fault('permanent', 'invalid_value', field === '' ? `the input ${why}` : `${field}: ${why}`),
+  );
+  return field === '' ? problem : { ...problem, field };
+};

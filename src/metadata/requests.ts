@@ -1,0 +1,177 @@
+import { z } from 'zod';
+import { spaceOf } from './spaces.ts';
+
+/** The label vocabulary of the original: what a report or a table is about. */
+export const labels = [
+  'others',
+  'other_rt',
+  'os',
+  'host_process',
+  'host_device',
+  'kubernetes',
+  'application_check',
+  'uptimecheck',
+  'apm',
+  'component',
+  'service_module',
+  'service_process',
+  'hardware_device',
+  'applications',
+  'services',
+  'hosts',
+  'data_center',
+] as const;
+
+const bizId = z
+  .int('must be an integer')
+  .min(-2_147_483_648, 'must fit into 32 bits')
+  .max(2_147_483_647, 'must fit into 32 bits');
+
+/** What people type as a name: it becomes part of data_name and of messages, so no line breaks and no invisible ends. */
+const visibleText = z
+  .string('must be text')
+  .min(1, 'must not be empty')
+  .refine((text) => text.trim() === text, 'must not begin or end with white space')
+  .refine((text) => !/\p{Cc}/u.test(text), 'must not contain control characters');
+const name = visibleText.max(128, 'must have at most 128 characters');
+
+const line = z.string('must be text').max(1024, 'must have at most 1024 characters');
+const label = z.enum(labels, `must be one of ${labels.join(', ')}`);
+const maxRate = z
+  .int('must be an integer: requests per second, -1 the default, 0 unlimited, below -1 none')
+  .min(-2_147_483_648)
+  .max(2_147_483_647);
+const dataLabel = z
+  .string('must be text')
+  .max(128, 'must have at most 128 characters')
+  .regex(
+    /^([a-zA-Z][a-zA-Z0-9_.]*(,[a-zA-Z][a-zA-Z0-9_.]*)*)?$/,
+    'must be names of letters, digits, _ and ., each beginning with a letter, separated by commas',
+  );
+const spaceUid = z
+  .string('must be text')
+  .max(128, 'must have at most 128 characters')
+  .regex(/^[a-zA-Z][a-zA-Z0-9-]*__[^\s_][^\s]*$/, 'must look like <space_type_id>__<id>');
+const operator = z.string('must be text').min(1, 'must not be empty').max(64).default('admin');
+const dataId = z.int('must be an integer').positive('must be positive');
+
+/** Only time series are offered: a request may say so, and nothing else. */
+const typeLabel = z
+  .literal(
+    'time_series',
+    'only time_series is offered; event and log sources are not taken by this service yet',
+  )
+  .default('time_series');
+const sourceLabel = z.literal('custom', 'only custom sources are offered').default('custom');
+
+type SpaceRequest = { mon_biz_id: number; is_platform?: boolean; space_uid?: string | undefined };
+
+const checkSpace = (request: SpaceRequest, context: z.core.$RefinementCtx): void => {
+  const owner = request.is_platform === true ? 0 : request.mon_biz_id;
+  const refuse = (message: string): void => {
+    context.addIssue({ code: 'custom', path: ['space_uid'], message });
+  };
+  if (owner < 0 && request.space_uid === undefined) {
+    refuse('is required where mon_biz_id is below 0, as <space_type_id>__<id>');
+  }
+  if (owner < 0 || request.space_uid === undefined) return;
+  const own = spaceOf(owner, '').space_uid;
+  if (request.space_uid !== own) refuse(`must be ${own} or left out for this business`);
+};
+
+/** CreateCustomTimeSeries: `mon_biz_id` and `name` are enough. */
+export const reportRequestSchema = z
+  .strictObject({
+    mon_biz_id: bizId,
+    name,
+    scenario: label.default('others'),
+    data_label: dataLabel.default(''),
+    is_platform: z.boolean('must be true or false').default(false),
+    desc: line.optional(),
+    description: line.optional(),
+    is_split_measurement: z.boolean('must be true or false').default(false),
+    max_rate: maxRate.default(-1),
+    space_uid: spaceUid.optional(),
+    operator,
+    source_system: z.string('must be text').min(1).max(128).default('unknown'),
+    type_label: typeLabel,
+    source_label: sourceLabel,
+  })
+  .superRefine(checkSpace)
+  .transform(({ desc, description, space_uid, ...request }) => ({
+    ...request,
+    description: description ?? desc ?? '',
+    space_uid: space_uid ?? '',
+  }));
+
+const dataName = visibleText
+  .max(192, 'must have at most 192 characters')
+  .regex(/^-?\d{1,10}_custom_time_series_./, 'must look like <biz_id>_custom_time_series_<name>');
+
+/** CreateDataIDResource. The business is the one in data_name, and 0 for a platform data id. */
+export const dataSourceRequestSchema = z
+  .strictObject({
+    data_name: dataName,
+    mon_biz_id: bizId.optional(),
+    data_description: line.optional(),
+    etl_config: z
+      .literal('mon_standard_v2_time_series', 'only mon_standard_v2_time_series is offered')
+      .default('mon_standard_v2_time_series'),
+    is_custom_source: z.boolean('must be true or false').default(true),
+    is_platform_data_id: z.boolean('must be true or false').default(false),
+    custom_label: line.nullable().default(null),
+    space_uid: spaceUid.optional(),
+    operator,
+    source_system: z.string('must be text').min(1).max(128).default('unknown'),
+    type_label: typeLabel,
+    source_label: sourceLabel,
+  })
+  .superRefine(({ mon_biz_id, data_name }, context) => {
+    if (mon_biz_id === undefined || mon_biz_id === Number.parseInt(data_name, 10)) return;
+    context.addIssue({ code: 'custom', path: ['mon_biz_id'], message: 'must be the business in data_name' });
+  })
+  .transform(({ is_platform_data_id, ...request }) => ({
+    ...request,
+    mon_biz_id: is_platform_data_id ? 0 : Number.parseInt(request.data_name, 10),
+    data_description: request.data_description ?? request.data_name,
+  }))
+  .superRefine(checkSpace)
+  .transform(({ space_uid, ...request }) => ({ ...request, space_uid: space_uid ?? '' }));
+
+/** CreateTimeSeriesGroupResource: the group of a data id that is there and has none. */
+export const groupRequestSchema = z.strictObject({
+  mon_data_id: dataId,
+  mon_biz_id: bizId,
+  time_series_group_name: name,
+  label: label.default('others'),
+  is_split_measurement: z.boolean('must be true or false').default(false),
+  max_rate: maxRate.default(-1),
+  operator,
+});
+
+/** create_result_table: the table of a data id that is there and has a group. */
+export const resultTableRequestSchema = z.strictObject({
+  mon_data_id: dataId,
+  table_id: z.string('must be text').optional(),
+  table_name_zh: name.optional(),
+  label: label.optional(),
+  data_label: dataLabel.default(''),
+  operator,
+});
+
+/** A new application. */
+export const applicationRequestSchema = z.strictObject({
+  mon_biz_id: bizId,
+  app_name: name,
+  max_rate: maxRate.default(0),
+  operator,
+});
+
+/** The body of a change that needs no values: nothing, or who asks for it. */
+export const changeRequestSchema = z.strictObject({ operator });
+
+export type ReportRequest = z.output<typeof reportRequestSchema>;
+export type DataSourceRequest = z.output<typeof dataSourceRequestSchema>;
+export type GroupRequest = z.output<typeof groupRequestSchema>;
+export type ResultTableRequest = z.output<typeof resultTableRequestSchema>;
+export type ApplicationRequest = z.output<typeof applicationRequestSchema>;

@@ -1,0 +1,113 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import type { KvBucket } from '../bus/kv.ts';
+import { columnRegistrySchema } from '../directory/directory.ts';
+import { columnsKey } from '../directory/keys.ts';
+import { Fault, messageOf } from '../model/fault.ts';
+import type { ColumnRegistry } from '../model/records.ts';
+import type { QuestdbTables } from '../stores/questdb/tables.ts';
+import type { Log } from '../telemetry/log.ts';
+import type { Records } from './record-store.ts';
+
+const firstDelayMs = 250;
+const delayMsMax = 5_000;
+
+/** What makes the views of split tables. */
+export type ViewKeeper = {
+  /** Ends the watch and waits for the view that is being made. */
+  stop(): Promise<void>;
+};
+
+type Deps = {
+  readonly columns: KvBucket;
+  readonly records: Pick<Records, 'groups'>;
+  readonly tables: Pick<QuestdbTables, 'createMetricView'>;
+  readonly log: Log;
+};
+
+/**
+ * Makes a view for each metric that a registry of a split table names, as soon as it is registered, and tries again with
+ * a growing delay until QuestDB has it. Any number of processes may do so at once. Names that QuestDB can never take are
+ * logged once and left out; their points are in the table all the same.
+ */
+export const keepMetricViews = (deps: Deps): ViewKeeper => {
+  const stopping = new AbortController();
+  const pending = new Map<number, ColumnRegistry>();
+  const made = new Map<number, Set<string>>();
+  let running: Promise<void> | undefined;
+
+  const makeView = async (tableId: string, column: string, metric: string): Promise<void> => {
+    try {
+      await deps.tables.createMetricView(tableId, column, metric);
+    } catch (error) {
+      if (!(error instanceof Fault && error.code === 'questdb_name_too_long')) throw error;
+      deps.log.error({ table_id: tableId, metric }, error.message);
+    }
+  };
+
+  const makeViews = async (registry: ColumnRegistry): Promise<void> => {
+    const dataId = registry.mon_data_id;
+    const done = made.get(dataId) ?? new Set<string>();
+    made.set(dataId, done);
+    const missing = registry.metrics.filter(({ name }) => !done.has(name));
+    if (missing.length === 0) return;
+    const group = (await deps.records.groups.get(dataId))?.value;
+    if (group === undefined || !group.is_split_measurement || group.is_delete) return;
+    for (const { name, column } of missing) {
+      if (stopping.signal.aborted) return;
+      await makeView(group.table_id, column, name);
+      done.add(name);
+    }
+  };
+
+  /** Works off what is pending, one data id after another; one that fails waits without holding up the others. */
+  const run = async (): Promise<void> => {
+    let delayMs = firstDelayMs;
+    let lastMessage = '';
+    while (pending.size > 0 && !stopping.signal.aborted) {
+      let isFailing = false;
+      for (const [dataId, registry] of [...pending]) {
+        try {
+          await makeViews(registry);
+          if (pending.get(dataId) === registry) pending.delete(dataId);
+        } catch (error) {
+          isFailing = true;
+          const message = messageOf(error);
+          if (message !== lastMessage) deps.log.warn({ mon_data_id: dataId }, `no view yet: ${message}`);
+          lastMessage = message;
+        }
+      }
+      delayMs = isFailing ? Math.min(delayMs * 2, delayMsMax) : firstDelayMs;
+      if (isFailing) await delay(delayMs, undefined, { signal: stopping.signal }).catch(() => undefined);
+    }
+  };
+
+  const begin = (): void => {
+    if (running !== undefined || stopping.signal.aborted) return;
+    running = run().finally(() => {
+      running = undefined;
+      if (pending.size > 0) begin();
+    });
+  };
+
+  const prefix = columnsKey(0).slice(0, -1);
+  const watch = deps.columns.watch(
+    ({ key, value }) => {
+      if (value === undefined || !key.startsWith(prefix)) return;
+      const registry = columnRegistrySchema.safeParse(value);
+      if (!registry.success) {
+        deps.log.error({ key }, `a column registry cannot be read: ${registry.error.message}`);
+        return;
+      }
+      pending.set(registry.data.mon_data_id, registry.data);
+      begin();
+    },
+    () => undefined,
+  );
+  return {
+    stop: async () => {
+      stopping.abort();
+      watch.stop();
+      await running;
+    },
+  };
+};

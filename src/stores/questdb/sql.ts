@@ -1,0 +1,87 @@
+import { Pool } from 'undici';
+import { z } from 'zod';
+import { Fault, messageOf } from '../../model/fault.ts';
+
+/** What a statement answered; both are empty for DDL. Rows are in the order of `columns`. */
+export type SqlResult = { readonly columns: readonly string[]; readonly dataset: readonly unknown[][] };
+
+/** SQL over QuestDB's HTTP interface. */
+export type QuestdbSql = {
+  /**
+   * Runs one statement. Throws a transient Fault `questdb_unavailable` when the server is away, late or failing, and a
+   * permanent `questdb_rejected` when it refuses the statement or the credentials.
+   */
+  exec(sql: string): Promise<SqlResult>;
+  close(): Promise<void>;
+};
+
+const answerSchema = z.object({
+  columns: z.array(z.object({ name: z.string() })).default([]),
+  dataset: z.array(z.array(z.unknown())).default([]),
+});
+const refusalSchema = z.object({ error: z.string() });
+
+const requestTimeoutMs = 10_000;
+
+/** An identifier in double quotes. Throws a permanent Fault for one that no quoting can carry. */
+export const quoteIdentifier = (name: string): string => {
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what is refused.
+  if (name === '' || /["\u0000-\u001f\u007f\ufeff]/.test(name)) {
+    throw new Fault('permanent', 'questdb_rejected', `${JSON.stringify(name)} cannot be a name in QuestDB`);
+  }
+  return `"${name}"`;
+};
+
+/** A text literal in single quotes. */
+export const quoteLiteral = (text: string): string => `'${text.replaceAll("'", "''")}'`;
+
+const parseJson = (text: string): unknown => {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+};
+
+const unavailable = (reason: string, cause?: unknown): Fault =>
+  new Fault('transient', 'questdb_unavailable', `QuestDB ${reason}`, cause);
+
+/** The one place where QuestDB's SQL answers become results or Faults. */
+const toResult = (status: number, text: string): SqlResult => {
+  if (status >= 500 || status === 429) throw unavailable(`answered ${status}: ${text.slice(0, 300)}`);
+  const body = parseJson(text);
+  const refusal = refusalSchema.safeParse(body);
+  if (status !== 200 || refusal.success) {
+    const why = refusal.success ? refusal.data.error : `${status} ${text.slice(0, 300)}`;
+    throw new Fault('permanent', 'questdb_rejected', `QuestDB refused: ${why}`);
+  }
+  const answer = answerSchema.safeParse(body);
+  if (!answer.success) throw unavailable('answered something that is no result');
+  return { columns: answer.data.columns.map((column) => column.name), dataset: answer.data.dataset };
+};
+
+/** A client for the server at `url` (`http://[user:password@]host:port`); a password in it is sent as basic auth. */
+export const createQuestdbSql = ({ url }: { url: string }): QuestdbSql => {
+  const { origin, username, password } = new URL(url);
+  const pool = new Pool(origin, {
+    connections: 8,
+    connectTimeout: 2_000,
+    headersTimeout: requestTimeoutMs,
+    bodyTimeout: requestTimeoutMs,
+  });
+  const credentials = `${decodeURIComponent(username)}:${decodeURIComponent(password)}`;
+  const headers: Record<string, string> =
+    username === '' ? {} : { authorization: `Basic ${Buffer.from(credentials).toString('base64')}` };
+  return {
+    exec: async (sql) => {
+      const reply = await pool
+        .request({ method: 'GET', path: `/exec?query=${encodeURIComponent(sql)}`, headers })
+        .then(async ({ statusCode, body }) => ({ status: statusCode, text: await body.text() }))
+        .catch((error: unknown) => {
+          throw unavailable(`does not answer at ${new URL(url).host}: ${messageOf(error)}`, error);
+        });
+      return toResult(reply.status, reply.text);
+    },
+    close: () => pool.close(),
+  };
+};

@@ -1,0 +1,112 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { Fault } from '../../model/fault.ts';
+import type { Layout } from '../../model/records.ts';
+import { type QuestdbSql, quoteIdentifier, quoteLiteral } from './sql.ts';
+
+/** The tables of points and the views of split ones. Every call may be repeated; each throws the Faults of QuestdbSql. */
+export type QuestdbTables = {
+  /**
+   * Makes the table called exactly `tableId`, kept for `ttlDays` (undefined: for ever), and checks that what is there can
+   * store exactly once: permanent `questdb_table_unusable` if it is not a WAL table that upserts on (timestamp, uid).
+   */
+  createTable(layout: Layout, tableId: string, ttlDays?: number): Promise<void>;
+  /** Makes the view of one metric of a narrow table: `<table_id without .__default__>.<column>`. */
+  createMetricView(tableId: string, column: string, metric: string): Promise<void>;
+  /** Names of all tables there are. */
+  names(): Promise<string[]>;
+};
+
+/** The measurement in the table_id of a table that holds all of a data id's metrics. */
+const defaultMeasurement = '.__default__';
+
+/** QuestDB refuses longer names of tables and views. */
+const nameBytesMax = 127;
+
+/** Name of the view of one metric of a split table. */
+export const metricViewName = (tableId: string, column: string): string =>
+  `${tableId.endsWith(defaultMeasurement) ? tableId.slice(0, -defaultMeasurement.length) : tableId}.${column}`;
+
+/** Columns every table of a layout has from the start. */
+const fixedColumns: Readonly<Record<Layout, Readonly<Record<string, string>>>> = {
+  wide: { timestamp: 'TIMESTAMP', uid: 'LONG', target: 'SYMBOL', more_dimensions: 'VARCHAR' },
+  narrow: {
+    timestamp: 'TIMESTAMP',
+    uid: 'LONG',
+    target: 'SYMBOL',
+    more_dimensions: 'VARCHAR',
+    metric: 'SYMBOL',
+    value: 'DOUBLE',
+  },
+};
+
+const fill = (template: string, values: Readonly<Record<string, string>>): string =>
+  template
+    .replace(/^--.*$/gm, '')
+    .replace(/\{\{(\w+)\}\}/g, (_, name: string) => values[name] ?? '')
+    .trim();
+
+const unusable = (tableId: string, why: string): Fault =>
+  new Fault('permanent', 'questdb_table_unusable', `table ${tableId} in QuestDB ${why}`);
+
+const checkTable = async (sql: QuestdbSql, layout: Layout, tableId: string): Promise<void> => {
+  const name = quoteLiteral(tableId);
+  const table = await sql.exec(
+    `SELECT walEnabled, dedup, partitionBy FROM tables() WHERE table_name = ${name}`,
+  );
+  const row = table.dataset[0];
+  if (row === undefined) throw unusable(tableId, 'is not there under exactly this name');
+  const [walEnabled, dedup, partitionBy] = row;
+  if (walEnabled !== true) throw unusable(tableId, 'is not a WAL table');
+  if (dedup !== true) throw unusable(tableId, 'does not deduplicate');
+  if (partitionBy !== 'DAY') throw unusable(tableId, `is partitioned by ${String(partitionBy)}, not by DAY`);
+  const columns = await sql.exec(`SELECT "column", type, designated, upsertKey FROM table_columns(${name})`);
+  const types = new Map(columns.dataset.map(([column, type]) => [column, type]));
+  for (const [column, type] of Object.entries(fixedColumns[layout])) {
+    if (types.get(column) !== type) throw unusable(tableId, `has no ${type} column ${column}`);
+  }
+  if (!columns.dataset.some(([column, , designated]) => column === 'timestamp' && designated === true)) {
+    throw unusable(tableId, 'has not timestamp as its designated timestamp');
+  }
+  const keys = columns.dataset.filter(([, , , upsertKey]) => upsertKey === true).map(([column]) => column);
+  if (keys.toSorted().join() !== 'timestamp,uid') {
+    throw unusable(tableId, `upserts on (${keys.join(', ')}), not on (timestamp, uid)`);
+  }
+};
+
+/** Reads the templates once from `<schemasFolder>/sql/questdb`. */
+export const createQuestdbTables = (sql: QuestdbSql, schemasFolder: string): QuestdbTables => {
+  const template = (name: string): string =>
+    readFileSync(join(schemasFolder, 'sql', 'questdb', `${name}.sql`), 'utf8');
+  const tableTemplates: Readonly<Record<Layout, string>> = {
+    wide: template('wide'),
+    narrow: template('narrow'),
+  };
+  const viewTemplate = template('metric-view');
+  return {
+    createTable: async (layout, tableId, ttlDays) => {
+      const ttl = ttlDays === undefined ? '' : `TTL ${ttlDays}d`;
+      await sql.exec(fill(tableTemplates[layout], { table: quoteIdentifier(tableId), ttl }));
+      await checkTable(sql, layout, tableId);
+    },
+    createMetricView: async (tableId, column, metric) => {
+      const view = metricViewName(tableId, column);
+      if (Buffer.byteLength(view) > nameBytesMax) {
+        throw new Fault(
+          'permanent',
+          'questdb_name_too_long',
+          `view ${view} would have a name of more than ${nameBytesMax} bytes`,
+        );
+      }
+      await sql.exec(
+        fill(viewTemplate, {
+          view: quoteIdentifier(view),
+          table: quoteIdentifier(tableId),
+          metric: quoteLiteral(metric),
+        }),
+      );
+    },
+    names: async () =>
+      (await sql.exec('SELECT table_name FROM tables()')).dataset.map(([name]) => String(name)),
+  };
+};
