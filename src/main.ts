@@ -1,5 +1,7 @@
 import { Command } from 'commander';
 import { registerRoles } from './cli/roles.ts';
+import { registerSetup } from './cli/setup.ts';
+import { registerUp } from './cli/up.ts';
 import { exitCodeConfig } from './config/settings.ts';
 import { Fault, messageOf } from './model/fault.ts';
 
@@ -8,6 +10,8 @@ const program = new Command('tidemark')
   .showHelpAfterError();
 
 registerRoles(program);
+registerSetup(program);
+registerUp(program);
 
 try {
   await program.parseAsync();

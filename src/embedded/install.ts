@@ -24,7 +24,7 @@ export class MissingToolError extends Error {
   override readonly name = 'MissingToolError';
 }
 
-/** A tool that installs an engine failed; the message ends with the last lines it wrote. */
+/** Engines could not be installed; the message ends with the last lines of the tool that failed. */
 export class InstallError extends Error {
   override readonly name = 'InstallError';
 }

@@ -22,17 +22,18 @@ const probe = (host: string, port: number): Promise<number | undefined> =>
     });
   });
 
-/** Throws a PortInUseError that lists every one of `ports` something already listens on. */
-export const requireFreePorts = async (host: string, ports: readonly NamedPort[]): Promise<void> => {
-  const taken: NamedPort[] = [];
-  for (const named of ports) {
-    if ((await probe(host, named.port)) === undefined) taken.push(named);
+/** Throws a PortInUseError that lists every one of these ports something already listens on. */
+export const requireFreePorts = async (
+  wanted: readonly { host: string; ports: readonly NamedPort[] }[],
+): Promise<void> => {
+  const sentences: string[] = [];
+  for (const { host, ports } of wanted) {
+    for (const { port, variable, purpose } of ports) {
+      if ((await probe(host, port)) !== undefined) continue;
+      sentences.push(`Port ${port} (${purpose}) is in use; set ${variable} to another one.`);
+    }
   }
-  if (taken.length === 0) return;
-  const sentences = taken.map(
-    ({ port, variable, purpose }) => `Port ${port} (${purpose}) is in use; set ${variable} to another one.`,
-  );
-  throw new PortInUseError(sentences.join('\n'));
+  if (sentences.length > 0) throw new PortInUseError(sentences.join('\n'));
 };
 
 /** `count` different ports nothing listens on right now. Another process may still take one before you do. */

@@ -73,6 +73,3 @@ describe.each(['nats', 'questdb', 'clickhouse'] as const)('%s', (name) => {
     await expect.poll(() => count[name](), { timeout: 10_000 }).toBe(1);
   });
 });
-void rm;
-void writeFile;
-void join;

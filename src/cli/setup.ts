@@ -1,0 +1,34 @@
+import type { Command } from 'commander';
+import { loadSettings, type Settings } from '../config/settings.ts';
+import { InstallError, type Installer } from '../embedded/install.ts';
+import { createMachineInstaller } from '../embedded/stack.ts';
+import { messageOf } from '../model/fault.ts';
+
+/**
+ * Finds or installs every engine that has no configured address, side by side. Throws one error with a sentence for
+ * each one that cannot be had, after the others are there.
+ */
+export const installEngines = async (settings: Settings, installer: Installer): Promise<void> => {
+  const wanted = (['nats', 'questdb', 'clickhouse'] as const).filter(
+    (name) => settings[name].url === undefined,
+  );
+  const results = await Promise.allSettled(wanted.map((name) => installer[name]()));
+  const failures = results.flatMap((result) =>
+    result.status === 'rejected' ? [messageOf(result.reason)] : [],
+  );
+  if (failures.length > 0) throw new InstallError(failures.join('\n'));
+};
+
+/** `tidemark setup`. */
+export const registerSetup = (program: Command): void => {
+  program
+    .command('setup')
+    .description('install the engines of `tidemark up` that are not on this machine')
+    .action(async () => {
+      const settings = loadSettings();
+      const progress = (line: string): void => {
+        process.stdout.write(`${line}\n`);
+      };
+      await installEngines(settings, createMachineInstaller(settings, process.env, progress));
+    });
+};

@@ -1,0 +1,122 @@
+import type { Command } from 'commander';
+import { exitCodeConfig, loadSettings, type Settings } from '../config/settings.ts';
+import type { LogLine } from '../embedded/child.ts';
+import { ensureDemo } from '../embedded/demo.ts';
+import { lockFolder } from '../embedded/lock.ts';
+import { createLogStream } from '../embedded/log-stream.ts';
+import { requireFreePorts } from '../embedded/ports.ts';
+import type { Role } from '../embedded/role.ts';
+import { ServiceStartError } from '../embedded/service.ts';
+import {
+  createMachineInstaller,
+  createStack,
+  planStack,
+  type Stack,
+  type StackPlan,
+} from '../embedded/stack.ts';
+import { summarise } from '../embedded/summary.ts';
+import { createSupervisor, type Supervisor } from '../embedded/supervisor.ts';
+import { messageOf } from '../model/fault.ts';
+import { installEngines } from './setup.ts';
+
+/** How a run of the stack ends: the program's exit code, and what to say. */
+type Ending = { exitCode: number; message?: string };
+
+const waitingNoticeMs = 5000;
+
+const say = (text: string): void => {
+  process.stdout.write(`${text}\n`);
+};
+
+/** Says every few seconds why a role that is awaited is not ready. */
+const startRole = async (supervisor: Supervisor, role: Role, log: LogLine): Promise<void> => {
+  const notice = setInterval(() => {
+    log(role.name, `not ready yet: ${role.notReady() ?? 'it does not answer'}`);
+  }, waitingNoticeMs);
+  try {
+    await supervisor.start(role);
+  } finally {
+    clearInterval(notice);
+  }
+};
+
+/** The records come first: the other two need them to become ready. */
+const startStack = async ({ engines, roles }: Stack, supervisor: Supervisor, log: LogLine): Promise<void> => {
+  await Promise.all(engines.map((engine) => supervisor.start(engine)));
+  await startRole(supervisor, roles.metadata, log);
+  await Promise.all([roles.transfer, roles.ingress].map((role) => startRole(supervisor, role, log)));
+};
+
+const endingOf = (error: unknown): Ending => {
+  const refused = error instanceof ServiceStartError && error.exit?.code === exitCodeConfig;
+  return { exitCode: refused ? exitCodeConfig : 1, message: messageOf(error) };
+};
+
+/** The first SIGINT or SIGTERM asks for an orderly end; the next kills everything at once. */
+const onSignals = (stack: Stack, end: (ending: Ending) => void): (() => void) => {
+  let asked = false;
+  const listener = (): void => {
+    if (!asked) {
+      asked = true;
+      say('Stopping; once more to kill.');
+      end({ exitCode: 0 });
+      return;
+    }
+    for (const service of stack.inStopOrder) void service.kill();
+    process.exit(1);
+  };
+  process.on('SIGINT', listener).on('SIGTERM', listener);
+  return () => {
+    process.off('SIGINT', listener).off('SIGTERM', listener);
+  };
+};
+
+const runStack = async (settings: Settings, plan: StackPlan): Promise<Ending> => {
+  const log = createLogStream((text) => process.stdout.write(text));
+  const installer = createMachineInstaller(settings, process.env, say);
+  await installEngines(settings, installer);
+  const stack = createStack(settings, plan, { installer, log, env: process.env });
+  const { promise: ended, resolve: end } = Promise.withResolvers<Ending>();
+  const supervisor = createSupervisor({
+    log,
+    onFatal: (message) => end({ exitCode: exitCodeConfig, message }),
+  });
+  const forget = onSignals(stack, end);
+  startStack(stack, supervisor, log)
+    .then(() => ensureDemo(`http://${plan.roleHost}:${plan.ports.api.port}`, settings.dataFolder))
+    .then((demo) => say(`\n${summarise(plan, demo, settings.dataFolder)}\n`))
+    .catch((error: unknown) => end(endingOf(error)));
+  try {
+    return await ended;
+  } finally {
+    await supervisor.stop(stack.inStopOrder);
+    forget();
+  }
+};
+
+/** Runs engines and roles until a signal or a failure that a restart would only repeat. Returns the exit code. */
+export const runUp = async (settings: Settings): Promise<number> => {
+  const unlock = await lockFolder(settings.dataFolder);
+  try {
+    const plan = await planStack(settings);
+    await requireFreePorts([
+      { host: plan.engineHost, ports: plan.enginePorts },
+      { host: settings.host, ports: plan.rolePorts },
+    ]);
+    const { exitCode, message } = await runStack(settings, plan);
+    if (message !== undefined) process.stderr.write(`tidemark: ${message}\n`);
+    return exitCode;
+  } finally {
+    await unlock();
+  }
+};
+
+/** `tidemark up`. */
+export const registerUp = (program: Command): void => {
+  program
+    .command('up')
+    .description('run the engines and one of each role on this machine until Ctrl-C')
+    .action(async () => {
+      process.exitCode = await runUp(loadSettings());
+    });
+};

@@ -1,0 +1,72 @@
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { z } from 'zod';
+
+/** What the demo's commands need: the credentials of one custom report and of one application. */
+export type Demo = {
+  report: { name: string; bizId: number; dataId: number; token: string; table: string };
+  application: { name: string; bizId: number; token: string };
+};
+
+const demoBizId = 2;
+const reportName = 'demo';
+const applicationName = 'shop';
+const createReport = 'monitor_web.custom_report.resources.CreateCustomTimeSeries';
+
+const reportSchema = z.object({ mon_data_id: z.number().int(), table_id: z.string() });
+const sourceSchema = z.object({ mon_data_id: z.number().int(), token: z.string() });
+const applicationSchema = z.object({ app_name: z.string(), token: z.string() });
+const reportsSchema = z.object({ items: z.array(reportSchema) });
+const applicationsSchema = z.object({ items: z.array(applicationSchema) });
+const createdReportSchema = z.object({
+  data_source: sourceSchema,
+  result_table: z.object({ table_id: z.string() }),
+});
+
+type Ask = <T>(schema: z.ZodType<T>, method: 'GET' | 'POST', path: string, body?: object) => Promise<T>;
+
+/** The admin API with the token that metadata left in the data folder. */
+const connect = (apiUrl: string, token: string): Ask => {
+  return async (schema, method, path, body) => {
+    const response = await fetch(`${apiUrl}${path}`, {
+      method,
+      headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    });
+    const text = await response.text();
+    if (!response.ok) throw new Error(`${method} ${path} was answered ${response.status}: ${text}`);
+    return schema.parse(JSON.parse(text));
+  };
+};
+
+const ensureReport = async (ask: Ask): Promise<Demo['report']> => {
+  const own = { name: reportName, bizId: demoBizId };
+  const query = `mon_biz_id=${demoBizId}&name=${reportName}`;
+  const [found] = (await ask(reportsSchema, 'GET', `/api/v1/custom-reports?${query}`)).items;
+  if (found !== undefined) {
+    const source = await ask(sourceSchema, 'GET', `/api/v1/data-sources/${found.mon_data_id}`);
+    return { ...own, dataId: found.mon_data_id, token: source.token, table: found.table_id };
+  }
+  const request = { mon_biz_id: demoBizId, name: reportName };
+  const created = await ask(createdReportSchema, 'POST', `/operations/${createReport}`, request);
+  const { data_source: source, result_table: table } = created;
+  return { ...own, dataId: source.mon_data_id, token: source.token, table: table.table_id };
+};
+
+const ensureApplication = async (ask: Ask): Promise<Demo['application']> => {
+  const own = { name: applicationName, bizId: demoBizId };
+  const query = `mon_biz_id=${demoBizId}&app_name=${applicationName}`;
+  const [found] = (await ask(applicationsSchema, 'GET', `/api/v1/applications?${query}`)).items;
+  if (found !== undefined) return { ...own, token: found.token };
+  const request = { mon_biz_id: demoBizId, app_name: applicationName };
+  const schema = z.object({ application: applicationSchema });
+  const { application } = await ask(schema, 'POST', '/api/v1/applications', request);
+  return { ...own, token: application.token };
+};
+
+/** Finds the demo's records, or creates them. Throws what the admin API answered when it refuses. */
+export const ensureDemo = async (apiUrl: string, dataFolder: string): Promise<Demo> => {
+  const token = (await readFile(join(dataFolder, 'admin.token'), 'utf8')).trim();
+  const ask = connect(apiUrl, token);
+  return { report: await ensureReport(ask), application: await ensureApplication(ask) };
+};

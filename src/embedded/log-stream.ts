@@ -1,0 +1,31 @@
+import { z } from 'zod';
+import type { LogLine } from './child.ts';
+
+const entrySchema = z.looseObject({ level: z.number(), time: z.string(), msg: z.string() });
+
+const levelNames: Readonly<Record<number, string>> = { 20: 'debug', 30: 'info', 40: 'warn', 50: 'error' };
+const nameWidth = 'clickhouse'.length;
+
+const asEntry = (line: string): z.infer<typeof entrySchema> | undefined => {
+  if (!line.startsWith('{')) return undefined;
+  try {
+    return entrySchema.safeParse(JSON.parse(line)).data;
+  } catch {
+    return undefined;
+  }
+};
+
+/** A role's JSON line as one for people: time, level, message, then the fields. Any other line as it is. */
+export const readableLine = (line: string): string => {
+  const entry = asEntry(line);
+  if (entry === undefined) return line;
+  const { level, time, msg, role: _role, pid: _pid, hostname: _hostname, ...fields } = entry;
+  const shown = Object.entries(fields).map(([key, value]) => `${key}=${JSON.stringify(value)}`);
+  return [time, (levelNames[level] ?? String(level)).padEnd(5), msg, ...shown].join(' ');
+};
+
+/** One stream out of all of them: every line begins with the name of who wrote it. */
+export const createLogStream =
+  (write: (text: string) => void): LogLine =>
+  (source, line) =>
+    write(`${source.padEnd(nameWidth)} | ${readableLine(line)}\n`);

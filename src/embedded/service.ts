@@ -1,0 +1,152 @@
+import { type Child, type Command, describeExit, type Exit, type LogLine, spawnChild } from './child.ts';
+import { type NamedPort, requireFreePorts } from './ports.ts';
+
+/** Receives how a service ended that nobody had asked to end, and the last lines it wrote. */
+export type ExitListener = (
+  code: number | null,
+  signal: NodeJS.Signals | null,
+  lastLogLines: readonly string[],
+) => void;
+
+/** A program run as a child process on fixed ports: an engine or a role. */
+export type Service<Name extends string = string> = {
+  readonly name: Name;
+  /** Where it is reached; valid before it is started. */
+  readonly url: string;
+  readonly running: boolean;
+  readonly pid: number | undefined;
+  /**
+   * Resolves when our own child is alive and answers. Throws PortInUseError before anything is started,
+   * ServiceStartError, and what its preparation throws (for engines MissingToolError and InstallError).
+   */
+  start(): Promise<void>;
+  /** SIGTERM, SIGKILL after its grace time. Ends a start under way, which then throws. */
+  stop(): Promise<void>;
+  /** SIGKILL; resolves once the process is gone. */
+  kill(): Promise<void>;
+  /** Stops it if it runs, and starts it on the same folder and ports. */
+  restart(): Promise<void>;
+  /** SIGSTOP: the process keeps its connections and answers nothing. */
+  pause(): void;
+  /** SIGCONT. */
+  resume(): void;
+  onExit(listener: ExitListener): void;
+};
+
+/** What differs between the services. */
+export type ServiceDefinition<Name extends string = string> = {
+  name: Name;
+  url: string;
+  host: string;
+  ports: readonly NamedPort[];
+  log: LogLine;
+  /** Installs what is missing, writes the configuration and says what to run. */
+  prepare(): Promise<Command>;
+  /** A line our own child writes once it listens; another server on its port writes nothing into our pipe. */
+  listening?: RegExp;
+  /** Whether it answers like a service of ours; a rejection means not yet. */
+  answers(): Promise<boolean>;
+  startTimeoutMs: number;
+  stopGraceMs: number;
+};
+
+/** A service ended before it was ready, or was not ready in time. The message ends with its last lines. */
+export class ServiceStartError extends Error {
+  override readonly name = 'ServiceStartError';
+  /** How it ended; undefined when it was not ready in time. */
+  readonly exit: Exit | undefined;
+  readonly lastLines: readonly string[];
+
+  constructor(what: string, lastLines: readonly string[], exit?: Exit) {
+    const shown = lastLines.slice(-shownLines).map((line) => `  ${line}`);
+    super([shown.length === 0 ? what : `${what}; its last lines:`, ...shown].join('\n'));
+    this.exit = exit;
+    this.lastLines = lastLines;
+  }
+}
+
+const pollMs = 25;
+const shownLines = 15;
+
+const waitUntilReady = async (
+  { name, answers, startTimeoutMs }: ServiceDefinition,
+  child: Child,
+  isListening: () => boolean,
+): Promise<void> => {
+  const deadline = performance.now() + startTimeoutMs;
+  while (performance.now() < deadline) {
+    if (!child.running) {
+      const exit = await child.ended;
+      throw new ServiceStartError(`${name} ${describeExit(exit)} while starting`, child.lastLines(), exit);
+    }
+    if (isListening() && (await answers().catch(() => false)) && child.running) return;
+    await Promise.race([child.ended, new Promise((resolve) => setTimeout(resolve, pollMs))]);
+  }
+  await child.stop(0);
+  throw new ServiceStartError(`${name} was not ready after ${startTimeoutMs / 1000} s`, child.lastLines());
+};
+
+/** Builds a service out of what differs between them. */
+export const createService = <Name extends string>(definition: ServiceDefinition<Name>): Service<Name> => {
+  const { name, url, host, ports, log, listening, stopGraceMs } = definition;
+  const listeners: ExitListener[] = [];
+  let child: Child | undefined;
+  let ending = false;
+  let starting: Promise<void> | undefined;
+
+  const launch = async (): Promise<void> => {
+    ending = false;
+    const command = await definition.prepare();
+    await requireFreePorts([{ host, ports }]);
+    if (ending) throw new ServiceStartError(`${name} was stopped while starting`, []);
+    let isListening = listening === undefined;
+    const started = spawnChild(name, command, (source, line) => {
+      if (listening?.test(line)) isListening = true;
+      log(source, line);
+    });
+    child = started;
+    await waitUntilReady(definition, started, () => isListening);
+    void started.ended.then(({ code, signal }) => {
+      if (ending) return;
+      for (const listener of listeners) listener(code, signal, started.lastLines());
+    });
+  };
+
+  const start = (): Promise<void> => {
+    if (child?.running === true && starting === undefined) return Promise.resolve();
+    starting ??= launch().finally(() => {
+      starting = undefined;
+    });
+    return starting;
+  };
+
+  const end = async (graceMs: number): Promise<void> => {
+    ending = true;
+    if (graceMs === 0) child?.signal('SIGKILL');
+    await child?.stop(graceMs);
+    await starting?.catch(() => {});
+  };
+
+  return {
+    name,
+    url,
+    get running() {
+      return child?.running ?? false;
+    },
+    get pid() {
+      return child?.pid;
+    },
+    start,
+    stop: () => end(stopGraceMs),
+    kill: () => end(0),
+    restart: async () => {
+      await end(stopGraceMs);
+      await start();
+    },
+    pause: () => child?.signal('SIGSTOP'),
+    resume: () => child?.signal('SIGCONT'),
+    onExit: (listener) => {
+      listeners.push(listener);
+    },
+  };
+};

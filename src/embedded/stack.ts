@@ -1,0 +1,143 @@
+import { join } from 'node:path';
+import type { Settings } from '../config/settings.ts';
+import type { LogLine } from './child.ts';
+import { createClickhouseEngine } from './clickhouse.ts';
+import type { Engine } from './engine.ts';
+import { createInstaller, type Installer, type Progress } from './install.ts';
+import { createNatsEngine } from './nats.ts';
+import { freePorts, type NamedPort } from './ports.ts';
+import { createQuestdbEngine } from './questdb.ts';
+import { createRole, type Role, type RoleName } from './role.ts';
+
+/** Where everything of one stack is reached, by ports that are never 0. */
+export type StackPlan = {
+  /** Engines listen here, whatever the roles listen on: they ask for no credentials. */
+  engineHost: string;
+  /** The roles, from this machine. */
+  roleHost: string;
+  urls: { nats: string; questdb: string; clickhouse: string };
+  ports: PortPlan;
+  /** The ports of the engines that are started here, and of the roles. */
+  enginePorts: readonly NamedPort[];
+  rolePorts: readonly NamedPort[];
+};
+
+/** Everything `tidemark up` starts. */
+export type Stack = {
+  engines: readonly Engine[];
+  roles: Record<RoleName, Role>;
+  inStopOrder: readonly (Engine | Role)[];
+};
+
+const portsOf = (settings: Settings) => ({
+  natsClient: named(settings.nats.clientPort, 'TIDEMARK_NATS_CLIENT_PORT', 'NATS clients'),
+  natsMonitor: named(settings.nats.monitorPort, 'TIDEMARK_NATS_MONITOR_PORT', 'NATS monitoring'),
+  questdbHttp: named(settings.questdb.httpPort, 'TIDEMARK_QUESTDB_HTTP_PORT', 'QuestDB HTTP'),
+  questdbPg: named(settings.questdb.pgPort, 'TIDEMARK_QUESTDB_PG_PORT', 'QuestDB PostgreSQL wire'),
+  clickhouseHttp: named(settings.clickhouse.httpPort, 'TIDEMARK_CLICKHOUSE_HTTP_PORT', 'ClickHouse HTTP'),
+  push: named(settings.ingress.pushPort, 'TIDEMARK_INGRESS_PUSH_PORT', 'push receiver'),
+  otlp: named(settings.ingress.otlpPort, 'TIDEMARK_INGRESS_OTLP_PORT', 'trace receiver'),
+  ingressOps: named(settings.ingress.opsPort, 'TIDEMARK_INGRESS_OPS_PORT', 'operations port of ingress'),
+  transferOps: named(settings.transfer.opsPort, 'TIDEMARK_TRANSFER_OPS_PORT', 'operations port of transfer'),
+  api: named(settings.metadata.apiPort, 'TIDEMARK_METADATA_API_PORT', 'admin API'),
+  metadataOps: named(settings.metadata.opsPort, 'TIDEMARK_METADATA_OPS_PORT', 'operations port of metadata'),
+});
+
+const named = (port: number, variable: string, purpose: string): NamedPort => ({ port, variable, purpose });
+
+type PortPlan = ReturnType<typeof portsOf>;
+
+const loopback = '127.0.0.1';
+
+/** Decides where everything listens; a port given as 0 becomes a free one. */
+export const planStack = async (settings: Settings): Promise<StackPlan> => {
+  const ports = portsOf(settings);
+  const open = Object.values(ports).filter(({ port }) => port === 0);
+  const free = await freePorts(open.length);
+  for (const [index, entry] of open.entries()) entry.port = free[index] ?? 0;
+  const { nats, questdb, clickhouse, host } = settings;
+  const { push, otlp, ingressOps, transferOps, api, metadataOps } = ports;
+  return {
+    engineHost: loopback,
+    roleHost: host === '0.0.0.0' || host === '::' ? loopback : host,
+    urls: {
+      nats: nats.url ?? `nats://${loopback}:${ports.natsClient.port}`,
+      questdb: questdb.url ?? `http://${loopback}:${ports.questdbHttp.port}`,
+      clickhouse: clickhouse.url ?? `http://${loopback}:${ports.clickhouseHttp.port}`,
+    },
+    ports,
+    enginePorts: [
+      ...(nats.url === undefined ? [ports.natsClient, ports.natsMonitor] : []),
+      ...(questdb.url === undefined ? [ports.questdbHttp, ports.questdbPg] : []),
+      ...(clickhouse.url === undefined ? [ports.clickhouseHttp] : []),
+    ],
+    rolePorts: [push, otlp, ingressOps, transferOps, api, metadataOps],
+  };
+};
+
+/** The installer of this machine's user, with the cache folder of the settings. */
+export const createMachineInstaller = (
+  settings: Settings,
+  env: NodeJS.ProcessEnv,
+  progress: Progress,
+): Installer => createInstaller({ ...env, TIDEMARK_CACHE: settings.cacheFolder }, progress);
+
+const createEngines = (settings: Settings, plan: StackPlan, installer: Installer, log: LogLine): Engine[] => {
+  const { engineHost: host, ports } = plan;
+  const options = (name: string) => ({ folder: join(settings.dataFolder, name), host, log });
+  const engines: Engine[] = [];
+  if (settings.questdb.url === undefined) {
+    const own = { http: ports.questdbHttp.port, pg: ports.questdbPg.port };
+    engines.push(createQuestdbEngine({ ...options('questdb'), ports: own }, installer));
+  }
+  if (settings.clickhouse.url === undefined) {
+    const own = { http: ports.clickhouseHttp.port };
+    engines.push(createClickhouseEngine({ ...options('clickhouse'), ports: own }, installer));
+  }
+  if (settings.nats.url === undefined) {
+    const own = { client: ports.natsClient.port, monitor: ports.natsMonitor.port };
+    engines.push(createNatsEngine({ ...options('nats'), ports: own }, installer));
+  }
+  return engines;
+};
+
+const roleEnvironment = (settings: Settings, plan: StackPlan, env: NodeJS.ProcessEnv): NodeJS.ProcessEnv => {
+  const ownPorts = Object.values(plan.ports).map(({ variable, port }) => [variable, String(port)]);
+  // One machine trying things out is not the shared deployment the limit protects; a value given anywhere holds.
+  const rate = settings.maxRateDefault === 1000 && env.TIDEMARK_MAX_RATE_DEFAULT === undefined;
+  return {
+    ...env,
+    ...Object.fromEntries(ownPorts),
+    TIDEMARK_DATA: settings.dataFolder,
+    TIDEMARK_NATS_URL: plan.urls.nats,
+    TIDEMARK_QUESTDB_URL: plan.urls.questdb,
+    TIDEMARK_CLICKHOUSE_URL: plan.urls.clickhouse,
+    ...(rate ? { TIDEMARK_MAX_RATE_DEFAULT: '0' } : {}),
+  };
+};
+
+/** Builds, but does not start, the engines without a configured address and one of each role. */
+export const createStack = (
+  settings: Settings,
+  plan: StackPlan,
+  deps: { installer: Installer; log: LogLine; env: NodeJS.ProcessEnv },
+): Stack => {
+  const engines = createEngines(settings, plan, deps.installer, deps.log);
+  const { push, otlp, ingressOps, transferOps, api, metadataOps } = plan.ports;
+  const role = (name: RoleName, ops: NamedPort, others: NamedPort[]): Role =>
+    createRole({
+      name,
+      host: plan.roleHost,
+      ports: [ops, ...others],
+      opsPort: ops.port,
+      env: roleEnvironment(settings, plan, deps.env),
+      log: deps.log,
+    });
+  const roles = {
+    metadata: role('metadata', metadataOps, [api]),
+    transfer: role('transfer', transferOps, []),
+    ingress: role('ingress', ingressOps, [push, otlp]),
+  };
+  // Nothing new comes in, what is in the stream is finished, and the stream ends last.
+  return { engines, roles, inStopOrder: [roles.ingress, roles.transfer, roles.metadata, ...engines] };
+};

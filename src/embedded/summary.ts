@@ -1,0 +1,58 @@
+import type { Demo } from './demo.ts';
+import type { StackPlan } from './stack.ts';
+
+const shellQuoted = (text: string): string => `'${text.replaceAll("'", `'\\''`)}'`;
+
+/** A push of one point; the shell puts the time of the moment in, so that it can be pasted at any time. */
+const pushCommand = (pushUrl: string, { report }: Demo): string => {
+  const point = {
+    metrics: { cpu_load: 10 },
+    target: '127.0.0.1',
+    dimension: { module: 'db', location: 'guangdong' },
+    timestamp: 0,
+  };
+  const body = JSON.stringify({ data_id: report.dataId, access_token: report.token, data: [point] });
+  const timed = shellQuoted(body).replace('"timestamp":0', `"timestamp":'"$(date +%s)"'000`);
+  return `curl -s ${pushUrl} -d ${timed}`;
+};
+
+const pointsQuery = (questdbUrl: string, { report }: Demo): string => {
+  const sql = `SELECT * FROM "${report.table}" ORDER BY timestamp DESC LIMIT 5`;
+  return `curl -sG ${shellQuoted(`${questdbUrl}/exec`)} --data-urlencode ${shellQuoted(`query=${sql}`)}`;
+};
+
+/** What `tidemark up` prints once everything is ready: addresses, credentials, commands that work as pasted. */
+export const summarise = ({ roleHost, urls, ports }: StackPlan, demo: Demo, dataFolder: string): string => {
+  const at = (port: { port: number }): string => `http://${roleHost}:${port.port}`;
+  const pushUrl = `${at(ports.push)}/v2/push/`;
+  const { report, application } = demo;
+  const sections: [string, string[]][] = [
+    [
+      'Tidemark is ready',
+      [
+        `push metrics     ${pushUrl}`,
+        `OTLP traces      ${at(ports.otlp)}/v1/traces`,
+        `admin API        ${at(ports.api)} (bearer token in ${dataFolder}/admin.token)`,
+        `QuestDB          ${urls.questdb}`,
+        `ClickHouse       ${urls.clickhouse}`,
+        `NATS             ${urls.nats}`,
+        `state and metrics of each role: /readyz and /metrics on ${at(ports.ingressOps)} (ingress), ` +
+          `${at(ports.transferOps)} (transfer), ${at(ports.metadataOps)} (metadata)`,
+      ],
+    ],
+    [
+      'Credentials of the demo',
+      [
+        `custom report ${report.name} of business ${report.bizId}: data_id ${report.dataId}, access_token ${report.token}`,
+        `application ${application.name} of business ${application.bizId}: X-MON-TOKEN ${application.token}`,
+      ],
+    ],
+    ['Push a point', [pushCommand(pushUrl, demo)]],
+    ['Read the points', [pointsQuery(urls.questdb, demo)]],
+    // The two commands for spans come here, as sections of their own.
+    ['Ctrl-C stops everything in order', []],
+  ];
+  return sections
+    .map(([title, lines]) => [title, ...lines.map((line) => `  ${line}`)].join('\n'))
+    .join('\n\n');
+};

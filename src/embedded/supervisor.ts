@@ -1,0 +1,89 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { exitCodeConfig } from '../config/settings.ts';
+import { messageOf } from '../model/fault.ts';
+import { describeExit, type LogLine } from './child.ts';
+import { type Service, ServiceStartError } from './service.ts';
+
+/** Keeps services running until it is stopped. */
+export type Supervisor = {
+  /** Starts it; throws what its first start throws. From then on it is restarted whenever it ends by itself. */
+  start(service: Service): Promise<void>;
+  /** Stops these services one after the other, in this order. Nothing is restarted any more. */
+  stop(services: readonly Service[]): Promise<void>;
+};
+
+/** How soon a service that ended is started again. */
+export type RestartPolicy = { firstMs: number; mostMs: number; healthyMs: number };
+
+const defaultPolicy: RestartPolicy = { firstMs: 250, mostMs: 5000, healthyMs: 10_000 };
+
+/** At once the first time, then doubling up to `mostMs`. */
+export const restartDelayMs = (failures: number, { firstMs, mostMs }: RestartPolicy): number =>
+  failures === 0 ? 0 : Math.min(mostMs, firstMs * 2 ** (failures - 1));
+
+/**
+ * `onFatal` is called with the last lines of a service that refused its configuration: starting it again would only
+ * repeat that.
+ */
+export const createSupervisor = (
+  deps: { log: LogLine; onFatal: (message: string) => void },
+  policy: RestartPolicy = defaultPolicy,
+): Supervisor => {
+  const stopping = new AbortController();
+  const isStopping = (): boolean => stopping.signal.aborted;
+
+  const refused = (service: Service, code: number | null | undefined, lines: readonly string[]): boolean => {
+    if (code !== exitCodeConfig) return false;
+    deps.onFatal([`${service.name} cannot use its configuration:`, ...lines.slice(-5)].join('\n'));
+    return true;
+  };
+
+  const bringBack = async (service: Service, failuresBefore: number): Promise<number> => {
+    for (let failures = failuresBefore; !isStopping(); failures += 1) {
+      await delay(restartDelayMs(failures, policy), undefined, { signal: stopping.signal });
+      const startedAt = performance.now();
+      try {
+        await service.start();
+        const seconds = ((performance.now() - startedAt) / 1000).toFixed(1);
+        deps.log(service.name, `is back after ${seconds} s`);
+        return failures + 1;
+      } catch (error) {
+        if (isStopping()) break;
+        deps.log(service.name, `could not be restarted: ${messageOf(error)}`);
+        if (error instanceof ServiceStartError && refused(service, error.exit?.code, error.lastLines)) break;
+      }
+    }
+    return failuresBefore;
+  };
+
+  const watch = (service: Service): void => {
+    let failures = 0;
+    let healthySince = performance.now();
+    service.onExit((code, signal, lines) => {
+      if (isStopping()) return;
+      if (refused(service, code, lines)) return;
+      deps.log(service.name, `${describeExit({ code, signal })}, it is started again`);
+      if (performance.now() - healthySince >= policy.healthyMs) failures = 0;
+      bringBack(service, failures).then(
+        (count) => {
+          failures = count;
+          healthySince = performance.now();
+        },
+        () => {
+          // Stopped while it waited for its turn.
+        },
+      );
+    });
+  };
+
+  return {
+    start: async (service) => {
+      await service.start();
+      watch(service);
+    },
+    stop: async (services) => {
+      stopping.abort();
+      for (const service of services) await service.stop();
+    },
+  };
+};
