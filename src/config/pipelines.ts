@@ -138,11 +138,11 @@ const remedyFor = (error: ErrorObject): string => {
 };
 
 const check = <T>(ajv: Ajv, schemaName: string, file: YamlFile): T => {
-  const validate = ajv.getSchema<T>(schemaName);
+  const validate = ajv.getSchema(schemaName);
   if (validate === undefined)
     throw new Fault('permanent', 'config_invalid', `the schema ${schemaName} is missing`);
-  const value = file.value;
-  if (validate(value)) return value;
+  const isValid = (value: unknown): value is T => validate(value) === true;
+  if (isValid(file.value)) return file.value;
   const error = validate.errors?.[0];
   if (error === undefined) throw settingFault(file.file, 'is not valid', 'Correct it');
   const path = error.instancePath.split('/').slice(1);

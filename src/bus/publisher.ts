@@ -1,0 +1,161 @@
+import { createInbox, headers, type Msg } from '@nats-io/transport-node';
+import { Fault } from '../model/fault.ts';
+import type { Bus } from './connection.ts';
+import { faultOfApiError } from './nats-fault.ts';
+
+/** What a stored publish came to: `duplicate` when the very first try was answered so, that is, somebody stored this id before. */
+export type Published = { readonly duplicate: boolean };
+
+/**
+ * Publishes to JetStream and waits for the PubAck. A publish without an answer is sent again with the same id, at once after
+ * a reconnect, until its deadline. Rejects with a transient Fault: `not_stored` (nothing was stored: safe to send again) or
+ * `unconfirmed` (it was sent and no answer came: it may be stored).
+ */
+export type Publisher = {
+  publish(subject: string, messageId: string, payload: Uint8Array, version: number): Promise<Published>;
+  /** Publishes that wait for their answer. */
+  readonly pending: number;
+  close(): void;
+};
+
+export type PublisherOptions = {
+  /** Time a publish may take in all, ms. */
+  readonly deadlineMs: number;
+  /** How long a publish waits for a lost connection to come back, ms. */
+  readonly awayMs: number;
+};
+
+type Entry = {
+  readonly subject: string;
+  readonly messageId: string;
+  readonly payload: Uint8Array;
+  readonly version: number;
+  readonly startedAt: number;
+  readonly resolve: (published: Published) => void;
+  readonly reject: (fault: Fault) => void;
+  sentAt: number;
+  tries: number;
+  /** Tries that were sent and not answered: while there is one, the message may be stored. */
+  unanswered: number;
+};
+
+const sweepMs = 50;
+const resendMs = 2_000;
+const refusedResendMs = 250;
+
+type PubAck = { duplicate?: boolean; error?: { err_code: number; description: string } };
+
+const parsePubAck = (message: Msg): PubAck => {
+  // A status without body: no responders, that is, JetStream is not there (yet).
+  if (message.data.length === 0) return { error: { err_code: 0, description: 'JetStream does not answer' } };
+  return message.json<PubAck>();
+};
+
+/** Answers the error that says what a publish without success has come to. */
+const failure = (entry: Entry, why: string, code: 'not_stored' | undefined): Fault =>
+  entry.unanswered === 0 || code === 'not_stored'
+    ? new Fault('transient', 'not_stored', `nothing was stored: ${why}`)
+    : new Fault('transient', 'unconfirmed', `published, but no confirmation came: ${why}`);
+
+export const createPublisher = (bus: Bus, options: PublisherOptions): Publisher => {
+  const inbox = createInbox();
+  const entries = new Map<string, Entry>();
+  let nextToken = 0;
+
+  const send = (token: string, entry: Entry, now: number): void => {
+    const head = headers();
+    head.set('Nats-Msg-Id', entry.messageId);
+    head.set('Tidemark-Envelope', String(entry.version));
+    entry.sentAt = now;
+    entry.tries++;
+    entry.unanswered++;
+    try {
+      bus.nc.publish(entry.subject, entry.payload, { reply: `${inbox}.${token}`, headers: head });
+    } catch {
+      entry.unanswered--;
+    }
+  };
+
+  const fail = (token: string, entry: Entry, why: string): void => {
+    entries.delete(token);
+    entry.reject(failure(entry, why, undefined));
+  };
+
+  const onAnswer = (message: Msg): void => {
+    const token = message.subject.slice(inbox.length + 1);
+    const entry = entries.get(token);
+    if (entry === undefined) return;
+    const ack = parsePubAck(message);
+    if (ack.error === undefined) {
+      entries.delete(token);
+      entry.resolve({ duplicate: ack.duplicate === true && entry.tries === 1 });
+      return;
+    }
+    entry.unanswered--;
+    const fault = faultOfApiError(ack.error.err_code, ack.error.description);
+    if (fault.code === 'stream_full') {
+      fail(token, entry, 'the stream has no room');
+      return;
+    }
+    // Anything else passes while the server starts or elects; the sweep sends it again.
+    entry.sentAt = Date.now() - resendMs + refusedResendMs;
+  };
+
+  const subscription = bus.nc.subscribe(`${inbox}.*`, {
+    callback: (error, message) => {
+      if (error === null) onAnswer(message);
+    },
+  });
+
+  const sweep = (): void => {
+    const now = Date.now();
+    const awaySince = bus.disconnectedSince;
+    for (const [token, entry] of entries) {
+      if (now - entry.startedAt > options.deadlineMs) fail(token, entry, 'the deadline has passed');
+      else if (awaySince !== undefined) {
+        if (now - Math.max(awaySince, entry.startedAt) > options.awayMs)
+          fail(token, entry, 'the bus is away');
+      } else if (now - entry.sentAt > resendMs) send(token, entry, now);
+    }
+  };
+  const timer = setInterval(sweep, sweepMs);
+  timer.unref();
+  bus.onReconnect(() => {
+    const now = Date.now();
+    for (const [token, entry] of entries) send(token, entry, now);
+  });
+
+  return {
+    publish: (subject, messageId, payload, version) =>
+      new Promise((resolve, reject) => {
+        const now = Date.now();
+        const awaySince = bus.disconnectedSince;
+        if (awaySince !== undefined && now - awaySince > options.awayMs) {
+          reject(new Fault('transient', 'not_stored', 'nothing was stored: the bus is away'));
+          return;
+        }
+        const token = String(nextToken++);
+        const entry: Entry = {
+          subject,
+          messageId,
+          payload,
+          version,
+          startedAt: now,
+          resolve,
+          reject,
+          sentAt: now,
+          tries: 0,
+          unanswered: 0,
+        };
+        entries.set(token, entry);
+        if (awaySince === undefined) send(token, entry, now);
+      }),
+    get pending() {
+      return entries.size;
+    },
+    close: () => {
+      clearInterval(timer);
+      subscription.unsubscribe();
+    },
+  };
+};

@@ -1,0 +1,49 @@
+import { createHash } from 'node:crypto';
+import type { Publisher } from '../bus/publisher.ts';
+import { envelopeVersion } from '../wire/envelope.ts';
+
+/** Why something was set aside. */
+export type DeadLetterReason = 'unreadable_message' | 'row_refused' | 'deferred_item_valid';
+
+/** What was set aside, beside its bytes. `redrive` counts how often it was sent back (0 at first). */
+export type DeadLetterHeader = {
+  readonly version: 1;
+  readonly reason: DeadLetterReason;
+  readonly error: string;
+  readonly stream: string;
+  readonly streamSequence: number;
+  readonly subject: string;
+  readonly dataId?: number;
+  readonly table?: string;
+  readonly uid?: string;
+  readonly redrive: number;
+  readonly at: number;
+};
+
+/** Keeps what cannot go on: original bytes with the reason, in DEADLETTER. Resolves after the PubAck. */
+export type DeadLetters = {
+  /** `identity` makes the message id: the same thing set aside twice is kept once. */
+  put(identity: string, header: DeadLetterHeader, bytes: Uint8Array): Promise<void>;
+};
+
+const frame = (header: DeadLetterHeader, bytes: Uint8Array): Buffer => {
+  const json = Buffer.from(JSON.stringify(header));
+  const length = Buffer.alloc(4);
+  length.writeUInt32LE(json.length);
+  return Buffer.concat([length, json, bytes]);
+};
+
+/** Identity of bytes that have none of their own. */
+export const bytesIdentity = (bytes: Uint8Array): string => createHash('sha256').update(bytes).digest('hex');
+
+export const createDeadLetters = (publisher: Publisher): DeadLetters => ({
+  put: async (identity, header, bytes) => {
+    const subject = `deadletter.${header.stream.toLowerCase()}`;
+    await publisher.publish(
+      subject,
+      `dl:${identity}:${header.redrive}`,
+      frame(header, bytes),
+      envelopeVersion,
+    );
+  },
+});

@@ -1,0 +1,28 @@
+import type { KvBucket } from '../bus/kv.ts';
+import { Fault } from '../model/fault.ts';
+import { systemKeys } from './keys.ts';
+
+const epochMs = Date.UTC(2024, 0, 1);
+const bootEnd = 2 ** 24;
+
+/**
+ * A number no process start has had before (design section 7.1): the larger of stored + 1 and the minutes since 2024, so that
+ * it rises even if the store was lost. Throws a transient Fault when KV does not answer.
+ */
+export const takeBootNumber = async (system: KvBucket, nowMs: number): Promise<number> => {
+  const minutes = Math.floor((nowMs - epochMs) / 60_000);
+  for (;;) {
+    const stored = await system.get(systemKeys.boot);
+    const last = typeof stored?.value === 'number' ? stored.value : 0;
+    const boot = Math.max(last + 1, minutes);
+    if (boot >= bootEnd)
+      throw new Fault('internal', 'boot_numbers_exhausted', 'no boot number is left below 2^24');
+    try {
+      if (stored === undefined) await system.create(systemKeys.boot, boot);
+      else await system.update(systemKeys.boot, boot, stored.revision);
+      return boot;
+    } catch (error) {
+      if (!(error instanceof Fault) || error.code !== 'kv_conflict') throw error;
+    }
+  }
+};

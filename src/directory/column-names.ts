@@ -1,0 +1,52 @@
+import type { KvBucket } from '../bus/kv.ts';
+import { Fault } from '../model/fault.ts';
+import type { ColumnRegistry } from '../model/records.ts';
+import { type ColumnCaps, registerNames } from '../wire/column-naming.ts';
+import { columnRegistrySchema, type Directory, type Source } from './directory.ts';
+import { columnsKey } from './keys.ts';
+
+/** Registers names for a source and answers the source with them; names beyond the caps stay unregistered. */
+export type RegisterColumnNames = (
+  source: Source,
+  metrics: readonly string[],
+  dimensions: readonly string[],
+) => Promise<Source>;
+
+const triesMax = 50;
+
+/**
+ * Compare-and-set on the registry's key: whoever loses reads again, so that every process agrees on the first comer. Throws a
+ * transient Fault when KV does not answer.
+ */
+export const createColumnNames =
+  (columns: KvBucket, directory: Directory, caps: ColumnCaps, now: () => number): RegisterColumnNames =>
+  async (source, metrics, dimensions) => {
+    const key = columnsKey(source.dataId);
+    for (let tries = 0; tries < triesMax; tries++) {
+      const stored = await columns.get(key);
+      const registry: ColumnRegistry =
+        stored === undefined
+          ? { mon_data_id: source.dataId, metrics: [], dimensions: [] }
+          : columnRegistrySchema.parse(stored.value);
+      const nowSeconds = Math.floor(now() / 1000);
+      const next = registerNames(
+        registry,
+        source.layout,
+        source.tableId,
+        caps,
+        metrics,
+        dimensions,
+        nowSeconds,
+      );
+      try {
+        if (next !== registry) {
+          if (stored === undefined) await columns.create(key, next);
+          else await columns.update(key, next, stored.revision);
+        }
+        return directory.applyRegistry(next) ?? source;
+      } catch (error) {
+        if (!(error instanceof Fault) || error.code !== 'kv_conflict') throw error;
+      }
+    }
+    throw new Fault('transient', 'kv_contended', 'the column registry is changed too often at once');
+  };

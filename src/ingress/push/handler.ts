@@ -1,0 +1,227 @@
+import type { IncomingMessage } from 'node:http';
+import type { RegisterColumnNames } from '../../directory/column-names.ts';
+import type { Directory, Source } from '../../directory/directory.ts';
+import { Fault } from '../../model/fault.ts';
+import type { RequestReason } from '../../model/reasons.ts';
+import type { TimePolicy } from '../../model/time.ts';
+import type { UidBase } from '../../model/uid.ts';
+import type { IngressMetrics } from '../../telemetry/metrics.ts';
+import type { ColumnCaps } from '../../wire/column-naming.ts';
+import { type BytesInFlight, effectiveRate, type RateLimiter } from '../admission.ts';
+import { type BodyLimits, readBody } from '../body.ts';
+import { type BaseCounter, type RequestIdentity, requestIdentity } from '../identity.ts';
+import { decodePush, type PushBody } from './decode.ts';
+import { countOrdinals, type EncodedPoints, encodePoints } from './points.ts';
+import type { PushPublisher } from './publish.ts';
+import { type PushReply, pointsReply, refusal } from './reply.ts';
+
+export type PushDependencies = {
+  readonly directory: Directory;
+  readonly registerColumnNames: RegisterColumnNames;
+  readonly bases: BaseCounter;
+  readonly inFlight: BytesInFlight;
+  readonly limiter: RateLimiter;
+  readonly publisher: PushPublisher;
+  readonly metrics: IngressMetrics;
+  /** Why nothing can be taken now, or undefined. */
+  readonly unready: () => string | undefined;
+  readonly now: () => number;
+  readonly limits: BodyLimits & { readonly pointsMax: number };
+  readonly caps: ColumnCaps;
+  readonly policy: TimePolicy;
+  readonly maxRateDefault: number;
+};
+
+/** A refusal on its way out of the checks. */
+class Refused extends Error {
+  readonly reply: PushReply;
+  readonly reason: RequestReason;
+  constructor(reason: RequestReason, detail = '', headers: Record<string, string> = {}) {
+    super(reason);
+    this.reason = reason;
+    this.reply = refusal(reason, detail, headers);
+  }
+}
+
+const retryAfter = (seconds: number): Record<string, string> => ({ 'Retry-After': String(seconds) });
+const closing = { Connection: 'close' };
+
+type Admitted = { source: Source; push: PushBody; rateHeaders: Readonly<Record<string, string>> };
+
+/**
+ * Answers one push (specification 4.1, design section 4): admit, inflate, decode, authorize, rules, names, encode, publish.
+ * 200 only after the PubAck of everything kept. Never throws: every failure is a reply.
+ */
+export const createPushHandler = (
+  deps: PushDependencies,
+): ((request: IncomingMessage) => Promise<PushReply>) => {
+  const { metrics } = deps;
+
+  const authorize = async (push: PushBody): Promise<Source> => {
+    const source = await deps.directory.authorize(push.dataId, push.token);
+    if (source === undefined) throw new Refused('unauthorized');
+    if (!source.isEnabled) throw new Refused('data_source_disabled', `data id ${source.dataId}`);
+    if (source.typeLabel !== 'time_series')
+      throw new Refused('unsupported_type', `it is of type ${source.typeLabel}`);
+    return source;
+  };
+
+  const admit = async (bytes: Buffer): Promise<Admitted> => {
+    const decoded = decodePush(bytes);
+    if (decoded.kind === 'refused') throw new Refused(decoded.reason, decoded.detail);
+    const { push } = decoded;
+    const source = await authorize(push);
+    const rate = deps.limiter.judge(
+      source.dataId,
+      effectiveRate(source.maxRate, deps.maxRateDefault),
+      deps.now(),
+    );
+    if (rate !== undefined && !rate.isAdmitted) {
+      throw new Refused(
+        'rate_limited',
+        `max_rate is ${effectiveRate(source.maxRate, deps.maxRateDefault)} requests per second`,
+        {
+          ...rate.headers,
+          ...retryAfter(rate.retryAfterSeconds),
+        },
+      );
+    }
+    return { source, push, rateHeaders: rate?.headers ?? {} };
+  };
+
+  const pointsOf = (push: PushBody): readonly unknown[] => {
+    const { data } = push;
+    if (data === undefined) throw new Refused('data_missing');
+    if (!Array.isArray(data)) throw new Refused('data_not_array');
+    if (data.length === 0) throw new Refused('data_empty');
+    if (data.length > deps.limits.pointsMax) {
+      throw new Refused('too_many_points', `${data.length} points, the limit is ${deps.limits.pointsMax}`);
+    }
+    return data;
+  };
+
+  const encode = async (
+    data: readonly unknown[],
+    source: Source,
+    base: UidBase,
+    arrivedAt: number,
+    isKeyed: boolean,
+    bodyLength: number,
+  ): Promise<EncodedPoints> => {
+    const context = { source, base, arrivedAt, policy: deps.policy, isKeyed, caps: deps.caps, bodyLength };
+    const first = encodePoints(data, { ...context, namesAreFinal: false });
+    if (first.unknownMetrics.size === 0 && first.unknownDimensions.size === 0) return first;
+    const named = await deps.registerColumnNames(
+      source,
+      [...first.unknownMetrics],
+      [...first.unknownDimensions],
+    );
+    return encodePoints(data, { ...context, source: named, namesAreFinal: true });
+  };
+
+  const publish = async (
+    encoded: EncodedPoints,
+    source: Source,
+    base: UidBase,
+    arrivedAt: number,
+    identity: RequestIdentity | undefined,
+  ): Promise<void> => {
+    const results = await Promise.allSettled(
+      encoded.runs.map((run) => {
+        const fragment = { source, base, run, arrivedAt, policy: deps.policy };
+        return identity === undefined
+          ? deps.publisher.share(fragment)
+          : deps.publisher.publishAlone(fragment, identity.sha256Hex);
+      }),
+    );
+    const failed = results.filter((result) => result.status === 'rejected');
+    const fault: unknown = failed[0]?.reason;
+    if (fault !== undefined) {
+      const nothingStored =
+        failed.length === results.length &&
+        failed.every(({ reason }) => reason instanceof Fault && reason.code === 'not_stored');
+      throw nothingStored
+        ? fault
+        : new Fault('transient', 'unconfirmed', 'a part of the request was not confirmed', fault);
+    }
+    const isRepeat =
+      identity !== undefined &&
+      results.some((result) => result.status === 'fulfilled' && result.value === true);
+    if (isRepeat) metrics.duplicates.inc({ pipeline: 'metrics' });
+  };
+
+  const count = (encoded: EncodedPoints): void => {
+    const pipeline = 'metrics';
+    const isPublished = encoded.accepted > 0;
+    if (isPublished) metrics.accepted.inc({ pipeline }, encoded.accepted);
+    for (const [reason, points] of encoded.dropped) {
+      const isDeferred = isPublished && [...encoded.deferred.keys()].some((deferred) => deferred === reason);
+      (isDeferred ? metrics.deferred : metrics.dropped).inc({ pipeline, reason }, points);
+    }
+    for (const [reason, values] of encoded.valuesDropped)
+      metrics.valuesDropped.inc({ pipeline, reason }, values);
+  };
+
+  const handleBody = async (
+    request: IncomingMessage,
+    bytes: Buffer,
+    arrivedAt: number,
+  ): Promise<PushReply> => {
+    if (bytes.length === 0) throw new Refused('body_empty');
+    const { source, push, rateHeaders } = await admit(bytes);
+    try {
+      const data = pointsOf(push);
+      const key = request.headers['idempotency-key'];
+      const identity =
+        typeof key === 'string' && key !== ''
+          ? requestIdentity(`${source.dataId}:${push.token}`, key, bytes)
+          : undefined;
+      const base = identity?.base ?? deps.bases.take(countOrdinals(data, source.layout));
+      if (base === undefined) throw new Fault('transient', 'not_stored', 'the receiver is starting');
+      const encoded = await encode(data, source, base, arrivedAt, identity !== undefined, bytes.length);
+      if (encoded.accepted > 0) await publish(encoded, source, base, arrivedAt, identity);
+      count(encoded);
+      return withHeaders(pointsReply(encoded), rateHeaders);
+    } catch (error) {
+      return withHeaders(replyOf(error), rateHeaders);
+    }
+  };
+
+  const replyOf = (error: unknown): PushReply => {
+    if (error instanceof Refused) {
+      metrics.refused.inc({ receiver: 'push', reason: error.reason });
+      return error.reply;
+    }
+    // Whatever failed before a publish (KV, NATS) has stored nothing.
+    const reason = error instanceof Fault && error.code === 'unconfirmed' ? 'unconfirmed' : 'not_stored';
+    metrics.refused.inc({ receiver: 'push', reason });
+    if (!(error instanceof Fault) || error.kind === 'internal') throw error;
+    return refusal(reason, '', retryAfter(reason === 'unconfirmed' ? 2 : 1));
+  };
+
+  return async (request) => {
+    try {
+      const why = deps.unready();
+      if (why !== undefined) throw new Refused('not_stored', why, { ...retryAfter(1), ...closing });
+      const body = await readBody(request, deps.limits, deps.inFlight);
+      if ('reason' in body) {
+        const reason = body.reason === 'aborted' ? 'body_empty' : body.reason;
+        throw new Refused(reason, body.detail, {
+          ...(reason === 'not_stored' ? retryAfter(1) : {}),
+          ...closing,
+        });
+      }
+      try {
+        metrics.bodyBytes.inc({ receiver: 'push' }, body.wireBytes);
+        return await handleBody(request, body.bytes, deps.now());
+      } finally {
+        body.release();
+      }
+    } catch (error) {
+      return replyOf(error);
+    }
+  };
+};
+
+const withHeaders = (reply: PushReply, headers: Readonly<Record<string, string>>): PushReply =>
+  Object.keys(headers).length === 0 ? reply : { ...reply, headers: { ...headers, ...reply.headers } };

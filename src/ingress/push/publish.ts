@@ -1,0 +1,223 @@
+import type { Publisher } from '../../bus/publisher.ts';
+import type { Source } from '../../directory/directory.ts';
+import { Fault } from '../../model/fault.ts';
+import type { TimePolicy } from '../../model/time.ts';
+import type { UidBase } from '../../model/uid.ts';
+import type { IngressMetrics } from '../../telemetry/metrics.ts';
+import {
+  type DeferredGroup,
+  encodeEnvelope,
+  envelopeVersion,
+  type MetricsHeader,
+  type Part,
+  type ReceiverOutcomes,
+} from '../../wire/envelope.ts';
+import { cuttingRuleVersion, runBudget } from './cutting.ts';
+import type { Run } from './points.ts';
+
+/** A run of one request, on its way into a message. */
+export type Fragment = {
+  readonly source: Source;
+  readonly base: UidBase;
+  readonly run: Run;
+  readonly arrivedAt: number;
+  readonly policy: TimePolicy;
+};
+
+/** Brings runs to the bus. Both calls resolve after the PubAck and reject with the publisher's Faults. */
+export type PushPublisher = {
+  /** Runs without an identity share a message with whatever arrives while a publish is in flight. */
+  share(fragment: Fragment): Promise<void>;
+  /** A run of a request with identity is a message of its own; answers true for a repeat. */
+  publishAlone(fragment: Fragment, sha256Hex: string): Promise<boolean>;
+};
+
+const partOf = (fragments: readonly Fragment[], rowsBytes: number): Part | undefined => {
+  const first = fragments[0];
+  if (first === undefined) return undefined;
+  let rows = 0;
+  let points = 0;
+  let timeMin = Number.MAX_SAFE_INTEGER;
+  let timeMax = 0;
+  for (const { run } of fragments) {
+    rows += run.rows;
+    points += run.points;
+    timeMin = Math.min(timeMin, run.timeMin);
+    timeMax = Math.max(timeMax, run.timeMax);
+  }
+  return {
+    dataId: first.source.dataId,
+    table: first.source.tableId,
+    layout: first.source.layout,
+    rows,
+    points,
+    base: first.base.text,
+    first: first.run.first,
+    last: first.run.last,
+    timeMin,
+    timeMax,
+    bytes: rowsBytes,
+  };
+};
+
+/** Builds one message of fragments: a part per data id, the deferred points of each request beside it. */
+export const buildMessage = (fragments: readonly Fragment[]): Buffer => {
+  const byDataId = new Map<number, Fragment[]>();
+  for (const fragment of fragments) {
+    const group = byDataId.get(fragment.source.dataId);
+    if (group === undefined) byDataId.set(fragment.source.dataId, [fragment]);
+    else group.push(fragment);
+  }
+  const parts: Part[] = [];
+  const deferred: DeferredGroup[] = [];
+  const outcomes: ReceiverOutcomes[] = [];
+  const partSections: Uint8Array[] = [];
+  const deferredSections: Uint8Array[] = [];
+  for (const [dataId, group] of byDataId) {
+    let text = '';
+    const dropped: Record<string, number> = {};
+    for (const { run, base, arrivedAt, policy } of group) {
+      text += run.text;
+      for (const [reason, count] of run.dropped) dropped[reason] = (dropped[reason] ?? 0) + count;
+      if (run.deferred.length === 0) continue;
+      const section = Buffer.from(`[${run.deferred.join(',')}]`);
+      deferredSections.push(section);
+      deferred.push({
+        dataId,
+        arrivedAt,
+        policy,
+        base: base.text,
+        ordinals: run.deferredOrdinals,
+        bytes: section.length,
+      });
+    }
+    if (Object.keys(dropped).length > 0) outcomes.push({ dataId, dropped });
+    if (text === '') continue;
+    const section = Buffer.from(text);
+    const part = partOf(
+      group.filter((fragment) => fragment.run.rows > 0),
+      section.length,
+    );
+    if (part === undefined) continue;
+    parts.push(part);
+    partSections.push(section);
+  }
+  const header: MetricsHeader = {
+    version: envelopeVersion,
+    kind: 'metrics',
+    arrivedAt: fragments[0]?.arrivedAt ?? 0,
+    parts,
+    deferred,
+    outcomes,
+  };
+  return encodeEnvelope(header, [...partSections, ...deferredSections]);
+};
+
+type Waiting = {
+  readonly fragment: Fragment;
+  readonly resolve: () => void;
+  readonly reject: (error: unknown) => void;
+};
+
+type Gathering = { waiting: Waiting[]; size: number; inFlight: number; isScheduled: boolean };
+
+/** So many bytes are sent beside a publish that is in flight, instead of waiting for it. */
+const fullEnough = 256 * 1024;
+const inFlightMax = 4;
+
+export type PushPublisherOptions = { readonly subject: string; readonly shards: number };
+
+export const createPushPublisher = (
+  publisher: Publisher,
+  options: PushPublisherOptions,
+  metrics: IngressMetrics,
+): PushPublisher => {
+  const shards = Array.from(
+    { length: options.shards },
+    (): Gathering => ({ waiting: [], size: 0, inFlight: 0, isScheduled: false }),
+  );
+  const seconds = metrics.publishSeconds.labels('metrics');
+
+  const send = async (shard: number, messageId: string, payload: Uint8Array): Promise<boolean> => {
+    const end = seconds.startTimer();
+    try {
+      const { duplicate } = await publisher.publish(
+        `${options.subject}.${shard}`,
+        messageId,
+        payload,
+        envelopeVersion,
+      );
+      metrics.publishes.inc({ pipeline: 'metrics', outcome: duplicate ? 'duplicate' : 'stored' });
+      return duplicate;
+    } catch (error) {
+      metrics.publishes.inc({ pipeline: 'metrics', outcome: error instanceof Fault ? error.code : 'failed' });
+      throw error;
+    } finally {
+      end();
+    }
+  };
+
+  /** Takes waiting fragments up to what one message may hold. */
+  const takeBatch = (gathering: Gathering): Waiting[] => {
+    let size = 0;
+    let count = 0;
+    for (const { fragment } of gathering.waiting) {
+      size += fragment.run.text.length;
+      if (size > runBudget && count > 0) break;
+      count++;
+    }
+    const batch = gathering.waiting.splice(0, count);
+    for (const { fragment } of batch) gathering.size -= fragment.run.text.length;
+    return batch;
+  };
+
+  const flush = (shard: number, gathering: Gathering): void => {
+    gathering.isScheduled = false;
+    while (
+      gathering.waiting.length > 0 &&
+      (gathering.inFlight === 0 || (gathering.size >= fullEnough && gathering.inFlight < inFlightMax))
+    ) {
+      const batch = takeBatch(gathering);
+      const first = batch[0]?.fragment;
+      if (first === undefined) return;
+      gathering.inFlight++;
+      send(shard, `${first.base.text}:${first.run.first}`, buildMessage(batch.map((each) => each.fragment)))
+        .then(
+          () => {
+            for (const { resolve } of batch) resolve();
+          },
+          (error: unknown) => {
+            for (const { reject } of batch) reject(error);
+          },
+        )
+        .finally(() => {
+          gathering.inFlight--;
+          flush(shard, gathering);
+        });
+    }
+  };
+
+  const shardOf = (dataId: number): number => dataId % options.shards;
+
+  return {
+    share: (fragment) =>
+      new Promise((resolve, reject) => {
+        const shard = shardOf(fragment.source.dataId);
+        const gathering = shards[shard];
+        if (gathering === undefined)
+          return reject(new Fault('internal', 'no_shard', `there is no shard ${shard}`));
+        gathering.waiting.push({ fragment, resolve, reject });
+        gathering.size += fragment.run.text.length;
+        if (gathering.isScheduled) return;
+        gathering.isScheduled = true;
+        // After the other requests that this turn of the event loop has read.
+        setImmediate(flush, shard, gathering);
+      }),
+    publishAlone: (fragment, sha256Hex) =>
+      send(
+        shardOf(fragment.source.dataId),
+        `${sha256Hex}:${fragment.run.first}-${fragment.run.last}:${cuttingRuleVersion}`,
+        buildMessage([fragment]),
+      ),
+  };
+};

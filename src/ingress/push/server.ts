@@ -1,0 +1,43 @@
+import type { IncomingMessage } from 'node:http';
+import { createServer, type Server } from 'node:http';
+import { getRequestListener, type HttpBindings } from '@hono/node-server';
+import { type Context, Hono } from 'hono';
+import type { IngressMetrics } from '../../telemetry/metrics.ts';
+import { type PushReply, refusal } from './reply.ts';
+
+type Env = { Bindings: HttpBindings };
+
+const paths = ['/v2/push/', '/v2/push'];
+
+/** The push receiver's routes: the handler reads the raw request, so that a body is neither copied nor buffered twice. */
+export const createPushServer = (
+  handle: (request: IncomingMessage) => Promise<PushReply>,
+  metrics: IngressMetrics,
+  onDefect: (error: unknown) => void,
+): Server => {
+  const app = new Hono<Env>({ strict: true });
+  const answer = (c: Context<Env>, reply: PushReply): Response => {
+    metrics.requests.inc({ receiver: 'push', status: String(reply.status) });
+    return c.body(reply.body, reply.status, { 'Content-Type': 'application/json', ...reply.headers });
+  };
+  for (const path of paths) {
+    app.post(path, async (c) => answer(c, await handle(c.env.incoming)));
+    app.all(path, (c) => {
+      metrics.refused.inc({ receiver: 'push', reason: 'method_not_allowed' });
+      return answer(c, refusal('method_not_allowed', '', { Allow: 'POST' }));
+    });
+  }
+  app.notFound((c) => {
+    metrics.refused.inc({ receiver: 'push', reason: 'path_unknown' });
+    return answer(c, refusal('path_unknown', ''));
+  });
+  app.onError((error, c) => {
+    onDefect(error);
+    return answer(c, refusal('not_stored', 'a defect of the receiver', { 'Retry-After': '5' }));
+  });
+  const server = createServer(getRequestListener(app.fetch, { overrideGlobalObjects: false }));
+  server.keepAliveTimeout = 75_000;
+  server.headersTimeout = 30_000;
+  server.requestTimeout = 120_000;
+  return server;
+};

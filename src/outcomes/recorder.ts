@@ -1,0 +1,36 @@
+import type { MetricsHeader } from '../wire/envelope.ts';
+
+/** What became of one message's items in transfer, beyond what its header says of the receiver. */
+export type MessageOutcome = {
+  readonly header: MetricsHeader;
+  /** Items dropped in transfer by reason. */
+  readonly dropped: ReadonlyMap<string, number>;
+  readonly deadLettered: number;
+};
+
+/**
+ * Takes the outcome of a message before the message is acknowledged (design decision D4: store confirmed, outcome recorded,
+ * ack). A promise, because a recorder may have to wait for a confirmation of its own.
+ */
+export type OutcomeRecorder = { record(outcome: MessageOutcome): Promise<void> };
+
+export type OutcomeCounters = {
+  stored(items: number): void;
+  rows(rows: number): void;
+  dropped(reason: string, items: number): void;
+};
+
+/** Counts outcomes in the process's metrics. */
+export const createCountingRecorder = (counters: OutcomeCounters): OutcomeRecorder => ({
+  record: async ({ header, dropped, deadLettered }) => {
+    let points = 0;
+    let rows = 0;
+    for (const part of header.parts) {
+      points += part.points;
+      rows += part.rows;
+    }
+    counters.stored(points - deadLettered);
+    counters.rows(rows);
+    for (const [reason, items] of dropped) counters.dropped(reason, items);
+  },
+});

@@ -1,0 +1,106 @@
+import { Agent, request } from 'undici';
+import { Fault, messageOf } from '../../model/fault.ts';
+
+/**
+ * What became of a write: `stored` = every row is committed; `row_refused` = nothing is known to be stored and the row with
+ * this number (from 1) will never be; `table_missing` = this table is not there (or not yet).
+ */
+export type WriteResult =
+  | { readonly kind: 'stored' }
+  | { readonly kind: 'row_refused'; readonly line: number; readonly why: string }
+  | { readonly kind: 'table_missing'; readonly table: string };
+
+/** Writes line protocol with millisecond timestamps. Writing the same rows again changes nothing (upsert on timestamp, uid). */
+export type QuestdbWriter = {
+  /** Throws a transient Fault `questdb_unavailable` when the outcome is unknown: write again. */
+  write(rows: Uint8Array): Promise<WriteResult>;
+  close(): Promise<void>;
+};
+
+/**
+ * QuestDB has one code for all its 400s, so its texts are matched here and nowhere else (version 9.3.4). What matches none of
+ * these and names a line is that row's fault; what names none is unknown and tried again.
+ */
+const tableMissing = /table: (.+); table does not exist, creating new tables is disabled/;
+const columnMissing = /column: .*(?:does not exist|creating new columns is disabled)/;
+
+type QuestdbError = { message: string; line: number | undefined };
+
+const parseError = (body: string): QuestdbError => {
+  try {
+    const value: unknown = JSON.parse(body);
+    if (typeof value !== 'object' || value === null) return { message: body.slice(0, 500), line: undefined };
+    const message: unknown = Reflect.get(value, 'message');
+    const line: unknown = Reflect.get(value, 'line');
+    return {
+      message: typeof message === 'string' ? message : '',
+      line: typeof line === 'number' && Number.isInteger(line) && line > 0 ? line : undefined,
+    };
+  } catch {
+    return { message: body.slice(0, 500), line: undefined };
+  }
+};
+
+/** The reading of a 400; undefined when it is nobody's fault that we know. */
+export const readRefusal = (body: string): Exclude<WriteResult, { kind: 'stored' }> | undefined => {
+  const { message, line } = parseError(body);
+  const table = tableMissing.exec(message)?.[1];
+  if (table !== undefined) return { kind: 'table_missing', table };
+  if (columnMissing.test(message) || line === undefined) return undefined;
+  return { kind: 'row_refused', line, why: message.replace(/\s+/g, ' ').slice(0, 500) };
+};
+
+const basicAuth = (url: URL): Record<string, string> =>
+  url.username === ''
+    ? {}
+    : {
+        Authorization: `Basic ${Buffer.from(`${decodeURIComponent(url.username)}:${decodeURIComponent(url.password)}`).toString('base64')}`,
+      };
+
+export type QuestdbWriterOptions = {
+  /** `http://[user:password@]host:port` */
+  readonly url: string;
+  /** A write that takes longer counts as unknown, ms. */
+  readonly timeoutMs: number;
+};
+
+export const createQuestdbWriter = ({ url, timeoutMs }: QuestdbWriterOptions): QuestdbWriter => {
+  const target = new URL(url);
+  const headers = { 'Content-Type': 'text/plain; charset=utf-8', ...basicAuth(target) };
+  const endpoint = new URL('/write?precision=ms', target.origin);
+  const newAgent = (): Agent => new Agent({ connections: 4, pipelining: 1, connect: { timeout: 2_000 } });
+  let agent = newAgent();
+  return {
+    write: async (rows) => {
+      let status: number;
+      let body: string;
+      try {
+        const response = await request(endpoint, {
+          method: 'POST',
+          headers,
+          body: rows,
+          dispatcher: agent,
+          signal: AbortSignal.timeout(timeoutMs),
+        });
+        status = response.statusCode;
+        body = await response.body.text();
+      } catch (error) {
+        throw new Fault('transient', 'questdb_unavailable', `QuestDB: ${messageOf(error)}`, error);
+      }
+      if (status === 204 || status === 200) return { kind: 'stored' };
+      const refusal = status === 400 ? readRefusal(body) : undefined;
+      if (refusal !== undefined && refusal.kind === 'row_refused') return refusal;
+      // A connection that wrote before can keep an old picture of the tables: the next try gets a new one.
+      const old = agent;
+      agent = newAgent();
+      void old.close();
+      if (refusal !== undefined) return refusal;
+      throw new Fault(
+        'transient',
+        'questdb_unavailable',
+        `QuestDB answered ${status}: ${parseError(body).message}`,
+      );
+    },
+    close: () => agent.close(),
+  };
+};

@@ -1,0 +1,177 @@
+import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
+
+export type { Registry } from 'prom-client';
+
+const secondsBuckets = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30];
+
+/** A registry with the process's own figures (CPU, memory, event loop, GC) and the role as a label of all. */
+const createRegistry = (role: string): Registry => {
+  const registry = new Registry();
+  registry.setDefaultLabels({ role });
+  collectDefaultMetrics({ register: registry });
+  return registry;
+};
+
+/** Figures of ingress. Labels are bounded: pipeline names, codes of the closed table of reasons, HTTP status. */
+export const createIngressMetrics = () => {
+  const registry = createRegistry('ingress');
+  const registers = [registry];
+  return {
+    registry,
+    requests: new Counter({
+      name: 'tidemark_ingress_requests_total',
+      help: 'Requests answered, by receiver and HTTP status',
+      labelNames: ['receiver', 'status'],
+      registers,
+    }),
+    refused: new Counter({
+      name: 'tidemark_ingress_requests_refused_total',
+      help: 'Requests refused whole, by reason; tidemark explain <reason> says what to do',
+      labelNames: ['receiver', 'reason'],
+      registers,
+    }),
+    accepted: new Counter({
+      name: 'tidemark_ingress_items_accepted_total',
+      help: 'Items acknowledged after the PubAck',
+      labelNames: ['pipeline'],
+      registers,
+    }),
+    deferred: new Counter({
+      name: 'tidemark_ingress_items_deferred_total',
+      help: 'Items handed to transfer for the verdict on their time',
+      labelNames: ['pipeline', 'reason'],
+      registers,
+    }),
+    dropped: new Counter({
+      name: 'tidemark_ingress_items_dropped_total',
+      help: 'Items dropped at the receiver, by reason',
+      labelNames: ['pipeline', 'reason'],
+      registers,
+    }),
+    valuesDropped: new Counter({
+      name: 'tidemark_ingress_values_dropped_total',
+      help: 'Single values dropped from kept items, by reason',
+      labelNames: ['pipeline', 'reason'],
+      registers,
+    }),
+    duplicates: new Counter({
+      name: 'tidemark_ingress_duplicate_requests_total',
+      help: 'Requests recognised as repeats by their identity; nothing was stored again',
+      labelNames: ['pipeline'],
+      registers,
+    }),
+    bodyBytes: new Counter({
+      name: 'tidemark_ingress_body_bytes_total',
+      help: 'Bytes of request bodies as received',
+      labelNames: ['receiver'],
+      registers,
+    }),
+    bytesInFlight: new Gauge({
+      name: 'tidemark_ingress_bytes_in_flight',
+      help: 'Request bytes held now; near the limit receivers answer 503',
+      registers,
+    }),
+    publishes: new Counter({
+      name: 'tidemark_ingress_publishes_total',
+      help: 'Messages published, by outcome (stored, duplicate, not_stored, unconfirmed)',
+      labelNames: ['pipeline', 'outcome'],
+      registers,
+    }),
+    publishSeconds: new Histogram({
+      name: 'tidemark_ingress_publish_seconds',
+      help: 'Time from publish to PubAck',
+      labelNames: ['pipeline'],
+      buckets: secondsBuckets,
+      registers,
+    }),
+  };
+};
+
+/** Figures of transfer. */
+export const createTransferMetrics = () => {
+  const registry = createRegistry('transfer');
+  const registers = [registry];
+  return {
+    registry,
+    messages: new Counter({
+      name: 'tidemark_transfer_messages_total',
+      help: 'Messages settled, by settlement (ack, retry, dead_letter)',
+      labelNames: ['pipeline', 'settlement'],
+      registers,
+    }),
+    redelivered: new Counter({
+      name: 'tidemark_transfer_messages_redelivered_total',
+      help: 'Messages delivered again; writing them again changes nothing',
+      labelNames: ['pipeline'],
+      registers,
+    }),
+    heldBack: new Gauge({
+      name: 'tidemark_transfer_newer_envelope_version',
+      help: 'Version of the newest message held back because a newer program wrote it; 0 = none. Upgrade transfer',
+      labelNames: ['pipeline'],
+      registers,
+    }),
+    stored: new Counter({
+      name: 'tidemark_transfer_items_stored_total',
+      help: 'Items whose rows the database confirmed',
+      labelNames: ['pipeline'],
+      registers,
+    }),
+    rows: new Counter({
+      name: 'tidemark_transfer_rows_written_total',
+      help: 'Rows the database confirmed',
+      labelNames: ['pipeline'],
+      registers,
+    }),
+    dropped: new Counter({
+      name: 'tidemark_transfer_items_dropped_total',
+      help: 'Items dropped in transfer, by reason',
+      labelNames: ['pipeline', 'reason'],
+      registers,
+    }),
+    deadLettered: new Counter({
+      name: 'tidemark_transfer_dead_letters_total',
+      help: 'What was set aside in DEADLETTER, by reason',
+      labelNames: ['pipeline', 'reason'],
+      registers,
+    }),
+    writes: new Counter({
+      name: 'tidemark_transfer_writes_total',
+      help: 'Write requests to the store, by outcome (stored, row_refused, table_missing, failed)',
+      labelNames: ['pipeline', 'outcome'],
+      registers,
+    }),
+    writeSeconds: new Histogram({
+      name: 'tidemark_transfer_write_seconds',
+      help: 'Time of one write request to the store',
+      labelNames: ['pipeline'],
+      buckets: secondsBuckets,
+      registers,
+    }),
+    heldBytes: new Gauge({
+      name: 'tidemark_transfer_held_bytes',
+      help: 'Message bytes held and not yet settled',
+      labelNames: ['pipeline'],
+      registers,
+    }),
+  };
+};
+
+/** Figures of metadata. */
+export const createMetadataMetrics = () => {
+  const registry = createRegistry('metadata');
+  const registers = [registry];
+  return {
+    registry,
+    requests: new Counter({
+      name: 'tidemark_metadata_requests_total',
+      help: 'Admin API requests answered, by HTTP status',
+      labelNames: ['status'],
+      registers,
+    }),
+  };
+};
+
+export type IngressMetrics = ReturnType<typeof createIngressMetrics>;
+export type TransferMetrics = ReturnType<typeof createTransferMetrics>;
+export type MetadataMetrics = ReturnType<typeof createMetadataMetrics>;

@@ -1,0 +1,68 @@
+import type { Delivery } from '../bus/puller.ts';
+import { validatePointTime } from '../model/time.ts';
+import type { MetricsEnvelope, MetricsHeader } from '../wire/envelope.ts';
+
+/** A message between its delivery and its settlement. */
+export type HeldMessage = {
+  readonly delivery: Delivery;
+  readonly envelope: MetricsEnvelope;
+  /** Rows it brings to the store. */
+  readonly rows: number;
+  readonly bytes: number;
+  /** When the server last started its ack wait, ms: at delivery or at the last `working`. */
+  touchedAt: number;
+};
+
+/** Rows of all parts. */
+export const rowsOf = (header: MetricsHeader): number => {
+  let rows = 0;
+  for (const part of header.parts) rows += part.rows;
+  return rows;
+};
+
+/** Verdicts on the deferred points of a message: dropped by reason, and those that passed after all. */
+export type DeferredVerdicts = {
+  readonly dropped: Map<string, number>;
+  readonly passed: {
+    readonly dataId: number;
+    readonly base: string;
+    readonly ordinal: number;
+    readonly text: string;
+  }[];
+  /** A section that is no JSON array of as many points as the header says. */
+  readonly unreadable: boolean;
+};
+
+const timestampOf = (item: unknown): unknown =>
+  typeof item === 'object' && item !== null ? Reflect.get(item, 'timestamp') : undefined;
+
+/**
+ * Judges the deferred points with the arrival and the windows that travel with them (design decision D2), so that a redelivery
+ * gets the same verdict.
+ */
+export const judgeDeferred = ({ header, deferredBytes }: MetricsEnvelope): DeferredVerdicts => {
+  const dropped = new Map<string, number>();
+  const passed: DeferredVerdicts['passed'] = [];
+  for (const [index, group] of header.deferred.entries()) {
+    let items: unknown;
+    try {
+      items = JSON.parse(Buffer.from(deferredBytes[index] ?? []).toString('utf8'));
+    } catch {
+      return { dropped, passed, unreadable: true };
+    }
+    if (!Array.isArray(items) || items.length !== group.ordinals.length)
+      return { dropped, passed, unreadable: true };
+    for (const [place, item] of items.entries()) {
+      const reason = validatePointTime(timestampOf(item), group.arrivedAt, group.policy);
+      if (reason !== undefined) dropped.set(reason, (dropped.get(reason) ?? 0) + 1);
+      else
+        passed.push({
+          dataId: group.dataId,
+          base: group.base,
+          ordinal: group.ordinals[place] ?? 0,
+          text: JSON.stringify(item),
+        });
+    }
+  }
+  return { dropped, passed, unreadable: false };
+};
