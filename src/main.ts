@@ -1,4 +1,6 @@
 import { Command } from 'commander';
+import { registerApp } from './cli/app.ts';
+import { registerReport } from './cli/report.ts';
 import { registerRoles } from './cli/roles.ts';
 import { registerSetup } from './cli/setup.ts';
 import { registerUp } from './cli/up.ts';
@@ -9,6 +11,8 @@ const program = new Command('tidemark')
   .description('Takes custom metrics and OpenTelemetry traces in and stores them exactly once.')
   .showHelpAfterError();
 
+registerReport(program);
+registerApp(program);
 registerRoles(program);
 registerSetup(program);
 registerUp(program);

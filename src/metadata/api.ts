@@ -6,7 +6,7 @@ import { Fault } from '../model/fault.ts';
 import type { Log } from '../telemetry/log.ts';
 import { type ReadyChecks, readiness } from '../telemetry/ops-server.ts';
 import { type CreationDeps, createCustomTimeSeries } from './creation.ts';
-import { listQuerySchema, resourcesOf } from './listing.ts';
+import { resourcesOf } from './listing.ts';
 import {
   createApplication,
   createDataSource,
@@ -111,12 +111,12 @@ const operationEndpoints = (deps: ApiDeps): Endpoint[] => [
 ];
 
 const readEndpoints = (deps: ApiDeps): Endpoint[] =>
-  resourcesOf(deps.records).flatMap(({ path, list, show }): Endpoint[] => [
+  resourcesOf(deps.records).flatMap(({ path, querySchema, list, show }): Endpoint[] => [
     {
       method: 'GET',
       path: `/api/v1/${path}`,
       run: async (context) => {
-        const query = parse(listQuerySchema, context.req.query());
+        const query = parse(querySchema, context.req.query());
         if (!deps.isConnected()) throw new Fault('transient', 'nats_unavailable', 'NATS does not answer');
         return list(query);
       },

@@ -1,23 +1,19 @@
 import { z } from 'zod';
 import { recordKeys } from '../directory/keys.ts';
-import type {
-  Application,
-  CustomReport,
-  DataSource,
-  ResultTable,
-  TimeSeriesGroup,
-} from '../model/records.ts';
+import type { DataSource, ResultTable, TimeSeriesGroup } from '../model/records.ts';
 import { found } from './operations.ts';
-import type { Records } from './record-store.ts';
+import type { RecordSet, Records } from './record-store.ts';
 import { dataIdOfTableId } from './values.ts';
 
-/** What lists can be narrowed by. Unknown parameters are refused: a misspelt filter would answer everything. */
-export const listQuerySchema = z.strictObject({
-  mon_biz_id: z
-    .string()
-    .regex(/^-?\d{1,10}$/, 'must be an integer')
-    .transform(Number)
-    .optional(),
+const integer = z
+  .string()
+  .regex(/^-?\d{1,10}$/, 'must be an integer')
+  .transform(Number);
+
+/** What every list can be narrowed by. Unknown parameters are refused: a misspelt filter would answer everything. */
+const listQuerySchema = z.strictObject({
+  mon_biz_id: integer.optional(),
+  mon_data_id: integer.optional(),
   name: z.string().optional(),
   limit: z
     .string()
@@ -36,11 +32,14 @@ export const listQuerySchema = z.strictObject({
 /** A list's page by ascending id; `next_cursor` is null on the last one. */
 export type Page<T> = { items: T[]; next_cursor: string | null };
 
-type ListQuery = z.output<typeof listQuerySchema>;
+/** What a list was asked for. */
+export type ListQuery = z.output<typeof listQuerySchema>;
 
 /** One kind of record as the API shows it. */
 export type Resource = {
   readonly path: string;
+  /** Takes `name` also under the records' own name for it, as `app_name`. */
+  readonly querySchema: z.ZodType<ListQuery>;
   list(query: ListQuery): Page<unknown>;
   /** Throws a permanent Fault `not_found`. */
   show(id: string): Promise<unknown>;
@@ -62,17 +61,36 @@ const pageOf = <T>(entries: Entry<T>[], query: ListQuery): Page<T> => {
   };
 };
 
-const lister =
-  <T>(entries: () => Entry<T>[], bizOf: (value: T) => number | undefined, nameOf: (value: T) => string) =>
-  (query: ListQuery): Page<T> =>
+type Definition<T> = {
+  readonly path: string;
+  readonly set: RecordSet<T>;
+  readonly nameField: keyof T & string;
+  readonly bizOf: (value: T) => number | undefined;
+  readonly dataIdOf: (entry: Entry<T>) => number | undefined;
+  readonly show: (id: string) => Promise<unknown>;
+};
+
+const resource = <T>({ path, set, nameField, bizOf, dataIdOf, show }: Definition<T>): Resource => ({
+  path,
+  show,
+  querySchema: z.preprocess((query) => {
+    if (typeof query !== 'object' || query === null || 'name' in query || !(nameField in query)) return query;
+    const { [nameField]: name, ...rest } = { ...query };
+    return { ...rest, name };
+  }, listQuerySchema),
+  list: (query) =>
     pageOf(
-      entries().filter(
-        ({ value }) =>
-          (query.mon_biz_id === undefined || bizOf(value) === query.mon_biz_id) &&
-          (query.name === undefined || nameOf(value) === query.name),
-      ),
+      set
+        .list()
+        .filter(
+          (entry) =>
+            (query.mon_biz_id === undefined || bizOf(entry.value) === query.mon_biz_id) &&
+            (query.mon_data_id === undefined || dataIdOf(entry) === query.mon_data_id) &&
+            (query.name === undefined || entry.value[nameField] === query.name),
+        ),
       query,
-    );
+    ),
+});
 
 const idOf = (text: string): number => (/^\d{1,15}$/.test(text) ? Number(text) : -1);
 
@@ -96,49 +114,44 @@ const tableById = async (records: Records, tableId: string): Promise<{ value: Re
 
 /** The kinds of records under /api/v1. */
 export const resourcesOf = (records: Records): Resource[] => [
-  {
+  resource({
     path: 'custom-reports',
-    list: lister<CustomReport>(
-      () => records.reports.list(),
-      (report) => report.mon_biz_id,
-      (report) => report.name,
-    ),
+    set: records.reports,
+    nameField: 'name',
+    bizOf: (report) => report.mon_biz_id,
+    dataIdOf: ({ value }) => value.mon_data_id,
     show: (id) => found(records.reports.get(idOf(id)), `custom report ${id}`),
-  },
-  {
+  }),
+  resource({
     path: 'data-sources',
-    list: lister<DataSource>(
-      () => records.dataSources.list(),
-      bizOfDataSource,
-      (source) => source.data_name,
-    ),
+    set: records.dataSources,
+    nameField: 'data_name',
+    bizOf: bizOfDataSource,
+    dataIdOf: ({ id }) => id,
     show: (id) => found(records.dataSources.get(idOf(id)), `data source ${id}`),
-  },
-  {
+  }),
+  resource({
     path: 'time-series-groups',
-    list: lister<TimeSeriesGroup>(
-      () => records.groups.list(),
-      (group) => group.mon_biz_id,
-      (group) => group.time_series_group_name,
-    ),
+    set: records.groups,
+    nameField: 'time_series_group_name',
+    bizOf: (group) => group.mon_biz_id,
+    dataIdOf: ({ id }) => id,
     show: (id) => found(groupById(records, idOf(id)), `time series group ${id}`),
-  },
-  {
+  }),
+  resource({
     path: 'result-tables',
-    list: lister<ResultTable>(
-      () => records.tables.list(),
-      (table) => table.mon_biz_id,
-      (table) => table.table_name_zh,
-    ),
+    set: records.tables,
+    nameField: 'table_name_zh',
+    bizOf: (table) => table.mon_biz_id,
+    dataIdOf: ({ id }) => id,
     show: (id) => found(tableById(records, id), `result table ${id}`),
-  },
-  {
+  }),
+  resource({
     path: 'applications',
-    list: lister<Application>(
-      () => records.applications.list(),
-      (application) => application.mon_biz_id,
-      (application) => application.app_name,
-    ),
+    set: records.applications,
+    nameField: 'app_name',
+    bizOf: (application) => application.mon_biz_id,
+    dataIdOf: () => undefined,
     show: (id) => found(records.applications.get(idOf(id)), `application ${id}`),
-  },
+  }),
 ];

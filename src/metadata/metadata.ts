@@ -14,6 +14,7 @@ import { createLog, type Log } from '../telemetry/log.ts';
 import { createMetadataMetrics } from '../telemetry/metrics.ts';
 import { startOpsServer } from '../telemetry/ops-server.ts';
 import { stopSignal, whenStopped } from '../telemetry/stop-signal.ts';
+import { untilDone } from '../telemetry/until-done.ts';
 import { ensureAdminToken } from './admin-token.ts';
 import { createApi } from './api.ts';
 import { openRecords } from './record-store.ts';
@@ -37,16 +38,13 @@ const probe = (sql: QuestdbSql, signal: AbortSignal): { readonly why: string | u
 };
 
 /** Repeats what a dependency that is just starting refuses, until it works or `signal` fires. */
-const untilItWorks = async <T>(work: () => Promise<T>, signal: AbortSignal, log: Log): Promise<T> => {
-  for (let tries = 0; ; tries++) {
-    try {
-      return await work();
-    } catch (error) {
-      if (!(error instanceof Fault) || error.kind !== 'transient' || signal.aborted) throw error;
-      if (tries === 0) log.warn({ code: error.code }, `waiting: ${error.message}`);
-      await delay(200, undefined, { signal });
-    }
-  }
+const untilItWorks = <T>(work: () => Promise<T>, signal: AbortSignal, log: Log): Promise<T> => {
+  let isTold = false;
+  return untilDone(work, signal, (error) => {
+    if (!(error instanceof Fault) || error.kind !== 'transient') throw error;
+    if (!isTold) log.warn({ code: error.code }, `waiting: ${error.message}`);
+    isTold = true;
+  });
 };
 
 const serve = async (api: Hono, settings: Settings): Promise<ServerType> => {
