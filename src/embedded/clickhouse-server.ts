@@ -9,7 +9,10 @@ const serving = z
 
 const args = ['clickhouse-local', ...clickhouseArguments(serving)];
 
+let asked = false;
+
 const end = (): void => {
+  asked = true;
   askClickhouse(serving.host, serving.port, endQuery(serving.mark)).catch(() => process.exit(1));
 };
 
@@ -27,4 +30,4 @@ await load({
   paramsValue: [args.length, args],
   runInNewThread: true,
 });
-process.exit(0);
+process.exit(asked ? 0 : 1);

@@ -1,4 +1,4 @@
-import { mkdir, open, readFile, rm } from 'node:fs/promises';
+import { link, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
 
@@ -42,19 +42,11 @@ const livingHolder = async (path: string): Promise<number | undefined> => {
 const isTaken = (error: unknown): boolean =>
   error instanceof Error && 'code' in error && error.code === 'EEXIST';
 
-/**
- * Makes this process the only one on `folder` until the returned function is called. A lock that a dead process left
- * behind is taken over. Throws FolderInUseError with one sentence that names the holder.
- */
-export const lockFolder = async (folder: string): Promise<() => Promise<void>> => {
-  await mkdir(folder, { recursive: true });
-  const path = join(folder, 'up.lock');
+/** Links a written file into place: nobody ever sees a lock without its holder. */
+const take = async (own: string, path: string, folder: string): Promise<void> => {
   for (let attempt = 0; attempt < 2; attempt += 1) {
     try {
-      const file = await open(path, 'wx');
-      await file.writeFile(JSON.stringify({ pid: process.pid, startedAt: await startOf(process.pid) }));
-      await file.close();
-      return () => rm(path, { force: true });
+      return await link(own, path);
     } catch (error) {
       if (!isTaken(error)) throw error;
     }
@@ -67,4 +59,21 @@ export const lockFolder = async (folder: string): Promise<() => Promise<void>> =
     await rm(path, { force: true });
   }
   throw new FolderInUseError(`Another tidemark up is starting on ${folder} right now.`);
+};
+
+/**
+ * Makes this process the only one on `folder` until the returned function is called. A lock that a dead process left
+ * behind is taken over. Throws FolderInUseError with one sentence that names the holder.
+ */
+export const lockFolder = async (folder: string): Promise<() => Promise<void>> => {
+  await mkdir(folder, { recursive: true });
+  const path = join(folder, 'up.lock');
+  const own = `${path}.${process.pid}`;
+  await writeFile(own, JSON.stringify({ pid: process.pid, startedAt: await startOf(process.pid) }));
+  try {
+    await take(own, path, folder);
+  } finally {
+    await rm(own, { force: true });
+  }
+  return () => rm(path, { force: true });
 };

@@ -1,0 +1,145 @@
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { FolderInUseError, lockFolder } from '../../src/embedded/lock.ts';
+import { createService, type Service } from '../../src/embedded/service.ts';
+import { createSupervisor, restartDelayMs } from '../../src/embedded/supervisor.ts';
+import { tempFolder } from '../support/temp-folder.ts';
+
+const policy = { firstMs: 20, mostMs: 100, healthyMs: 60_000 };
+
+/** A service that says it listens and then runs `script`. */
+const createScript = (name: string, script: string): Service => {
+  const service = createService({
+    name,
+    url: '',
+    host: '127.0.0.1',
+    ports: [],
+    log: () => {},
+    prepare: () =>
+      Promise.resolve({ command: process.execPath, args: ['-e', `console.log('listening'); ${script}`] }),
+    listening: /^listening$/,
+    answers: () => Promise.resolve(true),
+    startTimeoutMs: 20_000,
+    stopGraceMs: 5000,
+  });
+  onTestFinished(() => service.kill());
+  return service;
+};
+
+const lives = 'setInterval(() => {}, 1000);';
+
+const watch = () => {
+  const lines: string[] = [];
+  const fatal: string[] = [];
+  const supervisor = createSupervisor(
+    { log: (source, line) => lines.push(`${source} ${line}`), onFatal: (message) => fatal.push(message) },
+    policy,
+  );
+  return { supervisor, lines, fatal };
+};
+
+describe('a supervised service', () => {
+  it('is started again when it is killed, as often as that happens', async () => {
+    const { supervisor, lines } = watch();
+    const service = createScript('role', lives);
+    await supervisor.start(service);
+    for (const kill of [1, 2, 3]) {
+      const before = service.pid ?? 0;
+      process.kill(before, 'SIGKILL');
+      await expect
+        .poll(() => lines.filter((line) => line.includes('is back')).length, { timeout: 10_000 })
+        .toBe(kill);
+      expect(service.pid).not.toBe(before);
+    }
+    expect(lines[0]).toBe('role was ended by SIGKILL, it is started again');
+    await supervisor.stop([service]);
+  });
+
+  it('stays stopped once the supervisor stops, also while it waits for its turn', async () => {
+    const { supervisor, lines } = watch();
+    const service = createScript('role', 'setTimeout(() => process.exit(3), 50);');
+    await supervisor.start(service);
+    await expect.poll(() => lines.length, { timeout: 10_000 }).toBeGreaterThan(4);
+    await supervisor.stop([service]);
+    expect(service.running).toBe(false);
+    expect(lines[0]).toBe('role exited with code 3, it is started again');
+  });
+
+  // Starting it again would only repeat the same sentence for ever.
+  it('is not started again when it refuses its configuration', async () => {
+    const { supervisor, fatal, lines } = watch();
+    const service = createScript(
+      'role',
+      `setTimeout(() => { console.error('bad port'); process.exit(78); }, 50);`,
+    );
+    await supervisor.start(service);
+    await expect
+      .poll(() => fatal, { timeout: 10_000 })
+      .toEqual(['role cannot use its configuration:\nlistening\nbad port']);
+    expect(lines).toEqual([]);
+    expect(service.running).toBe(false);
+  });
+
+  it('is stopped in the order that is asked for', async () => {
+    const { supervisor } = watch();
+    const names: string[] = [];
+    const services = ['a', 'b', 'c'].map((name) => {
+      const service = createScript(name, lives);
+      const { stop } = service;
+      return Object.assign(service, {
+        stop: async () => {
+          await stop();
+          names.push(name);
+        },
+      });
+    });
+    await Promise.all(services.map((service) => supervisor.start(service)));
+    await supervisor.stop(services);
+    expect(names).toEqual(['a', 'b', 'c']);
+  });
+});
+
+describe('a start under way', () => {
+  it('ends when the service is stopped', async () => {
+    const service = createScript('role', lives);
+    const started = service.start();
+    started.catch(() => {});
+    await service.stop();
+    await expect(started).rejects.toThrow(/^role was /);
+    expect(service.running).toBe(false);
+  });
+});
+
+describe('restarts', () => {
+  it('come at once, then with a back-off that has an end', () => {
+    const standard = { firstMs: 250, mostMs: 5000, healthyMs: 10_000 };
+    expect([0, 1, 2, 3, 4, 5, 6, 7, 40].map((failures) => restartDelayMs(failures, standard))).toEqual([
+      0, 250, 500, 1000, 2000, 4000, 5000, 5000, 5000,
+    ]);
+  });
+});
+
+describe('the lock of a data folder', () => {
+  it('lets one living process in and names it to the next', async () => {
+    const folder = await tempFolder();
+    const unlock = await lockFolder(folder);
+    await expect(lockFolder(folder)).rejects.toThrow(FolderInUseError);
+    await expect(lockFolder(folder)).rejects.toThrow(
+      `tidemark up already runs on ${folder} (process ${process.pid}): stop it first, or choose another folder by TIDEMARK_DATA.`,
+    );
+    await unlock();
+    await (await lockFolder(folder))();
+  });
+
+  // A killed `up` leaves its lock; a process that happens to have its number now is somebody else.
+  it.each([
+    ['of a dead process', { pid: 2 ** 22 + 1, startedAt: '1' }],
+    ['of a number that another process has now', { pid: process.pid, startedAt: '1' }],
+    ['that was never written', undefined],
+  ])('is taken over when it is one %s', async (_what, content) => {
+    const folder = await tempFolder();
+    await writeFile(join(folder, 'up.lock'), content === undefined ? '' : JSON.stringify(content));
+    await (await lockFolder(folder))();
+  });
+});

@@ -1,0 +1,216 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { cpSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { freePorts } from '../../src/embedded/ports.ts';
+import { startEngines, type TestEngines } from './engines.ts';
+import { waitFor } from './wait.ts';
+
+const root = resolve(import.meta.dirname, '../..');
+
+/** One role of the program as a child process, the way an operator runs it. */
+export type RoleProcess = {
+  readonly name: string;
+  readonly ports: Readonly<Record<string, number>>;
+  readonly pid: number;
+  /** What it wrote, line by line. */
+  readonly lines: readonly string[];
+  /** Waits for `/readyz` to answer 200. */
+  ready(boundMs?: number): Promise<void>;
+  /** SIGTERM, and waits for the end. Answers the exit code. */
+  stop(): Promise<number | null>;
+  /** SIGKILL, and waits for the end. */
+  kill(): Promise<void>;
+  signal(signal: NodeJS.Signals): void;
+  /** The same role again, on the same ports. */
+  start(): void;
+  metrics(): Promise<string>;
+};
+
+export type Report = {
+  custom_report: { custom_report_id: number };
+  data_source: { mon_data_id: number; token: string };
+  time_series_group: { table_id: string };
+  result_table: { table_id: string };
+};
+
+export type QueryAnswer = { columns: { name: string; type: string }[]; dataset: unknown[][] };
+
+/** Real engines and roles on free ports. */
+export type Stack = {
+  readonly engines: TestEngines;
+  readonly env: Readonly<Record<string, string>>;
+  readonly ingress: RoleProcess[];
+  readonly transfer: RoleProcess[];
+  readonly metadata: RoleProcess;
+  readonly folder: string;
+  adminToken(): string;
+  api(method: string, path: string, body?: unknown): Promise<{ status: number; body: unknown }>;
+  createReport(name: string, extra?: Record<string, unknown>): Promise<Report>;
+  query(sql: string): Promise<QueryAnswer>;
+  /** Waits until the table holds exactly this many rows and then sees it stay so. */
+  waitForRows(table: string, rows: number, boundMs?: number): Promise<void>;
+  stop(): Promise<void>;
+};
+
+const roleProcess = (
+  role: string,
+  name: string,
+  env: Record<string, string>,
+  ports: Record<string, number>,
+): RoleProcess => {
+  const lines: string[] = [];
+  let child: ChildProcess;
+  const start = (): void => {
+    child = spawn(process.execPath, [join(root, 'src/main.ts'), role], {
+      env: { PATH: process.env['PATH'] ?? '', HOME: process.env['HOME'] ?? '', ...env },
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
+    for (const stream of [child.stdout, child.stderr]) {
+      stream?.setEncoding('utf8').on('data', (text: string) => lines.push(...text.split('\n').filter((line) => line !== '')));
+    }
+  };
+  const gone = async (): Promise<void> => {
+    if (child.exitCode === null && child.signalCode === null) await once(child, 'exit');
+  };
+  start();
+  return {
+    name,
+    ports,
+    lines,
+    get pid() {
+      return child.pid ?? -1;
+    },
+    start,
+    signal: (signal) => {
+      child.kill(signal);
+    },
+    ready: async (boundMs = 30_000) => {
+      await waitFor(`${name} ready`, boundMs, async () => {
+        if (child.exitCode !== null) throw new Error(`${name} ended: ${lines.slice(-5).join('\n')}`);
+        return (await fetch(`http://127.0.0.1:${ports['ops']}/readyz`)).ok;
+      });
+    },
+    stop: async () => {
+      child.kill('SIGTERM');
+      await gone();
+      return child.exitCode;
+    },
+    kill: async () => {
+      child.kill('SIGKILL');
+      await gone();
+    },
+    metrics: async () => (await fetch(`http://127.0.0.1:${ports['ops']}/metrics`)).text(),
+  };
+};
+
+/** Pipelines with a short ack wait, so that a killed worker's messages come again within a test's patience. */
+const testPipelines = (folder: string, ackWaitSeconds: number): string => {
+  const target = join(folder, 'pipelines');
+  cpSync(join(root, 'pipelines'), target, { recursive: true });
+  const edit = (file: string, change: (text: string) => string): void => {
+    const path = join(target, file);
+    writeFileSync(path, change(readFileSync(path, 'utf8')));
+  };
+  edit('streams.yaml', (text) => text.replace(/ack_wait_seconds: \d+/g, `ack_wait_seconds: ${ackWaitSeconds}`));
+  edit('metrics.yaml', (text) => text.replace(/store_timeout_ms: \d+/, `store_timeout_ms: ${ackWaitSeconds * 750}`));
+  return target;
+};
+
+export type StackOptions = {
+  readonly ingress?: number;
+  readonly transfer?: number;
+  readonly ackWaitSeconds?: number;
+  readonly env?: Record<string, string>;
+};
+
+/** Starts NATS, QuestDB, metadata and as many ingress and transfer processes as asked for (one each). */
+export const startStack = async (options: StackOptions = {}): Promise<Stack> => {
+  const engines = await startEngines({ nats: true, questdb: true });
+  const ingressCount = options.ingress ?? 1;
+  const transferCount = options.transfer ?? 1;
+  const ports = await freePorts(2 + 3 * ingressCount + transferCount);
+  const next = (): number => ports.pop() ?? 0;
+  mkdirSync(join(engines.folder, 'data'), { recursive: true });
+  const env: Record<string, string> = {
+    ...engines.env,
+    TIDEMARK_DATA: join(engines.folder, 'data'),
+    TIDEMARK_MAX_RATE_DEFAULT: '0',
+    TIDEMARK_PIPELINES: testPipelines(engines.folder, options.ackWaitSeconds ?? 6),
+    ...options.env,
+  };
+  const metadataPorts = { api: next(), ops: next() };
+  env['TIDEMARK_METADATA_API_PORT'] = String(metadataPorts.api);
+  env['TIDEMARK_METADATA_OPS_PORT'] = String(metadataPorts.ops);
+  const metadata = roleProcess('metadata', 'metadata', env, metadataPorts);
+  const ingress = Array.from({ length: ingressCount }, (_, index) => {
+    const own = { push: next(), otlp: next(), ops: next() };
+    const variables = {
+      TIDEMARK_INGRESS_PUSH_PORT: String(own.push),
+      TIDEMARK_INGRESS_OTLP_PORT: String(own.otlp),
+      TIDEMARK_INGRESS_OPS_PORT: String(own.ops),
+    };
+    return roleProcess('ingress', `ingress-${index}`, { ...env, ...variables }, own);
+  });
+  const transfer = Array.from({ length: transferCount }, (_, index) => {
+    const own = { ops: next() };
+    return roleProcess('transfer', `transfer-${index}`, { ...env, TIDEMARK_TRANSFER_OPS_PORT: String(own.ops) }, own);
+  });
+  const roles = [metadata, ...ingress, ...transfer];
+  const stop = async (): Promise<void> => {
+    await Promise.all(roles.map((role) => role.kill()));
+    await engines.stop();
+  };
+  try {
+    for (const role of roles) await role.ready();
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+  const adminToken = (): string => readFileSync(join(engines.folder, 'data', 'admin.token'), 'utf8').trim();
+  const api = async (method: string, path: string, body?: unknown): Promise<{ status: number; body: unknown }> => {
+    const response = await fetch(`http://127.0.0.1:${metadataPorts.api}${path}`, {
+      method,
+      headers: { Authorization: `Bearer ${adminToken()}`, 'Content-Type': 'application/json' },
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    });
+    return { status: response.status, body: await response.json() };
+  };
+  const query = async (sql: string): Promise<QueryAnswer> => {
+    const response = await fetch(`${engines.questdb.url}/exec?query=${encodeURIComponent(sql)}`);
+    const text = await response.text();
+    if (!response.ok) throw new Error(`${sql}: ${text}`);
+    const answer: QueryAnswer = JSON.parse(text);
+    return answer;
+  };
+  const countRows = async (table: string): Promise<number> => Number((await query(`SELECT count() FROM "${table}"`)).dataset[0]?.[0]);
+  return {
+    engines,
+    env,
+    ingress,
+    transfer,
+    metadata,
+    folder: engines.folder,
+    adminToken,
+    api,
+    createReport: async (name, extra = {}) => {
+      const { status, body } = await api('POST', '/operations/monitor_web.custom_report.resources.CreateCustomTimeSeries', {
+        mon_biz_id: 2,
+        name,
+        ...extra,
+      });
+      if (status !== 200) throw new Error(`creating ${name}: ${status} ${JSON.stringify(body)}`);
+      const report: Report = JSON.parse(JSON.stringify(body));
+      return report;
+    },
+    query,
+    waitForRows: async (table, rows, boundMs = 30_000) => {
+      await waitFor(`${rows} rows in ${table}`, boundMs, async () => {
+        const count = await countRows(table);
+        if (count !== rows) throw new Error(`${count} rows`);
+        return true;
+      });
+    },
+    stop,
+  };
+};
