@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { KvBucket } from '../bus/kv.ts';
 import { columnRegistrySchema } from '../directory/directory.ts';
 import { columnsKey } from '../directory/keys.ts';
-import { Fault, messageOf } from '../model/fault.ts';
+import { messageOf } from '../model/fault.ts';
 import type { ColumnRegistry } from '../model/records.ts';
 import type { QuestdbTables } from '../stores/questdb/tables.ts';
 import type { Log } from '../telemetry/log.ts';
@@ -26,23 +26,14 @@ type Deps = {
 
 /**
  * Makes a view for each metric that a registry of a split table names, as soon as it is registered, and tries again with
- * a growing delay until QuestDB has it. Any number of processes may do so at once. Names that QuestDB can never take are
- * logged once and left out; their points are in the table all the same.
+ * a growing delay until QuestDB has it. Any number of processes may do so at once. Until a view is there its points are
+ * in the table all the same.
  */
 export const keepMetricViews = (deps: Deps): ViewKeeper => {
   const stopping = new AbortController();
   const pending = new Map<number, ColumnRegistry>();
   const made = new Map<number, Set<string>>();
   let running: Promise<void> | undefined;
-
-  const makeView = async (tableId: string, column: string, metric: string): Promise<void> => {
-    try {
-      await deps.tables.createMetricView(tableId, column, metric);
-    } catch (error) {
-      if (!(error instanceof Fault && error.code === 'questdb_name_too_long')) throw error;
-      deps.log.error({ table_id: tableId, metric }, error.message);
-    }
-  };
 
   const makeViews = async (registry: ColumnRegistry): Promise<void> => {
     const dataId = registry.mon_data_id;
@@ -52,11 +43,17 @@ export const keepMetricViews = (deps: Deps): ViewKeeper => {
     if (missing.length === 0) return;
     const group = (await deps.records.groups.get(dataId))?.value;
     if (group === undefined || !group.is_split_measurement || group.is_delete) return;
+    let failure: unknown;
     for (const { name, column } of missing) {
       if (stopping.signal.aborted) return;
-      await makeView(group.table_id, column, name);
-      done.add(name);
+      await deps.tables.createMetricView(group.table_id, column, name).then(
+        () => done.add(name),
+        (error: unknown) => {
+          failure = error;
+        },
+      );
     }
+    if (failure !== undefined) throw failure;
   };
 
   /** Works off what is pending, one data id after another; one that fails waits without holding up the others. */

@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Fault } from '../../model/fault.ts';
 import type { Layout } from '../../model/records.ts';
+import { viewPrefix } from '../../wire/column-naming.ts';
 import { type QuestdbSql, quoteIdentifier, quoteLiteral } from './sql.ts';
 
 /** The tables of points and the views of split ones. Every call may be repeated; each throws the Faults of QuestdbSql. */
@@ -16,16 +17,6 @@ export type QuestdbTables = {
   /** Names of all tables there are. */
   names(): Promise<string[]>;
 };
-
-/** The measurement in the table_id of a table that holds all of a data id's metrics. */
-const defaultMeasurement = '.__default__';
-
-/** QuestDB refuses longer names of tables and views. */
-const nameBytesMax = 127;
-
-/** Name of the view of one metric of a split table. */
-export const metricViewName = (tableId: string, column: string): string =>
-  `${tableId.endsWith(defaultMeasurement) ? tableId.slice(0, -defaultMeasurement.length) : tableId}.${column}`;
 
 /** Columns every table of a layout has from the start. */
 const fixedColumns: Readonly<Record<Layout, Readonly<Record<string, string>>>> = {
@@ -90,17 +81,9 @@ export const createQuestdbTables = (sql: QuestdbSql, schemasFolder: string): Que
       await checkTable(sql, layout, tableId);
     },
     createMetricView: async (tableId, column, metric) => {
-      const view = metricViewName(tableId, column);
-      if (Buffer.byteLength(view) > nameBytesMax) {
-        throw new Fault(
-          'permanent',
-          'questdb_name_too_long',
-          `view ${view} would have a name of more than ${nameBytesMax} bytes`,
-        );
-      }
       await sql.exec(
         fill(viewTemplate, {
-          view: quoteIdentifier(view),
+          view: quoteIdentifier(`${viewPrefix(tableId)}${column}`),
           table: quoteIdentifier(tableId),
           metric: quoteLiteral(metric),
         }),
