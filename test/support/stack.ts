@@ -67,7 +67,9 @@ const roleProcess = (
       stdio: ['ignore', 'pipe', 'pipe'],
     });
     for (const stream of [child.stdout, child.stderr]) {
-      stream?.setEncoding('utf8').on('data', (text: string) => lines.push(...text.split('\n').filter((line) => line !== '')));
+      stream
+        ?.setEncoding('utf8')
+        .on('data', (text: string) => lines.push(...text.split('\n').filter((line) => line !== '')));
     }
   };
   const gone = async (): Promise<void> => {
@@ -112,8 +114,12 @@ const testPipelines = (folder: string, ackWaitSeconds: number): string => {
     const path = join(target, file);
     writeFileSync(path, change(readFileSync(path, 'utf8')));
   };
-  edit('streams.yaml', (text) => text.replace(/ack_wait_seconds: \d+/g, `ack_wait_seconds: ${ackWaitSeconds}`));
-  edit('metrics.yaml', (text) => text.replace(/store_timeout_ms: \d+/, `store_timeout_ms: ${ackWaitSeconds * 750}`));
+  edit('streams.yaml', (text) =>
+    text.replace(/ack_wait_seconds: \d+/g, `ack_wait_seconds: ${ackWaitSeconds}`),
+  );
+  edit('metrics.yaml', (text) =>
+    text.replace(/store_timeout_ms: \d+/, `store_timeout_ms: ${ackWaitSeconds * 750}`),
+  );
   return target;
 };
 
@@ -154,7 +160,12 @@ export const startStack = async (options: StackOptions = {}): Promise<Stack> => 
   });
   const transfer = Array.from({ length: transferCount }, (_, index) => {
     const own = { ops: next() };
-    return roleProcess('transfer', `transfer-${index}`, { ...env, TIDEMARK_TRANSFER_OPS_PORT: String(own.ops) }, own);
+    return roleProcess(
+      'transfer',
+      `transfer-${index}`,
+      { ...env, TIDEMARK_TRANSFER_OPS_PORT: String(own.ops) },
+      own,
+    );
   });
   const roles = [metadata, ...ingress, ...transfer];
   const stop = async (): Promise<void> => {
@@ -168,7 +179,11 @@ export const startStack = async (options: StackOptions = {}): Promise<Stack> => 
     throw error;
   }
   const adminToken = (): string => readFileSync(join(engines.folder, 'data', 'admin.token'), 'utf8').trim();
-  const api = async (method: string, path: string, body?: unknown): Promise<{ status: number; body: unknown }> => {
+  const api = async (
+    method: string,
+    path: string,
+    body?: unknown,
+  ): Promise<{ status: number; body: unknown }> => {
     const response = await fetch(`http://127.0.0.1:${metadataPorts.api}${path}`, {
       method,
       headers: { Authorization: `Bearer ${adminToken()}`, 'Content-Type': 'application/json' },
@@ -183,7 +198,8 @@ export const startStack = async (options: StackOptions = {}): Promise<Stack> => 
     const answer: QueryAnswer = JSON.parse(text);
     return answer;
   };
-  const countRows = async (table: string): Promise<number> => Number((await query(`SELECT count() FROM "${table}"`)).dataset[0]?.[0]);
+  const countRows = async (table: string): Promise<number> =>
+    Number((await query(`SELECT count() FROM "${table}"`)).dataset[0]?.[0]);
   return {
     engines,
     env,
@@ -194,11 +210,15 @@ export const startStack = async (options: StackOptions = {}): Promise<Stack> => 
     adminToken,
     api,
     createReport: async (name, extra = {}) => {
-      const { status, body } = await api('POST', '/operations/monitor_web.custom_report.resources.CreateCustomTimeSeries', {
-        mon_biz_id: 2,
-        name,
-        ...extra,
-      });
+      const { status, body } = await api(
+        'POST',
+        '/operations/monitor_web.custom_report.resources.CreateCustomTimeSeries',
+        {
+          mon_biz_id: 2,
+          name,
+          ...extra,
+        },
+      );
       if (status !== 200) throw new Error(`creating ${name}: ${status} ${JSON.stringify(body)}`);
       const report: Report = JSON.parse(JSON.stringify(body));
       return report;

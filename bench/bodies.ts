@@ -1,0 +1,46 @@
+/** A seeded generator of 32-bit numbers (mulberry32): the same bodies in each run. */
+export const createRandom = (seed: number): (() => number) => {
+  let state = seed >>> 0;
+  return () => {
+    state = (state + 0x6d2b79f5) >>> 0;
+    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
+    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
+  };
+};
+
+const modules = ['db', 'web', 'cache', 'queue', 'auth', 'search', 'billing', 'gateway'];
+const locations = ['guangdong', 'shanghai', 'frankfurt', 'virginia'];
+const hostsCount = 64_000;
+
+/** The data of one push: points × 2 metrics, 3 dimensions and a target, times within the last five seconds. */
+export const pushPoints = (random: () => number, points: number, nowMs: number): unknown[] =>
+  Array.from({ length: points }, () => {
+    const host = Math.floor(random() * hostsCount);
+    return {
+      metrics: { cpu_load: Math.round(random() * 1e6) / 1e4, memory_usage: random() * 100 },
+      target: `10.${host >> 16}.${(host >> 8) & 255}.${host & 255}`,
+      dimension: {
+        module: modules[Math.floor(random() * modules.length)],
+        location: locations[Math.floor(random() * locations.length)],
+        host: `host-${host}`,
+      },
+      timestamp: nowMs - Math.floor(random() * 5000),
+    };
+  });
+
+/** Whole push bodies, all different, as bytes. */
+export const pushBodies = (
+  count: number,
+  points: number,
+  dataId: number,
+  token: string,
+  nowMs: number,
+): Buffer[] => {
+  const random = createRandom(20_260_101 + points);
+  return Array.from({ length: count }, () =>
+    Buffer.from(
+      JSON.stringify({ data_id: dataId, access_token: token, data: pushPoints(random, points, nowMs) }),
+    ),
+  );
+};

@@ -1,0 +1,109 @@
+import type { Source } from '../src/directory/directory.ts';
+import { decodePush } from '../src/ingress/push/decode.ts';
+import { type EncodedPoints, encodePoints } from '../src/ingress/push/points.ts';
+import { buildMessage } from '../src/ingress/push/publish.ts';
+import { defaultTimePolicy } from '../src/model/time.ts';
+import { countedBase } from '../src/model/uid.ts';
+import { judgeDeferred } from '../src/transfer/held-message.ts';
+import { decodeEnvelope } from '../src/wire/envelope.ts';
+import { pushBodies } from './bodies.ts';
+import type { Row } from './report.ts';
+
+const pointsPerBody = 1000;
+const bodiesCount = 64;
+const secondsPerRun = 1.5;
+
+const source: Source = {
+  dataId: 1_500_001,
+  token: '0123456789abcdef0123456789abcdef',
+  isEnabled: true,
+  typeLabel: 'time_series',
+  tableId: '2_mon_time_series_1500001.__default__',
+  layout: 'wide',
+  maxRate: 0,
+  metrics: new Map([
+    ['cpu_load', 'cpu_load'],
+    ['memory_usage', 'memory_usage'],
+  ]),
+  dimensions: new Map([
+    ['module', 'module'],
+    ['location', 'location'],
+    ['host', 'host'],
+  ]),
+};
+
+const encodeBody = (data: readonly unknown[], arrivedAt: number, bodyLength: number): EncodedPoints =>
+  encodePoints(data, {
+    source,
+    base: countedBase(1_500_000, 0),
+    arrivedAt,
+    policy: defaultTimePolicy,
+    isKeyed: false,
+    caps: { metricsMax: 512, dimensionsMax: 64 },
+    namesAreFinal: false,
+    bodyLength,
+  });
+
+/** Runs `work` over the inputs until the time is up; CPU time is this process's own. */
+const measure = <T>(stage: string, inputs: readonly T[], work: (input: T) => void): Row => {
+  for (const input of inputs) work(input);
+  const cpuStart = process.cpuUsage();
+  const start = performance.now();
+  let bodies = 0;
+  while (performance.now() - start < secondsPerRun * 1000) {
+    for (const input of inputs) work(input);
+    bodies += inputs.length;
+  }
+  const seconds = (performance.now() - start) / 1000;
+  const cpu = process.cpuUsage(cpuStart);
+  const points = bodies * pointsPerBody;
+  return {
+    stage,
+    points_per_second: Math.round(points / seconds),
+    cpu_seconds_per_million: Number((((cpu.user + cpu.system) / 1e6 / points) * 1e6).toFixed(3)),
+  };
+};
+
+/** The stages that run in our own processes, one core, without engines. */
+export const measureStages = (): Row[] => {
+  const nowMs = Date.now();
+  const bodies = pushBodies(bodiesCount, pointsPerBody, source.dataId, source.token, nowMs);
+  const decoded = bodies.map((bytes) => {
+    const result = decodePush(bytes);
+    if (result.kind !== 'push' || !Array.isArray(result.push.data))
+      throw new Error('the bench body does not decode');
+    const data: unknown[] = result.push.data;
+    return { data, length: bytes.length };
+  });
+  const fragments = decoded.map(({ data, length }) => {
+    const encoded = encodeBody(data, nowMs, length);
+    const run = encoded.runs[0];
+    if (run === undefined) throw new Error('the bench body has no run');
+    return { source, base: countedBase(1_500_000, 0), run, arrivedAt: nowMs, policy: defaultTimePolicy };
+  });
+  const messages = fragments.map((fragment) => buildMessage([fragment]));
+  return [
+    measure('decode', bodies, (bytes) => {
+      decodePush(bytes);
+    }),
+    measure('rules and encode', decoded, ({ data, length }) => {
+      encodeBody(data, nowMs, length);
+    }),
+    measure('envelope', fragments, (fragment) => {
+      buildMessage([fragment]);
+    }),
+    measure('decode, rules, encode and envelope', bodies, (bytes) => {
+      const result = decodePush(bytes);
+      if (result.kind !== 'push' || !Array.isArray(result.push.data)) return;
+      const run = encodeBody(result.push.data, nowMs, bytes.length).runs[0];
+      if (run !== undefined)
+        buildMessage([
+          { source, base: countedBase(1_500_000, 0), run, arrivedAt: nowMs, policy: defaultTimePolicy },
+        ]);
+    }),
+    measure('read and validate in transfer', messages, (payload) => {
+      const read = decodeEnvelope(payload, 1);
+      if (read.kind === 'envelope') judgeDeferred(read.envelope);
+    }),
+  ];
+};
