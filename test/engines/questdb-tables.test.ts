@@ -1,0 +1,215 @@
+import { createServer, type RequestListener } from 'node:http';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import type { Layout } from '../../src/model/records.ts';
+import { createQuestdbSql, type QuestdbSql } from '../../src/stores/questdb/sql.ts';
+import { createQuestdbTables, type QuestdbTables } from '../../src/stores/questdb/tables.ts';
+import { startEngines, type TestEngines } from '../support/engines.ts';
+import { until } from '../support/until.ts';
+
+const schemasFolder = new URL('../../schemas', import.meta.url).pathname;
+
+let engines: TestEngines;
+let sql: QuestdbSql;
+let tables: QuestdbTables;
+
+beforeAll(async () => {
+  engines = await startEngines({ questdb: true });
+  sql = createQuestdbSql({ url: engines.questdb.url });
+  tables = createQuestdbTables(sql, schemasFolder);
+});
+afterAll(async () => {
+  await sql?.close();
+  await engines?.stop();
+});
+
+const write = async (lines: string): Promise<void> => {
+  const response = await fetch(`${engines.questdb.url}/write?precision=ms`, { method: 'POST', body: lines });
+  expect([response.status, await response.text()]).toEqual([204, '']);
+};
+
+const rows = async (query: string): Promise<readonly unknown[][]> => (await sql.exec(query)).dataset;
+
+const columnsOf = async (table: string): Promise<Record<string, unknown>> =>
+  Object.fromEntries(
+    (await rows(`SELECT "column", type FROM table_columns('${table}')`)).map(([column, type]) => [
+      column,
+      type,
+    ]),
+  );
+
+const common = { timestamp: 'TIMESTAMP', uid: 'LONG', target: 'SYMBOL', more_dimensions: 'VARCHAR' };
+
+describe.each([
+  ['wide', '2_mon_time_series_1500001.__default__', common],
+  ['narrow', '-3_mon_time_series_1500002.__default__', { ...common, metric: 'SYMBOL', value: 'DOUBLE' }],
+] satisfies [Layout, string, Record<string, string>][])('a %s table', (layout, tableId, columns) => {
+  it('is called exactly as its table_id and has its fixed columns', async () => {
+    await tables.createTable(layout, tableId);
+    expect(await columnsOf(tableId)).toEqual(columns);
+    expect(await tables.names()).toContain(tableId);
+  });
+
+  // Delivery is at least once: without upsert keys every redelivery would be rows twice.
+  it('stores a row that is written twice once', async () => {
+    await tables.createTable(layout, tableId);
+    const line = `${tableId},target=a uid=7i 1700000000000\n`;
+    await write(line);
+    await write(line);
+    await write(`${tableId},target=a uid=8i 1700000000000\n`);
+    await until('both rows are applied', async () => {
+      const [row] = await rows(`SELECT writerTxn, sequencerTxn FROM wal_tables() WHERE name = '${tableId}'`);
+      return row !== undefined && Number(row[1]) >= 3 && row[0] === row[1];
+    });
+    expect(await rows(`SELECT uid FROM "${tableId}" ORDER BY uid`)).toEqual([[7], [8]]);
+  });
+
+  it('may be made again, and by many at once', async () => {
+    await Promise.all(Array.from({ length: 8 }, () => tables.createTable(layout, tableId)));
+    expect(await columnsOf(tableId)).toMatchObject(columns);
+  });
+});
+
+it('keeps rows for the days it is told, else for ever', async () => {
+  await tables.createTable('wide', 'kept_time_series_1.__default__', 30);
+  await tables.createTable('wide', 'kept_time_series_2.__default__');
+  expect(
+    await rows(`SELECT ttlValue, ttlUnit FROM tables() WHERE table_name LIKE 'kept_%' ORDER BY table_name`),
+  ).toEqual([
+    [30, 'DAY'],
+    [0, 'HOUR'],
+  ]);
+});
+
+describe('a table that is there and cannot store exactly once', () => {
+  const points = 'timestamp TIMESTAMP, uid LONG, target SYMBOL, more_dimensions VARCHAR';
+  it.each([
+    ['without WAL', `(${points}) TIMESTAMP(timestamp) PARTITION BY DAY BYPASS WAL`, /not a WAL table/],
+    ['without dedup', `(${points}) TIMESTAMP(timestamp) PARTITION BY DAY WAL`, /does not deduplicate/],
+    [
+      'with other keys',
+      `(${points}) TIMESTAMP(timestamp) PARTITION BY DAY WAL DEDUP UPSERT KEYS(timestamp, target)`,
+      /upserts on/,
+    ],
+    [
+      'with other columns',
+      '(timestamp TIMESTAMP, uid INT, target SYMBOL, more_dimensions VARCHAR) TIMESTAMP(timestamp) PARTITION BY DAY WAL DEDUP UPSERT KEYS(timestamp, uid)',
+      /no LONG column uid/,
+    ],
+    [
+      'of another partition size',
+      `(${points}) TIMESTAMP(timestamp) PARTITION BY HOUR WAL DEDUP UPSERT KEYS(timestamp, uid)`,
+      /partitioned by HOUR/,
+    ],
+  ])('%s is refused', async (name, definition, why) => {
+    const tableId = `wrong_${name.replaceAll(/\W/g, '_')}`;
+    await sql.exec(`CREATE TABLE ${tableId} ${definition}`);
+    await expect(tables.createTable('wide', tableId)).rejects.toThrow(
+      expect.objectContaining({
+        kind: 'permanent',
+        code: 'questdb_table_unusable',
+        message: expect.stringMatching(why),
+      }),
+    );
+  });
+
+  // QuestDB folds case: IF NOT EXISTS is content with a table that only looks like ours.
+  it('under the same name in other letters is refused', async () => {
+    await tables.createTable('wide', 'Folded.__default__');
+    await expect(tables.createTable('wide', 'folded.__default__')).rejects.toThrow(/exactly this name/);
+  });
+});
+
+describe('the view of a metric', () => {
+  const tableId = '2_mon_time_series_1500010.__default__';
+  const view = (column: string): string => `"2_mon_time_series_1500010.${column}"`;
+
+  it('shows the rows of its metric and no other, by the source name', async () => {
+    await tables.createTable('narrow', tableId);
+    for (const [metric, column] of [
+      ['cpu', 'cpu'],
+      ['CPU', 'CPU__2'],
+      ['__default__', '__default____2'],
+    ] as const) {
+      await tables.createMetricView(tableId, column, metric);
+      await tables.createMetricView(tableId, column, metric);
+    }
+    await write(
+      ['cpu', 'CPU', '__default__']
+        .map(
+          (metric, index) =>
+            `${tableId},target=a,metric=${metric} uid=${index}i,value=${index}.5 1700000000000\n`,
+        )
+        .join(''),
+    );
+    await until('three rows', async () => (await rows(`SELECT uid FROM "${tableId}"`)).length === 3);
+    expect(await rows(`SELECT uid, value FROM ${view('cpu')}`)).toEqual([[0, 0.5]]);
+    expect(await rows(`SELECT uid, value FROM ${view('CPU__2')}`)).toEqual([[1, 1.5]]);
+    expect(await rows(`SELECT uid, value FROM ${view('__default____2')}`)).toEqual([[2, 2.5]]);
+  });
+
+  // The columns of dimensions come with the first row that has them, long after the view was made.
+  it('shows dimensions that were added to the table after it', async () => {
+    await tables.createTable('narrow', tableId);
+    await tables.createMetricView(tableId, 'later', 'later');
+    expect((await sql.exec(`SELECT * FROM ${view('later')}`)).columns).not.toContain('module');
+    await write(`${tableId},target=a,metric=later,module=db uid=9i,value=1 1700000000000\n`);
+    await until('the row', async () => (await rows(`SELECT uid FROM ${view('later')}`)).length === 1);
+    const { columns, dataset } = await sql.exec(`SELECT * FROM ${view('later')}`);
+    expect(dataset[0]?.[columns.indexOf('module')]).toBe('db');
+  });
+});
+
+describe('what goes wrong', () => {
+  const serve = async (listener: RequestListener): Promise<string> => {
+    const server = createServer(listener);
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    onTestFinished(async () => {
+      server.closeAllConnections();
+      await new Promise((resolve) => server.close(resolve));
+    });
+    const address = server.address();
+    return `127.0.0.1:${typeof address === 'object' ? address?.port : ''}`;
+  };
+
+  const failure = async (url: string, statement: string): Promise<unknown> => {
+    const client = createQuestdbSql({ url });
+    onTestFinished(() => client.close());
+    return client.exec(statement).then(
+      () => undefined,
+      (error: unknown) => error,
+    );
+  };
+
+  it('is permanent for a statement that QuestDB refuses, in its words', async () => {
+    expect(await failure(engines.questdb.url, 'SELECT * FROM nothing_here')).toMatchObject({
+      kind: 'permanent',
+      code: 'questdb_rejected',
+      message: expect.stringContaining('nothing_here'),
+    });
+  });
+
+  it.each([500, 503])('is transient for an answer %i', async (status) => {
+    const host = await serve((_, response) => response.writeHead(status).end('busy'));
+    expect(await failure(`http://${host}`, 'SELECT 1')).toMatchObject({
+      kind: 'transient',
+      code: 'questdb_unavailable',
+    });
+  });
+
+  it('is transient for a server that cuts the connection or is not there', async () => {
+    const host = await serve((request) => request.socket.destroy());
+    const transient = { kind: 'transient', code: 'questdb_unavailable' };
+    expect(await failure(`http://${host}`, 'SELECT 1')).toMatchObject(transient);
+    expect(await failure('http://127.0.0.1:1', 'SELECT 1')).toMatchObject(transient);
+  });
+
+  it('sends the user and password of the URL as basic auth', async () => {
+    const seen: (string | undefined)[] = [];
+    const host = await serve((request, response) => {
+      seen.push(request.headers.authorization);
+      response.end('{"ddl":"OK"}');
+    });
+    expect(await failure(`http://us%40er:pa%3Ass@${host}`, 'SELECT 1')).toBeUndefined();
+    expect(seen).toEqual([`Basic ${Buffer.from('us@er:pa:ss').toString('base64')}`]);
+  });
+});
