@@ -72,6 +72,8 @@ const onSignals = (stack: Stack, end: (ending: Ending) => void): (() => void) =>
 };
 
 const runStack = async (settings: Settings, plan: StackPlan): Promise<Ending> => {
+  // Ctrl-C also ends what our output may be piped into: the engines are still to be stopped in order.
+  process.stdout.on('error', () => {});
   const log = createLogStream((text) => process.stdout.write(text));
   const installer = createMachineInstaller(settings, process.env, say);
   await installEngines(settings, installer);

@@ -31,7 +31,6 @@ export const summarise = ({ roleHost, urls, ports }: StackPlan, demo: Demo, data
       'Tidemark is ready',
       [
         `push metrics     ${pushUrl}`,
-        `OTLP traces      ${at(ports.otlp)}/v1/traces`,
         `admin API        ${at(ports.api)} (bearer token in ${dataFolder}/admin.token)`,
         `QuestDB          ${urls.questdb}`,
         `ClickHouse       ${urls.clickhouse}`,
@@ -49,7 +48,7 @@ export const summarise = ({ roleHost, urls, ports }: StackPlan, demo: Demo, data
     ],
     ['Push a point', [pushCommand(pushUrl, demo)]],
     ['Read the points', [pointsQuery(urls.questdb, demo)]],
-    // The two commands for spans come here, as sections of their own.
+    // The two commands for spans come here, as sections of their own; the receiver's address among the others.
     ['Ctrl-C stops everything in order', []],
   ];
   return sections

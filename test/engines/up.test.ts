@@ -1,0 +1,136 @@
+import { type ChildProcess, execFile, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { readdir, readFile } from 'node:fs/promises';
+import { createInterface } from 'node:readline';
+import { promisify } from 'node:util';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { settingDefinitions } from '../../src/config/settings.ts';
+import { freePorts } from '../../src/embedded/ports.ts';
+import { startImpostor } from '../support/impostor.ts';
+import { tempFolder } from '../support/temp-folder.ts';
+
+const run = promisify(execFile);
+
+/** Port 0 everywhere: `up` takes free ones. */
+const anyPorts = Object.fromEntries(
+  settingDefinitions.filter(({ kind }) => kind === 'port').map(({ env }) => [env, '0']),
+);
+
+type Up = { child: ChildProcess; lines: string[]; exitCode: Promise<number | null> };
+
+const startUp = (dataFolder: string, env: Record<string, string> = {}): Up => {
+  const child = spawn('bin/tidemark', ['up'], {
+    env: { ...process.env, ...anyPorts, TIDEMARK_DATA: dataFolder, ...env },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  onTestFinished(() => {
+    child.kill('SIGKILL');
+  });
+  const lines: string[] = [];
+  for (const stream of [child.stdout, child.stderr]) {
+    createInterface({ input: stream }).on('line', (line) => lines.push(line));
+  }
+  const exitCode = once(child, 'close').then(() => child.exitCode);
+  return { child, lines, exitCode };
+};
+
+const untilReady = async ({ lines, child }: Up): Promise<void> => {
+  await expect
+    .poll(() => lines.includes('Ctrl-C stops everything in order') || child.exitCode !== null, {
+      timeout: 90_000,
+    })
+    .toBe(true);
+  expect(child.exitCode, lines.slice(-20).join('\n')).toBe(null);
+};
+
+/** The line below a heading of the summary. */
+const below = ({ lines }: Up, heading: string): string => lines[lines.indexOf(heading) + 1]?.trim() ?? '';
+
+const paste = async (command: string): Promise<string> => (await run('sh', ['-c', command])).stdout;
+
+const childrenOf = async (pid: number | undefined): Promise<number[]> => {
+  const text = await readFile(`/proc/${pid}/task/${pid}/children`, 'utf8');
+  return text.trim().split(' ').filter(Boolean).map(Number);
+};
+
+const isAlive = (pid: number): boolean => {
+  try {
+    return process.kill(pid, 0);
+  } catch {
+    return false;
+  }
+};
+
+describe('tidemark up', () => {
+  it('prints commands that work as pasted, and finds everything again at its second start', async () => {
+    const folder = await tempFolder();
+    const first = startUp(folder);
+    await untilReady(first);
+    expect(await paste(below(first, 'Push a point'))).toBe('{"code":"200","result":"true","message":""}');
+    const count = async (up: Up): Promise<number> =>
+      Number(/"count":(\d+)\}$/.exec(await paste(below(up, 'Read the points')))?.[1]);
+    await expect.poll(() => count(first), { timeout: 20_000 }).toBe(1);
+
+    const second = startUp(folder);
+    expect(await second.exitCode).toBe(1);
+    expect(second.lines).toEqual([
+      `tidemark: tidemark up already runs on ${folder} (process ${first.child.pid}): stop it first, or choose another folder by TIDEMARK_DATA.`,
+    ]);
+
+    const children = await childrenOf(first.child.pid);
+    expect(children).toHaveLength(6);
+    first.child.kill('SIGTERM');
+    expect(await first.exitCode).toBe(0);
+    expect(children.filter(isAlive)).toEqual([]);
+    expect((await readdir(folder)).filter((name) => name.includes('lock'))).toEqual([]);
+
+    const third = startUp(folder);
+    await untilReady(third);
+    expect(third.lines).toContain(first.lines.find((line) => line.startsWith('  custom report demo')));
+    expect(third.lines).toContain(first.lines.find((line) => line.startsWith('  application shop')));
+    expect(await count(third)).toBe(1);
+  });
+
+  // Ports and data of the next start must not be held by what a killed one left behind.
+  it('brings back what is killed, and leaves nothing behind when it is killed itself', async () => {
+    const up = startUp(await tempFolder());
+    await untilReady(up);
+    for (const pid of await childrenOf(up.child.pid)) process.kill(pid, 'SIGKILL');
+    const names = ['clickhouse', 'ingress', 'metadata', 'nats', 'questdb', 'transfer'];
+    const back = () => up.lines.flatMap((line) => /^(\w+) +\| is back after/.exec(line)?.[1] ?? []).sort();
+    await expect.poll(back, { timeout: 60_000 }).toEqual(names);
+    expect(await paste(below(up, 'Push a point'))).toBe('{"code":"200","result":"true","message":""}');
+    const children = await childrenOf(up.child.pid);
+    up.child.kill('SIGKILL');
+    await expect.poll(() => children.filter(isAlive), { timeout: 10_000 }).toEqual([]);
+  });
+
+  it('says which ports are in use and what moves them, before anything starts', async () => {
+    const folder = await tempFolder();
+    const [nats = 0, push = 0] = await freePorts(2);
+    await startImpostor(nats);
+    await startImpostor(push);
+    const up = startUp(folder, {
+      TIDEMARK_NATS_CLIENT_PORT: `${nats}`,
+      TIDEMARK_INGRESS_PUSH_PORT: `${push}`,
+    });
+    expect(await up.exitCode).toBe(1);
+    expect(up.lines).toEqual([
+      `tidemark: Port ${nats} (NATS clients) is in use; set TIDEMARK_NATS_CLIENT_PORT to another one.`,
+      `Port ${push} (push receiver) is in use; set TIDEMARK_INGRESS_PUSH_PORT to another one.`,
+    ]);
+    expect(await readdir(folder)).toEqual([]);
+  });
+
+  // A role that cannot use its settings says so once; starting it again and again would hide the sentence.
+  it('stops when a role refuses its configuration, with the sentence of that role', async () => {
+    const folder = await tempFolder();
+    const pipelines = await tempFolder();
+    const up = startUp(folder, { TIDEMARK_PIPELINES: pipelines });
+    expect(await up.exitCode).toBe(78);
+    expect(up.lines.findLast((line) => line.startsWith('tidemark: '))).toMatch(
+      /exited with code 78 while starting/,
+    );
+    expect(up.lines.slice(-15).join('\n')).toContain(pipelines);
+  });
+});
