@@ -1,0 +1,249 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type Bus, connectBus } from '../../src/bus/connection.ts';
+import { openKvBucket } from '../../src/bus/kv.ts';
+import { buckets, dataIdRange, systemKeys } from '../../src/directory/keys.ts';
+import { type CreationDeps, createCustomTimeSeries } from '../../src/metadata/creation.ts';
+import { createApplication, createDataSource } from '../../src/metadata/operations.ts';
+import { openRecords } from '../../src/metadata/record-store.ts';
+import {
+  applicationRequestSchema,
+  dataSourceRequestSchema,
+  type ReportRequest,
+  reportRequestSchema,
+} from '../../src/metadata/requests.ts';
+import type { CustomReport } from '../../src/model/records.ts';
+import { createQuestdbSql, type QuestdbSql } from '../../src/stores/questdb/sql.ts';
+import { createQuestdbTables } from '../../src/stores/questdb/tables.ts';
+import { Died, dyingAt } from '../support/dying.ts';
+import { startEngines, type TestEngines } from '../support/engines.ts';
+import { until } from '../support/until.ts';
+
+let engines: TestEngines;
+let bus: Bus;
+let sql: QuestdbSql;
+
+/** What one metadata process works on; several of them share the engines. */
+const openDeps = async (): Promise<CreationDeps> => {
+  const records = await openRecords(
+    bus,
+    async () => dataIdRange.first,
+    (fault) => {
+      throw fault;
+    },
+  );
+  await records.ready;
+  const tables = createQuestdbTables(sql, new URL('../../schemas', import.meta.url).pathname);
+  return { records, tables, tablePrefix: 'mon' };
+};
+
+let deps: CreationDeps;
+
+beforeAll(async () => {
+  engines = await startEngines({ nats: true, questdb: true });
+  bus = await connectBus(engines.nats.url, 'test');
+  sql = createQuestdbSql({ url: engines.questdb.url });
+  deps = await openDeps();
+});
+afterAll(async () => {
+  deps?.records.stop();
+  await bus?.close();
+  await sql?.close();
+  await engines?.stop();
+});
+
+const request = (name: string, more: object = {}): ReportRequest =>
+  reportRequestSchema.parse({ mon_biz_id: 2, name, ...more });
+
+const reportsNamed = (name: string): CustomReport[] =>
+  deps.records.reports
+    .list()
+    .map(({ value }) => value)
+    .filter((report) => report.name === name);
+
+const expectWhole = async (name: string): Promise<CustomReport> => {
+  const [report, ...others] = reportsNamed(name);
+  expect(others).toEqual([]);
+  if (report === undefined) throw new Error(`no report ${name}`);
+  const dataId = report.mon_data_id;
+  expect(report.state).toBe('active');
+  const source = (await deps.records.dataSources.get(dataId))?.value;
+  const group = (await deps.records.groups.get(dataId))?.value;
+  const table = (await deps.records.tables.get(dataId))?.value;
+  // Specification 2.4.
+  expect(source?.mon_data_id).toBe(dataId);
+  expect(group?.mon_data_id).toBe(dataId);
+  expect(group?.time_series_group_id).toBe(report.time_series_group_id);
+  expect([group?.table_id, table?.table_id]).toEqual([report.table_id, report.table_id]);
+  expect(report.table_id).toBe(`2_mon_time_series_${dataId}.__default__`);
+  expect(await deps.tables.names()).toContain(report.table_id);
+  return report;
+};
+
+describe('a creation that dies', () => {
+  // The operator's script runs again after a crash: it must get one report, not a second one or a refusal for ever.
+  it.each(['before', 'after'] as const)(
+    '%s any of its writes is finished by the same call, with the same ids',
+    async (when) => {
+      for (let step = 1; ; step++) {
+        const name = `dies ${when} ${step}`;
+        const creation = createCustomTimeSeries(dyingAt(deps, step, when), request(name));
+        const outcome = await creation.then(
+          () => 'finished',
+          (error: unknown) => (error instanceof Died ? 'died' : error),
+        );
+        if (outcome === 'finished') {
+          expect(step).toBeGreaterThan(10);
+          return;
+        }
+        expect(outcome).toBe('died');
+        const [left] = reportsNamed(name);
+        if (left?.state === 'active') continue;
+        const created = await createCustomTimeSeries(deps, request(name));
+        const report = await expectWhole(name);
+        expect(created.custom_report).toEqual(report);
+        if (left !== undefined) {
+          const ids = ({ custom_report_id, mon_data_id, time_series_group_id, table_id }: CustomReport) => [
+            custom_report_id,
+            mon_data_id,
+            time_series_group_id,
+            table_id,
+          ];
+          expect(ids(report)).toEqual(ids(left));
+        }
+      }
+    },
+  );
+
+  it('is not finished by a call that says something else, and the refusal names the field', async () => {
+    await expect(createCustomTimeSeries(dyingAt(deps, 5, 'after'), request('differs'))).rejects.toThrow(Died);
+    await expect(
+      createCustomTimeSeries(deps, request('differs', { is_split_measurement: true })),
+    ).rejects.toThrow(
+      expect.objectContaining({
+        code: 'creation_differs',
+        message: expect.stringContaining('is_split_measurement false'),
+      }),
+    );
+    await createCustomTimeSeries(deps, request('differs'));
+    await expectWhole('differs');
+  });
+
+  it('keeps the token it has written', async () => {
+    await expect(createCustomTimeSeries(dyingAt(deps, 9, 'after'), request('token'))).rejects.toThrow(Died);
+    const [left] = reportsNamed('token');
+    const before = left && (await deps.records.dataSources.get(left.mon_data_id))?.value.token;
+    expect(before).toMatch(/^[0-9a-f]{32}$/);
+    expect((await createCustomTimeSeries(deps, request('token'))).data_source.token).toBe(before);
+  });
+});
+
+describe('creations at the same time', () => {
+  const settle = async (calls: Promise<unknown>[]): Promise<{ won: number; codes: unknown[] }> => {
+    const results = await Promise.allSettled(calls);
+    const codes = results.flatMap((result) =>
+      result.status === 'rejected' ? [Object(result.reason).code] : [],
+    );
+    return { won: results.length - codes.length, codes };
+  };
+
+  it('of one name make one report: one call wins, the others are told of the conflict', async () => {
+    const other = await openDeps();
+    for (let round = 0; round < 5; round++) {
+      const name = `race ${round}`;
+      const calls = [deps, other, deps, other].map((one) => createCustomTimeSeries(one, request(name)));
+      const { won, codes } = await settle(calls);
+      expect(won).toBe(1);
+      for (const code of codes) expect(['name_taken', 'creation_in_progress']).toContain(code);
+      await until('both copies know of it', () =>
+        reportsNamed(name).every(({ state }) => state === 'active'),
+      );
+      await expectWhole(name);
+    }
+    other.records.stop();
+  });
+
+  it('of many names get ids of their own', async () => {
+    const other = await openDeps();
+    const created = await Promise.all(
+      Array.from({ length: 12 }, (_, index) =>
+        createCustomTimeSeries(index % 2 === 0 ? deps : other, request(`many ${index}`)),
+      ),
+    );
+    for (const field of ['custom_report_id', 'mon_data_id', 'time_series_group_id', 'table_id'] as const) {
+      expect(new Set(created.map(({ custom_report }) => custom_report[field])).size).toBe(12);
+    }
+    other.records.stop();
+  });
+
+  it('of one application give it one token', async () => {
+    const application = applicationRequestSchema.parse({ mon_biz_id: 2, app_name: 'race' });
+    const { won, codes } = await settle(
+      Array.from({ length: 4 }, () => createApplication(deps, application)),
+    );
+    expect(won).toBe(1);
+    for (const code of codes) expect(['name_taken', 'creation_in_progress']).toContain(code);
+  });
+});
+
+describe('a name', () => {
+  const setState = async (name: string, state: CustomReport['state']): Promise<void> => {
+    const [report] = reportsNamed(name);
+    if (report === undefined) throw new Error(`no report ${name}`);
+    await deps.records.reports.change(report.custom_report_id, (current) => ({ ...current, state }));
+    await deps.records.groups.change(report.mon_data_id, (group) => ({ ...group, is_delete: true }));
+  };
+
+  it('is free again once its report is deleted, and the new report has a new data id', async () => {
+    const first = await createCustomTimeSeries(deps, request('again'));
+    await expect(createCustomTimeSeries(deps, request('again'))).rejects.toThrow(
+      expect.objectContaining({ code: 'name_taken' }),
+    );
+    await setState('again', 'deleted');
+    const second = await createCustomTimeSeries(deps, request('again'));
+    expect(second.custom_report.mon_data_id).not.toBe(first.custom_report.mon_data_id);
+    expect(second.data_source.data_name).toBe(first.data_source.data_name);
+    expect(second.data_source.token).not.toBe(first.data_source.token);
+  });
+
+  it('belongs to a business: another one may have it too', async () => {
+    await createCustomTimeSeries(deps, request('shared'));
+    await createCustomTimeSeries(deps, request('shared', { mon_biz_id: 3 }));
+    expect(reportsNamed('shared').map((report) => report.mon_biz_id)).toEqual([2, 3]);
+  });
+
+  it('of a data source that was made alone is not taken by a report, which is refused before anything is written', async () => {
+    const source = dataSourceRequestSchema.parse({ data_name: '2_custom_time_series_alone' });
+    await createDataSource(deps, source);
+    await expect(createCustomTimeSeries(deps, request('alone'))).rejects.toThrow(
+      expect.objectContaining({ code: 'name_taken' }),
+    );
+    expect(reportsNamed('alone')).toEqual([]);
+  });
+
+  it('held by a call that died before its record is taken up by the same call', async () => {
+    for (const step of [2, 3]) {
+      const source = dataSourceRequestSchema.parse({ data_name: `2_custom_time_series_left ${step}` });
+      await expect(createDataSource(dyingAt(deps, step, 'before'), source)).rejects.toThrow(Died);
+      expect((await createDataSource(deps, source)).data_name).toBe(source.data_name);
+      const application = applicationRequestSchema.parse({ mon_biz_id: 2, app_name: `left ${step}` });
+      await expect(createApplication(dyingAt(deps, step, 'before'), application)).rejects.toThrow(Died);
+      expect((await createApplication(deps, application)).app_name).toBe(application.app_name);
+    }
+  });
+});
+
+describe('ids', () => {
+  // A data id beyond the range would not fit where the original's users store it.
+  it('end with a clear refusal when all data ids are given out', async () => {
+    const system = await openKvBucket(bus, buckets.system);
+    const key = systemKeys.counter('data_id');
+    const before = (await system.get(key))?.value;
+    await system.put(key, dataIdRange.last - 1);
+    const last = await createCustomTimeSeries(deps, request('the last one'));
+    expect(last.custom_report.mon_data_id).toBe(dataIdRange.last);
+    await expect(createCustomTimeSeries(deps, request('one too many'))).rejects.toThrow(
+      expect.objectContaining({ kind: 'permanent', code: 'data_ids_exhausted' }),
+    );
+    await system.put(key, before);
+  });
+});
