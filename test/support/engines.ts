@@ -16,6 +16,8 @@ export type TestEngines = {
   readonly nats: Engine;
   readonly questdb: Engine;
   readonly clickhouse: Engine;
+  /** NATS's monitoring endpoint. */
+  readonly natsMonitorUrl: string;
   /** The temporary folder all of them live in. */
   folder: string;
   /** The variables a role is given to reach them. */
@@ -51,9 +53,12 @@ export const startEngines = async (wanted: Partial<Record<EngineName, boolean>>)
   const ports = await freePorts(6);
   const engines = new Map<EngineName, Engine>();
   const env: Record<string, string> = {};
+  let natsMonitorUrl = '';
   for (const name of ['nats', 'questdb', 'clickhouse'] as const) {
     if (wanted[name] !== true) continue;
-    const engine = createFor[name](join(folder, name), log, ports.splice(0, 2));
+    const enginePorts = ports.splice(0, 2);
+    if (name === 'nats') natsMonitorUrl = `http://${host}:${enginePorts[1]}`;
+    const engine = createFor[name](join(folder, name), log, enginePorts);
     engines.set(name, engine);
     env[`TIDEMARK_${name.toUpperCase()}_URL`] = engine.url;
   }
@@ -82,6 +87,7 @@ export const startEngines = async (wanted: Partial<Record<EngineName, boolean>>)
     get clickhouse() {
       return started('clickhouse');
     },
+    natsMonitorUrl,
     folder,
     env,
     lines,
