@@ -55,7 +55,7 @@ export const createWorker = (options: WorkerOptions, deps: WorkerDependencies): 
   let inWrite: HeldMessage[] = [];
   let heldBytes = 0;
   let storeProblem: string | undefined;
-  let newerVersion: number | undefined;
+  let newer: { version: number; seenAt: number } | undefined;
   let stopping = false;
   let writing = false;
   let idle: (() => void) | undefined;
@@ -105,7 +105,7 @@ export const createWorker = (options: WorkerOptions, deps: WorkerDependencies): 
     if (delivery.redelivered) metrics.redelivered.inc({ pipeline });
     const read = decodeEnvelope(delivery.payload, delivery.version);
     if (read.kind === 'newer') {
-      newerVersion = read.version;
+      newer = { version: read.version, seenAt: deps.now() };
       metrics.heldBack.set({ pipeline }, read.version);
       log.error(
         { version: read.version },
@@ -300,7 +300,8 @@ export const createWorker = (options: WorkerOptions, deps: WorkerDependencies): 
       return storeProblem;
     },
     get newerVersion() {
-      return newerVersion;
+      // It comes again after each hold-back; once it stays away, a newer program has taken it.
+      return newer !== undefined && deps.now() - newer.seenAt < 2 * newerRetryMs ? newer.version : undefined;
     },
     forgetUnsent: () => {
       letGo(gathered);
