@@ -34,11 +34,17 @@ export const endQuery = (mark: string): string =>
   `KILL QUERY WHERE Settings['log_comment'] = '${mark}' ASYNC`;
 
 /** One query over HTTP on a connection of its own: a kept one would hold up the server's end. Throws unless 200. */
-export const askClickhouse = async (host: string, port: number, query: string): Promise<string> => {
+export const askClickhouse = async (
+  host: string,
+  port: number,
+  query: string,
+  signal?: AbortSignal,
+): Promise<string> => {
   const response = await fetch(`http://${host}:${port}/`, {
     method: 'POST',
     body: query,
     headers: { connection: 'close' },
+    ...(signal === undefined ? {} : { signal }),
   });
   const text = await response.text();
   if (!response.ok) throw new Error(text);

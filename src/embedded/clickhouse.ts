@@ -34,6 +34,6 @@ export const createClickhouseEngine = (
             args: [serverScript, JSON.stringify({ ...serving, library: program.path })],
           };
     },
-    answers: async () => (await askClickhouse(host, ports.http, markQuery(mark))) === '1',
+    answers: async (signal) => (await askClickhouse(host, ports.http, markQuery(mark), signal)) === '1',
   });
 };

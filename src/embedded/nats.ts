@@ -43,5 +43,5 @@ export const createNatsEngine = (
       return { command, args: ['--config', path] };
     },
     listening: /Server is ready/,
-    answers: async () => (await fetch(`http://${host}:${ports.monitor}/healthz`)).ok,
+    answers: async (signal) => (await fetch(`http://${host}:${ports.monitor}/healthz`, { signal })).ok,
   });

@@ -1,9 +1,13 @@
 import { mkdir, rm } from 'node:fs/promises';
+import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import { createEngine, type Engine, type EngineOptions } from './engine.ts';
 import { createInstaller, type Installer } from './install.ts';
 
 const heapMax = '512m';
+
+/** Two processors are the machine this is tuned for; more of them may work side by side. */
+const workers = String(Math.max(1, Math.min(4, Math.floor(availableParallelism() / 2))));
 
 /**
  * QuestDB reads `QDB_` and the upper-cased key. Pages are per column and per open writer: at their defaults of up
@@ -30,9 +34,9 @@ const settings = (host: string, ports: { http: number; pg: number }): Record<str
   QDB_CAIRO_WRITER_DATA_INDEX_VALUE_APPEND_PAGE_SIZE: '128K',
   QDB_CAIRO_O3_COLUMN_MEMORY_SIZE: '128K',
   QDB_SHARED_NETWORK_WORKER_COUNT: '2',
-  QDB_SHARED_QUERY_WORKER_COUNT: '1',
-  QDB_SHARED_WRITE_WORKER_COUNT: '1',
-  QDB_WAL_APPLY_WORKER_COUNT: '1',
+  QDB_SHARED_QUERY_WORKER_COUNT: workers,
+  QDB_SHARED_WRITE_WORKER_COUNT: workers,
+  QDB_WAL_APPLY_WORKER_COUNT: workers,
   QDB_VIEW_COMPILER_WORKER_COUNT: '1',
   QDB_EXPORT_WORKER_COUNT: '0',
   QDB_MAT_VIEW_REFRESH_WORKER_COUNT: '0',
@@ -69,6 +73,8 @@ export const createQuestdbEngine = (
       };
     },
     listening: /server-main enjoy/,
-    answers: async () =>
-      (await fetch(`http://${host}:${ports.http}/exec?query=${encodeURIComponent('select 1')}`)).ok,
+    answers: async (signal) => {
+      const url = `http://${host}:${ports.http}/exec?query=${encodeURIComponent('select 1')}`;
+      return (await fetch(url, { signal })).ok;
+    },
   });

@@ -35,8 +35,8 @@ export const createRole = ({ name, host, ports, opsPort, env, log }: RoleOptions
     ports,
     log,
     prepare: () => Promise.resolve({ command: process.execPath, args: [program, name], env }),
-    answers: async () => {
-      const response = await fetch(`${url}/readyz`);
+    answers: async (signal) => {
+      const response = await fetch(`${url}/readyz`, { signal });
       const text = await response.text();
       reason = response.ok ? undefined : text.trim();
       return response.ok;

@@ -44,8 +44,8 @@ export type ServiceDefinition<Name extends string = string> = {
   prepare(): Promise<Command>;
   /** A line our own child writes once it listens; another server on its port writes nothing into our pipe. */
   listening?: RegExp;
-  /** Whether it answers like a service of ours; a rejection means not yet. */
-  answers(): Promise<boolean>;
+  /** Whether it answers like a service of ours before `signal` is aborted; a rejection means not yet. */
+  answers(signal: AbortSignal): Promise<boolean>;
   startTimeoutMs: number;
   stopGraceMs: number;
 };
@@ -66,6 +66,7 @@ export class ServiceStartError extends Error {
 }
 
 const pollMs = 25;
+const answerTimeoutMs = 5000;
 const shownLines = 15;
 
 const waitUntilReady = async (
@@ -73,13 +74,15 @@ const waitUntilReady = async (
   child: Child,
   isListening: () => boolean,
 ): Promise<void> => {
+  const isAnswering = (): Promise<boolean> =>
+    answers(AbortSignal.timeout(answerTimeoutMs)).catch(() => false);
   const deadline = performance.now() + startTimeoutMs;
   while (performance.now() < deadline) {
     if (!child.running) {
       const exit = await child.ended;
       throw new ServiceStartError(`${name} ${describeExit(exit)} while starting`, child.lastLines(), exit);
     }
-    if (isListening() && (await answers().catch(() => false)) && child.running) return;
+    if (isListening() && (await isAnswering()) && child.running) return;
     await Promise.race([child.ended, new Promise((resolve) => setTimeout(resolve, pollMs))]);
   }
   await child.stop(0);

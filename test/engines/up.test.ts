@@ -6,6 +6,7 @@ import { promisify } from 'node:util';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { settingDefinitions } from '../../src/config/settings.ts';
 import { freePorts } from '../../src/embedded/ports.ts';
+import { startEngines } from '../support/engines.ts';
 import { startImpostor } from '../support/impostor.ts';
 import { tempFolder } from '../support/temp-folder.ts';
 
@@ -120,6 +121,19 @@ describe('tidemark up', () => {
       `Port ${push} (push receiver) is in use; set TIDEMARK_INGRESS_PUSH_PORT to another one.`,
     ]);
     expect(await readdir(folder)).toEqual([]);
+  });
+
+  it('starts no engine of its own where an address is configured', async () => {
+    const engines = await startEngines({ nats: true, questdb: true, clickhouse: true });
+    onTestFinished(() => engines.stop());
+    const up = startUp(await tempFolder(), engines.env);
+    await untilReady(up);
+    expect(await childrenOf(up.child.pid)).toHaveLength(3);
+    expect(up.lines.join('\n')).toContain(`QuestDB          ${engines.questdb.url}`);
+    expect(await paste(below(up, 'Push a point'))).toBe('{"code":"200","result":"true","message":""}');
+    up.child.kill('SIGINT');
+    expect(await up.exitCode).toBe(0);
+    expect(engines.nats.running).toBe(true);
   });
 
   // A role that cannot use its settings says so once; starting it again and again would hide the sentence.
