@@ -34,7 +34,7 @@ export type ApiDeps = CreationDeps & {
   /** SHA-256 of the admin token. */
   readonly adminTokenHash: Buffer;
   readonly checks: ReadyChecks;
-  /** False while NATS is away: lists would be of unknown age. */
+  /** False while NATS is away: lists would be of unknown age, and the rest would only wait for its time-out. */
   readonly isConnected: () => boolean;
   /** Hears the status of every answer. */
   readonly onAnswer: (status: number) => void;
@@ -116,9 +116,7 @@ const readEndpoints = (deps: ApiDeps): Endpoint[] =>
       method: 'GET',
       path: `/api/v1/${path}`,
       run: async (context) => {
-        const query = parse(querySchema, context.req.query());
-        if (!deps.isConnected()) throw new Fault('transient', 'nats_unavailable', 'NATS does not answer');
-        return list(query);
+        return list(parse(querySchema, context.req.query()));
       },
     },
     {
@@ -206,6 +204,8 @@ export const createApi = (deps: ApiDeps): Hono => {
   const tooLarge = (): Response =>
     answerProblem(
       toProblem(new Fault('permanent', 'body_too_large', `a body has at most ${bodyBytesMax} bytes`)),
+      // The rest of the body is not read, so the connection cannot carry another request.
+      { Connection: 'close' },
     );
   api.use(async (context, next) => {
     await next();
@@ -224,7 +224,10 @@ export const createApi = (deps: ApiDeps): Hono => {
   });
   api.use(bodyLimit({ maxSize: bodyBytesMax, onError: tooLarge }));
   for (const { method, path, run } of endpoints) {
-    api.on(method, path, async (context) => answerJson(await run(context)));
+    api.on(method, path, async (context) => {
+      if (!deps.isConnected()) throw new Fault('transient', 'nats_unavailable', 'NATS does not answer');
+      return answerJson(await run(context));
+    });
   }
   api.notFound((context) => noEndpoint(endpoints, context.req.path, context.req.method));
   api.onError((error) => {

@@ -106,9 +106,12 @@ const runOnBus = async (bus: Bus, parts: Parts): Promise<void> => {
     signal,
     log,
   );
-  await records.ready;
-  const server = await serve(
-    createApi({
+  const views = keepMetricViews({ columns: records.columns, records, tables, log });
+  try {
+    // A watch that is closed while it starts keeps the process alive: the API answers once both have begun.
+    await Promise.race([Promise.all([records.ready, views.ready]), whenStopped(signal)]);
+    if (signal.aborted) return;
+    const api = createApi({
       records,
       tables,
       tablePrefix: settings.tablePrefix,
@@ -117,16 +120,16 @@ const runOnBus = async (bus: Bus, parts: Parts): Promise<void> => {
       isConnected: () => bus.connected,
       onAnswer: parts.onAnswer,
       log,
-    }),
-    settings,
-  );
-  const views = keepMetricViews({ columns: records.columns, records, tables, log });
-  parts.onListening();
-  log.info({ port: settings.metadata.apiPort }, 'the admin API answers');
-  await whenStopped(signal);
-  await finish(server);
-  await views.stop();
-  records.stop();
+    });
+    const server = await serve(api, settings);
+    parts.onListening();
+    log.info({ port: settings.metadata.apiPort }, 'the admin API answers');
+    await whenStopped(signal);
+    await finish(server);
+  } finally {
+    await views.stop();
+    records.stop();
+  }
 };
 
 /**

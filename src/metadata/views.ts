@@ -13,6 +13,8 @@ const delayMsMax = 5_000;
 
 /** What makes the views of split tables. */
 export type ViewKeeper = {
+  /** Resolves when all registries there are were read for the first time. */
+  readonly ready: Promise<void>;
   /** Ends the watch and waits for the view that is being made. */
   stop(): Promise<void>;
 };
@@ -86,6 +88,7 @@ export const keepMetricViews = (deps: Deps): ViewKeeper => {
     });
   };
 
+  const { promise: ready, resolve: readAll } = Promise.withResolvers<void>();
   const prefix = columnsKey(0).slice(0, -1);
   const watch = deps.columns.watch(
     ({ key, value }) => {
@@ -98,9 +101,10 @@ export const keepMetricViews = (deps: Deps): ViewKeeper => {
       pending.set(registry.data.mon_data_id, registry.data);
       begin();
     },
-    () => undefined,
+    () => readAll(),
   );
   return {
+    ready,
     stop: async () => {
       stopping.abort();
       watch.stop();
