@@ -269,6 +269,18 @@ const toMetrics = (
   };
 };
 
+const filesIn = (folder: string): string[] => {
+  try {
+    return readdirSync(folder);
+  } catch (error) {
+    throw settingFault(
+      folder,
+      `the folder cannot be read (${messageOf(error)})`,
+      'Correct TIDEMARK_PIPELINES or unset it',
+    );
+  }
+};
+
 const knownFiles = ['metrics.yaml', 'streams.yaml'];
 
 /**
@@ -277,7 +289,7 @@ const knownFiles = ['metrics.yaml', 'streams.yaml'];
  */
 export const loadPipelines = (pipelinesFolder: string, schemasFolder: string): Pipelines => {
   const ajv = compileSchemas(schemasFolder);
-  for (const name of readdirSync(pipelinesFolder)) {
+  for (const name of filesIn(pipelinesFolder)) {
     if (!knownFiles.includes(basename(name))) {
       throw settingFault(
         join(pipelinesFolder, name),

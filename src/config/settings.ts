@@ -39,7 +39,13 @@ export const settingDefinitions: readonly SettingDefinition[] = [
     '.tidemark',
     'folder of the embedded engines and of admin.token',
   ),
-  define('TIDEMARK_BIND_HOST', 'bind_host', 'text', '127.0.0.1', 'address all ports listen on'),
+  define(
+    'TIDEMARK_BIND_HOST',
+    'bind_host',
+    'text',
+    '127.0.0.1',
+    'address the roles listen on; the embedded engines stay on loopback',
+  ),
   define('TIDEMARK_LOG_LEVEL', 'log_level', 'text', 'info', 'trace, debug, info, warn, error or silent'),
   define(
     'TIDEMARK_PIPELINES',
