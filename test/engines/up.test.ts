@@ -1,51 +1,14 @@
-import { type ChildProcess, execFile, spawn } from 'node:child_process';
-import { once } from 'node:events';
+import { execFile } from 'node:child_process';
 import { readdir, readFile } from 'node:fs/promises';
-import { createInterface } from 'node:readline';
 import { promisify } from 'node:util';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { settingDefinitions } from '../../src/config/settings.ts';
 import { freePorts } from '../../src/embedded/ports.ts';
 import { startEngines } from '../support/engines.ts';
 import { startImpostor } from '../support/impostor.ts';
 import { tempFolder } from '../support/temp-folder.ts';
+import { below, startUp, type Up, untilReady } from '../support/up-process.ts';
 
 const run = promisify(execFile);
-
-/** Port 0 everywhere: `up` takes free ones. */
-const anyPorts = Object.fromEntries(
-  settingDefinitions.filter(({ kind }) => kind === 'port').map(({ env }) => [env, '0']),
-);
-
-type Up = { child: ChildProcess; lines: string[]; exitCode: Promise<number | null> };
-
-const startUp = (dataFolder: string, env: Record<string, string> = {}): Up => {
-  const child = spawn('bin/tidemark', ['up'], {
-    env: { ...process.env, ...anyPorts, TIDEMARK_DATA: dataFolder, ...env },
-    stdio: ['ignore', 'pipe', 'pipe'],
-  });
-  onTestFinished(() => {
-    child.kill('SIGKILL');
-  });
-  const lines: string[] = [];
-  for (const stream of [child.stdout, child.stderr]) {
-    createInterface({ input: stream }).on('line', (line) => lines.push(line));
-  }
-  const exitCode = once(child, 'close').then(() => child.exitCode);
-  return { child, lines, exitCode };
-};
-
-const untilReady = async ({ lines, child }: Up): Promise<void> => {
-  await expect
-    .poll(() => lines.includes('Ctrl-C stops everything in order') || child.exitCode !== null, {
-      timeout: 90_000,
-    })
-    .toBe(true);
-  expect(child.exitCode, lines.slice(-20).join('\n')).toBe(null);
-};
-
-/** The line below a heading of the summary. */
-const below = ({ lines }: Up, heading: string): string => lines[lines.indexOf(heading) + 1]?.trim() ?? '';
 
 const paste = async (command: string): Promise<string> => (await run('sh', ['-c', command])).stdout;
 

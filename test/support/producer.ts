@@ -1,6 +1,9 @@
 import { Agent, request } from 'undici';
 import { createRandom } from '../../bench/bodies.ts';
-import type { Report, Stack } from './stack.ts';
+import type { Stack } from './stack.ts';
+
+/** What a producer needs of a custom report. */
+export type Target = { data_source: { mon_data_id: number; token: string } };
 
 /** What a producer knows of its points, by the number in their metric `id`. */
 export type Books = {
@@ -81,7 +84,7 @@ const send = async (
 };
 
 /** Posts points with consecutive ids, each once: an unkeyed push is never sent again. Waits a little after a refusal. */
-export const produce = async (report: Report, baseMs: number, options: ProducerOptions): Promise<Books> => {
+export const produce = async (report: Target, baseMs: number, options: ProducerOptions): Promise<Books> => {
   const books: Books = {
     acknowledged: new Set(),
     uncertain: new Set(),
@@ -123,12 +126,11 @@ export const produce = async (report: Report, baseMs: number, options: ProducerO
 /** What a judge found in the table; all zero when the promise holds. */
 export type Verdict = { missing: number; twice: number; unexpected: number; changed: number };
 
-/** Holds the table against the books, once the streams are empty. `checkValues` compares every value, not only the ids. */
-export const judge = async (stack: Stack, table: string, books: Books, seed: number): Promise<Verdict> => {
+/** Holds rows (id, value_a, value_b, target, module, host) against the books: ids and every value. */
+export const judgeRows = (rows: readonly unknown[][], books: Books, seed: number): Verdict => {
   const seen = new Map<number, number>();
   const verdict: Verdict = { missing: 0, twice: 0, unexpected: 0, changed: 0 };
-  const { dataset } = await stack.query(`SELECT id, value_a, value_b, target, module, host FROM "${table}"`);
-  for (const [id, valueA, valueB, target, module, host] of dataset) {
+  for (const [id, valueA, valueB, target, module, host] of rows) {
     const number = Number(id);
     seen.set(number, (seen.get(number) ?? 0) + 1);
     const expected = pointOf(number, seed, 0);
@@ -146,6 +148,12 @@ export const judge = async (stack: Stack, table: string, books: Books, seed: num
     if (!books.acknowledged.has(id) && !books.uncertain.has(id)) verdict.unexpected++;
   }
   return verdict;
+};
+
+/** Holds the table against the books, once the streams are empty. */
+export const judge = async (stack: Stack, table: string, books: Books, seed: number): Promise<Verdict> => {
+  const { dataset } = await stack.query(`SELECT id, value_a, value_b, target, module, host FROM "${table}"`);
+  return judgeRows(dataset, books, seed);
 };
 
 export const cleanVerdict: Verdict = { missing: 0, twice: 0, unexpected: 0, changed: 0 };

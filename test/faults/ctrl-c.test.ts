@@ -1,0 +1,56 @@
+import { describe, expect, it } from 'vitest';
+import { cleanVerdict, judgeRows, produce } from '../support/producer.ts';
+import { tempFolder } from '../support/temp-folder.ts';
+import { below, startUp, type Up, untilReady } from '../support/up-process.ts';
+import { waitFor } from '../support/wait.ts';
+
+const seed = 11;
+
+const credentialsOf = (up: Up) => {
+  const found = /data_id (\d+), access_token ([0-9a-f]{32})/.exec(below(up, 'Credentials of the demo'));
+  return { data_source: { mon_data_id: Number(found?.[1]), token: found?.[2] ?? '' } };
+};
+
+const urlIn = (text: string): string => /https?:\/\/[^\s']+/.exec(text)?.[0] ?? '';
+
+const query = async (up: Up, sql: string): Promise<unknown[][]> => {
+  const response = await fetch(`${urlIn(below(up, 'Read the points'))}?query=${encodeURIComponent(sql)}`);
+  const answer: { dataset: unknown[][] } = JSON.parse(await response.text());
+  return answer.dataset;
+};
+
+describe('Ctrl-C under load', () => {
+  it('ends in order; after the next start the table holds what was acknowledged, once', async () => {
+    const folder = await tempFolder();
+    const first = startUp(folder);
+    await untilReady(first);
+    const report = credentialsOf(first);
+    const table = `2_mon_time_series_${report.data_source.mon_data_id}.__default__`;
+    const stopLoad = new AbortController();
+    const producing = produce(report, Date.now() - 60_000, {
+      seed,
+      connections: 4,
+      pointsMax: 300,
+      until: stopLoad.signal,
+      urls: [urlIn(below(first, 'Push a point'))],
+    });
+    await waitFor('rows arrive', 30_000, async () => {
+      const [row] = await query(first, `SELECT count() FROM "${table}"`);
+      return Number(row?.[0]) > 2_000;
+    });
+    first.child.kill('SIGINT');
+    expect(await first.exitCode).toBe(0);
+    stopLoad.abort();
+    const books = await producing;
+    expect(books.acknowledged.size).toBeGreaterThan(2_000);
+
+    const second = startUp(folder);
+    await untilReady(second);
+    await waitFor('every acknowledged point is visible', 60_000, async () => {
+      const [row] = await query(second, `SELECT count() FROM "${table}"`);
+      return Number(row?.[0]) >= books.acknowledged.size;
+    });
+    const rows = await query(second, `SELECT id, value_a, value_b, target, module, host FROM "${table}"`);
+    expect(judgeRows(rows, books, seed)).toEqual(cleanVerdict);
+  });
+});
