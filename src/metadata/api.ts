@@ -115,9 +115,7 @@ const readEndpoints = (deps: ApiDeps): Endpoint[] =>
     {
       method: 'GET',
       path: `/api/v1/${path}`,
-      run: async (context) => {
-        return list(parse(querySchema, context.req.query()));
-      },
+      run: async (context) => list(parse(querySchema, context.req.query())),
     },
     {
       method: 'GET',

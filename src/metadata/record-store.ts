@@ -29,7 +29,10 @@ export type RecordSet<T> = {
   create(id: number, value: T): Promise<Versioned<T>>;
   /** Permanent Fault `kv_conflict` when the record has another revision. */
   update(id: number, value: T, revision: number): Promise<Versioned<T>>;
-  /** Replaces the record by what `edit` makes of it, again on a conflict. Permanent Fault `not_found`. */
+  /**
+   * Replaces the record by what `edit` makes of it, again on a conflict; nothing is written when that is the same object.
+   * Permanent Fault `not_found`.
+   */
   change(id: number, edit: (value: T) => T): Promise<Versioned<T>>;
   /** All of them by ascending id. */
   list(): { id: number; value: T }[];
@@ -161,7 +164,8 @@ const createRecordSet = <T>(
       untilSettled(async () => {
         const current = await get(id);
         if (current === undefined) throw new Fault('permanent', 'not_found', `there is no ${keyOf(id)}`);
-        return update(id, edit(current.value), current.revision);
+        const next = edit(current.value);
+        return next === current.value ? current : update(id, next, current.revision);
       }),
     list: () => [...copy].map(([id, { value }]) => ({ id, value })).sort((left, right) => left.id - right.id),
     apply: ({ key, value, revision }) => {

@@ -36,6 +36,7 @@ export const keepMetricViews = (deps: Deps): ViewKeeper => {
   const pending = new Map<number, ColumnRegistry>();
   const made = new Map<number, Set<string>>();
   let running: Promise<void> | undefined;
+  let news = Promise.withResolvers<void>();
 
   const makeViews = async (registry: ColumnRegistry): Promise<void> => {
     const dataId = registry.mon_data_id;
@@ -58,12 +59,20 @@ export const keepMetricViews = (deps: Deps): ViewKeeper => {
     if (failure !== undefined) throw failure;
   };
 
-  /** Works off what is pending, one data id after another; one that fails waits without holding up the others. */
+  /** Until the delay is over, something new is registered or the end has come. */
+  const pause = async (delayMs: number): Promise<void> => {
+    await Promise.race([delay(delayMs, undefined, { signal: stopping.signal }), news.promise]).catch(
+      () => undefined,
+    );
+  };
+
+  /** Works off what is pending, one data id after another; one that fails does not hold up the others. */
   const run = async (): Promise<void> => {
     let delayMs = firstDelayMs;
     let lastMessage = '';
     while (pending.size > 0 && !stopping.signal.aborted) {
       let isFailing = false;
+      news = Promise.withResolvers();
       for (const [dataId, registry] of [...pending]) {
         try {
           await makeViews(registry);
@@ -76,7 +85,7 @@ export const keepMetricViews = (deps: Deps): ViewKeeper => {
         }
       }
       delayMs = isFailing ? Math.min(delayMs * 2, delayMsMax) : firstDelayMs;
-      if (isFailing) await delay(delayMs, undefined, { signal: stopping.signal }).catch(() => undefined);
+      if (isFailing) await pause(delayMs);
     }
   };
 
@@ -99,6 +108,7 @@ export const keepMetricViews = (deps: Deps): ViewKeeper => {
         return;
       }
       pending.set(registry.data.mon_data_id, registry.data);
+      news.resolve();
       begin();
     },
     () => readAll(),

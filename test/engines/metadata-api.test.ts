@@ -1,17 +1,11 @@
-import { mkdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { readFile } from 'node:fs/promises';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
+import { createReport, expectProblem, operations, record, tableNames } from '../support/admin-api.ts';
 import { startEngines, type TestEngines } from '../support/engines.ts';
 import { type MetadataRole, startMetadataRole } from '../support/metadata-role.ts';
 import { expectSpecified } from '../support/spec-records.ts';
-import { until } from '../support/until.ts';
-
-const createReport = '/operations/monitor_web.custom_report.resources.CreateCustomTimeSeries';
-const createDataId = '/operations/metadata.resources.resources.CreateDataIDResource';
-const createGroup = '/operations/metadata.resources.resources.CreateTimeSeriesGroupResource';
-const createTable = '/operations/metadata.models.result_table.ResultTable.create_result_table';
 
 let engines: TestEngines;
 let metadata: MetadataRole;
@@ -25,43 +19,11 @@ afterAll(async () => {
   await engines?.stop();
 });
 
-const record = z.record(z.string(), z.unknown());
-const createdSchema = z.strictObject({
-  time_series_group_id: z.int(),
-  mon_data_id: z.int(),
-  custom_report: record,
-  data_source: record,
-  time_series_group: record,
-  result_table: record,
-});
-
-const create = async (request: object): Promise<z.output<typeof createdSchema>> => {
-  const answer = await metadata.ask('POST', createReport, request);
-  expect(answer).toMatchObject({ status: 200 });
-  return createdSchema.parse(answer.body);
-};
-
-const tableNames = async (): Promise<string[]> => {
-  const response = await fetch(`${engines.questdb.url}/exec?query=SELECT+table_name+FROM+tables()`);
-  const { dataset } = z.object({ dataset: z.array(z.array(z.string())) }).parse(await response.json());
-  return dataset.flat();
-};
-
-const expectProblem = (
-  answer: { status: number; headers: Headers; body: unknown },
-  status: number,
-  code: string,
-) => {
-  expect(answer).toMatchObject({ status, body: { status, code, type: `urn:tidemark:problem:${code}` } });
-  expect(answer.headers.get('content-type')).toBe('application/problem+json');
-  expect(answer.body).toMatchObject({ title: expect.any(String), detail: expect.any(String) });
-};
-
 describe('CreateCustomTimeSeries', () => {
   it('creates the four records of the specification, and the table, before it answers', async () => {
     const before = Math.floor(Date.now() / 1000);
-    const created = await create({ mon_biz_id: 2, name: 'demo' });
-    expect(await tableNames()).toContain(created.result_table['table_id']);
+    const created = await createReport(metadata, { mon_biz_id: 2, name: 'demo' });
+    expect(await tableNames(engines)).toContain(created.result_table['table_id']);
     for (const name of ['data_source', 'time_series_group', 'result_table'] as const) {
       expectSpecified(name, created[name]);
       expect(created[name]['create_time']).toBeGreaterThanOrEqual(before);
@@ -115,7 +77,7 @@ describe('CreateCustomTimeSeries', () => {
   });
 
   it('takes what it is given', async () => {
-    const created = await create({
+    const created = await createReport(metadata, {
       mon_biz_id: 7,
       name: 'given',
       scenario: 'os',
@@ -146,7 +108,7 @@ describe('CreateCustomTimeSeries', () => {
     [{ mon_biz_id: 4, name: 'p4', is_platform: true }, 0, '', 'all', 'all__0', true],
     [{ mon_biz_id: -5, name: 'n5', space_uid: 'bcs__pr-1' }, -5, '-5_', 'bcs', 'bcs__pr-1', false],
   ])('gives %j its table and its space', async (request, bizId, prefix, spaceType, spaceUid, isPlatform) => {
-    const created = await create(request);
+    const created = await createReport(metadata, request);
     const tableId = `${prefix}mon_time_series_${created.mon_data_id}.__default__`;
     expect(created.result_table).toMatchObject({ table_id: tableId, mon_biz_id: bizId });
     expect(created.time_series_group).toMatchObject({ table_id: tableId, mon_biz_id: bizId });
@@ -155,17 +117,17 @@ describe('CreateCustomTimeSeries', () => {
       space_uid: spaceUid,
       is_platform_data_id: isPlatform,
     });
-    expect(await tableNames()).toContain(tableId);
+    expect(await tableNames(engines)).toContain(tableId);
   });
 
   it('answers 409 when the name is taken, and 422 naming the field of what cannot be used', async () => {
-    await create({ mon_biz_id: 2, name: 'taken' });
+    await createReport(metadata, { mon_biz_id: 2, name: 'taken' });
     expectProblem(
-      await metadata.ask('POST', createReport, { mon_biz_id: 2, name: 'taken' }),
+      await metadata.ask('POST', operations.report, { mon_biz_id: 2, name: 'taken' }),
       409,
       'name_taken',
     );
-    const refused = await metadata.ask('POST', createReport, {
+    const refused = await metadata.ask('POST', operations.report, {
       mon_biz_id: 2,
       name: 'x',
       type_label: 'event',
@@ -177,7 +139,7 @@ describe('CreateCustomTimeSeries', () => {
 
 describe('the records', () => {
   it('are read with exactly the fields of the specification, right after they were written', async () => {
-    const created = await create({ mon_biz_id: 11, name: 'read' });
+    const created = await createReport(metadata, { mon_biz_id: 11, name: 'read' });
     const dataId = created.mon_data_id;
     const tableId = String(created.result_table['table_id']);
     for (const [path, name] of [
@@ -196,7 +158,7 @@ describe('the records', () => {
   });
 
   it('agree with the JSON Schemas that are promised', async () => {
-    const created = await create({ mon_biz_id: 2, name: 'schemas' });
+    const created = await createReport(metadata, { mon_biz_id: 2, name: 'schemas' });
     const application = await metadata.ask('POST', '/api/v1/applications', {
       mon_biz_id: 2,
       app_name: 'schemas',
@@ -219,7 +181,7 @@ describe('the records', () => {
   it('are listed page by page, each once, by name and by business', async () => {
     const made: unknown[] = [];
     for (let count = 0; count < 5; count++) {
-      made.push((await create({ mon_biz_id: 12, name: `page ${count}` })).custom_report);
+      made.push((await createReport(metadata, { mon_biz_id: 12, name: `page ${count}` })).custom_report);
     }
     const pageSchema = z.object({ items: z.array(record), next_cursor: z.string().nullable() });
     const seen: unknown[] = [];
@@ -265,27 +227,33 @@ describe('the records', () => {
 describe('the other operations alone', () => {
   it('do their one step each, in their order, and refuse to go ahead of it', async () => {
     const missing = { mon_data_id: 2_000_000, mon_biz_id: 2, time_series_group_name: 'steps' };
-    expectProblem(await metadata.ask('POST', createGroup, missing), 409, 'data_source_missing');
-    const source = await metadata.ask('POST', createDataId, { data_name: '2_custom_time_series_steps' });
+    expectProblem(await metadata.ask('POST', operations.group, missing), 409, 'data_source_missing');
+    const source = await metadata.ask('POST', operations.dataSource, {
+      data_name: '2_custom_time_series_steps',
+    });
     expectSpecified('data_source', source.body);
     const { mon_data_id } = z.object({ mon_data_id: z.int() }).parse(source.body);
-    expectProblem(await metadata.ask('POST', createTable, { mon_data_id }), 409, 'group_missing');
-    const group = await metadata.ask('POST', createGroup, { ...missing, mon_data_id });
+    expectProblem(await metadata.ask('POST', operations.resultTable, { mon_data_id }), 409, 'group_missing');
+    const group = await metadata.ask('POST', operations.group, { ...missing, mon_data_id });
     expectSpecified('time_series_group', group.body);
-    expectProblem(await metadata.ask('POST', createGroup, { ...missing, mon_data_id }), 409, 'group_exists');
-    const table = await metadata.ask('POST', createTable, { mon_data_id, data_label: 'steps' });
+    expectProblem(
+      await metadata.ask('POST', operations.group, { ...missing, mon_data_id }),
+      409,
+      'group_exists',
+    );
+    const table = await metadata.ask('POST', operations.resultTable, { mon_data_id, data_label: 'steps' });
     expectSpecified('result_table', table.body);
     expect(table.body).toMatchObject({ table_id: `2_mon_time_series_${mon_data_id}.__default__` });
-    expect(await tableNames()).toContain(`2_mon_time_series_${mon_data_id}.__default__`);
-    expectProblem(await metadata.ask('POST', createTable, { mon_data_id }), 409, 'table_exists');
+    expect(await tableNames(engines)).toContain(`2_mon_time_series_${mon_data_id}.__default__`);
+    expectProblem(await metadata.ask('POST', operations.resultTable, { mon_data_id }), 409, 'table_exists');
     const again = { data_name: '2_custom_time_series_steps' };
-    expectProblem(await metadata.ask('POST', createDataId, again), 409, 'name_taken');
+    expectProblem(await metadata.ask('POST', operations.dataSource, again), 409, 'name_taken');
   });
 });
 
 describe('disabling and enabling', () => {
   it('of a report sets the three flags, and once more changes nothing', async () => {
-    const created = await create({ mon_biz_id: 2, name: 'switched' });
+    const created = await createReport(metadata, { mon_biz_id: 2, name: 'switched' });
     const path = `/api/v1/custom-reports/${created.custom_report['custom_report_id']}`;
     for (const [verb, is_enable] of [
       ['disable', false],
@@ -314,7 +282,12 @@ describe('disabling and enabling', () => {
     expect(disabled.body).toMatchObject({ application: { is_enable: false, last_modify_user: 'someone' } });
     expect((await metadata.ask('GET', path)).body).toMatchObject({ is_enable: false });
     const enabled = await metadata.ask('POST', `${path}/enable`);
-    expect(enabled.body).toMatchObject({ application: { is_enable: true, token: application['token'] } });
+    const { application: last } = z.object({ application: record }).parse(enabled.body);
+    expect(last).toMatchObject({ is_enable: true, token: application['token'] });
+    for (const query of ['name=switched', 'app_name=switched&mon_biz_id=2']) {
+      const listed = await metadata.ask('GET', `/api/v1/applications?${query}`);
+      expect(listed.body).toEqual({ items: [last], next_cursor: null });
+    }
     const again = { mon_biz_id: 2, app_name: 'switched' };
     expectProblem(await metadata.ask('POST', '/api/v1/applications', again), 409, 'name_taken');
   });
@@ -325,7 +298,7 @@ describe('HTTP', () => {
     const answers = [
       await metadata.askAs(undefined, 'GET', '/api/v1/custom-reports'),
       await metadata.askAs('wrong', 'GET', '/api/v1/custom-reports'),
-      await metadata.askAs('wrong', 'POST', createReport, { mon_biz_id: 2, name: 'x' }),
+      await metadata.askAs('wrong', 'POST', operations.report, { mon_biz_id: 2, name: 'x' }),
       await metadata.askAs(undefined, 'GET', '/nothing'),
     ];
     for (const answer of answers) {
@@ -343,7 +316,7 @@ describe('HTTP', () => {
 
   it.each([
     ['DELETE', '/api/v1/custom-reports', 'GET, HEAD'],
-    ['GET', createReport, 'POST'],
+    ['GET', operations.report, 'POST'],
     ['PUT', '/api/v1/applications', 'GET, HEAD, POST'],
     ['GET', '/api/v1/custom-reports/1/disable', 'POST'],
   ])('answers 405 with Allow to %s %s', async (method, path, allow) => {
@@ -358,142 +331,11 @@ describe('HTTP', () => {
     ['no object', '[]', 422, 'invalid_value'],
     ['nothing', '', 422, 'invalid_value'],
   ])('refuses a body that is %s', async (_, body, status, code) => {
-    expectProblem(await metadata.ask('POST', createReport, body), status, code);
+    expectProblem(await metadata.ask('POST', operations.report, body), status, code);
   });
 
   it('counts its answers for the operator', async () => {
     const metrics = await (await fetch(`${metadata.role.url}/metrics`)).text();
     expect(metrics).toMatch(/tidemark_metadata_requests_total\{status="200",role="metadata"\} [1-9]/);
-  });
-});
-
-describe('the admin token', () => {
-  const tokenFile = (role: MetadataRole): string => join(role.dataFolder, 'admin.token');
-
-  it('is a file for its owner alone, and stays the same over a restart', async () => {
-    const before = await readFile(tokenFile(metadata), 'utf8');
-    expect((await stat(tokenFile(metadata))).mode & 0o777).toBe(0o600);
-    await metadata.role.restart();
-    expect(await readFile(tokenFile(metadata), 'utf8')).toBe(before);
-    expect((await metadata.ask('GET', '/api/v1/custom-reports')).status).toBe(200);
-  });
-
-  it('counts for a second metadata process as well, which makes none of its own', async () => {
-    const second = await startMetadataRole(engines, 'second');
-    try {
-      const token = (await readFile(tokenFile(metadata), 'utf8')).trim();
-      expect((await second.askAs(token, 'GET', '/api/v1/custom-reports')).status).toBe(200);
-      await expect(stat(tokenFile(second))).rejects.toThrow(/ENOENT/);
-    } finally {
-      await second.role.stop();
-    }
-  });
-
-  it('is not replaced by a file that says something else', async () => {
-    const token = (await readFile(tokenFile(metadata), 'utf8')).trim();
-    const second = await startMetadataRole(engines, 'third');
-    try {
-      await second.role.stop();
-      await mkdir(second.dataFolder, { recursive: true });
-      await writeFile(tokenFile(second), 'mine\n');
-      await second.role.start();
-      expect((await second.askAs('mine', 'GET', '/api/v1/custom-reports')).status).toBe(401);
-      expect((await second.askAs(token, 'GET', '/api/v1/custom-reports')).status).toBe(200);
-    } finally {
-      await second.role.stop();
-    }
-  });
-});
-
-describe('a dependency that is away', () => {
-  it('is a 503 that says so; the creation is finished by the same call when QuestDB is back', async () => {
-    await engines.questdb.kill();
-    const request = { mon_biz_id: 2, name: 'while questdb is away' };
-    const refused = await metadata.ask('POST', createReport, request);
-    expectProblem(refused, 503, 'questdb_unavailable');
-    expect(refused.headers.get('retry-after')).toMatch(/^\d+$/);
-    const left = await metadata.ask('GET', '/api/v1/custom-reports?name=while%20questdb%20is%20away');
-    expect(left.body).toMatchObject({ items: [{ state: 'creating' }] });
-    const notReady = await until('readyz says so', async () => {
-      const answer = await metadata.askAs(undefined, 'GET', '/readyz');
-      return answer.status === 503 && answer;
-    });
-    expect(notReady.body).toMatchObject({ failing: { questdb: expect.stringContaining('QuestDB') } });
-    await engines.questdb.start();
-    const { custom_report } = await create(request);
-    expect(left.body).toMatchObject({
-      items: [{ mon_data_id: custom_report['mon_data_id'], table_id: custom_report['table_id'] }],
-    });
-  });
-
-  it('is a 503 for reads and writes alike while NATS is gone, and all works again when it is back', async () => {
-    await engines.nats.kill();
-    for (const [method, path, body] of [
-      ['GET', '/api/v1/custom-reports', undefined],
-      ['GET', '/api/v1/custom-reports/1', undefined],
-      ['POST', createReport, { mon_biz_id: 2, name: 'while nats is away' }],
-    ] as const) {
-      const answer = await until('a 503', async () => {
-        const one = await metadata.ask(method, path, body);
-        return one.status === 503 && one;
-      });
-      expect(answer.headers.get('retry-after')).toMatch(/^\d+$/);
-    }
-    await engines.nats.start();
-    await until(
-      'reads work',
-      async () => (await metadata.ask('GET', '/api/v1/custom-reports')).status === 200,
-    );
-    await until(
-      'writes work',
-      async () =>
-        (await metadata.ask('POST', createReport, { mon_biz_id: 2, name: 'nats is back' })).status === 200,
-    );
-  });
-
-  // A creation that was under way is finished by the same call, one that was done refuses it: never two, never none.
-  it('leaves nothing half made when the process itself is killed among creations', async () => {
-    const names = Array.from({ length: 20 }, (_, index) => `killed ${index}`);
-    const calls = names.map((name) =>
-      metadata.ask('POST', createReport, { mon_biz_id: 20, name }).catch(() => undefined),
-    );
-    await Promise.any(calls.map(async (call) => (await call)?.status === 200 || Promise.reject()));
-    await metadata.role.kill();
-    await Promise.all(calls);
-    await metadata.role.start();
-    for (const name of names) {
-      expect([200, 409]).toContain(
-        (await metadata.ask('POST', createReport, { mon_biz_id: 20, name })).status,
-      );
-    }
-    const reportsSchema = z.object({
-      items: z.array(
-        z.object({ name: z.string(), state: z.string(), mon_data_id: z.int(), table_id: z.string() }),
-      ),
-    });
-    const listed = await metadata.ask('GET', '/api/v1/custom-reports?mon_biz_id=20&limit=1000');
-    const { items } = reportsSchema.parse(listed.body);
-    expect(items.map(({ name }) => name).toSorted()).toEqual(names.toSorted());
-    expect(new Set(items.map(({ mon_data_id }) => mon_data_id)).size).toBe(names.length);
-    const tables = await tableNames();
-    for (const { state, table_id } of items) {
-      expect(state).toBe('active');
-      expect(tables).toContain(table_id);
-      expect((await metadata.ask('GET', `/api/v1/result-tables/${table_id}`)).status).toBe(200);
-    }
-  });
-});
-
-describe('NATS without its data', () => {
-  // Somebody removes the stream's folder: tables of QuestDB must not get new owners, and the token must work again.
-  it('makes metadata start anew: the same token, and data ids that no table in QuestDB has', async () => {
-    const used = (await tableNames()).flatMap((name) => /_time_series_(\d+)\./.exec(name)?.[1] ?? []);
-    await metadata.role.stop();
-    await engines.nats.kill();
-    await rm(join(engines.folder, 'nats'), { recursive: true });
-    await engines.nats.start();
-    await metadata.role.start();
-    const { mon_data_id } = await create({ mon_biz_id: 2, name: 'demo' });
-    expect(mon_data_id).toBeGreaterThan(Math.max(...used.map(Number)));
   });
 });

@@ -2,6 +2,7 @@ import { spawn } from 'node:child_process';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
+import { record } from '../support/admin-api.ts';
 import { startEngines, type TestEngines } from '../support/engines.ts';
 import { type MetadataRole, startMetadataRole } from '../support/metadata-role.ts';
 import { expectSpecified } from '../support/spec-records.ts';
@@ -44,7 +45,6 @@ const json = async <T>(schema: z.ZodType<T>, ...args: string[]): Promise<T> => {
   return schema.parse(JSON.parse(stdout));
 };
 
-const record = z.record(z.string(), z.unknown());
 const recordsSchema = z.strictObject({
   custom_report: record,
   data_source: record,

@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { z } from 'zod';
 import { type Bus, connectBus } from '../../src/bus/connection.ts';
 import { openKvBucket } from '../../src/bus/kv.ts';
 import { buckets, columnsKey } from '../../src/directory/keys.ts';
 import type { ColumnRegistry } from '../../src/model/records.ts';
 import { createQuestdbSql, type QuestdbSql } from '../../src/stores/questdb/sql.ts';
 import { registerNames } from '../../src/wire/column-naming.ts';
+import { createReport } from '../support/admin-api.ts';
 import { startEngines, type TestEngines } from '../support/engines.ts';
 import { type MetadataRole, startMetadataRole } from '../support/metadata-role.ts';
 import { until } from '../support/until.ts';
@@ -31,15 +31,8 @@ afterAll(async () => {
 type Source = { dataId: number; tableId: string };
 
 const createSource = async (name: string, isSplit: boolean): Promise<Source> => {
-  const answer = await metadata.ask(
-    'POST',
-    '/operations/monitor_web.custom_report.resources.CreateCustomTimeSeries',
-    { mon_biz_id: 2, name, is_split_measurement: isSplit },
-  );
-  expect(answer).toMatchObject({ status: 200 });
-  const created = z.object({ custom_report: z.object({ mon_data_id: z.int(), table_id: z.string() }) });
-  const { mon_data_id, table_id } = created.parse(answer.body).custom_report;
-  return { dataId: mon_data_id, tableId: table_id };
+  const created = await createReport(metadata, { mon_biz_id: 2, name, is_split_measurement: isSplit });
+  return { dataId: created.mon_data_id, tableId: String(created.result_table['table_id']) };
 };
 
 /** What a receiver does with names it has not seen. */
