@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { Publisher } from '../bus/publisher.ts';
-import { envelopeVersion } from '../wire/envelope.ts';
+import { encodeFrame, envelopeVersion } from '../wire/frame.ts';
 
 /** Why something was set aside. */
 export type DeadLetterReason = 'unreadable_message' | 'row_refused' | 'deferred_item_valid';
@@ -26,13 +26,6 @@ export type DeadLetters = {
   put(identity: string, header: DeadLetterHeader, bytes: Uint8Array): Promise<void>;
 };
 
-const frame = (header: DeadLetterHeader, bytes: Uint8Array): Buffer => {
-  const json = Buffer.from(JSON.stringify(header));
-  const length = Buffer.alloc(4);
-  length.writeUInt32LE(json.length);
-  return Buffer.concat([length, json, bytes]);
-};
-
 /** Identity of bytes that have none of their own. */
 export const bytesIdentity = (bytes: Uint8Array): string => createHash('sha256').update(bytes).digest('hex');
 
@@ -42,7 +35,7 @@ export const createDeadLetters = (publisher: Publisher): DeadLetters => ({
     await publisher.publish(
       subject,
       `dl:${identity}:${header.redrive}`,
-      frame(header, bytes),
+      encodeFrame(header, [bytes]),
       envelopeVersion,
     );
   },

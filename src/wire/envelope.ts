@@ -1,11 +1,6 @@
 import type { Layout } from '../model/records.ts';
 import type { TimePolicy } from '../model/time.ts';
-
-/** The version of the envelope this program writes, and the newest it reads. */
-export const envelopeVersion = 1;
-
-/** Header of a NATS message that names the envelope's version without opening the payload. */
-export const envelopeVersionHeader = 'Tidemark-Envelope';
+import { cutSections, decodeFrame, encodeFrame, isCount, isObject } from './frame.ts';
 
 /** Encoded rows of one table: line protocol, complete lines. Times are milliseconds, least and greatest of its rows. */
 export type Part = {
@@ -64,29 +59,9 @@ export type ReadResult =
   | { readonly kind: 'newer'; readonly version: number }
   | { readonly kind: 'unreadable'; readonly why: string };
 
-const lengthBytes = 4;
-
-/** Payload = header length (u32, little endian), header (JSON), sections. `sections` match parts, then deferred, in order. */
-export const encodeEnvelope = (header: MetricsHeader, sections: readonly Uint8Array[]): Buffer => {
-  const json = Buffer.from(JSON.stringify(header));
-  let size = lengthBytes + json.length;
-  for (const section of sections) size += section.length;
-  const payload = Buffer.allocUnsafe(size);
-  payload.writeUInt32LE(json.length, 0);
-  payload.set(json, lengthBytes);
-  let offset = lengthBytes + json.length;
-  for (const section of sections) {
-    payload.set(section, offset);
-    offset += section.length;
-  }
-  return payload;
-};
-
-const isObject = (value: unknown): value is Record<string, unknown> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
-
-const isCount = (value: unknown): value is number =>
-  typeof value === 'number' && Number.isSafeInteger(value) && value >= 0;
+/** `sections` match parts, then deferred, in order. */
+export const encodeEnvelope = (header: MetricsHeader, sections: readonly Uint8Array[]): Buffer =>
+  encodeFrame(header, sections);
 
 const isPart = (value: unknown): value is Part =>
   isObject(value) &&
@@ -129,35 +104,15 @@ const isMetricsHeader = (value: unknown): value is MetricsHeader =>
   Array.isArray(value.outcomes) &&
   value.outcomes.every(isReceiverOutcomes);
 
-const unreadable = (why: string): ReadResult => ({ kind: 'unreadable', why });
-
-/**
- * Reads a payload; never throws. `versionInHeader` is the NATS header's version where there is one: it lets a program tell
- * a newer message even if the layout of its payload has changed.
- */
+/** Reads a payload of the METRICS stream; never throws (see decodeFrame). */
 export const decodeEnvelope = (payload: Uint8Array, versionInHeader: number | undefined): ReadResult => {
-  if (versionInHeader !== undefined && versionInHeader > envelopeVersion)
-    return { kind: 'newer', version: versionInHeader };
-  if (payload.length < lengthBytes) return unreadable('shorter than its length field');
-  const bytes = Buffer.from(payload.buffer, payload.byteOffset, payload.byteLength);
-  const headerEnd = lengthBytes + bytes.readUInt32LE(0);
-  if (headerEnd > bytes.length) return unreadable('the header is longer than the message');
-  let header: unknown;
-  try {
-    header = JSON.parse(bytes.toString('utf8', lengthBytes, headerEnd));
-  } catch {
-    return unreadable('the header is not JSON');
-  }
-  if (!isObject(header) || !isCount(header.version)) return unreadable('the header names no version');
-  if (header.version > envelopeVersion) return { kind: 'newer', version: header.version };
-  if (!isMetricsHeader(header)) return unreadable('the header is not one of version 1');
-  let offset = headerEnd;
-  const take = (length: number): Uint8Array => {
-    offset += length;
-    return bytes.subarray(offset - length, offset);
-  };
-  const partBytes = header.parts.map((part) => take(part.bytes));
-  const deferredBytes = header.deferred.map((group) => take(group.bytes));
-  if (offset !== bytes.length) return unreadable('the sections do not add up to the message');
-  return { kind: 'envelope', envelope: { header, partBytes, deferredBytes } };
+  const frame = decodeFrame(payload, versionInHeader);
+  if (frame.kind !== 'frame') return frame;
+  const { header, body } = frame;
+  if (!isMetricsHeader(header)) return { kind: 'unreadable', why: 'the header is not one of version 1' };
+  const lengths = [...header.parts, ...header.deferred].map((section) => section.bytes);
+  const sections = cutSections(body, lengths);
+  if (sections === undefined) return { kind: 'unreadable', why: 'the sections do not add up to the message' };
+  const partBytes = sections.splice(0, header.parts.length);
+  return { kind: 'envelope', envelope: { header, partBytes, deferredBytes: sections } };
 };

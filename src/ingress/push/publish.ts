@@ -7,11 +7,11 @@ import type { IngressMetrics } from '../../telemetry/metrics.ts';
 import {
   type DeferredGroup,
   encodeEnvelope,
-  envelopeVersion,
   type MetricsHeader,
   type Part,
   type ReceiverOutcomes,
 } from '../../wire/envelope.ts';
+import { envelopeVersion } from '../../wire/frame.ts';
 import { cuttingRuleVersion, runBudget } from './cutting.ts';
 import type { Run } from './points.ts';
 
