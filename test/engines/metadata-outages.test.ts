@@ -57,6 +57,16 @@ describe('the admin token', () => {
   });
 });
 
+it('stops at once when it is told to right after its start', async () => {
+  for (let round = 0; round < 5; round++) {
+    await metadata.role.restart();
+    const before = performance.now();
+    await metadata.role.stop();
+    expect(performance.now() - before).toBeLessThan(5_000);
+    await metadata.role.start();
+  }
+});
+
 describe('a dependency that is away', () => {
   it('is a 503 that says so; the creation is finished by the same call when QuestDB is back', async () => {
     // The very first data id is asked of QuestDB: it must not be one that a table there has.

@@ -93,6 +93,18 @@ it('a table that is not split has no views', async () => {
   expect(await viewsOf(wide)).toEqual([]);
 });
 
+// One table in trouble, here one that somebody dropped, must not keep the others' metrics from being queried.
+it('a table whose views cannot be made does not hold up the others', async () => {
+  const dropped = await createSource('dropped', true);
+  await sql.exec(`DROP TABLE "${dropped.tableId}"`);
+  await register(dropped, 'narrow', ['cpu']);
+  for (const name of ['other 1', 'other 2', 'other 3']) {
+    const source = await createSource(name, true);
+    const registry = await register(source, 'narrow', ['cpu', 'mem']);
+    await until('its views', async () => (await viewsOf(source)).length === registry.metrics.length, 2_000);
+  }
+});
+
 // Registration goes on while QuestDB is down: its metrics must not stay without views until the next restart.
 it('views of names that were registered while QuestDB was away are made when it is back', async () => {
   const source = await createSource('away', true);
