@@ -3,7 +3,7 @@ import type { Publisher } from '../bus/publisher.ts';
 import { encodeFrame, envelopeVersion } from '../wire/frame.ts';
 
 /** Why something was set aside. */
-export type DeadLetterReason = 'unreadable_message' | 'row_refused' | 'deferred_item_valid';
+export type DeadLetterReason = 'unreadable_message' | 'row_refused' | 'block_refused' | 'deferred_item_valid';
 
 /** What was set aside, beside its bytes. `redrive` counts how often it was sent back (0 at first). */
 export type DeadLetterHeader = {
@@ -14,6 +14,7 @@ export type DeadLetterHeader = {
   readonly streamSequence: number;
   readonly subject: string;
   readonly dataId?: number;
+  readonly appId?: number;
   readonly table?: string;
   readonly uid?: string;
   readonly redrive: number;

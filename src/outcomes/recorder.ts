@@ -1,8 +1,7 @@
-import type { MetricsHeader } from '../wire/envelope.ts';
-
-/** What became of one message's items in transfer, beyond what its header says of the receiver. */
+/** What became of one message's items in transfer. The receiver's drops are in the message and counted there. */
 export type MessageOutcome = {
-  readonly header: MetricsHeader;
+  readonly stored: number;
+  readonly rows: number;
   /** Items dropped in transfer by reason. */
   readonly dropped: ReadonlyMap<string, number>;
   readonly deadLettered: number;
@@ -22,14 +21,8 @@ export type OutcomeCounters = {
 
 /** Counts outcomes in the process's metrics. */
 export const createCountingRecorder = (counters: OutcomeCounters): OutcomeRecorder => ({
-  record: async ({ header, dropped, deadLettered }) => {
-    let points = 0;
-    let rows = 0;
-    for (const part of header.parts) {
-      points += part.points;
-      rows += part.rows;
-    }
-    counters.stored(points - deadLettered);
+  record: async ({ stored, rows, dropped }) => {
+    counters.stored(stored);
     counters.rows(rows);
     for (const [reason, items] of dropped) counters.dropped(reason, items);
   },

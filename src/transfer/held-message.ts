@@ -3,9 +3,9 @@ import { validatePointTime } from '../model/time.ts';
 import type { MetricsEnvelope, MetricsHeader } from '../wire/envelope.ts';
 
 /** A message between its delivery and its settlement. */
-export type HeldMessage = {
+export type HeldMessage<E = MetricsEnvelope> = {
   readonly delivery: Delivery;
-  readonly envelope: MetricsEnvelope;
+  readonly envelope: E;
   /** Rows it brings to the store. */
   readonly rows: number;
   readonly bytes: number;

@@ -13,6 +13,7 @@ import { createTransferMetrics } from '../telemetry/metrics.ts';
 import { startOpsServer } from '../telemetry/ops-server.ts';
 import { stopSignal, whenStopped } from '../telemetry/stop-signal.ts';
 import { untilDone } from '../telemetry/until-done.ts';
+import { createMetricsLane } from './metrics-lane.ts';
 import { createWorker } from './worker.ts';
 
 /** Two pulls' worth: one being written, one gathered meanwhile. */
@@ -66,9 +67,12 @@ export const runTransfer = async (settings: Settings): Promise<void> => {
       ackWaitMs: pipeline.consumer.ackWaitMs,
       rowsPerWriteMax: pipeline.rowsPerWriteMax,
       heldBytesMax: pullsHeld * pipeline.pullBytesMax,
+      writeIntervalMs: 0,
     },
     {
-      writer,
+      lane: createMetricsLane(writer, (table) =>
+        log.error({ table }, 'QuestDB has no such table; its messages wait'),
+      ),
       deadLetters: createDeadLetters(publisher),
       outcomes: createCountingRecorder({
         stored: (items) => metrics.stored.inc(pipelineLabel, items),

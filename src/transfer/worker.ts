@@ -2,12 +2,10 @@ import type { Delivery } from '../bus/puller.ts';
 import { bytesIdentity, type DeadLetters } from '../dead-letters/dead-letters.ts';
 import { messageOf } from '../model/fault.ts';
 import type { OutcomeRecorder } from '../outcomes/recorder.ts';
-import type { QuestdbWriter } from '../stores/questdb/writer.ts';
 import type { Log } from '../telemetry/log.ts';
 import type { TransferMetrics } from '../telemetry/metrics.ts';
-import { decodeEnvelope } from '../wire/envelope.ts';
-import { type HeldMessage, judgeDeferred, rowsOf } from './held-message.ts';
-import { type BatchResult, writeBatch } from './write-batch.ts';
+import type { HeldMessage } from './held-message.ts';
+import type { Lane, SetAside, Written } from './lane.ts';
 
 export type WorkerOptions = {
   readonly stream: string;
@@ -15,10 +13,12 @@ export type WorkerOptions = {
   readonly rowsPerWriteMax: number;
   /** Message bytes held before no more are asked for. */
   readonly heldBytesMax: number;
+  /** Writes begin at least this far apart, unless a whole write's rows are waiting; 0 = as soon as the last one is done. */
+  readonly writeIntervalMs: number;
 };
 
-export type WorkerDependencies = {
-  readonly writer: QuestdbWriter;
+export type WorkerDependencies<E> = {
+  readonly lane: Lane<E>;
   readonly deadLetters: DeadLetters;
   readonly outcomes: OutcomeRecorder;
   readonly metrics: TransferMetrics;
@@ -42,21 +42,21 @@ export type Worker = {
   drain(timeoutMs: number): Promise<void>;
 };
 
-const pipeline = 'metrics';
 const newerRetryMs = 30_000;
-const missingTableRetryMs = 5_000;
+const homelessRetryMs = 5_000;
 const backoffMs = { first: 100, most: 2_000 };
 
-const uidPattern = /[, ]uid=(\d+)i/;
-
-export const createWorker = (options: WorkerOptions, deps: WorkerDependencies): Worker => {
-  const { metrics, log } = deps;
-  let gathered: HeldMessage[] = [];
-  let inWrite: HeldMessage[] = [];
+export const createWorker = <E>(options: WorkerOptions, deps: WorkerDependencies<E>): Worker => {
+  const { metrics, log, lane } = deps;
+  const { pipeline } = lane;
+  let gathered: HeldMessage<E>[] = [];
+  let inWrite: HeldMessage<E>[] = [];
   let heldBytes = 0;
   let storeProblem: string | undefined;
   let newer: { version: number; seenAt: number } | undefined;
   let stopping = false;
+  let draining = false;
+  let lastWriteAt = 0;
   let writing = false;
   let idle: (() => void) | undefined;
 
@@ -65,7 +65,9 @@ export const createWorker = (options: WorkerOptions, deps: WorkerDependencies): 
     metrics.heldBytes.set({ pipeline }, bytes);
   };
 
-  const letGo = (messages: readonly HeldMessage[]): void => {
+  const gatheredRows = (): number => gathered.reduce((rows, message) => rows + message.rows, 0);
+
+  const letGo = (messages: readonly HeldMessage<E>[]): void => {
     let bytes = 0;
     for (const message of messages) bytes += message.bytes;
     setHeld(heldBytes - bytes);
@@ -75,23 +77,35 @@ export const createWorker = (options: WorkerOptions, deps: WorkerDependencies): 
     metrics.messages.inc({ pipeline, settlement }, count);
   };
 
-  const setAsideMessage = async (delivery: Delivery, why: string): Promise<void> => {
-    log.error(
-      { sequence: delivery.streamSequence, why },
-      'a message cannot be read and goes to the dead letters',
-    );
+  const putAside = async (
+    delivery: Delivery,
+    { reason, why, bytes, identity, items, place }: SetAside,
+  ): Promise<void> => {
     const header = {
       version: 1,
-      reason: 'unreadable_message',
+      reason,
       error: why,
       stream: options.stream,
       streamSequence: delivery.streamSequence,
       subject: delivery.subject,
+      ...place,
       redrive: 0,
       at: deps.now(),
     } as const;
-    await deps.deadLetters.put(bytesIdentity(delivery.payload), header, delivery.payload);
-    metrics.deadLettered.inc({ pipeline, reason: header.reason });
+    await deps.deadLetters.put(identity, header, bytes);
+    metrics.deadLettered.inc({ pipeline, reason }, items);
+    log.error({ reason, why, ...place, sequence: delivery.streamSequence }, 'set aside in the dead letters');
+  };
+
+  const putMessageAside = async (delivery: Delivery, why: string): Promise<void> => {
+    await putAside(delivery, {
+      reason: 'unreadable_message',
+      why,
+      bytes: delivery.payload,
+      identity: bytesIdentity(delivery.payload),
+      items: 1,
+      place: {},
+    });
     delivery.ack();
     settle('dead_letter');
   };
@@ -103,7 +117,7 @@ export const createWorker = (options: WorkerOptions, deps: WorkerDependencies): 
 
   const take = (delivery: Delivery): void => {
     if (delivery.redelivered) metrics.redelivered.inc({ pipeline });
-    const read = decodeEnvelope(delivery.payload, delivery.version);
+    const read = lane.read(delivery.payload, delivery.version);
     if (read.kind === 'newer') {
       newer = { version: read.version, seenAt: deps.now() };
       metrics.heldBack.set({ pipeline }, read.version);
@@ -115,12 +129,12 @@ export const createWorker = (options: WorkerOptions, deps: WorkerDependencies): 
       return;
     }
     if (read.kind === 'unreadable') {
-      setAsideMessage(delivery, read.why).catch((error: unknown) => {
+      putMessageAside(delivery, read.why).catch((error: unknown) => {
         log.error({ error: messageOf(error) }, 'the dead letter was not confirmed; the message comes again');
       });
       return;
     }
-    const rows = rowsOf(read.envelope.header);
+    const rows = lane.rowsOf(read.envelope);
     const bytes = delivery.payload.length;
     gathered.push({ delivery, envelope: read.envelope, rows, bytes, touchedAt: deps.now() });
     setHeld(heldBytes + bytes);
@@ -128,9 +142,9 @@ export const createWorker = (options: WorkerOptions, deps: WorkerDependencies): 
   };
 
   /** The next write: whole messages up to the rows that one request shall have. What was held too long comes again by itself. */
-  const nextBatch = (): HeldMessage[] => {
+  const nextBatch = (): HeldMessage<E>[] => {
     const staleBefore = deps.now() - options.ackWaitMs / 2;
-    const batch: HeldMessage[] = [];
+    const batch: HeldMessage<E>[] = [];
     let rows = 0;
     let index = 0;
     for (; index < gathered.length; index++) {
@@ -149,20 +163,23 @@ export const createWorker = (options: WorkerOptions, deps: WorkerDependencies): 
   };
 
   /** Writes until the outcome is known; a store that is away is tried for ever, while the messages are kept alive. */
-  const writeUntilKnown = async (batch: readonly HeldMessage[]): Promise<BatchResult | undefined> => {
+  const writeUntilKnown = async (batch: readonly HeldMessage<E>[]): Promise<Written<E> | undefined> => {
     let waitMs = backoffMs.first;
     for (;;) {
       try {
-        const result = await writeBatch(deps.writer, batch, (outcome, seconds) => {
+        const result = await lane.write(batch, (outcome, seconds) => {
           metrics.writes.inc({ pipeline, outcome });
           metrics.writeSeconds.observe({ pipeline }, seconds);
         });
-        if (storeProblem !== undefined) log.info({}, 'QuestDB takes rows again');
+        if (storeProblem !== undefined) log.info({ store: lane.store }, 'the store takes rows again');
         storeProblem = undefined;
         return result;
       } catch (error) {
         if (storeProblem === undefined)
-          log.warn({ error: messageOf(error) }, 'QuestDB does not take rows; trying again');
+          log.warn(
+            { store: lane.store, error: messageOf(error) },
+            'the store does not take rows; trying again',
+          );
         storeProblem = messageOf(error);
         if (stopping) return undefined;
         await new Promise((resolve) => setTimeout(resolve, waitMs));
@@ -171,78 +188,32 @@ export const createWorker = (options: WorkerOptions, deps: WorkerDependencies): 
     }
   };
 
-  const setAsideRows = async (result: BatchResult): Promise<Map<HeldMessage, number>> => {
-    const counts = new Map<HeldMessage, number>();
-    for (const { message, table, row, why } of result.refused) {
-      const text = Buffer.from(row).toString('utf8');
-      const uid = uidPattern.exec(text)?.[1] ?? bytesIdentity(row);
-      const header = {
-        version: 1,
-        reason: 'row_refused',
-        error: why,
-        stream: options.stream,
-        streamSequence: message.delivery.streamSequence,
-        subject: message.delivery.subject,
-        table,
-        uid,
-        redrive: 0,
-        at: deps.now(),
-      } as const;
-      await deps.deadLetters.put(uid, header, row);
-      metrics.deadLettered.inc({ pipeline, reason: header.reason });
-      log.error({ table, uid, why }, 'QuestDB refused a row; it is in the dead letters');
-      counts.set(message, (counts.get(message) ?? 0) + 1);
-    }
-    return counts;
-  };
-
-  const setAsidePassed = async (
-    message: HeldMessage,
-    passed: ReturnType<typeof judgeDeferred>['passed'],
-  ): Promise<number> => {
-    for (const { dataId, base, ordinal, text } of passed) {
-      const header = {
-        version: 1,
-        reason: 'deferred_item_valid',
-        error: 'the receiver deferred a point whose time this program finds valid',
-        stream: options.stream,
-        streamSequence: message.delivery.streamSequence,
-        subject: message.delivery.subject,
-        dataId,
-        uid: `${base}+${ordinal}`,
-        redrive: 0,
-        at: deps.now(),
-      } as const;
-      await deps.deadLetters.put(`${base}:${ordinal}`, header, Buffer.from(text));
-      metrics.deadLettered.inc({ pipeline, reason: header.reason });
-    }
-    return passed.length;
-  };
-
   /** Store confirmed -> dead letters confirmed -> outcome recorded -> ack (design decision D4). */
-  const settleMessage = async (message: HeldMessage, refusedRows: number): Promise<void> => {
-    const verdicts = judgeDeferred(message.envelope);
-    if (verdicts.unreadable)
-      return setAsideMessage(message.delivery, 'a section of deferred points cannot be read');
-    const passed = await setAsidePassed(message, verdicts.passed);
+  const settleMessage = async (message: HeldMessage<E>, refused: readonly SetAside[]): Promise<void> => {
+    const { delivery, envelope } = message;
+    const judged = lane.judge(envelope);
+    if (judged.unreadable) return putMessageAside(delivery, 'a section of deferred items cannot be read');
+    let refusedItems = 0;
+    for (const each of refused) {
+      await putAside(delivery, each);
+      refusedItems += each.items;
+    }
+    for (const each of judged.passed) await putAside(delivery, each);
     await deps.outcomes.record({
-      header: message.envelope.header,
-      dropped: verdicts.dropped,
-      deadLettered: refusedRows + passed,
+      stored: lane.itemsOf(envelope) - refusedItems,
+      rows: message.rows,
+      dropped: judged.dropped,
+      deadLettered: refusedItems + judged.passed.length,
     });
-    message.delivery.ack();
+    delivery.ack();
     settle('ack');
   };
 
-  const settleBatch = async (batch: readonly HeldMessage[], result: BatchResult): Promise<void> => {
-    const refused = await setAsideRows(result);
+  const settleBatch = async (batch: readonly HeldMessage<E>[], written: Written<E>): Promise<void> => {
     for (const message of batch) {
-      const isMissing = message.envelope.header.parts.some((part) => result.missingTables.has(part.table));
-      if (isMissing) giveBack(message.delivery, missingTableRetryMs);
-      else await settleMessage(message, refused.get(message) ?? 0);
+      if (written.homeless.has(message)) giveBack(message.delivery, homelessRetryMs);
+      else await settleMessage(message, written.setAside.get(message) ?? []);
     }
-    for (const table of result.missingTables)
-      log.error({ table }, 'QuestDB has no such table; its messages wait');
   };
 
   const writeOnce = async (): Promise<void> => {
@@ -262,13 +233,25 @@ export const createWorker = (options: WorkerOptions, deps: WorkerDependencies): 
     deps.onRoom();
   };
 
+  /** Lets rows gather, where the store wants few and large writes. */
+  const untilWriteIsDue = async (): Promise<void> => {
+    const dueAt = lastWriteAt + options.writeIntervalMs;
+    while (deps.now() < dueAt && gatheredRows() < options.rowsPerWriteMax && !draining) {
+      await new Promise((resolve) => setTimeout(resolve, Math.min(25, Math.max(1, dueAt - deps.now()))));
+    }
+    lastWriteAt = deps.now();
+  };
+
   const startWriting = (): void => {
     if (writing) return;
     writing = true;
     const run = async (): Promise<void> => {
       // One turn of the event loop lets what has arrived together be written together.
       await new Promise((resolve) => setImmediate(resolve));
-      while (gathered.length > 0) await writeOnce();
+      while (gathered.length > 0) {
+        await untilWriteIsDue();
+        await writeOnce();
+      }
       writing = false;
       idle?.();
     };
@@ -309,6 +292,7 @@ export const createWorker = (options: WorkerOptions, deps: WorkerDependencies): 
       deps.onRoom();
     },
     drain: async (timeoutMs) => {
+      draining = true;
       const finished = new Promise<void>((resolve) => {
         if (!writing) resolve();
         else idle = resolve;

@@ -1,0 +1,60 @@
+import type { DeadLetterReason } from '../dead-letters/dead-letters.ts';
+import type { HeldMessage } from './held-message.ts';
+
+/** What reading a message's payload can come to. */
+export type ReadMessage<E> =
+  | { readonly kind: 'envelope'; readonly envelope: E }
+  | { readonly kind: 'newer'; readonly version: number }
+  | { readonly kind: 'unreadable'; readonly why: string };
+
+/** Bytes of a message that go to the dead letters, and the items they stand for. */
+export type SetAside = {
+  readonly reason: DeadLetterReason;
+  readonly why: string;
+  readonly bytes: Uint8Array;
+  /** Makes the dead letter's message id. */
+  readonly identity: string;
+  readonly items: number;
+  /** What the dead letter says of where it was bound for. */
+  readonly place: {
+    readonly dataId?: number;
+    readonly appId?: number;
+    readonly table?: string;
+    readonly uid?: string;
+  };
+};
+
+/** What became of a batch that was written: all of it is stored but for what is named here. */
+export type Written<E> = {
+  readonly setAside: ReadonlyMap<HeldMessage<E>, readonly SetAside[]>;
+  /** Messages whose place is not there (yet): given back, to come again. */
+  readonly homeless: ReadonlySet<HeldMessage<E>>;
+};
+
+/** Verdicts on the items of a message whose time failed at the receiver. */
+export type Judged = {
+  readonly dropped: ReadonlyMap<string, number>;
+  /** Items whose time is valid after all: they cannot be encoded here. */
+  readonly passed: readonly SetAside[];
+  readonly unreadable: boolean;
+};
+
+export type WriteOutcome = 'stored' | 'row_refused' | 'table_missing' | 'failed';
+
+/** What differs between the signals: how a message is read, written and judged. The worker is one. */
+export type Lane<E> = {
+  readonly pipeline: 'metrics' | 'traces';
+  /** Named in logs and readiness. */
+  readonly store: string;
+  read(payload: Uint8Array, version: number | undefined): ReadMessage<E>;
+  /** Rows it brings to the store. */
+  rowsOf(envelope: E): number;
+  /** Items those rows stand for. */
+  itemsOf(envelope: E): number;
+  /** Throws a transient Fault when the outcome is unknown: the worker calls again with the same batch. */
+  write(
+    batch: readonly HeldMessage<E>[],
+    onWrite: (outcome: WriteOutcome, seconds: number) => void,
+  ): Promise<Written<E>>;
+  judge(envelope: E): Judged;
+};
