@@ -8,6 +8,11 @@ export const always = <Ts>(property: fc.IProperty<Ts>, runs = 300): void => {
   fc.assert(property, { seed, numRuns: runs });
 };
 
+/** The same for a property that waits. */
+export const alwaysAsync = async <Ts>(property: fc.IAsyncProperty<Ts>, runs = 300): Promise<void> => {
+  await fc.assert(property, { seed, numRuns: runs });
+};
+
 /** Text of any code points, line ends and control characters among them, unpaired surrogates not (UTF-8 has none). */
 export const anyText = (lengthMax = 20): fc.Arbitrary<string> =>
   fc.string({ unit: 'binary', maxLength: lengthMax });

@@ -1,0 +1,302 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import type { Published, Publisher } from '../../src/bus/publisher.ts';
+import { encodePoints } from '../../src/ingress/push/points.ts';
+import { buildMessage, createPushPublisher, type Fragment } from '../../src/ingress/push/publish.ts';
+import { Fault } from '../../src/model/fault.ts';
+import type { Layout } from '../../src/model/records.ts';
+import { uidBase } from '../../src/model/uid.ts';
+import { createIngressMetrics } from '../../src/telemetry/metrics.ts';
+import { decodeEnvelope, type MetricsEnvelope } from '../../src/wire/envelope.ts';
+import { readRows } from '../support/line-protocol-reader.ts';
+import { always } from '../support/properties.ts';
+import { arrivedAt, contextWith, sourceWith } from '../support/push-source.ts';
+
+/** The largest message the bus takes (design section 7.2). */
+const payloadMax = 8 * 2 ** 20;
+
+const time = arrivedAt - 1000;
+
+/** The runs of one request, as they go to the bus. */
+const fragmentsOf = (
+  data: readonly unknown[],
+  {
+    layout = 'wide',
+    base = 1000n,
+    dataId = 1500001,
+  }: {
+    layout?: Layout;
+    base?: bigint;
+    dataId?: number;
+  } = {},
+): Fragment[] => {
+  const source = { ...sourceWith(layout, ['a', 'b'], ['d']), dataId };
+  const context = contextWith(source, { base: uidBase(base) });
+  return encodePoints(data, context).runs.map((run) => ({
+    source,
+    base: context.base,
+    run,
+    arrivedAt,
+    policy: context.policy,
+  }));
+};
+
+const read = (payload: Uint8Array): MetricsEnvelope => {
+  const result = decodeEnvelope(payload, 1);
+  if (result.kind !== 'envelope') throw new Error(`the message is ${result.kind}`);
+  return result.envelope;
+};
+
+const textOf = (bytes: Uint8Array): string => Buffer.from(bytes).toString('utf8');
+
+describe('a message', () => {
+  const point = fc.record({
+    metrics: fc.dictionary(fc.constantFrom('a', 'b'), fc.integer()),
+    timestamp: fc.constantFrom<unknown>(time, time + 5, 'N', 12),
+  });
+  const requests = fc.array(
+    fc.tuple(fc.constantFrom(1500001, 1500002, 1500003), fc.array(point, { minLength: 1, maxLength: 4 })),
+    {
+      minLength: 1,
+      maxLength: 6,
+    },
+  );
+
+  // What is not in the message is lost although it was acknowledged; what is in it under another data id is a leak.
+  it('holds the rows, the deferred points and the outcomes of every request in it, each under its own data id', () => {
+    always(
+      fc.property(requests, (all) => {
+        const fragments = all.flatMap(([dataId, data], index) =>
+          fragmentsOf(data, { dataId, base: BigInt(index * 1000) }),
+        );
+        const { header, partBytes, deferredBytes } = read(buildMessage(fragments));
+        for (const dataId of [1500001, 1500002, 1500003]) {
+          const own = fragments.filter(({ source }) => source.dataId === dataId);
+          const parts = header.parts.flatMap((part, index) =>
+            part.dataId === dataId ? [{ part, bytes: partBytes[index] }] : [],
+          );
+          const text = own.map(({ run }) => run.text).join('');
+          expect(parts.map(({ bytes }) => textOf(bytes ?? new Uint8Array()))).toEqual(
+            text === '' ? [] : [text],
+          );
+          for (const { part } of parts) {
+            const rows = readRows(text);
+            expect([part.rows, part.points]).toEqual([rows.length, rows.length]);
+            const times = rows.map((row) => row.time);
+            expect([part.timeMin, part.timeMax]).toEqual([Math.min(...times), Math.max(...times)]);
+          }
+          const groups = header.deferred.flatMap((group, index) =>
+            group.dataId === dataId ? [{ group, bytes: deferredBytes[index] }] : [],
+          );
+          const deferred = own.filter(({ run }) => run.deferred.length > 0);
+          expect(groups.map(({ bytes }) => textOf(bytes ?? new Uint8Array()))).toEqual(
+            deferred.map(({ run }) => `[${run.deferred.join()}]`),
+          );
+          expect(
+            groups.map(({ group }) => [group.base, group.ordinals, group.arrivedAt, group.policy]),
+          ).toEqual(
+            deferred.map(({ base, run }) => [
+              base.text,
+              run.deferredOrdinals,
+              arrivedAt,
+              { aheadMsMax: 3_600_000 },
+            ]),
+          );
+          const dropped = header.outcomes
+            .filter((outcome) => outcome.dataId === dataId)
+            .map((outcome) => outcome.dropped);
+          const empty = own.reduce((sum, { run }) => sum + (run.dropped.get('metrics_empty') ?? 0), 0);
+          expect(dropped).toEqual(empty === 0 ? [] : [{ metrics_empty: empty }]);
+        }
+      }),
+    );
+  });
+
+  /** So many points of text that grows most on its way: control characters in JSON, signs that are escaped, three-byte signs. */
+  const swelling = (unit: string, timestamp: unknown) => ({
+    metrics: { a: 1 },
+    target: unit.repeat(40_000),
+    dimension: { d: unit.repeat(40_000), more: unit.repeat(40_000) },
+    timestamp,
+  });
+  const hostile: [string, unknown][] = [
+    ['control characters', swelling('\u0001', time)],
+    ['deferred control characters', swelling('\u0001', 'N')],
+    ['quotes', swelling('"', time)],
+    ['blanks', swelling(' ', time)],
+    ['three-byte signs', swelling('漢', time)],
+    ['deferred unpaired surrogates', swelling('\ud800', 'N')],
+    [
+      'long numbers',
+      {
+        metrics: Object.fromEntries(
+          Array.from({ length: 9000 }, (_, index) => [`a${index}`, Number('-1.2345678901234567e-300')]),
+        ),
+        timestamp: time,
+      },
+    ],
+    ['a timestamp of text', { metrics: { a: 1 }, timestamp: '\u0001'.repeat(100_000) }],
+    [
+      'a timestamp of deep arrays with a long text',
+      {
+        metrics: { a: 1 },
+        timestamp: JSON.parse(`${'['.repeat(80)}"${'x'.repeat(300_000)}"${']'.repeat(80)}`),
+      },
+    ],
+  ];
+
+  // The bus refuses a larger one for ever: its senders would get 503 for the same request until they give up.
+  it.each(hostile)('of %s stays within what the bus takes', (_, point) => {
+    for (const layout of ['wide', 'narrow'] as const) {
+      for (const fragment of fragmentsOf(
+        Array.from({ length: 40 }, () => point),
+        { layout },
+      )) {
+        expect(buildMessage([fragment]).length).toBeLessThan(payloadMax);
+      }
+    }
+  });
+});
+
+type Sent = {
+  subject: string;
+  messageId: string;
+  payload: Uint8Array;
+  confirm(result: Published): void;
+  refuse(fault: Fault): void;
+};
+
+/** A bus that confirms when told to, and remembers what it was given. */
+const createHeldBus = (): { publisher: Publisher; sent: Sent[] } => {
+  const sent: Sent[] = [];
+  return {
+    sent,
+    publisher: {
+      publish: (subject, messageId, payload) =>
+        new Promise((confirm, refuse) => {
+          sent.push({ subject, messageId, payload, confirm, refuse });
+        }),
+      pending: 0,
+      close: () => {},
+    },
+  };
+};
+
+/** Until what is scheduled for the next turn of the event loop has run. */
+const nextTurn = (): Promise<void> => new Promise((resolve) => setImmediate(() => setImmediate(resolve)));
+
+const setUp = (shards = 1) => {
+  const { publisher, sent } = createHeldBus();
+  return {
+    sent,
+    push: createPushPublisher(publisher, { subject: 'metrics', shards }, createIngressMetrics()),
+  };
+};
+
+const only = (data: readonly unknown[], options: Parameters<typeof fragmentsOf>[1] = {}): Fragment => {
+  const [fragment, ...more] = fragmentsOf(data, options);
+  if (fragment === undefined || more.length > 0) throw new Error('expected one run');
+  return fragment;
+};
+
+const good = { metrics: { a: 1 }, timestamp: time };
+
+describe('publishing requests without identity', () => {
+  it('puts those that come while a publish is in flight into one message', async () => {
+    const { push, sent } = setUp();
+    const settled: number[] = [];
+    const share = (base: number): void => {
+      push.share(only([good], { base: BigInt(base) })).then(() => settled.push(base));
+    };
+    share(1);
+    await nextTurn();
+    share(2);
+    share(3);
+    await nextTurn();
+    expect(sent.map(({ messageId }) => messageId)).toEqual(['1:0']);
+    sent[0]?.confirm({ duplicate: false });
+    await nextTurn();
+    expect(sent.map(({ messageId }) => messageId)).toEqual(['1:0', '2:0']);
+    expect(
+      readRows(textOf(read(sent[1]?.payload ?? new Uint8Array()).partBytes[0] ?? new Uint8Array())).map(
+        ({ uid }) => uid,
+      ),
+    ).toEqual(['2', '3']);
+    expect(settled).toEqual([1]);
+    sent[1]?.confirm({ duplicate: false });
+    await nextTurn();
+    expect(settled).toEqual([1, 2, 3]);
+  });
+
+  // Design decision D4: an answer before its own message's PubAck would acknowledge what may never be stored.
+  it('rejects every request of a message that was refused, and no other', async () => {
+    const { push, sent } = setUp();
+    const first = push.share(only([good], { base: 1n }));
+    await nextTurn();
+    const others = [push.share(only([good], { base: 2n })), push.share(only([good], { base: 3n }))];
+    await nextTurn();
+    sent[0]?.confirm({ duplicate: false });
+    await first;
+    await nextTurn();
+    sent[1]?.refuse(new Fault('transient', 'unconfirmed', 'no answer'));
+    const results = await Promise.allSettled(others);
+    expect(results.map((result) => result.status === 'rejected' && result.reason.code)).toEqual([
+      'unconfirmed',
+      'unconfirmed',
+    ]);
+  });
+
+  it('never makes a message larger than the bus takes, however many come at once and whatever they hold', async () => {
+    const { push, sent } = setUp();
+    // A fleet that sends its times in seconds: hardly any rows, and much that travels for transfer's verdict.
+    const seconds = {
+      metrics: { a: 1 },
+      target: 't'.repeat(200),
+      dimension: { d: 'x'.repeat(200) },
+      timestamp: 1_780_315_200,
+    };
+    const data = [good, ...Array.from({ length: 1500 }, () => seconds)];
+    const all = Array.from({ length: 40 }, (_, index) =>
+      push.share(only(data, { base: BigInt(index * 10_000) })),
+    );
+    let confirmed = 0;
+    while (confirmed < sent.length || confirmed === 0) {
+      await nextTurn();
+      for (const { payload, confirm } of sent.slice(confirmed)) {
+        expect(payload.length).toBeLessThan(payloadMax);
+        confirmed++;
+        confirm({ duplicate: false });
+      }
+      await nextTurn();
+    }
+    await Promise.all(all);
+  });
+
+  it('keeps the points of one data id on one subject', async () => {
+    const { push, sent } = setUp(4);
+    for (const dataId of [1500001, 1500002, 1500003, 1500004, 1500001]) {
+      push.share(only([good], { dataId })).catch(() => {});
+    }
+    await nextTurn();
+    expect(sent.map(({ subject }) => subject).toSorted()).toEqual([
+      'metrics.0',
+      'metrics.1',
+      'metrics.2',
+      'metrics.3',
+    ]);
+    const shard = sent.find(({ subject }) => subject === `metrics.${1500001 % 4}`);
+    expect(read(shard?.payload ?? new Uint8Array()).header.parts.map(({ rows }) => rows)).toEqual([2]);
+  });
+});
+
+describe('publishing a request with identity', () => {
+  it('takes a message of its own, whose id names identity, ordinals and rule version', async () => {
+    const { push, sent } = setUp();
+    const first = push.publishAlone(only([good, good]), 'abc');
+    const second = push.publishAlone(only([good, good]), 'abc');
+    expect(sent.map(({ messageId }) => messageId)).toEqual(['abc:0-1:1', 'abc:0-1:1']);
+    sent[0]?.confirm({ duplicate: false });
+    sent[1]?.confirm({ duplicate: true });
+    expect(await Promise.all([first, second])).toEqual([false, true]);
+  });
+});

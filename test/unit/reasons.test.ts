@@ -1,0 +1,79 @@
+import { describe, expect, it } from 'vitest';
+import { refusal, refusalStatus } from '../../src/ingress/push/reply.ts';
+import { explain, type Reason, reasons } from '../../src/model/reasons.ts';
+
+const codesOf = (of: Reason['of']): string[] =>
+  reasons.filter((reason) => reason.of === of).map(({ code }) => code);
+
+// Codes are labels of metrics, texts of replies and what operators search for: one that means two things misleads all of them.
+describe('the table of reasons', () => {
+  it('has each code once for what it is said of', () => {
+    const keys = reasons.map(({ of, code }) => `${of} ${code}`);
+    expect(new Set(keys).size).toBe(keys.length);
+  });
+
+  it('has each code once, but for the metric beyond the cap, which can cost a value or the whole point', () => {
+    const counts = Map.groupBy(reasons, ({ code }) => code);
+    const shared = [...counts].filter(([, list]) => list.length > 1).map(([code]) => code);
+    expect(shared).toEqual(['metric_columns_exceeded']);
+  });
+
+  it.each(reasons)(
+    'says of $code ($of) what it means and what to do',
+    ({ code, meaning, remedy, stage, mender }) => {
+      expect(code).toMatch(/^[a-z]+(_[a-z]+)*$/);
+      expect(meaning.length).toBeGreaterThan(10);
+      expect(remedy.length).toBeGreaterThan(5);
+      expect(meaning).not.toMatch(/\.$/);
+      expect(['receiver', 'transfer']).toContain(stage);
+      expect(['sender', 'operator', 'tidemark']).toContain(mender);
+      expect(explain(code)?.code).toBe(code);
+    },
+  );
+
+  it('is closed', () => {
+    expect(explain('no_such_reason')).toBeUndefined();
+    expect(explain('')).toBeUndefined();
+  });
+
+  it('leaves the verdict on time to transfer (specification 4.2), and everything else to the receiver', () => {
+    const inTransfer = reasons.filter(({ stage }) => stage === 'transfer').map(({ code }) => code);
+    expect(inTransfer.filter((code) => !/^timestamp_|^end_before_start$/.test(code))).toEqual([
+      'data_source_purged',
+    ]);
+    expect(codesOf('request').length).toBeGreaterThan(15);
+  });
+});
+
+describe('a refusal of the push receiver', () => {
+  it('has a status for every reason of a request, and for no other', () => {
+    expect(Object.keys(refusalStatus).toSorted()).toEqual(codesOf('request').toSorted());
+  });
+
+  it.each(reasons.filter(({ of }) => of === 'request'))(
+    '$code is the envelope with its reason',
+    ({ code, meaning }) => {
+      const known = Object.entries(refusalStatus).find(([reason]) => reason === code);
+      const status = known?.[1];
+      if (status === undefined) throw new Error(`no status for ${code}`);
+      const reason = Object.keys(refusalStatus).filter(
+        (each): each is keyof typeof refusalStatus => each === code,
+      )[0];
+      if (reason === undefined) throw new Error(`no reason ${code}`);
+      const { body, ...reply } = refusal(reason, 'the detail', { 'Retry-After': '1' });
+      expect(reply).toEqual({ status, headers: { 'Retry-After': '1' } });
+      expect(JSON.parse(body)).toEqual({
+        code: String(status),
+        result: 'false',
+        message: `${meaning}: the detail`,
+        reason,
+      });
+      expect(JSON.parse(refusal(reason, '').body).message).toBe(meaning);
+    },
+  );
+
+  // A success status here would tell a sender to forget what was never taken.
+  it('is never a success', () => {
+    for (const status of Object.values(refusalStatus)) expect(status).toBeGreaterThanOrEqual(400);
+  });
+});

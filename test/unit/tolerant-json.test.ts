@@ -1,0 +1,117 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { parseTolerantJson } from '../../src/wire/tolerant-json.ts';
+import { always, trickyText } from '../support/properties.ts';
+
+// Python's json writes NaN and infinities bare: its senders would lose whole requests for one value that was not there.
+describe('tolerant JSON', () => {
+  const text = fc.oneof(
+    trickyText('"\\NaI-,:{}[] '),
+    fc.constantFrom(
+      'NaN',
+      'Infinity',
+      '-Infinity',
+      ':NaN',
+      '":NaN,"',
+      '\\',
+      '\\"NaN\\"',
+      '\u0000',
+      '__proto__',
+    ),
+  );
+  const value = fc.letrec((tie) => ({
+    any: fc.oneof(
+      { maxDepth: 4, withCrossShrink: true },
+      fc.oneof(text, fc.double({ noNaN: true, noDefaultInfinity: true }), fc.boolean(), fc.constant(null)),
+      fc.array(tie('any'), { maxLength: 4 }),
+      fc.array(fc.tuple(text, tie('any')), { maxLength: 4 }).map((entries) => Object.fromEntries(entries)),
+    ),
+  })).any;
+
+  it('reads what JSON.parse reads, to the same value', () => {
+    always(
+      fc.property(value, fc.constantFrom(undefined, 2), (written, indent) => {
+        const json = JSON.stringify(written, null, indent);
+        expect(parseTolerantJson(json)).toEqual(JSON.parse(json));
+      }),
+      2000,
+    );
+  });
+
+  // What the parser puts in for a bare word while it works must not be taken for one when a sender wrote it as text: a string
+  // would become a number, and a point that the rules drop be stored.
+  it.each(['\u0000tidemark:NaN', '\u0000tidemark:5', '\u0000tidemark:'])('leaves %j text', (written) => {
+    expect(parseTolerantJson(JSON.stringify([written]))).toEqual([written]);
+  });
+
+  it.each([
+    ['NaN', Number.NaN],
+    ['Infinity', Number.POSITIVE_INFINITY],
+    ['-Infinity', Number.NEGATIVE_INFINITY],
+    ['[NaN,-Infinity , Infinity]', [Number.NaN, Number.NEGATIVE_INFINITY, Number.POSITIVE_INFINITY]],
+    ['{"a":NaN,"b":"NaN"}', { a: Number.NaN, b: 'NaN' }],
+    ['{"NaN":NaN}', { NaN: Number.NaN }],
+    ['{"a\\"":"\\\\","b":NaN}', { 'a"': '\\', b: Number.NaN }],
+    ['["\\\\",NaN,"\\\\\\"NaN"]', ['\\', Number.NaN, '\\"NaN']],
+    ['[1e400]', [Number.POSITIVE_INFINITY]],
+    ['{"a":-0}', { a: -0 }],
+  ])('reads %s', (json, expected) => {
+    expect(parseTolerantJson(json)).toEqual(expected);
+  });
+
+  it.each([
+    '',
+    '{',
+    'nan',
+    'inf',
+    '+Infinity',
+    '--Infinity',
+    '-NaN',
+    'NaNa',
+    'NaNNaN',
+    '1NaN',
+    '[NaN NaN]',
+    '{NaN:1}',
+    '{"a":Infinity"b":1}',
+    '"NaN',
+    '"a\\',
+    'undefined',
+    '[1,]',
+    "{'a':1}",
+  ])('refuses %j', (json) => {
+    expect(() => parseTolerantJson(json)).toThrow(SyntaxError);
+  });
+
+  /** Milliseconds of the fastest of some runs: what other work on the machine adds is left out. */
+  const fastest = (json: string): number => {
+    const runs = Array.from({ length: 5 }, () => {
+      const startedAt = performance.now();
+      try {
+        parseTolerantJson(json);
+      } catch {
+        // Most of these texts are no JSON: how long it takes to find out is what is measured.
+      }
+      return performance.now() - startedAt;
+    });
+    return Math.min(...runs);
+  };
+
+  // One hostile body of 32 MiB must cost what any other costs: at quadratic cost it would stop the receiver for hours.
+  it.each([
+    ['quotes', '"'],
+    ['backslashes', '\\'],
+    ['a string of escaped quotes', '\\"'],
+    ['empty strings', '"",'],
+    ['bare words', 'NaN,'],
+    ['minus signs', '-'],
+    ['parts of bare words', '-Infinit'],
+    ['brackets that open', '['],
+  ])('takes time in proportion to the length of %s', (_, unit) => {
+    for (const head of ['', '"', '[']) {
+      const short = fastest(head + unit.repeat(40_000 / unit.length));
+      const long = fastest(head + unit.repeat(640_000 / unit.length));
+      // Sixteen times the length: about 16 times the time, and 256 times if it were quadratic.
+      expect(long).toBeLessThan(80 * Math.max(short, 0.5));
+    }
+  });
+});
