@@ -2,6 +2,7 @@ import { createHash, timingSafeEqual } from 'node:crypto';
 import { z } from 'zod';
 import type { Change, KvBucket } from '../bus/kv.ts';
 import type { ColumnRegistry, Layout } from '../model/records.ts';
+import { type ApplicationSource, createApplications } from './applications.ts';
 import { columnsKey, recordKeys } from './keys.ts';
 
 /** What a receiver and transfer need of one data id; rebuilt whenever one of its records or its registry changes. */
@@ -29,6 +30,10 @@ export type Directory = {
    * pair). Undefined for an unknown data id and for a wrong token alike. Throws a transient Fault when KV does not answer.
    */
   authorize(dataId: number, token: string): Promise<Source | undefined>;
+  /** The application whose write token this is: from memory, else looked up once in KV. Undefined for an unknown token. */
+  authorizeApplication(token: string): Promise<ApplicationSource | undefined>;
+  /** The same from memory alone. */
+  application(token: string): ApplicationSource | undefined;
   /** Takes in a registry that this process has just written, before the watch tells of it. */
   applyRegistry(registry: ColumnRegistry): Source | undefined;
   stop(): void;
@@ -115,6 +120,7 @@ export const startDirectory = ({
   onInvalid,
 }: DirectoryOptions): Directory => {
   const byDataId = new Map<number, Records>();
+  const applications = createApplications();
   const misses = new Map<string, number>();
   const ready = { records: false, columns: false };
 
@@ -131,9 +137,10 @@ export const startDirectory = ({
   };
 
   const apply = (change: Change): void => {
-    const match = keyPattern.exec(change.key);
-    if (match === null) return;
     try {
+      if (applications.apply(change.key, change.value)) return;
+      const match = keyPattern.exec(change.key);
+      if (match === null) return;
       set(match[1] ?? '', Number(match[2]), change.value);
     } catch (error) {
       onInvalid(change.key, error);
@@ -152,6 +159,7 @@ export const startDirectory = ({
   const watches = [
     recordsBucket.watch(apply, (seen) => {
       dropUnseen(seen, ['data_source', 'group', 'table']);
+      applications.keepOnly(seen);
       ready.records = true;
     }),
     columnsBucket.watch(apply, (seen) => {
@@ -183,19 +191,34 @@ export const startDirectory = ({
     return source !== undefined && tokenMatches(token, source.token) ? source : undefined;
   };
 
-  const authorize = async (dataId: number, token: string): Promise<Source | undefined> => {
-    const known = matching(dataId, token);
+  /** Answers from memory, else looks up once; a credential that was not found is not looked up again for a while. */
+  const findOnce = async <T>(
+    credential: string,
+    find: () => T | undefined,
+    fetch: () => Promise<void>,
+  ): Promise<T | undefined> => {
+    const known = find();
     if (known !== undefined) return known;
-    const pair = `${dataId}:${createHash('sha256').update(token).digest('base64')}`;
-    const missedAt = misses.get(pair);
+    const digest = createHash('sha256').update(credential).digest('base64');
+    const missedAt = misses.get(digest);
     if (missedAt !== undefined && now() - missedAt < missMemoryMs) return undefined;
-    await lookUp(dataId);
-    const found = matching(dataId, token);
+    await fetch();
+    const found = find();
     if (found === undefined) {
       if (misses.size >= missesMax) misses.clear();
-      misses.set(pair, now());
+      misses.set(digest, now());
     }
     return found;
+  };
+
+  const lookUpApplication = async (token: string): Promise<void> => {
+    const index = await recordsBucket.get(recordKeys.applicationToken(token));
+    const appId = index?.value;
+    if (typeof appId !== 'number') return;
+    for (const key of [recordKeys.application(appId), recordKeys.applicationPolicy(appId)]) {
+      const stored = await recordsBucket.get(key);
+      if (stored !== undefined) apply({ key, value: stored.value, revision: stored.revision });
+    }
   };
 
   return {
@@ -203,7 +226,19 @@ export const startDirectory = ({
       return ready.records && ready.columns;
     },
     source: (dataId) => byDataId.get(dataId)?.source,
-    authorize,
+    authorize: (dataId, token) =>
+      findOnce(
+        `${dataId}:${token}`,
+        () => matching(dataId, token),
+        () => lookUp(dataId),
+      ),
+    authorizeApplication: (token) =>
+      findOnce(
+        `application:${token}`,
+        () => applications.byToken(token),
+        () => lookUpApplication(token),
+      ),
+    application: applications.byToken,
     applyRegistry: (registry) => {
       set('columns', registry.mon_data_id, registry);
       return byDataId.get(registry.mon_data_id)?.source;

@@ -19,6 +19,7 @@ export const recordKeys = {
   group: (dataId: number): string => `group.${dataId}`,
   table: (dataId: number): string => `table.${dataId}`,
   application: (appId: number): string => `application.${appId}`,
+  applicationPolicy: (appId: number): string => `application_policy.${appId}`,
   /** Index: report name within a business -> custom_report_id. */
   reportName: (bizId: number, name: string): string => `report_name.${sha256Hex(`${bizId}:${name}`)}`,
   /** Index: application name within a business -> app_id. */
