@@ -24,6 +24,14 @@ export type ConsumerDefinition = {
   readonly ackPendingMax: number;
 };
 
+/** How a receiver publishes. `awayMs`: how long a publish waits for a lost connection. */
+export type PublishDefinition = {
+  readonly subject: string;
+  readonly shards: number;
+  readonly deadlineMs: number;
+  readonly awayMs: number;
+};
+
 /** What runs for custom metrics. Sizes are bytes. */
 export type MetricsPipeline = {
   readonly limits: {
@@ -34,19 +42,40 @@ export type MetricsPipeline = {
     readonly dimensionsMax: number;
   };
   readonly time: TimePolicy;
-  readonly publish: {
-    readonly subject: string;
-    readonly shards: number;
-    readonly deadlineMs: number;
-    readonly awayMs: number;
-  };
+  readonly publish: PublishDefinition;
   readonly consumer: ConsumerDefinition;
   readonly pullBytesMax: number;
   readonly rowsPerWriteMax: number;
   readonly storeTimeoutMs: number;
 };
 
-export type Pipelines = { readonly streams: readonly StreamDefinition[]; readonly metrics: MetricsPipeline };
+/** What runs for traces. Sizes are bytes. */
+export type TracesPipeline = {
+  readonly limits: {
+    readonly bodyBytesMax: number;
+    readonly inflatedBytesMax: number;
+    readonly spansMax: number;
+    readonly attributesMax: number;
+    readonly eventsMax: number;
+    readonly linksMax: number;
+    readonly valueBytesMax: number;
+  };
+  readonly time: TimePolicy;
+  readonly publish: PublishDefinition;
+  readonly consumer: ConsumerDefinition;
+  readonly duplicateWindowMs: number;
+  readonly pullBytesMax: number;
+  readonly rowsPerWriteMax: number;
+  readonly writeIntervalMs: number;
+  readonly guard: 'suspect' | 'always';
+  readonly storeTimeoutMs: number;
+};
+
+export type Pipelines = {
+  readonly streams: readonly StreamDefinition[];
+  readonly metrics: MetricsPipeline;
+  readonly traces: TracesPipeline;
+};
 
 type StreamsFile = {
   streams: Record<
@@ -62,16 +91,11 @@ type StreamsFile = {
   >;
 };
 
-type PipelineFile = {
+/** What the files of both signals have in common. */
+type LineFile = {
   receiver: {
     stages: string[];
-    limits: {
-      body_bytes_max: string;
-      inflated_bytes_max: string;
-      points_max: number;
-      metric_columns_max: number;
-      dimension_columns_max: number;
-    };
+    limits: { body_bytes_max: string; inflated_bytes_max: string };
     time: { ahead_seconds_max: number | 'off'; age_seconds_max: number | 'off' };
     publish: { stream: string; subject: string; shards: number; deadline_ms: number; away_ms: number };
   };
@@ -85,18 +109,34 @@ type PipelineFile = {
   };
 };
 
+type MetricsFile = LineFile & {
+  receiver: { limits: { points_max: number; metric_columns_max: number; dimension_columns_max: number } };
+};
+
+type TracesFile = LineFile & {
+  receiver: {
+    limits: {
+      spans_max: number;
+      attributes_max: number;
+      events_max: number;
+      links_max: number;
+      value_bytes_max: string;
+    };
+  };
+  transfer: { write_interval_ms: number; guard: 'suspect' | 'always' };
+};
+
 /** The stages the program has, in the order in which it runs them: a file that says otherwise would describe another program. */
-const receiverStages = [
-  'admit',
-  'inflate',
-  'decode',
-  'authorize',
-  'rules',
-  'name_columns',
-  'encode',
-  'publish',
-];
-const transferStages = ['read', 'validate_time', 'gather', 'write', 'settle'];
+const stages = {
+  metrics: {
+    receiver: ['admit', 'inflate', 'decode', 'authorize', 'rules', 'name_columns', 'encode', 'publish'],
+    transfer: ['read', 'validate_time', 'gather', 'write', 'settle'],
+  },
+  traces: {
+    receiver: ['admit', 'inflate', 'authorize', 'decode', 'rules', 'fill_dimensions', 'encode', 'publish'],
+    transfer: ['read', 'validate_time', 'gather', 'guard', 'write', 'settle'],
+  },
+} as const;
 
 /** Largest message a receiver publishes; a pull that asks for less than one message stalls for ever. */
 const pullBytes = { least: 16 * 2 ** 20, most: 32 * 2 ** 20 };
@@ -179,46 +219,55 @@ const toStreams = (content: StreamsFile): StreamDefinition[] =>
 const windowMs = (seconds: number | 'off'): number | undefined =>
   seconds === 'off' ? undefined : seconds * 1000;
 
-const toMetrics = (
+const requireStages = (
   file: YamlFile,
-  content: PipelineFile,
+  part: 'receiver' | 'transfer',
+  given: readonly string[],
+  own: readonly string[],
+): void => {
+  if (given.join() === own.join()) return;
+  refuse(
+    file,
+    [part, 'stages'],
+    `these are not the stages of this ${part} in their order`,
+    `Write [${own.join(', ')}]`,
+  );
+};
+
+const streamOf = (
+  file: YamlFile,
+  { receiver }: LineFile,
   streams: readonly StreamDefinition[],
-): MetricsPipeline => {
-  const { receiver, transfer } = content;
-  if (receiver.stages.join() !== receiverStages.join()) {
-    refuse(
-      file,
-      ['receiver', 'stages'],
-      'these are not the stages of the receiver in their order',
-      `Write [${receiverStages.join(', ')}]`,
-    );
-  }
-  if (transfer.stages.join() !== transferStages.join()) {
-    refuse(
-      file,
-      ['transfer', 'stages'],
-      'these are not the stages of transfer in their order',
-      `Write [${transferStages.join(', ')}]`,
-    );
-  }
-  const stream = streams.find((candidate) => candidate.name === receiver.publish.stream);
+): StreamDefinition => {
+  const { stream: name, subject } = receiver.publish;
+  const stream = streams.find((candidate) => candidate.name === name);
   if (stream === undefined) {
-    return refuse(
-      file,
-      ['receiver', 'publish', 'stream'],
-      'there is no such stream',
-      `Use one of ${streams.map((each) => each.name).join(', ')}`,
-    );
+    const names = streams.map((each) => each.name).join(', ');
+    return refuse(file, ['receiver', 'publish', 'stream'], 'there is no such stream', `Use one of ${names}`);
   }
-  if (!stream.subjects.includes(`${receiver.publish.subject}.>`)) {
+  if (!stream.subjects.includes(`${subject}.>`)) {
     refuse(
       file,
       ['receiver', 'publish', 'subject'],
-      `stream ${stream.name} does not take ${receiver.publish.subject}.>`,
+      `stream ${name} does not take ${subject}.>`,
       `Its subjects are ${stream.subjects.join(', ')}`,
     );
   }
-  const consumer = stream.consumer;
+  return stream;
+};
+
+/** What both signals demand of their parts together; answers what follows from it. */
+const checkLine = (
+  file: YamlFile,
+  content: LineFile,
+  signal: keyof typeof stages,
+  streams: readonly StreamDefinition[],
+) => {
+  const { receiver, transfer } = content;
+  requireStages(file, 'receiver', receiver.stages, stages[signal].receiver);
+  requireStages(file, 'transfer', transfer.stages, stages[signal].transfer);
+  const stream = streamOf(file, content, streams);
+  const { consumer } = stream;
   if (consumer === undefined || consumer.name !== transfer.consumer) {
     return refuse(
       file,
@@ -235,8 +284,8 @@ const toMetrics = (
       'Make it smaller, or ack_wait_seconds larger',
     );
   }
-  const pull = parseBytes(transfer.pull_bytes_max) ?? 0;
-  if (pull < pullBytes.least || pull > pullBytes.most) {
+  const pullBytesMax = parseBytes(transfer.pull_bytes_max) ?? 0;
+  if (pullBytesMax < pullBytes.least || pullBytesMax > pullBytes.most) {
     refuse(
       file,
       ['transfer', 'pull_bytes_max'],
@@ -245,13 +294,6 @@ const toMetrics = (
     );
   }
   return {
-    limits: {
-      bodyBytesMax: parseBytes(receiver.limits.body_bytes_max) ?? 0,
-      inflatedBytesMax: parseBytes(receiver.limits.inflated_bytes_max) ?? 0,
-      pointsMax: receiver.limits.points_max,
-      metricsMax: receiver.limits.metric_columns_max,
-      dimensionsMax: receiver.limits.dimension_columns_max,
-    },
     time: {
       aheadMsMax: windowMs(receiver.time.ahead_seconds_max),
       ageMsMax: windowMs(receiver.time.age_seconds_max),
@@ -263,11 +305,49 @@ const toMetrics = (
       awayMs: receiver.publish.away_ms,
     },
     consumer,
-    pullBytesMax: pull,
+    duplicateWindowMs: stream.duplicateWindowMs,
+    pullBytesMax,
     rowsPerWriteMax: transfer.rows_per_write_max,
     storeTimeoutMs: transfer.store_timeout_ms,
   };
 };
+
+const bodyLimits = ({ receiver }: LineFile) => ({
+  bodyBytesMax: parseBytes(receiver.limits.body_bytes_max) ?? 0,
+  inflatedBytesMax: parseBytes(receiver.limits.inflated_bytes_max) ?? 0,
+});
+
+const toMetrics = (
+  file: YamlFile,
+  content: MetricsFile,
+  streams: readonly StreamDefinition[],
+): MetricsPipeline => ({
+  ...checkLine(file, content, 'metrics', streams),
+  limits: {
+    ...bodyLimits(content),
+    pointsMax: content.receiver.limits.points_max,
+    metricsMax: content.receiver.limits.metric_columns_max,
+    dimensionsMax: content.receiver.limits.dimension_columns_max,
+  },
+});
+
+const toTraces = (
+  file: YamlFile,
+  content: TracesFile,
+  streams: readonly StreamDefinition[],
+): TracesPipeline => ({
+  ...checkLine(file, content, 'traces', streams),
+  limits: {
+    ...bodyLimits(content),
+    spansMax: content.receiver.limits.spans_max,
+    attributesMax: content.receiver.limits.attributes_max,
+    eventsMax: content.receiver.limits.events_max,
+    linksMax: content.receiver.limits.links_max,
+    valueBytesMax: parseBytes(content.receiver.limits.value_bytes_max) ?? 0,
+  },
+  writeIntervalMs: content.transfer.write_interval_ms,
+  guard: content.transfer.guard,
+});
 
 const filesIn = (folder: string): string[] => {
   try {
@@ -281,7 +361,7 @@ const filesIn = (folder: string): string[] => {
   }
 };
 
-const knownFiles = ['metrics.yaml', 'streams.yaml'];
+const knownFiles = ['metrics.yaml', 'streams.yaml', 'traces.yaml'];
 
 /**
  * Reads and checks `pipelines/` against `schemas/`: shape first, then what the parts demand of each other. Throws a permanent
@@ -303,8 +383,14 @@ export const loadPipelines = (pipelinesFolder: string, schemasFolder: string): P
   const metricsFile = parseYamlFile(join(pipelinesFolder, 'metrics.yaml'));
   const metrics = toMetrics(
     metricsFile,
-    check<PipelineFile>(ajv, 'pipeline.schema.json', metricsFile),
+    check<MetricsFile>(ajv, 'pipeline-metrics.schema.json', metricsFile),
     streams,
   );
-  return { streams, metrics };
+  const tracesFile = parseYamlFile(join(pipelinesFolder, 'traces.yaml'));
+  const traces = toTraces(
+    tracesFile,
+    check<TracesFile>(ajv, 'pipeline-traces.schema.json', tracesFile),
+    streams,
+  );
+  return { streams, metrics, traces };
 };

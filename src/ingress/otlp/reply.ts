@@ -1,0 +1,109 @@
+/** How a request and so its answer are encoded (OTLP/HTTP; JSON where the request's type is unknown). */
+export type OtlpEncoding = 'json' | 'protobuf';
+
+/** Statuses the trace receiver answers with. */
+export type OtlpStatus = 200 | 400 | 401 | 403 | 404 | 405 | 413 | 415 | 429 | 500 | 503;
+
+export type OtlpReply = {
+  readonly status: OtlpStatus;
+  readonly contentType: string;
+  readonly body: Uint8Array<ArrayBuffer> | string;
+  readonly headers: Readonly<Record<string, string>>;
+};
+
+/** Compared by equality by the Go SDK and the Collector: never with parameters. */
+const contentTypes = { json: 'application/json', protobuf: 'application/x-protobuf' } as const;
+
+/** google.rpc.Code for each HTTP status. */
+const rpcCodes: Readonly<Record<Exclude<OtlpStatus, 200>, number>> = {
+  400: 3,
+  401: 16,
+  403: 7,
+  404: 5,
+  405: 12,
+  413: 3,
+  415: 3,
+  429: 8,
+  500: 13,
+  503: 14,
+};
+
+const varint = (value: number): number[] => {
+  const bytes: number[] = [];
+  let rest = value;
+  while (rest >= 0x80) {
+    bytes.push((rest % 0x80) | 0x80);
+    rest = Math.floor(rest / 0x80);
+  }
+  bytes.push(rest);
+  return bytes;
+};
+
+const varintField = (field: number, value: number): Uint8Array =>
+  Uint8Array.from([field << 3, ...varint(value)]);
+
+const lengthField = (field: number, bytes: Uint8Array): Uint8Array =>
+  Buffer.concat([Uint8Array.from([(field << 3) | 2, ...varint(bytes.length)]), bytes]);
+
+const joined = (...fields: Uint8Array[]): Uint8Array<ArrayBuffer> => Uint8Array.from(Buffer.concat(fields));
+
+const noHeaders = {};
+
+/** A failure: google.rpc.Status in the request's encoding. `message` is for the sender's developer and holds no secret. */
+export const statusReply = (
+  encoding: OtlpEncoding,
+  status: Exclude<OtlpStatus, 200>,
+  message: string,
+  headers: Readonly<Record<string, string>> = noHeaders,
+): OtlpReply => {
+  const code = rpcCodes[status];
+  const body =
+    encoding === 'json'
+      ? JSON.stringify({ code, message })
+      : joined(varintField(1, code), lengthField(2, Buffer.from(message)));
+  return { status, contentType: contentTypes[encoding], body, headers };
+};
+
+/** ExportTraceServiceResponse with partial_success unset: `{}`, or no bytes at all. */
+export const successReply = (
+  encoding: OtlpEncoding,
+  headers: Readonly<Record<string, string>> = noHeaders,
+): OtlpReply => ({
+  status: 200,
+  contentType: contentTypes[encoding],
+  body: encoding === 'json' ? '{}' : new Uint8Array(0),
+  headers,
+});
+
+/** Answers 4 MiB at most (OTLP/HTTP): the message is cut well below. */
+const messageLengthMax = 16_384;
+
+/** partial_success: so many spans are rejected and why; with 0 a warning about spans that were accepted. */
+export const partialReply = (
+  encoding: OtlpEncoding,
+  rejectedSpans: number,
+  message: string,
+  headers: Readonly<Record<string, string>> = noHeaders,
+): OtlpReply => {
+  const text = message.length > messageLengthMax ? `${message.slice(0, messageLengthMax)}…` : message;
+  const body =
+    encoding === 'json'
+      ? JSON.stringify({ partialSuccess: { rejectedSpans: String(rejectedSpans), errorMessage: text } })
+      : joined(
+          lengthField(
+            1,
+            Buffer.concat([
+              rejectedSpans === 0 ? new Uint8Array(0) : varintField(1, rejectedSpans),
+              lengthField(2, Buffer.from(text)),
+            ]),
+          ),
+        );
+  return { status: 200, contentType: contentTypes[encoding], body, headers };
+};
+
+/** Of a Content-Type header, parameters and case ignored; undefined for any other type. */
+export const encodingOf = (contentType: string | undefined): OtlpEncoding | undefined => {
+  const type = (contentType ?? '').split(';')[0]?.trim().toLowerCase();
+  if (type === 'application/json') return 'json';
+  return type === 'application/x-protobuf' ? 'protobuf' : undefined;
+};
