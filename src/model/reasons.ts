@@ -60,6 +60,52 @@ const pointReasons = [
   ['item_too_large', 'one point alone exceeds what a message may hold', 'split the point'],
 ] as const;
 
+const spanReasons = [
+  ['span_not_object', 'the span is not a JSON object', 'send each span as an object of OTLP'],
+  [
+    'trace_id_invalid',
+    'traceId is not 16 bytes (JSON: 32 hexadecimal characters), or all zeros',
+    'send the trace id of the W3C trace context; JSON takes hexadecimal, never base64',
+  ],
+  [
+    'span_id_invalid',
+    'spanId is not 8 bytes (JSON: 16 hexadecimal characters), or all zeros',
+    'send the span id of the W3C trace context; JSON takes hexadecimal, never base64',
+  ],
+  [
+    'parent_span_id_invalid',
+    'parentSpanId is neither empty nor 8 bytes (JSON: 16 hexadecimal characters)',
+    'send the id of the parent span, or nothing for a root',
+  ],
+  [
+    'span_field_invalid',
+    'a field of the span has a type that OTLP does not give it',
+    'send the span as OTLP describes it',
+  ],
+  [
+    'attribute_invalid',
+    'an attribute of the span, its resource, an event or a link is not a key with a value of OTLP',
+    'send attributes as {"key": …, "value": {"stringValue": …}}',
+  ],
+  [
+    'too_many_attributes',
+    'the span, its resource, an event or a link has more attributes than the limit',
+    "lower the SDK's attribute count limit",
+  ],
+  ['too_many_events', 'the span has more events than the limit', "lower the SDK's event count limit"],
+  ['too_many_links', 'the span has more links than the limit', "lower the SDK's link count limit"],
+  [
+    'token_invalid',
+    'the resource attribute mon.data.token, or the credential of the request, is no write token',
+    'check the write token of the application',
+  ],
+  [
+    'application_disabled',
+    'the application that the token belongs to is disabled',
+    'enable it, or stop sending',
+  ],
+] as const;
+
 const timeReasons = [
   [
     'timestamp_not_numeric',
@@ -136,12 +182,15 @@ const requestReasons = [
 ] as const;
 
 export type PointReason = (typeof pointReasons)[number][0];
+export type SpanReason = (typeof spanReasons)[number][0] | 'item_too_large';
 export type TimeReason = (typeof timeReasons)[number][0];
 export type RequestReason = (typeof requestReasons)[number][0];
 /** Why an item was dropped. */
 export type DropReason = PointReason | TimeReason | 'data_source_purged';
 /** Why single values of a kept point were dropped. */
 export type ValueReason = 'metric_columns_exceeded';
+/** Why an event or a link of a kept span was left out. */
+export type SpanPartReason = 'event_time_invalid' | 'link_id_invalid';
 
 const rows = (
   list: readonly (readonly [string, string, string])[],
@@ -153,6 +202,7 @@ const rows = (
 /** The closed table of reasons: labels of metrics, texts of replies and the documentation come from here. */
 export const reasons: readonly Reason[] = [
   ...rows(pointReasons, 'item', 'receiver'),
+  ...rows(spanReasons, 'item', 'receiver'),
   ...rows(timeReasons, 'item', 'transfer'),
   {
     code: 'data_source_purged',
@@ -169,6 +219,22 @@ export const reasons: readonly Reason[] = [
     mender: 'sender',
     meaning: 'the data id has as many metrics as its table may hold; the other values of the point are kept',
     remedy: 'use fewer metric names; put what varies into dimensions',
+  },
+  {
+    code: 'event_time_invalid',
+    of: 'value',
+    stage: 'receiver',
+    mender: 'sender',
+    meaning: "the time of a span's event is no time in nanoseconds; the span and its other events are kept",
+    remedy: 'send timeUnixNano as decimal nanoseconds',
+  },
+  {
+    code: 'link_id_invalid',
+    of: 'value',
+    stage: 'receiver',
+    mender: 'sender',
+    meaning: 'a trace or span id of a link is not of the right form; the span and its other links are kept',
+    remedy: 'send the ids of the linked span, in JSON as hexadecimal',
   },
   ...rows(requestReasons, 'request', 'receiver'),
 ];
