@@ -1,0 +1,166 @@
+import type { SpanReason, TimeReason } from '../../model/reasons.ts';
+import type { SpanTimePolicy } from '../../model/span-time.ts';
+import type { UidBase } from '../../model/uid.ts';
+
+/** The application a credential stands for. */
+export type SpanOwner = {
+  readonly appId: number;
+  readonly bizId: number;
+  /** Whether a missing or placeholder `net.host.ip` is filled with the client's address (design section 5). */
+  readonly fillDimensions: boolean;
+  /** It travels with deferred spans, so that transfer judges them alike. */
+  readonly policy: SpanTimePolicy;
+};
+
+/** What one request, span and value may hold. */
+export type TraceLimits = {
+  readonly spansMax: number;
+  readonly attributesMax: number;
+  readonly eventsMax: number;
+  readonly linksMax: number;
+  /** UTF-8 bytes of one value; a longer one is cut and counted. */
+  readonly valueBytesMax: number;
+};
+
+/** Design section 5. */
+export const defaultTraceLimits: TraceLimits = {
+  spansMax: 50_000,
+  attributesMax: 128,
+  eventsMax: 128,
+  linksMax: 128,
+  valueBytesMax: 65_536,
+};
+
+export type TracesContext = {
+  /**
+   * Whose spans these are: by the `mon.data.token` of their ResourceSpans, or by the request's credential when it has none.
+   * Asked once for each different token of a request, in no promised order.
+   */
+  readonly resolve: (token: string | undefined) => SpanOwner | 'invalid' | 'disabled';
+  /** The client's address, for `net.host.ip`. */
+  readonly clientIp: string;
+  readonly base: UidBase;
+  /** Milliseconds since the epoch. */
+  readonly arrivedAt: number;
+  readonly limits: TraceLimits;
+};
+
+/** Rows of one application that start on one day: a block of FORMAT Native. Times are nanoseconds in decimal. */
+export type TracePart = {
+  readonly appId: number;
+  readonly bizId: number;
+  /** Days from 1970-01-01 to the start of the spans (UTC). */
+  readonly day: number;
+  readonly rows: number;
+  readonly timeMin: string;
+  readonly timeMax: string;
+  readonly block: Uint8Array;
+};
+
+/**
+ * Spans of one application whose time failed. Each text is a JSON object {resource, scope, span} in OTLP's form that stands for
+ * itself: the resource without token and already filled, attribute values as the text the row would hold, times as sent
+ * (a number as its decimal digits; what is longer than any time is cut).
+ */
+export type DeferredSpans = {
+  readonly appId: number;
+  readonly bizId: number;
+  readonly policy: SpanTimePolicy;
+  readonly ordinals: number[];
+  readonly texts: string[];
+};
+
+/** Spans of one application that were rejected, by reason. */
+export type RejectedSpans = {
+  readonly appId: number;
+  readonly bizId: number;
+  readonly reasons: Map<SpanReason, number>;
+};
+
+/** What one message takes of a request: ordinals `first` to `last`, all of them accounted for. */
+export type TraceRun = {
+  readonly first: number;
+  last: number;
+  readonly parts: TracePart[];
+  readonly deferred: DeferredSpans[];
+  readonly dropped: RejectedSpans[];
+};
+
+/** A span that did not go the normal way, as the reply names it. */
+export type SpanExample = {
+  /** Its ordinal in the request. */
+  readonly index: number;
+  readonly reason: SpanReason | TimeReason;
+  readonly field: string;
+  readonly detail: string;
+};
+
+/** What an encoder forgave a sender; counted, so that operators see who is off the specification. */
+export const leniencyKinds = [
+  'snake_case',
+  'enum_name',
+  'enum_unknown',
+  'number_64',
+  'low_high',
+  'int_out_of_range',
+  'duplicate_key',
+  'zero_parent_span_id',
+  'invalid_utf8',
+] as const;
+
+export type Leniency = (typeof leniencyKinds)[number];
+
+/** A request's spans after the rules: accepted + Σ rejected + Σ deferred = spans. */
+export type EncodedTraces = {
+  /** Empty when the request holds no span. */
+  readonly runs: TraceRun[];
+  /** Spans as received. */
+  spans: number;
+  /** Spans that were encoded. */
+  accepted: number;
+  /** Never stored; those of a wrong or disabled token are in no run's `dropped`, for they belong to no application. */
+  readonly rejected: Map<SpanReason, number>;
+  /** Judged again, dropped and counted in transfer. */
+  readonly deferred: Map<TimeReason, number>;
+  /** The first 20 rejected or deferred. */
+  readonly examples: SpanExample[];
+  readonly leniencies: Map<Leniency, number>;
+  /** Values of accepted spans that were longer than the limit or nested too deep. */
+  cutValues: number;
+  /** Events of accepted spans that were left out for their time. */
+  eventsDropped: number;
+  /** Links of accepted spans that were left out for their ids. */
+  linksDropped: number;
+  /** Filled only when the request holds no span: keys that are not OTLP's (JSON) or field numbers (protobuf). */
+  readonly unknownTopLevelKeys: string[];
+};
+
+/** A request body that cannot be read at all. */
+export class MalformedBody extends Error {
+  constructor(message: string) {
+    super(message);
+    this.name = 'MalformedBody';
+  }
+}
+
+/** A request of more spans than the limit; nothing of it was encoded. */
+export class TooManySpans extends Error {
+  readonly spans: number;
+
+  constructor(spans: number, spansMax: number) {
+    super(`the request holds ${spans} spans, more than ${spansMax}`);
+    this.name = 'TooManySpans';
+    this.spans = spans;
+  }
+}
+
+/**
+ * One encoding of OTLP. Both calls throw MalformedBody for a body that cannot be read and `encodeTraces` also TooManySpans;
+ * nothing else for anything a sender can send.
+ */
+export type TraceReader = {
+  /** The different tokens in `mon.data.token` of the request's resources: they are looked up before encoding. */
+  readonly collectTokens: (bytes: Uint8Array) => string[];
+  /** Judges and encodes the spans of one request. `bytes` are not changed. */
+  readonly encodeTraces: (bytes: Uint8Array, context: TracesContext) => EncodedTraces;
+};
