@@ -13,7 +13,7 @@ const reportName = 'demo';
 const applicationName = 'shop';
 const createReport = 'monitor_web.custom_report.resources.CreateCustomTimeSeries';
 
-const reportSchema = z.object({ mon_data_id: z.number().int(), table_id: z.string() });
+const reportSchema = z.object({ mon_data_id: z.number().int(), table_id: z.string(), state: z.string() });
 const sourceSchema = z.object({ mon_data_id: z.number().int(), token: z.string() });
 const applicationSchema = z.object({ app_name: z.string(), token: z.string() });
 const reportsSchema = z.object({ items: z.array(reportSchema) });
@@ -43,7 +43,8 @@ const ensureReport = async (ask: Ask): Promise<Demo['report']> => {
   const own = { name: reportName, bizId: demoBizId };
   const query = `mon_biz_id=${demoBizId}&name=${reportName}`;
   const [found] = (await ask(reportsSchema, 'GET', `/api/v1/custom-reports?${query}`)).items;
-  if (found !== undefined) {
+  // One that was cut off in its creation is finished by the same call again.
+  if (found !== undefined && found.state !== 'creating') {
     const source = await ask(sourceSchema, 'GET', `/api/v1/data-sources/${found.mon_data_id}`);
     return { ...own, dataId: found.mon_data_id, token: source.token, table: found.table_id };
   }

@@ -10,6 +10,7 @@ import type { Records } from './record-store.ts';
 
 const firstDelayMs = 250;
 const delayMsMax = 5_000;
+const viewsAtOnce = 8;
 
 /** What makes the views of split tables. */
 export type ViewKeeper = {
@@ -47,14 +48,13 @@ export const keepMetricViews = (deps: Deps): ViewKeeper => {
     const group = (await deps.records.groups.get(dataId))?.value;
     if (group === undefined || !group.is_split_measurement || group.is_delete) return;
     let failure: unknown;
-    for (const { name, column } of missing) {
-      if (stopping.signal.aborted) return;
-      await deps.tables.createMetricView(group.table_id, column, name).then(
-        () => done.add(name),
-        (error: unknown) => {
-          failure = error;
-        },
-      );
+    for (let first = 0; first < missing.length && !stopping.signal.aborted; first += viewsAtOnce) {
+      const some = missing.slice(first, first + viewsAtOnce).map(async ({ name, column }) => {
+        await deps.tables.createMetricView(group.table_id, column, name);
+        done.add(name);
+      });
+      for (const result of await Promise.allSettled(some))
+        if (result.status === 'rejected') failure = result.reason;
     }
     if (failure !== undefined) throw failure;
   };
