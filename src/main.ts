@@ -1,5 +1,6 @@
 import { Command } from 'commander';
 import { registerApp } from './cli/app.ts';
+import { registerPolicy } from './cli/policy.ts';
 import { registerReport } from './cli/report.ts';
 import { registerRoles } from './cli/roles.ts';
 import { registerSetup } from './cli/setup.ts';
@@ -13,6 +14,7 @@ const program = new Command('tidemark')
 
 registerReport(program);
 registerApp(program);
+registerPolicy(program);
 registerRoles(program);
 registerSetup(program);
 registerUp(program);

@@ -5,7 +5,7 @@ import { applicationSchema } from '../metadata/records.ts';
 import type { Application } from '../model/records.ts';
 import { createAdminClient } from './client.ts';
 import { addListOptions, type JsonOption, type ListOptions, listQuery } from './options.ts';
-import { integerArgument, printFields, printJson, printTable } from './output.ts';
+import { booleanArgument, integerArgument, printFields, printJson, printTable } from './output.ts';
 
 const answerSchema = z.object({ application: applicationSchema });
 const pageSchema = z.object({ items: z.array(applicationSchema), next_cursor: z.string().nullable() });
@@ -21,11 +21,23 @@ const printApplication = (application: Application, { json }: JsonOption): void 
   ]);
 };
 
-type CreateOptions = JsonOption & { biz: number; name: string; maxRate?: number };
+type CreateOptions = JsonOption & {
+  biz: number;
+  name: string;
+  maxRate?: number;
+  deduplicate?: boolean;
+  fillDimensions?: boolean;
+};
 
 const create = async (options: CreateOptions): Promise<void> => {
   const client = createAdminClient(loadSettings());
-  const request = { mon_biz_id: options.biz, app_name: options.name, max_rate: options.maxRate };
+  const request = {
+    mon_biz_id: options.biz,
+    app_name: options.name,
+    max_rate: options.maxRate,
+    deduplicate: options.deduplicate,
+    fill_dimensions: options.fillDimensions,
+  };
   const { application } = await client.ask(answerSchema, 'POST', '/api/v1/applications', request);
   printApplication(application, options);
 };
@@ -68,6 +80,12 @@ export const registerApp = (program: Command): void => {
     .requiredOption('--biz <id>', 'business', integerArgument)
     .requiredOption('--name <name>', 'name, unique within the business')
     .option('--max-rate <n>', 'requests per second, default 0, unlimited', integerArgument)
+    .option('--deduplicate <bool>', 'store a byte-identical request once, default true', booleanArgument)
+    .option(
+      '--fill-dimensions <bool>',
+      "fill an empty net.host.ip with the client's address, default true",
+      booleanArgument,
+    )
     .option('--json', 'print {application} as JSON')
     .action(create);
   addListOptions(app.command('list').description('list applications')).action(list);

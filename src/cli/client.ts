@@ -8,7 +8,7 @@ export type AdminClient = {
   /**
    * Throws a Fault whose message is for the user: `admin_unreachable`, `admin_token_missing`, or what the API answered.
    */
-  ask<T>(schema: z.ZodType<T>, method: 'GET' | 'POST', path: string, body?: object): Promise<T>;
+  ask<T>(schema: z.ZodType<T>, method: 'GET' | 'POST' | 'PATCH', path: string, body?: object): Promise<T>;
 };
 
 const problemSchema = z.object({ code: z.string(), detail: z.string(), remedy: z.string().optional() });

@@ -34,3 +34,9 @@ export const integerArgument = (text: string): number => {
   if (!/^-?\d{1,15}$/.test(text)) throw new InvalidArgumentError('It must be an integer.');
   return Number(text);
 };
+
+/** `true` or `false`. */
+export const booleanArgument = (text: string): boolean => {
+  if (text !== 'true' && text !== 'false') throw new InvalidArgumentError('It must be true or false.');
+  return text === 'true';
+};

@@ -13,10 +13,13 @@ import {
   createGroup,
   createResultTable,
   setApplicationEnabled,
+  setApplicationPolicy,
   setReportEnabled,
+  showApplicationPolicy,
 } from './operations.ts';
 import { inputProblem, type Problem, toProblem } from './problem.ts';
 import {
+  applicationPolicyRequestSchema,
   applicationRequestSchema,
   changeRequestSchema,
   dataSourceRequestSchema,
@@ -43,7 +46,7 @@ export type ApiDeps = CreationDeps & {
 
 /** One endpoint: its handler answers the JSON of a 200, or throws. */
 type Endpoint = {
-  readonly method: 'GET' | 'POST';
+  readonly method: 'GET' | 'POST' | 'PATCH';
   readonly path: string;
   readonly run: (context: Context) => Promise<unknown>;
 };
@@ -137,6 +140,19 @@ const changeEndpoints = (deps: ApiDeps): Endpoint[] => [
     run: async (context) => ({
       application: await createApplication(deps, parse(applicationRequestSchema, await jsonBody(context))),
     }),
+  },
+  {
+    method: 'GET',
+    path: '/api/v1/applications/:id/policy',
+    run: async (context) => ({ policy: await showApplicationPolicy(deps, idOf(context)) }),
+  },
+  {
+    method: 'PATCH',
+    path: '/api/v1/applications/:id/policy',
+    run: async (context) => {
+      const change = parse(applicationPolicyRequestSchema, await jsonBody(context));
+      return { policy: await setApplicationPolicy(deps, idOf(context), change) };
+    },
   },
   ...[true, false].flatMap((isEnabled): Endpoint[] => {
     const verb = isEnabled ? 'enable' : 'disable';

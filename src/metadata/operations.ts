@@ -1,3 +1,4 @@
+import type { ApplicationPolicy } from '../directory/applications.ts';
 import { recordKeys } from '../directory/keys.ts';
 import { Fault } from '../model/fault.ts';
 import type {
@@ -9,7 +10,13 @@ import type {
 } from '../model/records.ts';
 import { type CreationDeps, isDataNameHeld, type ReportRecords, reserveGroupName } from './creation.ts';
 import { isConflict, type Records, reservedNames } from './record-store.ts';
-import type { ApplicationRequest, DataSourceRequest, GroupRequest, ResultTableRequest } from './requests.ts';
+import type {
+  ApplicationPolicyRequest,
+  ApplicationRequest,
+  DataSourceRequest,
+  GroupRequest,
+  ResultTableRequest,
+} from './requests.ts';
 import {
   modified,
   newApplication,
@@ -183,6 +190,10 @@ export const createApplication = async (
       return there.value.is_delete ? 'gone' : 'other';
     },
   );
+  const { deduplicate, fill_dimensions } = request;
+  if (deduplicate !== undefined || fill_dimensions !== undefined) {
+    await writePolicy(records, appId, { deduplicate, fill_dimensions });
+  }
   const token = newToken();
   await records.point(recordKeys.applicationToken(token), appId);
   const taken = `another call is creating application ${JSON.stringify(request.app_name)} at this moment`;
@@ -190,6 +201,50 @@ export const createApplication = async (
     .create(appId, newApplication(appId, token, request))
     .catch(exists('creation_in_progress', taken));
   return created.value;
+};
+
+/** An application's policy with the defaults filled in (design section 5). */
+export type EffectivePolicy = Required<ApplicationPolicyRequest> & { app_id: number };
+
+const writePolicy = async (
+  records: Records,
+  appId: number,
+  change: ApplicationPolicyRequest,
+): Promise<ApplicationPolicy> => {
+  const given = Object.fromEntries(Object.entries(change).filter(([, value]) => value !== undefined));
+  if ((await records.applicationPolicies.get(appId)) === undefined) {
+    try {
+      return (await records.applicationPolicies.create(appId, given)).value;
+    } catch (error) {
+      if (!isConflict(error)) throw error;
+    }
+  }
+  return (await records.applicationPolicies.change(appId, (current) => ({ ...current, ...given }))).value;
+};
+
+const effective = (appId: number, policy: ApplicationPolicy | undefined): EffectivePolicy => ({
+  app_id: appId,
+  deduplicate: policy?.deduplicate ?? true,
+  fill_dimensions: policy?.fill_dimensions ?? true,
+});
+
+/** The policy of an application. Permanent Fault `not_found`. */
+export const showApplicationPolicy = async (
+  { records }: CreationDeps,
+  appId: number,
+): Promise<EffectivePolicy> => {
+  await found(records.applications.get(appId), `application ${appId}`);
+  return effective(appId, (await records.applicationPolicies.get(appId))?.value);
+};
+
+/** Changes what `change` names of an application's policy; receivers follow within a second. Permanent Fault `not_found`. */
+export const setApplicationPolicy = async (
+  { records }: CreationDeps,
+  appId: number,
+  change: ApplicationPolicyRequest,
+): Promise<EffectivePolicy> => {
+  await found(records.applications.get(appId), `application ${appId}`);
+  return effective(appId, await writePolicy(records, appId, change));
 };
 
 /** Sets is_enable of an application. Permanent Faults `not_found`, `application_deleted`. */

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { z } from 'zod';
 import type { Bus } from '../bus/connection.ts';
 import { type Change, type KvBucket, openKvBucket } from '../bus/kv.ts';
+import { type ApplicationPolicy, applicationPolicySchema } from '../directory/applications.ts';
 import { buckets, dataIdRange, recordKeys, systemKeys } from '../directory/keys.ts';
 import { Fault } from '../model/fault.ts';
 import type {
@@ -48,6 +49,7 @@ export type Records = {
   readonly groups: RecordSet<TimeSeriesGroup>;
   readonly tables: RecordSet<ResultTable>;
   readonly applications: RecordSet<Application>;
+  readonly applicationPolicies: RecordSet<ApplicationPolicy>;
   /** The next id. Permanent Fault `data_ids_exhausted` when the range of data ids is used up. */
   nextId(name: CounterName): Promise<number>;
   /**
@@ -271,7 +273,8 @@ export const openRecords = async (
   const groups = createRecordSet(records, recordKeys.group, timeSeriesGroupSchema);
   const tables = createRecordSet(records, recordKeys.table, resultTableSchema);
   const applications = createRecordSet(records, recordKeys.application, applicationSchema);
-  const copies: Copy[] = [reports, dataSources, groups, tables, applications];
+  const applicationPolicies = createRecordSet(records, recordKeys.applicationPolicy, applicationPolicySchema);
+  const copies: Copy[] = [reports, dataSources, groups, tables, applications, applicationPolicies];
   bus.onDisconnect(() => {
     for (const copy of copies) copy.age();
   });
@@ -295,6 +298,7 @@ export const openRecords = async (
     groups,
     tables,
     applications,
+    applicationPolicies,
     nextId: createIds(system, firstDataId),
     ...createReservations(records, system),
     system,

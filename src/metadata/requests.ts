@@ -164,7 +164,15 @@ export const applicationRequestSchema = z.strictObject({
   mon_biz_id: bizId,
   app_name: name,
   max_rate: maxRate.default(0),
+  deduplicate: z.boolean().optional(),
+  fill_dimensions: z.boolean().optional(),
   operator,
+});
+
+/** What is to change of an application's policy; what is left out stays. */
+export const applicationPolicyRequestSchema = z.strictObject({
+  deduplicate: z.boolean().optional(),
+  fill_dimensions: z.boolean().optional(),
 });
 
 /** The body of a change that needs no values: nothing, or who asks for it. */
@@ -174,4 +182,5 @@ export type ReportRequest = z.output<typeof reportRequestSchema>;
 export type DataSourceRequest = z.output<typeof dataSourceRequestSchema>;
 export type GroupRequest = z.output<typeof groupRequestSchema>;
 export type ResultTableRequest = z.output<typeof resultTableRequestSchema>;
+export type ApplicationPolicyRequest = z.output<typeof applicationPolicyRequestSchema>;
 export type ApplicationRequest = z.output<typeof applicationRequestSchema>;
