@@ -122,6 +122,13 @@ export const settingDefinitions: readonly SettingDefinition[] = [
     '64MiB',
     'request bytes held at once by one ingress process; above it 503',
   ),
+  define(
+    'TIDEMARK_INGRESS_TRUSTED_PROXIES',
+    'ingress.trusted_proxies',
+    'text',
+    undefined,
+    'addresses and networks whose X-Forwarded-For counts, separated by commas; default none',
+  ),
   define('TIDEMARK_TRANSFER_OPS_PORT', 'transfer.ops_port', 'port', '10311', 'operations port of transfer'),
   define('TIDEMARK_METADATA_API_PORT', 'metadata.api_port', 'port', '10300', 'admin API'),
   define('TIDEMARK_METADATA_OPS_PORT', 'metadata.ops_port', 'port', '10312', 'operations port of metadata'),
@@ -163,6 +170,7 @@ export type Settings = {
     readonly otlpPort: number;
     readonly opsPort: number;
     readonly bytesInFlightMax: number;
+    readonly trustedProxies: string;
   };
   readonly transfer: { readonly opsPort: number };
   readonly metadata: { readonly apiPort: number; readonly opsPort: number };
@@ -325,6 +333,7 @@ export const loadSettings = (env: NodeJS.ProcessEnv = process.env): Settings => 
       otlpPort: number('TIDEMARK_INGRESS_OTLP_PORT'),
       opsPort: number('TIDEMARK_INGRESS_OPS_PORT'),
       bytesInFlightMax: size('TIDEMARK_INGRESS_BYTES_IN_FLIGHT_MAX'),
+      trustedProxies: text('TIDEMARK_INGRESS_TRUSTED_PROXIES'),
     },
     transfer: { opsPort: number('TIDEMARK_TRANSFER_OPS_PORT') },
     metadata: {

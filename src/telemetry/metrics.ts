@@ -54,6 +54,12 @@ export const createIngressMetrics = () => {
       labelNames: ['pipeline', 'reason'],
       registers,
     }),
+    leniencies: new Counter({
+      name: 'tidemark_ingress_otlp_leniencies_total',
+      help: 'What senders got wrong and was read all the same, by kind',
+      labelNames: ['kind'],
+      registers,
+    }),
     duplicates: new Counter({
       name: 'tidemark_ingress_duplicate_requests_total',
       help: 'Requests recognised as repeats by their identity; nothing was stored again',
@@ -146,6 +152,24 @@ export const createTransferMetrics = () => {
       help: 'Time of one write request to the store',
       labelNames: ['pipeline'],
       buckets: secondsBuckets,
+      registers,
+    }),
+    guarded: new Counter({
+      name: 'tidemark_transfer_guarded_inserts_total',
+      help: 'Inserts compared with what is stored first, because they may have been made before',
+      labelNames: ['pipeline'],
+      registers,
+    }),
+    killedQueries: new Counter({
+      name: 'tidemark_transfer_killed_queries_total',
+      help: 'Inserts of an earlier attempt that were still running and were ended before the guarded one',
+      labelNames: ['pipeline'],
+      registers,
+    }),
+    optimised: new Counter({
+      name: 'tidemark_transfer_optimised_partitions_total',
+      help: 'Partitions merged because two attempts at one insert had overlapped',
+      labelNames: ['pipeline'],
       registers,
     }),
     heldBytes: new Gauge({

@@ -1,4 +1,4 @@
-import type { TimePolicy } from '../model/time.ts';
+import type { SpanTimePolicy } from '../model/span-time.ts';
 import { cutSections, decodeFrame, encodeFrame, isCount, isObject } from './frame.ts';
 
 /** A FORMAT Native block of spans of one application that start on one day. */
@@ -22,7 +22,7 @@ export type SpanPart = {
 export type DeferredSpans = {
   readonly appId: number;
   readonly arrivedAt: number;
-  readonly policy: TimePolicy;
+  readonly policy: SpanTimePolicy;
   readonly base: string;
   readonly ordinals: readonly number[];
   readonly bytes: number;

@@ -1,0 +1,279 @@
+import type { IncomingMessage } from 'node:http';
+import type { ApplicationSource } from '../../directory/applications.ts';
+import type { Directory } from '../../directory/directory.ts';
+import { Fault } from '../../model/fault.ts';
+import type { SpanTimePolicy } from '../../model/span-time.ts';
+import type { IngressMetrics } from '../../telemetry/metrics.ts';
+import { jsonTraces } from '../../wire/otlp/json-traces.ts';
+import { protobufTraces } from '../../wire/otlp/protobuf-traces.ts';
+import {
+  type EncodedTraces,
+  MalformedBody,
+  type SpanOwner,
+  TooManySpans,
+  type TraceLimits,
+  type TraceReader,
+} from '../../wire/otlp/types.ts';
+import { type BytesInFlight, effectiveRate, type RateLimiter } from '../admission.ts';
+import { type BodyLimits, type BodyProblem, readBody } from '../body.ts';
+import { type BaseCounter, requestIdentity } from '../identity.ts';
+import { clientAddress, type TrustedProxies } from './client-address.ts';
+import { outcomeMessage, repeatMessage } from './outcome-message.ts';
+import type { SpanPublisher } from './publish.ts';
+import {
+  encodingOf,
+  type OtlpEncoding,
+  type OtlpReply,
+  type OtlpStatus,
+  partialReply,
+  statusReply,
+  successReply,
+} from './reply.ts';
+
+export type OtlpDependencies = {
+  readonly directory: Directory;
+  readonly bases: BaseCounter;
+  readonly inFlight: BytesInFlight;
+  readonly limiter: RateLimiter;
+  readonly publisher: SpanPublisher;
+  readonly metrics: IngressMetrics;
+  /** Why nothing can be taken now, or undefined. */
+  readonly unready: () => string | undefined;
+  readonly now: () => number;
+  readonly bodyLimits: BodyLimits;
+  readonly limits: TraceLimits;
+  readonly policy: SpanTimePolicy;
+  readonly maxRateDefault: number;
+  readonly trustedProxies: TrustedProxies;
+};
+
+const readers: Readonly<Record<OtlpEncoding, TraceReader>> = { json: jsonTraces, protobuf: protobufTraces };
+
+/** A refusal of a whole request on its way out of the checks. */
+class Refused extends Error {
+  readonly status: Exclude<OtlpStatus, 200>;
+  readonly reason: string;
+  readonly headers: Readonly<Record<string, string>>;
+  constructor(
+    status: Exclude<OtlpStatus, 200>,
+    reason: string,
+    message: string,
+    headers: Readonly<Record<string, string>> = {},
+  ) {
+    super(message);
+    this.status = status;
+    this.reason = reason;
+    this.headers = headers;
+  }
+}
+
+const retryAfter = (seconds: number): Record<string, string> => ({ 'Retry-After': String(seconds) });
+const closing = { Connection: 'close' };
+
+const overloaded = (why: string): Refused =>
+  new Refused(503, 'not_stored', `nothing was stored, send it again: ${why}`, {
+    ...retryAfter(1),
+    ...closing,
+  });
+
+const unauthorized = (): Refused =>
+  new Refused(
+    401,
+    'unauthorized',
+    'the write token is missing or wrong: send it as X-MON-TOKEN or Authorization: Bearer',
+  );
+
+const bodyRefusal = ({ reason, detail }: BodyProblem): Refused => {
+  switch (reason) {
+    case 'body_too_large':
+      return new Refused(413, reason, `the body is too large: ${detail}`, closing);
+    case 'encoding_unsupported':
+      return new Refused(415, reason, `the Content-Encoding is not supported: ${detail}`, closing);
+    case 'encoding_corrupt':
+      return new Refused(400, reason, detail);
+    case 'aborted':
+      return new Refused(400, reason, detail, closing);
+    default:
+      return overloaded(detail);
+  }
+};
+
+/** The credential of the request as a whole (design section 5): X-MON-TOKEN, else a bearer token. */
+const credentialOf = (request: IncomingMessage): string | undefined => {
+  const header = request.headers['x-mon-token'];
+  if (typeof header === 'string' && header.trim() !== '') return header.trim();
+  return /^bearer\s+(\S+)\s*$/i.exec(request.headers.authorization ?? '')?.[1];
+};
+
+type Admitted = {
+  /** By token of a ResourceSpans; undefined stands for the request's credential. */
+  readonly applications: ReadonlyMap<string | undefined, ApplicationSource>;
+  readonly rateHeaders: Readonly<Record<string, string>>;
+};
+
+/**
+ * Answers one OTLP request (specification 4.2, design section 5): admit, inflate, authorize, decode, rules, fill dimensions,
+ * encode, publish. 200 only after the PubAck of everything accepted. Never throws: every failure is a reply.
+ */
+export const createOtlpHandler = (
+  deps: OtlpDependencies,
+): ((request: IncomingMessage) => Promise<OtlpReply>) => {
+  const { metrics } = deps;
+
+  const authorize = async (
+    credential: string | undefined,
+    tokens: readonly string[],
+  ): Promise<ReadonlyMap<string | undefined, ApplicationSource>> => {
+    const applications = new Map<string | undefined, ApplicationSource>();
+    for (const token of [undefined, ...tokens]) {
+      const text = token ?? credential;
+      if (text === undefined) continue;
+      const application = await deps.directory.authorizeApplication(text);
+      if (application !== undefined) applications.set(token, application);
+    }
+    if (applications.size === 0) throw unauthorized();
+    if ([...applications.values()].every((application) => !application.isEnabled)) {
+      throw new Refused(403, 'application_disabled', 'the application is disabled');
+    }
+    return applications;
+  };
+
+  /** A request counts once against each application it brings spans for. */
+  const limit = (applications: Iterable<ApplicationSource>): Readonly<Record<string, string>> => {
+    let headers: Readonly<Record<string, string>> = {};
+    for (const { appId, maxRate } of new Map([...applications].map((each) => [each.appId, each])).values()) {
+      const rate = effectiveRate(maxRate, deps.maxRateDefault);
+      const verdict = deps.limiter.judge(appId, rate, deps.now());
+      if (verdict === undefined) continue;
+      if (!verdict.isAdmitted) {
+        throw new Refused(429, 'rate_limited', `more requests than max_rate, which is ${rate} per second`, {
+          ...verdict.headers,
+          ...retryAfter(verdict.retryAfterSeconds),
+        });
+      }
+      headers = verdict.headers;
+    }
+    return headers;
+  };
+
+  const admit = async (
+    credential: string | undefined,
+    reader: TraceReader,
+    bytes: Buffer,
+  ): Promise<Admitted> => {
+    const applications = await authorize(credential, reader.collectTokens(bytes));
+    return { applications, rateHeaders: limit(applications.values()) };
+  };
+
+  const ownerOf = (application: ApplicationSource | undefined): SpanOwner | 'invalid' | 'disabled' => {
+    if (application === undefined) return 'invalid';
+    if (!application.isEnabled) return 'disabled';
+    const { appId, bizId, fillDimensions } = application;
+    return { appId, bizId, fillDimensions, policy: deps.policy };
+  };
+
+  const count = (encoded: EncodedTraces): void => {
+    const pipeline = 'traces';
+    if (encoded.accepted > 0) metrics.accepted.inc({ pipeline }, encoded.accepted);
+    for (const [reason, spans] of encoded.rejected) metrics.dropped.inc({ pipeline, reason }, spans);
+    for (const [reason, spans] of encoded.deferred) metrics.deferred.inc({ pipeline, reason }, spans);
+    for (const [kind, times] of encoded.leniencies) metrics.leniencies.inc({ kind }, times);
+    if (encoded.cutValues > 0)
+      metrics.valuesDropped.inc({ pipeline, reason: 'value_cut' }, encoded.cutValues);
+    if (encoded.eventsDropped > 0) {
+      metrics.valuesDropped.inc({ pipeline, reason: 'event_time_invalid' }, encoded.eventsDropped);
+    }
+    if (encoded.linksDropped > 0) {
+      metrics.valuesDropped.inc({ pipeline, reason: 'link_id_invalid' }, encoded.linksDropped);
+    }
+  };
+
+  /** When no span is left to any application, the request as a whole is refused like one with a wrong credential. */
+  const refuseIfNobodys = (encoded: EncodedTraces): void => {
+    const invalid = encoded.rejected.get('token_invalid') ?? 0;
+    const disabled = encoded.rejected.get('application_disabled') ?? 0;
+    if (encoded.spans === 0 || invalid + disabled < encoded.spans) return;
+    if (invalid > 0) throw unauthorized();
+    throw new Refused(403, 'application_disabled', 'the application is disabled');
+  };
+
+  const handleBody = async (
+    request: IncomingMessage,
+    encoding: OtlpEncoding,
+    bytes: Buffer,
+    arrivedAt: number,
+  ): Promise<OtlpReply> => {
+    const reader = readers[encoding];
+    const credential = credentialOf(request);
+    const { applications, rateHeaders } = await admit(credential, reader, bytes);
+    const isDeduplicated = [...applications.values()].every((application) => application.deduplicate);
+    const identity = isDeduplicated ? requestIdentity(`otlp:${credential ?? ''}`, '', bytes) : undefined;
+    const base = identity?.base ?? deps.bases.take(deps.limits.spansMax);
+    if (base === undefined) throw overloaded('the receiver is starting');
+    const encoded = reader.encodeTraces(bytes, {
+      resolve: (token) => ownerOf(applications.get(token)),
+      clientIp: clientAddress(request, deps.trustedProxies),
+      base,
+      arrivedAt,
+      limits: deps.limits,
+    });
+    refuseIfNobodys(encoded);
+    const fragments = encoded.runs.map((run) => ({ run, base, arrivedAt }));
+    const isRepeat = await deps.publisher.publish(fragments, identity?.sha256Hex ?? base.text);
+    if (isRepeat) {
+      metrics.duplicates.inc({ pipeline: 'traces' });
+      return partialReply(encoding, 0, repeatMessage, rateHeaders);
+    }
+    count(encoded);
+    const { rejected, message } = outcomeMessage(encoded);
+    return message === ''
+      ? successReply(encoding, rateHeaders)
+      : partialReply(encoding, rejected, message, rateHeaders);
+  };
+
+  const refusalOf = (error: unknown): Refused => {
+    if (error instanceof Refused) return error;
+    if (error instanceof MalformedBody) return new Refused(400, 'body_malformed', error.message);
+    if (error instanceof TooManySpans) return new Refused(413, 'too_many_spans', error.message);
+    if (error instanceof Fault && error.kind !== 'internal') {
+      const isUnconfirmed = error.code === 'unconfirmed';
+      return new Refused(
+        503,
+        isUnconfirmed ? 'unconfirmed' : 'not_stored',
+        isUnconfirmed
+          ? 'published, but not confirmed in time: send the same bytes again, they are stored once'
+          : 'nothing was stored, send it again',
+        retryAfter(isUnconfirmed ? 2 : 1),
+      );
+    }
+    throw error;
+  };
+
+  return async (request) => {
+    const encoding = encodingOf(request.headers['content-type']);
+    try {
+      const why = deps.unready();
+      if (why !== undefined) throw overloaded(why);
+      if (encoding === undefined) {
+        throw new Refused(
+          415,
+          'content_type_unsupported',
+          'send application/json or application/x-protobuf',
+          closing,
+        );
+      }
+      const body = await readBody(request, deps.bodyLimits, deps.inFlight);
+      if ('reason' in body) throw bodyRefusal(body);
+      try {
+        metrics.bodyBytes.inc({ receiver: 'otlp' }, body.wireBytes);
+        return await handleBody(request, encoding, body.bytes, deps.now());
+      } finally {
+        body.release();
+      }
+    } catch (error) {
+      const { status, reason, message, headers } = refusalOf(error);
+      metrics.refused.inc({ receiver: 'otlp', reason });
+      return statusReply(encoding ?? 'json', status, message, headers);
+    }
+  };
+};

@@ -1,0 +1,102 @@
+import type { Publisher } from '../../bus/publisher.ts';
+import { Fault } from '../../model/fault.ts';
+import type { UidBase } from '../../model/uid.ts';
+import type { IngressMetrics } from '../../telemetry/metrics.ts';
+import { envelopeVersion } from '../../wire/frame.ts';
+import type { TraceRun } from '../../wire/otlp/types.ts';
+import {
+  type DeferredSpans,
+  encodeSpansEnvelope,
+  type SpanPart,
+  type SpansHeader,
+} from '../../wire/spans-envelope.ts';
+
+/** What one run of a request becomes a message with. */
+export type SpanFragment = { readonly run: TraceRun; readonly base: UidBase; readonly arrivedAt: number };
+
+/** One message of one run: its blocks, then its deferred spans. */
+export const buildSpansMessage = ({ run, base, arrivedAt }: SpanFragment): Buffer => {
+  const deferredSections = run.deferred.map(({ texts }) => Buffer.from(`[${texts.join(',')}]`));
+  const parts: SpanPart[] = run.parts.map(({ appId, bizId, day, rows, timeMin, timeMax, block }) => ({
+    appId,
+    bizId,
+    day,
+    rows,
+    base: base.text,
+    first: run.first,
+    last: run.last,
+    timeMin,
+    timeMax,
+    bytes: block.length,
+  }));
+  const deferred: DeferredSpans[] = run.deferred.map(({ appId, policy, ordinals }, index) => ({
+    appId,
+    arrivedAt,
+    policy,
+    base: base.text,
+    ordinals,
+    bytes: deferredSections[index]?.length ?? 0,
+  }));
+  const header: SpansHeader = {
+    version: envelopeVersion,
+    kind: 'spans',
+    arrivedAt,
+    parts,
+    deferred,
+    outcomes: run.dropped.map(({ appId, reasons }) => ({ appId, dropped: Object.fromEntries(reasons) })),
+  };
+  return encodeSpansEnvelope(header, [...run.parts.map((part) => part.block), ...deferredSections]);
+};
+
+/** Publishes the runs of a request, each as a message of its own. */
+export type SpanPublisher = {
+  /**
+   * Resolves after the PubAck of every run; true when every one of them was stored before (the request is a repeat). Rejects
+   * with the publisher's Faults: `not_stored` only when nothing of the request was stored.
+   */
+  publish(fragments: readonly SpanFragment[], identity: string): Promise<boolean>;
+};
+
+export const createSpanPublisher = (
+  publisher: Publisher,
+  options: { readonly subject: string; readonly shards: number },
+  metrics: IngressMetrics,
+): SpanPublisher => {
+  const seconds = metrics.publishSeconds.labels('traces');
+  const send = async (fragment: SpanFragment, identity: string): Promise<boolean> => {
+    const { run } = fragment;
+    const shard = (run.parts[0]?.appId ?? run.deferred[0]?.appId ?? 0) % options.shards;
+    const end = seconds.startTimer();
+    try {
+      const { duplicate } = await publisher.publish(
+        `${options.subject}.${shard}`,
+        `${identity}:${run.first}-${run.last}`,
+        buildSpansMessage(fragment),
+        envelopeVersion,
+      );
+      metrics.publishes.inc({ pipeline: 'traces', outcome: duplicate ? 'duplicate' : 'stored' });
+      return duplicate;
+    } catch (error) {
+      metrics.publishes.inc({ pipeline: 'traces', outcome: error instanceof Fault ? error.code : 'failed' });
+      throw error;
+    } finally {
+      end();
+    }
+  };
+  return {
+    publish: async (fragments, identity) => {
+      const results = await Promise.allSettled(fragments.map((fragment) => send(fragment, identity)));
+      const failed = results.filter((result) => result.status === 'rejected');
+      const fault: unknown = failed[0]?.reason;
+      if (fault === undefined) {
+        return results.every((result) => result.status === 'fulfilled' && result.value) && results.length > 0;
+      }
+      const isNothingStored =
+        failed.length === results.length &&
+        failed.every(({ reason }) => reason instanceof Fault && reason.code === 'not_stored');
+      throw isNothingStored
+        ? fault
+        : new Fault('transient', 'unconfirmed', 'a part of the request was not confirmed', fault);
+    },
+  };
+};

@@ -1,0 +1,65 @@
+import { createServer, type IncomingMessage, type Server } from 'node:http';
+import { getRequestListener, type HttpBindings } from '@hono/node-server';
+import { type Context, Hono } from 'hono';
+import type { IngressMetrics } from '../../telemetry/metrics.ts';
+import { encodingOf, type OtlpReply, type OtlpStatus, statusReply } from './reply.ts';
+
+type Env = { Bindings: HttpBindings };
+
+const path = '/v1/traces';
+
+/** On every answer, errors included: a page that is refused must see why, not a network error. */
+const corsHeaders = {
+  'Access-Control-Allow-Origin': '*',
+  'Access-Control-Expose-Headers': 'Retry-After, RateLimit, RateLimit-Policy',
+} as const;
+
+const preflightHeaders = {
+  'Access-Control-Allow-Methods': 'POST',
+  'Access-Control-Allow-Headers':
+    'Content-Type, Content-Encoding, Authorization, X-MON-TOKEN, traceparent, tracestate, baggage',
+  'Access-Control-Max-Age': '7200',
+} as const;
+
+/** The trace receiver's routes. Every 4xx and 5xx of them carries a google.rpc.Status in the request's encoding. */
+export const createOtlpServer = (
+  handle: (request: IncomingMessage) => Promise<OtlpReply>,
+  metrics: IngressMetrics,
+  onDefect: (error: unknown) => void,
+): Server => {
+  const app = new Hono<Env>({ strict: true });
+  const answer = (c: Context<Env>, { status, contentType, body, headers }: OtlpReply): Response => {
+    metrics.requests.inc({ receiver: 'otlp', status: String(status) });
+    return c.body(body, status, { 'Content-Type': contentType, ...corsHeaders, ...headers });
+  };
+  const refuse = (
+    c: Context<Env>,
+    status: Exclude<OtlpStatus, 200>,
+    reason: string,
+    message: string,
+    headers: Readonly<Record<string, string>> = {},
+  ): Response => {
+    metrics.refused.inc({ receiver: 'otlp', reason });
+    return answer(
+      c,
+      statusReply(encodingOf(c.req.header('content-type')) ?? 'json', status, message, headers),
+    );
+  };
+  app.options(path, (c) =>
+    c.body(null, 204, { ...corsHeaders, ...preflightHeaders, Allow: 'POST, OPTIONS' }),
+  );
+  app.post(path, async (c) => answer(c, await handle(c.env.incoming)));
+  app.all(path, (c) =>
+    refuse(c, 405, 'method_not_allowed', `${path} takes POST alone`, { Allow: 'POST, OPTIONS' }),
+  );
+  app.notFound((c) => refuse(c, 404, 'path_unknown', `there is only ${path} here`));
+  app.onError((error, c) => {
+    onDefect(error);
+    return refuse(c, 500, 'internal', 'a defect of the receiver; it was logged');
+  });
+  const server = createServer(getRequestListener(app.fetch, { overrideGlobalObjects: false }));
+  server.keepAliveTimeout = 75_000;
+  server.headersTimeout = 30_000;
+  server.requestTimeout = 120_000;
+  return server;
+};
