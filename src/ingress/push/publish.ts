@@ -113,6 +113,13 @@ export const buildMessage = (fragments: readonly Fragment[]): Buffer => {
   return encodeEnvelope(header, [...partSections, ...deferredSections]);
 };
 
+/** Characters a fragment brings to a message: rows, and deferred points as they were sent. */
+const sizeOf = ({ run }: Fragment): number => {
+  let size = run.text.length;
+  for (const text of run.deferred) size += text.length;
+  return size;
+};
+
 type Waiting = {
   readonly fragment: Fragment;
   readonly resolve: () => void;
@@ -162,12 +169,12 @@ export const createPushPublisher = (
     let size = 0;
     let count = 0;
     for (const { fragment } of gathering.waiting) {
-      size += fragment.run.text.length;
+      size += sizeOf(fragment);
       if (size > runBudget && count > 0) break;
       count++;
     }
     const batch = gathering.waiting.splice(0, count);
-    for (const { fragment } of batch) gathering.size -= fragment.run.text.length;
+    for (const { fragment } of batch) gathering.size -= sizeOf(fragment);
     return batch;
   };
 
@@ -207,7 +214,7 @@ export const createPushPublisher = (
         if (gathering === undefined)
           return reject(new Fault('internal', 'no_shard', `there is no shard ${shard}`));
         gathering.waiting.push({ fragment, resolve, reject });
-        gathering.size += fragment.run.text.length;
+        gathering.size += sizeOf(fragment);
         if (gathering.isScheduled) return;
         gathering.isScheduled = true;
         // After the other requests that this turn of the event loop has read.
