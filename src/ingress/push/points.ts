@@ -96,13 +96,21 @@ export const countOrdinals = (data: readonly unknown[], layout: Layout): number 
   return ordinals;
 };
 
+const rawTimeLengthMax = 64;
+
+/** A time that failed, for the verdict in transfer: what is no number fails whatever it is, so none of it needs to be long. */
+const rawTime = (raw: unknown): number | string | null => {
+  if (typeof raw === 'number') return raw;
+  return typeof raw === 'string' ? raw.slice(0, rawTimeLengthMax) : null;
+};
+
 /** What a deferred point carries: the fields the specification names, and nothing a sender added. */
 const deferredText = (point: JsonObject): string =>
   JSON.stringify({
     metrics: point.metrics,
     target: point.target,
     dimension: point.dimension ?? point.dimensions,
-    timestamp: point.timestamp ?? null,
+    timestamp: rawTime(point.timestamp),
   });
 
 /**
