@@ -3,6 +3,7 @@ import { type EncodedPoints, encodePoints, type PointContext } from '../../src/i
 import type { ColumnRegistry, Layout } from '../../src/model/records.ts';
 import { uidBase } from '../../src/model/uid.ts';
 import { registerNames } from '../../src/wire/column-naming.ts';
+import { ageMsMax } from './point-cases.ts';
 
 export const arrivedAt = Date.UTC(2026, 5, 1, 12);
 
@@ -32,12 +33,12 @@ export const sourceWith = (
   };
 };
 
-/** What is encoded around the points: an hour ahead, any age, the caps of the shipped pipeline, base 1000. */
+/** What is encoded around the points: an hour ahead, a week old, the caps of the shipped pipeline, base 1000. */
 export const contextWith = (source: Source, change: Partial<PointContext> = {}): PointContext => ({
   source,
   base: uidBase(1000n),
   arrivedAt,
-  policy: { aheadMsMax: 3_600_000, ageMsMax: undefined },
+  policy: { aheadMsMax: 3_600_000, ageMsMax },
   isKeyed: false,
   caps: { metricsMax: 512, dimensionsMax: 64 },
   namesAreFinal: false,

@@ -89,7 +89,7 @@ describe('the shipped pipelines', () => {
     }
     await breakFile(join(folder, 'streams.yaml'), 'bytes_max: 256MiB', 'bytes_max: 1MiB');
     const { metrics, streams } = loadPipelines(folder, schemas);
-    expect(metrics).toEqual({
+    expect(metrics).toMatchObject({
       limits: { bodyBytesMax: 1024, inflatedBytesMax: 2048, pointsMax: 3, metricsMax: 4, dimensionsMax: 5 },
       time: { aheadMsMax: undefined, ageMsMax: 60_000 },
       publish: { subject: 'metrics', shards: 6, deadlineMs: 700, awayMs: 8 },
@@ -281,7 +281,7 @@ const broken: Broken[] = [
     to: 'decode, rules',
     pointer: '/receiver/stages',
     says: [
-      'not the stages of the receiver',
+      'not the stages',
       'Write [admit, inflate, decode, authorize, rules, name_columns, encode, publish]',
     ],
   },
@@ -291,7 +291,7 @@ const broken: Broken[] = [
     from: '[read, validate_time, gather, write, settle]',
     to: '[read, validate_time, gather, settle, write]',
     pointer: '/transfer/stages',
-    says: ['not the stages of transfer', 'Write [read, validate_time, gather, write, settle]'],
+    says: ['not the stages', 'Write [read, validate_time, gather, write, settle]'],
   },
   {
     what: 'a stream that is not there',
@@ -455,15 +455,11 @@ describe('a schema', () => {
   it.each([
     ['with an unknown keyword', '"minItems": 1', '"minItem": 1'],
     ['that is no JSON', '"type": "object"', '"type" "object"'],
-    [
-      'with an unknown type',
-      '"type": "integer", "minimum": 1, "maximum": 1000000 }',
-      '"type": "int", "minimum": 1, "maximum": 1000000 }',
-    ],
+    ['with an unknown type', '"type": "integer", "minimum": 120', '"type": "int", "minimum": 120'],
   ])('%s stops the start', async (_, from, to) => {
     const folder = join(await tempFolder(), 'schemas');
     await cp(schemas, folder, { recursive: true });
-    const file = join(folder, 'pipeline.schema.json');
+    const file = join(folder, 'streams.schema.json');
     const text = await readFile(file, 'utf8');
     expect(text).toContain(from);
     await writeFile(file, text.replace(from, to));

@@ -7,20 +7,27 @@ import {
   encodePoints,
   type PointContext,
 } from '../../src/ingress/push/points.ts';
-import { type DropReason, reasons } from '../../src/model/reasons.ts';
+import type { DropReason } from '../../src/model/reasons.ts';
 import type { Layout } from '../../src/model/records.ts';
 import { type ReadRow, readRows } from '../support/line-protocol-reader.ts';
+import { droppedPointsAt, pointsAt } from '../support/point-cases.ts';
 import { always, trickyText, validName } from '../support/properties.ts';
 import { arrivedAt, contextWith, encodeWithNames, sourceWith } from '../support/push-source.ts';
 
-const reasonsOfItems = reasons.filter(({ of }) => of === 'item').map(({ code }) => code);
-
-const timeReasons = new Set(
-  reasons.filter(({ of, stage }) => of === 'item' && stage === 'transfer').map(({ code }) => code),
-);
+// Copied from design section 4, and the rules of section 6 that a point can break.
+const reasonsOfPoints = [
+  ...['point_not_object', 'metrics_missing', 'metrics_empty', 'metric_name_invalid', 'metric_value_invalid'],
+  ...['metric_not_finite', 'dimension_invalid', 'dimension_name_invalid', 'target_invalid', 'item_too_large'],
+  'timestamp_required_with_key',
+];
+const reasonsOfTime = [
+  ...['timestamp_not_numeric', 'timestamp_unit_seconds', 'timestamp_unit_micros', 'timestamp_unit_nanos'],
+  ...['timestamp_out_of_range', 'timestamp_too_far_ahead', 'timestamp_too_old'],
+];
 
 const layouts: Layout[] = ['wide', 'narrow'];
-const time = arrivedAt - 60_000;
+const droppedPoints = droppedPointsAt(arrivedAt);
+const { timestamp: time, good, withMetrics, withTarget, withTime } = pointsAt(arrivedAt);
 
 /** Arrays in arrays, so many deep. */
 const nested = (depth: number, core: unknown = 1): unknown => {
@@ -66,148 +73,11 @@ const expectBalanced = (encoded: EncodedPoints, data: readonly unknown[], layout
   expect(new Set(uids).size).toBe(uids.length);
 };
 
-type Dropped = {
-  what: string;
-  point: unknown;
-  reason: DropReason;
-  field: string;
-  change?: Partial<PointContext>;
-};
-
-const good = { metrics: { cpu: 1 }, timestamp: time };
-const withMetrics = (metrics: unknown) => ({ metrics, timestamp: time });
-const withDimension = (dimension: unknown) => ({ metrics: { cpu: 1 }, dimension, timestamp: time });
-const withTarget = (target: unknown) => ({ metrics: { cpu: 1 }, target, timestamp: time });
-const withTime = (timestamp: unknown) => ({ metrics: { cpu: 1 }, timestamp });
-const longName = 'n'.repeat(101);
-
-// Every point reason of design section 4 and every time reason of section 6 that a point can have.
-const droppedPoints: Dropped[] = [
-  ...[null, 5, 'text', true, [], [good]].map((point) => ({
-    what: `the point is ${JSON.stringify(point)}`,
-    point,
-    reason: 'point_not_object' as const,
-    field: '',
-  })),
-  { what: 'no metrics', point: { timestamp: time }, reason: 'metrics_missing', field: 'metrics' },
-  ...[null, [], 'cpu', 5, false].map((metrics) => ({
-    what: `metrics are ${JSON.stringify(metrics)}`,
-    point: withMetrics(metrics),
-    reason: 'metrics_missing' as const,
-    field: 'metrics',
-  })),
-  { what: 'metrics without a metric', point: withMetrics({}), reason: 'metrics_empty', field: 'metrics' },
-  ...['1cpu', 'cpu.load', 'cpu load', 'cpu-load', '', 'процессор', 'cpu\n', longName].map((name) => ({
-    what: `a metric is called ${JSON.stringify(name)}`,
-    point: withMetrics({ memory: 1, [name]: 1 }),
-    reason: 'metric_name_invalid' as const,
-    field: `metrics.${name.length > 80 ? `${name.slice(0, 80)}…` : name}`,
-  })),
-  ...['1', null, true, {}, [1], ''].map((value) => ({
-    what: `a metric is ${JSON.stringify(value)}`,
-    point: withMetrics({ memory: 1, cpu: value }),
-    reason: 'metric_value_invalid' as const,
-    field: 'metrics.cpu',
-  })),
-  ...[Number.NaN, Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY].map((value) => ({
-    what: `a metric is ${value}`,
-    point: withMetrics({ memory: 1, cpu: value }),
-    reason: 'metric_not_finite' as const,
-    field: 'metrics.cpu',
-  })),
-  ...[[], ['host'], 'host', 5, true].map((dimension) => ({
-    what: `dimension is ${JSON.stringify(dimension)}`,
-    point: withDimension(dimension),
-    reason: 'dimension_invalid' as const,
-    field: 'dimension',
-  })),
-  ...[{}, { a: 1 }, [], ['x'], 'a\u0000b'].map((value) => ({
-    what: `a dimension's value is ${JSON.stringify(value)}`,
-    point: withDimension({ module: 'db', host: value }),
-    reason: 'dimension_invalid' as const,
-    field: 'dimension.host',
-  })),
-  ...['1host', 'host.name', 'host name', '', longName].map((name) => ({
-    what: `a dimension is called ${JSON.stringify(name)}`,
-    point: withDimension({ module: 'db', [name]: 'x' }),
-    reason: 'dimension_name_invalid' as const,
-    field: `dimension.${name.length > 80 ? `${name.slice(0, 80)}…` : name}`,
-  })),
-  {
-    what: 'a dimension that is null has a wrong name',
-    point: withDimension({ 'host name': null }),
-    reason: 'dimension_name_invalid',
-    field: 'dimension.host name',
-  },
-  ...[true, {}, ['10.0.0.1'], 'a\u0000b'].map((target) => ({
-    what: `target is ${JSON.stringify(target)}`,
-    point: withTarget(target),
-    reason: 'target_invalid' as const,
-    field: 'target',
-  })),
-  ...[undefined, null].map((timestamp) => ({
-    what: `timestamp is ${timestamp} in a request with a key`,
-    point: withTime(timestamp),
-    reason: 'timestamp_required_with_key' as const,
-    field: 'timestamp',
-    change: { isKeyed: true },
-  })),
-  {
-    what: 'one point costs more than a message may hold',
-    point: withTarget('x'.repeat(runBudget / 2)),
-    reason: 'item_too_large',
-    field: '',
-  },
-  ...['N', '1780315200000', 1.5, true, {}, '', Number.NaN].map((timestamp) => ({
-    what: `timestamp is ${JSON.stringify(timestamp)}`,
-    point: withTime(timestamp),
-    reason: 'timestamp_not_numeric' as const,
-    field: 'timestamp',
-  })),
-  {
-    what: 'timestamp is in seconds',
-    point: withTime(Math.floor(time / 1000)),
-    reason: 'timestamp_unit_seconds',
-    field: 'timestamp',
-  },
-  {
-    what: 'timestamp is in microseconds',
-    point: withTime(time * 1e3),
-    reason: 'timestamp_unit_micros',
-    field: 'timestamp',
-  },
-  {
-    what: 'timestamp is in nanoseconds',
-    point: withTime(time * 1e6),
-    reason: 'timestamp_unit_nanos',
-    field: 'timestamp',
-  },
-  ...[0, -1, 253_402_300_800_000].map((timestamp) => ({
-    what: `timestamp is ${timestamp}`,
-    point: withTime(timestamp),
-    reason: 'timestamp_out_of_range' as const,
-    field: 'timestamp',
-  })),
-  {
-    what: 'timestamp is an hour and a millisecond ahead',
-    point: withTime(arrivedAt + 3_600_001),
-    reason: 'timestamp_too_far_ahead',
-    field: 'timestamp',
-  },
-  {
-    what: 'timestamp is older than the window',
-    point: withTime(arrivedAt - 3_600_001),
-    reason: 'timestamp_too_old',
-    field: 'timestamp',
-    change: { policy: { aheadMsMax: undefined, ageMsMax: 3_600_000 } },
-  },
-];
-
 describe.each(layouts)('a point that breaks a rule (%s)', (layout) => {
   // The original refuses the whole request, or loses all of it, for one such point: its neighbours must not notice it.
-  it.each(droppedPoints)('is dropped alone where $what: $reason', ({ point, reason, field, change = {} }) => {
+  it.each(droppedPoints)('is dropped alone where $what: $reason', ({ point, reason, field, isKeyed }) => {
     const data = [good, point, good];
-    const encoded = encode(data, layout, change);
+    const encoded = encode(data, layout, { isKeyed: isKeyed === true });
     expect(Object.fromEntries(encoded.dropped)).toEqual({ [reason]: 1 });
     expect(encoded.examples).toEqual([{ index: 1, reason, field, detail: expect.any(String) }]);
     const taken = countOrdinals([point], layout);
@@ -218,15 +88,9 @@ describe.each(layouts)('a point that breaks a rule (%s)', (layout) => {
     expectBalanced(encoded, data, layout);
   });
 
-  it('has a case here for every reason that a point can be dropped for', () => {
+  it('has a case here for every reason that the design names', () => {
     const covered = new Set<string>(droppedPoints.map(({ reason }) => reason));
-    // The first has its own tests below; the other is transfer's, and knows no point.
-    const elsewhere = ['metric_columns_exceeded', 'data_source_purged'];
-    const spansOnly = ['timestamp_zero_or_missing', 'timestamp_unit_millis', 'end_before_start'];
-
-    expect(reasonsOfItems.filter((code) => !covered.has(code)).toSorted()).toEqual(
-      [...elsewhere, ...spansOnly].toSorted(),
-    );
+    expect([...covered].toSorted()).toEqual([...reasonsOfPoints, ...reasonsOfTime].toSorted());
   });
 
   it('is shown among the first twenty with its place, and counted beyond', () => {
@@ -469,7 +333,7 @@ describe.each(layouts)('beyond the caps (%s)', (layout) => {
 });
 
 const badKinds = droppedPoints.filter(
-  ({ change, reason }) => change === undefined && reason !== 'item_too_large',
+  ({ isKeyed, reason }) => isKeyed !== true && reason !== 'item_too_large',
 );
 
 /** A point whose first metric's value is its mark; good, or broken in one of the ways above, or anything at all. */
@@ -625,9 +489,9 @@ describe.each(layouts)('a request (%s)', (layout) => {
 // The first push of a data id brings every name anew: what is registered in between must not change why a point is dropped.
 describe.each(layouts)('a request that brings new names (%s)', (layout) => {
   const newcomer = { metrics: { new_name: 1 }, timestamp: time };
-  const inItsCompany = droppedPoints.map(({ what, point, change }) => ({
+  const inItsCompany = droppedPoints.map(({ what, point, isKeyed }) => ({
     what,
-    encoded: encode([newcomer, point], layout, change),
+    encoded: encode([newcomer, point], layout, { isKeyed: isKeyed === true }),
   }));
 
   it('drops every point for the reason that it has without them', () => {
@@ -638,7 +502,7 @@ describe.each(layouts)('a request that brings new names (%s)', (layout) => {
 
   it('leaves the verdict on time to transfer', () => {
     const deferred = inItsCompany.filter(({ encoded }) => encoded.deferred.size > 0);
-    const timed = droppedPoints.filter(({ reason }) => timeReasons.has(reason));
+    const timed = droppedPoints.filter(({ reason }) => reasonsOfTime.includes(reason));
     expect(deferred.map(({ what }) => what)).toEqual(timed.map(({ what }) => what));
   });
 });

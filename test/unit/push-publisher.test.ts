@@ -9,6 +9,7 @@ import { uidBase } from '../../src/model/uid.ts';
 import { createIngressMetrics } from '../../src/telemetry/metrics.ts';
 import { decodeEnvelope, type MetricsEnvelope } from '../../src/wire/envelope.ts';
 import { readRows } from '../support/line-protocol-reader.ts';
+import { ageMsMax } from '../support/point-cases.ts';
 import { always } from '../support/properties.ts';
 import { arrivedAt, contextWith, sourceWith } from '../support/push-source.ts';
 
@@ -99,7 +100,7 @@ describe('a message', () => {
               base.text,
               run.deferredOrdinals,
               arrivedAt,
-              { aheadMsMax: 3_600_000 },
+              { aheadMsMax: 3_600_000, ageMsMax },
             ]),
           );
           const dropped = header.outcomes

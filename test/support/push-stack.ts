@@ -1,0 +1,104 @@
+import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { ageMsMax } from './point-cases.ts';
+import {
+  createPushClient,
+  looseJson,
+  type PushAnswer,
+  type PushClient,
+  type PushRequest,
+} from './push-client.ts';
+import { type Report, type Stack, startStack } from './stack.ts';
+import { waitFor } from './wait.ts';
+
+const root = resolve(import.meta.dirname, '../..');
+
+/** A stored row without what is empty: time in ms, uid as decimal text, and the columns by their names. */
+export type StoredRow = Readonly<Record<string, unknown>>;
+
+/** A stack whose data ids take points of a week, with a producer and readers of what is stored. */
+export type PushStack = {
+  readonly stack: Stack;
+  readonly port: number;
+  readonly client: PushClient;
+  /** Everything that any request was answered with. */
+  readonly answers: readonly PushAnswer[];
+  send(request: PushRequest): Promise<PushAnswer>;
+  /** Pushes these points to a report, with these headers. */
+  push(report: Report, data: unknown, headers?: Record<string, string>): Promise<PushAnswer>;
+  /** A report of its own for a test. */
+  report(extra?: Record<string, unknown>): Promise<Report>;
+  /**
+   * What a report's table holds once everything sent to it before is stored: a point of our own is pushed last and waited for.
+   */
+  storedRows(report: Report): Promise<StoredRow[]>;
+  stop(): Promise<void>;
+};
+
+/** The body of a push, bare NaN and all. */
+export const bodyOf = (report: Report, data: unknown): string =>
+  looseJson({ data_id: report.data_source.mon_data_id, access_token: report.data_source.token, data });
+
+const sentinel = 'sentinel_of_the_test';
+
+export const startPushStack = async (): Promise<PushStack> => {
+  const pipelines = mkdtempSync(join(tmpdir(), 'tidemark-test-'));
+  cpSync(join(root, 'pipelines'), pipelines, { recursive: true });
+  const file = join(pipelines, 'metrics.yaml');
+  const window = `age_seconds_max: ${ageMsMax / 1000}`;
+  writeFileSync(file, readFileSync(file, 'utf8').replace('age_seconds_max: off', window));
+  const stack = await startStack({ env: { TIDEMARK_PIPELINES: pipelines, TIDEMARK_LOG_LEVEL: 'trace' } });
+  const port = stack.ingress[0]?.ports['push'] ?? 0;
+  const client = createPushClient(port);
+  const answers: PushAnswer[] = [];
+  const send: PushStack['send'] = async (request) => {
+    const answer = await client.send(request);
+    answers.push(answer);
+    return answer;
+  };
+  const push: PushStack['push'] = (report, data, headers = {}) =>
+    send({ body: bodyOf(report, data), headers });
+  let reports = 0;
+
+  const readRows = async (table: string): Promise<Map<string, unknown>[]> => {
+    const { columns, dataset } = await stack.query(`SELECT *, uid::string uid_text FROM "${table}"`);
+    return dataset.map((row) => new Map(columns.map(({ name }, index) => [name, row[index]])));
+  };
+
+  const isSentinel = (row: Map<string, unknown>): boolean => row.get('target') === sentinel;
+
+  const storedRows: PushStack['storedRows'] = async (report) => {
+    const table = report.result_table.table_id;
+    const before = (await readRows(table)).filter(isSentinel).length;
+    const answer = await push(report, [{ metrics: { [sentinel]: 1 }, target: sentinel }]);
+    if (answer.status !== 200) throw new Error(`the last point was answered ${answer.text}`);
+    const rows = await waitFor('the last point in the table', 30_000, async () => {
+      const all = await readRows(table);
+      return all.filter(isSentinel).length > before && all;
+    });
+    return rows
+      .filter((row) => !isSentinel(row))
+      .map((row) => {
+        row.set('uid', row.get('uid_text')).delete('uid_text');
+        row.set('timestamp', Date.parse(String(row.get('timestamp'))));
+        return Object.fromEntries([...row].filter(([, value]) => value !== null));
+      });
+  };
+
+  return {
+    stack,
+    port,
+    client,
+    answers,
+    send,
+    push,
+    report: (extra = {}) => stack.createReport(`push ${++reports}`, extra),
+    storedRows,
+    stop: async () => {
+      client.close();
+      await stack.stop();
+      rmSync(pipelines, { recursive: true, force: true });
+    },
+  };
+};
