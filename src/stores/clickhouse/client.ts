@@ -1,0 +1,141 @@
+import { Readable } from 'node:stream';
+import { type BaseQueryParams, ClickHouseLogLevel, createClient, drainStream } from '@clickhouse/client';
+import { z } from 'zod';
+import { Fault } from '../../model/fault.ts';
+import { toFault } from './faults.ts';
+
+/** The database of all our tables; their SQL files name it too. */
+export const database = 'otel';
+
+/** How one statement runs. */
+export type StatementOptions = {
+  /** The server gives up after this time, we two seconds later; default 10 s. */
+  readonly timeoutMs?: number;
+  /** Default: a random one. A second statement with the id of a running one is refused (transient). */
+  readonly queryId?: string;
+  /** Values of `{name:Type}` in the statement. */
+  readonly params?: Readonly<Record<string, unknown>>;
+  readonly settings?: Readonly<Record<string, string | number>>;
+};
+
+/** Everything that is asked of ClickHouse. The calls throw the Faults of `toFault` and no other error. */
+export type Clickhouse = {
+  /** The rows that a query answers. Rows of another shape than `schema` are an internal Fault `clickhouse_answer_unexpected`. */
+  rows<T>(schema: z.ZodType<T>, query: string, options?: StatementOptions): Promise<T[]>;
+  /** A statement without an answer. Once it resolves, what was asked for is done. */
+  run(statement: string, options?: StatementOptions): Promise<void>;
+  /**
+   * `INSERT … FORMAT …` with its body in pieces. Resolves once every row is committed, with the number of rows written into
+   * the table and by its views. After a transient Fault none, some or all of them may be there, now or later.
+   */
+  insert(statement: string, body: readonly Uint8Array[], options?: StatementOptions): Promise<number>;
+  close(): Promise<void>;
+};
+
+export type ClickhouseOptions = {
+  /** `http[s]://[user:password@]host:port` */
+  readonly url: string;
+  readonly connectionsMax?: number;
+};
+
+const timeoutMsDefault = 10_000;
+/** The server's limit should end a statement first: then its outcome is known. */
+const graceMs = 2_000;
+
+/** What must not be left to a server's defaults. */
+const insertSettings = {
+  // On by default since 26.3: it would gather inserts that are gathered already, and answer later.
+  async_insert: 0,
+  // Equal blocks are not repeats. Servers since 26.2 no longer look at this; for them the tables' window is 0.
+  insert_deduplicate: 0,
+  // On by default, and then a column that the table lacks vanishes without a word.
+  input_format_skip_unknown_fields: 0,
+};
+
+/**
+ * The server reads this many bytes before it starts, and only then a statement is in system.processes. So little more than the
+ * statement itself makes an insert visible, and one that was left half sent can be found and killed.
+ */
+const querySizeMax = (statement: string): number => Buffer.byteLength(statement) + 64;
+
+/** One client per process: it keeps connections, and closes idle ones before the server does. */
+export const createClickhouse = ({ url, connectionsMax = 10 }: ClickhouseOptions): Clickhouse => {
+  const client = createClient({
+    url,
+    application: 'tidemark',
+    max_open_connections: connectionsMax,
+    // Each call has its own deadline; this bounds only a socket on which nothing moves.
+    request_timeout: 3_600_000,
+    keep_alive: { enabled: true, idle_socket_ttl: 2_500, eagerly_destroy_stale_sockets: true },
+    compression: { request: false, response: false },
+    log: { level: ClickHouseLogLevel.OFF },
+  });
+
+  const call = async <T>(
+    { timeoutMs = timeoutMsDefault, queryId, params, settings }: StatementOptions,
+    work: (common: BaseQueryParams) => Promise<T>,
+  ): Promise<T> => {
+    const deadline = AbortSignal.timeout(timeoutMs + graceMs);
+    try {
+      return await work({
+        abort_signal: deadline,
+        ...(queryId === undefined ? {} : { query_id: queryId }),
+        ...(params === undefined ? {} : { query_params: params }),
+        clickhouse_settings: {
+          // Else a 200 may be followed by the failure.
+          wait_end_of_query: 1,
+          max_execution_time: timeoutMs / 1000,
+          // By the clock, not by an estimate.
+          timeout_before_checking_execution_speed: 0,
+          ...settings,
+        },
+      });
+    } catch (error) {
+      throw deadline.aborted
+        ? new Fault('transient', 'clickhouse_unavailable', `ClickHouse did not answer within ${timeoutMs} ms`)
+        : toFault(error);
+    }
+  };
+
+  return {
+    rows: async (schema, query, options = {}) => {
+      const found = await call(options, async (common) => {
+        const settings = {
+          ...common.clickhouse_settings,
+          output_format_json_quote_64bit_integers: 1 as const,
+        };
+        const answer = await client.query({
+          ...common,
+          clickhouse_settings: settings,
+          query,
+          format: 'JSONEachRow',
+        });
+        return answer.json();
+      });
+      const checked = z.array(schema).safeParse(found);
+      if (checked.success) return checked.data;
+      const why = `ClickHouse answered rows of another shape: ${z.prettifyError(checked.error).slice(0, 400)}`;
+      throw new Fault('internal', 'clickhouse_answer_unexpected', why);
+    },
+    run: async (statement, options = {}) => {
+      await call(options, (common) => client.command({ ...common, query: statement }));
+    },
+    insert: (statement, body, options = {}) =>
+      call(
+        {
+          ...options,
+          settings: { ...insertSettings, max_query_size: querySizeMax(statement), ...options.settings },
+        },
+        async (common) => {
+          const { stream, summary } = await client.exec({
+            ...common,
+            query: statement,
+            values: Readable.from(body),
+          });
+          await drainStream(stream);
+          return Number(summary?.written_rows ?? 0);
+        },
+      ),
+    close: () => client.close(),
+  };
+};

@@ -1,0 +1,26 @@
+/** What the id of an insert says: which messages of a stream it brings, and whose attempt it is. */
+export type InsertAttempt = {
+  readonly stream: string;
+  /** Stream sequences of its first and its last message. */
+  readonly first: number;
+  readonly last: number;
+  /** Boot number of the process, and its running count of attempts. */
+  readonly boot: number;
+  readonly attempt: number;
+};
+
+/** What the ids of all inserts of a stream begin with. Stream names hold no `-`. */
+export const insertIdPrefix = (stream: string): string => `tm-${stream}-`;
+
+/** `tm-<stream>-<first>-<last>-<boot>-<attempt>` (design section 7.5). */
+export const insertId = ({ stream, first, last, boot, attempt }: InsertAttempt): string =>
+  `${insertIdPrefix(stream)}${first}-${last}-${boot}-${attempt}`;
+
+/** Reads such an id; undefined for any other text. */
+export const parseInsertId = (id: string): InsertAttempt | undefined => {
+  const match = /^tm-([^-]+)-(\d{1,15})-(\d{1,15})-(\d{1,15})-(\d{1,15})$/.exec(id);
+  if (match === null) return undefined;
+  const [stream = '', ...numbers] = match.slice(1);
+  const [first = 0, last = 0, boot = 0, attempt = 0] = numbers.map(Number);
+  return { stream, first, last, boot, attempt };
+};

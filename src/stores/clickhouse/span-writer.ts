@@ -1,0 +1,137 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { z } from 'zod';
+import { Fault } from '../../model/fault.ts';
+import { type Clickhouse, database } from './client.ts';
+import { insertIdPrefix, parseInsertId } from './query-id.ts';
+import { type BatchBounds, guardedInsert, plainInsert } from './span-statements.ts';
+
+export type PlainInsert = {
+  /** See `insertId`. */
+  readonly queryId: string;
+  /** Blocks of FORMAT Native, all of one day: more days would be more parts, committed one by one. */
+  readonly blocks: readonly Uint8Array[];
+};
+
+export type GuardedInsert = PlainInsert & BatchBounds;
+
+/** A trace and its least and greatest start, nanoseconds since the epoch. */
+export type TraceTimes = { readonly traceId: string; readonly min: bigint; readonly max: bigint };
+
+/** Messages of a stream. */
+export type SequenceRange = {
+  readonly stream: string;
+  readonly firstSequence: number;
+  readonly lastSequence: number;
+  /** Ids of running inserts that are known to bring none of these messages although their range says they may. */
+  readonly sparing?: ReadonlySet<string>;
+};
+
+/**
+ * Writes spans (design section 7.5). Every call throws the Faults of `toFault`; after a transient one of an insert any part of
+ * it may be stored, now or later: kill what covers it and insert with the guard.
+ */
+export type SpanWriter = {
+  /** Stores every row, also those that are there already. */
+  insertPlain(insert: PlainInsert): Promise<void>;
+  /** Stores the rows whose uid is not there. Answers whether there was one. */
+  insertGuarded(insert: GuardedInsert): Promise<boolean>;
+  /** Makes traces findable by id when the view's part of an interrupted insert is missing. Repeats are harmless. */
+  repairTraceLookup(traces: readonly TraceTimes[]): Promise<void>;
+  /**
+   * Ends the running inserts that bring one of these messages, and answers how many there were; once it resolves none of them
+   * can store anything more. An insert that was left half sent ends only with the server's `http_receive_timeout` (30 s).
+   */
+  killCovering(range: SequenceRange): Promise<number>;
+  /** Merges all parts of a day (days since 1970-01-01 UTC), so that equal rows of overlapping attempts are one. */
+  optimizeDay(day: number): Promise<void>;
+};
+
+export type SpanWriterOptions = {
+  /** Longest an insert may run, ms: below the ack wait of its messages. */
+  readonly insertMsMax: number;
+  /** Longest to wait for killed inserts to end, ms; default 40 s. */
+  readonly killMsMax?: number;
+  /** Longest an optimisation may run, ms; default 10 min. */
+  readonly optimizeMsMax?: number;
+};
+
+const killPollMs = 50;
+const secondsPerDay = 86_400;
+
+const queryIdRow = z.object({ query_id: z.string() });
+const dayRow = z.object({ day: z.string() });
+
+const lookupLine = ({ traceId, min, max }: TraceTimes): string =>
+  `${JSON.stringify({ TraceId: traceId, Start: Number(min / 1_000_000_000n), End: Number(max / 1_000_000_000n) })}\n`;
+
+export const createSpanWriter = (
+  clickhouse: Clickhouse,
+  { insertMsMax, killMsMax = 40_000, optimizeMsMax = 600_000 }: SpanWriterOptions,
+): SpanWriter => {
+  const insert = (statement: string, queryId: string, blocks: readonly Uint8Array[]): Promise<number> =>
+    clickhouse.insert(statement, blocks, { queryId, timeoutMs: insertMsMax });
+
+  const covering = async ({
+    stream,
+    firstSequence,
+    lastSequence,
+    sparing,
+  }: SequenceRange): Promise<string[]> => {
+    const running = await clickhouse.rows(
+      queryIdRow,
+      'SELECT query_id FROM system.processes WHERE startsWith(query_id, {prefix:String})',
+      { params: { prefix: insertIdPrefix(stream) } },
+    );
+    return running
+      .map(({ query_id: id }) => id)
+      .filter((id) => {
+        const attempt = sparing?.has(id) === true ? undefined : parseInsertId(id);
+        return attempt?.stream === stream && attempt.first <= lastSequence && attempt.last >= firstSequence;
+      });
+  };
+
+  return {
+    insertPlain: async ({ queryId, blocks }) => {
+      await insert(plainInsert, queryId, blocks);
+    },
+    insertGuarded: async ({ queryId, blocks, ...bounds }) =>
+      (await insert(guardedInsert(bounds), queryId, blocks)) > 0,
+    repairTraceLookup: async (traces) => {
+      if (traces.length === 0) return;
+      await clickhouse.insert(
+        `INSERT INTO ${database}.otel_traces_trace_id_ts (TraceId, Start, End) FORMAT JSONEachRow`,
+        [Buffer.from(traces.map(lookupLine).join(''))],
+        // A message may hold traces of any number of days.
+        { timeoutMs: insertMsMax, settings: { max_partitions_per_insert_block: 0 } },
+      );
+    },
+    killCovering: async (range) => {
+      const ids = await covering(range);
+      if (ids.length === 0) return 0;
+      const deadline = performance.now() + killMsMax;
+      await clickhouse.run('KILL QUERY WHERE query_id IN {ids:Array(String)} ASYNC', { params: { ids } });
+      while ((await covering(range)).some((id) => ids.includes(id))) {
+        if (performance.now() > deadline) {
+          throw new Fault('transient', 'clickhouse_unavailable', `inserts do not end: ${ids.join(', ')}`);
+        }
+        await delay(killPollMs);
+      }
+      return ids.length;
+    },
+    optimizeDay: async (day) => {
+      const bounds = [day * secondsPerDay, (day + 1) * secondsPerDay - 1];
+      // Partitions are days in the server's time zone, and a day of ours may lie in two of them.
+      const days = await clickhouse.rows(
+        dayRow,
+        'SELECT DISTINCT toString(toDate(toDateTime(arrayJoin({bounds:Array(UInt32)})))) AS day',
+        { params: { bounds } },
+      );
+      for (const { day: partition } of days) {
+        await clickhouse.run(`OPTIMIZE TABLE ${database}.otel_traces PARTITION '${partition}' FINAL`, {
+          timeoutMs: optimizeMsMax,
+          settings: { optimize_throw_if_noop: 1 },
+        });
+      }
+    },
+  };
+};
