@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { connectBus } from '../../src/bus/connection.ts';
 import { openKvBucket } from '../../src/bus/kv.ts';
 import { buckets, recordKeys } from '../../src/directory/keys.ts';
+import { refusalStatus } from '../../src/ingress/push/reply.ts';
 import { droppedPointsAt, pointsAt } from '../support/point-cases.ts';
 import {
   announceBody,
@@ -532,6 +533,55 @@ describe('too many bytes in flight', () => {
   });
 });
 
+describe('a bus that does not take a request', () => {
+  const key = { 'Idempotency-Key': 'again' };
+
+  const refusedAs = async (own: Report, headers: Record<string, string>, reason: string): Promise<void> => {
+    const refused = await on.push(own, [good], headers);
+    expect(refused.status).toBe(503);
+    expect(refused.headers['retry-after']).toMatch(/^[1-5]$/);
+    expectEnvelope(refused, { code: '503', result: 'false', message: expect.any(String), reason });
+  };
+
+  it.each([{}, key])(
+    'because its stream is full makes it not_stored, and the same request is taken once there is room',
+    async (headers) => {
+      const own = await on.report();
+      await on.push(own, [{ metrics: { cpu: 0 }, timestamp }]);
+      const bus = await connectBus(on.stack.engines.nats.url, 'test');
+      try {
+        const { streams } = await bus.manager();
+        const { config } = await streams.info('METRICS');
+        await streams.update('METRICS', { max_bytes: 1 });
+        await refusedAs(own, headers, 'not_stored');
+        await streams.update('METRICS', { max_bytes: config.max_bytes });
+      } finally {
+        await bus.close();
+      }
+      expect((await on.push(own, [good], headers)).text).toBe(plainSuccess);
+      expect((await on.storedRows(own)).map(({ cpu }) => cpu).toSorted()).toEqual([0, 1]);
+    },
+  );
+
+  // The publish may have been stored: only with the key can the sender try again without storing it twice.
+  it('because it does not answer makes it unconfirmed, and with its key it is stored once after all', async () => {
+    const own = await on.report();
+    await on.push(own, [{ metrics: { cpu: 0 }, timestamp }]);
+    on.stack.engines.nats.pause();
+    try {
+      await refusedAs(own, key, 'unconfirmed');
+    } finally {
+      on.stack.engines.nats.resume();
+    }
+    await waitFor(
+      'the request to be taken',
+      20_000,
+      async () => (await on.push(own, [good], key)).text === plainSuccess,
+    );
+    expect((await on.storedRows(own)).map(({ cpu }) => cpu).toSorted()).toEqual([0, 1]);
+  });
+});
+
 describe('a point that breaks a rule', () => {
   it.each(droppedPointsAt(Date.now()))(
     'is dropped alone where $what: $reason',
@@ -825,6 +875,11 @@ describe('after all this', () => {
       ).toEqual([]);
       expect(lines.filter((line) => line.includes(token))).toEqual([]);
     }
+  });
+
+  it('every reason for which a request can be refused was met', () => {
+    const met = new Set(on.answers.map(({ json }) => Object(json).reason));
+    expect(Object.keys(refusalStatus).filter((reason) => !met.has(reason))).toEqual([]);
   });
 
   it('no request was answered for a defect of ours', () => {

@@ -17,7 +17,7 @@ const root = resolve(import.meta.dirname, '../..');
 /** A stored row without what is empty: time in ms, uid as decimal text, and the columns by their names. */
 export type StoredRow = Readonly<Record<string, unknown>>;
 
-/** A stack whose data ids take points of a week, with a producer and readers of what is stored. */
+/** A stack that takes points of a week and waits four seconds for the bus, with a producer and readers of what is stored. */
 export type PushStack = {
   readonly stack: Stack;
   readonly port: number;
@@ -46,8 +46,10 @@ export const startPushStack = async (): Promise<PushStack> => {
   const pipelines = mkdtempSync(join(tmpdir(), 'tidemark-test-'));
   cpSync(join(root, 'pipelines'), pipelines, { recursive: true });
   const file = join(pipelines, 'metrics.yaml');
-  const window = `age_seconds_max: ${ageMsMax / 1000}`;
-  writeFileSync(file, readFileSync(file, 'utf8').replace('age_seconds_max: off', window));
+  const text = readFileSync(file, 'utf8')
+    .replace('age_seconds_max: off', `age_seconds_max: ${ageMsMax / 1000}`)
+    .replace(/deadline_ms: \d+/, 'deadline_ms: 4000');
+  writeFileSync(file, text);
   const stack = await startStack({ env: { TIDEMARK_PIPELINES: pipelines, TIDEMARK_LOG_LEVEL: 'trace' } });
   const port = stack.ingress[0]?.ports['push'] ?? 0;
   const client = createPushClient(port);

@@ -1,0 +1,508 @@
+import { gzipSync } from 'node:zlib';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { bodyOf, type PushStack, type StoredRow, startPushStack } from '../support/push-stack.ts';
+import type { Report } from '../support/stack.ts';
+import { waitFor } from '../support/wait.ts';
+
+let on: PushStack;
+
+beforeAll(async () => {
+  on = await startPushStack();
+});
+afterAll(() => on?.stop());
+
+const plainSuccess = '{"code":"200","result":"true","message":""}';
+const now = Date.now();
+const layouts = ['wide', 'narrow'] as const;
+type Layout = (typeof layouts)[number];
+
+const reportOf = (layout: Layout): Promise<Report> =>
+  on.report({ is_split_measurement: layout === 'narrow' });
+
+/** Columns of a table or view with their types. */
+const columnsOf = async (table: string): Promise<Record<string, string>> => {
+  const { columns } = await on.stack.query(`SELECT * FROM "${table}" LIMIT 0`);
+  return Object.fromEntries(columns.map(({ name, type }) => [name, type]));
+};
+
+const withoutUid = (rows: readonly StoredRow[]): StoredRow[] => rows.map(({ uid: _, ...row }) => row);
+
+/** The metrics of each point that was stored, whatever the layout: by timestamp. */
+const metricsByTime = (
+  rows: readonly StoredRow[],
+  layout: Layout,
+  fixed: readonly string[],
+): Map<unknown, Record<string, unknown>> => {
+  const points = new Map<unknown, Record<string, unknown>>();
+  for (const row of rows) {
+    const metrics = points.get(row['timestamp']) ?? {};
+    points.set(row['timestamp'], metrics);
+    if (layout === 'narrow') metrics[String(row['metric'])] = row['value'];
+    else for (const [name, value] of Object.entries(row)) if (!fixed.includes(name)) metrics[name] = value;
+  }
+  return points;
+};
+
+const example = (timestamp: number) => ({
+  metrics: { cpu_load: 10 },
+  target: '127.0.0.1',
+  dimension: { module: 'db', location: 'guangdong' },
+  timestamp,
+});
+
+describe('the example of specification 2.5', () => {
+  it('is one row with every field under its name and of its type', async () => {
+    const report = await reportOf('wide');
+    expect((await on.push(report, [example(now)], { 'Content-Type': 'application/json' })).text).toBe(
+      plainSuccess,
+    );
+    expect(withoutUid(await on.storedRows(report))).toEqual([
+      { timestamp: now, target: '127.0.0.1', cpu_load: 10, module: 'db', location: 'guangdong' },
+    ]);
+    expect(await columnsOf(report.result_table.table_id)).toMatchObject({
+      timestamp: 'TIMESTAMP',
+      uid: 'LONG',
+      target: 'SYMBOL',
+      more_dimensions: 'VARCHAR',
+      cpu_load: 'DOUBLE',
+      module: 'SYMBOL',
+      location: 'SYMBOL',
+    });
+    const { dataset } = await on.stack.query(
+      `SELECT designatedTimestamp, partitionBy, walEnabled, dedup FROM tables() WHERE table_name = '${report.result_table.table_id}'`,
+    );
+    expect(dataset).toEqual([['timestamp', 'DAY', true, true]]);
+  });
+
+  it('is a row a metric where measurements are split', async () => {
+    const report = await reportOf('narrow');
+    const point = { ...example(now), metrics: { cpu_load: 10, memory: 0.5 } };
+    expect((await on.push(report, [point])).text).toBe(plainSuccess);
+    const rest = { timestamp: now, target: '127.0.0.1', module: 'db', location: 'guangdong' };
+    expect(
+      withoutUid(await on.storedRows(report)).toSorted((a, b) => Number(b['value']) - Number(a['value'])),
+    ).toEqual([
+      { ...rest, metric: 'cpu_load', value: 10 },
+      { ...rest, metric: 'memory', value: 0.5 },
+    ]);
+    expect(await columnsOf(report.result_table.table_id)).toMatchObject({
+      timestamp: 'TIMESTAMP',
+      uid: 'LONG',
+      target: 'SYMBOL',
+      more_dimensions: 'VARCHAR',
+      metric: 'SYMBOL',
+      value: 'DOUBLE',
+      module: 'SYMBOL',
+      location: 'SYMBOL',
+    });
+  });
+
+  it('may carry several points: with the same time, with other metrics, with other dimensions', async () => {
+    const report = await reportOf('wide');
+    const data = [
+      example(now),
+      example(now),
+      { metrics: { cpu_load: 11, memory: 1 }, target: 'b', timestamp: now },
+      { metrics: { memory: 2 }, dimension: { zone: 'z' }, timestamp: now - 1 },
+    ];
+    expect((await on.push(report, data)).text).toBe(plainSuccess);
+    const rows = await on.storedRows(report);
+    const first = { timestamp: now, target: '127.0.0.1', cpu_load: 10, module: 'db', location: 'guangdong' };
+    const expected = [
+      first,
+      first,
+      { timestamp: now, target: 'b', cpu_load: 11, memory: 1 },
+      { timestamp: now - 1, target: '', memory: 2, zone: 'z' },
+    ];
+    expect(withoutUid(rows)).toEqual(expect.arrayContaining(expected));
+    expect(rows).toHaveLength(expected.length);
+    expect(new Set(rows.map(({ uid }) => uid)).size).toBe(expected.length);
+  });
+});
+
+describe.each(layouts)('what a point may hold (%s)', (layout) => {
+  type Case = { what: string; point: Record<string, unknown>; stored: Record<string, unknown> };
+  const odd = ' a,b=c\\"\'\n\r\t\u0001\u007fä漢😀 \\';
+  const cases: Case[] = [
+    {
+      what: 'the alias dimensions',
+      point: { dimensions: { module: 'db' } },
+      stored: { target: '', module: 'db' },
+    },
+    {
+      what: 'dimension and dimensions: the first counts',
+      point: { dimension: { a: '1' }, dimensions: { b: '2' } },
+      stored: { target: '', a: '1' },
+    },
+    { what: 'no dimension', point: {}, stored: { target: '' } },
+    { what: 'dimension null', point: { dimension: null }, stored: { target: '' } },
+    {
+      what: 'dimensions that are numbers, booleans and null',
+      point: { dimension: { i: 7, f: -1.5, big: 1e21, yes: true, no: false, nothing: null } },
+      stored: { target: '', i: '7', f: '-1.5', big: '1e+21', yes: 'true', no: 'false' },
+    },
+    { what: 'an empty dimension', point: { dimension: { a: '' } }, stored: { target: '', a: '' } },
+    {
+      what: 'a dimension and a target of any characters',
+      point: { dimension: { a: odd }, target: odd },
+      stored: { target: odd, a: odd },
+    },
+    {
+      what: 'a long dimension',
+      point: { dimension: { a: 'x'.repeat(20_000) } },
+      stored: { target: '', a: 'x'.repeat(20_000) },
+    },
+    { what: 'a target that is a number', point: { target: 127 }, stored: { target: '127' } },
+    { what: 'a target that is null', point: { target: null }, stored: { target: '' } },
+    { what: 'a target that is empty', point: { target: '' }, stored: { target: '' } },
+    {
+      what: 'a dimension called target',
+      point: { target: 't', dimension: { target: 'd' } },
+      stored: { target: 't', target__2: 'd' },
+    },
+    {
+      what: 'dimensions called like the columns that every table has',
+      point: { dimension: { timestamp: 'a', UID: 'b', metric: 'c', value: 'd', more_dimensions: 'e' } },
+      stored: {
+        target: '',
+        timestamp__2: 'a',
+        UID__2: 'b',
+        metric__2: 'c',
+        value__2: 'd',
+        more_dimensions__2: 'e',
+      },
+    },
+    {
+      what: 'names of 100 characters',
+      point: { dimension: { ['d'.repeat(100)]: 'x' } },
+      stored: { target: '', ['d'.repeat(100)]: 'x' },
+    },
+    {
+      what: 'a dimension called __proto__',
+      point: JSON.parse('{"dimension":{"__proto__":"x"}}'),
+      stored: JSON.parse('{"target":"","__proto__":"x"}'),
+    },
+    { what: 'fields that nobody asked for', point: { value: 5, access_token: 'x' }, stored: { target: '' } },
+  ];
+
+  it.each(cases)('$what', async ({ point, stored }) => {
+    const report = await reportOf(layout);
+    const answer = await on.push(report, [{ metrics: { m: 1 }, timestamp: now, ...point }]);
+    expect(answer.text).toBe(plainSuccess);
+    const metric = layout === 'wide' ? { m: 1 } : { metric: 'm', value: 1 };
+    const [row = {}, ...more] = withoutUid(await on.storedRows(report));
+    const sorted = (fields: object): [string, unknown][] =>
+      Object.entries(fields).toSorted(([a], [b]) => (a < b ? -1 : 1));
+    expect(sorted(row)).toEqual(sorted({ ...metric, timestamp: now, ...stored }));
+    expect(more).toEqual([]);
+  });
+
+  it('doubles, to the bit', async () => {
+    const values = [
+      0,
+      -0,
+      0.1,
+      1 / 3,
+      -1.5,
+      5e-324,
+      2.2250738585072014e-308,
+      Number.MAX_VALUE,
+      1e21,
+      1e-7,
+      2 ** 53,
+      -(2 ** 63),
+      123456789012345680000,
+    ];
+    const report = await reportOf(layout);
+    const data = values.map((m, index) => ({ metrics: { m }, timestamp: now + index }));
+    expect((await on.push(report, data)).text).toBe(plainSuccess);
+    const points = metricsByTime(await on.storedRows(report), layout, ['timestamp', 'uid', 'target']);
+    expect(values.map((_, index) => points.get(now + index)?.['m'])).toEqual(values);
+  });
+
+  it('integers beyond 2^53 become the nearest double', async () => {
+    const report = await reportOf(layout);
+    const body = bodyOf(report, [{ metrics: { m: 1 }, timestamp: now }]).replace(
+      '"m":1',
+      '"m":9223372036854775807',
+    );
+    expect((await on.send({ body })).text).toBe(plainSuccess);
+    expect(
+      metricsByTime(await on.storedRows(report), layout, ['timestamp', 'uid', 'target']).get(now),
+    ).toEqual({ m: 2 ** 63 });
+  });
+
+  it.each([
+    ['absent', undefined],
+    ['null', null],
+  ])('no timestamp (%s): it has the time of its arrival', async (_, timestamp) => {
+    const report = await reportOf(layout);
+    const before = Date.now();
+    expect(
+      (
+        await on.push(report, [
+          { metrics: { m: 1 }, timestamp },
+          { metrics: { m: 2 }, timestamp },
+        ])
+      ).text,
+    ).toBe(plainSuccess);
+    const after = Date.now();
+    const times = (await on.storedRows(report)).map((row) => Number(row['timestamp']));
+    expect(times).toHaveLength(2);
+    expect(new Set(times).size).toBe(1);
+    for (const time of times) {
+      expect(time).toBeGreaterThanOrEqual(before);
+      expect(time).toBeLessThanOrEqual(after);
+    }
+  });
+});
+
+describe('names that QuestDB would mix up', () => {
+  const clash = {
+    metrics: { CPU: 1, cpu: 2, __default__: 3, value: 4, host: 5 },
+    dimension: { cpu: 'x', Host: 'y' },
+    target: 't',
+    timestamp: now,
+  };
+
+  it('have columns of their own in a wide table', async () => {
+    const report = await reportOf('wide');
+    expect((await on.push(report, [clash])).text).toBe(plainSuccess);
+    // The same names the other way round, and once more: who came first keeps the column.
+    expect(
+      (
+        await on.push(report, [
+          { metrics: { cpu: 20, CPU: 10 }, dimension: { Host: 'z' }, timestamp: now + 1 },
+        ])
+      ).text,
+    ).toBe(plainSuccess);
+    const rows = withoutUid(await on.storedRows(report)).toSorted(
+      (a, b) => Number(a['timestamp']) - Number(b['timestamp']),
+    );
+    expect(rows).toEqual([
+      {
+        timestamp: now,
+        target: 't',
+        CPU: 1,
+        cpu__2: 2,
+        __default____2: 3,
+        value__2: 4,
+        host: 5,
+        cpu__3: 'x',
+        Host__2: 'y',
+      },
+      { timestamp: now + 1, target: '', CPU: 10, cpu__2: 20, Host__2: 'z' },
+    ]);
+  });
+
+  it('are values of metric in a narrow table, each queried by a table id of its own', async () => {
+    const report = await reportOf('narrow');
+    expect((await on.push(report, [clash])).text).toBe(plainSuccess);
+    const rest = { timestamp: now, target: 't', cpu: 'x', Host: 'y' };
+    const rows = withoutUid(await on.storedRows(report));
+    expect(rows.toSorted((a, b) => Number(a['value']) - Number(b['value']))).toEqual(
+      Object.entries(clash.metrics).map(([metric, value]) => ({ ...rest, metric, value })),
+    );
+    const prefix = report.result_table.table_id.replace('__default__', '');
+    for (const [column, value] of [
+      ['CPU', 1],
+      ['cpu__2', 2],
+      ['__default____2', 3],
+      ['value', 4],
+      ['host', 5],
+    ] as const) {
+      const { dataset } = await waitFor(`the view of ${column}`, 10_000, () =>
+        on.stack.query(`SELECT metric, value, target, cpu, Host FROM "${prefix}${column}"`),
+      );
+      expect(dataset).toEqual([[expect.any(String), value, 't', 'x', 'y']]);
+    }
+  });
+
+  it('are shared by processes that see them first at the same time', async () => {
+    const report = await reportOf('wide');
+    const spellings = ['load', 'LOAD', 'Load', 'lOAD', 'loaD'];
+    const answers = await Promise.all(
+      spellings.flatMap((name, index) => [
+        on.push(report, [{ metrics: { [name]: index }, timestamp: now + index }]),
+        on.push(report, [{ metrics: { [name]: index }, timestamp: now + 100 + index }]),
+      ]),
+    );
+    expect(new Set(answers.map(({ text }) => text))).toEqual(new Set([plainSuccess]));
+    const rows = await on.storedRows(report);
+    const columns = new Map<unknown, string[]>();
+    for (const { uid: _uid, timestamp: _timestamp, target: _target, ...metrics } of rows) {
+      const [column = ''] = Object.keys(metrics);
+      const value = metrics[column];
+      columns.set(value, [...(columns.get(value) ?? []), column]);
+    }
+    expect([...columns.keys()].toSorted()).toEqual([0, 1, 2, 3, 4]);
+    const pairs = [...columns.values()];
+    expect(pairs.map((pair) => new Set(pair).size)).toEqual([1, 1, 1, 1, 1]);
+    expect(new Set(pairs.map(([column = '']) => column.toLowerCase())).size).toBe(5);
+  });
+});
+
+describe.each(layouts)('more than a table may hold (%s)', (layout) => {
+  const metrics = Object.fromEntries(Array.from({ length: 600 }, (_, index) => [`m${index}`, index]));
+  const dimension = Object.fromEntries(Array.from({ length: 100 }, (_, index) => [`d${index}`, `v${index}`]));
+
+  it('of 600 metrics 512 are stored, and the reply says that 88 values were dropped', async () => {
+    const report = await reportOf(layout);
+    const answer = await on.push(report, [{ metrics, timestamp: now }]);
+    expect(answer.status).toBe(200);
+    expect(answer.json).toEqual({
+      code: '200',
+      result: 'true',
+      message: '88 values dropped (metric_columns_exceeded 88)',
+      accepted: 1,
+      dropped: {},
+      values_dropped: { metric_columns_exceeded: 88 },
+      examples: [],
+    });
+    // The point that storedRows would push has a metric of its own, and there is no column left for it.
+    const table = report.result_table.table_id;
+    await on.stack.waitForRows(table, layout === 'wide' ? 1 : 512);
+    const expected = Object.fromEntries(Object.entries(metrics).slice(0, 512));
+    const { columns, dataset } = await on.stack.query(`SELECT * FROM "${table}"`);
+    const rows = dataset.map((row) =>
+      Object.fromEntries(columns.map(({ name }, index) => [name, row[index]])),
+    );
+    const fixed = ['timestamp', 'uid', 'target', 'more_dimensions'];
+    expect([...metricsByTime(rows, layout, fixed).values()]).toEqual([expected]);
+    // A later point: what is known is stored, a point with nothing that is known is dropped and said so.
+    const later = await on.push(report, [
+      { metrics: { m0: 1, m599: 2 }, timestamp: now + 1 },
+      { metrics: { m599: 3 }, timestamp: now + 2 },
+    ]);
+    expect(later.json).toMatchObject({
+      accepted: 1,
+      dropped: { metric_columns_exceeded: 1 },
+      values_dropped: { metric_columns_exceeded: 1 },
+      examples: [
+        {
+          index: 1,
+          reason: 'metric_columns_exceeded',
+          field: 'metrics',
+          detail: expect.stringContaining('512'),
+        },
+      ],
+    });
+    await on.stack.waitForRows(table, layout === 'wide' ? 2 : 513);
+  });
+
+  it('of 100 dimensions 64 are columns, the others JSON in more_dimensions, and nothing is dropped', async () => {
+    const report = await reportOf(layout);
+    const answer = await on.push(report, [
+      { metrics: { m: 1, n: 2 }, dimension: { ...dimension, d99: 'a"b\\\n漢' }, timestamp: now },
+    ]);
+    expect(answer.text).toBe(plainSuccess);
+    const rows = await on.storedRows(report);
+    expect(rows).toHaveLength(layout === 'wide' ? 1 : 2);
+    for (const row of rows) {
+      const kept = Object.entries(row).filter(([name]) => /^d\d+$/.test(name));
+      expect(Object.fromEntries(kept)).toEqual(Object.fromEntries(Object.entries(dimension).slice(0, 64)));
+      expect(JSON.parse(String(row['more_dimensions']))).toEqual({
+        ...Object.fromEntries(Object.entries(dimension).slice(64)),
+        d99: 'a"b\\\n漢',
+      });
+    }
+  });
+});
+
+describe.each(layouts)('the same request again (%s)', (layout) => {
+  const data = [
+    { metrics: { a: 1, b: 2 }, timestamp: now },
+    { metrics: { a: 3 }, target: 't', timestamp: now },
+  ];
+  const rowsOnce = layout === 'wide' ? 2 : 3;
+  const key = { 'Idempotency-Key': 'batch-1' };
+
+  const duplicates = async (): Promise<number> => {
+    const text = (await on.stack.ingress[0]?.metrics()) ?? '';
+    return Number(/^tidemark_ingress_duplicate_requests_total\S* (\d+)/m.exec(text)?.[1] ?? 0);
+  };
+
+  it('with its Idempotency-Key is answered alike and stored once', async () => {
+    const report = await reportOf(layout);
+    const before = await duplicates();
+    for (let count = 0; count < 3; count++)
+      expect((await on.push(report, data, key)).text).toBe(plainSuccess);
+    expect(await on.storedRows(report)).toHaveLength(rowsOnce);
+    expect(await duplicates()).toBe(before + 2);
+  });
+
+  it('at the same time on several connections is stored once', async () => {
+    const report = await reportOf(layout);
+    const answers = await Promise.all(Array.from({ length: 8 }, () => on.push(report, data, key)));
+    expect(new Set(answers.map(({ text }) => text))).toEqual(new Set([plainSuccess]));
+    expect(await on.storedRows(report)).toHaveLength(rowsOnce);
+  });
+
+  it('in another encoding is the same request', async () => {
+    const report = await reportOf(layout);
+    expect((await on.push(report, data, key)).text).toBe(plainSuccess);
+    const body = gzipSync(bodyOf(report, data));
+    expect((await on.send({ headers: { ...key, 'Content-Encoding': 'gzip' }, body })).text).toBe(
+      plainSuccess,
+    );
+    expect(await on.storedRows(report)).toHaveLength(rowsOnce);
+  });
+
+  it('so large that it takes several messages is stored once', async () => {
+    const report = await reportOf(layout);
+    const many = Array.from({ length: 3000 }, (_, index) => ({
+      metrics: { a: index, b: 2 },
+      target: 'x'.repeat(400),
+      timestamp: now + index,
+    }));
+    for (let count = 0; count < 2; count++)
+      expect((await on.push(report, many, key)).text).toBe(plainSuccess);
+    expect(await on.storedRows(report)).toHaveLength(layout === 'wide' ? 3000 : 6000);
+  });
+
+  const stranger: [string, Record<string, string>, readonly unknown[]][] = [
+    ['with another key', { 'Idempotency-Key': 'batch-2' }, data],
+    ['with another body under the same key', key, [...data.slice(0, 1), { ...data[1], target: 'u' }]],
+    ['without the key', {}, data],
+    ['with an empty key', { 'Idempotency-Key': '' }, data],
+  ];
+
+  // A key that is used again for other points must not cost them, and equal heartbeats without one are legal.
+  it.each(stranger)('%s is another request and stored beside it', async (_, headers, again) => {
+    const report = await reportOf(layout);
+    expect((await on.push(report, data, key)).text).toBe(plainSuccess);
+    expect((await on.push(report, again, headers)).text).toBe(plainSuccess);
+    expect(await on.storedRows(report)).toHaveLength(2 * rowsOnce);
+  });
+
+  it('without a key is stored as often as it came', async () => {
+    const report = await reportOf(layout);
+    for (let count = 0; count < 3; count++) expect((await on.push(report, data)).text).toBe(plainSuccess);
+    expect(await on.storedRows(report)).toHaveLength(3 * rowsOnce);
+  });
+
+  it('under the key of another data id is stored for both', async () => {
+    const reports = [await reportOf(layout), await reportOf(layout)];
+    for (const report of reports) expect((await on.push(report, data, key)).text).toBe(plainSuccess);
+    for (const report of reports) expect(await on.storedRows(report)).toHaveLength(rowsOnce);
+  });
+
+  it('in which a point has no timestamp drops that point alone, each time', async () => {
+    const report = await reportOf(layout);
+    for (let count = 0; count < 2; count++) {
+      const answer = await on.push(report, [...data, { metrics: { a: 4 } }], key);
+      expect(answer.json).toMatchObject({ accepted: 2, dropped: { timestamp_required_with_key: 1 } });
+    }
+    expect(await on.storedRows(report)).toHaveLength(rowsOnce);
+  });
+
+  it('is given the same uids', async () => {
+    const report = await reportOf(layout);
+    await on.push(report, data, key);
+    const first = await on.storedRows(report);
+    // Bit 62 says that the uid comes from the identity (design section 7.1).
+    for (const { uid } of first) expect(BigInt(String(uid)) >= 2n ** 62n).toBe(true);
+    await on.push(report, data, key);
+    expect(await on.storedRows(report)).toEqual(first);
+  });
+});
