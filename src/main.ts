@@ -1,5 +1,6 @@
 import { Command } from 'commander';
 import { registerApp } from './cli/app.ts';
+import { registerMigrate } from './cli/migrate.ts';
 import { registerPolicy } from './cli/policy.ts';
 import { registerReport } from './cli/report.ts';
 import { registerRoles } from './cli/roles.ts';
@@ -16,6 +17,7 @@ registerReport(program);
 registerApp(program);
 registerPolicy(program);
 registerRoles(program);
+registerMigrate(program);
 registerSetup(program);
 registerUp(program);
 

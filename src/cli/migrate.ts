@@ -1,0 +1,35 @@
+import { join } from 'node:path';
+import type { Command } from 'commander';
+import { engineUrls, loadSettings } from '../config/settings.ts';
+import { createLog } from '../telemetry/log.ts';
+import type { JsonOption } from './options.ts';
+import { printJson } from './output.ts';
+
+const runMigrate = async ({ json }: JsonOption): Promise<void> => {
+  const settings = loadSettings();
+  // Loaded here: no other command but the roles needs the client.
+  const { createClickhouse } = await import('../stores/clickhouse/client.ts');
+  const { migrate } = await import('../stores/clickhouse/migrate.ts');
+  const clickhouse = createClickhouse({ url: engineUrls(settings).clickhouse });
+  try {
+    const { applied, version } = await migrate({
+      clickhouse,
+      folder: join(settings.schemasFolder, 'sql', 'clickhouse'),
+      log: createLog('migrate', 'silent'),
+    });
+    if (json) return printJson({ applied, version });
+    const lines = applied.map((name) => `applied ${name}`);
+    process.stdout.write(`${[...lines, `schema version ${version}`].join('\n')}\n`);
+  } finally {
+    await clickhouse.close();
+  }
+};
+
+/** `tidemark migrate`. */
+export const registerMigrate = (program: Command): void => {
+  program
+    .command('migrate')
+    .description('bring the tables in ClickHouse up to this version; may be repeated')
+    .option('--json', 'print {applied, version} as JSON')
+    .action(runMigrate);
+};

@@ -1,0 +1,141 @@
+import { z } from 'zod';
+import { Fault } from '../../model/fault.ts';
+import type { Log } from '../../telemetry/log.ts';
+import { untilDone } from '../../telemetry/until-done.ts';
+import { spanColumns } from '../../wire/native/span-columns.ts';
+import { type Clickhouse, createClickhouse, database } from './client.ts';
+import {
+  type AppliedMigration,
+  apply,
+  type Migration,
+  prepareLedger,
+  readApplied,
+  readMigrations,
+} from './migrations.ts';
+
+/** What a run did and where the tables stand. */
+export type MigrateResult = {
+  /** Names of the steps that this run applied, in order. */
+  readonly applied: readonly string[];
+  /** The highest step there is, of this program or a newer one. */
+  readonly version: number;
+};
+
+export type MigrateOptions = {
+  readonly clickhouse: Clickhouse;
+  /** Folder of the `NNN_name.sql` files. */
+  readonly folder: string;
+  readonly log: Log;
+};
+
+const refuseChanged = (
+  migrations: readonly Migration[],
+  applied: readonly AppliedMigration[],
+  folder: string,
+): void => {
+  for (const { version, name, checksum } of migrations) {
+    const other = applied.find((step) => step.version === version && step.checksum !== checksum);
+    if (other === undefined) continue;
+    throw new Fault(
+      'permanent',
+      'migration_changed',
+      `${folder}/${name}.sql is not what was applied as ${other.name} (${other.checksum.slice(0, 12)}…): ` +
+        'restore the file and put the change into a new one',
+    );
+  }
+};
+
+const unusable = (why: string): Fault =>
+  new Fault('permanent', 'clickhouse_table_unusable', `table ${database}.otel_traces ${why}`);
+
+const tableRow = z.object({ engine: z.string(), sorting_key: z.string() });
+const columnRow = z.object({ name: z.string(), type: z.string() });
+
+/** CREATE … IF NOT EXISTS takes any table of that name; one that does not collapse repeats would count them. */
+const checkTable = async (clickhouse: Clickhouse): Promise<void> => {
+  const params = { database };
+  const [table] = await clickhouse.rows(
+    tableRow,
+    "SELECT engine, sorting_key FROM system.tables WHERE database = {database:String} AND name = 'otel_traces'",
+    { params },
+  );
+  if (table === undefined) throw unusable('is not there');
+  if (!table.engine.endsWith('ReplacingMergeTree')) {
+    throw unusable(`was made by another program: its engine is ${table.engine}, not ReplacingMergeTree`);
+  }
+  if (!table.sorting_key.endsWith(', uid')) {
+    throw unusable(`is ordered by (${table.sorting_key}), which does not end with uid`);
+  }
+  const columns = await clickhouse.rows(
+    columnRow,
+    "SELECT name, type FROM system.columns WHERE database = {database:String} AND table = 'otel_traces'",
+    { params },
+  );
+  const types = new Map(columns.map(({ name, type }) => [name, type]));
+  for (const { name, type } of spanColumns) {
+    const found = types.get(name);
+    if (found !== type) throw unusable(`has ${found ?? 'no'} column ${name}, not one of type ${type}`);
+  }
+};
+
+const versionOf = (applied: readonly AppliedMigration[]): number =>
+  applied.reduce((highest, { version }) => Math.max(highest, version), 0);
+
+/**
+ * Brings the tables up to the steps in `folder`: applies, in order, those that are not recorded as applied. May run any number
+ * of times and in any number of processes at once, and be killed anywhere. Throws the Faults of `toFault`, and permanent ones:
+ * `migrations_invalid`, `migration_changed` (a file is not what was applied) and `clickhouse_table_unusable` (a table of ours
+ * was made by somebody else); nothing was applied then, except before the last.
+ */
+export const migrate = async ({ clickhouse, folder, log }: MigrateOptions): Promise<MigrateResult> => {
+  const migrations = readMigrations(folder);
+  await prepareLedger(clickhouse);
+  const before = await readApplied(clickhouse);
+  refuseChanged(migrations, before, folder);
+  const known = new Set(before.map(({ version }) => version));
+  const applied: string[] = [];
+  for (const migration of migrations) {
+    if (known.has(migration.version)) continue;
+    await apply(clickhouse, migration);
+    applied.push(migration.name);
+    log.info({ migration: migration.name }, 'migration applied');
+  }
+  const after = await readApplied(clickhouse);
+  refuseChanged(migrations, after, folder);
+  await checkTable(clickhouse);
+  return { applied, version: versionOf(after) };
+};
+
+/** The highest step applied to this ClickHouse. Before the first migration a permanent Fault `clickhouse_rejected`. */
+export const readSchemaVersion = async (clickhouse: Clickhouse): Promise<number> =>
+  versionOf(await readApplied(clickhouse));
+
+/**
+ * Migrates the ClickHouse at `url` as soon as it answers: tries again while it is away or busy, until `signal` fires (then throws
+ * its reason). Throws the permanent Faults of `migrate` at once.
+ */
+export const migrateWhenUp = async ({
+  url,
+  folder,
+  log,
+  signal,
+}: Omit<MigrateOptions, 'clickhouse'> & {
+  readonly url: string;
+  readonly signal: AbortSignal;
+}): Promise<MigrateResult> => {
+  const clickhouse = createClickhouse({ url, connectionsMax: 1 });
+  let told = '';
+  try {
+    return await untilDone(
+      () => migrate({ clickhouse, folder, log }),
+      signal,
+      (error) => {
+        if (!(error instanceof Fault) || error.kind !== 'transient') throw error;
+        if (error.message !== told) log.warn({ code: error.code }, `waiting: ${error.message}`);
+        told = error.message;
+      },
+    );
+  } finally {
+    await clickhouse.close();
+  }
+};
