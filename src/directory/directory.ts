@@ -226,12 +226,15 @@ export const startDirectory = ({
       return ready.records && ready.columns;
     },
     source: (dataId) => byDataId.get(dataId)?.source,
-    authorize: (dataId, token) =>
-      findOnce(
+    authorize: async (dataId, token) => {
+      // A number that no data id can be would not even make a key.
+      if (!Number.isSafeInteger(dataId) || dataId < 0) return undefined;
+      return findOnce(
         `${dataId}:${token}`,
         () => matching(dataId, token),
         () => lookUp(dataId),
-      ),
+      );
+    },
     authorizeApplication: (token) =>
       findOnce(
         `application:${token}`,

@@ -1,12 +1,14 @@
+import { randomUUID } from 'node:crypto';
+
 /**
  * JSON.parse for bodies that hold NaN, Infinity or -Infinity as bare values, as Python's json writes them. They become the
  * numbers they name, so that the rules can drop their points alone. Slow path: used only after JSON.parse refused the text.
  */
 
-const bare = /-?Infinity|NaN/g;
+const bare = /(?:-?Infinity|NaN)(?!\s*:)/g;
 
-/** Begins the strings that stand for bare words while JSON.parse runs; U+0000 is in no name and no kept value. */
-const marker = '\u0000tidemark:';
+/** Begins the strings that stand for bare words while JSON.parse runs; new in each process, so that no sender can write it. */
+const marker = `tidemark-${randomUUID()}:`;
 
 /** Positions of bare words: outside strings, which a single pass over the quotes tells. */
 const replaceOutsideStrings = (text: string): string => {
@@ -15,7 +17,7 @@ const replaceOutsideStrings = (text: string): string => {
   while (index < text.length) {
     const quote = text.indexOf('"', index);
     const outside = quote === -1 ? text.slice(index) : text.slice(index, quote);
-    result += outside.replace(bare, (word) => `"\\u0000tidemark:${word}"`);
+    result += outside.replace(bare, (word) => `"${marker}${word}"`);
     if (quote === -1) break;
     let end = quote + 1;
     while (end < text.length && text[end] !== '"') end += text[end] === '\\' ? 2 : 1;

@@ -68,13 +68,9 @@ class Refused extends Error {
 }
 
 const retryAfter = (seconds: number): Record<string, string> => ({ 'Retry-After': String(seconds) });
-const closing = { Connection: 'close' };
 
 const overloaded = (why: string): Refused =>
-  new Refused(503, 'not_stored', `nothing was stored, send it again: ${why}`, {
-    ...retryAfter(1),
-    ...closing,
-  });
+  new Refused(503, 'not_stored', `nothing was stored, send it again: ${why}`, retryAfter(1));
 
 const unauthorized = (): Refused =>
   new Refused(
@@ -86,13 +82,13 @@ const unauthorized = (): Refused =>
 const bodyRefusal = ({ reason, detail }: BodyProblem): Refused => {
   switch (reason) {
     case 'body_too_large':
-      return new Refused(413, reason, `the body is too large: ${detail}`, closing);
+      return new Refused(413, reason, `the body is too large: ${detail}`);
     case 'encoding_unsupported':
-      return new Refused(415, reason, `the Content-Encoding is not supported: ${detail}`, closing);
+      return new Refused(415, reason, `the Content-Encoding is not supported: ${detail}`);
     case 'encoding_corrupt':
       return new Refused(400, reason, detail);
     case 'aborted':
-      return new Refused(400, reason, detail, closing);
+      return new Refused(400, reason, detail);
     default:
       return overloaded(detail);
   }
@@ -255,12 +251,7 @@ export const createOtlpHandler = (
       const why = deps.unready();
       if (why !== undefined) throw overloaded(why);
       if (encoding === undefined) {
-        throw new Refused(
-          415,
-          'content_type_unsupported',
-          'send application/json or application/x-protobuf',
-          closing,
-        );
+        throw new Refused(415, 'content_type_unsupported', 'send application/json or application/x-protobuf');
       }
       const body = await readBody(request, deps.bodyLimits, deps.inFlight);
       if ('reason' in body) throw bodyRefusal(body);

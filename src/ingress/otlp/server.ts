@@ -57,7 +57,10 @@ export const createOtlpServer = (
     onDefect(error);
     return refuse(c, 500, 'internal', 'a defect of the receiver; it was logged');
   });
-  const server = createServer(getRequestListener(app.fetch, { overrideGlobalObjects: false }));
+  const server = createServer(
+    // A body that is refused is read to its end by Node: closing on the sender in mid-body would cost it the answer.
+    getRequestListener(app.fetch, { overrideGlobalObjects: false, autoCleanupIncoming: false }),
+  );
   server.keepAliveTimeout = 75_000;
   server.headersTimeout = 30_000;
   server.requestTimeout = 120_000;

@@ -44,7 +44,6 @@ class Refused extends Error {
 }
 
 const retryAfter = (seconds: number): Record<string, string> => ({ 'Retry-After': String(seconds) });
-const closing = { Connection: 'close' };
 
 type Admitted = { source: Source; push: PushBody; rateHeaders: Readonly<Record<string, string>> };
 
@@ -202,14 +201,11 @@ export const createPushHandler = (
   return async (request) => {
     try {
       const why = deps.unready();
-      if (why !== undefined) throw new Refused('not_stored', why, { ...retryAfter(1), ...closing });
+      if (why !== undefined) throw new Refused('not_stored', why, retryAfter(1));
       const body = await readBody(request, deps.limits, deps.inFlight);
       if ('reason' in body) {
         const reason = body.reason === 'aborted' ? 'body_empty' : body.reason;
-        throw new Refused(reason, body.detail, {
-          ...(reason === 'not_stored' ? retryAfter(1) : {}),
-          ...closing,
-        });
+        throw new Refused(reason, body.detail, reason === 'not_stored' ? retryAfter(1) : {});
       }
       try {
         metrics.bodyBytes.inc({ receiver: 'push' }, body.wireBytes);

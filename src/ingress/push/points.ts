@@ -1,4 +1,5 @@
 import type { Source } from '../../directory/directory.ts';
+import { Fault } from '../../model/fault.ts';
 import type { DropReason, TimeReason, ValueReason } from '../../model/reasons.ts';
 import type { Layout } from '../../model/records.ts';
 import { type TimePolicy, validatePointTime } from '../../model/time.ts';
@@ -46,7 +47,7 @@ export type PointContext = {
   /** The request carries an Idempotency-Key. */
   readonly isKeyed: boolean;
   readonly caps: ColumnCaps;
-  /** False on the first pass: unknown names are gathered. True after they were registered: what is still unknown is over the cap. */
+  /** False on the first pass: unknown names are gathered. True after those of the kept points were registered. */
   readonly namesAreFinal: boolean;
   /** Characters of the body, for skipping the cutting rule where it cannot cut. */
   readonly bodyLength: number;
@@ -60,8 +61,11 @@ type JsonObject = Record<string, unknown>;
 const isObject = (value: unknown): value is JsonObject =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
+/** Objects are not shown: they may be as deep and as large as a body. */
 const shown = (value: unknown): string => {
-  const text = typeof value === 'number' ? String(value) : (JSON.stringify(value) ?? String(value));
+  if (Array.isArray(value)) return 'an array';
+  if (typeof value === 'object' && value !== null) return 'an object';
+  const text = typeof value === 'string' ? JSON.stringify(value.slice(0, 100)) : String(value);
   return text.length > 80 ? `${text.slice(0, 80)}…` : text;
 };
 
@@ -210,6 +214,9 @@ class PointEncoder {
 
   private keep(ordinal: number, time: number): void {
     const { run, result } = this;
+    if (this.context.namesAreFinal && this.newMetrics.length + this.newDimensions.length > 0) {
+      throw new Fault('internal', 'name_unregistered', 'a kept point has a name that was not registered');
+    }
     if (this.isNarrow) this.writeNarrowRows(ordinal, time);
     else {
       const fields =
@@ -341,7 +348,7 @@ class PointEncoder {
   private unknownMetric(name: string): string {
     if (!isValidName(name)) return invalidName;
     const { context } = this;
-    if (context.namesAreFinal || context.source.metrics.size >= context.caps.metricsMax) return overTheCap;
+    if (context.source.metrics.size >= context.caps.metricsMax) return overTheCap;
     this.newMetrics.push(name);
     return name;
   }
@@ -354,7 +361,7 @@ class PointEncoder {
     }
     const known = this.context.source.dimensions;
     let tags = '';
-    let more: Record<string, string> | undefined;
+    let more: [name: string, text: string][] | undefined;
     for (const name in dimensions) {
       const value = dimensions[name];
       const column = known.get(name) ?? (value === null ? unusedName(name) : this.unknownDimension(name));
@@ -371,20 +378,19 @@ class PointEncoder {
         return this.fail('dimension_invalid', `dimension.${name}`, 'it holds U+0000, which QuestDB refuses');
       }
       if (column === overTheCap) {
-        more ??= {};
-        more[name] = text;
+        more ??= [];
+        more.push([name, text]);
       } else tags += `,${column}=${escapeTag(text)}`;
     }
     this.tags = tags;
-    if (more !== undefined) this.moreDimensions = quoteText(JSON.stringify(more));
+    if (more !== undefined) this.moreDimensions = quoteText(JSON.stringify(Object.fromEntries(more)));
     return undefined;
   }
 
   private unknownDimension(name: string): string {
     if (!isValidName(name)) return invalidName;
     const { context } = this;
-    if (context.namesAreFinal || context.source.dimensions.size >= context.caps.dimensionsMax)
-      return overTheCap;
+    if (context.source.dimensions.size >= context.caps.dimensionsMax) return overTheCap;
     this.newDimensions.push(name);
     return name;
   }

@@ -35,7 +35,10 @@ export const createPushServer = (
     onDefect(error);
     return answer(c, refusal('not_stored', 'a defect of the receiver', { 'Retry-After': '5' }));
   });
-  const server = createServer(getRequestListener(app.fetch, { overrideGlobalObjects: false }));
+  const server = createServer(
+    // A body that is refused is read to its end by Node: closing on the sender in mid-body would cost it the answer.
+    getRequestListener(app.fetch, { overrideGlobalObjects: false, autoCleanupIncoming: false }),
+  );
   server.keepAliveTimeout = 75_000;
   server.headersTimeout = 30_000;
   server.requestTimeout = 120_000;
