@@ -17,23 +17,10 @@ const waitForAcknowledged = async (stack: Stack, table: string, books: Books): P
   });
 };
 
-type Jsz = { account_details?: { stream_detail?: { name: string; state: { messages: number } }[] }[] };
-
-/** Nothing more is on its way: the stream is empty. */
-const waitForEmptyStream = async (stack: Stack): Promise<void> => {
-  const monitor = stack.engines.natsMonitorUrl;
-  await waitFor('the stream is empty', 60_000, async () => {
-    const answer: Jsz = JSON.parse(await (await fetch(`${monitor}/jsz?streams=true`)).text());
-    const streams = answer.account_details?.[0]?.stream_detail ?? [];
-    const metrics = streams.find((stream) => stream.name === 'METRICS');
-    return metrics !== undefined && metrics.state.messages === 0;
-  });
-};
-
 const settleAndJudge = async (stack: Stack, report: Report, books: Books) => {
   const table = report.result_table.table_id;
   await waitForAcknowledged(stack, table, books);
-  await waitForEmptyStream(stack);
+  await stack.waitForEmptyStream('METRICS');
   await waitFor('QuestDB has applied its log', 30_000, async () => {
     const { dataset } = await stack.query(`SELECT name FROM wal_tables() WHERE sequencerTxn != writerTxn`);
     return dataset.length === 0;

@@ -3,6 +3,8 @@ import { once } from 'node:events';
 import { cpSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { freePorts } from '../../src/embedded/ports.ts';
+import { createClickhouse } from '../../src/stores/clickhouse/client.ts';
+import { migrate } from '../../src/stores/clickhouse/migrate.ts';
 import { startEngines, type TestEngines } from './engines.ts';
 import { waitFor } from './wait.ts';
 
@@ -34,6 +36,10 @@ export type Report = {
   result_table: { table_id: string };
 };
 
+export type Application = { app_id: number; token: string };
+
+type Jsz = { account_details?: { stream_detail?: { name: string; state: { messages: number } }[] }[] };
+
 export type QueryAnswer = { columns: { name: string; type: string }[]; dataset: unknown[][] };
 
 /** Real engines and roles on free ports. */
@@ -47,7 +53,13 @@ export type Stack = {
   adminToken(): string;
   api(method: string, path: string, body?: unknown): Promise<{ status: number; body: unknown }>;
   createReport(name: string, extra?: Record<string, unknown>): Promise<Report>;
+  /** A new application's id and write token. */
+  createApplication(name: string, extra?: Record<string, unknown>): Promise<Application>;
   query(sql: string): Promise<QueryAnswer>;
+  /** Rows of a query to ClickHouse, 64-bit numbers as text. */
+  spansQuery(sql: string): Promise<Record<string, unknown>[]>;
+  /** Waits until nothing of this stream is left. */
+  waitForEmptyStream(name: 'METRICS' | 'TRACES', boundMs?: number): Promise<void>;
   /** Waits until the table holds exactly this many rows and then sees it stay so. */
   waitForRows(table: string, rows: number, boundMs?: number): Promise<void>;
   stop(): Promise<void>;
@@ -123,16 +135,27 @@ const testPipelines = (folder: string, ackWaitSeconds: number): string => {
   return target;
 };
 
+const quiet = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
+
+const makeTables = async (url: string): Promise<void> => {
+  const clickhouse = createClickhouse({ url });
+  await migrate({ clickhouse, folder: join(root, 'schemas/sql/clickhouse'), log: quiet });
+  await clickhouse.close();
+};
+
 export type StackOptions = {
   readonly ingress?: number;
   readonly transfer?: number;
   readonly ackWaitSeconds?: number;
   readonly env?: Record<string, string>;
+  /** With ClickHouse and its tables, for spans. */
+  readonly traces?: boolean;
 };
 
 /** Starts NATS, QuestDB, metadata and as many ingress and transfer processes as asked for (one each). */
 export const startStack = async (options: StackOptions = {}): Promise<Stack> => {
-  const engines = await startEngines({ nats: true, questdb: true });
+  const engines = await startEngines({ nats: true, questdb: true, clickhouse: options.traces === true });
+  if (options.traces === true) await makeTables(engines.clickhouse.url);
   const ingressCount = options.ingress ?? 1;
   const transferCount = options.transfer ?? 1;
   const ports = await freePorts(2 + 3 * ingressCount + transferCount);
@@ -223,7 +246,40 @@ export const startStack = async (options: StackOptions = {}): Promise<Stack> => 
       const report: Report = JSON.parse(JSON.stringify(body));
       return report;
     },
+    createApplication: async (name, extra = {}) => {
+      const { status, body } = await api('POST', '/api/v1/applications', {
+        mon_biz_id: 2,
+        app_name: name,
+        ...extra,
+      });
+      if (status !== 200) throw new Error(`creating ${name}: ${status} ${JSON.stringify(body)}`);
+      const { application }: { application: Application } = JSON.parse(JSON.stringify(body));
+      return application;
+    },
     query,
+    spansQuery: async (sql) => {
+      const response = await fetch(`${engines.clickhouse.url}/?output_format_json_quote_64bit_integers=1`, {
+        method: 'POST',
+        body: `${sql} FORMAT JSONEachRow`,
+      });
+      const text = await response.text();
+      if (!response.ok) throw new Error(`${sql}: ${text}`);
+      return text
+        .split('\n')
+        .filter((line) => line !== '')
+        .map((line): Record<string, unknown> => JSON.parse(line));
+    },
+    waitForEmptyStream: async (name, boundMs = 60_000) => {
+      await waitFor(`stream ${name} is empty`, boundMs, async () => {
+        const answer: Jsz = JSON.parse(
+          await (await fetch(`${engines.natsMonitorUrl}/jsz?streams=true`)).text(),
+        );
+        const stream = answer.account_details?.[0]?.stream_detail?.find((each) => each.name === name);
+        if (stream === undefined || stream.state.messages > 0)
+          throw new Error(`${stream?.state.messages} messages`);
+        return true;
+      });
+    },
     waitForRows: async (table, rows, boundMs = 30_000) => {
       await waitFor(`${rows} rows in ${table}`, boundMs, async () => {
         const count = await countRows(table);
