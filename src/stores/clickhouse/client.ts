@@ -53,8 +53,8 @@ const insertSettings = {
 };
 
 /**
- * The server reads this many bytes before it starts, and only then a statement is in system.processes. So little more than the
- * statement itself makes an insert visible, and one that was left half sent can be found and killed.
+ * The server reads this much of statement and body before it starts, and only then an insert is in system.processes. Little more
+ * than the statement, so that an insert that was left half sent can be found there and killed.
  */
 const querySizeMax = (statement: string): number => Buffer.byteLength(statement) + 64;
 
@@ -131,6 +131,8 @@ export const createClickhouse = ({ url, connectionsMax = 10 }: ClickhouseOptions
             ...common,
             query: statement,
             values: Readable.from(body),
+            // Without it the body goes in chunks, of which the server waits for the whole first one before it starts.
+            http_headers: { 'Content-Length': String(body.reduce((sum, piece) => sum + piece.length, 0)) },
           });
           await drainStream(stream);
           return Number(summary?.written_rows ?? 0);

@@ -1,0 +1,221 @@
+import { connect, createServer, type Socket } from 'node:net';
+import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
+import { z } from 'zod';
+import { type Clickhouse, createClickhouse } from '../../src/stores/clickhouse/client.ts';
+import { migrate } from '../../src/stores/clickhouse/migrate.ts';
+import { insertId } from '../../src/stores/clickhouse/query-id.ts';
+import { createSpanWriter, type SpanWriter } from '../../src/stores/clickhouse/span-writer.ts';
+import { createLog } from '../../src/telemetry/log.ts';
+import { startEngines, type TestEngines } from '../support/engines.ts';
+import { boundsOf, nativeOf, type SpanRows, spanSelect, tracesOf } from '../support/span-rows.ts';
+import { until } from '../support/until.ts';
+
+const folder = new URL('../../schemas/sql/clickhouse', import.meta.url).pathname;
+const noon = 1_763_640_000_000_000_000n;
+const batch: SpanRows = { first: 1_000n, count: 6_000, startNs: noon, stepNs: 1_000_000n };
+
+let engines: TestEngines;
+let url: string;
+let clickhouse: Clickhouse;
+let writer: SpanWriter;
+let attempt = 0;
+
+beforeAll(async () => {
+  engines = await startEngines({ clickhouse: true });
+  url = engines.clickhouse.url;
+  clickhouse = createClickhouse({ url });
+  writer = createSpanWriter(clickhouse, { insertMsMax: 20_000 });
+  await migrate({ clickhouse, folder, log: createLog('test', 'silent') });
+});
+afterAll(async () => {
+  await clickhouse?.close();
+  await engines?.stop();
+});
+beforeEach(async () => {
+  await clickhouse.run('TRUNCATE TABLE otel.otel_traces');
+  await clickhouse.run('TRUNCATE TABLE otel.otel_traces_trace_id_ts');
+});
+
+const idOf = (first: number, last: number, stream = 'TRACES'): string =>
+  insertId({ stream, first, last, boot: 5, attempt: ++attempt });
+
+const numberOf = async (query: string): Promise<number> => {
+  const [row] = await clickhouse.rows(z.object({ c: z.coerce.number() }), query);
+  return row?.c ?? Number.NaN;
+};
+const stored = (): Promise<number> => numberOf('SELECT count() AS c FROM otel.otel_traces');
+const isRunning = async (id: string): Promise<boolean> => {
+  const params = { id };
+  const rows = await clickhouse.rows(
+    z.object({ query_id: z.string() }),
+    'SELECT query_id FROM system.processes WHERE query_id = {id:String}',
+    { params },
+  );
+  return rows.length > 0;
+};
+
+type Wire = {
+  /** Bytes that one connection has brought so far. */
+  readonly toServer: number;
+  readonly isAnswered: boolean;
+};
+
+/** A wire to ClickHouse that passes on at most `bytesMax` of a connection, and nothing more from when `isCut` says so. */
+const wireTo = async (
+  isCut: (wire: Wire) => boolean,
+  bytesMax = Number.POSITIVE_INFINITY,
+): Promise<{ url: string; drop(): void }> => {
+  const sockets = new Set<Socket>();
+  const server = createServer((client) => {
+    const { hostname, port } = new URL(url);
+    const upstream = connect(Number(port), hostname);
+    let toServer = 0;
+    for (const socket of [client, upstream]) {
+      sockets.add(socket);
+      socket.on('error', () => {});
+      socket.on('close', () => {
+        client.destroy();
+        upstream.destroy();
+      });
+    }
+    client.on('data', (bytes: Buffer) => {
+      const room = Math.max(0, bytesMax - toServer);
+      toServer += bytes.length;
+      if (!isCut({ toServer, isAnswered: false })) upstream.write(bytes.subarray(0, room));
+    });
+    upstream.on('data', (bytes) => {
+      if (!isCut({ toServer, isAnswered: true })) client.write(bytes);
+    });
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const drop = (): void => {
+    for (const socket of sockets) socket.destroy();
+  };
+  onTestFinished(async () => {
+    drop();
+    await new Promise((resolve) => server.close(resolve));
+  });
+  const address = server.address();
+  const port = typeof address === 'object' && address !== null ? address.port : 0;
+  return { url: `http://127.0.0.1:${port}`, drop };
+};
+
+const writerAt = (address: string, insertMsMax = 60_000): SpanWriter => {
+  const client = createClickhouse({ url: address });
+  onTestFinished(() => client.close());
+  return createSpanWriter(client, { insertMsMax });
+};
+
+describe('ClickHouse killed during an insert', () => {
+  // The rows are committed, the answer is lost; or they are not, or some are: the guard must be right in each case.
+  it.each([
+    ['before it has the whole of it', 'none', (wire: Wire, size: number) => wire.toServer > size / 2],
+    ['when it has the last byte', 'any', (wire: Wire, size: number) => wire.toServer >= size],
+    ['before its answer arrives', 'all', (wire: Wire) => wire.isAnswered],
+  ] as const)('%s: the guarded repeat makes it exact', async (_, left, isTime) => {
+    const blocks = [await nativeOf(url, spanSelect(batch))];
+    const size = blocks.reduce((sum, block) => sum + block.length, 0);
+    let killed: Promise<void> | undefined;
+    const wire = await wireTo((seen) => {
+      if (isTime(seen, size)) killed ??= engines.clickhouse.kill();
+      return killed !== undefined;
+    });
+    await expect(writerAt(wire.url).insertPlain({ queryId: idOf(1, 4), blocks })).rejects.toMatchObject({
+      kind: 'transient',
+      code: 'clickhouse_unavailable',
+    });
+    await killed;
+    await engines.clickhouse.start();
+    const before = await stored();
+    if (left !== 'any') expect(before).toBe(left === 'all' ? batch.count : 0);
+    expect(await writer.killCovering({ stream: 'TRACES', firstSequence: 1, lastSequence: 4 })).toBe(0);
+    await writer.insertGuarded({ queryId: idOf(1, 4), blocks, ...boundsOf(batch) });
+    await writer.repairTraceLookup(await tracesOf(url, batch));
+    expect(await stored()).toBe(batch.count);
+    expect(await numberOf('SELECT uniqExact(uid) AS c FROM otel.otel_traces')).toBe(batch.count);
+    expect(await numberOf('SELECT uniqExact(TraceId) AS c FROM otel.otel_traces_trace_id_ts')).toBe(
+      batch.count / 10,
+    );
+  });
+});
+
+describe('killing what may still write', () => {
+  /** An insert that takes a minute; what it answers is its failure. */
+  const slowInsert = async (queryId: string): Promise<string> => {
+    const query = `INSERT INTO otel.otel_traces SELECT * FROM (${spanSelect({ ...batch, count: 60 })})
+      WHERE NOT ignore(sleepEachRow(1)) SETTINGS max_block_size = 1, function_sleep_max_microseconds_per_block = 3000000`;
+    const response = await fetch(`${url}/?query_id=${queryId}`, { method: 'POST', body: query });
+    return response.text();
+  };
+
+  it('ends every insert of the stream whose range covers one of the messages, and no other', async () => {
+    const covering = [idOf(10, 20), idOf(15, 15), idOf(1, 100)];
+    const others = [
+      idOf(1, 11),
+      idOf(21, 30),
+      idOf(10, 20, 'METRICS'),
+      idOf(10, 20, 'TRACES2'),
+      'tm-TRACES-x',
+    ];
+    const spared = idOf(12, 16);
+    const answers = new Map([...covering, ...others, spared].map((id) => [id, slowInsert(id)]));
+    for (const id of answers.keys()) await until(`${id} runs`, () => isRunning(id));
+    const range = { stream: 'TRACES', firstSequence: 12, lastSequence: 20 };
+    expect(await writer.killCovering({ ...range, sparing: new Set([spared]) })).toBe(covering.length);
+    for (const id of covering) {
+      expect(await isRunning(id)).toBe(false);
+      expect(await answers.get(id)).toContain('QUERY_WAS_CANCELLED');
+    }
+    for (const id of [...others, spared]) expect(await isRunning(id)).toBe(true);
+    expect(await writer.killCovering({ ...range, sparing: new Set([spared]) })).toBe(0);
+    const params = { ids: [...others, spared] };
+    await clickhouse.run('KILL QUERY WHERE query_id IN {ids:Array(String)} SYNC', { params });
+    await Promise.all(answers.values());
+    expect(await stored()).toBe(0);
+  });
+
+  /** An insert of which a little more than its head has arrived, as a worker leaves it that is paused or cut off. */
+  const halfSentInsert = async (queryId: string) => {
+    const blocks = [await nativeOf(url, spanSelect({ ...batch, count: 40 }))];
+    const wire = await wireTo(() => false, 4_000);
+    const outcome = writerAt(wire.url)
+      .insertPlain({ queryId, blocks })
+      .catch((error: unknown) => error);
+    await until('the half sent insert is seen', () => isRunning(queryId));
+    return { outcome, drop: wire.drop };
+  };
+
+  it('finds an insert that was left half sent, and waits until it can store nothing', async () => {
+    const id = idOf(7, 9);
+    const { outcome, drop } = await halfSentInsert(id);
+    let isOver = false;
+    const killed = writer
+      .killCovering({ stream: 'TRACES', firstSequence: 9, lastSequence: 12 })
+      .then((count) => {
+        isOver = true;
+        return count;
+      });
+    const cancelled = `SELECT max(is_cancelled) AS c FROM system.processes WHERE query_id = '${id}'`;
+    await until('it is asked to end', async () => (await numberOf(cancelled)) === 1);
+    expect(isOver).toBe(false);
+    drop();
+    expect(await killed).toBe(1);
+    expect(await isRunning(id)).toBe(false);
+    expect(await outcome).toMatchObject({ kind: 'transient' });
+    expect(await stored()).toBe(0);
+  });
+
+  it('is given up after its time, as a transient failure', async () => {
+    const id = idOf(50, 50);
+    const { outcome, drop } = await halfSentInsert(id);
+    const impatient = createSpanWriter(clickhouse, { insertMsMax: 1_000, killMsMax: 200 });
+    const range = { stream: 'TRACES', firstSequence: 50, lastSequence: 50 };
+    await expect(impatient.killCovering(range)).rejects.toMatchObject({
+      kind: 'transient',
+      code: 'clickhouse_unavailable',
+      message: expect.stringContaining(id),
+    });
+    drop();
+    expect(await outcome).toMatchObject({ kind: 'transient' });
+  });
+});

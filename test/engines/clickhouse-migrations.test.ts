@@ -1,0 +1,287 @@
+import { cpSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
+import { z } from 'zod';
+import { type Clickhouse, createClickhouse } from '../../src/stores/clickhouse/client.ts';
+import { migrate, migrateWhenUp, readSchemaVersion } from '../../src/stores/clickhouse/migrate.ts';
+import { createLog } from '../../src/telemetry/log.ts';
+import { spanColumns } from '../../src/wire/native/span-columns.ts';
+import { startEngines, type TestEngines } from '../support/engines.ts';
+import { tempFolder } from '../support/temp-folder.ts';
+
+const ownFolder = new URL('../../schemas/sql/clickhouse', import.meta.url).pathname;
+const names = ['001_otel_traces', '002_otel_traces_trace_id_ts', '003_otel_traces_trace_id_ts_mv'];
+const log = createLog('test', 'silent');
+
+let engines: TestEngines;
+let clickhouse: Clickhouse;
+
+beforeAll(async () => {
+  engines = await startEngines({ clickhouse: true });
+  clickhouse = createClickhouse({ url: engines.clickhouse.url });
+});
+afterAll(async () => {
+  await clickhouse?.close();
+  await engines?.stop();
+});
+beforeEach(async () => {
+  await clickhouse.run('DROP DATABASE IF EXISTS otel SYNC');
+});
+
+const run = (folder = ownFolder) => migrate({ clickhouse, folder, log });
+
+const folderCopy = async (): Promise<string> => {
+  const folder = await tempFolder();
+  cpSync(ownFolder, folder, { recursive: true });
+  return folder;
+};
+
+const countOf = async (query: string): Promise<number> => {
+  const [row] = await clickhouse.rows(
+    z.object({ c: z.coerce.number() }),
+    `SELECT count() AS c FROM ${query}`,
+  );
+  return row?.c ?? Number.NaN;
+};
+
+describe('the span table', () => {
+  const zstd = 'CODEC(ZSTD(1))';
+  const low = 'LowCardinality(String)';
+  const map = `Map(${low}, String)`;
+
+  // What the OpenTelemetry ClickHouse exporter documents; Grafana's plugin and HyperDX find columns by these names and types.
+  const exporterColumns = [
+    ['Timestamp', 'DateTime64(9)', 'CODEC(Delta(8), ZSTD(1))'],
+    ['TraceId', 'String', zstd],
+    ['SpanId', 'String', zstd],
+    ['ParentSpanId', 'String', zstd],
+    ['TraceState', 'String', zstd],
+    ['SpanName', low, zstd],
+    ['SpanKind', low, zstd],
+    ['ServiceName', low, zstd],
+    ['ResourceAttributes', map, zstd],
+    ['ScopeName', 'String', zstd],
+    ['ScopeVersion', 'String', zstd],
+    ['SpanAttributes', map, zstd],
+    ['Duration', 'UInt64', zstd],
+    ['StatusCode', low, zstd],
+    ['StatusMessage', 'String', zstd],
+    ['Events.Timestamp', 'Array(DateTime64(9))', zstd],
+    ['Events.Name', `Array(${low})`, zstd],
+    ['Events.Attributes', `Array(${map})`, zstd],
+    ['Links.TraceId', 'Array(String)', zstd],
+    ['Links.SpanId', 'Array(String)', zstd],
+    ['Links.TraceState', 'Array(String)', zstd],
+    ['Links.Attributes', `Array(${map})`, zstd],
+  ];
+
+  const columnsOf = (table: string) =>
+    clickhouse.rows(
+      z.object({ name: z.string(), type: z.string(), codec: z.string(), default: z.string() }),
+      `SELECT name, type, compression_codec AS codec, default_kind AS default FROM system.columns
+        WHERE database = 'otel' AND table = {table:String} ORDER BY position`,
+      { params: { table } },
+    );
+
+  it("begins with the exporter's columns, types and codecs, and no column fills itself", async () => {
+    await run();
+    const columns = await columnsOf('otel_traces');
+    expect(
+      columns.slice(0, exporterColumns.length).map(({ name, type, codec }) => [name, type, codec]),
+    ).toEqual(exporterColumns);
+    expect(columns.map((column) => column.default)).toEqual(columns.map(() => ''));
+  });
+
+  // Blocks and the guard's input() are made from the list: a table of other columns would refuse or misread them.
+  it('has exactly the columns of the list that blocks are made from', async () => {
+    await run();
+    expect((await columnsOf('otel_traces')).map(({ name, type }) => ({ name, type }))).toEqual([
+      ...spanColumns,
+    ]);
+  });
+
+  it("has the exporter's indexes, and one for the guard", async () => {
+    await run();
+    const indexes = await clickhouse.rows(
+      z.object({ name: z.string(), type: z.string(), expr: z.string(), granularity: z.coerce.number() }),
+      `SELECT name, type_full AS type, expr, granularity FROM system.data_skipping_indices
+        WHERE database = 'otel' AND table = 'otel_traces'`,
+    );
+    expect(indexes.map(({ name, type, expr }) => [name, type, expr])).toEqual([
+      ['idx_trace_id', 'bloom_filter(0.001)', 'TraceId'],
+      ['idx_res_attr_key', 'bloom_filter(0.01)', 'mapKeys(ResourceAttributes)'],
+      ['idx_res_attr_value', 'bloom_filter(0.01)', 'mapValues(ResourceAttributes)'],
+      ['idx_span_attr_key', 'bloom_filter(0.01)', 'mapKeys(SpanAttributes)'],
+      ['idx_span_attr_value', 'bloom_filter(0.01)', 'mapValues(SpanAttributes)'],
+      ['idx_duration', 'minmax', 'Duration'],
+      ['idx_uid', 'minmax', 'uid'],
+    ]);
+    expect(new Set(indexes.map(({ granularity }) => granularity))).toEqual(new Set([1]));
+  });
+
+  it('collapses rows of one uid, is read by service, name and time, and forgets nothing', async () => {
+    await run();
+    const tables = await clickhouse.rows(
+      z.object({ name: z.string(), engine_full: z.string() }),
+      "SELECT name, engine_full FROM system.tables WHERE database = 'otel' AND name LIKE 'otel_traces%' ORDER BY name",
+    );
+    expect(tables.map(({ name, engine_full }) => [name, engine_full])).toEqual([
+      [
+        'otel_traces',
+        'ReplacingMergeTree PARTITION BY toDate(Timestamp) ' +
+          'PRIMARY KEY (ServiceName, SpanName, toDateTime(Timestamp)) ' +
+          'ORDER BY (ServiceName, SpanName, toDateTime(Timestamp), uid) ' +
+          'SETTINGS index_granularity = 8192, ttl_only_drop_parts = 1, non_replicated_deduplication_window = 0',
+      ],
+      [
+        'otel_traces_trace_id_ts',
+        'MergeTree PARTITION BY toDate(Start) ORDER BY (TraceId, Start) ' +
+          'SETTINGS index_granularity = 8192, ttl_only_drop_parts = 1, non_replicated_deduplication_window = 0',
+      ],
+      ['otel_traces_trace_id_ts_mv', ''],
+    ]);
+  });
+
+  it("has the exporter's lookup of traces beside it", async () => {
+    await run();
+    expect((await columnsOf('otel_traces_trace_id_ts')).map(({ name, type }) => [name, type])).toEqual([
+      ['TraceId', 'String'],
+      ['Start', 'DateTime'],
+      ['End', 'DateTime'],
+    ]);
+  });
+});
+
+describe('a migration', () => {
+  it('applies each step once, in order, and says which and what version that makes', async () => {
+    expect(await run()).toEqual({ applied: names, version: 3 });
+    expect(await run()).toEqual({ applied: [], version: 3 });
+    expect(await readSchemaVersion(clickhouse)).toBe(3);
+    expect(await countOf('otel.schema_migrations')).toBe(3);
+  });
+
+  // Every role of every replica may do it at its start.
+  it('may run in any number of processes at once', async () => {
+    const clients = Array.from({ length: 8 }, () => createClickhouse({ url: engines.clickhouse.url }));
+    onTestFinished(async () => {
+      await Promise.all(clients.map((client) => client.close()));
+    });
+    const results = await Promise.all(
+      clients.map((client) => migrate({ clickhouse: client, folder: ownFolder, log })),
+    );
+    expect(results.map(({ version }) => version)).toEqual(results.map(() => 3));
+    expect(await run()).toEqual({ applied: [], version: 3 });
+    expect(await countOf('otel.schema_migrations FINAL')).toBe(3);
+  });
+
+  it('that was killed between a step and its record goes on from there', async () => {
+    await run();
+    await clickhouse.run('DROP TABLE otel.otel_traces_trace_id_ts_mv SYNC');
+    await clickhouse.run(
+      'ALTER TABLE otel.schema_migrations DELETE WHERE version >= 2 SETTINGS mutations_sync = 1',
+    );
+    expect(await run()).toEqual({ applied: names.slice(1), version: 3 });
+    expect(
+      await countOf("system.tables WHERE database = 'otel' AND name = 'otel_traces_trace_id_ts_mv'"),
+    ).toBe(1);
+  });
+
+  // Two installations with other tables under one version would each believe the schema is theirs.
+  it('refuses a file that was changed after it was applied, by name, and applies nothing', async () => {
+    await run();
+    const folder = await folderCopy();
+    writeFileSync(join(folder, '002_otel_traces_trace_id_ts.sql'), 'SELECT 1');
+    writeFileSync(
+      join(folder, '004_more.sql'),
+      'CREATE TABLE IF NOT EXISTS otel.more (a UInt8) ENGINE = Memory',
+    );
+    await expect(run(folder)).rejects.toMatchObject({
+      kind: 'permanent',
+      code: 'migration_changed',
+      message: expect.stringContaining('002_otel_traces_trace_id_ts.sql'),
+    });
+    expect(await countOf("system.tables WHERE database = 'otel' AND name = 'more'")).toBe(0);
+  });
+
+  it('takes new files, with numbers left free, and leaves the steps of newer programs alone', async () => {
+    await run();
+    const folder = await folderCopy();
+    writeFileSync(
+      join(folder, '010_more.sql'),
+      'CREATE TABLE IF NOT EXISTS otel.more (a UInt8) ENGINE = Memory',
+    );
+    expect(await run(folder)).toEqual({ applied: ['010_more'], version: 10 });
+    expect(await run()).toEqual({ applied: [], version: 10 });
+  });
+
+  it.each([
+    ['bad-name.sql', 'bad-name.sql'],
+    ['3_short.sql', '3_short.sql'],
+    ['003_again.sql', '003_again.sql'],
+  ])('names the file %s that cannot be a step', async (file, shown) => {
+    const folder = await folderCopy();
+    writeFileSync(join(folder, file), 'SELECT 1');
+    await expect(run(folder)).rejects.toMatchObject({
+      code: 'migrations_invalid',
+      message: expect.stringContaining(shown),
+    });
+  });
+
+  it('says that there is no folder', async () => {
+    await expect(run(join(await tempFolder(), 'none'))).rejects.toMatchObject({ code: 'migrations_invalid' });
+  });
+
+  it('names the file whose statement is refused, and goes on once it is mended', async () => {
+    const folder = await folderCopy();
+    renameSync(join(folder, '002_otel_traces_trace_id_ts.sql'), join(folder, 'kept'));
+    writeFileSync(join(folder, '002_otel_traces_trace_id_ts.sql'), 'CREATE TABEL x');
+    await expect(run(folder)).rejects.toMatchObject({
+      kind: 'permanent',
+      code: 'clickhouse_rejected',
+      message: expect.stringMatching(/^002_otel_traces_trace_id_ts\.sql: .*62/),
+    });
+    rmSync(join(folder, '002_otel_traces_trace_id_ts.sql'));
+    renameSync(join(folder, 'kept'), join(folder, '002_otel_traces_trace_id_ts.sql'));
+    expect(await run(folder)).toEqual({ applied: names.slice(1), version: 3 });
+  });
+
+  // IF NOT EXISTS takes any table of the name; repeats would be counted in this one.
+  it.each([
+    ['MergeTree', 'uid', 'engine is MergeTree'],
+    ['ReplacingMergeTree', 'Timestamp', 'does not end with uid'],
+    ['ReplacingMergeTree', '(Timestamp, uid)', 'has no column TraceId'],
+  ])('refuses a table of another program: %s ordered by %s', async (engine, order, why) => {
+    await clickhouse.run('CREATE DATABASE otel');
+    await clickhouse.run(
+      `CREATE TABLE otel.otel_traces (Timestamp DateTime64(9), uid UInt64) ENGINE = ${engine} ORDER BY ${order}`,
+    );
+    const folder = await folderCopy();
+    rmSync(join(folder, '003_otel_traces_trace_id_ts_mv.sql'));
+    await expect(run(folder)).rejects.toMatchObject({
+      kind: 'permanent',
+      code: 'clickhouse_table_unusable',
+      message: expect.stringContaining(why),
+    });
+  });
+});
+
+describe('at the start of the stack', () => {
+  const start = (signal: AbortSignal, folder = ownFolder) =>
+    migrateWhenUp({ url: engines.clickhouse.url, folder, log, signal });
+
+  it('a migration waits for a ClickHouse that is not up yet', async () => {
+    await engines.clickhouse.kill();
+    const result = start(AbortSignal.timeout(60_000));
+    await engines.clickhouse.start();
+    expect((await result).version).toBe(3);
+  });
+
+  it('it ends with the signal, and at once for what no waiting mends', async () => {
+    const folder = await folderCopy();
+    writeFileSync(join(folder, 'bad.sql'), '');
+    await expect(start(AbortSignal.timeout(60_000), folder)).rejects.toMatchObject({
+      code: 'migrations_invalid',
+    });
+    await expect(start(AbortSignal.abort())).rejects.toThrow();
+  });
+});

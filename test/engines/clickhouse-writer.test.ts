@@ -1,0 +1,362 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { z } from 'zod';
+import { type Clickhouse, createClickhouse } from '../../src/stores/clickhouse/client.ts';
+import { migrate } from '../../src/stores/clickhouse/migrate.ts';
+import { createSpanWriter, type SpanWriter } from '../../src/stores/clickhouse/span-writer.ts';
+import { createLog } from '../../src/telemetry/log.ts';
+import { startEngines, type TestEngines } from '../support/engines.ts';
+import { boundsOf, nativeOf, type SpanRows, spanSelect, tracesOf } from '../support/span-rows.ts';
+
+const folder = new URL('../../schemas/sql/clickhouse', import.meta.url).pathname;
+const day = 20_412; // 2025-11-20
+const dayNs = 86_400_000_000_000n;
+const noon = BigInt(day) * dayNs + dayNs / 2n;
+const batch: SpanRows = { first: 2n ** 62n + 12_346n, count: 2_000, startNs: noon, stepNs: 1_500_000n };
+
+let engines: TestEngines;
+let url: string;
+let clickhouse: Clickhouse;
+let writer: SpanWriter;
+let attempts = 0;
+
+beforeAll(async () => {
+  engines = await startEngines({ clickhouse: true });
+  url = engines.clickhouse.url;
+  clickhouse = createClickhouse({ url });
+  writer = createSpanWriter(clickhouse, { insertMsMax: 20_000 });
+  await migrate({ clickhouse, folder, log: createLog('test', 'silent') });
+});
+afterAll(async () => {
+  await clickhouse?.close();
+  await engines?.stop();
+});
+beforeEach(async () => {
+  await clickhouse.run('TRUNCATE TABLE otel.otel_traces');
+  await clickhouse.run('TRUNCATE TABLE otel.otel_traces_trace_id_ts');
+});
+
+const queryId = (): string => `tm-TRACES-1-9-1-${++attempts}`;
+const blocksOf = async (rows: SpanRows, rowsPerBlock?: number): Promise<Uint8Array[]> => [
+  await nativeOf(url, spanSelect(rows), rowsPerBlock),
+];
+const plain = async (rows: SpanRows): Promise<void> =>
+  writer.insertPlain({ queryId: queryId(), blocks: await blocksOf(rows) });
+const guarded = async (rows: SpanRows): Promise<boolean> =>
+  writer.insertGuarded({ queryId: queryId(), blocks: await blocksOf(rows), ...boundsOf(rows) });
+
+const counts = async (table = 'otel.otel_traces'): Promise<[rows: number, uids: number]> => {
+  const [row] = await clickhouse.rows(
+    z.object({ rows: z.coerce.number(), uids: z.coerce.number() }),
+    `SELECT count() AS rows, uniqExact(uid) AS uids FROM ${table}`,
+  );
+  return [row?.rows ?? Number.NaN, row?.uids ?? Number.NaN];
+};
+
+/** Every row as text, to compare what is stored with what was sent. */
+const textOf = async (query: string): Promise<string> =>
+  (await fetch(url, { method: 'POST', body: `${query} ORDER BY uid FORMAT JSONCompactEachRow` })).text();
+
+const partition = async (): Promise<{ parts: number; partitions: number }> => {
+  const [row] = await clickhouse.rows(
+    z.object({ parts: z.coerce.number(), partitions: z.coerce.number() }),
+    `SELECT count() AS parts, uniqExact(partition) AS partitions FROM system.parts
+      WHERE active AND database = 'otel' AND table = 'otel_traces'`,
+  );
+  return row ?? { parts: 0, partitions: 0 };
+};
+
+describe('a plain insert', () => {
+  it('stores every value of every row, as one part however many blocks it has', async () => {
+    await writer.insertPlain({ queryId: queryId(), blocks: await blocksOf(batch, 40) });
+    expect(await partition()).toEqual({ parts: 1, partitions: 1 });
+    expect(await textOf('SELECT * FROM otel.otel_traces')).toBe(
+      await textOf(`SELECT * FROM (${spanSelect(batch)})`),
+    );
+  });
+
+  // A server that takes equal blocks for repeats loses legal rows; the rows' uid alone decides.
+  it('stores equal bytes twice, which are one to FINAL and after the day is optimised', async () => {
+    const blocks = await blocksOf(batch);
+    await clickhouse.run('SYSTEM STOP MERGES otel.otel_traces');
+    try {
+      await writer.insertPlain({ queryId: queryId(), blocks });
+      await writer.insertPlain({ queryId: queryId(), blocks });
+      expect(await counts()).toEqual([2 * batch.count, batch.count]);
+      expect(await counts('otel.otel_traces FINAL')).toEqual([batch.count, batch.count]);
+    } finally {
+      await clickhouse.run('SYSTEM START MERGES otel.otel_traces');
+    }
+    await writer.optimizeDay(day);
+    expect(await counts()).toEqual([batch.count, batch.count]);
+  });
+
+  it('takes text and maps declared with and without LowCardinality, also side by side', async () => {
+    const types = 'SELECT * FROM otel.otel_traces';
+    await plain(batch);
+    const dictionaries = await nativeOf(url, types);
+    await clickhouse.run('TRUNCATE TABLE otel.otel_traces');
+    const other = { ...batch, first: 1n };
+    await writer.insertPlain({ queryId: queryId(), blocks: [dictionaries, ...(await blocksOf(other))] });
+    expect(await counts()).toEqual([2 * batch.count, 2 * batch.count]);
+  });
+});
+
+describe('a guarded insert', () => {
+  it('adds no row of a batch that is there', async () => {
+    await plain(batch);
+    expect(await guarded(batch)).toBe(false);
+    expect(await counts()).toEqual([batch.count, batch.count]);
+  });
+
+  it('adds every row of a batch that is not there', async () => {
+    await plain({ ...batch, first: 1n });
+    expect(await guarded(batch)).toBe(true);
+    expect(await counts()).toEqual([2 * batch.count, 2 * batch.count]);
+    expect(await textOf(`SELECT * FROM otel.otel_traces WHERE uid >= ${batch.first}`)).toBe(
+      await textOf(`SELECT * FROM (${spanSelect(batch)})`),
+    );
+  });
+
+  // What is left of an insert in which ClickHouse was killed is any part of it.
+  it.each([
+    ['odd ones', 'uid % 2 = 1'],
+    ['first half', `uid < ${batch.first + 1_000n}`],
+    ['one service', "ServiceName = 'it\\'s \\\\a\\\\ \"name\"'"],
+  ])('adds exactly the missing rows when the %s are there', async (_, there) => {
+    const blocks = [await nativeOf(url, `SELECT * FROM (${spanSelect(batch)}) WHERE ${there}`)];
+    await writer.insertPlain({ queryId: queryId(), blocks });
+    expect((await counts())[0]).toBeLessThan(batch.count);
+    expect((await counts())[0]).toBeGreaterThan(0);
+    expect(await guarded(batch)).toBe(true);
+    expect(await counts()).toEqual([batch.count, batch.count]);
+    expect(await guarded(batch)).toBe(false);
+  });
+
+  it('sees the rows of each day when a message is split by day', async () => {
+    const days = [-1n, 0n, 1n].map((offset, index) => ({
+      ...batch,
+      first: BigInt(1 + index * batch.count),
+      startNs: noon + offset * dayNs,
+    }));
+    const half = days.map((rows) => ({ ...rows, count: rows.count / 2 }));
+    for (const rows of half) await plain(rows);
+    for (const rows of days) expect(await guarded(rows)).toBe(true);
+    for (const rows of days) expect(await guarded(rows)).toBe(false);
+    expect(await counts()).toEqual([3 * batch.count, 3 * batch.count]);
+    expect((await partition()).partitions).toBe(3);
+  });
+
+  it('finds rows by time and uid alone when their names are not known', async () => {
+    await plain({ ...batch, count: 700 });
+    const blocks = await blocksOf(batch);
+    expect(await writer.insertGuarded({ queryId: queryId(), blocks, ...boundsOf(batch), names: [] })).toBe(
+      true,
+    );
+    expect(await counts()).toEqual([batch.count, batch.count]);
+  });
+
+  it('finds the rows of more ranges than a statement holds', async () => {
+    const rows = { ...batch, first: 1_000n };
+    await plain({ ...rows, count: 1_100 });
+    const uidRanges = Array.from({ length: 1_000 }, (_, index) => {
+      const first = rows.first + BigInt(index * 2);
+      return [first, first + 1n] as const;
+    });
+    // Eight uids in ten: 200 ranges that do not join.
+    const sparse = uidRanges.filter((_, index) => index % 5 !== 4);
+    const blocks = [await nativeOf(url, `SELECT * FROM (${spanSelect(rows)}) WHERE (uid - 1000) % 10 < 8`)];
+    await writer.insertGuarded({ queryId: queryId(), blocks, ...boundsOf(rows), uidRanges: sparse });
+    // 1,100 that were there, and eight of ten of the other 900.
+    expect(await counts()).toEqual([1_100 + 720, 1_100 + 720]);
+  });
+
+  it('counts a batch once that comes twice in one insert', async () => {
+    const [block = new Uint8Array()] = await blocksOf(batch);
+    await writer.insertGuarded({ queryId: queryId(), blocks: [block, block], ...boundsOf(batch) });
+    expect(await counts()).toEqual([batch.count, batch.count]);
+  });
+});
+
+describe.each([['plain'], ['guarded']])('a %s insert that cannot be done', (kind) => {
+  const insert = async (blocks: Uint8Array[]): Promise<unknown> =>
+    kind === 'plain'
+      ? writer.insertPlain({ queryId: queryId(), blocks })
+      : writer.insertGuarded({ queryId: queryId(), blocks, ...boundsOf(batch) });
+
+  // By default ClickHouse drops the values of such a column without a word.
+  it('is refused whole when a block has a column that the table lacks', async () => {
+    const block = await nativeOf(url, `SELECT *, 1 AS Unheard FROM (${spanSelect(batch)})`);
+    await expect(insert([...(await blocksOf(batch)), block])).rejects.toMatchObject({
+      kind: 'permanent',
+      code: 'clickhouse_rows_refused',
+      message: expect.stringContaining('Unheard'),
+    });
+    expect(await counts()).toEqual([0, 0]);
+  });
+
+  it('is refused whole when a block ends early or is none', async () => {
+    const [block = new Uint8Array()] = await blocksOf(batch);
+    for (const bytes of [block.subarray(0, 1_000), block.subarray(0, -1), Buffer.from('no block at all')]) {
+      await expect(insert([bytes])).rejects.toMatchObject({ kind: 'permanent' });
+    }
+    expect(await counts()).toEqual([0, 0]);
+  });
+});
+
+describe('a failure', () => {
+  it('of the tables or the credentials is no row’s fault', async () => {
+    await clickhouse.run('RENAME TABLE otel.otel_traces TO otel.elsewhere');
+    try {
+      await expect(plain(batch)).rejects.toMatchObject({ kind: 'permanent', code: 'clickhouse_rejected' });
+    } finally {
+      await clickhouse.run('RENAME TABLE otel.elsewhere TO otel.otel_traces');
+    }
+    const stranger = createClickhouse({ url: url.replace('://', '://nobody:secret@') });
+    const failed = await stranger.run('SELECT 1').catch((error: unknown) => error);
+    await stranger.close();
+    expect(failed).toMatchObject({ kind: 'permanent', code: 'clickhouse_rejected' });
+    expect(String(failed)).not.toContain('secret');
+  });
+
+  it('by the time limit is transient', async () => {
+    await expect(clickhouse.run('SELECT sleep(3)', { timeoutMs: 300 })).rejects.toMatchObject({
+      kind: 'transient',
+      code: 'clickhouse_unavailable',
+      message: expect.stringContaining('159'),
+    });
+  });
+
+  it('with a code that is in no list is transient and told apart', async () => {
+    await expect(clickhouse.run("SELECT throwIf(1, 'x')")).rejects.toMatchObject({
+      kind: 'transient',
+      code: 'clickhouse_unclassified',
+    });
+  });
+
+  it('of a server that stands still is unknown after the time limit', async () => {
+    const impatient = createSpanWriter(clickhouse, { insertMsMax: 100 });
+    const blocks = await blocksOf(batch);
+    engines.clickhouse.pause();
+    try {
+      await expect(impatient.insertPlain({ queryId: queryId(), blocks })).rejects.toMatchObject({
+        kind: 'transient',
+        code: 'clickhouse_unavailable',
+      });
+    } finally {
+      engines.clickhouse.resume();
+    }
+  });
+});
+
+describe('the lookup of traces', () => {
+  const found = async (traceIds: readonly string[]): Promise<number> => {
+    const [row] = await clickhouse.rows(
+      z.object({ c: z.coerce.number() }),
+      `SELECT uniqExact(SpanId) AS c FROM otel.otel_traces
+        INNER JOIN (SELECT TraceId, min(Start) AS Start, max(End) + 1 AS End FROM otel.otel_traces_trace_id_ts
+          WHERE has({traceIds:Array(String)}, TraceId) GROUP BY TraceId) AS lookup USING TraceId
+        WHERE Timestamp >= lookup.Start AND Timestamp <= lookup.End`,
+      { params: { traceIds } },
+    );
+    return row?.c ?? Number.NaN;
+  };
+
+  it('finds every trace after an insert, and again after a repair when its part is gone', async () => {
+    // A tenth of a second between spans: each trace starts in one second and ends in another.
+    const rows = { ...batch, stepNs: 100_000_000n };
+    const traces = await tracesOf(url, rows);
+    const traceIds = traces.map(({ traceId }) => traceId);
+    expect(traceIds.length).toBeGreaterThan(200);
+    await plain(rows);
+    expect(await found(traceIds)).toBe(rows.count);
+    await clickhouse.run('TRUNCATE TABLE otel.otel_traces_trace_id_ts');
+    expect(await found(traceIds)).toBe(0);
+    expect(await guarded(rows)).toBe(false);
+    expect(await found(traceIds)).toBe(0);
+    await writer.repairTraceLookup(traces);
+    await writer.repairTraceLookup(traces);
+    expect(await found(traceIds)).toBe(rows.count);
+  });
+
+  it('takes the traces of any number of days at once', async () => {
+    const traces = Array.from({ length: 300 }, (_, index) => {
+      const min = noon - BigInt(index) * dayNs;
+      return { traceId: `t${index}`, min, max: min + 1n };
+    });
+    await writer.repairTraceLookup(traces);
+    await writer.repairTraceLookup([]);
+    const [row] = await clickhouse.rows(
+      z.object({ c: z.coerce.number() }),
+      'SELECT uniqExact(TraceId) AS c FROM otel.otel_traces_trace_id_ts',
+    );
+    expect(row?.c).toBe(300);
+  });
+});
+
+// What Grafana's ClickHouse plugin asks with "use OTel columns" on and nothing mapped by hand.
+describe("the queries of Grafana's plugin", () => {
+  const searchColumns = `"TraceId" AS traceID, "ServiceName" AS serviceName, "SpanName" AS operationName,
+    "Timestamp" AS startTime, multiply("Duration", 0.000001) AS duration`;
+  const tags = (column: string): string =>
+    `arrayMap(key -> map('key', key, 'value', "${column}"[key]), mapKeys("${column}"))`;
+  const answerOf = async (query: string): Promise<unknown[]> => {
+    const response = await fetch(url, { method: 'POST', body: `${query} FORMAT JSONEachRow` });
+    const text = await response.text();
+    if (!response.ok) throw new Error(text);
+    return text
+      .trim()
+      .split('\n')
+      .map((line): unknown => JSON.parse(line));
+  };
+
+  it('list traces by time, service, kind of failure and attribute', async () => {
+    await plain(batch);
+    const seconds = Number(noon / 1_000_000_000n);
+    const answer = await answerOf(`SELECT ${searchColumns} FROM "otel"."otel_traces"
+      WHERE ( "Timestamp" >= toDateTime(${seconds}) AND "Timestamp" <= toDateTime(${seconds + 3}) )
+        AND ( "ParentSpanId" = '' ) AND ( "Duration" > 0 ) AND ( "StatusCode" IN ('Error', 'STATUS_CODE_ERROR') )
+        AND ( "SpanAttributes"['n'] != '7' ) AND ( "ServiceName" = 'checkout' )
+      ORDER BY "Timestamp" DESC, "Duration" DESC LIMIT 1000`);
+    // Roots (one in 10) of the first service (one in 5) that failed (one in 4): one in 20, of the 2,000 within three seconds.
+    expect(answer).toHaveLength(100);
+    expect(answer.at(-1)).toMatchObject({ serviceName: 'checkout', operationName: 'GET /', duration: 1 });
+  });
+
+  it('show one trace through the lookup, with tags, events and references', async () => {
+    await plain(batch);
+    const [trace] = await tracesOf(url, { ...batch, count: 10 });
+    const id = trace?.traceId;
+    const answer = await answerOf(`WITH '${id}' AS trace_id,
+        (SELECT min(Start) FROM "otel"."otel_traces_trace_id_ts" WHERE TraceId = trace_id) AS trace_start,
+        (SELECT max(End) + 1 FROM "otel"."otel_traces_trace_id_ts" WHERE TraceId = trace_id) AS trace_end
+      SELECT "TraceId" AS traceID, "SpanId" AS spanID, "ParentSpanId" AS parentSpanID, "ServiceName" AS serviceName,
+        "SpanName" AS operationName, multiply(toUnixTimestamp64Nano("Timestamp"), 0.000001) AS startTime,
+        multiply("Duration", 0.000001) AS duration, ${tags('SpanAttributes')} AS tags,
+        ${tags('ResourceAttributes')} AS serviceTags,
+        if("StatusCode" IN ('Error', 'STATUS_CODE_ERROR'), 2, 0) AS statusCode,
+        arrayMap((name, timestamp, attributes) -> tuple(name, toString(toUnixTimestamp64Milli(timestamp)),
+          arrayMap(key -> map('key', key, 'value', attributes[key]), mapKeys(attributes))
+        )::Tuple(name String, timestamp String, fields Array(Map(String, String))),
+          "Events".Name, "Events".Timestamp, "Events".Attributes) AS logs,
+        arrayMap((traceID, spanID, attributes) -> tuple(traceID, spanID,
+          arrayMap(key -> map('key', key, 'value', attributes[key]), mapKeys(attributes))
+        )::Tuple(traceID String, spanID String, tags Array(Map(String, String))),
+          "Links".TraceId, "Links".SpanId, "Links".Attributes) AS references,
+        "SpanKind" AS kind, "StatusMessage" AS statusMessage, "ScopeName" AS instrumentationLibraryName,
+        "ScopeVersion" AS instrumentationLibraryVersion, "TraceState" AS traceState
+      FROM "otel"."otel_traces"
+      WHERE traceID = trace_id AND "Timestamp" >= trace_start AND "Timestamp" <= trace_end LIMIT 1000`);
+    expect(answer).toHaveLength(10);
+    for (const span of answer) {
+      expect(span).toMatchObject({
+        traceID: id,
+        kind: 'Server',
+        traceState: 'k=v',
+        instrumentationLibraryName: 'scope',
+        tags: [{ key: 'n' }],
+        logs: [{ name: 'exception', fields: [{ key: 'exception.type', value: 'E' }] }],
+        references: [{ spanID: '0000000000000001', tags: [{ key: 'l', value: '1' }] }],
+      });
+    }
+  });
+});
