@@ -129,9 +129,9 @@ const testPipelines = (folder: string, ackWaitSeconds: number): string => {
   edit('streams.yaml', (text) =>
     text.replace(/ack_wait_seconds: \d+/g, `ack_wait_seconds: ${ackWaitSeconds}`),
   );
-  edit('metrics.yaml', (text) =>
-    text.replace(/store_timeout_ms: \d+/, `store_timeout_ms: ${ackWaitSeconds * 750}`),
-  );
+  for (const file of ['metrics.yaml', 'traces.yaml']) {
+    edit(file, (text) => text.replace(/store_timeout_ms: \d+/, `store_timeout_ms: ${ackWaitSeconds * 750}`));
+  }
   return target;
 };
 
