@@ -1,0 +1,311 @@
+import { isUtf8 } from 'node:buffer';
+import { grow, varintSize, writeCount, writeVarint } from './bytes.ts';
+import { Dictionary, type TextTally } from './dictionary.ts';
+
+/**
+ * Columns of a block under construction, in ClickHouse's FORMAT Native. They are cleared and filled again for the next block:
+ * their buffers grow to what a block needs and a row costs no objects. Sizes are exact, so that a block is allocated once.
+ */
+export type Column = {
+  readonly type: string;
+  /** Bytes that `writePrefix` and `write` take together. */
+  size(): number;
+  /** What the type states before its data; nested types state theirs in order. Answers where it ends. */
+  writePrefix(target: Buffer, at: number): number;
+  /** The rows. Answers where they end. */
+  write(target: Buffer, at: number): number;
+  clear(): void;
+};
+
+const rowsStart = 256;
+const bytesStart = 8192;
+/** Buffers that one block made larger than this are given back with the next. */
+const keptBytesMax = 4 * 1024 * 1024;
+
+/** 64-bit values as two halves, least significant first: UInt64, Int64, DateTime64 and offsets alike. */
+export class WordColumn implements Column {
+  readonly type: string;
+  private words = new Uint32Array(2 * rowsStart);
+  private length = 0;
+
+  constructor(type: string) {
+    this.type = type;
+  }
+
+  get rows(): number {
+    return this.length / 2;
+  }
+
+  push(low: number, high: number): void {
+    if (this.length === this.words.length) {
+      const larger = new Uint32Array(2 * this.length);
+      larger.set(this.words);
+      this.words = larger;
+    }
+    this.words[this.length] = low;
+    this.words[this.length + 1] = high;
+    this.length += 2;
+  }
+
+  size(): number {
+    return 4 * this.length;
+  }
+
+  writePrefix(_target: Buffer, at: number): number {
+    return at;
+  }
+
+  // Every machine that Node runs on is little endian, as the format is.
+  write(target: Buffer, at: number): number {
+    target.set(new Uint8Array(this.words.buffer, 0, 4 * this.length), at);
+    return at + 4 * this.length;
+  }
+
+  clear(): void {
+    this.length = 0;
+    if (this.words.byteLength > keptBytesMax) this.words = new Uint32Array(2 * rowsStart);
+  }
+}
+
+/** String: a varint length and the bytes of each row. What is not UTF-8 gets U+FFFD. */
+export class TextColumn implements Column {
+  readonly type = 'String';
+  private readonly tally: TextTally;
+  private bytes: Buffer = Buffer.allocUnsafeSlow(bytesStart);
+  private length = 0;
+
+  constructor(tally: TextTally = { repairs: 0 }) {
+    this.tally = tally;
+  }
+
+  /** Appends the bytes [start, end) of `source`. */
+  push(source: Uint8Array, start: number, end: number): void {
+    const size = end - start;
+    if (this.length + size + 5 > this.bytes.length) this.bytes = grow(this.bytes, this.length, size + 5);
+    const { bytes } = this;
+    if (size < 0x80) {
+      let at = this.length;
+      bytes[at++] = size;
+      let any = 0;
+      for (let from = start; from < end; from++) {
+        const byte = source[from] ?? 0;
+        any |= byte;
+        bytes[at++] = byte;
+      }
+      if (any >= 0x80 && !isUtf8(source.subarray(start, end))) return this.pushRepaired(source, start, end);
+      this.length = at;
+      return;
+    }
+    const text = source.subarray(start, end);
+    if (!isUtf8(text)) return this.pushRepaired(source, start, end);
+    const at = writeVarint(bytes, this.length, size);
+    bytes.set(text, at);
+    this.length = at + size;
+  }
+
+  pushEmpty(): void {
+    if (this.length === this.bytes.length) this.bytes = grow(this.bytes, this.length, 1);
+    this.bytes[this.length++] = 0;
+  }
+
+  size(): number {
+    return this.length;
+  }
+
+  writePrefix(_target: Buffer, at: number): number {
+    return at;
+  }
+
+  write(target: Buffer, at: number): number {
+    target.set(this.bytes.subarray(0, this.length), at);
+    return at + this.length;
+  }
+
+  clear(): void {
+    this.length = 0;
+    if (this.bytes.length > keptBytesMax) this.bytes = Buffer.allocUnsafeSlow(bytesStart);
+  }
+
+  private pushRepaired(source: Uint8Array, start: number, end: number): void {
+    this.tally.repairs++;
+    const repaired = Buffer.from(Buffer.from(source.subarray(start, end)).toString('utf8'));
+    this.push(repaired, 0, repaired.length);
+  }
+}
+
+/** Says that a block's texts are numbered in a dictionary of its own, written before the numbers. */
+const dictionaryVersion = 1;
+const ownDictionary = 0x600;
+
+const indexWidth = (entries: number): 1 | 2 | 4 => (entries <= 0x100 ? 1 : entries <= 0x10000 ? 2 : 4);
+
+/** LowCardinality(String): each different text once, then a number a row. */
+export class LowTextColumn implements Column {
+  readonly type = 'LowCardinality(String)';
+  readonly dictionary: Dictionary;
+  private indexes = new Uint32Array(rowsStart);
+  private length = 0;
+  /** Number of the text pushed last: it is often the next one too. */
+  private last = 0;
+
+  constructor(tally?: TextTally) {
+    this.dictionary = new Dictionary(tally);
+  }
+
+  /** Appends a row with the dictionary's text of that number. */
+  pushIndex(index: number): void {
+    if (this.length === this.indexes.length) {
+      const larger = new Uint32Array(2 * this.length);
+      larger.set(this.indexes);
+      this.indexes = larger;
+    }
+    this.indexes[this.length++] = index;
+  }
+
+  push(source: Uint8Array, start: number, end: number): void {
+    const { dictionary } = this;
+    if (!dictionary.is(this.last, source, start, end)) this.last = dictionary.indexOf(source, start, end);
+    this.pushIndex(this.last);
+  }
+
+  size(): number {
+    if (this.length === 0) return 8;
+    return 32 + this.dictionary.length + this.length * indexWidth(this.dictionary.count);
+  }
+
+  writePrefix(target: Buffer, at: number): number {
+    return writeCount(target, at, dictionaryVersion);
+  }
+
+  write(target: Buffer, at: number): number {
+    if (this.length === 0) return at;
+    const { dictionary } = this;
+    const width = indexWidth(dictionary.count);
+    let to = writeCount(target, at, ownDictionary | (width >> 1));
+    to = writeCount(target, to, dictionary.count);
+    target.set(dictionary.bytes.subarray(0, dictionary.length), to);
+    to = writeCount(target, to + dictionary.length, this.length);
+    return writeIndexes(target, to, this.indexes, this.length, width);
+  }
+
+  clear(): void {
+    this.length = 0;
+    this.dictionary.clear();
+    if (this.indexes.byteLength > keptBytesMax) this.indexes = new Uint32Array(rowsStart);
+  }
+}
+
+/** Writes numbers of one, two or four bytes, little endian; answers where they end. */
+const writeIndexes = (
+  target: Uint8Array,
+  at: number,
+  indexes: Uint32Array,
+  length: number,
+  width: 1 | 2 | 4,
+): number => {
+  let to = at;
+  for (let row = 0; row < length; row++) {
+    const index = indexes[row] ?? 0;
+    target[to++] = index;
+    if (width === 1) continue;
+    target[to++] = index >>> 8;
+    if (width === 2) continue;
+    target[to++] = index >>> 16;
+    target[to++] = index >>> 24;
+  }
+  return to;
+};
+
+/** Map(LowCardinality(String), T): the caller appends keys and values, then ends the row. */
+export class MapColumn<Values extends Column> implements Column {
+  readonly type: string;
+  readonly keys: LowTextColumn;
+  readonly values: Values;
+  private offsets = new WordColumn('UInt64');
+  private entries = 0;
+
+  constructor(keys: LowTextColumn, values: Values) {
+    this.type = `Map(${keys.type}, ${values.type})`;
+    this.keys = keys;
+    this.values = values;
+  }
+
+  /** Ends a row that has so many keys and values. */
+  endRow(entries: number): void {
+    this.entries += entries;
+    this.offsets.push(this.entries, 0);
+  }
+
+  size(): number {
+    return this.offsets.size() + this.keys.size() + this.values.size();
+  }
+
+  writePrefix(target: Buffer, at: number): number {
+    return this.values.writePrefix(target, this.keys.writePrefix(target, at));
+  }
+
+  write(target: Buffer, at: number): number {
+    const afterKeys = this.keys.write(target, this.offsets.write(target, at));
+    return this.values.write(target, afterKeys);
+  }
+
+  clear(): void {
+    this.entries = 0;
+    this.offsets.clear();
+    this.keys.clear();
+    this.values.clear();
+  }
+}
+
+/** Array(T) over a column of its items; arrays of one Nested share their offsets. */
+export class ArrayColumn<Items extends Column> implements Column {
+  readonly type: string;
+  readonly items: Items;
+  private readonly offsets: WordColumn;
+
+  constructor(items: Items, offsets: WordColumn) {
+    this.type = `Array(${items.type})`;
+    this.items = items;
+    this.offsets = offsets;
+  }
+
+  size(): number {
+    return this.offsets.size() + this.items.size();
+  }
+
+  writePrefix(target: Buffer, at: number): number {
+    return this.items.writePrefix(target, at);
+  }
+
+  write(target: Buffer, at: number): number {
+    return this.items.write(target, this.offsets.write(target, at));
+  }
+
+  clear(): void {
+    this.offsets.clear();
+    this.items.clear();
+  }
+}
+
+const textSize = (text: string): number => {
+  const bytes = Buffer.byteLength(text);
+  return varintSize(bytes) + bytes;
+};
+
+const writeText = (target: Buffer, at: number, text: string): number => {
+  const from = writeVarint(target, at, Buffer.byteLength(text));
+  return from + target.write(text, from);
+};
+
+/** One block: the named columns with so many rows each. Blocks one after the other are one INSERT's body. */
+export const encodeBlock = (columns: readonly (readonly [string, Column])[], rows: number): Buffer => {
+  let size = varintSize(columns.length) + varintSize(rows);
+  for (const [name, column] of columns) size += textSize(name) + textSize(column.type) + column.size();
+  const block = Buffer.allocUnsafeSlow(size);
+  let at = writeVarint(block, writeVarint(block, 0, columns.length), rows);
+  for (const [name, column] of columns) {
+    at = writeText(block, writeText(block, at, name), column.type);
+    at = column.write(block, column.writePrefix(block, at));
+  }
+  return block;
+};

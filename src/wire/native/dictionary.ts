@@ -1,0 +1,124 @@
+import { isUtf8 } from 'node:buffer';
+import { copyShort, grow, writeVarint } from './bytes.ts';
+
+const tableSizeStart = 256;
+/** A table or a text buffer that one block made larger is given back with the next. */
+const keptEntriesMax = 4096;
+const keptBytesMax = 256 * 1024;
+const bytesStart = 8192;
+
+/** Different in each process, so that nobody can prepare texts that all fall into one place. */
+const hashSeed = Math.floor(Math.random() * 2 ** 32) | 1;
+
+const hashOf = (source: Uint8Array, start: number, end: number): number => {
+  let hash = hashSeed;
+  for (let at = start; at < end; at++) hash = Math.imul(hash ^ (source[at] ?? 0), 0x01000193);
+  return hash ^ (hash >>> 15);
+};
+
+/** What columns of one block count together: texts that were not UTF-8 and got U+FFFD for it. */
+export type TextTally = { repairs: number };
+
+/**
+ * The different texts of one column of a block, numbered in the order they came. `bytes` up to `length` are those texts as
+ * FORMAT Native writes a String column, so that a finished dictionary is copied whole.
+ */
+export class Dictionary {
+  bytes: Buffer = Buffer.allocUnsafeSlow(bytesStart);
+  length = 0;
+  count = 0;
+  private readonly tally: TextTally;
+  private starts = new Int32Array(tableSizeStart);
+  private ends = new Int32Array(tableSizeStart);
+  private hashes = new Int32Array(tableSizeStart);
+  private table = new Int32Array(2 * tableSizeStart);
+
+  constructor(tally: TextTally = { repairs: 0 }) {
+    this.tally = tally;
+  }
+
+  /** Number of the text, which is added when it is new. */
+  indexOf(source: Uint8Array, start: number, end: number): number {
+    const hash = hashOf(source, start, end);
+    const mask = this.table.length - 1;
+    let place = hash & mask;
+    for (;;) {
+      const entry = this.table[place] ?? 0;
+      if (entry === 0) return this.add(source, start, end, hash, place);
+      if (this.hashes[entry - 1] === hash && this.is(entry - 1, source, start, end)) return entry - 1;
+      place = (place + 1) & mask;
+    }
+  }
+
+  /** Whether number `index` is this text. False for a number that is not given yet. */
+  is(index: number, source: Uint8Array, start: number, end: number): boolean {
+    if (index >= this.count) return false;
+    let at = this.starts[index] ?? 0;
+    if ((this.ends[index] ?? 0) - at !== end - start) return false;
+    const { bytes } = this;
+    for (let from = start; from < end; from++, at++) if (bytes[at] !== source[from]) return false;
+    return true;
+  }
+
+  clear(): void {
+    if (this.bytes.length > keptBytesMax) this.bytes = Buffer.allocUnsafeSlow(bytesStart);
+    if (this.starts.length > keptEntriesMax) {
+      this.starts = new Int32Array(tableSizeStart);
+      this.ends = new Int32Array(tableSizeStart);
+      this.hashes = new Int32Array(tableSizeStart);
+      this.table = new Int32Array(2 * tableSizeStart);
+    } else if (this.count > 0) this.table.fill(0);
+    this.length = 0;
+    this.count = 0;
+  }
+
+  private add(source: Uint8Array, start: number, end: number, hash: number, place: number): number {
+    if (!isAsciiShort(source, start, end) && !isUtf8(source.subarray(start, end))) {
+      const repaired = Buffer.from(Buffer.from(source.subarray(start, end)).toString('utf8'));
+      this.tally.repairs++;
+      return this.indexOf(repaired, 0, repaired.length);
+    }
+    const index = this.count;
+    if (index === this.starts.length) {
+      this.growTable();
+      return this.indexOf(source, start, end);
+    }
+    const size = end - start;
+    if (this.length + size + 5 > this.bytes.length) this.bytes = grow(this.bytes, this.length, size + 5);
+    const from = writeVarint(this.bytes, this.length, size);
+    copyShort(source, start, end, this.bytes, from);
+    this.starts[index] = from;
+    this.ends[index] = from + size;
+    this.hashes[index] = hash;
+    this.table[place] = index + 1;
+    this.length = from + size;
+    this.count = index + 1;
+    return index;
+  }
+
+  private growTable(): void {
+    const size = this.starts.length * 2;
+    this.starts = widened(this.starts, size);
+    this.ends = widened(this.ends, size);
+    this.hashes = widened(this.hashes, size);
+    this.table = new Int32Array(2 * size);
+    const mask = this.table.length - 1;
+    for (let index = 0; index < this.count; index++) {
+      let place = (this.hashes[index] ?? 0) & mask;
+      while (this.table[place] !== 0) place = (place + 1) & mask;
+      this.table[place] = index + 1;
+    }
+  }
+}
+
+const widened = (array: Int32Array, size: number): Int32Array<ArrayBuffer> => {
+  const result = new Int32Array(size);
+  result.set(array);
+  return result;
+};
+
+const isAsciiShort = (source: Uint8Array, start: number, end: number): boolean => {
+  let any = 0;
+  for (let at = start; at < end; at++) any |= source[at] ?? 0;
+  return any < 0x80;
+};

@@ -1,0 +1,86 @@
+import { LowTextColumn, MapColumn, TextColumn } from '../native/columns.ts';
+import { PlaceReader, type SpanTally } from './place.ts';
+import type { AttributeSlots, ReadState } from './span-slots.ts';
+
+/** Appends attributes to a column of maps; of equal keys the last one stays. */
+export class AttributeWriter {
+  readonly column: MapColumn<TextColumn>;
+  private readonly tally: SpanTally;
+  private readonly place: PlaceReader;
+  /** The numbers of the keys of the row at hand, −1 where the key comes again later. */
+  private keys = new Int32Array(128);
+  /** By position: the key that stood there in the row before. Spans of one kind have the same keys in the same order. */
+  private likely = new Int32Array(128);
+  /** By key: the row that had it last, and where. */
+  private rowOf = new Int32Array(256);
+  private positionOf = new Int32Array(256);
+  private row = 0;
+
+  constructor(tally: SpanTally) {
+    this.tally = tally;
+    this.place = new PlaceReader(tally);
+    this.column = new MapColumn(new LowTextColumn(tally), new TextColumn(tally));
+  }
+
+  /** Appends the attributes [from, to) of the list as one row. */
+  append(state: ReadState, list: AttributeSlots, from: number, to: number): void {
+    const { column, place } = this;
+    const { keys, values } = column;
+    const kept = this.numberKeys(state, list, from, to);
+    for (let index = from; index < to; index++) {
+      const key = this.keys[index - from] ?? 0;
+      if (key < 0) continue;
+      keys.pushIndex(key);
+      place.locate(state, list.valueStarts[index] ?? 0, list.valueEnds[index] ?? 0);
+      values.push(place.bytes, place.start, place.end);
+    }
+    column.endRow(kept);
+  }
+
+  clear(): void {
+    this.column.clear();
+    this.rowOf.fill(0);
+    this.row = 0;
+  }
+
+  /** Fills `keys`; answers how many stay. */
+  private numberKeys(state: ReadState, list: AttributeSlots, from: number, to: number): number {
+    const { place } = this;
+    const { dictionary } = this.column.keys;
+    if (to - from > this.keys.length) {
+      this.keys = new Int32Array(2 * (to - from));
+      this.likely = new Int32Array(2 * (to - from));
+    }
+    const row = ++this.row;
+    let kept = to - from;
+    for (let index = from; index < to; index++) {
+      const position = index - from;
+      place.locate(state, list.keyStarts[index] ?? 0, list.keyEnds[index] ?? 0);
+      const { bytes, start, end } = place;
+      let key = this.likely[position] ?? 0;
+      if (!dictionary.is(key, bytes, start, end)) {
+        key = dictionary.indexOf(bytes, start, end);
+        this.likely[position] = key;
+        if (key >= this.rowOf.length) this.widen();
+      }
+      if (this.rowOf[key] === row) {
+        this.keys[this.positionOf[key] ?? 0] = -1;
+        this.tally.repeatedKeys++;
+        kept--;
+      }
+      this.rowOf[key] = row;
+      this.positionOf[key] = position;
+      this.keys[position] = key;
+    }
+    return kept;
+  }
+
+  private widen(): void {
+    const rowOf = new Int32Array(2 * this.rowOf.length);
+    rowOf.set(this.rowOf);
+    this.rowOf = rowOf;
+    const positionOf = new Int32Array(2 * this.positionOf.length);
+    positionOf.set(this.positionOf);
+    this.positionOf = positionOf;
+  }
+}

@@ -1,0 +1,292 @@
+import type { KeySet } from './json-keys.ts';
+import type { Scratch } from './scratch.ts';
+import { MalformedBody } from './types.ts';
+
+const quote = 0x22;
+const backslash = 0x5c;
+const openBrace = 0x7b;
+const closeBrace = 0x7d;
+const openBracket = 0x5b;
+const closeBracket = 0x5d;
+
+/** Other JSON readers stop here too; nothing of OTLP is nested so deep. */
+const depthMax = 10_000;
+
+export type JsonKind = 'object' | 'array' | 'string' | 'number' | 'true' | 'false' | 'null';
+
+/** 1 for what ends a run of plain characters in a string: the quote, the backslash and control characters. */
+const stringStops = new Uint8Array(256);
+stringStops.fill(1, 0, 0x20);
+stringStops[quote] = 1;
+stringStops[backslash] = 1;
+
+const escapes = new Map(
+  Object.entries({ '"': 0x22, '\\': 0x5c, '/': 0x2f, b: 8, f: 12, n: 10, r: 13, t: 9 }).map(
+    ([name, code]) => [name.charCodeAt(0), code],
+  ),
+);
+
+const hexValue = (byte: number): number => {
+  if (byte >= 0x30 && byte <= 0x39) return byte - 0x30;
+  const lower = byte | 0x20;
+  return lower >= 0x61 && lower <= 0x66 ? lower - 0x57 : Number.NaN;
+};
+
+const isDigit = (byte: number): boolean => byte >= 0x30 && byte <= 0x39;
+
+/**
+ * Goes through the bytes of a JSON text, which is valid UTF-8, without making values of it. A string or a number that was read
+ * lies between `start` and `end` (see Scratch). Throws MalformedBody, and nothing else, where the text is not JSON; however
+ * deep a text is nested, no call nests with it.
+ */
+export class JsonCursor {
+  readonly body: Uint8Array;
+  at = 0;
+  start = 0;
+  end = 0;
+  private readonly scratch: Scratch;
+
+  constructor(body: Uint8Array, scratch: Scratch) {
+    this.body = body;
+    this.scratch = scratch;
+  }
+
+  malformed(what: string): MalformedBody {
+    const where = this.at >= this.body.length ? 'at its end' : `at byte ${this.at}`;
+    return new MalformedBody(`the body is not JSON: ${what} ${where}`);
+  }
+
+  /** The next byte that is not white space, where the cursor then stands; −1 at the end. */
+  peek(): number {
+    const { body } = this;
+    let { at } = this;
+    while (at < body.length) {
+      const byte = body[at] ?? 0;
+      if (byte > 0x20) {
+        this.at = at;
+        return byte;
+      }
+      if (byte !== 0x20 && byte !== 0x0a && byte !== 0x0d && byte !== 0x09) break;
+      at++;
+    }
+    this.at = at;
+    return at < body.length ? 0 : -1;
+  }
+
+  /** What kind of value begins here. */
+  kind(): JsonKind {
+    const byte = this.peek();
+    if (byte === quote) return 'string';
+    if (byte === openBrace) return 'object';
+    if (byte === openBracket) return 'array';
+    if (byte === 0x2d || isDigit(byte)) return 'number';
+    if (byte === 0x74) return 'true';
+    if (byte === 0x66) return 'false';
+    if (byte === 0x6e) return 'null';
+    throw this.malformed('expected a value');
+  }
+
+  /** Enters an object or an array; false when it is empty, and then it is left already. */
+  open(): boolean {
+    const close = (this.body[this.at] ?? 0) + 2;
+    this.at++;
+    if (this.peek() !== close) return true;
+    this.at++;
+    return false;
+  }
+
+  /** Goes on to the next member of an object; false when it ends, and then it is left. */
+  nextMember(): boolean {
+    return this.next(closeBrace);
+  }
+
+  /** Goes on to the next item of an array; false when it ends, and then it is left. */
+  nextItem(): boolean {
+    return this.next(closeBracket);
+  }
+
+  /** Reads a member's name up to its value: its place in `keys`, or −1. The name lies between `start` and `end`. */
+  key(keys: KeySet): number {
+    if (this.peek() !== quote) throw this.malformed('expected a name in quotes');
+    const kept = this.scratch.length;
+    this.string();
+    const place =
+      this.start < 0
+        ? keys.find(this.scratch.bytes, ~this.start, ~this.end)
+        : keys.find(this.body, this.start, this.end);
+    this.scratch.length = kept;
+    if ((this.body[this.at] ?? 0) === 0x3a) this.at++;
+    else {
+      if (this.peek() !== 0x3a) throw this.malformed('expected a colon');
+      this.at++;
+    }
+    return place;
+  }
+
+  /** Reads the string that begins here. */
+  string(): void {
+    const { body } = this;
+    let at = this.at + 1;
+    while (stringStops[body[at] ?? 0] === 0) at++;
+    if (body[at] !== quote) return this.escapedString(at);
+    this.start = this.at + 1;
+    this.end = at;
+    this.at = at + 1;
+  }
+
+  /** Reads the number that begins here. */
+  number(): void {
+    const { body } = this;
+    let at = this.at;
+    if (body[at] === 0x2d) at++;
+    if (body[at] === 0x30) at++;
+    else at = this.digits(at);
+    if (body[at] === 0x2e) at = this.digits(at + 1);
+    if (((body[at] ?? 0) | 0x20) === 0x65) {
+      at++;
+      if (body[at] === 0x2b || body[at] === 0x2d) at++;
+      at = this.digits(at);
+    }
+    this.start = this.at;
+    this.end = at;
+    this.at = at;
+  }
+
+  /** Reads true, false or null. */
+  literal(word: 'true' | 'false' | 'null'): void {
+    for (let index = 0; index < word.length; index++) {
+      if (this.body[this.at + index] !== word.charCodeAt(index)) throw this.malformed(`expected ${word}`);
+    }
+    this.at += word.length;
+  }
+
+  /** Passes over the value that begins here, whatever it is. */
+  skip(): void {
+    const closers: number[] = [];
+    for (;;) {
+      const kind = this.kind();
+      if (kind === 'object' || kind === 'array') {
+        if (this.open()) {
+          if (closers.length === depthMax) throw this.malformed(`nested deeper than ${depthMax}`);
+          closers.push(kind === 'object' ? closeBrace : closeBracket);
+          if (kind === 'object') this.skipKey();
+          continue;
+        }
+      } else if (kind === 'string') this.skipString();
+      else if (kind === 'number') this.number();
+      else this.literal(kind);
+      for (;;) {
+        const closer = closers.at(-1);
+        if (closer === undefined) return;
+        if (this.next(closer)) {
+          if (closer === closeBrace) this.skipKey();
+          break;
+        }
+        closers.pop();
+      }
+    }
+  }
+
+  /** Some of the text that begins at `from`, to show it to its sender. */
+  shown(from: number): string {
+    const text = Buffer.from(this.body.buffer, this.body.byteOffset + from, this.at - from);
+    const head = text.subarray(0, 160).toString('utf8');
+    return head.length > 80 || text.length > 160 ? `${head.slice(0, 80)}…` : head;
+  }
+
+  private next(closer: number): boolean {
+    const byte = this.peek();
+    if (byte === 0x2c) {
+      this.at++;
+      return true;
+    }
+    if (byte !== closer) throw this.malformed(`expected a comma or ${String.fromCharCode(closer)}`);
+    this.at++;
+    return false;
+  }
+
+  private skipKey(): void {
+    if (this.peek() !== quote) throw this.malformed('expected a name in quotes');
+    this.skipString();
+    if (this.peek() !== 0x3a) throw this.malformed('expected a colon');
+    this.at++;
+  }
+
+  private skipString(): void {
+    const kept = this.scratch.length;
+    this.string();
+    this.scratch.length = kept;
+  }
+
+  private digits(from: number): number {
+    let at = from;
+    while (isDigit(this.body[at] ?? 0)) at++;
+    if (at > from) return at;
+    this.at = at;
+    throw this.malformed('expected a digit');
+  }
+
+  /** Reads a string again whose first escape is there, into the scratch. */
+  private escapedString(firstEscape: number): void {
+    const { body, scratch } = this;
+    const from = scratch.length;
+    let run = this.at + 1;
+    let at = firstEscape;
+    while (body[at] === backslash) {
+      scratch.reserve(at - run + 3);
+      scratch.bytes.set(body.subarray(run, at), scratch.length);
+      scratch.length += at - run;
+      at = this.unescape(at);
+      run = at;
+      while (stringStops[body[at] ?? 0] === 0) at++;
+    }
+    this.at = at;
+    if (body[at] !== quote) throw this.malformed('expected the end of a string');
+    scratch.reserve(at - run);
+    scratch.bytes.set(body.subarray(run, at), scratch.length);
+    scratch.length += at - run;
+    this.start = ~from;
+    this.end = ~scratch.length;
+    this.at = at + 1;
+  }
+
+  /** Writes what the escape at `at` stands for; answers where it ends. */
+  private unescape(at: number): number {
+    const { body, scratch } = this;
+    const name = body[at + 1] ?? 0;
+    const code = escapes.get(name);
+    if (code !== undefined) {
+      scratch.bytes[scratch.length++] = code;
+      return at + 2;
+    }
+    if (name !== 0x75) {
+      this.at = at;
+      throw this.malformed('there is no such escape');
+    }
+    const first = this.codeUnit(at + 2);
+    if (first >= 0xd800 && first < 0xdc00 && body[at + 6] === backslash && body[at + 7] === 0x75) {
+      const second = this.codeUnit(at + 8);
+      if (second >= 0xdc00 && second < 0xe000) {
+        this.writeCodePoint(0x10000 + ((first - 0xd800) << 10) + (second - 0xdc00));
+        return at + 12;
+      }
+    }
+    // A surrogate without its other half is no character.
+    this.writeCodePoint(first >= 0xd800 && first < 0xe000 ? 0xfffd : first);
+    return at + 6;
+  }
+
+  private codeUnit(at: number): number {
+    let unit = 0;
+    for (let index = at; index < at + 4; index++) unit = unit * 16 + hexValue(this.body[index] ?? 0);
+    if (!Number.isNaN(unit)) return unit;
+    this.at = at;
+    throw this.malformed('expected four hexadecimal digits');
+  }
+
+  private writeCodePoint(code: number): void {
+    const { scratch } = this;
+    scratch.reserve(4);
+    scratch.length += scratch.bytes.write(String.fromCodePoint(code), scratch.length);
+  }
+}

@@ -1,0 +1,280 @@
+import { itemSizes } from './any-value.ts';
+import type { JsonCursor } from './json-cursor.ts';
+import { KeySet } from './json-keys.ts';
+import { setTimeOfDigits, wholeDigits } from './json-numbers.ts';
+import { JsonValueReader } from './json-value.ts';
+import { setTimeOfWords } from './numbers.ts';
+import type { AttributeSlots, FaultSlot, ReadState, TimeSlot } from './span-slots.ts';
+
+const attributeKeys = new KeySet(['key', 'value']);
+const wordKeys = new KeySet(['low', 'high']);
+
+const base64Form = /^[A-Za-z0-9+/_-]+=*$/;
+const enumPrefix = /^(?:SPAN_KIND|STATUS_CODE)_/;
+const wordForm = /^-?\d{1,10}$/;
+
+/** What `id` answers for an id that is right, for none, and for one of zeros alone; anything else says what is wrong. */
+export const idIs = { valid: '', absent: 'it is absent', zero: 'it is all zeros' } as const;
+
+const shownText = (text: string): string => JSON.stringify(text.length > 80 ? `${text.slice(0, 80)}…` : text);
+
+/** The fields that messages of OTLP have in common, each read leniently from where the cursor stands. */
+export class JsonFields {
+  /** Place of the text that `text` read. */
+  start = 0;
+  end = 0;
+  readonly value: JsonValueReader;
+  readonly cursor: JsonCursor;
+  readonly state: ReadState;
+
+  constructor(cursor: JsonCursor, state: ReadState) {
+    this.cursor = cursor;
+    this.state = state;
+    this.value = new JsonValueReader(cursor, state);
+  }
+
+  /** Number of a member's name (see JsonValueReader.member). */
+  member(keys: KeySet, seen: number): number {
+    return this.value.member(keys, seen);
+  }
+
+  /** Reads a string; null is an empty one, anything else a fault. Answers its size. */
+  text(fault: FaultSlot, field: string): number {
+    const { cursor } = this;
+    this.start = this.end = 0;
+    const kind = cursor.kind();
+    if (kind === 'string') {
+      cursor.string();
+      this.start = cursor.start;
+      this.end = cursor.end;
+      return Math.abs(cursor.end - cursor.start);
+    }
+    if (kind === 'null') {
+      cursor.literal('null');
+      return 0;
+    }
+    this.refuse(fault, field, 'a string');
+    return 0;
+  }
+
+  /** Passes over a value that is not what the field takes. */
+  refuse(fault: FaultSlot, field: string, expected: string): void {
+    const from = this.cursor.at;
+    this.cursor.skip();
+    fault.set('span_field_invalid', field, `expected ${expected}, got ${this.cursor.shown(from)}`);
+  }
+
+  /** Reads an enum of so many values, by number or by name; one that OTLP does not have counts as the first. */
+  enumeration(names: readonly string[], fault: FaultSlot, field: string): number {
+    const { cursor, state } = this;
+    const kind = cursor.kind();
+    if (kind === 'null') {
+      cursor.literal('null');
+      return 0;
+    }
+    if (kind !== 'number' && kind !== 'string') {
+      this.refuse(fault, field, 'a number');
+      return 0;
+    }
+    const from = cursor.at;
+    let text: string | undefined;
+    if (kind === 'number') {
+      cursor.number();
+      if (cursor.end - cursor.start === 1) {
+        const digit = (cursor.body[cursor.start] ?? 0) - 0x30;
+        if (digit < names.length) return digit;
+      }
+      text = wholeDigits(state.textAt(cursor.start, cursor.end));
+    } else {
+      cursor.string();
+      state.forgive('enum_name');
+      text = state.textAt(cursor.start, cursor.end);
+      const named = names.indexOf(text.toUpperCase().replace(enumPrefix, ''));
+      if (named >= 0) return named;
+    }
+    if (text === undefined) {
+      fault.set('span_field_invalid', field, `expected a number, got ${cursor.shown(from)}`);
+      return 0;
+    }
+    if (/^\d$/.test(text) && Number(text) < names.length) return Number(text);
+    state.forgive('enum_unknown');
+    return 0;
+  }
+
+  /** Reads an id in hexadecimal of either case into `target`, in lower case; see `idIs` for the answer. */
+  id(target: Buffer, place: number, length: number): string {
+    const { cursor, state } = this;
+    const kind = cursor.kind();
+    if (kind === 'null') {
+      cursor.literal('null');
+      return idIs.absent;
+    }
+    const from = cursor.at;
+    if (kind !== 'string') {
+      cursor.skip();
+      return `expected ${length} hexadecimal characters in a string, got ${cursor.shown(from)}`;
+    }
+    cursor.string();
+    const { start, end } = cursor;
+    if (start === end) return idIs.absent;
+    if (end - start === length) {
+      const any = copyHex(cursor.body, start, end, target, place);
+      if (any > 0) return idIs.valid;
+      if (any === 0) return idIs.zero;
+    }
+    const text = state.textAt(start, end);
+    const expected = `expected ${length} hexadecimal characters, got ${text.length}: ${shownText(text)}`;
+    // So long is base64 of as many bytes.
+    return text.length === 4 * Math.ceil(length / 6) && base64Form.test(text)
+      ? `${expected}, which looks like base64`
+      : expected;
+  }
+
+  /** Reads nanoseconds: a string of digits, a number, or the halves {low, high}; anything else is no number, null no time. */
+  time(time: TimeSlot): void {
+    const { cursor, state } = this;
+    const kind = cursor.kind();
+    if (kind === 'null') return cursor.literal('null');
+    if (kind === 'string') {
+      cursor.string();
+      const { start, end } = cursor;
+      time.textStart = start;
+      time.textEnd = end;
+      if (start < 0) setTimeOfDigits(time, state.scratch.bytes, ~start, ~end);
+      else setTimeOfDigits(time, cursor.body, start, end);
+      return;
+    }
+    const from = cursor.at;
+    if (kind === 'number') this.timeOfNumber(time);
+    else if (kind !== 'object' || !this.timeOfHalves(time)) {
+      cursor.at = from;
+      cursor.skip();
+      time.millis = Number.NaN;
+      time.textStart = from;
+      time.textEnd = cursor.at;
+    }
+  }
+
+  /** Reads a list of attributes whose own part of `list` begins at `from`. Answers what the cutting rule counts. */
+  attributes(list: AttributeSlots, from: number, fault: FaultSlot, field: string): number {
+    const { cursor } = this;
+    const { attributesMax } = this.state.limits;
+    const kind = cursor.kind();
+    if (kind === 'null') {
+      cursor.literal('null');
+      return 0;
+    }
+    if (kind !== 'array') {
+      const at = cursor.at;
+      cursor.skip();
+      fault.set('attribute_invalid', field, `expected an array, got ${cursor.shown(at)}`);
+      return 0;
+    }
+    let size = 0;
+    let count = 0;
+    for (let has = cursor.open(); has; has = cursor.nextItem()) {
+      size += this.attribute(list, fault, field, count);
+      count++;
+      if (count <= attributesMax) continue;
+      fault.set('too_many_attributes', field, `more than ${attributesMax}`);
+      list.count = from;
+    }
+    return size;
+  }
+
+  private attribute(list: AttributeSlots, fault: FaultSlot, field: string, index: number): number {
+    const { cursor, value } = this;
+    if (cursor.kind() !== 'object') {
+      const from = cursor.at;
+      cursor.skip();
+      fault.set('attribute_invalid', `${field}[${index}]`, `expected an object, got ${cursor.shown(from)}`);
+      return itemSizes.entry;
+    }
+    let keyStart = 0;
+    let keyEnd = 0;
+    let seen = 0;
+    value.clear();
+    for (let has = cursor.open(); has; has = cursor.nextMember()) {
+      const member = this.member(attributeKeys, seen);
+      seen |= member < 0 ? 0 : 1 << member;
+      if (member === 1) value.read();
+      else if (member < 0) cursor.skip();
+      else {
+        const kind = cursor.kind();
+        if (kind === 'string') {
+          cursor.string();
+          keyStart = cursor.start;
+          keyEnd = cursor.end;
+        } else {
+          const from = cursor.at;
+          cursor.skip();
+          if (kind !== 'null')
+            fault.set(
+              'attribute_invalid',
+              `${field}[${index}].key`,
+              `expected a string, got ${cursor.shown(from)}`,
+            );
+        }
+      }
+    }
+    if (value.problem !== '') fault.set('attribute_invalid', `${field}[${index}].value`, value.problem);
+    list.add(keyStart, keyEnd, value.start, value.end);
+    return itemSizes.entry + Math.abs(keyEnd - keyStart) + value.size;
+  }
+
+  private timeOfNumber(time: TimeSlot): void {
+    const { cursor, state } = this;
+    cursor.number();
+    state.forgive('number_64');
+    time.textStart = cursor.start;
+    time.textEnd = cursor.end;
+    setTimeOfDigits(time, cursor.body, cursor.start, cursor.end);
+    if (!Number.isNaN(time.millis)) return;
+    const digits = wholeDigits(state.textAt(cursor.start, cursor.end));
+    if (digits === undefined) return;
+    time.textStart = state.scratch.add(digits);
+    time.textEnd = ~state.scratch.length;
+    setTimeOfDigits(time, state.scratch.bytes, ~time.textStart, ~time.textEnd);
+  }
+
+  /** Reads {low, high}, as JavaScript exporters of 2023 wrote 64 bits; false when it is something else. */
+  private timeOfHalves(time: TimeSlot): boolean {
+    const { cursor, state } = this;
+    const halves = [Number.NaN, Number.NaN];
+    let seen = 0;
+    for (let has = cursor.open(); has; has = cursor.nextMember()) {
+      const member = this.member(wordKeys, seen);
+      if (member < 0 || cursor.kind() !== 'number') {
+        cursor.skip();
+        continue;
+      }
+      seen |= 1 << member;
+      cursor.number();
+      const text = state.textAt(cursor.start, cursor.end);
+      halves[member] = wordForm.test(text) ? Number(text) : Number.NaN;
+    }
+    const [low = Number.NaN, high = Number.NaN] = halves;
+    if (!isWord(low) || !isWord(high)) return false;
+    state.forgive('low_high');
+    setTimeOfWords(time, low >>> 0, high >>> 0);
+    return true;
+  }
+}
+
+const isWord = (half: number): boolean => half >= -(2 ** 31) && half < 2 ** 32;
+
+/** Copies hexadecimal digits in lower case; answers the bits they have in common, −1 when there is another character. */
+const copyHex = (source: Uint8Array, start: number, end: number, target: Buffer, place: number): number => {
+  let any = 0;
+  let to = place;
+  for (let at = start; at < end; at++) {
+    let byte = source[at] ?? 0;
+    if (byte < 0x30 || byte > 0x39) {
+      byte |= 0x20;
+      if (byte < 0x61 || byte > 0x66) return -1;
+    }
+    any |= byte ^ 0x30;
+    target[to++] = byte;
+  }
+  return any;
+};

@@ -1,0 +1,193 @@
+import { JsonCursor } from './json-cursor.ts';
+import { JsonFields } from './json-fields.ts';
+import { KeySet } from './json-keys.ts';
+import { JsonSpanReader } from './json-span.ts';
+import type { ReadState, SpanSink } from './span-slots.ts';
+import { MalformedBody } from './types.ts';
+
+const requestKeys = new KeySet(['resourceSpans']);
+const resourceSpansKeys = new KeySet(['resource', 'scopeSpans']);
+const resourceKeys = new KeySet(['attributes']);
+const scopeSpansKeys = new KeySet(['scope', 'spans']);
+const scopeKeys = new KeySet(['name', 'version']);
+
+const unknownKeysMax = 10;
+const unknownKeyLengthMax = 80;
+
+/**
+ * Reads the JSON form of ExportTraceServiceRequest from its bytes into slots, without objects and leniently (design section 5):
+ * of each message first what its children need (resource before scopes, scope before spans), then the children, wherever they
+ * stand. What is not OTLP above the spans makes the body malformed; within a span it is a fault of that span. Throws
+ * MalformedBody, and RepeatedKey where an object names a field of OTLP twice.
+ */
+export class JsonReader {
+  /** Top-level names that are not OTLP's, the first few. */
+  readonly unknownKeys = new Set<string>();
+  private readonly state: ReadState;
+  private readonly sink: SpanSink;
+  private readonly wantsSpans: boolean;
+  private readonly cursor: JsonCursor;
+  private readonly fields: JsonFields;
+  private readonly spanReader: JsonSpanReader;
+
+  /** Without `wantsSpans` resources alone are read. */
+  constructor(state: ReadState, sink: SpanSink, wantsSpans: boolean) {
+    this.state = state;
+    this.sink = sink;
+    this.wantsSpans = wantsSpans;
+    this.cursor = new JsonCursor(state.body, state.scratch);
+    this.fields = new JsonFields(this.cursor, state);
+    this.spanReader = new JsonSpanReader(this.fields);
+  }
+
+  readRequest(): void {
+    const { cursor } = this;
+    if (cursor.kind() !== 'object') throw new MalformedBody('the body is not a JSON object');
+    let seen = 0;
+    for (let has = cursor.open(); has; has = cursor.nextMember()) {
+      const member = this.fields.member(requestKeys, seen);
+      if (member < 0) {
+        this.noteUnknownKey();
+        cursor.skip();
+        continue;
+      }
+      seen |= 1;
+      this.eachObject('resourceSpans', () => this.readResourceSpans());
+    }
+    if (cursor.peek() !== -1) throw cursor.malformed('expected nothing more');
+  }
+
+  private noteUnknownKey(): void {
+    if (this.unknownKeys.size >= unknownKeysMax) return;
+    const text = this.state.textAt(this.cursor.start, this.cursor.end);
+    this.unknownKeys.add(text.length > unknownKeyLengthMax ? `${text.slice(0, unknownKeyLengthMax)}…` : text);
+  }
+
+  private readResourceSpans(): void {
+    const { owner, scratch } = this.state;
+    owner.clearResource();
+    scratch.length = 0;
+    this.readPair(
+      resourceSpansKeys,
+      () => this.readResource(),
+      () => {
+        this.sink.resource();
+        if (this.wantsSpans) this.eachObject('scopeSpans', () => this.readScopeSpans());
+        else this.cursor.skip();
+      },
+    );
+  }
+
+  private readScopeSpans(): void {
+    const { owner, scratch } = this.state;
+    const kept = scratch.length;
+    owner.clearScope();
+    this.readPair(
+      scopeSpansKeys,
+      () => this.readScope(),
+      () => this.readSpans(),
+    );
+    scratch.length = kept;
+  }
+
+  /** Reads an object of two members, the first always before the second. */
+  private readPair(keys: KeySet, readFirst: () => void, readSecond: () => void): void {
+    const { cursor } = this;
+    let seen = 0;
+    let waiting = -1;
+    for (let has = cursor.open(); has; has = cursor.nextMember()) {
+      const member = this.fields.member(keys, seen);
+      seen |= member < 0 ? 0 : 1 << member;
+      if (member === 0) readFirst();
+      else if (member === 1 && (seen & 1) !== 0) readSecond();
+      else {
+        if (member === 1) waiting = cursor.at;
+        cursor.skip();
+      }
+    }
+    if (waiting < 0) return;
+    const after = cursor.at;
+    cursor.at = waiting;
+    readSecond();
+    cursor.at = after;
+  }
+
+  private readResource(): void {
+    const { cursor, fields } = this;
+    const { owner } = this.state;
+    if (!this.enterObject('resource')) return;
+    fields.value.cutValues = 0;
+    let seen = 0;
+    for (let has = cursor.open(); has; has = cursor.nextMember()) {
+      const member = fields.member(resourceKeys, seen);
+      if (member < 0) {
+        cursor.skip();
+        continue;
+      }
+      seen |= 1;
+      owner.resourceSize = fields.attributes(owner.resource, 0, owner.fault, 'resource.attributes');
+    }
+    owner.resourceCutValues = fields.value.cutValues;
+  }
+
+  private readScope(): void {
+    const { cursor, fields } = this;
+    const { owner } = this.state;
+    if (!this.enterObject('scope')) return;
+    let seen = 0;
+    for (let has = cursor.open(); has; has = cursor.nextMember()) {
+      const member = fields.member(scopeKeys, seen);
+      if (member < 0) {
+        cursor.skip();
+        continue;
+      }
+      seen |= 1 << member;
+      const name = member === 0 ? 'name' : 'version';
+      if (cursor.kind() !== 'string' && cursor.kind() !== 'null')
+        throw new MalformedBody(`the ${name} of a scope is not a string`);
+      owner.scopeSize += fields.text(owner.fault, `scope.${name}`);
+      if (member === 0) {
+        owner.scopeNameStart = fields.start;
+        owner.scopeNameEnd = fields.end;
+      } else {
+        owner.scopeVersionStart = fields.start;
+        owner.scopeVersionEnd = fields.end;
+      }
+    }
+  }
+
+  private readSpans(): void {
+    const { cursor } = this;
+    const { scratch } = this.state;
+    const kind = cursor.kind();
+    if (kind === 'null') return cursor.literal('null');
+    if (kind !== 'array') throw new MalformedBody('spans is not an array');
+    const kept = scratch.length;
+    for (let has = cursor.open(); has; has = cursor.nextItem()) {
+      scratch.length = kept;
+      this.spanReader.read();
+      this.sink.span();
+    }
+  }
+
+  /** False for null, which is as good as absent, and then passed over. */
+  private enterObject(name: string): boolean {
+    const kind = this.cursor.kind();
+    if (kind !== 'object' && kind !== 'null') throw new MalformedBody(`a ${name} is not an object`);
+    if (kind === 'object') return true;
+    this.cursor.literal('null');
+    return false;
+  }
+
+  private eachObject(name: string, read: () => void): void {
+    const { cursor } = this;
+    const kind = cursor.kind();
+    if (kind === 'null') return cursor.literal('null');
+    if (kind !== 'array') throw new MalformedBody(`${name} is not an array`);
+    for (let has = cursor.open(); has; has = cursor.nextItem()) {
+      if (cursor.kind() !== 'object')
+        throw new MalformedBody(`${name} holds something that is not an object`);
+      read();
+    }
+  }
+}

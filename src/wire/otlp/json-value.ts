@@ -1,0 +1,310 @@
+import { doubleText, itemSizes, type NestedValue, nestedText, nestingMax } from './any-value.ts';
+import type { JsonCursor } from './json-cursor.ts';
+import { KeySet } from './json-keys.ts';
+import { wholeDigits } from './json-numbers.ts';
+import type { ReadState } from './span-slots.ts';
+
+const kinds = [
+  'stringValue',
+  'boolValue',
+  'intValue',
+  'doubleValue',
+  'bytesValue',
+  'arrayValue',
+  'kvlistValue',
+];
+const kindKeys = new KeySet(kinds);
+const valuesKeys = new KeySet(['values']);
+const entryKeys = new KeySet(['key', 'value']);
+
+const int64Min = -(2n ** 63n);
+const int64Max = 2n ** 63n - 1n;
+
+const decimalInteger = /^-?\d{1,40}$/;
+const decimalNumber = /^-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?$/;
+const base64Form = /^[A-Za-z0-9+/_-]*={0,2}$/;
+const namedDoubles = new Map([
+  ['NaN', Number.NaN],
+  ['Infinity', Number.POSITIVE_INFINITY],
+  ['-Infinity', Number.NEGATIVE_INFINITY],
+]);
+
+/** An object names one thing twice: which of the two counts is settled before the body is read again. */
+export class RepeatedKey extends Error {}
+
+/** The value is not what OTLP allows; the cursor has passed it. */
+const invalid = Symbol('invalid');
+type Read<T> = T | typeof invalid;
+
+/**
+ * Reads AnyValue, every kind into the text that a row holds (design section 5): its place is left in `start` and `end`, what the
+ * cutting rule counts for it in `size`, and in `problem` what is wrong with it, if anything.
+ */
+export class JsonValueReader {
+  start = 0;
+  end = 0;
+  size = 0;
+  problem = '';
+  /** Values that were nested too deep, since the caller set it to 0. */
+  cutValues = 0;
+  private readonly cursor: JsonCursor;
+  private readonly state: ReadState;
+
+  constructor(cursor: JsonCursor, state: ReadState) {
+    this.cursor = cursor;
+    this.state = state;
+  }
+
+  clear(): void {
+    this.start = 0;
+    this.end = 0;
+    this.size = 0;
+    this.problem = '';
+  }
+
+  /** Number of a member's name in `keys`, its value ahead; −1 for a name that is not OTLP's. `seen` has a bit for each so far. */
+  member(keys: KeySet, seen: number): number {
+    const place = this.cursor.key(keys);
+    this.cursor.peek();
+    if (place < 0) return -1;
+    const number = keys.numberOf(place);
+    if (keys.isSnake(place)) this.state.forgive('snake_case');
+    if ((seen & (1 << number)) !== 0) throw new RepeatedKey();
+    return number;
+  }
+
+  /** Reads the AnyValue that begins here. Of several kinds the last counts. */
+  read(): void {
+    const { cursor } = this;
+    this.clear();
+    const kind = cursor.kind();
+    if (kind === 'null') return cursor.literal('null');
+    if (kind !== 'object') {
+      const from = cursor.at;
+      cursor.skip();
+      this.problem = `expected an object like {"stringValue": …}, got ${cursor.shown(from)}`;
+      return;
+    }
+    let seen = 0;
+    for (let has = cursor.open(); has; has = cursor.nextMember()) {
+      const number = this.member(kindKeys, seen);
+      if (number < 0) {
+        cursor.skip();
+        continue;
+      }
+      seen |= 1 << number;
+      const valueKind = cursor.kind();
+      if (valueKind === 'null') cursor.literal('null');
+      else if (number === 0 && valueKind === 'string') {
+        cursor.string();
+        this.start = cursor.start;
+        this.end = cursor.end;
+        this.size = Math.abs(cursor.end - cursor.start);
+      } else if (number !== 2 || !this.readPlainInteger()) this.readOther(number);
+    }
+  }
+
+  /** Reads an integer that is written as its row text already; false when it is not, and nothing is read. */
+  private readPlainInteger(): boolean {
+    const { cursor } = this;
+    const { body } = cursor;
+    const isQuoted = body[cursor.at] === 0x22;
+    const start = isQuoted ? cursor.at + 1 : cursor.at;
+    let at = start;
+    if (body[at] === 0x2d) at++;
+    const first = body[at] ?? 0;
+    while ((body[at] ?? 0) >= 0x30 && (body[at] ?? 0) <= 0x39) at++;
+    const after = body[at] ?? 0;
+    const isEnd = isQuoted ? after === 0x22 : after !== 0x2e && (after | 0x20) !== 0x65;
+    // Eighteen digits always fit; a zero in front is not as a row has it, and "-" alone is nothing.
+    if (!isEnd || at - start > 18 || first < 0x31 || first > 0x39) return false;
+    this.start = start;
+    this.end = at;
+    this.size = itemSizes.scalar;
+    cursor.at = isQuoted ? at + 1 : at;
+    return true;
+  }
+
+  private readOther(number: number): void {
+    const from = this.cursor.at;
+    this.size = 0;
+    const value = this.readKind(number, 1);
+    if (value === invalid) {
+      this.problem = `${kinds[number]} cannot be ${this.cursor.shown(from)}`;
+      return;
+    }
+    let text: string;
+    if (typeof value === 'string') text = value;
+    else if (typeof value === 'number') text = doubleText(value);
+    else if (typeof value === 'object' && value !== null) text = nestedText(value);
+    else text = String(value);
+    this.start = this.state.scratch.add(text);
+    this.end = ~this.state.scratch.length;
+  }
+
+  /** Reads the value of a kind, which is not null. `depth` counts the arrays and lists around it, itself among them. */
+  private readKind(number: number, depth: number): Read<NestedValue> {
+    const { cursor } = this;
+    if (number >= 5) {
+      if (depth <= nestingMax) return this.readContainer(number, depth);
+      cursor.skip();
+      this.cutValues++;
+      this.size += itemSizes.scalar;
+      return null;
+    }
+    const kind = cursor.kind();
+    if (kind === 'string') {
+      const kept = this.state.scratch.length;
+      cursor.string();
+      const size = Math.abs(cursor.end - cursor.start);
+      const text = this.state.textAt(cursor.start, cursor.end);
+      this.state.scratch.length = kept;
+      return this.valueOfString(number, text, size);
+    }
+    if (kind === 'number') {
+      cursor.number();
+      this.size += itemSizes.scalar;
+      const text = this.state.textAt(cursor.start, cursor.end);
+      if (number === 3) return Number(text);
+      return number === 2 ? this.integerOf(wholeDigits(text)) : invalid;
+    }
+    if (number === 1 && (kind === 'true' || kind === 'false')) {
+      cursor.literal(kind);
+      this.size += itemSizes.scalar;
+      return kind === 'true';
+    }
+    cursor.skip();
+    return invalid;
+  }
+
+  private valueOfString(number: number, text: string, size: number): Read<NestedValue> {
+    if (number === 0) {
+      this.size += size;
+      return text;
+    }
+    if (number === 4) {
+      if (!base64Form.test(text) || text.replaceAll('=', '').length % 4 === 1) return invalid;
+      const bytes = Buffer.from(text, 'base64');
+      this.size += bytes.length;
+      return bytes.toString('base64');
+    }
+    this.size += itemSizes.scalar;
+    if (number === 2) return this.integerOf(decimalInteger.test(text) ? text : undefined);
+    if (number === 3) return namedDoubles.get(text) ?? (decimalNumber.test(text) ? Number(text) : invalid);
+    return invalid;
+  }
+
+  private integerOf(digits: string | undefined): Read<NestedValue> {
+    if (digits === undefined) return invalid;
+    const value = BigInt(digits);
+    if (value < int64Min || value > int64Max) this.state.forgive('int_out_of_range');
+    return value;
+  }
+
+  private readContainer(number: number, depth: number): Read<NestedValue> {
+    const { cursor } = this;
+    if (cursor.kind() !== 'object') {
+      cursor.skip();
+      return invalid;
+    }
+    let result: Read<NestedValue> = number === 5 ? [] : new Map();
+    let seen = 0;
+    for (let has = cursor.open(); has; has = cursor.nextMember()) {
+      const member = this.member(valuesKeys, seen);
+      seen |= member < 0 ? 0 : 1;
+      const kind = cursor.kind();
+      if (member < 0) cursor.skip();
+      else if (kind === 'null') cursor.literal('null');
+      else if (kind !== 'array') {
+        cursor.skip();
+        result = invalid;
+      } else result = number === 5 ? this.readItems(depth) : this.readEntries(depth);
+    }
+    return result;
+  }
+
+  private readItems(depth: number): Read<NestedValue> {
+    const { cursor } = this;
+    const items: NestedValue[] = [];
+    let isValid = true;
+    for (let has = cursor.open(); has; has = cursor.nextItem()) {
+      this.size += itemSizes.entry;
+      const item = this.readNested(depth);
+      if (item === invalid) isValid = false;
+      else items.push(item);
+    }
+    return isValid ? items : invalid;
+  }
+
+  private readEntries(depth: number): Read<NestedValue> {
+    const { cursor } = this;
+    const entries = new Map<string, NestedValue>();
+    let isValid = true;
+    for (let has = cursor.open(); has; has = cursor.nextItem()) {
+      this.size += itemSizes.entry;
+      if (cursor.kind() !== 'object') {
+        cursor.skip();
+        isValid = false;
+      } else if (!this.readEntry(depth, entries)) isValid = false;
+    }
+    return isValid ? entries : invalid;
+  }
+
+  private readEntry(depth: number, entries: Map<string, NestedValue>): boolean {
+    const { cursor, state } = this;
+    let key = '';
+    let value: Read<NestedValue> = null;
+    let seen = 0;
+    let isValid = true;
+    for (let has = cursor.open(); has; has = cursor.nextMember()) {
+      const member = this.member(entryKeys, seen);
+      seen |= member < 0 ? 0 : 1 << member;
+      const kind = cursor.kind();
+      if (member === 1) value = this.readNested(depth);
+      else if (member < 0) cursor.skip();
+      else if (kind === 'null') cursor.literal('null');
+      else if (kind === 'string') {
+        const kept = state.scratch.length;
+        cursor.string();
+        this.size += Math.abs(cursor.end - cursor.start);
+        key = state.textAt(cursor.start, cursor.end);
+        state.scratch.length = kept;
+      } else {
+        cursor.skip();
+        isValid = false;
+      }
+    }
+    if (value === invalid) return false;
+    entries.delete(key);
+    entries.set(key, value);
+    return isValid;
+  }
+
+  private readNested(depth: number): Read<NestedValue> {
+    const { cursor } = this;
+    const kind = cursor.kind();
+    if (kind !== 'object') {
+      if (kind !== 'null') {
+        cursor.skip();
+        return invalid;
+      }
+      cursor.literal('null');
+      return null;
+    }
+    let value: Read<NestedValue> = null;
+    let isValid = true;
+    let seen = 0;
+    for (let has = cursor.open(); has; has = cursor.nextMember()) {
+      const number = this.member(kindKeys, seen);
+      seen |= number < 0 ? 0 : 1 << number;
+      const memberKind = cursor.kind();
+      if (number < 0) cursor.skip();
+      else if (memberKind === 'null') cursor.literal('null');
+      else {
+        value = this.readKind(number, depth + 1);
+        isValid &&= value !== invalid;
+      }
+    }
+    return isValid ? value : invalid;
+  }
+}

@@ -1,0 +1,112 @@
+import { MalformedBody } from './types.ts';
+
+const truncated = (): MalformedBody => new MalformedBody('the protobuf ends within a field');
+
+/** Goes through protobuf bytes. Throws MalformedBody, and nothing else, where they are not protobuf. */
+export class ProtobufCursor {
+  readonly body: Uint8Array;
+  at = 0;
+  /** Halves of the varint or fixed64 read last. */
+  low = 0;
+  high = 0;
+  private readonly view: DataView;
+
+  constructor(body: Uint8Array) {
+    this.body = body;
+    this.view = new DataView(body.buffer, body.byteOffset, body.byteLength);
+  }
+
+  /** The next field's number and wire type: number × 8 + type. */
+  tag(): number {
+    const first = this.body[this.at] ?? 0;
+    // The caller has checked that a byte is left.
+    if (first < 0x80 && first >= 8) {
+      this.at++;
+      return first;
+    }
+    this.varint();
+    if (this.high !== 0 || this.low < 8)
+      throw new MalformedBody(`there is no protobuf field number ${this.low >>> 3}`);
+    return this.low;
+  }
+
+  /** Reads a varint into `low` and `high`. */
+  varint(): void {
+    const first = this.body[this.at];
+    if (first === undefined) throw truncated();
+    if (first < 0x80) {
+      this.at++;
+      this.low = first;
+      this.high = 0;
+      return;
+    }
+    this.longVarint();
+  }
+
+  /** Enters a length-delimited field of a message that ends at `end`; answers where the field ends. */
+  enter(end: number): number {
+    const first = this.body[this.at] ?? 0x80;
+    let length = first;
+    if (first < 0x80) this.at++;
+    else {
+      this.varint();
+      length = this.high === 0 ? this.low : Number.POSITIVE_INFINITY;
+    }
+    const stop = this.at + length;
+    if (stop > end) throw truncated();
+    return stop;
+  }
+
+  /** Reads 8 bytes into `low` and `high`. */
+  fixed64(end: number): void {
+    if (this.at + 8 > end) throw truncated();
+    this.low = this.view.getUint32(this.at, true);
+    this.high = this.view.getUint32(this.at + 4, true);
+    this.at += 8;
+  }
+
+  double(end: number): number {
+    if (this.at + 8 > end) throw truncated();
+    this.at += 8;
+    return this.view.getFloat64(this.at - 8, true);
+  }
+
+  /** Passes over a field that was entered by `tag`. Groups are not part of OTLP's protobuf. */
+  skip(tag: number, end: number): void {
+    const type = tag & 7;
+    if (type === 0) this.varint();
+    else if (type === 1) this.at += 8;
+    else if (type === 2) this.at = this.enter(end);
+    else if (type === 5) this.at += 4;
+    else throw new MalformedBody(`the protobuf holds a field of wire type ${type}`);
+  }
+
+  /** To be called where a message should have ended. */
+  expectEnd(end: number): void {
+    if (this.at !== end) throw truncated();
+  }
+
+  private longVarint(): void {
+    const { body } = this;
+    let low = 0;
+    let high = 0;
+    for (let index = 0; index < 10; index++) {
+      const byte = body[this.at];
+      if (byte === undefined) throw truncated();
+      this.at++;
+      const bits = byte & 0x7f;
+      if (index < 4) low |= bits << (7 * index);
+      else if (index === 4) {
+        low |= bits << 28;
+        high = bits >>> 4;
+      } else high |= bits << (7 * index - 32);
+      if (byte < 0x80) {
+        if (index === 9 && bits > 1) break;
+        this.low = low >>> 0;
+        this.high = high >>> 0;
+        return;
+      }
+    }
+    throw new MalformedBody('the protobuf holds a varint of more than 64 bits');
+  }
+}

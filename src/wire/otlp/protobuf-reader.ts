@@ -1,0 +1,347 @@
+import { itemSizes } from './any-value.ts';
+import { setTimeOfWords } from './numbers.ts';
+import { ProtobufCursor } from './protobuf-cursor.ts';
+import { ProtobufValueReader } from './protobuf-value.ts';
+import {
+  type AttributeSlots,
+  type FaultSlot,
+  idPlaces,
+  type ReadState,
+  type SpanSink,
+  type TimeSlot,
+} from './span-slots.ts';
+
+const hexDigits = Buffer.from('0123456789abcdef');
+
+/**
+ * Reads ExportTraceServiceRequest from the wire into slots, without objects: of each message first what its children need
+ * (resource before scopes, scope before spans), then the children, wherever they stand. Unknown fields are passed over; a
+ * known field of another wire type is unknown. Throws MalformedBody and nothing else.
+ */
+export class ProtobufReader {
+  /** Top-level fields that are not OTLP's. */
+  readonly unknownFields = new Set<string>();
+  private readonly state: ReadState;
+  private readonly sink: SpanSink;
+  private readonly wantsSpans: boolean;
+  private readonly cursor: ProtobufCursor;
+  private readonly value: ProtobufValueReader;
+  /** Scratch that the resource and the scope at hand occupy; a span's texts begin there. */
+  private keptScratch = 0;
+
+  /** Without `wantsSpans` resources alone are read. */
+  constructor(state: ReadState, sink: SpanSink, wantsSpans: boolean) {
+    this.state = state;
+    this.sink = sink;
+    this.wantsSpans = wantsSpans;
+    this.cursor = new ProtobufCursor(state.body);
+    this.value = new ProtobufValueReader(this.cursor, state.scratch);
+  }
+
+  readRequest(): void {
+    const { cursor } = this;
+    const end = cursor.body.length;
+    while (cursor.at < end) {
+      const tag = cursor.tag();
+      if (tag === 0x0a) this.readResourceSpans(cursor.enter(end));
+      else {
+        this.unknownFields.add(String(tag >>> 3));
+        cursor.skip(tag, end);
+      }
+    }
+    cursor.expectEnd(end);
+  }
+
+  private readResourceSpans(end: number): void {
+    const { cursor, state } = this;
+    const start = cursor.at;
+    state.owner.clearResource();
+    state.scratch.length = 0;
+    while (cursor.at < end) {
+      const tag = cursor.tag();
+      if (tag === 0x0a) this.readResource(cursor.enter(end));
+      else cursor.skip(tag, end);
+    }
+    cursor.expectEnd(end);
+    this.sink.resource();
+    if (!this.wantsSpans) return;
+    this.keptScratch = state.scratch.length;
+    cursor.at = start;
+    while (cursor.at < end) {
+      const tag = cursor.tag();
+      if (tag === 0x12) this.readScopeSpans(cursor.enter(end));
+      else cursor.skip(tag, end);
+    }
+  }
+
+  private readResource(end: number): void {
+    const { cursor, value } = this;
+    const { owner } = this.state;
+    value.cutValues = 0;
+    while (cursor.at < end) {
+      const tag = cursor.tag();
+      if (tag === 0x0a) {
+        owner.resourceSize += this.readAttribute(
+          cursor.enter(end),
+          owner.resource,
+          0,
+          owner.fault,
+          'resource.attributes',
+        );
+      } else cursor.skip(tag, end);
+    }
+    cursor.expectEnd(end);
+    owner.resourceCutValues += value.cutValues;
+  }
+
+  private readScopeSpans(end: number): void {
+    const { cursor, state } = this;
+    const start = cursor.at;
+    state.owner.clearScope();
+    while (cursor.at < end) {
+      const tag = cursor.tag();
+      if (tag === 0x0a) this.readScope(cursor.enter(end));
+      else cursor.skip(tag, end);
+    }
+    cursor.expectEnd(end);
+    cursor.at = start;
+    while (cursor.at < end) {
+      const tag = cursor.tag();
+      if (tag === 0x12) {
+        state.scratch.length = this.keptScratch;
+        this.readSpan(cursor.enter(end));
+        this.sink.span();
+      } else cursor.skip(tag, end);
+    }
+  }
+
+  private readScope(end: number): void {
+    const { cursor } = this;
+    const { owner } = this.state;
+    while (cursor.at < end) {
+      const tag = cursor.tag();
+      if (tag === 0x0a) {
+        const stop = cursor.enter(end);
+        owner.scopeNameStart = cursor.at;
+        owner.scopeNameEnd = cursor.at = stop;
+      } else if (tag === 0x12) {
+        const stop = cursor.enter(end);
+        owner.scopeVersionStart = cursor.at;
+        owner.scopeVersionEnd = cursor.at = stop;
+      } else cursor.skip(tag, end);
+    }
+    cursor.expectEnd(end);
+    owner.scopeSize =
+      owner.scopeNameEnd - owner.scopeNameStart + owner.scopeVersionEnd - owner.scopeVersionStart;
+  }
+
+  private readSpan(end: number): void {
+    const { cursor, value, state } = this;
+    const { span } = state;
+    span.clear();
+    value.cutValues = 0;
+    let hasTrace = false;
+    let hasSpan = false;
+    while (cursor.at < end) {
+      const tag = cursor.tag();
+      switch (tag) {
+        case 0x4a:
+          span.size += this.readAttribute(cursor.enter(end), span.attributes, 0, span.fault, 'attributes');
+          break;
+        case 0x0a:
+          hasTrace = this.readId(cursor.enter(end), 16, span.ids, idPlaces.trace);
+          break;
+        case 0x12:
+          hasSpan = this.readId(cursor.enter(end), 8, span.ids, idPlaces.span);
+          break;
+        case 0x22:
+          this.readParent(cursor.enter(end));
+          break;
+        case 0x2a: {
+          const stop = cursor.enter(end);
+          span.nameStart = cursor.at;
+          span.nameEnd = cursor.at = stop;
+          break;
+        }
+        case 0x30:
+          cursor.varint();
+          span.kind = this.readEnum(5);
+          break;
+        case 0x39:
+          this.readTime(end, span.start);
+          break;
+        case 0x41:
+          this.readTime(end, span.end);
+          break;
+        default:
+          this.readRareField(tag, end);
+      }
+    }
+    cursor.expectEnd(end);
+    span.cutValues = value.cutValues;
+    span.size += span.nameEnd - span.nameStart + span.stateEnd - span.stateStart;
+    span.size += span.messageEnd - span.messageStart;
+    if (!hasTrace) span.fault.set('trace_id_invalid', 'traceId', 'expected 16 bytes, not all zero');
+    if (!hasSpan) span.fault.set('span_id_invalid', 'spanId', 'expected 8 bytes, not all zero');
+  }
+
+  private readRareField(tag: number, end: number): void {
+    const { cursor } = this;
+    const { span } = this.state;
+    if (tag === 0x1a) {
+      const stop = cursor.enter(end);
+      span.stateStart = cursor.at;
+      span.stateEnd = cursor.at = stop;
+    } else if (tag === 0x5a) this.readEvent(cursor.enter(end));
+    else if (tag === 0x6a) this.readLink(cursor.enter(end));
+    else if (tag === 0x7a) this.readStatus(cursor.enter(end));
+    else cursor.skip(tag, end);
+  }
+
+  private readTime(end: number, time: TimeSlot): void {
+    this.cursor.fixed64(end);
+    setTimeOfWords(time, this.cursor.low, this.cursor.high);
+  }
+
+  private readEnum(last: number): number {
+    const { low, high } = this.cursor;
+    if (high === 0 && low <= last) return low;
+    this.state.forgive('enum_unknown');
+    return 0;
+  }
+
+  /** Whether the bytes up to `stop` are an id of so many bytes that is not all zero; if so it is in `target` in hexadecimal. */
+  private readId(stop: number, bytes: number, target: Buffer, place: number): boolean {
+    const { cursor } = this;
+    const { body } = cursor;
+    const from = cursor.at;
+    cursor.at = stop;
+    if (stop - from !== bytes) return false;
+    let any = 0;
+    let to = place;
+    for (let at = from; at < stop; at++) {
+      const byte = body[at] ?? 0;
+      any |= byte;
+      target[to++] = hexDigits[byte >> 4] ?? 0;
+      target[to++] = hexDigits[byte & 15] ?? 0;
+    }
+    return any !== 0;
+  }
+
+  private readParent(stop: number): void {
+    const { span } = this.state;
+    const length = stop - this.cursor.at;
+    span.hasParent = this.readId(stop, 8, span.ids, idPlaces.parent);
+    if (span.hasParent || length === 0) return;
+    if (length === 8) this.state.forgive('zero_parent_span_id');
+    else span.fault.set('parent_span_id_invalid', 'parentSpanId', `expected 8 bytes, got ${length}`);
+  }
+
+  private readStatus(end: number): void {
+    const { cursor } = this;
+    const { span } = this.state;
+    while (cursor.at < end) {
+      const tag = cursor.tag();
+      if (tag === 0x18) {
+        cursor.varint();
+        span.statusCode = this.readEnum(2);
+      } else if (tag === 0x12) {
+        const stop = cursor.enter(end);
+        span.messageStart = cursor.at;
+        span.messageEnd = cursor.at = stop;
+      } else cursor.skip(tag, end);
+    }
+    cursor.expectEnd(end);
+  }
+
+  /**
+   * Reads a KeyValue into the list, whose own part begins at `from`. Over the limit it is counted as a fault and not kept. Answers
+   * what the cutting rule counts.
+   */
+  private readAttribute(
+    end: number,
+    list: AttributeSlots,
+    from: number,
+    fault: FaultSlot,
+    field: string,
+  ): number {
+    const { cursor, value } = this;
+    let keyStart = 0;
+    let keyEnd = 0;
+    value.clear();
+    while (cursor.at < end) {
+      const tag = cursor.tag();
+      if (tag === 0x0a) {
+        const stop = cursor.enter(end);
+        keyStart = cursor.at;
+        keyEnd = cursor.at = stop;
+      } else if (tag === 0x12) value.read(cursor.enter(end));
+      else cursor.skip(tag, end);
+    }
+    cursor.expectEnd(end);
+    const { attributesMax } = this.state.limits;
+    if (list.count - from < attributesMax) list.add(keyStart, keyEnd, value.start, value.end);
+    else fault.set('too_many_attributes', field, `more than ${attributesMax}`);
+    return itemSizes.entry + keyEnd - keyStart + value.size;
+  }
+
+  private readEvent(end: number): void {
+    const { cursor } = this;
+    const { span, limits } = this.state;
+    span.size += itemSizes.event;
+    if (span.eventCount >= limits.eventsMax) {
+      span.fault.set('too_many_events', 'events', `more than ${limits.eventsMax}`);
+      span.eventAttributes.count = 0;
+      span.eventCount = 0;
+    }
+    const event = span.nextEvent();
+    while (cursor.at < end) {
+      const tag = cursor.tag();
+      if (tag === 0x09) this.readTime(end, event.time);
+      else if (tag === 0x12) {
+        const stop = cursor.enter(end);
+        event.nameStart = cursor.at;
+        event.nameEnd = cursor.at = stop;
+      } else if (tag === 0x1a) {
+        const stop = cursor.enter(end);
+        const list = span.eventAttributes;
+        span.size += this.readAttribute(stop, list, event.attributesFrom, span.fault, 'events[].attributes');
+      } else cursor.skip(tag, end);
+    }
+    cursor.expectEnd(end);
+    span.size += event.nameEnd - event.nameStart;
+    event.attributesTo = span.eventAttributes.count;
+  }
+
+  private readLink(end: number): void {
+    const { cursor } = this;
+    const { span, limits } = this.state;
+    span.size += itemSizes.link;
+    if (span.linkCount >= limits.linksMax) {
+      span.fault.set('too_many_links', 'links', `more than ${limits.linksMax}`);
+      span.linkAttributes.count = 0;
+      span.linkCount = 0;
+    }
+    const link = span.nextLink();
+    let hasTrace = false;
+    let hasSpan = false;
+    while (cursor.at < end) {
+      const tag = cursor.tag();
+      if (tag === 0x0a) hasTrace = this.readId(cursor.enter(end), 16, link.ids, idPlaces.trace);
+      else if (tag === 0x12) hasSpan = this.readId(cursor.enter(end), 8, link.ids, idPlaces.span);
+      else if (tag === 0x1a) {
+        const stop = cursor.enter(end);
+        link.stateStart = cursor.at;
+        link.stateEnd = cursor.at = stop;
+      } else if (tag === 0x22) {
+        const stop = cursor.enter(end);
+        const list = span.linkAttributes;
+        span.size += this.readAttribute(stop, list, link.attributesFrom, span.fault, 'links[].attributes');
+      } else cursor.skip(tag, end);
+    }
+    cursor.expectEnd(end);
+    span.size += link.stateEnd - link.stateStart;
+    link.isValid = hasTrace && hasSpan;
+    link.attributesTo = span.linkAttributes.count;
+  }
+}

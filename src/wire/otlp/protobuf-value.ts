@@ -1,0 +1,179 @@
+import { doubleText, itemSizes, type NestedValue, nestedText, nestingMax } from './any-value.ts';
+import type { ProtobufCursor } from './protobuf-cursor.ts';
+import type { Scratch } from './scratch.ts';
+
+const word = 2 ** 32;
+
+/** A 64-bit integer in two's complement from its halves: a number where that is exact. */
+const integerOf = (low: number, high: number): number | bigint => {
+  const signed = (high | 0) * word + low;
+  return Number.isSafeInteger(signed) ? signed : BigInt.asIntN(64, (BigInt(high) << 32n) | BigInt(low));
+};
+
+/**
+ * Reads AnyValue, every kind into the text that a row holds (design section 5): its place is left in `start` and `end`, what the
+ * cutting rule counts for it in `size`.
+ */
+export class ProtobufValueReader {
+  start = 0;
+  end = 0;
+  size = 0;
+  /** Values that were nested too deep, since the caller set it to 0. */
+  cutValues = 0;
+  private readonly cursor: ProtobufCursor;
+  private readonly scratch: Scratch;
+
+  constructor(cursor: ProtobufCursor, scratch: Scratch) {
+    this.cursor = cursor;
+    this.scratch = scratch;
+  }
+
+  clear(): void {
+    this.start = 0;
+    this.end = 0;
+    this.size = 0;
+  }
+
+  /** Reads the AnyValue from where the cursor stands up to `end`. Of several kinds the last counts. */
+  read(end: number): void {
+    const { cursor } = this;
+    this.clear();
+    while (cursor.at < end) {
+      const tag = cursor.tag();
+      if (tag === 0x0a) {
+        const stop = cursor.enter(end);
+        this.start = cursor.at;
+        this.end = stop;
+        this.size = stop - cursor.at;
+        cursor.at = stop;
+      } else if (tag === 0x18) {
+        cursor.varint();
+        this.size = itemSizes.scalar;
+        if (cursor.high === 0) {
+          this.start = this.scratch.addCount(cursor.low);
+          this.end = ~this.scratch.length;
+        } else this.setText(String(integerOf(cursor.low, cursor.high)));
+      } else this.readOther(tag, end);
+    }
+    cursor.expectEnd(end);
+  }
+
+  private readOther(tag: number, end: number): void {
+    const { cursor } = this;
+    if (tag === 0x10) {
+      cursor.varint();
+      this.size = itemSizes.scalar;
+      this.setText((cursor.low | cursor.high) === 0 ? 'false' : 'true');
+    } else if (tag === 0x21) {
+      this.size = itemSizes.scalar;
+      this.setText(doubleText(cursor.double(end)));
+    } else if (tag === 0x3a) {
+      const stop = cursor.enter(end);
+      this.size = stop - cursor.at;
+      this.setText(base64(cursor, stop));
+      cursor.at = stop;
+    } else if (tag === 0x2a || tag === 0x32) {
+      this.size = 0;
+      const stop = cursor.enter(end);
+      this.setText(nestedText(tag === 0x2a ? this.readList(stop, 1) : this.readEntries(stop, 1)));
+    } else cursor.skip(tag, end);
+  }
+
+  private setText(text: string): void {
+    this.start = this.scratch.add(text);
+    this.end = ~this.scratch.length;
+  }
+
+  private readList(end: number, depth: number): NestedValue[] {
+    const { cursor } = this;
+    const items: NestedValue[] = [];
+    while (cursor.at < end) {
+      const tag = cursor.tag();
+      if (tag !== 0x0a) {
+        cursor.skip(tag, end);
+        continue;
+      }
+      this.size += itemSizes.entry;
+      items.push(this.readNested(cursor.enter(end), depth));
+    }
+    cursor.expectEnd(end);
+    return items;
+  }
+
+  private readEntries(end: number, depth: number): Map<string, NestedValue> {
+    const { cursor } = this;
+    const entries = new Map<string, NestedValue>();
+    while (cursor.at < end) {
+      const tag = cursor.tag();
+      if (tag !== 0x0a) {
+        cursor.skip(tag, end);
+        continue;
+      }
+      this.size += itemSizes.entry;
+      this.readEntry(cursor.enter(end), depth, entries);
+    }
+    cursor.expectEnd(end);
+    return entries;
+  }
+
+  private readEntry(end: number, depth: number, entries: Map<string, NestedValue>): void {
+    const { cursor } = this;
+    let key = '';
+    let value: NestedValue = null;
+    while (cursor.at < end) {
+      const tag = cursor.tag();
+      if (tag === 0x0a) key = this.readText(cursor.enter(end));
+      else if (tag === 0x12) value = this.readNested(cursor.enter(end), depth);
+      else cursor.skip(tag, end);
+    }
+    cursor.expectEnd(end);
+    entries.delete(key);
+    entries.set(key, value);
+  }
+
+  /** `depth` counts the arrays and lists around the value. */
+  private readNested(end: number, depth: number): NestedValue {
+    const { cursor } = this;
+    let value: NestedValue = null;
+    while (cursor.at < end) {
+      const tag = cursor.tag();
+      if (tag === 0x0a) value = this.readText(cursor.enter(end));
+      else if (tag === 0x10 || tag === 0x18) {
+        cursor.varint();
+        this.size += itemSizes.scalar;
+        value = tag === 0x18 ? integerOf(cursor.low, cursor.high) : (cursor.low | cursor.high) !== 0;
+      } else if (tag === 0x21) {
+        this.size += itemSizes.scalar;
+        value = cursor.double(end);
+      } else if (tag === 0x3a) {
+        const stop = cursor.enter(end);
+        this.size += stop - cursor.at;
+        value = base64(cursor, stop);
+        cursor.at = stop;
+      } else if (tag === 0x2a || tag === 0x32) {
+        const stop = cursor.enter(end);
+        if (depth < nestingMax) {
+          value = tag === 0x2a ? this.readList(stop, depth + 1) : this.readEntries(stop, depth + 1);
+        } else {
+          this.cutValues++;
+          this.size += itemSizes.scalar;
+          value = null;
+          cursor.at = stop;
+        }
+      } else cursor.skip(tag, end);
+    }
+    cursor.expectEnd(end);
+    return value;
+  }
+
+  private readText(stop: number): string {
+    const { cursor } = this;
+    const bytes = cursor.body.subarray(cursor.at, stop);
+    this.size += bytes.length;
+    cursor.at = stop;
+    return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString('utf8');
+  }
+}
+
+const base64 = ({ body, at }: ProtobufCursor, stop: number): string =>
+  Buffer.from(body.buffer, body.byteOffset + at, stop - at).toString('base64');

@@ -1,0 +1,95 @@
+import { AttributeSlots, type ReadState, type SpanSink } from './span-slots.ts';
+import type { SpanOwner } from './types.ts';
+
+/** The resource attribute that names the application of its spans; never stored, sampled or dead-lettered (design section 5). */
+export const tokenKey = 'mon.data.token';
+const serviceKey = 'service.name';
+const hostKey = 'net.host.ip';
+
+const tokenBytes = Buffer.from(tokenKey);
+const serviceBytes = Buffer.from(serviceKey);
+const hostBytes = Buffer.from(hostKey);
+
+/** Addresses that tell nothing about a host. */
+const placeholders = new Set(['', '0.0.0.0', '127.0.0.1', '::', '::1']);
+
+const isKey = (state: ReadState, index: number, key: Buffer): boolean => {
+  const { resource } = state.owner;
+  const start = resource.keyStarts[index] ?? 0;
+  const end = resource.keyEnds[index] ?? 0;
+  if (Math.abs(end - start) !== key.length) return false;
+  const [bytes, from] = start < 0 ? [state.scratch.bytes, ~start] : [state.body, start];
+  for (let at = 0; at < key.length; at++) if (bytes[from + at] !== key[at]) return false;
+  return true;
+};
+
+/** The `mon.data.token` of the resource at hand; undefined when it has none. Of several the last counts. */
+export const tokenOf = (state: ReadState): string | undefined => {
+  const { resource } = state.owner;
+  for (let index = resource.count - 1; index >= 0; index--) {
+    if (isKey(state, index, tokenBytes))
+      return state.textAt(resource.valueStarts[index] ?? 0, resource.valueEnds[index] ?? 0);
+  }
+  return undefined;
+};
+
+/** Whether the name of the token stands anywhere in the bytes. */
+export const holdsToken = (bytes: Uint8Array): boolean =>
+  Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).includes(tokenKey);
+
+/** Notes the tokens of the resources that a reader goes through. */
+export const tokenSink = (state: ReadState, tokens: Set<string>): SpanSink => ({
+  resource: () => {
+    const token = tokenOf(state);
+    if (token !== undefined) tokens.add(token);
+  },
+  span: () => {},
+});
+
+/** The resource as rows hold it: without its token, and with `net.host.ip` filled where the application wants that. */
+export class ResourceRow {
+  readonly attributes = new AttributeSlots();
+  serviceStart = 0;
+  serviceEnd = 0;
+  private hostIndex = -1;
+
+  /** Takes over the resource at hand. */
+  set(state: ReadState, owner: SpanOwner, clientIp: string): void {
+    const { resource } = state.owner;
+    this.attributes.count = 0;
+    this.serviceStart = this.serviceEnd = 0;
+    this.hostIndex = -1;
+    for (let index = 0; index < resource.count; index++) {
+      if (isKey(state, index, tokenBytes)) continue;
+      const valueStart = resource.valueStarts[index] ?? 0;
+      const valueEnd = resource.valueEnds[index] ?? 0;
+      if (isKey(state, index, serviceBytes)) {
+        this.serviceStart = valueStart;
+        this.serviceEnd = valueEnd;
+      } else if (isKey(state, index, hostBytes)) this.hostIndex = this.attributes.count;
+      this.attributes.add(resource.keyStarts[index] ?? 0, resource.keyEnds[index] ?? 0, valueStart, valueEnd);
+    }
+    if (owner.fillDimensions) this.fillHost(state, clientIp.replace(/^::ffff:/i, ''));
+  }
+
+  private fillHost(state: ReadState, clientIp: string): void {
+    if (placeholders.has(clientIp)) return;
+    const { attributes, hostIndex } = this;
+    if (hostIndex >= 0) {
+      const present = state.textAt(
+        attributes.valueStarts[hostIndex] ?? 0,
+        attributes.valueEnds[hostIndex] ?? 0,
+      );
+      if (!placeholders.has(present)) return;
+    }
+    const valueStart = state.scratch.add(clientIp);
+    const valueEnd = ~state.scratch.length;
+    if (hostIndex >= 0) {
+      attributes.valueStarts[hostIndex] = valueStart;
+      attributes.valueEnds[hostIndex] = valueEnd;
+      return;
+    }
+    const keyStart = state.scratch.add(hostKey);
+    attributes.add(keyStart, ~state.scratch.length, valueStart, valueEnd);
+  }
+}

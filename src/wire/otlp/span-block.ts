@@ -1,0 +1,337 @@
+import { judgeSpanTime, type SpanTimePolicy } from '../../model/span-time.ts';
+import {
+  ArrayColumn,
+  type Column,
+  encodeBlock,
+  LowTextColumn,
+  MapColumn,
+  TextColumn,
+  WordColumn,
+} from '../native/columns.ts';
+import type { SpanColumnName } from '../native/span-columns.ts';
+import { AttributeWriter } from './attribute-writer.ts';
+import { highOf, highOfTime, lowOf, lowOfTime, timeText } from './numbers.ts';
+import { PlaceReader, type SpanTally } from './place.ts';
+import type { ResourceRow } from './resource-row.ts';
+import { idPlaces, type ReadState } from './span-slots.ts';
+import type { SpanOwner, TracePart } from './types.ts';
+
+const kindNames = ['Unspecified', 'Internal', 'Server', 'Client', 'Producer', 'Consumer'];
+const statusNames = ['Unset', 'Ok', 'Error'];
+
+/** An event may lie anywhere in time that the database holds: windows are for spans. */
+const anyTime: SpanTimePolicy = { aheadMsMax: undefined, ageMsMax: undefined };
+
+/** A few texts of an enum, numbered in a column's dictionary when they first occur in a block. */
+class EnumColumn extends LowTextColumn {
+  private readonly names: readonly Buffer[];
+  private readonly numbers: Int32Array;
+
+  constructor(names: readonly string[]) {
+    super();
+    this.names = names.map((name) => Buffer.from(name));
+    this.numbers = new Int32Array(names.length).fill(-1);
+  }
+
+  pushName(name: number): void {
+    let index = this.numbers[name] ?? 0;
+    if (index < 0) {
+      const text = this.names[name] ?? Buffer.alloc(0);
+      index = this.dictionary.indexOf(text, 0, text.length);
+      this.numbers[name] = index;
+    }
+    this.pushIndex(index);
+  }
+
+  override clear(): void {
+    super.clear();
+    this.numbers.fill(-1);
+  }
+}
+
+/** What is built of one part, column by column. `clear` makes it ready for another part. */
+export class SpanBlock {
+  owner: SpanOwner | undefined;
+  day = 0;
+  rows = 0;
+  /** What was counted of the rows so far. */
+  readonly tally: SpanTally = {
+    repairs: 0,
+    cutValues: 0,
+    repeatedKeys: 0,
+    eventsDropped: 0,
+    linksDropped: 0,
+  };
+  private events = 0;
+  private links = 0;
+  private minMillis = Number.POSITIVE_INFINITY;
+  private minRest = 0;
+  private maxMillis = 0;
+  private maxRest = 0;
+  private readonly place = new PlaceReader(this.tally);
+
+  // What the rows of one resource and one scope repeat, as numbers in this block's dictionaries.
+  private resourceNumber = 0;
+  private scopeNumber = 0;
+  private readonly resourceKeys: number[] = [];
+  private readonly resourceValues: number[] = [];
+  private resourceCuts = 0;
+  private serviceIndex = 0;
+  private scopeNameIndex = 0;
+  private scopeVersionIndex = 0;
+
+  private readonly timestamp = new WordColumn('DateTime64(9)');
+  private readonly traceId = new TextColumn();
+  private readonly spanId = new TextColumn();
+  private readonly parentSpanId = new TextColumn();
+  private readonly traceState = new TextColumn(this.tally);
+  private readonly spanName = new LowTextColumn(this.tally);
+  private readonly spanKind = new EnumColumn(kindNames);
+  private readonly serviceName = new LowTextColumn(this.tally);
+  private readonly resource = new MapColumn(new LowTextColumn(this.tally), new LowTextColumn(this.tally));
+  private readonly scopeName = new LowTextColumn(this.tally);
+  private readonly scopeVersion = new LowTextColumn(this.tally);
+  private readonly attributes = new AttributeWriter(this.tally);
+  private readonly duration = new WordColumn('UInt64');
+  private readonly statusCode = new EnumColumn(statusNames);
+  private readonly statusMessage = new TextColumn(this.tally);
+  private readonly eventOffsets = new WordColumn('UInt64');
+  private readonly eventTimes = new WordColumn('DateTime64(9)');
+  private readonly eventNames = new LowTextColumn(this.tally);
+  private readonly eventAttributes = new AttributeWriter(this.tally);
+  private readonly linkOffsets = new WordColumn('UInt64');
+  private readonly linkTraceIds = new TextColumn();
+  private readonly linkSpanIds = new TextColumn();
+  private readonly linkStates = new TextColumn(this.tally);
+  private readonly linkAttributes = new AttributeWriter(this.tally);
+  private readonly uid = new WordColumn('UInt64');
+  private readonly appId = new WordColumn('Int64');
+  private readonly bizId = new WordColumn('Int64');
+  private readonly arrivedAt = new WordColumn('DateTime64(3)');
+
+  /** Scope and resource repeat, so they are sent by number where the table has String: ClickHouse casts them. */
+  private readonly columns: readonly NamedColumn[] = [
+    ['Timestamp', this.timestamp],
+    ['TraceId', this.traceId],
+    ['SpanId', this.spanId],
+    ['ParentSpanId', this.parentSpanId],
+    ['TraceState', this.traceState],
+    ['SpanName', this.spanName],
+    ['SpanKind', this.spanKind],
+    ['ServiceName', this.serviceName],
+    ['ResourceAttributes', this.resource],
+    ['ScopeName', this.scopeName],
+    ['ScopeVersion', this.scopeVersion],
+    ['SpanAttributes', this.attributes.column],
+    ['Duration', this.duration],
+    ['StatusCode', this.statusCode],
+    ['StatusMessage', this.statusMessage],
+    ['uid', this.uid],
+    ['AppId', this.appId],
+    ['BizId', this.bizId],
+    ['ArrivedAt', this.arrivedAt],
+  ];
+  private readonly eventColumns: readonly NamedColumn[] = [
+    ['Events.Timestamp', new ArrayColumn(this.eventTimes, this.eventOffsets)],
+    ['Events.Name', new ArrayColumn(this.eventNames, this.eventOffsets)],
+    ['Events.Attributes', new ArrayColumn(this.eventAttributes.column, this.eventOffsets)],
+  ];
+  private readonly linkColumns: readonly NamedColumn[] = [
+    ['Links.TraceId', new ArrayColumn(this.linkTraceIds, this.linkOffsets)],
+    ['Links.SpanId', new ArrayColumn(this.linkSpanIds, this.linkOffsets)],
+    ['Links.TraceState', new ArrayColumn(this.linkStates, this.linkOffsets)],
+    ['Links.Attributes', new ArrayColumn(this.linkAttributes.column, this.linkOffsets)],
+  ];
+
+  begin(owner: SpanOwner, day: number): void {
+    this.owner = owner;
+    this.day = day;
+  }
+
+  /** Appends the span at hand, whose times were judged, as the row with this uid. */
+  append(
+    state: ReadState,
+    owner: SpanOwner,
+    row: ResourceRow,
+    uidLow: number,
+    uidHigh: number,
+    arrivedAt: number,
+  ): void {
+    const { span } = state;
+    if (state.owner.resourceNumber !== this.resourceNumber) this.takeResource(state, row);
+    if (state.owner.scopeNumber !== this.scopeNumber) this.takeScope(state);
+    this.appendTimes(state);
+    this.traceId.push(span.ids, idPlaces.trace, idPlaces.span);
+    this.spanId.push(span.ids, idPlaces.span, idPlaces.parent);
+    if (span.hasParent) this.parentSpanId.push(span.ids, idPlaces.parent, idPlaces.end);
+    else this.parentSpanId.pushEmpty();
+    this.pushText(this.traceState, state, span.stateStart, span.stateEnd);
+    this.pushText(this.spanName, state, span.nameStart, span.nameEnd);
+    this.spanKind.pushName(span.kind);
+    this.statusCode.pushName(span.statusCode);
+    this.pushText(this.statusMessage, state, span.messageStart, span.messageEnd);
+    this.appendShared();
+    this.attributes.append(state, span.attributes, 0, span.attributes.count);
+    this.tally.cutValues += span.cutValues + this.resourceCuts;
+    if (span.eventCount > 0) this.appendEvents(state);
+    if (span.linkCount > 0) this.appendLinks(state);
+    this.eventOffsets.push(this.events, 0);
+    this.linkOffsets.push(this.links, 0);
+    this.uid.push(uidLow, uidHigh);
+    this.appId.push(lowOf(owner.appId), highOf(owner.appId));
+    this.bizId.push(lowOf(owner.bizId), highOf(owner.bizId));
+    this.arrivedAt.push(lowOf(arrivedAt), highOf(arrivedAt));
+    this.rows++;
+  }
+
+  /** The part of the rows so far. */
+  finish(): TracePart {
+    const { owner } = this;
+    const columns = [
+      ...this.columns,
+      // A column that a block does not send is filled with empty arrays, and most spans have neither.
+      ...(this.events > 0 ? this.eventColumns : []),
+      ...(this.links > 0 ? this.linkColumns : []),
+    ];
+    return {
+      appId: owner?.appId ?? 0,
+      bizId: owner?.bizId ?? 0,
+      day: this.day,
+      rows: this.rows,
+      timeMin: timeText(this.minMillis, this.minRest),
+      timeMax: timeText(this.maxMillis, this.maxRest),
+      block: encodeBlock(columns, this.rows),
+    };
+  }
+
+  clear(): void {
+    const { tally } = this;
+    this.owner = undefined;
+    this.rows = this.events = this.links = this.resourceNumber = this.scopeNumber = 0;
+    this.minMillis = Number.POSITIVE_INFINITY;
+    this.maxMillis = 0;
+    tally.repairs = tally.cutValues = tally.repeatedKeys = tally.eventsDropped = tally.linksDropped = 0;
+    for (const columns of [this.columns, this.eventColumns, this.linkColumns])
+      for (const [, column] of columns) column.clear();
+    for (const writer of [this.attributes, this.eventAttributes, this.linkAttributes]) writer.clear();
+  }
+
+  private pushText(column: TextColumn | LowTextColumn, state: ReadState, start: number, end: number): void {
+    const { place } = this;
+    place.locate(state, start, end);
+    column.push(place.bytes, place.start, place.end);
+  }
+
+  private appendTimes({ span: { start, end } }: ReadState): void {
+    const { millis, rest } = start;
+    this.timestamp.push(lowOfTime(millis, rest), highOfTime(millis, rest));
+    const longer = end.rest < rest ? 1 : 0;
+    const durationMillis = end.millis - millis - longer;
+    const durationRest = end.rest - rest + longer * 1_000_000;
+    this.duration.push(lowOfTime(durationMillis, durationRest), highOfTime(durationMillis, durationRest));
+    if (millis < this.minMillis || (millis === this.minMillis && rest < this.minRest)) {
+      this.minMillis = millis;
+      this.minRest = rest;
+    }
+    if (millis > this.maxMillis || (millis === this.maxMillis && rest > this.maxRest)) {
+      this.maxMillis = millis;
+      this.maxRest = rest;
+    }
+  }
+
+  private appendShared(): void {
+    const { resource, resourceKeys, resourceValues } = this;
+    this.serviceName.pushIndex(this.serviceIndex);
+    this.scopeName.pushIndex(this.scopeNameIndex);
+    this.scopeVersion.pushIndex(this.scopeVersionIndex);
+    for (let index = 0; index < resourceKeys.length; index++) {
+      resource.keys.pushIndex(resourceKeys[index] ?? 0);
+      resource.values.pushIndex(resourceValues[index] ?? 0);
+    }
+    resource.endRow(resourceKeys.length);
+  }
+
+  private numberOf(column: LowTextColumn, state: ReadState, start: number, end: number): number {
+    const { place } = this;
+    place.locate(state, start, end);
+    return column.dictionary.indexOf(place.bytes, place.start, place.end);
+  }
+
+  private takeResource(state: ReadState, row: ResourceRow): void {
+    const { attributes } = row;
+    const { resourceKeys, resourceValues, tally } = this;
+    const cutBefore = tally.cutValues;
+    this.resourceNumber = state.owner.resourceNumber;
+    resourceKeys.length = resourceValues.length = 0;
+    for (let index = 0; index < attributes.count; index++) {
+      const key = this.numberOf(
+        this.resource.keys,
+        state,
+        attributes.keyStarts[index] ?? 0,
+        attributes.keyEnds[index] ?? 0,
+      );
+      const earlier = resourceKeys.indexOf(key);
+      if (earlier >= 0) {
+        resourceKeys.splice(earlier, 1);
+        resourceValues.splice(earlier, 1);
+        tally.repeatedKeys++;
+      }
+      resourceKeys.push(key);
+      const { valueStarts, valueEnds } = attributes;
+      resourceValues.push(
+        this.numberOf(this.resource.values, state, valueStarts[index] ?? 0, valueEnds[index] ?? 0),
+      );
+    }
+    this.serviceIndex = this.numberOf(this.serviceName, state, row.serviceStart, row.serviceEnd);
+    // Each row counts them for itself.
+    this.resourceCuts = tally.cutValues - cutBefore + state.owner.resourceCutValues;
+    tally.cutValues = cutBefore;
+  }
+
+  private takeScope(state: ReadState): void {
+    const { owner } = state;
+    this.scopeNumber = owner.scopeNumber;
+    this.scopeNameIndex = this.numberOf(this.scopeName, state, owner.scopeNameStart, owner.scopeNameEnd);
+    this.scopeVersionIndex = this.numberOf(
+      this.scopeVersion,
+      state,
+      owner.scopeVersionStart,
+      owner.scopeVersionEnd,
+    );
+  }
+
+  private appendEvents(state: ReadState): void {
+    const { span } = state;
+    for (let index = 0; index < span.eventCount; index++) {
+      const event = span.events[index];
+      if (event === undefined) continue;
+      const { millis, rest } = event.time;
+      if (judgeSpanTime(millis, rest, 0, anyTime) !== undefined) {
+        this.tally.eventsDropped++;
+        continue;
+      }
+      this.eventTimes.push(lowOfTime(millis, rest), highOfTime(millis, rest));
+      this.pushText(this.eventNames, state, event.nameStart, event.nameEnd);
+      this.eventAttributes.append(state, span.eventAttributes, event.attributesFrom, event.attributesTo);
+      this.events++;
+    }
+  }
+
+  private appendLinks(state: ReadState): void {
+    const { span } = state;
+    for (let index = 0; index < span.linkCount; index++) {
+      const link = span.links[index];
+      if (link?.isValid !== true) {
+        this.tally.linksDropped++;
+        continue;
+      }
+      this.linkTraceIds.push(link.ids, idPlaces.trace, idPlaces.span);
+      this.linkSpanIds.push(link.ids, idPlaces.span, idPlaces.parent);
+      this.pushText(this.linkStates, state, link.stateStart, link.stateEnd);
+      this.linkAttributes.append(state, span.linkAttributes, link.attributesFrom, link.attributesTo);
+      this.links++;
+    }
+  }
+}
+
+type NamedColumn = readonly [SpanColumnName, Column];

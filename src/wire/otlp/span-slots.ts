@@ -1,0 +1,245 @@
+import type { SpanReason } from '../../model/reasons.ts';
+import { Scratch } from './scratch.ts';
+import type { Leniency, TraceLimits } from './types.ts';
+
+/** Attributes as read: places of keys and values (see Scratch). Lists of several owners stand one after the other. */
+export class AttributeSlots {
+  count = 0;
+  keyStarts = new Int32Array(64);
+  keyEnds = new Int32Array(64);
+  valueStarts = new Int32Array(64);
+  valueEnds = new Int32Array(64);
+
+  add(keyStart: number, keyEnd: number, valueStart: number, valueEnd: number): void {
+    const index = this.count;
+    if (index === this.keyStarts.length) {
+      this.keyStarts = doubled(this.keyStarts);
+      this.keyEnds = doubled(this.keyEnds);
+      this.valueStarts = doubled(this.valueStarts);
+      this.valueEnds = doubled(this.valueEnds);
+    }
+    this.keyStarts[index] = keyStart;
+    this.keyEnds[index] = keyEnd;
+    this.valueStarts[index] = valueStart;
+    this.valueEnds[index] = valueEnd;
+    this.count = index + 1;
+  }
+}
+
+const doubled = (array: Int32Array): Int32Array<ArrayBuffer> => {
+  const larger = new Int32Array(2 * array.length);
+  larger.set(array);
+  return larger;
+};
+
+/** A time as read: milliseconds (NaN: no number), nanoseconds beyond, and the place of its text where it came as text. */
+export type TimeSlot = { millis: number; rest: number; textStart: number; textEnd: number };
+
+export type EventSlot = {
+  readonly time: TimeSlot;
+  nameStart: number;
+  nameEnd: number;
+  attributesFrom: number;
+  attributesTo: number;
+};
+
+export type LinkSlot = {
+  /** Whether both ids are right; they stand in hexadecimal, 48 characters. */
+  isValid: boolean;
+  readonly ids: Buffer;
+  stateStart: number;
+  stateEnd: number;
+  attributesFrom: number;
+  attributesTo: number;
+};
+
+const newTime = (): TimeSlot => ({ millis: 0, rest: 0, textStart: 0, textEnd: 0 });
+
+const newEvent = (): EventSlot => ({
+  time: newTime(),
+  nameStart: 0,
+  nameEnd: 0,
+  attributesFrom: 0,
+  attributesTo: 0,
+});
+
+const newLink = (): LinkSlot => ({
+  isValid: false,
+  ids: Buffer.alloc(48),
+  stateStart: 0,
+  stateEnd: 0,
+  attributesFrom: 0,
+  attributesTo: 0,
+});
+
+/** Where each id begins in `SpanSlots.ids`. */
+export const idPlaces = { trace: 0, span: 32, parent: 48, end: 64 } as const;
+
+/** The order in which a span's faults are named, whatever order they are read in. */
+const reasonsInOrder: readonly SpanReason[] = [
+  'span_not_object',
+  'trace_id_invalid',
+  'span_id_invalid',
+  'parent_span_id_invalid',
+  'span_field_invalid',
+  'attribute_invalid',
+  'too_many_attributes',
+  'too_many_events',
+  'too_many_links',
+];
+
+/** The first fault of a span, or of a resource. */
+export class FaultSlot {
+  reason: SpanReason | undefined;
+  field = '';
+  detail = '';
+  private rank = reasonsInOrder.length;
+
+  set(reason: SpanReason, field: string, detail: string): void {
+    const rank = reasonsInOrder.indexOf(reason);
+    if (rank >= this.rank) return;
+    this.rank = rank;
+    this.reason = reason;
+    this.field = field;
+    this.detail = detail;
+  }
+
+  clear(): void {
+    this.reason = undefined;
+    this.rank = reasonsInOrder.length;
+  }
+}
+
+/**
+ * One span as both readers leave it, in fields that the next span overwrites: a span costs no objects. What a reader has to
+ * refuse it writes into `fault`, and reads on, because the span's size decides where the request is cut.
+ */
+export class SpanSlots {
+  readonly fault = new FaultSlot();
+  /** Sum of the lengths that the cutting rule counts. */
+  size = 0;
+  /** Trace, span and parent id in lower-case hexadecimal. */
+  readonly ids = Buffer.alloc(idPlaces.end);
+  hasParent = false;
+  stateStart = 0;
+  stateEnd = 0;
+  nameStart = 0;
+  nameEnd = 0;
+  kind = 0;
+  statusCode = 0;
+  messageStart = 0;
+  messageEnd = 0;
+  readonly start: TimeSlot = newTime();
+  readonly end: TimeSlot = newTime();
+  readonly attributes = new AttributeSlots();
+  /** Values that were nested deeper than the limit. */
+  cutValues = 0;
+  eventCount = 0;
+  readonly events: EventSlot[] = [];
+  readonly eventAttributes = new AttributeSlots();
+  linkCount = 0;
+  readonly links: LinkSlot[] = [];
+  readonly linkAttributes = new AttributeSlots();
+
+  clear(): void {
+    this.fault.clear();
+    this.size = 0;
+    this.hasParent = false;
+    this.stateStart = this.stateEnd = 0;
+    this.nameStart = this.nameEnd = 0;
+    this.kind = 0;
+    this.statusCode = 0;
+    this.messageStart = this.messageEnd = 0;
+    this.start.millis = this.start.rest = this.start.textStart = this.start.textEnd = 0;
+    this.end.millis = this.end.rest = this.end.textStart = this.end.textEnd = 0;
+    this.attributes.count = 0;
+    this.cutValues = 0;
+    this.eventCount = 0;
+    this.eventAttributes.count = 0;
+    this.linkCount = 0;
+    this.linkAttributes.count = 0;
+  }
+
+  nextEvent(): EventSlot {
+    const event = this.events[this.eventCount] ?? newEvent();
+    this.events[this.eventCount++] = event;
+    event.time.millis = event.time.rest = event.time.textStart = event.time.textEnd = 0;
+    event.nameStart = event.nameEnd = 0;
+    event.attributesFrom = event.attributesTo = this.eventAttributes.count;
+    return event;
+  }
+
+  nextLink(): LinkSlot {
+    const link = this.links[this.linkCount] ?? newLink();
+    this.links[this.linkCount++] = link;
+    link.isValid = false;
+    link.stateStart = link.stateEnd = 0;
+    link.attributesFrom = link.attributesTo = this.linkAttributes.count;
+    return link;
+  }
+}
+
+/** The resource and scope that the spans at hand belong to. */
+export class OwnerSlots {
+  readonly fault = new FaultSlot();
+  /** Different for each resource and each scope of the request. */
+  resourceNumber = 0;
+  scopeNumber = 0;
+  readonly resource = new AttributeSlots();
+  resourceSize = 0;
+  resourceCutValues = 0;
+  scopeNameStart = 0;
+  scopeNameEnd = 0;
+  scopeVersionStart = 0;
+  scopeVersionEnd = 0;
+  scopeSize = 0;
+
+  clearResource(): void {
+    this.resourceNumber++;
+    this.fault.clear();
+    this.resource.count = 0;
+    this.resourceSize = 0;
+    this.resourceCutValues = 0;
+    this.clearScope();
+  }
+
+  clearScope(): void {
+    this.scopeNumber++;
+    this.scopeNameStart = this.scopeNameEnd = 0;
+    this.scopeVersionStart = this.scopeVersionEnd = 0;
+    this.scopeSize = 0;
+  }
+}
+
+/** What a reader and the encoder share while a request is read. */
+export class ReadState {
+  readonly body: Uint8Array;
+  readonly limits: TraceLimits;
+  readonly scratch = new Scratch();
+  readonly owner = new OwnerSlots();
+  readonly span = new SpanSlots();
+  readonly leniencies = new Map<Leniency, number>();
+
+  constructor(body: Uint8Array, limits: TraceLimits) {
+    this.body = body;
+    this.limits = limits;
+  }
+
+  forgive(kind: Leniency): void {
+    this.leniencies.set(kind, (this.leniencies.get(kind) ?? 0) + 1);
+  }
+
+  /** The text at a place (see Scratch). */
+  textAt(start: number, end: number): string {
+    if (start < 0) return this.scratch.bytes.toString('utf8', ~start, ~end);
+    return Buffer.from(this.body.buffer, this.body.byteOffset + start, end - start).toString('utf8');
+  }
+}
+
+/** What a reader calls as it goes through a request, in the order of the spans. */
+export type SpanSink = {
+  /** `owner` holds another resource; spans that follow belong to it. */
+  resource(): void;
+  /** `span` holds the next span, of the scope that `owner` holds. */
+  span(): void;
+};

@@ -1,0 +1,260 @@
+import type { SpanReason, TimeReason } from '../../model/reasons.ts';
+import { endsBeforeStart, judgeSpanTime } from '../../model/span-time.ts';
+import { deferredText, sentTime } from './deferred-text.ts';
+import { ResourceRow, tokenKey, tokenOf } from './resource-row.ts';
+import { SpanBlock } from './span-block.ts';
+import type { ReadState, SpanSink } from './span-slots.ts';
+import {
+  type EncodedTraces,
+  type SpanExample,
+  type SpanOwner,
+  TooManySpans,
+  type TraceRun,
+  type TracesContext,
+} from './types.ts';
+
+/**
+ * The cutting rule (design section 7.2): a request is cut into runs from the request alone, so that a retry is cut alike whatever
+ * has changed in between. Named in message ids: a change of this rule changes them.
+ */
+export const spanCuttingRuleVersion = 1;
+
+/** What the spans of one run may cost together: 256 + 2 × (size of the span + size of its resource and scope) each. */
+export const spanRunBudget = 2 * 2 ** 20;
+const spanOverhead = 256;
+
+/** Different pairs of a token and a day that one run may hold: each is a block, whose column names take their place too. */
+const runPartsMax = 256;
+
+const dayMillis = 86_400_000;
+const examplesMax = 20;
+const word = 2 ** 32;
+
+/** Blocks that were used before: their buffers have the size that requests need. */
+const freeBlocks: SpanBlock[] = [];
+const freeBlocksMax = 4;
+
+type Owner = SpanOwner | 'invalid' | 'disabled';
+
+const count = <K>(map: Map<K, number>, key: K, by = 1): void => {
+  map.set(key, (map.get(key) ?? 0) + by);
+};
+
+/** Judges the spans that a reader leaves in `state`, cuts the request into runs and encodes what is kept. */
+export class TraceEncoder implements SpanSink {
+  private readonly state: ReadState;
+  private readonly context: TracesContext;
+  private readonly baseLow: number;
+  private readonly baseHigh: number;
+  private readonly result: EncodedTraces;
+  private readonly owners = new Map<string | undefined, Owner>();
+
+  // Of the resource at hand.
+  private readonly row = new ResourceRow();
+  private token: string | undefined;
+  private owner: Owner = 'invalid';
+
+  // Of the run at hand.
+  private run: TraceRun | undefined;
+  private spent = 0;
+  private readonly parts = new Set<string>();
+  private lastPart = '';
+  private blocks = new Map<string, SpanBlock>();
+  private block: SpanBlock | undefined;
+
+  constructor(state: ReadState, context: TracesContext) {
+    this.state = state;
+    this.context = context;
+    const base = BigInt(context.base.text);
+    this.baseLow = Number(base & 0xffffffffn);
+    this.baseHigh = Number(base >> 32n);
+    this.result = {
+      runs: [],
+      spans: 0,
+      accepted: 0,
+      rejected: new Map(),
+      deferred: new Map(),
+      examples: [],
+      leniencies: state.leniencies,
+      cutValues: 0,
+      eventsDropped: 0,
+      linksDropped: 0,
+      unknownTopLevelKeys: [],
+    };
+  }
+
+  resource(): void {
+    const { state, context } = this;
+    this.token = tokenOf(state);
+    const known = this.owners.get(this.token);
+    this.owner = known ?? context.resolve(this.token);
+    if (known === undefined) this.owners.set(this.token, this.owner);
+    this.block = undefined;
+    if (typeof this.owner !== 'string') this.row.set(state, this.owner, context.clientIp);
+  }
+
+  span(): void {
+    const { state, result, context } = this;
+    const ordinal = result.spans++;
+    if (result.spans > context.limits.spansMax) throw new TooManySpans(result.spans, context.limits.spansMax);
+    const { span, owner: shared } = state;
+    const { millis } = span.start;
+    const day = Number.isNaN(millis) ? -1 : Math.floor(millis / dayMillis);
+    const cost = spanOverhead + 2 * (span.size + shared.resourceSize + shared.scopeSize);
+    const run = this.runFor(ordinal, cost, day);
+    run.last = ordinal;
+    const { owner } = this;
+    if (typeof owner === 'string') return this.rejectOwnerless(ordinal, owner);
+    const fault = span.fault.reason === undefined ? shared.fault : span.fault;
+    if (fault.reason !== undefined)
+      return this.reject(run, owner, ordinal, fault.reason, fault.field, fault.detail);
+    if (cost > spanRunBudget) {
+      const detail = `more than ${spanRunBudget} bytes by the cutting rule`;
+      return this.reject(run, owner, ordinal, 'item_too_large', '', detail);
+    }
+    const reason = this.judgeTimes(owner);
+    if (reason !== undefined) return this.defer(run, owner, ordinal, reason);
+    this.keep(owner, ordinal, day);
+  }
+
+  /** What came of the request. To be called once, when its reader is through. */
+  finish(unknownTopLevelKeys: Iterable<string>): EncodedTraces {
+    const { result } = this;
+    this.endRun();
+    if (result.spans === 0) result.unknownTopLevelKeys.push(...unknownTopLevelKeys);
+    return result;
+  }
+
+  /** Gives back what a request took, whatever has happened to it. */
+  release(): void {
+    for (const block of this.blocks.values()) {
+      block.clear();
+      if (freeBlocks.length < freeBlocksMax) freeBlocks.push(block);
+    }
+    this.blocks.clear();
+    this.block = undefined;
+  }
+
+  /** The run that the next span goes into: the one at hand, or a new one where that would become too large. */
+  private runFor(ordinal: number, cost: number, day: number): TraceRun {
+    let { run } = this;
+    const part = day < 0 ? this.lastPart : `${day} ${this.token ?? ''}`;
+    const isFull =
+      this.spent + cost > spanRunBudget || (this.parts.size >= runPartsMax && !this.parts.has(part));
+    if (run === undefined || (isFull && this.spent > 0)) {
+      this.endRun();
+      run = { first: ordinal, last: ordinal, parts: [], deferred: [], dropped: [] };
+      this.result.runs.push(run);
+      this.run = run;
+      this.spent = 0;
+      this.parts.clear();
+    }
+    this.spent += cost;
+    this.parts.add(part);
+    this.lastPart = part;
+    return run;
+  }
+
+  private endRun(): void {
+    const { result } = this;
+    for (const block of this.blocks.values()) {
+      const { tally } = block;
+      this.run?.parts.push(block.finish());
+      result.cutValues += tally.cutValues;
+      result.eventsDropped += tally.eventsDropped;
+      result.linksDropped += tally.linksDropped;
+      if (tally.repairs > 0) count(result.leniencies, 'invalid_utf8', tally.repairs);
+      if (tally.repeatedKeys > 0) count(result.leniencies, 'duplicate_key', tally.repeatedKeys);
+    }
+    this.release();
+  }
+
+  private judgeTimes(owner: SpanOwner): TimeReason | undefined {
+    const { start, end } = this.state.span;
+    const { arrivedAt } = this.context;
+    return (
+      judgeSpanTime(start.millis, start.rest, arrivedAt, owner.policy) ??
+      judgeSpanTime(end.millis, end.rest, arrivedAt, owner.policy) ??
+      (endsBeforeStart(start.millis, start.rest, end.millis, end.rest) ? 'end_before_start' : undefined)
+    );
+  }
+
+  private keep(owner: SpanOwner, ordinal: number, day: number): void {
+    let { block } = this;
+    if (block?.day !== day || block.owner !== owner) {
+      const key = `${owner.appId} ${day}`;
+      block = this.blocks.get(key);
+      if (block === undefined) {
+        block = freeBlocks.pop() ?? new SpanBlock();
+        block.begin(owner, day);
+        this.blocks.set(key, block);
+      }
+      this.block = block;
+    }
+    const low = this.baseLow + ordinal;
+    const carry = low >= word ? 1 : 0;
+    block.append(
+      this.state,
+      owner,
+      this.row,
+      low - carry * word,
+      this.baseHigh + carry,
+      this.context.arrivedAt,
+    );
+    this.result.accepted++;
+  }
+
+  private rejectOwnerless(ordinal: number, why: 'invalid' | 'disabled'): void {
+    const reason = why === 'invalid' ? 'token_invalid' : 'application_disabled';
+    count(this.result.rejected, reason);
+    const field = this.token === undefined ? '' : `resource.attributes["${tokenKey}"]`;
+    const detail = why === 'invalid' ? 'it is no write token' : 'its application is disabled';
+    this.addExample({ index: ordinal, reason, field, detail });
+  }
+
+  private reject(
+    run: TraceRun,
+    { appId, bizId }: SpanOwner,
+    ordinal: number,
+    reason: SpanReason,
+    field: string,
+    detail: string,
+  ): void {
+    count(this.result.rejected, reason);
+    let dropped = run.dropped.find((each) => each.appId === appId);
+    if (dropped === undefined) {
+      dropped = { appId, bizId, reasons: new Map() };
+      run.dropped.push(dropped);
+    }
+    count(dropped.reasons, reason);
+    this.addExample({ index: ordinal, reason, field, detail });
+  }
+
+  private defer(run: TraceRun, owner: SpanOwner, ordinal: number, reason: TimeReason): void {
+    const { state, result } = this;
+    const { appId, bizId, policy } = owner;
+    count(result.deferred, reason);
+    let deferred = run.deferred.find((each) => each.appId === appId && each.policy === policy);
+    if (deferred === undefined) {
+      deferred = { appId, bizId, policy, ordinals: [], texts: [] };
+      run.deferred.push(deferred);
+    }
+    deferred.ordinals.push(ordinal);
+    deferred.texts.push(deferredText(state, this.row));
+    if (result.examples.length >= examplesMax) return;
+    const { start, end } = state.span;
+    const isStart = judgeSpanTime(start.millis, start.rest, this.context.arrivedAt, policy) !== undefined;
+    const sent = sentTime(state, isStart ? start : end);
+    const detail = sent === undefined ? 'it is absent' : `got ${JSON.stringify(sent)}`;
+    this.addExample({
+      index: ordinal,
+      reason,
+      field: isStart ? 'startTimeUnixNano' : 'endTimeUnixNano',
+      detail,
+    });
+  }
+
+  private addExample(example: SpanExample): void {
+    if (this.result.examples.length < examplesMax) this.result.examples.push(example);
+  }
+}
