@@ -216,18 +216,19 @@ const writeIndexes = (
   return to;
 };
 
-/** Map(LowCardinality(String), T): the caller appends keys and values, then ends the row. */
-export class MapColumn<Values extends Column> implements Column {
+/** Map(K, V): the caller appends keys and values, then ends the row. */
+export class MapColumn<Keys extends Column, Values extends Column> implements Column {
   readonly type: string;
-  readonly keys: LowTextColumn;
+  readonly keys: Keys;
   readonly values: Values;
-  private offsets = new WordColumn('UInt64');
+  private readonly offsets: WordColumn;
   private entries = 0;
 
-  constructor(keys: LowTextColumn, values: Values) {
+  constructor(keys: Keys, values: Values, offsets = new WordColumn('UInt64')) {
     this.type = `Map(${keys.type}, ${values.type})`;
     this.keys = keys;
     this.values = values;
+    this.offsets = offsets;
   }
 
   /** Ends a row that has so many keys and values. */

@@ -4,7 +4,7 @@ import type { AttributeSlots, ReadState } from './span-slots.ts';
 
 /** Appends attributes to a column of maps; of equal keys the last one stays. */
 export class AttributeWriter {
-  readonly column: MapColumn<TextColumn>;
+  readonly column: MapColumn<LowTextColumn, TextColumn>;
   private readonly tally: SpanTally;
   private readonly place: PlaceReader;
   /** The numbers of the keys of the row at hand, −1 where the key comes again later. */

@@ -1,0 +1,352 @@
+import {
+  ArrayColumn,
+  type Column,
+  encodeBlock,
+  LowTextColumn,
+  MapColumn,
+  TextColumn,
+  WordColumn,
+} from './columns.ts';
+
+/** Texts of a column: where each begins and ends in the block. */
+type Texts = { readonly starts: Uint32Array; readonly ends: Uint32Array };
+
+type Words = { readonly kind: 'words'; readonly type: string; readonly start: number };
+type Plain = { readonly kind: 'texts'; readonly texts: Texts };
+type Low = { readonly kind: 'low'; readonly dictionary: Texts; readonly indexes: Uint32Array };
+type List = { readonly kind: 'array'; readonly offsets: Uint32Array; readonly items: ReadColumn };
+type Pairs = {
+  readonly kind: 'map';
+  readonly offsets: Uint32Array;
+  readonly keys: ReadColumn;
+  readonly values: ReadColumn;
+};
+type ReadColumn = Words | Plain | Low | List | Pairs;
+
+/** What a row holds: text, 64 bits (DateTime64 in its own unit), arrays and maps of these. */
+export type NativeValue = string | bigint | readonly NativeValue[] | ReadonlyMap<string, NativeValue>;
+
+/** Bytes that are no block, or one of types that spans do not use. */
+export class UnreadableBlock extends Error {
+  constructor(what: string) {
+    super(`the block cannot be read: ${what}`);
+    this.name = 'UnreadableBlock';
+  }
+}
+
+/** What a type is made of, or undefined when it has no parts. */
+const insideOf = (type: string, name: string): string | undefined =>
+  type.startsWith(`${name}(`) && type.endsWith(')') ? type.slice(name.length + 1, -1) : undefined;
+
+const wordTypes = /^(?:U?Int64|DateTime64\(\d\))$/;
+const rowsMax = 2 ** 28;
+
+class BlockCursor {
+  readonly bytes: Buffer;
+  at = 0;
+
+  constructor(bytes: Uint8Array) {
+    this.bytes = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  }
+
+  /** Passes over so many bytes; answers where they begin. */
+  take(size: number): number {
+    const start = this.at;
+    if (!(size >= 0 && start + size <= this.bytes.length)) throw new UnreadableBlock('it ends too early');
+    this.at = start + size;
+    return start;
+  }
+
+  varint(): number {
+    let value = 0;
+    for (let scale = 1; scale < 2 ** 35; scale *= 128) {
+      const byte = this.bytes[this.take(1)] ?? 0;
+      value += (byte & 0x7f) * scale;
+      if (byte < 0x80) return value;
+    }
+    throw new UnreadableBlock('a count is too large');
+  }
+
+  /** A 64-bit count of things that take at least `sizeMin` bytes each. */
+  count(sizeMin: number): number {
+    const value = Number(this.bytes.readBigUInt64LE(this.take(8)));
+    if (value > rowsMax || value * sizeMin > this.bytes.length - this.at)
+      throw new UnreadableBlock('it says more than it holds');
+    return value;
+  }
+
+  text(): string {
+    const size = this.varint();
+    const start = this.take(size);
+    return this.bytes.toString('utf8', start, start + size);
+  }
+
+  texts(rows: number): Texts {
+    if (rows > this.bytes.length - this.at) throw new UnreadableBlock('it says more than it holds');
+    const starts = new Uint32Array(rows);
+    const ends = new Uint32Array(rows);
+    for (let row = 0; row < rows; row++) {
+      const size = this.varint();
+      starts[row] = this.take(size);
+      ends[row] = this.at;
+    }
+    return { starts, ends };
+  }
+
+  offsets(rows: number): Uint32Array {
+    const start = this.take(8 * rows);
+    const offsets = new Uint32Array(rows);
+    let before = 0;
+    for (let row = 0; row < rows; row++) {
+      const end = Number(this.bytes.readBigUInt64LE(start + 8 * row));
+      if (end < before || end > rowsMax) throw new UnreadableBlock('its arrays are out of order');
+      offsets[row] = end;
+      before = end;
+    }
+    return offsets;
+  }
+}
+
+const dictionaryVersion = 1;
+const ownDictionary = 0x200;
+
+const readPrefix = (cursor: BlockCursor, type: string): void => {
+  if (type === 'LowCardinality(String)') {
+    if (cursor.count(0) !== dictionaryVersion)
+      throw new UnreadableBlock('its dictionaries are of another version');
+    return;
+  }
+  const array = insideOf(type, 'Array');
+  const map = insideOf(type, 'Map');
+  if (array !== undefined) readPrefix(cursor, array);
+  else if (map !== undefined) for (const part of partsOfMap(map)) readPrefix(cursor, part);
+};
+
+const partsOfMap = (inside: string): [string, string] => {
+  const comma = inside.indexOf(', ');
+  if (comma < 0 || inside.slice(0, comma).includes('Map(')) throw new UnreadableBlock(`Map(${inside})`);
+  return [inside.slice(0, comma), inside.slice(comma + 2)];
+};
+
+const readLow = (cursor: BlockCursor, rows: number): Low => {
+  const nothing = new Uint32Array(0);
+  if (rows === 0) return { kind: 'low', dictionary: { starts: nothing, ends: nothing }, indexes: nothing };
+  const flags = cursor.count(0);
+  const width = 1 << (flags & 0xff);
+  if ((flags & ownDictionary) === 0 || width > 4) throw new UnreadableBlock('a dictionary is not its own');
+  const dictionary = cursor.texts(cursor.count(1));
+  if (cursor.count(width) !== rows) throw new UnreadableBlock('a column has other rows than the block');
+  const start = cursor.take(rows * width);
+  const indexes = new Uint32Array(rows);
+  for (let row = 0; row < rows; row++) {
+    const index = cursor.bytes.readUIntLE(start + row * width, width);
+    if (index >= dictionary.starts.length) throw new UnreadableBlock('a row is not in its dictionary');
+    indexes[row] = index;
+  }
+  return { kind: 'low', dictionary, indexes };
+};
+
+const readData = (cursor: BlockCursor, type: string, rows: number): ReadColumn => {
+  if (type === 'String') return { kind: 'texts', texts: cursor.texts(rows) };
+  if (type === 'LowCardinality(String)') return readLow(cursor, rows);
+  if (wordTypes.test(type)) return { kind: 'words', type, start: cursor.take(8 * rows) };
+  const array = insideOf(type, 'Array');
+  const map = insideOf(type, 'Map');
+  if (array === undefined && map === undefined) throw new UnreadableBlock(`it has a column of ${type}`);
+  const offsets = cursor.offsets(rows);
+  const items = offsets[rows - 1] ?? 0;
+  if (array !== undefined) return { kind: 'array', offsets, items: readData(cursor, array, items) };
+  const [keyType, valueType] = partsOfMap(map ?? '');
+  const keys = readData(cursor, keyType, items);
+  return { kind: 'map', offsets, keys, values: readData(cursor, valueType, items) };
+};
+
+/** A decoded block of FORMAT Native. Its columns are views of the block; a value is made when it is asked for. */
+export class NativeBlock {
+  readonly rows: number;
+  private readonly bytes: Buffer;
+  private readonly columns: ReadonlyMap<string, ReadColumn>;
+
+  constructor(bytes: Buffer, rows: number, columns: ReadonlyMap<string, ReadColumn>) {
+    this.bytes = bytes;
+    this.rows = rows;
+    this.columns = columns;
+  }
+
+  /** Names of the columns in the order sent. */
+  get names(): string[] {
+    return [...this.columns.keys()];
+  }
+
+  /** All values of a column; undefined when the block does not send it. */
+  column(name: string): NativeValue[] | undefined {
+    const column = this.columns.get(name);
+    if (column === undefined) return undefined;
+    return Array.from({ length: this.rows }, (_, row) => this.value(column, row));
+  }
+
+  /** A column of text; throws UnreadableBlock when the block has no such column. */
+  texts(name: string): string[] {
+    return this.columnOf(name).map((value) => {
+      if (typeof value !== 'string') throw new UnreadableBlock(`${name} is not text`);
+      return value;
+    });
+  }
+
+  /** A column of 64 bits; throws UnreadableBlock when it is of another type. */
+  words(name: string): bigint[] {
+    return this.columnOf(name).map((value) => {
+      if (typeof value !== 'bigint') throw new UnreadableBlock(`${name} is not a number`);
+      return value;
+    });
+  }
+
+  /** One row as an object of its columns. */
+  row(row: number): Record<string, NativeValue> {
+    return Object.fromEntries([...this.columns].map(([name, column]) => [name, this.value(column, row)]));
+  }
+
+  /** A block of the given rows, in their order. */
+  select(rows: Uint32Array): Buffer {
+    const columns = [...this.columns].map(
+      ([name, column]) => [name, copyColumn(this.bytes, column, rows)] as const,
+    );
+    return encodeBlock(columns, rows.length);
+  }
+
+  private columnOf(name: string): NativeValue[] {
+    const values = this.column(name);
+    if (values === undefined) throw new UnreadableBlock(`it has no column ${name}`);
+    return values;
+  }
+
+  private text({ starts, ends }: Texts, row: number): string {
+    return this.bytes.toString('utf8', starts[row] ?? 0, ends[row] ?? 0);
+  }
+
+  private value(column: ReadColumn, row: number): NativeValue {
+    if (column.kind === 'texts') return this.text(column.texts, row);
+    if (column.kind === 'low') return this.text(column.dictionary, column.indexes[row] ?? 0);
+    if (column.kind === 'words') {
+      const at = column.start + 8 * row;
+      return column.type === 'UInt64' ? this.bytes.readBigUInt64LE(at) : this.bytes.readBigInt64LE(at);
+    }
+    const from = row === 0 ? 0 : (column.offsets[row - 1] ?? 0);
+    const items = Array.from({ length: (column.offsets[row] ?? 0) - from }, (_, index) => from + index);
+    if (column.kind === 'array') return items.map((item) => this.value(column.items, item));
+    return new Map(
+      items.map((item) => [String(this.value(column.keys, item)), this.value(column.values, item)]),
+    );
+  }
+}
+
+const spread = (offsets: Uint32Array, rows: Uint32Array): { items: Uint32Array; ends: Uint32Array } => {
+  const ends = new Uint32Array(rows.length);
+  let total = 0;
+  for (const [index, row] of rows.entries()) {
+    total += (offsets[row] ?? 0) - (row === 0 ? 0 : (offsets[row - 1] ?? 0));
+    ends[index] = total;
+  }
+  const items = new Uint32Array(total);
+  let to = 0;
+  for (const row of rows) {
+    for (let item = row === 0 ? 0 : (offsets[row - 1] ?? 0); item < (offsets[row] ?? 0); item++)
+      items[to++] = item;
+  }
+  return { items, ends };
+};
+
+const copyLow = (bytes: Buffer, { dictionary, indexes }: Low, rows: Uint32Array): LowTextColumn => {
+  const copy = new LowTextColumn();
+  const numbers = new Int32Array(dictionary.starts.length).fill(-1);
+  for (const row of rows) {
+    const index = indexes[row] ?? 0;
+    if (numbers[index] === -1)
+      numbers[index] = copy.dictionary.indexOf(
+        bytes,
+        dictionary.starts[index] ?? 0,
+        dictionary.ends[index] ?? 0,
+      );
+    copy.pushIndex(numbers[index] ?? 0);
+  }
+  return copy;
+};
+
+const copyColumn = (bytes: Buffer, column: ReadColumn, rows: Uint32Array): Column => {
+  if (column.kind === 'low') return copyLow(bytes, column, rows);
+  if (column.kind === 'texts') {
+    const copy = new TextColumn();
+    const { starts, ends } = column.texts;
+    for (const row of rows) copy.push(bytes, starts[row] ?? 0, ends[row] ?? 0);
+    return copy;
+  }
+  if (column.kind === 'words') {
+    const copy = new WordColumn(column.type);
+    for (const row of rows) {
+      const at = column.start + 8 * row;
+      copy.push(bytes.readUInt32LE(at), bytes.readUInt32LE(at + 4));
+    }
+    return copy;
+  }
+  const { items, ends } = spread(column.offsets, rows);
+  const offsets = new WordColumn('UInt64');
+  for (const end of ends) offsets.push(end, 0);
+  if (column.kind === 'array') return new ArrayColumn(copyColumn(bytes, column.items, items), offsets);
+  return new MapColumn(
+    copyColumn(bytes, column.keys, items),
+    copyColumn(bytes, column.values, items),
+    offsets,
+  );
+};
+
+/**
+ * Decodes one block of the types that spans have (DateTime64, Int64, UInt64, String, LowCardinality(String), and Array and Map of
+ * them). With `wanted` only those columns can be asked for afterwards. Throws UnreadableBlock, and nothing else, for other bytes.
+ */
+export const readBlock = (bytes: Uint8Array, wanted?: ReadonlySet<string>): NativeBlock => {
+  const cursor = new BlockCursor(bytes);
+  const columnCount = cursor.varint();
+  const rows = cursor.varint();
+  if (rows > rowsMax) throw new UnreadableBlock('it says more than it holds');
+  const columns = new Map<string, ReadColumn>();
+  for (let index = 0; index < columnCount; index++) {
+    const name = cursor.text();
+    const type = cursor.text();
+    if (type.length > 200) throw new UnreadableBlock('a type is too long');
+    if (rows > 0) readPrefix(cursor, type);
+    const column = readData(cursor, type, rows);
+    if (wanted === undefined || wanted.has(name)) columns.set(name, column);
+  }
+  if (cursor.at !== cursor.bytes.length) throw new UnreadableBlock('something follows it');
+  return new NativeBlock(cursor.bytes, rows, columns);
+};
+
+/** What the guard compares by and the lookup of traces is made of, row by row. Times are nanoseconds since the epoch. */
+export type BlockKeys = {
+  readonly uids: bigint[];
+  readonly times: bigint[];
+  readonly services: string[];
+  readonly names: string[];
+  readonly traceIds: string[];
+};
+
+const keyColumns = new Set(['uid', 'Timestamp', 'ServiceName', 'SpanName', 'TraceId']);
+
+/** Those columns of a block of spans. Throws UnreadableBlock. */
+export const readBlockKeys = (bytes: Uint8Array): BlockKeys => {
+  const block = readBlock(bytes, keyColumns);
+  return {
+    uids: block.words('uid'),
+    times: block.words('Timestamp'),
+    services: block.texts('ServiceName'),
+    names: block.texts('SpanName'),
+    traceIds: block.texts('TraceId'),
+  };
+};
+
+/** The block without the rows that have one of these numbers (from 0); undefined when none is left. */
+export const withoutRows = (bytes: Uint8Array, dropped: ReadonlySet<number>): Buffer | undefined => {
+  const block = readBlock(bytes);
+  const kept = Uint32Array.from({ length: block.rows }, (_, row) => row).filter((row) => !dropped.has(row));
+  return kept.length === 0 ? undefined : block.select(kept);
+};
