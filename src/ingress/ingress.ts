@@ -1,26 +1,90 @@
 import type { Server } from 'node:http';
-import { connectBusWhenUp } from '../bus/connection.ts';
-import { openKvBucket } from '../bus/kv.ts';
+import { type Bus, connectBusWhenUp } from '../bus/connection.ts';
+import { type KvBucket, openKvBucket } from '../bus/kv.ts';
 import { createPublisher } from '../bus/publisher.ts';
 import { ensureTopology } from '../bus/topology.ts';
-import { loadPipelines } from '../config/pipelines.ts';
-import { engineUrls, type Settings } from '../config/settings.ts';
+import { loadPipelines, type Pipelines, type StreamDefinition } from '../config/pipelines.ts';
+import { engineUrls, type Settings, settingFault } from '../config/settings.ts';
 import { takeBootNumber } from '../directory/boot-number.ts';
 import { createColumnNames } from '../directory/column-names.ts';
-import { startDirectory } from '../directory/directory.ts';
+import { type Directory, startDirectory } from '../directory/directory.ts';
 import { buckets } from '../directory/keys.ts';
 import { messageOf } from '../model/fault.ts';
 import { listenFault } from '../telemetry/listen-fault.ts';
-import { createLog } from '../telemetry/log.ts';
-import { createIngressMetrics } from '../telemetry/metrics.ts';
+import { createLog, type Log } from '../telemetry/log.ts';
+import { createIngressMetrics, type IngressMetrics } from '../telemetry/metrics.ts';
 import { startOpsServer } from '../telemetry/ops-server.ts';
 import { stopSignal, whenStopped } from '../telemetry/stop-signal.ts';
 import { untilDone } from '../telemetry/until-done.ts';
-import { createBytesInFlight, createRateLimiter } from './admission.ts';
-import { createBaseCounter } from './identity.ts';
+import { type BytesInFlight, createBytesInFlight, createRateLimiter } from './admission.ts';
+import { type BaseCounter, createBaseCounter } from './identity.ts';
+import { parseTrustedProxies, type TrustedProxies } from './otlp/client-address.ts';
+import { createOtlpHandler } from './otlp/handler.ts';
+import { createSpanPublisher } from './otlp/publish.ts';
+import { createOtlpServer } from './otlp/server.ts';
 import { createPushHandler } from './push/handler.ts';
 import { createPushPublisher } from './push/publish.ts';
 import { createPushServer } from './push/server.ts';
+
+/** What both receivers share. */
+type Common = {
+  readonly bus: Bus;
+  readonly directory: Directory;
+  readonly bases: BaseCounter;
+  readonly inFlight: BytesInFlight;
+  readonly metrics: IngressMetrics;
+  readonly log: Log;
+  /** Why nothing can be taken now, for a bus that has been away longer than this. */
+  readonly unready: (awayMs: number) => string | undefined;
+  readonly maxRateDefault: number;
+};
+
+type Receiver = { readonly server: Server; close(): void };
+
+const onDefect =
+  (log: Log) =>
+  (error: unknown): void =>
+    log.error({ error: messageOf(error), stack: error instanceof Error ? error.stack : '' }, 'a defect');
+
+/** Push -> METRICS. */
+const createPushReceiver = (pipeline: Pipelines['metrics'], columns: KvBucket, common: Common): Receiver => {
+  const { bus, directory, metrics, log } = common;
+  const publisher = createPublisher(bus, pipeline.publish);
+  const handle = createPushHandler({
+    ...common,
+    registerColumnNames: createColumnNames(columns, directory, pipeline.limits, Date.now),
+    limiter: createRateLimiter(),
+    publisher: createPushPublisher(publisher, pipeline.publish, metrics),
+    unready: () => common.unready(pipeline.publish.awayMs),
+    now: Date.now,
+    limits: pipeline.limits,
+    caps: pipeline.limits,
+    policy: pipeline.time,
+  });
+  return { server: createPushServer(handle, metrics, onDefect(log)), close: () => publisher.close() };
+};
+
+/** OTLP -> TRACES. */
+const createOtlpReceiver = (
+  pipeline: Pipelines['traces'],
+  trustedProxies: TrustedProxies,
+  common: Common,
+): Receiver => {
+  const { bus, metrics, log } = common;
+  const publisher = createPublisher(bus, pipeline.publish);
+  const handle = createOtlpHandler({
+    ...common,
+    limiter: createRateLimiter(),
+    publisher: createSpanPublisher(publisher, pipeline.publish, metrics),
+    unready: () => common.unready(pipeline.publish.awayMs),
+    now: Date.now,
+    bodyLimits: pipeline.limits,
+    limits: pipeline.limits,
+    policy: pipeline.time,
+    trustedProxies,
+  });
+  return { server: createOtlpServer(handle, metrics, onDefect(log)), close: () => publisher.close() };
+};
 
 const listen = (server: Server, host: string, port: number, variable: string): Promise<void> =>
   new Promise((resolve, reject) => {
@@ -40,45 +104,70 @@ const drain = (server: Server): Promise<void> =>
     server.closeIdleConnections();
   });
 
+const openBuckets = async (bus: Bus, streams: readonly StreamDefinition[], stop: AbortSignal, log: Log) =>
+  untilDone(
+    async () => {
+      await ensureTopology(bus, streams);
+      const [records, columns, system] = await Promise.all([
+        openKvBucket(bus, buckets.records),
+        openKvBucket(bus, buckets.columns),
+        openKvBucket(bus, buckets.system),
+      ]);
+      return { records, columns, system };
+    },
+    stop,
+    (error) => log.warn({ error: messageOf(error) }, 'waiting for JetStream'),
+  );
+
+const createUnready =
+  (bus: Bus, bases: BaseCounter, directory: Directory) =>
+  (awayMs: number): string | undefined => {
+    if (!bases.isReady) return 'the receiver is starting: no boot number yet';
+    if (!directory.isReady) return 'the receiver is starting: the records are not read yet';
+    const since = bus.disconnectedSince;
+    return since !== undefined && Date.now() - since > awayMs ? 'the bus is away' : undefined;
+  };
+
+const trustedProxiesOf = ({ ingress }: Settings): TrustedProxies => {
+  const parsed = parseTrustedProxies(ingress.trustedProxies);
+  if ('proxies' in parsed) return parsed.proxies;
+  throw settingFault(
+    'TIDEMARK_INGRESS_TRUSTED_PROXIES',
+    `${parsed.wrong} is neither an address nor a network`,
+    'Write for instance 10.0.0.0/8, 192.168.1.7',
+  );
+};
+
 /**
- * The receivers (design section 2): producer -> push on 10205 -> METRICS. Runs until SIGTERM or SIGINT, then answers what it
- * holds and ends. Throws a permanent Fault for settings that cannot be used and ports that are taken.
+ * The receivers (design section 2): producer -> push on 10205 -> METRICS, exporter -> OTLP on 4318 -> TRACES. Runs until SIGTERM
+ * or SIGINT, then answers what it holds and ends. Throws a permanent Fault for settings that cannot be used and ports that are
+ * taken.
  */
 export const runIngress = async (settings: Settings): Promise<void> => {
-  const { metrics: pipeline, streams } = loadPipelines(settings.pipelinesFolder, settings.schemasFolder);
+  const pipelines = loadPipelines(settings.pipelinesFolder, settings.schemasFolder);
+  const trustedProxies = trustedProxiesOf(settings);
   const log = createLog('ingress', settings.logLevel);
   const stop = stopSignal();
   const metrics = createIngressMetrics();
-  const state: { unready: string | undefined } = { unready: 'the receiver is starting' };
-  let natsProblem = (): string | undefined => 'not connected yet';
+  const checks = {
+    receiver: (): string | undefined => 'the receiver is starting',
+    nats: (): string | undefined => 'not connected yet',
+  };
   const ops = await startOpsServer({
     host: settings.host,
     port: settings.ingress.opsPort,
     variable: 'TIDEMARK_INGRESS_OPS_PORT',
     registry: metrics.registry,
-    checks: { receiver: () => state.unready, nats: () => natsProblem() },
+    checks: { receiver: () => checks.receiver(), nats: () => checks.nats() },
   });
 
   const bus = await connectBusWhenUp(engineUrls(settings).nats, 'tidemark-ingress', stop, (error) =>
     log.warn({ error: messageOf(error) }, 'waiting for NATS'),
   );
-  natsProblem = () => (bus.connected ? undefined : 'the connection is lost');
+  checks.nats = () => (bus.connected ? undefined : 'the connection is lost');
   bus.onDisconnect(() => log.warn({}, 'NATS connection lost'));
   bus.onReconnect(() => log.info({}, 'NATS connection is back'));
-  const onWait = (error: unknown): void => log.warn({ error: messageOf(error) }, 'waiting for JetStream');
-  const [records, columns, system] = await untilDone(
-    async () => {
-      await ensureTopology(bus, streams);
-      return Promise.all([
-        openKvBucket(bus, buckets.records),
-        openKvBucket(bus, buckets.columns),
-        openKvBucket(bus, buckets.system),
-      ]);
-    },
-    stop,
-    onWait,
-  );
-
+  const { records, columns, system } = await openBuckets(bus, pipelines.streams, stop, log);
   const directory = startDirectory({
     records,
     columns,
@@ -86,56 +175,33 @@ export const runIngress = async (settings: Settings): Promise<void> => {
     onInvalid: (key, error) =>
       log.error({ key, error: messageOf(error) }, 'a record does not parse and is ignored'),
   });
-  const caps = pipeline.limits;
   const bases = createBaseCounter(
     () => takeBootNumber(system, Date.now()),
     (why) => log.warn({ error: why }, 'no boot number yet'),
   );
-  const publisher = createPublisher(bus, pipeline.publish);
-  const unready = (): string | undefined => {
-    if (!bases.isReady) return 'the receiver is starting: no boot number yet';
-    if (!directory.isReady) return 'the receiver is starting: the records are not read yet';
-    const since = bus.disconnectedSince;
-    return since !== undefined && Date.now() - since > pipeline.publish.awayMs
-      ? 'the bus is away'
-      : undefined;
-  };
-
-  const push = createPushServer(
-    createPushHandler({
-      directory,
-      registerColumnNames: createColumnNames(columns, directory, caps, Date.now),
-      bases,
-      inFlight: createBytesInFlight(settings.ingress.bytesInFlightMax, (held) =>
-        metrics.bytesInFlight.set(held),
-      ),
-      limiter: createRateLimiter(),
-      publisher: createPushPublisher(publisher, pipeline.publish, metrics),
-      metrics,
-      unready,
-      now: Date.now,
-      limits: pipeline.limits,
-      caps,
-      policy: pipeline.time,
-      maxRateDefault: settings.maxRateDefault,
-    }),
-    metrics,
-    (error) =>
-      log.error({ error: messageOf(error), stack: error instanceof Error ? error.stack : '' }, 'a defect'),
+  const unready = createUnready(bus, bases, directory);
+  const inFlight = createBytesInFlight(settings.ingress.bytesInFlightMax, (held) =>
+    metrics.bytesInFlight.set(held),
   );
-  await listen(push, settings.host, settings.ingress.pushPort, 'TIDEMARK_INGRESS_PUSH_PORT');
-  const readyCheck = setInterval(() => {
-    state.unready = unready();
-  }, 100);
-  log.info({ push: settings.ingress.pushPort, ops: ops.port }, 'ingress takes requests');
+  const { maxRateDefault } = settings;
+  const common: Common = { bus, directory, bases, inFlight, metrics, log, unready, maxRateDefault };
+
+  const push = createPushReceiver(pipelines.metrics, columns, common);
+  const otlp = createOtlpReceiver(pipelines.traces, trustedProxies, common);
+  await listen(push.server, settings.host, settings.ingress.pushPort, 'TIDEMARK_INGRESS_PUSH_PORT');
+  await listen(otlp.server, settings.host, settings.ingress.otlpPort, 'TIDEMARK_INGRESS_OTLP_PORT');
+  checks.receiver = () => (stop.aborted ? 'the receiver is stopping' : unready(0));
+  log.info(
+    { push: settings.ingress.pushPort, otlp: settings.ingress.otlpPort, ops: ops.port },
+    'ingress takes requests',
+  );
 
   await whenStopped(stop);
-  state.unready = 'the receiver is stopping';
   log.info({}, 'ingress stops');
-  await drain(push);
-  clearInterval(readyCheck);
+  await Promise.all([drain(push.server), drain(otlp.server)]);
   directory.stop();
-  publisher.close();
+  push.close();
+  otlp.close();
   await bus.close();
   await ops.stop();
 };

@@ -1,117 +1,146 @@
-import { connectBusWhenUp } from '../bus/connection.ts';
+import { type Bus, connectBusWhenUp } from '../bus/connection.ts';
+import { openKvBucket } from '../bus/kv.ts';
 import { createPublisher } from '../bus/publisher.ts';
-import { startPuller } from '../bus/puller.ts';
 import { ensureTopology } from '../bus/topology.ts';
-import { loadPipelines } from '../config/pipelines.ts';
+import { loadPipelines, type MetricsPipeline, type TracesPipeline } from '../config/pipelines.ts';
 import { engineUrls, type Settings } from '../config/settings.ts';
-import { createDeadLetters } from '../dead-letters/dead-letters.ts';
+import { createDeadLetters, type DeadLetters } from '../dead-letters/dead-letters.ts';
+import { takeBootNumber } from '../directory/boot-number.ts';
+import { buckets } from '../directory/keys.ts';
 import { messageOf } from '../model/fault.ts';
-import { createCountingRecorder } from '../outcomes/recorder.ts';
-import { createQuestdbWriter } from '../stores/questdb/writer.ts';
-import { createLog } from '../telemetry/log.ts';
-import { createTransferMetrics } from '../telemetry/metrics.ts';
+import { type Clickhouse, createClickhouse } from '../stores/clickhouse/client.ts';
+import { createSpanWriter } from '../stores/clickhouse/span-writer.ts';
+import { createQuestdbWriter, type QuestdbWriter } from '../stores/questdb/writer.ts';
+import { createLog, type Log } from '../telemetry/log.ts';
+import { createTransferMetrics, type TransferMetrics } from '../telemetry/metrics.ts';
 import { startOpsServer } from '../telemetry/ops-server.ts';
 import { stopSignal, whenStopped } from '../telemetry/stop-signal.ts';
 import { untilDone } from '../telemetry/until-done.ts';
+import { type RunningConsumer, startConsumer } from './consumer.ts';
+import { createFence } from './fence.ts';
 import { createMetricsLane } from './metrics-lane.ts';
-import { createWorker } from './worker.ts';
+import { createTracesLane } from './traces-lane.ts';
 
-/** Two pulls' worth: one being written, one gathered meanwhile. */
-const pullsHeld = 2;
+type Common = {
+  readonly bus: Bus;
+  readonly deadLetters: DeadLetters;
+  readonly metrics: TransferMetrics;
+  readonly log: Log;
+};
 
-const drainMs = 5_000;
+/** METRICS -> validate time -> QuestDB. */
+const startMetrics = (pipeline: MetricsPipeline, writer: QuestdbWriter, common: Common): RunningConsumer =>
+  startConsumer(
+    { ...pipeline, writeIntervalMs: 0 },
+    {
+      ...common,
+      lane: createMetricsLane(writer, (table) =>
+        common.log.error({ table }, 'QuestDB has no such table; its messages wait'),
+      ),
+    },
+  );
+
+/** TRACES -> validate time -> guard -> ClickHouse. */
+const startTraces = (
+  pipeline: TracesPipeline,
+  clickhouse: Clickhouse,
+  boot: number,
+  common: Common,
+): RunningConsumer => {
+  const { bus, log, metrics } = common;
+  const { stream } = pipeline.consumer;
+  const label = { pipeline: 'traces' };
+  const fence = createFence(bus, {
+    stream,
+    duplicateWindowMs: pipeline.duplicateWindowMs,
+    now: Date.now,
+    onFault: (error) =>
+      log.warn({ error: messageOf(error) }, 'the fence is not read yet; everything is guarded'),
+  });
+  const writer = createSpanWriter(clickhouse, { insertMsMax: pipeline.storeTimeoutMs });
+  const lane = createTracesLane(
+    writer,
+    fence,
+    { stream, boot, guard: pipeline.guard },
+    {
+      onGuarded: (killed) => {
+        metrics.guarded.inc(label);
+        metrics.killedQueries.inc(label, killed);
+        if (killed > 0) log.warn({ killed }, 'ended inserts of an earlier attempt');
+      },
+      onOptimised: (day) => {
+        metrics.optimised.inc(label);
+        log.warn({ day }, 'two attempts at one insert had overlapped; the day was merged');
+      },
+    },
+  );
+  return startConsumer(pipeline, { ...common, lane });
+};
 
 /**
- * A consumer process (design section 2): METRICS -> validate time -> QuestDB, dead letters beside it. Any number of them share
- * the consumers. Runs until SIGTERM or SIGINT, then writes and settles what it holds. Throws a permanent Fault for settings
- * that cannot be used.
+ * A consumer process (design section 2): METRICS to QuestDB and TRACES to ClickHouse, dead letters beside them. Any number of
+ * them share the consumers. Runs until SIGTERM or SIGINT, then writes and settles what it holds. Throws a permanent Fault for
+ * settings that cannot be used.
  */
 export const runTransfer = async (settings: Settings): Promise<void> => {
-  const { metrics: pipeline, streams } = loadPipelines(settings.pipelinesFolder, settings.schemasFolder);
+  const {
+    metrics: metricsPipeline,
+    traces,
+    streams,
+  } = loadPipelines(settings.pipelinesFolder, settings.schemasFolder);
   const log = createLog('transfer', settings.logLevel);
   const stop = stopSignal();
   const metrics = createTransferMetrics();
-  const state: {
-    nats: () => string | undefined;
-    questdb: () => string | undefined;
-    envelope: () => string | undefined;
-  } = {
-    nats: () => 'not connected yet',
-    questdb: () => undefined,
-    envelope: () => undefined,
+  const running: { bus?: Bus; points?: RunningConsumer; spans?: RunningConsumer } = {};
+  const newer = (): string | undefined => {
+    const version = running.points?.newerVersion ?? running.spans?.newerVersion;
+    return version === undefined ? undefined : `version ${version} is newer than this program`;
   };
   const ops = await startOpsServer({
     host: settings.host,
     port: settings.transfer.opsPort,
     variable: 'TIDEMARK_TRANSFER_OPS_PORT',
     registry: metrics.registry,
-    checks: { nats: () => state.nats(), questdb: () => state.questdb(), envelope: () => state.envelope() },
+    checks: {
+      nats: () => {
+        if (running.bus === undefined || running.spans === undefined) return 'not connected yet';
+        return running.bus.connected ? undefined : 'the connection is lost';
+      },
+      questdb: () => running.points?.storeProblem,
+      clickhouse: () => running.spans?.storeProblem,
+      envelope: newer,
+    },
   });
 
   const urls = engineUrls(settings);
   const bus = await connectBusWhenUp(urls.nats, 'tidemark-transfer', stop, (error) =>
     log.warn({ error: messageOf(error) }, 'waiting for NATS'),
   );
-  await untilDone(
-    () => ensureTopology(bus, streams),
+  running.bus = bus;
+  bus.onDisconnect(() => log.warn({}, 'NATS connection lost'));
+  bus.onReconnect(() => log.info({}, 'NATS connection is back'));
+  const boot = await untilDone(
+    async () => {
+      await ensureTopology(bus, streams);
+      return takeBootNumber(await openKvBucket(bus, buckets.system), Date.now());
+    },
     stop,
     (error) => log.warn({ error: messageOf(error) }, 'waiting for JetStream'),
   );
 
-  const publisher = createPublisher(bus, pipeline.publish);
-  const writer = createQuestdbWriter({ url: urls.questdb, timeoutMs: pipeline.storeTimeoutMs });
-  const pipelineLabel = { pipeline: 'metrics' };
-  const worker = createWorker(
-    {
-      stream: pipeline.consumer.stream,
-      ackWaitMs: pipeline.consumer.ackWaitMs,
-      rowsPerWriteMax: pipeline.rowsPerWriteMax,
-      heldBytesMax: pullsHeld * pipeline.pullBytesMax,
-      writeIntervalMs: 0,
-    },
-    {
-      lane: createMetricsLane(writer, (table) =>
-        log.error({ table }, 'QuestDB has no such table; its messages wait'),
-      ),
-      deadLetters: createDeadLetters(publisher),
-      outcomes: createCountingRecorder({
-        stored: (items) => metrics.stored.inc(pipelineLabel, items),
-        rows: (rows) => metrics.rows.inc(pipelineLabel, rows),
-        dropped: (reason, items) => metrics.dropped.inc({ ...pipelineLabel, reason }, items),
-      }),
-      metrics,
-      log,
-      now: Date.now,
-      onRoom: () => puller.roomMade(),
-    },
-  );
-  const puller = startPuller(bus, {
-    stream: pipeline.consumer.stream,
-    consumer: pipeline.consumer.name,
-    bytesMax: pipeline.pullBytesMax,
-    hasRoom: () => worker.hasRoom,
-    onDelivery: (delivery) => worker.take(delivery),
-    onFault: (error) => log.warn({ error: messageOf(error) }, 'a pull failed'),
-  });
-  bus.onDisconnect(() => {
-    log.warn({}, 'NATS connection lost');
-    worker.forgetUnsent();
-  });
-  bus.onReconnect(() => log.info({}, 'NATS connection is back'));
-  state.nats = () => (bus.connected ? undefined : 'the connection is lost');
-  state.questdb = () => worker.storeProblem;
-  state.envelope = () =>
-    worker.newerVersion === undefined
-      ? undefined
-      : `version ${worker.newerVersion} is newer than this program`;
+  const publisher = createPublisher(bus, metricsPipeline.publish);
+  const common: Common = { bus, deadLetters: createDeadLetters(publisher), metrics, log };
+  const questdb = createQuestdbWriter({ url: urls.questdb, timeoutMs: metricsPipeline.storeTimeoutMs });
+  const clickhouse = createClickhouse({ url: urls.clickhouse });
+  running.points = startMetrics(metricsPipeline, questdb, common);
+  running.spans = startTraces(traces, clickhouse, boot, common);
   log.info({ ops: ops.port }, 'transfer takes messages');
 
   await whenStopped(stop);
   log.info({}, 'transfer stops');
-  await puller.stop();
-  await worker.drain(drainMs);
+  await Promise.all([running.points.stop(), running.spans.stop()]);
   publisher.close();
-  await writer.close();
+  await Promise.all([questdb.close(), clickhouse.close()]);
   await bus.close();
   await ops.stop();
 };

@@ -93,3 +93,7 @@ export const plainInsert = `INSERT INTO ${database}.otel_traces (${columnList}) 
 export const guardedInsert = (bounds: BatchBounds): string =>
   `INSERT INTO ${database}.otel_traces (${columnList}) SELECT ${columnList} FROM input('${structure}') ` +
   `WHERE uid NOT IN (SELECT uid FROM ${database}.otel_traces WHERE ${storedCondition(bounds)}) FORMAT Native`;
+
+/** How many rows of these bounds are stored more than once. */
+export const repeatsQuery = (bounds: BatchBounds): string =>
+  `SELECT count() - uniqExact(uid) AS repeats FROM ${database}.otel_traces WHERE ${storedCondition(bounds)}`;

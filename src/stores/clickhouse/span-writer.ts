@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { Fault } from '../../model/fault.ts';
 import { type Clickhouse, database } from './client.ts';
 import { insertIdPrefix, parseInsertId } from './query-id.ts';
-import { type BatchBounds, guardedInsert, plainInsert } from './span-statements.ts';
+import { type BatchBounds, guardedInsert, plainInsert, repeatsQuery } from './span-statements.ts';
 
 export type PlainInsert = {
   /** See `insertId`. */
@@ -42,6 +42,8 @@ export type SpanWriter = {
    * can store anything more. An insert that was left half sent ends only with the server's `http_receive_timeout` (30 s).
    */
   killCovering(range: SequenceRange): Promise<number>;
+  /** Rows of these bounds that are stored more than once: two attempts at them had overlapped. */
+  countRepeats(bounds: BatchBounds): Promise<number>;
   /** Merges all parts of a day (days since 1970-01-01 UTC), so that equal rows of overlapping attempts are one. */
   optimizeDay(day: number): Promise<void>;
 };
@@ -59,6 +61,7 @@ const killPollMs = 50;
 const secondsPerDay = 86_400;
 
 const queryIdRow = z.object({ query_id: z.string() });
+const repeatsRow = z.object({ repeats: z.coerce.number() });
 const dayRow = z.object({ day: z.string() });
 
 const lookupLine = ({ traceId, min, max }: TraceTimes): string =>
@@ -117,6 +120,10 @@ export const createSpanWriter = (
         await delay(killPollMs);
       }
       return ids.length;
+    },
+    countRepeats: async (bounds) => {
+      const [row] = await clickhouse.rows(repeatsRow, repeatsQuery(bounds));
+      return row?.repeats ?? 0;
     },
     optimizeDay: async (day) => {
       const bounds = [day * secondsPerDay, (day + 1) * secondsPerDay - 1];

@@ -1,0 +1,184 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import {
+  cleanSpanVerdict,
+  exportSpans,
+  judgeSpans,
+  type SpanBooks,
+  spansSql,
+} from '../support/span-producer.ts';
+import { type Application, type Stack, startStack } from '../support/stack.ts';
+import { waitFor } from '../support/wait.ts';
+
+const seed = 5;
+
+const tracesUrl = (stack: Stack, index = 0): string =>
+  `http://127.0.0.1:${stack.ingress[index]?.ports['otlp']}/v1/traces`;
+
+const countOf = async (stack: Stack, appId: number): Promise<number> => {
+  const [row] = await stack.spansQuery(
+    `SELECT count() AS spans FROM otel.otel_traces WHERE AppId = ${appId}`,
+  );
+  return Number(row?.['spans']);
+};
+
+const settleAndJudge = async (
+  stack: Stack,
+  application: Application,
+  books: SpanBooks,
+  baseSeconds: number,
+) => {
+  await stack.waitForEmptyStream('TRACES');
+  return judgeSpans(await stack.spansQuery(spansSql(application.app_id)), books, seed, baseSeconds);
+};
+
+describe('spans through two ingress and two transfer processes', () => {
+  let stack: Stack;
+  beforeAll(async () => {
+    stack = await startStack({ traces: true, ingress: 2, transfer: 2 });
+  });
+  afterAll(() => stack.stop());
+
+  it('100,000 in mixed sizes: count() equals what was acknowledged, every value is there, every trace is found by its id', async () => {
+    const application = await stack.createApplication('exact');
+    const baseSeconds = Math.floor(Date.now() / 1000) - 600;
+    const books = await exportSpans(baseSeconds, {
+      seed,
+      connections: 8,
+      spansMax: 1000,
+      spans: 100_000,
+      urls: [tracesUrl(stack, 0), tracesUrl(stack, 1)],
+      token: application.token,
+    });
+    expect(books.acknowledged.size).toBe(100_000);
+    expect(await settleAndJudge(stack, application, books, baseSeconds)).toEqual(cleanSpanVerdict);
+    const [lookup] = await stack.spansQuery(
+      `SELECT count() AS lost FROM (SELECT DISTINCT TraceId FROM otel.otel_traces WHERE AppId = ${application.app_id}) WHERE TraceId NOT IN (SELECT TraceId FROM otel.otel_traces_trace_id_ts)`,
+    );
+    expect(lookup?.['lost']).toBe('0');
+  });
+
+  it('the byte-identical request again, through the other receiver: stored once, warned, counted; with deduplicate false: twice', async () => {
+    const once = await stack.createApplication('once');
+    const twice = await stack.createApplication('twice', { deduplicate: false });
+    const body = JSON.stringify({
+      resourceSpans: [
+        {
+          resource: { attributes: [] },
+          scopeSpans: [
+            {
+              spans: [
+                {
+                  traceId: '5b8efff798038103d269b633813fc60c',
+                  spanId: 'eee19b7ec3c1b174',
+                  name: 'again',
+                  kind: 1,
+                  startTimeUnixNano: `${Math.floor(Date.now() / 1000)}000000000`,
+                  endTimeUnixNano: `${Math.floor(Date.now() / 1000)}000000001`,
+                },
+              ],
+            },
+          ],
+        },
+      ],
+    });
+    const post = async (index: number, token: string): Promise<string> => {
+      const response = await fetch(tracesUrl(stack, index), {
+        method: 'POST',
+        headers: { 'content-type': 'application/json', 'x-mon-token': token },
+        body,
+      });
+      expect(response.status).toBe(200);
+      return response.text();
+    };
+    expect(await post(0, once.token)).toBe('{}');
+    const repeated: { partialSuccess: { rejectedSpans: string; errorMessage: string } } = JSON.parse(
+      await post(1, once.token),
+    );
+    expect(repeated.partialSuccess.rejectedSpans).toBe('0');
+    expect(repeated.partialSuccess.errorMessage).toContain('duplicate_request');
+    expect(await stack.ingress[1]?.metrics()).toMatch(
+      /duplicate_requests_total\{[^}]*pipeline="traces"[^}]*\} 1/,
+    );
+    expect(await post(0, twice.token)).toBe('{}');
+    expect(await post(1, twice.token)).toBe('{}');
+    await stack.waitForEmptyStream('TRACES');
+    expect(await countOf(stack, once.app_id)).toBe(1);
+    expect(await countOf(stack, twice.app_id)).toBe(2);
+  });
+});
+
+describe('spans, one of each, under load', () => {
+  let stack: Stack;
+  beforeAll(async () => {
+    stack = await startStack({ traces: true, transfer: 2 });
+  });
+  afterAll(() => stack.stop());
+
+  /** Starts an exporter, runs the fault beside it, stops the exporter and judges. */
+  const underLoad = async (name: string, fault: () => Promise<void>) => {
+    const application = await stack.createApplication(name);
+    const stopLoad = new AbortController();
+    const baseSeconds = Math.floor(Date.now() / 1000) - 600;
+    const exporting = exportSpans(baseSeconds, {
+      seed,
+      connections: 4,
+      spansMax: 200,
+      until: stopLoad.signal,
+      urls: [tracesUrl(stack)],
+      token: application.token,
+    });
+    await waitFor('spans arrive', 30_000, async () => (await countOf(stack, application.app_id)) > 500);
+    await fault();
+    stopLoad.abort();
+    const books = await exporting;
+    return { books, verdict: await settleAndJudge(stack, application, books, baseSeconds) };
+  };
+
+  it('ClickHouse away for 20 s: the receiver goes on answering 200; exact', async () => {
+    const { books, verdict } = await underLoad('clickhouse-stop', async () => {
+      await stack.engines.clickhouse.stop();
+      const stoppedAt = Date.now();
+      await waitFor('20 s have passed', 25_000, () => Date.now() - stoppedAt >= 20_000);
+      await stack.engines.clickhouse.start();
+    });
+    expect([...books.statuses.keys()]).toEqual([200]);
+    expect(verdict).toEqual(cleanSpanVerdict);
+  });
+
+  it('ClickHouse killed -9 twice: exact', async () => {
+    const { books, verdict } = await underLoad('clickhouse-kill', async () => {
+      for (let kills = 0; kills < 2; kills++) {
+        await stack.engines.clickhouse.kill();
+        await stack.engines.clickhouse.start();
+      }
+    });
+    expect([...books.statuses.keys()]).toEqual([200]);
+    expect(verdict).toEqual(cleanSpanVerdict);
+  });
+
+  it('transfer killed -9 three times: exact', async () => {
+    const { books, verdict } = await underLoad('transfer-kill', async () => {
+      for (let kills = 0; kills < 3; kills++) {
+        for (const transfer of stack.transfer) {
+          await transfer.kill();
+          transfer.start();
+          await transfer.ready();
+        }
+      }
+    });
+    expect([...books.statuses.keys()]).toEqual([200]);
+    expect(verdict).toEqual(cleanSpanVerdict);
+  });
+
+  it('NATS killed -9 twice while the exporter sends again: exact', async () => {
+    const { books, verdict } = await underLoad('nats-kill', async () => {
+      for (let kills = 0; kills < 2; kills++) {
+        await stack.engines.nats.kill();
+        await stack.engines.nats.start();
+        await stack.ingress[0]?.ready();
+      }
+    });
+    expect(books.uncertain.size).toBe(0);
+    expect(verdict).toEqual(cleanSpanVerdict);
+  });
+});
