@@ -23,17 +23,17 @@ const attributesOf = (state: ReadState, list: AttributeSlots, from: number, to: 
   return attributes;
 };
 
-/** A time as sent; undefined when none was. Text that is longer than any time is cut, and stays no time. */
+/** A time as sent; undefined for none or zero, which protobuf does not tell apart. Text that is longer than any time is cut, and stays no time. */
 export const sentTime = (state: ReadState, time: TimeSlot): string | undefined => {
   const { textStart, textEnd } = time;
+  if (time.millis === 0 && time.rest === 0) return undefined;
   const length = Math.abs(textEnd - textStart);
   if (length > spanTimeLengthMax) {
     const cut = textStart < 0 ? textStart - spanTimeLengthMax : textStart + spanTimeLengthMax;
     return `${state.textAt(textStart, cut)}…`;
   }
   if (length > 0) return state.textAt(textStart, textEnd);
-  if (Number.isNaN(time.millis)) return '';
-  return time.millis === 0 && time.rest === 0 ? undefined : timeText(time.millis, time.rest);
+  return Number.isNaN(time.millis) ? '' : timeText(time.millis, time.rest);
 };
 
 /** The span at hand as a JSON object of OTLP that stands for itself (see DeferredSpans). */

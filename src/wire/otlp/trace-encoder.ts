@@ -245,7 +245,7 @@ export class TraceEncoder implements SpanSink {
     const { start, end } = state.span;
     const isStart = judgeSpanTime(start.millis, start.rest, this.context.arrivedAt, policy) !== undefined;
     const sent = sentTime(state, isStart ? start : end);
-    const detail = sent === undefined ? 'it is absent' : `got ${JSON.stringify(sent)}`;
+    const detail = sent === undefined ? 'it is absent or zero' : `got ${JSON.stringify(sent)}`;
     this.addExample({
       index: ordinal,
       reason,
