@@ -131,7 +131,8 @@ describe('the span table', () => {
         'ReplacingMergeTree PARTITION BY toDate(Timestamp) ' +
           'PRIMARY KEY (ServiceName, SpanName, toDateTime(Timestamp)) ' +
           'ORDER BY (ServiceName, SpanName, toDateTime(Timestamp), uid) ' +
-          'SETTINGS index_granularity = 8192, ttl_only_drop_parts = 1, non_replicated_deduplication_window = 0',
+          'SETTINGS index_granularity = 8192, ttl_only_drop_parts = 1, non_replicated_deduplication_window = 0, ' +
+          'min_bytes_for_wide_part = 134217728',
       ],
       [
         'otel_traces_trace_id_ts',

@@ -1,6 +1,7 @@
 -- Columns, types, codecs and indexes of the OpenTelemetry ClickHouse exporter, so that what reads its tables reads these;
 -- ours come after them. The engine differs: rows with the same uid are the same span, delivered more than once, and
 -- collapse. The window of 0 keeps the server from taking equal blocks for repeats: deduplication by content loses rows.
+-- What one insert brings stays in one file and not in one per column: an insert of 20,000 spans then takes a third of the memory.
 CREATE TABLE IF NOT EXISTS otel.otel_traces
 (
     `Timestamp` DateTime64(9) CODEC(Delta(8), ZSTD(1)),
@@ -47,4 +48,8 @@ ENGINE = ReplacingMergeTree
 PARTITION BY toDate(Timestamp)
 PRIMARY KEY (ServiceName, SpanName, toDateTime(Timestamp))
 ORDER BY (ServiceName, SpanName, toDateTime(Timestamp), uid)
-SETTINGS index_granularity = 8192, ttl_only_drop_parts = 1, non_replicated_deduplication_window = 0
+SETTINGS
+    index_granularity = 8192,
+    ttl_only_drop_parts = 1,
+    non_replicated_deduplication_window = 0,
+    min_bytes_for_wide_part = 134217728
