@@ -364,21 +364,31 @@ describe('a data id', () => {
     expect(rows.filter((row) => 'cpu' in row)).toHaveLength(1);
   });
 
-  it('of another type is refused as unsupported_type', async () => {
-    const own = await on.report();
-    const dataId = own.data_source.mon_data_id;
+  /** Changes a stored record as nobody can over the API, and answers what a push is answered from then on. */
+  const answerAfter = async (
+    own: Report,
+    key: string,
+    change: Record<string, unknown>,
+  ): Promise<PushAnswer> => {
     const bus = await connectBus(on.stack.engines.nats.url, 'test');
     try {
       const records = await openKvBucket(bus, buckets.records);
-      const stored = await records.get(recordKeys.dataSource(dataId));
-      await records.put(recordKeys.dataSource(dataId), { ...Object(stored?.value), type_label: 'event' });
+      const stored = await records.get(key);
+      if (stored === undefined) throw new Error(`there is no ${key}`);
+      await records.put(key, { ...Object(stored.value), ...change });
     } finally {
       await bus.close();
     }
-    const refused = await waitFor('the push to be refused', 5000, async () => {
+    return waitFor('the push to be refused', 5000, async () => {
       const answer = await on.push(own, [good]);
       return answer.status !== 200 && answer;
     });
+  };
+
+  it('of another type is refused as unsupported_type', async () => {
+    const own = await on.report();
+    const key = recordKeys.dataSource(own.data_source.mon_data_id);
+    const refused = await answerAfter(own, key, { type_label: 'event' });
     expect(refused.status).toBe(400);
     expectEnvelope(refused, {
       code: '400',
@@ -386,6 +396,20 @@ describe('a data id', () => {
       message: expect.stringContaining('event'),
       reason: 'unsupported_type',
     });
+  });
+
+  // Design section 3: every one of these flags alone closes the door.
+  it.each([
+    ['data source', 'is_enable', false],
+    ['group', 'is_enable', false],
+    ['group', 'is_delete', true],
+    ['table', 'is_enable', false],
+    ['table', 'is_deleted', true],
+  ] as const)('whose %s has %s %s is refused as disabled', async (record, flag, value) => {
+    const own = await on.report();
+    const kind = record === 'data source' ? 'dataSource' : record;
+    const refused = await answerAfter(own, recordKeys[kind](own.data_source.mon_data_id), { [flag]: value });
+    expect([refused.status, Object(refused.json).reason]).toEqual([403, 'data_source_disabled']);
   });
 });
 

@@ -77,6 +77,15 @@ describe('the rows of a body', () => {
     );
   });
 
+  it('end where an escaped backslash ends, and not where a line feed is escaped', () => {
+    const body = Buffer.from('a\\\\\nb\\\nb\\\\\\\nb\nc\n');
+    const rows = [1, 2, 3, 4].map((number) => {
+      const at = findRow(body, number);
+      return at === undefined ? undefined : body.toString('utf8', at.start, at.end);
+    });
+    expect(rows).toEqual(['a\\\\\n', 'b\\\nb\\\\\\\nb\n', 'c\n', undefined]);
+  });
+
   it('are not found in a body without any', () => {
     expect(findRow(new Uint8Array(), 1)).toBeUndefined();
     expect(findRow(Buffer.from('t f=1'), 1)).toBeUndefined();

@@ -46,7 +46,34 @@ describe('the table of reasons', () => {
 });
 
 describe('a refusal of the push receiver', () => {
-  it('has a status for every reason of a request, and for no other', () => {
+  // Copied from the table of design section 4.
+  const statuses: Record<number, string[]> = {
+    400: [
+      ...[
+        'body_empty',
+        'body_not_json',
+        'body_not_object',
+        'data_id_invalid',
+        'data_missing',
+        'data_not_array',
+      ],
+      ...['data_empty', 'unsupported_type', 'encoding_corrupt'],
+    ],
+    401: ['unauthorized'],
+    403: ['data_source_disabled'],
+    404: ['path_unknown'],
+    405: ['method_not_allowed'],
+    413: ['body_too_large', 'too_many_points'],
+    415: ['encoding_unsupported'],
+    429: ['rate_limited'],
+    503: ['not_stored', 'unconfirmed'],
+  };
+
+  it('has the status of the design for every reason of a request', () => {
+    const expected = Object.entries(statuses).flatMap(([status, codes]) =>
+      codes.map((code) => [code, Number(status)]),
+    );
+    expect(refusalStatus).toEqual(Object.fromEntries(expected));
     expect(Object.keys(refusalStatus).toSorted()).toEqual(codesOf('request').toSorted());
   });
 
