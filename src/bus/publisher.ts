@@ -1,6 +1,7 @@
 import { createInbox, headers, type Msg } from '@nats-io/transport-node';
 import { Fault } from '../model/fault.ts';
 import type { Bus } from './connection.ts';
+import { envelopeVersionHeader, messageIdHeader } from './message-headers.ts';
 import { faultOfApiError } from './nats-fault.ts';
 
 /** What a stored publish came to: `duplicate` when the very first try was answered so, that is, somebody stored this id before. */
@@ -64,8 +65,8 @@ export const createPublisher = (bus: Bus, options: PublisherOptions): Publisher 
 
   const send = (token: string, entry: Entry, now: number): void => {
     const head = headers();
-    head.set('Nats-Msg-Id', entry.messageId);
-    head.set('Tidemark-Envelope', String(entry.version));
+    head.set(messageIdHeader, entry.messageId);
+    head.set(envelopeVersionHeader, String(entry.version));
     entry.sentAt = now;
     entry.tries++;
     entry.unanswered++;

@@ -1,6 +1,7 @@
-import type { Consumer, ConsumerMessages, JsMsg } from '@nats-io/jetstream';
+import { createInbox, type Msg, nanos } from '@nats-io/transport-node';
+import { Fault } from '../model/fault.ts';
 import type { Bus } from './connection.ts';
-import { toFault } from './nats-fault.ts';
+import { envelopeVersionHeader } from './message-headers.ts';
 
 /** A message as a worker holds it until it is settled. */
 export type Delivery = {
@@ -37,56 +38,99 @@ export type PullerOptions = {
 
 /** Pulls are short, so that stopping needs no cancelled pull: a message sent to one would be lost for a whole ack wait. */
 const pullExpiresMs = 1_000;
+/** Past its expiry, a pull without a word from the server is over. */
+const graceMs = 1_000;
 const pauseAfterFaultMs = 200;
+/** Bytes bound a pull; the server asks for a bound of messages too. */
+const messagesMax = 5_000;
 
-const toDelivery = (message: JsMsg): Delivery => {
-  const version = message.headers?.get('Tidemark-Envelope');
+/**
+ * `$JS.ACK.<stream>.<consumer>.<delivered>.<stream sequence>.…`; servers since 2.15 put domain and account before the stream.
+ */
+const readAckSubject = (reply: string): { deliveries: number; streamSequence: number } => {
+  const tokens = reply.split('.');
+  const offset = tokens.length > 9 ? 2 : 0;
+  return { deliveries: Number(tokens[4 + offset]), streamSequence: Number(tokens[5 + offset]) };
+};
+
+const toDelivery = (bus: Bus, message: Msg): Delivery => {
+  const reply = message.reply ?? '';
+  const { deliveries, streamSequence } = readAckSubject(reply);
+  const version = message.headers?.get(envelopeVersionHeader);
   return {
     payload: message.data,
     subject: message.subject,
     version: version === undefined || version === '' ? undefined : Number(version),
-    streamSequence: message.info.streamSequence,
-    redelivered: message.redelivered,
-    ack: () => message.ack(),
-    nak: (delayMs) => message.nak(delayMs),
-    working: () => message.working(),
+    streamSequence,
+    redelivered: deliveries > 1,
+    ack: () => bus.nc.publish(reply, '+ACK'),
+    nak: (delayMs) => bus.nc.publish(reply, `-NAK ${JSON.stringify({ delay: nanos(delayMs) })}`),
+    working: () => bus.nc.publish(reply, '+WPI'),
   };
 };
 
+/** How a pull ended: the server's status (404, 408 and 409 are ordinary ends), or 0 when it said nothing. */
+type PullEnd = { readonly code: number; readonly description: string; readonly deliveries: number };
+
+/**
+ * The pull itself is ours: the client's `fetch` ends after a hundred messages when it is bounded by bytes, and takes the end of
+ * every full pull for an error.
+ */
 export const startPuller = (bus: Bus, options: PullerOptions): Puller => {
+  const { stream, consumer, bytesMax } = options;
+  const request = JSON.stringify({ batch: messagesMax, max_bytes: bytesMax, expires: nanos(pullExpiresMs) });
+  const subject = `$JS.API.CONSUMER.MSG.NEXT.${stream}.${consumer}`;
   let stopping = false;
   let wake: (() => void) | undefined;
-  let current: ConsumerMessages | undefined;
+  let endPull: ((code: number, description: string) => void) | undefined;
+
+  const pullOnce = (): Promise<PullEnd> =>
+    new Promise((resolve) => {
+      let deliveries = 0;
+      const end = (code: number, description: string): void => {
+        clearTimeout(timer);
+        subscription.unsubscribe();
+        endPull = undefined;
+        resolve({ code, description, deliveries });
+      };
+      const inbox = createInbox();
+      const subscription = bus.nc.subscribe(inbox, {
+        callback: (error, message) => {
+          if (error !== null) return end(0, error.message);
+          if (
+            message.subject !== inbox ||
+            message.headers?.code === undefined ||
+            message.headers.code === 0
+          ) {
+            deliveries++;
+            options.onDelivery(toDelivery(bus, message));
+          } else end(message.headers.code, message.headers.description);
+        },
+      });
+      const timer = setTimeout(() => end(0, 'the server does not answer'), pullExpiresMs + graceMs);
+      // What a lost connection would still bring is delivered again.
+      endPull = end;
+      bus.nc.publish(subject, request, { reply: inbox });
+    });
+  bus.onDisconnect(() => endPull?.(0, 'the connection is lost'));
 
   const waitForRoom = (): Promise<void> =>
     new Promise((resolve) => {
       wake = resolve;
     });
-  bus.onDisconnect(() => {
-    // What it would still yield is delivered again; waiting for its heartbeat would only cost time.
-    void current?.close();
-  });
-
-  const pullOnce = async (consumer: Consumer): Promise<void> => {
-    const messages = await consumer.fetch({ max_bytes: options.bytesMax, expires: pullExpiresMs });
-    current = messages;
-    for await (const message of messages) options.onDelivery(toDelivery(message));
-    current = undefined;
-  };
 
   const run = async (): Promise<void> => {
-    let consumer: Consumer | undefined;
     while (!stopping) {
       if (!options.hasRoom()) await waitForRoom();
       if (stopping) return;
-      try {
-        consumer ??= await bus.js.consumers.get(options.stream, options.consumer);
-        await pullOnce(consumer);
-      } catch (error) {
-        options.onFault(toFault(error));
-        consumer = undefined;
-        await new Promise((resolve) => setTimeout(resolve, pauseAfterFaultMs));
-      }
+      const { code, description, deliveries } = bus.connected
+        ? await pullOnce()
+        : { code: 0, description: 'the connection is lost', deliveries: 0 };
+      const isOrdinary = code === 404 || code === 408 || (code === 409 && deliveries > 0);
+      if (isOrdinary) continue;
+      if (bus.connected)
+        options.onFault(new Fault('transient', 'pull_failed', `a pull ended with ${code} ${description}`));
+      await new Promise((resolve) => setTimeout(resolve, pauseAfterFaultMs));
     }
   };
   const running = run();

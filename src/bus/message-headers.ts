@@ -1,0 +1,5 @@
+/** Names the envelope's version without opening the payload. */
+export const envelopeVersionHeader = 'Tidemark-Envelope';
+
+/** JetStream stores a message with the same id once within its duplicate window. */
+export const messageIdHeader = 'Nats-Msg-Id';
