@@ -3,7 +3,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished }
 import { z } from 'zod';
 import { type Clickhouse, createClickhouse } from '../../src/stores/clickhouse/client.ts';
 import { migrate } from '../../src/stores/clickhouse/migrate.ts';
-import { insertId } from '../../src/stores/clickhouse/query-id.ts';
+import { insertId, messagesLabel } from '../../src/stores/clickhouse/query-id.ts';
 import { createSpanWriter, type SpanWriter } from '../../src/stores/clickhouse/span-writer.ts';
 import { createLog } from '../../src/telemetry/log.ts';
 import { startEngines, type TestEngines } from '../support/engines.ts';
@@ -141,15 +141,21 @@ describe('ClickHouse killed during an insert', () => {
 
 describe('killing what may still write', () => {
   /** An insert that takes a minute; what it answers is its failure. */
-  const slowInsert = async (queryId: string): Promise<string> => {
+  const slowInsert = async (queryId: string, sequences?: number[]): Promise<string> => {
     const query = `INSERT INTO otel.otel_traces SELECT * FROM (${spanSelect({ ...batch, count: 60 })})
       WHERE NOT ignore(sleepEachRow(1)) SETTINGS max_block_size = 1, function_sleep_max_microseconds_per_block = 3000000`;
-    const response = await fetch(`${url}/?query_id=${queryId}`, { method: 'POST', body: query });
+    const label =
+      sequences === undefined ? '' : `&log_comment=${encodeURIComponent(messagesLabel(sequences))}`;
+    const response = await fetch(`${url}/?query_id=${queryId}${label}`, { method: 'POST', body: query });
     return response.text();
   };
 
-  it('ends every insert of the stream whose range covers one of the messages, and no other', async () => {
-    const covering = [idOf(10, 20), idOf(15, 15), idOf(1, 100)];
+  it('ends every insert of the stream that may bring one of the messages, and no other', async () => {
+    const byRange = [idOf(10, 20), idOf(15, 15), idOf(1, 100)];
+    const byLabel: [string, number[]] = [idOf(1, 100), [1, 15, 100]];
+    const covering = [...byRange, byLabel[0]];
+    // The last one's range covers the messages, but others took those.
+    const interleaved: [string, number[]] = [idOf(12, 16), [12, 14, 16]];
     const others = [
       idOf(1, 11),
       idOf(21, 30),
@@ -157,29 +163,34 @@ describe('killing what may still write', () => {
       idOf(10, 20, 'TRACES2'),
       'tm-TRACES-x',
     ];
-    const spared = idOf(12, 16);
-    const answers = new Map([...covering, ...others, spared].map((id) => [id, slowInsert(id)]));
+    const answers = new Map<string, Promise<string>>();
+    for (const id of [...byRange, ...others]) answers.set(id, slowInsert(id));
+    for (const [id, sequences] of [byLabel, interleaved]) answers.set(id, slowInsert(id, sequences));
     for (const id of answers.keys()) await until(`${id} runs`, () => isRunning(id));
-    const range = { stream: 'TRACES', firstSequence: 12, lastSequence: 20 };
-    expect(await writer.killCovering({ ...range, sparing: new Set([spared]) })).toBe(covering.length);
+    const messages = { stream: 'TRACES', firstSequence: 13, lastSequence: 20, sequences: [13, 15, 20] };
+    expect(await writer.killCovering(messages)).toBe(covering.length);
     for (const id of covering) {
       expect(await isRunning(id)).toBe(false);
       expect(await answers.get(id)).toContain('QUERY_WAS_CANCELLED');
     }
-    for (const id of [...others, spared]) expect(await isRunning(id)).toBe(true);
-    expect(await writer.killCovering({ ...range, sparing: new Set([spared]) })).toBe(0);
-    const params = { ids: [...others, spared] };
-    await clickhouse.run('KILL QUERY WHERE query_id IN {ids:Array(String)} SYNC', { params });
+    for (const id of [...others, interleaved[0]]) expect(await isRunning(id)).toBe(true);
+    expect(await writer.killCovering(messages)).toBe(0);
+    const whole = { stream: 'TRACES', firstSequence: 13, lastSequence: 20 };
+    expect(await writer.killCovering(whole)).toBe(1);
+    expect(await isRunning(interleaved[0])).toBe(false);
+    await clickhouse.run('KILL QUERY WHERE query_id IN {ids:Array(String)} SYNC', {
+      params: { ids: others },
+    });
     await Promise.all(answers.values());
     expect(await stored()).toBe(0);
   });
 
   /** An insert of which a little more than its head has arrived, as a worker leaves it that is paused or cut off. */
-  const halfSentInsert = async (queryId: string) => {
+  const halfSentInsert = async (queryId: string, sequences: number[]) => {
     const blocks = [await nativeOf(url, spanSelect({ ...batch, count: 40 }))];
     const wire = await wireTo(() => false, 4_000);
     const outcome = writerAt(wire.url)
-      .insertPlain({ queryId, blocks })
+      .insertPlain({ queryId, blocks, sequences })
       .catch((error: unknown) => error);
     await until('the half sent insert is seen', () => isRunning(queryId));
     return { outcome, drop: wire.drop };
@@ -187,10 +198,12 @@ describe('killing what may still write', () => {
 
   it('finds an insert that was left half sent, and waits until it can store nothing', async () => {
     const id = idOf(7, 9);
-    const { outcome, drop } = await halfSentInsert(id);
+    const { outcome, drop } = await halfSentInsert(id, [7, 9]);
+    const between = { stream: 'TRACES', firstSequence: 8, lastSequence: 8, sequences: [8] };
+    expect(await writer.killCovering(between)).toBe(0);
     let isOver = false;
     const killed = writer
-      .killCovering({ stream: 'TRACES', firstSequence: 9, lastSequence: 12 })
+      .killCovering({ stream: 'TRACES', firstSequence: 9, lastSequence: 12, sequences: [9, 12] })
       .then((count) => {
         isOver = true;
         return count;
@@ -207,7 +220,7 @@ describe('killing what may still write', () => {
 
   it('is given up after its time, as a transient failure', async () => {
     const id = idOf(50, 50);
-    const { outcome, drop } = await halfSentInsert(id);
+    const { outcome, drop } = await halfSentInsert(id, [50]);
     const impatient = createSpanWriter(clickhouse, { insertMsMax: 1_000, killMsMax: 200 });
     const range = { stream: 'TRACES', firstSequence: 50, lastSequence: 50 };
     await expect(impatient.killCovering(range)).rejects.toMatchObject({

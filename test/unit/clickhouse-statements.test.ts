@@ -3,8 +3,14 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { Fault } from '../../src/model/fault.ts';
 import { toFault } from '../../src/stores/clickhouse/faults.ts';
-import { insertId, parseInsertId } from '../../src/stores/clickhouse/query-id.ts';
-import { coalesceRanges, guardedInsert, type UidRange } from '../../src/stores/clickhouse/span-statements.ts';
+import {
+  insertId,
+  messagesLabel,
+  parseInsertId,
+  parseMessagesLabel,
+} from '../../src/stores/clickhouse/query-id.ts';
+import { coalesceRanges, rangesOverlap } from '../../src/stores/clickhouse/ranges.ts';
+import { guardedInsert, type UidRange } from '../../src/stores/clickhouse/span-statements.ts';
 import { always } from '../support/properties.ts';
 
 const uid = fc.bigInt({ min: 0n, max: 2n ** 63n - 1n });
@@ -112,6 +118,39 @@ describe('the id of an insert', () => {
     '3f1c-9',
   ])('is not %j', (id) => {
     expect(parseInsertId(id)).toBeUndefined();
+  });
+});
+
+describe('the label of an insert', () => {
+  it('says exactly which messages it brings', () => {
+    expect(messagesLabel([7, 3, 4, 5, 900_000_000_000])).toBe('3-5 7-7 900000000000-900000000000');
+    always(
+      fc.property(
+        fc.array(fc.nat({ max: 300 }), { minLength: 1 }),
+        fc.nat({ max: 300 }),
+        (sequences, one) => {
+          const brought = parseMessagesLabel(messagesLabel(sequences)) ?? [];
+          const asked = [{ first: BigInt(one), last: BigInt(one) }];
+          expect(rangesOverlap(asked, brought)).toBe(sequences.includes(one));
+        },
+      ),
+    );
+  });
+
+  // It travels in the URL of the insert; to name a message too many is slower, to miss one loses exactness.
+  it('stays short for scattered messages and still names each', () => {
+    const sequences = Array.from({ length: 50_000 }, (_, index) => 10 ** 12 + index * 2);
+    const label = messagesLabel(sequences);
+    expect(label.length).toBeLessThan(32_768);
+    const brought = parseMessagesLabel(label) ?? [];
+    for (const sequence of [sequences[0], sequences[777], sequences[49_999]]) {
+      const one = BigInt(sequence ?? 0);
+      expect(rangesOverlap([{ first: one, last: one }], brought)).toBe(true);
+    }
+  });
+
+  it.each(['', 'x', '1', '1-2,3-4', '1-2 x', ' 1-2'])('is not %j', (label) => {
+    expect(parseMessagesLabel(label)).toBeUndefined();
   });
 });
 

@@ -1,3 +1,5 @@
+import { coalesceRanges, type Range } from './ranges.ts';
+
 /** What the id of an insert says: which messages of a stream it brings, and whose attempt it is. */
 export type InsertAttempt = {
   readonly stream: string;
@@ -23,4 +25,29 @@ export const parseInsertId = (id: string): InsertAttempt | undefined => {
   const [stream = '', ...numbers] = match.slice(1);
   const [first = 0, last = 0, boot = 0, attempt = 0] = numbers.map(Number);
   return { stream, first, last, boot, attempt };
+};
+
+const labelRangesMax = 1_000;
+
+/**
+ * Exactly which messages an insert brings, for its `log_comment`: `3-7 9-9`. The range of an id also covers the messages that
+ * other workers took in between. Of very scattered messages it says a little more than they are.
+ */
+export const messagesLabel = (sequences: readonly number[]): string =>
+  coalesceRanges(
+    sequences.map((sequence) => [sequence, sequence]),
+    labelRangesMax,
+  )
+    .map(({ first, last }) => `${first}-${last}`)
+    .join(' ');
+
+/** Reads such a label; undefined for any other text. */
+export const parseMessagesLabel = (label: string): Range[] | undefined => {
+  const ranges: Range[] = [];
+  for (const text of label.split(' ')) {
+    const [, first, last] = /^(\d{1,20})-(\d{1,20})$/.exec(text) ?? [];
+    if (first === undefined || last === undefined) return undefined;
+    ranges.push({ first: BigInt(first), last: BigInt(last) });
+  }
+  return ranges;
 };

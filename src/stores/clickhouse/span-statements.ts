@@ -1,5 +1,6 @@
 import { spanColumns } from '../../wire/native/span-columns.ts';
 import { database } from './client.ts';
+import { coalesceRanges } from './ranges.ts';
 
 /** First and last uid of consecutive ordinals of one request, in decimal or as numbers. */
 export type UidRange = readonly [first: bigint | string, last: bigint | string];
@@ -11,7 +12,7 @@ export type BatchBounds = {
   /** Least and greatest Timestamp, nanoseconds since the epoch. */
   readonly timeMin: bigint;
   readonly timeMax: bigint;
-  /** Every pair of ServiceName and SpanName in the batch, exactly as stored; none = not known, and more is looked at. */
+  /** Every pair of ServiceName and SpanName in the batch, exactly as stored, repeats allowed; none = not known: more is looked at. */
   readonly names: readonly (readonly [service: string, span: string])[];
 };
 
@@ -26,54 +27,27 @@ export const quoteText = (text: string): string =>
 const rangesMax = 128;
 const nameBytesMax = 64 * 1024;
 
-type Range = { first: bigint; last: bigint };
-
-/**
- * The same uids, and perhaps more, in at most `max` ranges: the narrowest gaps are closed. More uids only make the guard look at
- * more rows, never insert fewer: uids are unique.
- */
-export const coalesceRanges = (ranges: readonly UidRange[], max: number): Range[] => {
-  const sorted = ranges
-    .map(([first, last]): Range => ({ first: BigInt(first), last: BigInt(last) }))
-    .sort((a, b) => (a.first < b.first ? -1 : a.first > b.first ? 1 : 0));
-  const merged: Range[] = [];
-  for (const range of sorted) {
-    const previous = merged.at(-1);
-    if (previous === undefined || range.first > previous.last + 1n) merged.push({ ...range });
-    else if (range.last > previous.last) previous.last = range.last;
-  }
-  if (merged.length <= max) return merged;
-  const gaps = merged
-    .slice(1)
-    .map((range, index) => ({ index: index + 1, width: range.first - (merged[index]?.last ?? 0n) }))
-    .sort((a, b) => (a.width < b.width ? -1 : a.width > b.width ? 1 : a.index - b.index));
-  const closed = new Set(gaps.slice(0, merged.length - max).map(({ index }) => index));
-  const coalesced: Range[] = [];
-  for (const [index, range] of merged.entries()) {
-    const previous = coalesced.at(-1);
-    if (previous !== undefined && closed.has(index)) previous.last = range.last;
-    else coalesced.push(range);
-  }
-  return coalesced;
-};
-
 /** Undefined when there are none, or too many for a statement. */
 const namesCondition = (names: BatchBounds['names']): string | undefined => {
   if (names.length === 0) return undefined;
-  const distinct = new Set<string>();
+  const seen = new Map<string, Set<string>>();
+  const pairs: string[] = [];
   let bytes = 0;
   for (const [service, span] of names) {
+    const spans = seen.get(service) ?? new Set();
+    if (spans.has(span)) continue;
+    seen.set(service, spans.add(span));
     const pair = `(${quoteText(service)},${quoteText(span)})`;
-    if (distinct.has(pair)) continue;
-    distinct.add(pair);
     bytes += Buffer.byteLength(pair) + 1;
     if (bytes > nameBytesMax) return undefined;
+    pairs.push(pair);
   }
-  return `(ServiceName, SpanName) IN (${[...distinct].join(',')})`;
+  return `(ServiceName, SpanName) IN (${pairs.join(',')})`;
 };
 
 /** Where an earlier attempt's rows would be: by uid, and by what the table is sorted and partitioned by. */
 const storedCondition = ({ uidRanges, timeMin, timeMax, names }: BatchBounds): string => {
+  // More uids only make the guard look at more rows, never insert fewer: uids are unique.
   const uids = coalesceRanges(uidRanges, rangesMax)
     .map(({ first, last }) => `uid BETWEEN ${first} AND ${last}`)
     .join(' OR ');

@@ -1,13 +1,16 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { z } from 'zod';
 import { Fault } from '../../model/fault.ts';
-import { type Clickhouse, database } from './client.ts';
-import { insertIdPrefix, parseInsertId } from './query-id.ts';
+import { type Clickhouse, database, type StatementOptions } from './client.ts';
+import { insertIdPrefix, messagesLabel, parseInsertId, parseMessagesLabel } from './query-id.ts';
+import { coalesceRanges, type Range, rangesOverlap } from './ranges.ts';
 import { type BatchBounds, guardedInsert, plainInsert, repeatsQuery } from './span-statements.ts';
 
 export type PlainInsert = {
   /** See `insertId`. */
   readonly queryId: string;
+  /** Stream sequences of the messages whose rows these are. Without them `killCovering` goes by the range in the id. */
+  readonly sequences?: readonly number[];
   /** Blocks of FORMAT Native, all of one day: more days would be more parts, committed one by one. */
   readonly blocks: readonly Uint8Array[];
 };
@@ -18,12 +21,12 @@ export type GuardedInsert = PlainInsert & BatchBounds;
 export type TraceTimes = { readonly traceId: string; readonly min: bigint; readonly max: bigint };
 
 /** Messages of a stream. */
-export type SequenceRange = {
+export type Messages = {
   readonly stream: string;
   readonly firstSequence: number;
   readonly lastSequence: number;
-  /** Ids of running inserts that are known to bring none of these messages although their range says they may. */
-  readonly sparing?: ReadonlySet<string>;
+  /** All of them; without it every one from the first to the last is meant. */
+  readonly sequences?: readonly number[];
 };
 
 /**
@@ -41,7 +44,7 @@ export type SpanWriter = {
    * Ends the running inserts that bring one of these messages, and answers how many there were; once it resolves none of them
    * can store anything more. An insert that was left half sent ends only with the server's `http_receive_timeout` (30 s).
    */
-  killCovering(range: SequenceRange): Promise<number>;
+  killCovering(messages: Messages): Promise<number>;
   /** Rows of these bounds that are stored more than once: two attempts at them had overlapped. */
   countRepeats(bounds: BatchBounds): Promise<number>;
   /** Merges all parts of a day (days since 1970-01-01 UTC), so that equal rows of overlapping attempts are one. */
@@ -60,49 +63,61 @@ export type SpanWriterOptions = {
 const killPollMs = 50;
 const secondsPerDay = 86_400;
 
-const queryIdRow = z.object({ query_id: z.string() });
+const runningRow = z.object({ query_id: z.string(), label: z.string() });
 const repeatsRow = z.object({ repeats: z.coerce.number() });
 const dayRow = z.object({ day: z.string() });
 
 const lookupLine = ({ traceId, min, max }: TraceTimes): string =>
   `${JSON.stringify({ TraceId: traceId, Start: Number(min / 1_000_000_000n), End: Number(max / 1_000_000_000n) })}\n`;
 
+/** What a running statement brings of a stream; nothing when it is none of our inserts. */
+const messagesOf = (stream: string, queryId: string, label: string): Range[] => {
+  const attempt = parseInsertId(queryId);
+  if (attempt?.stream !== stream) return [];
+  return parseMessagesLabel(label) ?? [{ first: BigInt(attempt.first), last: BigInt(attempt.last) }];
+};
+
 export const createSpanWriter = (
   clickhouse: Clickhouse,
   { insertMsMax, killMsMax = 40_000, optimizeMsMax = 600_000 }: SpanWriterOptions,
 ): SpanWriter => {
+  const optionsOf = ({ queryId, sequences }: PlainInsert): StatementOptions => ({
+    queryId,
+    timeoutMs: insertMsMax,
+    settings: sequences === undefined ? {} : { log_comment: messagesLabel(sequences) },
+  });
+
   const covering = async ({
     stream,
     firstSequence,
     lastSequence,
-    sparing,
-  }: SequenceRange): Promise<string[]> => {
+    sequences,
+  }: Messages): Promise<string[]> => {
     const running = await clickhouse.rows(
-      queryIdRow,
-      'SELECT query_id FROM system.processes WHERE startsWith(query_id, {prefix:String})',
+      runningRow,
+      `SELECT query_id, Settings['log_comment'] AS label FROM system.processes
+        WHERE startsWith(query_id, {prefix:String})`,
       { params: { prefix: insertIdPrefix(stream) } },
     );
-    return running
-      .map(({ query_id: id }) => id)
-      .filter((id) => {
-        const attempt = sparing?.has(id) === true ? undefined : parseInsertId(id);
-        return attempt?.stream === stream && attempt.first <= lastSequence && attempt.last >= firstSequence;
-      });
+    const wanted = coalesceRanges(
+      sequences?.map((sequence) => [sequence, sequence]) ?? [[firstSequence, lastSequence]],
+      Number.POSITIVE_INFINITY,
+    );
+    return running.flatMap(({ query_id: id, label }) => {
+      const brought = messagesOf(stream, id, label);
+      return rangesOverlap(wanted, brought) ? [id] : [];
+    });
   };
 
   return {
-    insertPlain: async ({ queryId, blocks }) => {
-      await clickhouse.insert(plainInsert, blocks, {
-        queryId,
-        timeoutMs: insertMsMax,
-        // Collapsing equal keys inside the insert is 40 % of its cost, and here there are none.
-        settings: { optimize_on_insert: 0 },
-      });
+    insertPlain: async (insert) => {
+      const options = optionsOf(insert);
+      // Collapsing equal keys inside the insert is 40 % of its cost, and here there are none.
+      const settings = { ...options.settings, optimize_on_insert: 0 };
+      await clickhouse.insert(plainInsert, insert.blocks, { ...options, settings });
     },
-    insertGuarded: async ({ queryId, blocks, ...bounds }) => {
-      const options = { queryId, timeoutMs: insertMsMax };
-      return (await clickhouse.insert(guardedInsert(bounds), blocks, options)) > 0;
-    },
+    insertGuarded: async (insert) =>
+      (await clickhouse.insert(guardedInsert(insert), insert.blocks, optionsOf(insert))) > 0,
     repairTraceLookup: async (traces) => {
       if (traces.length === 0) return;
       await clickhouse.insert(
@@ -112,12 +127,12 @@ export const createSpanWriter = (
         { timeoutMs: insertMsMax, settings: { max_partitions_per_insert_block: 0 } },
       );
     },
-    killCovering: async (range) => {
-      const ids = await covering(range);
+    killCovering: async (messages) => {
+      const ids = await covering(messages);
       if (ids.length === 0) return 0;
       const deadline = performance.now() + killMsMax;
       await clickhouse.run('KILL QUERY WHERE query_id IN {ids:Array(String)} ASYNC', { params: { ids } });
-      while ((await covering(range)).some((id) => ids.includes(id))) {
+      while ((await covering(messages)).some((id) => ids.includes(id))) {
         if (performance.now() > deadline) {
           throw new Fault('transient', 'clickhouse_unavailable', `inserts do not end: ${ids.join(', ')}`);
         }
