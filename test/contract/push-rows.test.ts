@@ -1,5 +1,6 @@
 import { gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { plainSuccess } from '../support/push-replies.ts';
 import { bodyOf, type PushStack, type StoredRow, startPushStack } from '../support/push-stack.ts';
 import type { Report } from '../support/stack.ts';
 import { waitFor } from '../support/wait.ts';
@@ -11,7 +12,6 @@ beforeAll(async () => {
 });
 afterAll(() => on?.stop());
 
-const plainSuccess = '{"code":"200","result":"true","message":""}';
 const now = Date.now();
 const layouts = ['wide', 'narrow'] as const;
 type Layout = (typeof layouts)[number];

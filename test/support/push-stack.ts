@@ -36,9 +36,11 @@ export type PushStack = {
   stop(): Promise<void>;
 };
 
-/** The body of a push, bare NaN and all. */
-export const bodyOf = (report: Report, data: unknown): string =>
-  looseJson({ data_id: report.data_source.mon_data_id, access_token: report.data_source.token, data });
+/** The body of a push, bare NaN and all, correct but for what is changed. */
+export const bodyOf = (report: Report, data: unknown, change: Record<string, unknown> = {}): string => {
+  const { mon_data_id: dataId, token } = report.data_source;
+  return looseJson({ data_id: dataId, access_token: token, data, ...change });
+};
 
 const sentinel = 'sentinel_of_the_test';
 

@@ -1,0 +1,251 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { connectBus } from '../../src/bus/connection.ts';
+import { openKvBucket } from '../../src/bus/kv.ts';
+import { buckets, recordKeys } from '../../src/directory/keys.ts';
+import { pointsAt } from '../support/point-cases.ts';
+import { announceBody, type PushAnswer } from '../support/push-client.ts';
+import { expectEnvelope, plainSuccess } from '../support/push-replies.ts';
+import { bodyOf, type PushStack, startPushStack } from '../support/push-stack.ts';
+import type { Report } from '../support/stack.ts';
+import { waitFor } from '../support/wait.ts';
+
+let on: PushStack;
+/** A report without a limit. */
+let other: Report;
+
+beforeAll(async () => {
+  on = await startPushStack();
+  other = await on.report();
+});
+afterAll(() => on?.stop());
+
+const mebi = 2 ** 20;
+const { good, timestamp } = pointsAt(Date.now());
+
+describe('a data id', () => {
+  it('that was just created is taken at once', async () => {
+    for (let count = 0; count < 5; count++)
+      expect((await on.push(await on.report(), [good])).text).toBe(plainSuccess);
+  });
+
+  it('that is disabled is refused with 403 within a second, and taken again when enabled', async () => {
+    const own = await on.report();
+    const path = `/api/v1/custom-reports/${own.custom_report.custom_report_id}`;
+    expect((await on.push(own, [good])).status).toBe(200);
+    expect((await on.stack.api('POST', `${path}/disable`, {})).status).toBe(200);
+    const refused = await waitFor('the push to be refused', 2000, async () => {
+      const answer = await on.push(own, [{ metrics: { late: 1 } }]);
+      return answer.status !== 200 && answer;
+    });
+    expect(refused.status).toBe(403);
+    expectEnvelope(refused, {
+      code: '403',
+      result: 'false',
+      message: expect.any(String),
+      reason: 'data_source_disabled',
+    });
+    expect((await on.stack.api('POST', `${path}/enable`, {})).status).toBe(200);
+    await waitFor(
+      'the push to be taken',
+      2000,
+      async () => (await on.push(own, [{ metrics: { back: 1 } }])).status === 200,
+    );
+    const rows = await on.storedRows(own);
+    expect(rows.filter((row) => 'back' in row)).toHaveLength(1);
+    expect(rows.filter((row) => 'cpu' in row)).toHaveLength(1);
+  });
+
+  /** Changes a stored record as nobody can over the API, and answers what a push is answered from then on. */
+  const answerAfter = async (
+    own: Report,
+    key: string,
+    change: Record<string, unknown>,
+  ): Promise<PushAnswer> => {
+    const bus = await connectBus(on.stack.engines.nats.url, 'test');
+    try {
+      const records = await openKvBucket(bus, buckets.records);
+      const stored = await records.get(key);
+      if (stored === undefined) throw new Error(`there is no ${key}`);
+      await records.put(key, { ...Object(stored.value), ...change });
+    } finally {
+      await bus.close();
+    }
+    return waitFor('the push to be refused', 5000, async () => {
+      const answer = await on.push(own, [good]);
+      return answer.status !== 200 && answer;
+    });
+  };
+
+  it('of another type is refused as unsupported_type', async () => {
+    const own = await on.report();
+    const key = recordKeys.dataSource(own.data_source.mon_data_id);
+    const refused = await answerAfter(own, key, { type_label: 'event' });
+    expect(refused.status).toBe(400);
+    expectEnvelope(refused, {
+      code: '400',
+      result: 'false',
+      message: expect.stringContaining('event'),
+      reason: 'unsupported_type',
+    });
+  });
+
+  // Design section 3: every one of these flags alone closes the door.
+  it.each([
+    ['data source', 'is_enable', false],
+    ['group', 'is_enable', false],
+    ['group', 'is_delete', true],
+    ['table', 'is_enable', false],
+    ['table', 'is_deleted', true],
+  ] as const)('whose %s has %s %s is refused as disabled', async (record, flag, value) => {
+    const own = await on.report();
+    const kind = record === 'data source' ? 'dataSource' : record;
+    const refused = await answerAfter(own, recordKeys[kind](own.data_source.mon_data_id), { [flag]: value });
+    expect([refused.status, Object(refused.json).reason]).toEqual([403, 'data_source_disabled']);
+  });
+});
+
+describe('max_rate', () => {
+  it('refuses what comes beyond it, says when to come again, and takes it then', async () => {
+    const own = await on.report({ max_rate: 1 });
+    const first = await on.push(own, [{ metrics: { n: 1 } }]);
+    expect([first.status, first.text]).toEqual([200, plainSuccess]);
+    expect(first.headers).toMatchObject({
+      'ratelimit-policy': '"max_rate";q=1;w=1',
+      ratelimit: '"max_rate";r=0;t=1',
+    });
+    const refused = await on.push(own, [{ metrics: { n: 2 } }]);
+    expect(refused.status).toBe(429);
+    expect(refused.headers).toMatchObject({
+      'retry-after': '1',
+      'ratelimit-policy': '"max_rate";q=1;w=1',
+      ratelimit: '"max_rate";r=0;t=1',
+    });
+    expectEnvelope(refused, {
+      code: '429',
+      result: 'false',
+      message: expect.stringContaining('max_rate is 1'),
+      reason: 'rate_limited',
+    });
+    await waitFor(
+      'the request to be taken',
+      3000,
+      async () => (await on.push(own, [{ metrics: { n: 3 } }])).status === 200,
+    );
+    const table = own.result_table.table_id;
+    await on.stack.waitForRows(table, 2);
+    const { dataset } = await on.stack.query(`SELECT n FROM "${table}" ORDER BY n`);
+    expect(dataset).toEqual([[1], [3]]);
+  });
+
+  it('is told on every answer to who has the token, and on no other', async () => {
+    const own = await on.report({ max_rate: 500 });
+    const send = (change: Record<string, unknown>) => on.send({ body: bodyOf(own, [good], change) });
+    const limited = [{}, { data: undefined }, { data: [] }, { data: [5] }, { data: [good, 5] }];
+    for (const change of limited) {
+      expect((await send(change)).headers).toMatchObject({
+        'ratelimit-policy': '"max_rate";q=500;w=1',
+        ratelimit: expect.stringMatching(/^"max_rate";r=\d+;t=1$/),
+      });
+    }
+    expect((await send({ access_token: 'x' })).headers).not.toHaveProperty('ratelimit');
+    expect((await on.push(other, [good])).headers).not.toHaveProperty('ratelimit');
+  });
+
+  it('comes before the data is looked at', async () => {
+    const own = await on.report({ max_rate: 1 });
+    await on.push(own, [good]);
+    expect((await on.push(own, 'x')).json).toMatchObject({ reason: 'rate_limited' });
+  });
+
+  it('is not used up by who has not the token', async () => {
+    const own = await on.report({ max_rate: 1 });
+    const stranger = bodyOf(own, [good], { access_token: 'x' });
+    for (let count = 0; count < 5; count++) expect((await on.send({ body: stranger })).status).toBe(401);
+    expect((await on.push(own, [good])).status).toBe(200);
+  });
+
+  it('below -1 takes nothing', async () => {
+    const own = await on.report({ max_rate: -2 });
+    const refused = await on.push(own, [good]);
+    expect([refused.status, refused.headers['retry-after']]).toEqual([429, '60']);
+    expect(refused.json).toMatchObject({ reason: 'rate_limited' });
+  });
+
+  it('of 0 has no limit', async () => {
+    const own = await on.report({ max_rate: 0 });
+    const answers = await Promise.all(Array.from({ length: 50 }, () => on.push(own, [good])));
+    expect(new Set(answers.map(({ text }) => text))).toEqual(new Set([plainSuccess]));
+  });
+});
+
+describe('too many bytes in flight', () => {
+  it('are answered 503 before a body is read, and others are taken once they have gone', async () => {
+    const holders = await Promise.all(Array.from({ length: 4 }, () => announceBody(on.port, 16 * mebi)));
+    try {
+      const refused = await waitFor('a request to be refused', 5000, async () => {
+        const answer = await on.push(other, [good]);
+        return answer.status !== 200 && answer;
+      });
+      expect(refused.status).toBe(503);
+      expect(refused.headers['retry-after']).toMatch(/^[1-5]$/);
+      expectEnvelope(refused, {
+        code: '503',
+        result: 'false',
+        message: expect.any(String),
+        reason: 'not_stored',
+      });
+    } finally {
+      for (const socket of holders) socket.destroy();
+    }
+    await waitFor('a request to be taken', 5000, async () => (await on.push(other, [good])).status === 200);
+  });
+});
+
+describe('a bus that does not take a request', () => {
+  const key = { 'Idempotency-Key': 'again' };
+
+  const refusedAs = async (own: Report, headers: Record<string, string>, reason: string): Promise<void> => {
+    const refused = await on.push(own, [good], headers);
+    expect(refused.status).toBe(503);
+    expect(refused.headers['retry-after']).toMatch(/^[1-5]$/);
+    expectEnvelope(refused, { code: '503', result: 'false', message: expect.any(String), reason });
+  };
+
+  it.each([{}, key])(
+    'because its stream is full makes it not_stored, and the same request is taken once there is room',
+    async (headers) => {
+      const own = await on.report();
+      await on.push(own, [{ metrics: { cpu: 0 }, timestamp }]);
+      const bus = await connectBus(on.stack.engines.nats.url, 'test');
+      try {
+        const { streams } = await bus.manager();
+        const { config } = await streams.info('METRICS');
+        await streams.update('METRICS', { max_bytes: 1 });
+        await refusedAs(own, headers, 'not_stored');
+        await streams.update('METRICS', { max_bytes: config.max_bytes });
+      } finally {
+        await bus.close();
+      }
+      expect((await on.push(own, [good], headers)).text).toBe(plainSuccess);
+      expect((await on.storedRows(own)).map(({ cpu }) => cpu).toSorted()).toEqual([0, 1]);
+    },
+  );
+
+  // The publish may have been stored: only with the key can the sender try again without storing it twice.
+  it('because it does not answer makes it unconfirmed, and with its key it is stored once after all', async () => {
+    const own = await on.report();
+    await on.push(own, [{ metrics: { cpu: 0 }, timestamp }]);
+    on.stack.engines.nats.pause();
+    try {
+      await refusedAs(own, key, 'unconfirmed');
+    } finally {
+      on.stack.engines.nats.resume();
+    }
+    await waitFor(
+      'the request to be taken',
+      20_000,
+      async () => (await on.push(own, [good], key)).text === plainSuccess,
+    );
+    expect((await on.storedRows(own)).map(({ cpu }) => cpu).toSorted()).toEqual([0, 1]);
+  });
+});
