@@ -1,3 +1,4 @@
+import { join } from 'node:path';
 import type { Command } from 'commander';
 import { exitCodeConfig, loadSettings, type Settings } from '../config/settings.ts';
 import type { LogLine } from '../embedded/child.ts';
@@ -40,9 +41,40 @@ const startRole = async (supervisor: Supervisor, role: Role, log: LogLine): Prom
   }
 };
 
-/** The records come first: the other two need them to become ready. */
-const startStack = async ({ engines, roles }: Stack, supervisor: Supervisor, log: LogLine): Promise<void> => {
+const tellTo =
+  (log: LogLine) =>
+  (fields: Record<string, unknown>, message: string): void =>
+    log(
+      'migrate',
+      [message, ...Object.entries(fields).map(([key, value]) => `${key}=${String(value)}`)].join(' '),
+    );
+
+/** Makes the tables in ClickHouse, as `tidemark migrate` does. */
+const makeTables = async (
+  settings: Settings,
+  { urls }: StackPlan,
+  log: LogLine,
+  signal: AbortSignal,
+): Promise<void> => {
+  const { migrateWhenUp } = await import('../stores/clickhouse/migrate.ts');
+  const tell = tellTo(log);
+  await migrateWhenUp({
+    url: urls.clickhouse,
+    folder: join(settings.schemasFolder, 'sql', 'clickhouse'),
+    log: { debug: () => {}, info: tell, warn: tell, error: tell },
+    signal,
+  });
+};
+
+/** The tables and the records come first: the other two roles need them. */
+const startStack = async (
+  { engines, roles }: Stack,
+  supervisor: Supervisor,
+  log: LogLine,
+  migrate: () => Promise<void>,
+): Promise<void> => {
   await Promise.all(engines.map((engine) => supervisor.start(engine)));
+  await migrate();
   await startRole(supervisor, roles.metadata, log);
   await Promise.all([roles.transfer, roles.ingress].map((role) => startRole(supervisor, role, log)));
 };
@@ -84,13 +116,15 @@ const runStack = async (settings: Settings, plan: StackPlan): Promise<Ending> =>
     onFatal: (message) => end({ exitCode: exitCodeConfig, message }),
   });
   const forget = onSignals(stack, end);
-  startStack(stack, supervisor, log)
+  const stopping = new AbortController();
+  startStack(stack, supervisor, log, () => makeTables(settings, plan, log, stopping.signal))
     .then(() => ensureDemo(`http://${plan.roleHost}:${plan.ports.api.port}`, settings.dataFolder))
     .then((demo) => say(`\n${summarise(plan, demo, settings.dataFolder)}\n`))
     .catch((error: unknown) => end(endingOf(error)));
   try {
     return await ended;
   } finally {
+    stopping.abort();
     await supervisor.stop(stack.inStopOrder);
     forget();
   }

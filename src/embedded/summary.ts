@@ -21,16 +21,46 @@ const pointsQuery = (questdbUrl: string, { report }: Demo): string => {
   return `curl -sG ${shellQuoted(`${questdbUrl}/exec`)} --data-urlencode ${shellQuoted(`query=${sql}`)}`;
 };
 
+/** A span whose ids and times are of the moment of pasting: each is a request of its own. */
+const spanCommand = (tracesUrl: string, { application }: Demo): string => {
+  const span = {
+    traceId: 'TRACE',
+    spanId: 'SPAN',
+    name: 'GET /cart',
+    kind: 2,
+    startTimeUnixNano: 'NOW',
+    endTimeUnixNano: 'NOW',
+    attributes: [{ key: 'http.route', value: { stringValue: '/cart' } }],
+    status: { code: 1 },
+  };
+  const resource = { attributes: [{ key: 'service.name', value: { stringValue: 'shop' } }] };
+  const body = { resourceSpans: [{ resource, scopeSpans: [{ scope: { name: 'demo' }, spans: [span] }] }] };
+  const random = (bytes: number): string => `'"$(od -An -N${bytes} -tx1 /dev/urandom | tr -d ' \\n')"'`;
+  const filled = shellQuoted(JSON.stringify(body))
+    .replace('TRACE', random(16))
+    .replace('SPAN', random(8))
+    .replaceAll('NOW', `'"$(date +%s)"'000000000`);
+  return `curl -s ${tracesUrl} -H 'Content-Type: application/json' -H 'X-MON-TOKEN: ${application.token}' -d ${filled}`;
+};
+
+const spansQuery = (clickhouseUrl: string): string => {
+  const sql =
+    'SELECT Timestamp, TraceId, ServiceName, SpanName, Duration FROM otel.otel_traces ORDER BY Timestamp DESC LIMIT 5 FORMAT PrettyCompact';
+  return `curl -s ${shellQuoted(`${clickhouseUrl}/`)} --data ${shellQuoted(sql)}`;
+};
+
 /** What `tidemark up` prints once everything is ready: addresses, credentials, commands that work as pasted. */
 export const summarise = ({ roleHost, urls, ports }: StackPlan, demo: Demo, dataFolder: string): string => {
   const at = (port: { port: number }): string => `http://${roleHost}:${port.port}`;
   const pushUrl = `${at(ports.push)}/v2/push/`;
+  const tracesUrl = `${at(ports.otlp)}/v1/traces`;
   const { report, application } = demo;
   const sections: [string, string[]][] = [
     [
       'Tidemark is ready',
       [
         `push metrics     ${pushUrl}`,
+        `export traces    ${tracesUrl} (OTLP/HTTP, JSON or protobuf)`,
         `admin API        ${at(ports.api)} (bearer token in ${dataFolder}/admin.token)`,
         `QuestDB          ${urls.questdb}`,
         `ClickHouse       ${urls.clickhouse}`,
@@ -48,7 +78,8 @@ export const summarise = ({ roleHost, urls, ports }: StackPlan, demo: Demo, data
     ],
     ['Push a point', [pushCommand(pushUrl, demo)]],
     ['Read the points', [pointsQuery(urls.questdb, demo)]],
-    // The two commands for spans come here, as sections of their own; the receiver's address among the others.
+    ['Export a span', [spanCommand(tracesUrl, demo)]],
+    ['Read the spans', [spansQuery(urls.clickhouse)]],
     ['Ctrl-C stops everything in order', []],
   ];
   return sections

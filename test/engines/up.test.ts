@@ -34,6 +34,10 @@ describe('tidemark up', () => {
     const count = async (up: Up): Promise<number> =>
       Number(/"count":(\d+)\}$/.exec(await paste(below(up, 'Read the points')))?.[1]);
     await expect.poll(() => count(first), { timeout: 20_000 }).toBe(1);
+    expect(await paste(below(first, 'Export a span'))).toBe('{}');
+    await expect
+      .poll(() => paste(below(first, 'Read the spans')), { timeout: 20_000 })
+      .toContain('GET /cart');
 
     const second = startUp(folder);
     expect(await second.exitCode).toBe(1);
