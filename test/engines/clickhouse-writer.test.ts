@@ -83,11 +83,13 @@ describe('a plain insert', () => {
       await writer.insertPlain({ queryId: queryId(), blocks });
       expect(await counts()).toEqual([2 * batch.count, batch.count]);
       expect(await counts('otel.otel_traces FINAL')).toEqual([batch.count, batch.count]);
+      expect(await writer.countRepeats(boundsOf(batch))).toBe(batch.count);
     } finally {
       await clickhouse.run('SYSTEM START MERGES otel.otel_traces');
     }
     await writer.optimizeDay(day);
     expect(await counts()).toEqual([batch.count, batch.count]);
+    expect(await writer.countRepeats(boundsOf(batch))).toBe(0);
   });
 
   it('takes text and maps declared with and without LowCardinality, also side by side', async () => {

@@ -58,6 +58,33 @@ const insertSettings = {
  */
 const querySizeMax = (statement: string): number => Buffer.byteLength(statement) + 64;
 
+/** Runs one call of the client under its deadline and the settings that all calls share. */
+const call = async <T>(
+  { timeoutMs = timeoutMsDefault, queryId, params, settings }: StatementOptions,
+  work: (common: BaseQueryParams) => Promise<T>,
+): Promise<T> => {
+  const deadline = AbortSignal.timeout(timeoutMs + graceMs);
+  try {
+    return await work({
+      abort_signal: deadline,
+      ...(queryId === undefined ? {} : { query_id: queryId }),
+      ...(params === undefined ? {} : { query_params: params }),
+      clickhouse_settings: {
+        // Else a 200 may be followed by the failure.
+        wait_end_of_query: 1,
+        max_execution_time: timeoutMs / 1000,
+        // By the clock, not by an estimate.
+        timeout_before_checking_execution_speed: 0,
+        ...settings,
+      },
+    });
+  } catch (error) {
+    throw deadline.aborted
+      ? new Fault('transient', 'clickhouse_unavailable', `ClickHouse did not answer within ${timeoutMs} ms`)
+      : toFault(error);
+  }
+};
+
 /** One client per process: it keeps connections, and closes idle ones before the server does. */
 export const createClickhouse = ({ url, connectionsMax = 10 }: ClickhouseOptions): Clickhouse => {
   const client = createClient({
@@ -70,32 +97,6 @@ export const createClickhouse = ({ url, connectionsMax = 10 }: ClickhouseOptions
     compression: { request: false, response: false },
     log: { level: ClickHouseLogLevel.OFF },
   });
-
-  const call = async <T>(
-    { timeoutMs = timeoutMsDefault, queryId, params, settings }: StatementOptions,
-    work: (common: BaseQueryParams) => Promise<T>,
-  ): Promise<T> => {
-    const deadline = AbortSignal.timeout(timeoutMs + graceMs);
-    try {
-      return await work({
-        abort_signal: deadline,
-        ...(queryId === undefined ? {} : { query_id: queryId }),
-        ...(params === undefined ? {} : { query_params: params }),
-        clickhouse_settings: {
-          // Else a 200 may be followed by the failure.
-          wait_end_of_query: 1,
-          max_execution_time: timeoutMs / 1000,
-          // By the clock, not by an estimate.
-          timeout_before_checking_execution_speed: 0,
-          ...settings,
-        },
-      });
-    } catch (error) {
-      throw deadline.aborted
-        ? new Fault('transient', 'clickhouse_unavailable', `ClickHouse did not answer within ${timeoutMs} ms`)
-        : toFault(error);
-    }
-  };
 
   return {
     rows: async (schema, query, options = {}) => {

@@ -77,6 +77,38 @@ const messagesOf = (stream: string, queryId: string, label: string): Range[] => 
   return parseMessagesLabel(label) ?? [{ first: BigInt(attempt.first), last: BigInt(attempt.last) }];
 };
 
+/** Ids of the running inserts that bring one of these messages. */
+const findCovering = async (
+  clickhouse: Clickhouse,
+  { stream, firstSequence, lastSequence, sequences }: Messages,
+): Promise<string[]> => {
+  const running = await clickhouse.rows(
+    runningRow,
+    `SELECT query_id, Settings['log_comment'] AS label FROM system.processes
+      WHERE startsWith(query_id, {prefix:String})`,
+    { params: { prefix: insertIdPrefix(stream) } },
+  );
+  const wanted = coalesceRanges(
+    sequences?.map((sequence) => [sequence, sequence]) ?? [[firstSequence, lastSequence]],
+    Number.POSITIVE_INFINITY,
+  );
+  return running
+    .filter(({ query_id: id, label }) => rangesOverlap(wanted, messagesOf(stream, id, label)))
+    .map(({ query_id: id }) => id);
+};
+
+/** Partitions are days in the server's time zone, and a day of ours may lie in two of them. */
+const partitionsOf = async (clickhouse: Clickhouse, day: number): Promise<string[]> => {
+  const bounds = [day * secondsPerDay, (day + 1) * secondsPerDay - 1];
+  const days = await clickhouse.rows(
+    dayRow,
+    'SELECT DISTINCT toString(toDate(toDateTime(arrayJoin({bounds:Array(UInt32)})))) AS day',
+    { params: { bounds } },
+  );
+  return days.map((row) => row.day);
+};
+
+/** A writer on one client; `options` bound how long its calls take. */
 export const createSpanWriter = (
   clickhouse: Clickhouse,
   { insertMsMax, killMsMax = 40_000, optimizeMsMax = 600_000 }: SpanWriterOptions,
@@ -86,28 +118,6 @@ export const createSpanWriter = (
     timeoutMs: insertMsMax,
     settings: sequences === undefined ? {} : { log_comment: messagesLabel(sequences) },
   });
-
-  const covering = async ({
-    stream,
-    firstSequence,
-    lastSequence,
-    sequences,
-  }: Messages): Promise<string[]> => {
-    const running = await clickhouse.rows(
-      runningRow,
-      `SELECT query_id, Settings['log_comment'] AS label FROM system.processes
-        WHERE startsWith(query_id, {prefix:String})`,
-      { params: { prefix: insertIdPrefix(stream) } },
-    );
-    const wanted = coalesceRanges(
-      sequences?.map((sequence) => [sequence, sequence]) ?? [[firstSequence, lastSequence]],
-      Number.POSITIVE_INFINITY,
-    );
-    return running.flatMap(({ query_id: id, label }) => {
-      const brought = messagesOf(stream, id, label);
-      return rangesOverlap(wanted, brought) ? [id] : [];
-    });
-  };
 
   return {
     insertPlain: async (insert) => {
@@ -128,11 +138,11 @@ export const createSpanWriter = (
       );
     },
     killCovering: async (messages) => {
-      const ids = await covering(messages);
+      const ids = await findCovering(clickhouse, messages);
       if (ids.length === 0) return 0;
       const deadline = performance.now() + killMsMax;
       await clickhouse.run('KILL QUERY WHERE query_id IN {ids:Array(String)} ASYNC', { params: { ids } });
-      while ((await covering(messages)).some((id) => ids.includes(id))) {
+      while ((await findCovering(clickhouse, messages)).some((id) => ids.includes(id))) {
         if (performance.now() > deadline) {
           throw new Fault('transient', 'clickhouse_unavailable', `inserts do not end: ${ids.join(', ')}`);
         }
@@ -145,14 +155,7 @@ export const createSpanWriter = (
       return row?.repeats ?? 0;
     },
     optimizeDay: async (day) => {
-      const bounds = [day * secondsPerDay, (day + 1) * secondsPerDay - 1];
-      // Partitions are days in the server's time zone, and a day of ours may lie in two of them.
-      const days = await clickhouse.rows(
-        dayRow,
-        'SELECT DISTINCT toString(toDate(toDateTime(arrayJoin({bounds:Array(UInt32)})))) AS day',
-        { params: { bounds } },
-      );
-      for (const { day: partition } of days) {
+      for (const partition of await partitionsOf(clickhouse, day)) {
         await clickhouse.run(`OPTIMIZE TABLE ${database}.otel_traces PARTITION '${partition}' FINAL`, {
           timeoutMs: optimizeMsMax,
           settings: { optimize_throw_if_noop: 1 },
