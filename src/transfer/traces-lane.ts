@@ -59,14 +59,10 @@ const refusedBlock = ({ part, block }: Piece, why: string): SetAside => ({
 const isFaultOfRows = (error: unknown): boolean =>
   error instanceof UnreadableBlock || (error instanceof Fault && error.code === 'clickhouse_rows_refused');
 
-const sequencesOf = (pieces: readonly Piece[]): { first: number; last: number } => {
-  let first = Number.MAX_SAFE_INTEGER;
-  let last = 0;
-  for (const { message } of pieces) {
-    first = Math.min(first, message.delivery.streamSequence);
-    last = Math.max(last, message.delivery.streamSequence);
-  }
-  return { first, last };
+/** The messages that an insert brings. */
+const messagesOf = (pieces: readonly Piece[]) => {
+  const sequences = [...new Set(pieces.map(({ message }) => message.delivery.streamSequence))];
+  return { sequences, firstSequence: Math.min(...sequences), lastSequence: Math.max(...sequences) };
 };
 
 /** What the guard compares by: uids, times and names of these pieces. */
@@ -177,29 +173,26 @@ export const createTracesLane = (
     message.delivery.redelivered ||
     !fence.isFresh(message.delivery.streamSequence);
 
-  const queryId = (pieces: readonly Piece[]): string => {
-    const { first, last } = sequencesOf(pieces);
-    return insertId({ stream: options.stream, first, last, boot: options.boot, attempt: ++attempts });
+  const attemptOf = (pieces: readonly Piece[]) => {
+    const { sequences, firstSequence: first, lastSequence: last } = messagesOf(pieces);
+    const queryId = insertId({
+      stream: options.stream,
+      first,
+      last,
+      boot: options.boot,
+      attempt: ++attempts,
+    });
+    return { queryId, sequences, blocks: pieces.map(({ block }) => block) };
   };
 
-  const insertPlain = (pieces: readonly Piece[]): Promise<void> =>
-    writer.insertPlain({ queryId: queryId(pieces), blocks: pieces.map(({ block }) => block) });
+  const insertPlain = (pieces: readonly Piece[]): Promise<void> => writer.insertPlain(attemptOf(pieces));
 
   const insertGuarded = async (pieces: readonly Piece[]): Promise<void> => {
-    const { first, last } = sequencesOf(pieces);
-    const killed = await writer.killCovering({
-      stream: options.stream,
-      firstSequence: first,
-      lastSequence: last,
-    });
+    const killed = await writer.killCovering({ stream: options.stream, ...messagesOf(pieces) });
     events.onGuarded(killed);
     const keys = pieces.map(({ block }) => readBlockKeys(block));
     const bounds = boundsOf(pieces, keys);
-    await writer.insertGuarded({
-      queryId: queryId(pieces),
-      blocks: pieces.map(({ block }) => block),
-      ...bounds,
-    });
+    await writer.insertGuarded({ ...attemptOf(pieces), ...bounds });
     await writer.repairTraceLookup(traceTimesOf(keys));
     const isTakeover = killed > 0 || pieces.some(({ message }) => message.delivery.redelivered);
     if (!isTakeover || (await writer.countRepeats(bounds)) === 0) return;
