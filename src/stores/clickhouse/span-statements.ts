@@ -63,10 +63,11 @@ const storedCondition = ({ uidRanges, timeMin, timeMax, names }: BatchBounds): s
 /** Inserts what follows as FORMAT Native. */
 export const plainInsert = `INSERT INTO ${database}.otel_traces (${columnList}) FORMAT Native`;
 
-/** Inserts of what follows as FORMAT Native the rows that are not stored yet. */
+/** Inserts of what follows as FORMAT Native each row once that is not stored yet. */
 export const guardedInsert = (bounds: BatchBounds): string =>
   `INSERT INTO ${database}.otel_traces (${columnList}) SELECT ${columnList} FROM input('${structure}') ` +
-  `WHERE uid NOT IN (SELECT uid FROM ${database}.otel_traces WHERE ${storedCondition(bounds)}) FORMAT Native`;
+  `WHERE uid NOT IN (SELECT uid FROM ${database}.otel_traces WHERE ${storedCondition(bounds)}) ` +
+  'LIMIT 1 BY uid FORMAT Native';
 
 /** How many rows of these bounds are stored more than once. */
 export const repeatsQuery = (bounds: BatchBounds): string =>
