@@ -1,9 +1,11 @@
+import { ByteSource } from './bytes.ts';
 import {
   ArrayColumn,
   type Column,
   encodeBlock,
   LowTextColumn,
   MapColumn,
+  nameColumn,
   TextColumn,
   WordColumn,
 } from './columns.ts';
@@ -208,8 +210,9 @@ export class NativeBlock {
 
   /** A block of the given rows, in their order. */
   select(rows: Uint32Array): Buffer {
-    const columns = [...this.columns].map(
-      ([name, column]) => [name, copyColumn(this.bytes, column, rows)] as const,
+    const source = new ByteSource(this.bytes);
+    const columns = [...this.columns].map(([name, column]) =>
+      nameColumn(name, copyColumn(source, column, rows)),
     );
     return encodeBlock(columns, rows.length);
   }
@@ -256,14 +259,14 @@ const spread = (offsets: Uint32Array, rows: Uint32Array): { items: Uint32Array; 
   return { items, ends };
 };
 
-const copyLow = (bytes: Buffer, { dictionary, indexes }: Low, rows: Uint32Array): LowTextColumn => {
+const copyLow = (source: ByteSource, { dictionary, indexes }: Low, rows: Uint32Array): LowTextColumn => {
   const copy = new LowTextColumn();
   const numbers = new Int32Array(dictionary.starts.length).fill(-1);
   for (const row of rows) {
     const index = indexes[row] ?? 0;
     if (numbers[index] === -1)
       numbers[index] = copy.dictionary.indexOf(
-        bytes,
+        source,
         dictionary.starts[index] ?? 0,
         dictionary.ends[index] ?? 0,
       );
@@ -272,29 +275,29 @@ const copyLow = (bytes: Buffer, { dictionary, indexes }: Low, rows: Uint32Array)
   return copy;
 };
 
-const copyColumn = (bytes: Buffer, column: ReadColumn, rows: Uint32Array): Column => {
-  if (column.kind === 'low') return copyLow(bytes, column, rows);
+const copyColumn = (source: ByteSource, column: ReadColumn, rows: Uint32Array): Column => {
+  if (column.kind === 'low') return copyLow(source, column, rows);
   if (column.kind === 'texts') {
     const copy = new TextColumn();
     const { starts, ends } = column.texts;
-    for (const row of rows) copy.push(bytes, starts[row] ?? 0, ends[row] ?? 0);
+    for (const row of rows) copy.push(source, starts[row] ?? 0, ends[row] ?? 0);
     return copy;
   }
   if (column.kind === 'words') {
     const copy = new WordColumn(column.type);
     for (const row of rows) {
       const at = column.start + 8 * row;
-      copy.push(bytes.readUInt32LE(at), bytes.readUInt32LE(at + 4));
+      copy.push(source.view.getUint32(at, true), source.view.getUint32(at + 4, true));
     }
     return copy;
   }
   const { items, ends } = spread(column.offsets, rows);
   const offsets = new WordColumn('UInt64');
   for (const end of ends) offsets.push(end, 0);
-  if (column.kind === 'array') return new ArrayColumn(copyColumn(bytes, column.items, items), offsets);
+  if (column.kind === 'array') return new ArrayColumn(copyColumn(source, column.items, items), offsets);
   return new MapColumn(
-    copyColumn(bytes, column.keys, items),
-    copyColumn(bytes, column.values, items),
+    copyColumn(source, column.keys, items),
+    copyColumn(source, column.values, items),
     offsets,
   );
 };

@@ -1,6 +1,15 @@
 import { isUtf8 } from 'node:buffer';
-import { grow, varintSize, writeCount, writeVarint } from './bytes.ts';
-import { Dictionary, type TextTally } from './dictionary.ts';
+import {
+  ByteSource,
+  copyBytes,
+  growSource,
+  notAscii,
+  sourceOf,
+  varintSize,
+  writeCount,
+  writeVarint,
+} from './bytes.ts';
+import { Dictionary, repair, type TextTally } from './dictionary.ts';
 
 /**
  * Columns of a block under construction, in ClickHouse's FORMAT Native. They are cleared and filled again for the next block:
@@ -71,7 +80,7 @@ export class WordColumn implements Column {
 export class TextColumn implements Column {
   readonly type = 'String';
   private readonly tally: TextTally;
-  private bytes: Buffer = Buffer.allocUnsafeSlow(bytesStart);
+  private texts = new ByteSource(Buffer.allocUnsafeSlow(bytesStart));
   private length = 0;
 
   constructor(tally: TextTally = { repairs: 0 }) {
@@ -79,33 +88,23 @@ export class TextColumn implements Column {
   }
 
   /** Appends the bytes [start, end) of `source`. */
-  push(source: Uint8Array, start: number, end: number): void {
+  push(source: ByteSource, start: number, end: number): void {
     const size = end - start;
-    if (this.length + size + 5 > this.bytes.length) this.bytes = grow(this.bytes, this.length, size + 5);
-    const { bytes } = this;
-    if (size < 0x80) {
-      let at = this.length;
-      bytes[at++] = size;
-      let any = 0;
-      for (let from = start; from < end; from++) {
-        const byte = source[from] ?? 0;
-        any |= byte;
-        bytes[at++] = byte;
-      }
-      if (any >= 0x80 && !isUtf8(source.subarray(start, end))) return this.pushRepaired(source, start, end);
-      this.length = at;
-      return;
+    if (this.length + size + 5 > this.texts.bytes.length)
+      this.texts = growSource(this.texts, this.length, size + 5);
+    const at = writeVarint(this.texts.bytes, this.length, size);
+    const any = copyBytes(source, start, size, this.texts, at);
+    if ((any & notAscii) !== 0 && !isUtf8(source.bytes.subarray(start, end))) {
+      this.tally.repairs++;
+      const repaired = repair(source.bytes, start, end);
+      return this.push(repaired, 0, repaired.bytes.length);
     }
-    const text = source.subarray(start, end);
-    if (!isUtf8(text)) return this.pushRepaired(source, start, end);
-    const at = writeVarint(bytes, this.length, size);
-    bytes.set(text, at);
     this.length = at + size;
   }
 
   pushEmpty(): void {
-    if (this.length === this.bytes.length) this.bytes = grow(this.bytes, this.length, 1);
-    this.bytes[this.length++] = 0;
+    if (this.length === this.texts.bytes.length) this.texts = growSource(this.texts, this.length, 1);
+    this.texts.bytes[this.length++] = 0;
   }
 
   size(): number {
@@ -117,19 +116,14 @@ export class TextColumn implements Column {
   }
 
   write(target: Buffer, at: number): number {
-    target.set(this.bytes.subarray(0, this.length), at);
+    target.set(this.texts.bytes.subarray(0, this.length), at);
     return at + this.length;
   }
 
   clear(): void {
     this.length = 0;
-    if (this.bytes.length > keptBytesMax) this.bytes = Buffer.allocUnsafeSlow(bytesStart);
-  }
-
-  private pushRepaired(source: Uint8Array, start: number, end: number): void {
-    this.tally.repairs++;
-    const repaired = Buffer.from(Buffer.from(source.subarray(start, end)).toString('utf8'));
-    this.push(repaired, 0, repaired.length);
+    if (this.texts.bytes.length > keptBytesMax)
+      this.texts = new ByteSource(Buffer.allocUnsafeSlow(bytesStart));
   }
 }
 
@@ -162,7 +156,7 @@ export class LowTextColumn implements Column {
     this.indexes[this.length++] = index;
   }
 
-  push(source: Uint8Array, start: number, end: number): void {
+  push(source: ByteSource, start: number, end: number): void {
     const { dictionary } = this;
     if (!dictionary.is(this.last, source, start, end)) this.last = dictionary.indexOf(source, start, end);
     this.pushIndex(this.last);
@@ -183,7 +177,7 @@ export class LowTextColumn implements Column {
     const width = indexWidth(dictionary.count);
     let to = writeCount(target, at, ownDictionary | (width >> 1));
     to = writeCount(target, to, dictionary.count);
-    target.set(dictionary.bytes.subarray(0, dictionary.length), to);
+    target.set(dictionary.texts.bytes.subarray(0, dictionary.length), to);
     to = writeCount(target, to + dictionary.length, this.length);
     return writeIndexes(target, to, this.indexes, this.length, width);
   }
@@ -288,25 +282,26 @@ export class ArrayColumn<Items extends Column> implements Column {
   }
 }
 
-const textSize = (text: string): number => {
-  const bytes = Buffer.byteLength(text);
-  return varintSize(bytes) + bytes;
-};
+/** A column with the bytes that introduce it in a block: its name and its type. */
+export type NamedColumn = { readonly head: Buffer; readonly column: Column };
 
-const writeText = (target: Buffer, at: number, text: string): number => {
-  const from = writeVarint(target, at, Buffer.byteLength(text));
-  return from + target.write(text, from);
+export const nameColumn = (name: string, column: Column): NamedColumn => {
+  const texts = new TextColumn();
+  for (const text of [name, column.type]) texts.push(sourceOf(text), 0, Buffer.byteLength(text));
+  const head = Buffer.alloc(texts.size());
+  texts.write(head, 0);
+  return { head, column };
 };
 
 /** One block: the named columns with so many rows each. Blocks one after the other are one INSERT's body. */
-export const encodeBlock = (columns: readonly (readonly [string, Column])[], rows: number): Buffer => {
+export const encodeBlock = (columns: readonly NamedColumn[], rows: number): Buffer => {
   let size = varintSize(columns.length) + varintSize(rows);
-  for (const [name, column] of columns) size += textSize(name) + textSize(column.type) + column.size();
+  for (const { head, column } of columns) size += head.length + column.size();
   const block = Buffer.allocUnsafeSlow(size);
   let at = writeVarint(block, writeVarint(block, 0, columns.length), rows);
-  for (const [name, column] of columns) {
-    at = writeText(block, writeText(block, at, name), column.type);
-    at = column.write(block, column.writePrefix(block, at));
+  for (const { head, column } of columns) {
+    block.set(head, at);
+    at = column.write(block, column.writePrefix(block, at + head.length));
   }
   return block;
 };

@@ -1,5 +1,5 @@
 import { isUtf8 } from 'node:buffer';
-import { copyShort, grow, writeVarint } from './bytes.ts';
+import { ByteSource, copyBytes, growSource, isSame, notAscii, writeVarint } from './bytes.ts';
 
 const tableSizeStart = 256;
 /** A table or a text buffer that one block made larger is given back with the next. */
@@ -10,9 +10,9 @@ const bytesStart = 8192;
 /** Different in each process, so that nobody can prepare texts that all fall into one place. */
 const hashSeed = Math.floor(Math.random() * 2 ** 32) | 1;
 
-const hashOf = (source: Uint8Array, start: number, end: number): number => {
+const hashOf = ({ bytes }: ByteSource, start: number, end: number): number => {
   let hash = hashSeed;
-  for (let at = start; at < end; at++) hash = Math.imul(hash ^ (source[at] ?? 0), 0x01000193);
+  for (let at = start; at < end; at++) hash = Math.imul(hash ^ (bytes[at] ?? 0), 0x01000193);
   return hash ^ (hash >>> 15);
 };
 
@@ -20,11 +20,11 @@ const hashOf = (source: Uint8Array, start: number, end: number): number => {
 export type TextTally = { repairs: number };
 
 /**
- * The different texts of one column of a block, numbered in the order they came. `bytes` up to `length` are those texts as
+ * The different texts of one column of a block, numbered in the order they came. `texts` up to `length` are those texts as
  * FORMAT Native writes a String column, so that a finished dictionary is copied whole.
  */
 export class Dictionary {
-  bytes: Buffer = Buffer.allocUnsafeSlow(bytesStart);
+  texts = new ByteSource(Buffer.allocUnsafeSlow(bytesStart));
   length = 0;
   count = 0;
   private readonly tally: TextTally;
@@ -38,7 +38,7 @@ export class Dictionary {
   }
 
   /** Number of the text, which is added when it is new. */
-  indexOf(source: Uint8Array, start: number, end: number): number {
+  indexOf(source: ByteSource, start: number, end: number): number {
     const hash = hashOf(source, start, end);
     const mask = this.table.length - 1;
     let place = hash & mask;
@@ -51,17 +51,16 @@ export class Dictionary {
   }
 
   /** Whether number `index` is this text. False for a number that is not given yet. */
-  is(index: number, source: Uint8Array, start: number, end: number): boolean {
+  is(index: number, source: ByteSource, start: number, end: number): boolean {
     if (index >= this.count) return false;
-    let at = this.starts[index] ?? 0;
-    if ((this.ends[index] ?? 0) - at !== end - start) return false;
-    const { bytes } = this;
-    for (let from = start; from < end; from++, at++) if (bytes[at] !== source[from]) return false;
-    return true;
+    const at = this.starts[index] ?? 0;
+    const size = end - start;
+    return (this.ends[index] ?? 0) - at === size && isSame(this.texts, at, source, start, size);
   }
 
   clear(): void {
-    if (this.bytes.length > keptBytesMax) this.bytes = Buffer.allocUnsafeSlow(bytesStart);
+    if (this.texts.bytes.length > keptBytesMax)
+      this.texts = new ByteSource(Buffer.allocUnsafeSlow(bytesStart));
     if (this.starts.length > keptEntriesMax) {
       this.starts = new Int32Array(tableSizeStart);
       this.ends = new Int32Array(tableSizeStart);
@@ -72,21 +71,19 @@ export class Dictionary {
     this.count = 0;
   }
 
-  private add(source: Uint8Array, start: number, end: number, hash: number, place: number): number {
-    if (!isAsciiShort(source, start, end) && !isUtf8(source.subarray(start, end))) {
-      const repaired = Buffer.from(Buffer.from(source.subarray(start, end)).toString('utf8'));
-      this.tally.repairs++;
-      return this.indexOf(repaired, 0, repaired.length);
-    }
+  private add(source: ByteSource, start: number, end: number, hash: number, place: number): number {
     const index = this.count;
     if (index === this.starts.length) {
       this.growTable();
       return this.indexOf(source, start, end);
     }
     const size = end - start;
-    if (this.length + size + 5 > this.bytes.length) this.bytes = grow(this.bytes, this.length, size + 5);
-    const from = writeVarint(this.bytes, this.length, size);
-    copyShort(source, start, end, this.bytes, from);
+    if (this.length + size + 5 > this.texts.bytes.length)
+      this.texts = growSource(this.texts, this.length, size + 5);
+    const from = writeVarint(this.texts.bytes, this.length, size);
+    const any = copyBytes(source, start, size, this.texts, from);
+    if ((any & notAscii) !== 0 && !isUtf8(source.bytes.subarray(start, end)))
+      return this.indexOfRepaired(source, start, end);
     this.starts[index] = from;
     this.ends[index] = from + size;
     this.hashes[index] = hash;
@@ -94,6 +91,12 @@ export class Dictionary {
     this.length = from + size;
     this.count = index + 1;
     return index;
+  }
+
+  private indexOfRepaired({ bytes }: ByteSource, start: number, end: number): number {
+    this.tally.repairs++;
+    const repaired = repair(bytes, start, end);
+    return this.indexOf(repaired, 0, repaired.bytes.length);
   }
 
   private growTable(): void {
@@ -117,8 +120,6 @@ const widened = (array: Int32Array, size: number): Int32Array<ArrayBuffer> => {
   return result;
 };
 
-const isAsciiShort = (source: Uint8Array, start: number, end: number): boolean => {
-  let any = 0;
-  for (let at = start; at < end; at++) any |= source[at] ?? 0;
-  return any < 0x80;
-};
+/** The same text with U+FFFD for what is not UTF-8. */
+export const repair = (bytes: Uint8Array, start: number, end: number): ByteSource =>
+  new ByteSource(Buffer.from(Buffer.from(bytes.subarray(start, end)).toString('utf8')));

@@ -26,13 +26,19 @@ export class AttributeWriter {
   append(state: ReadState, list: AttributeSlots, from: number, to: number): void {
     const { column, place } = this;
     const { keys, values } = column;
+    const { valueBytesMax } = state.limits;
     const kept = this.numberKeys(state, list, from, to);
     for (let index = from; index < to; index++) {
       const key = this.keys[index - from] ?? 0;
       if (key < 0) continue;
       keys.pushIndex(key);
-      place.locate(state, list.valueStarts[index] ?? 0, list.valueEnds[index] ?? 0);
-      values.push(place.bytes, place.start, place.end);
+      const start = list.valueStarts[index] ?? 0;
+      const end = list.valueEnds[index] ?? 0;
+      if (start >= 0 && end - start <= valueBytesMax) values.push(state.body, start, end);
+      else {
+        place.locate(state, start, end);
+        values.push(place.source, place.start, place.end);
+      }
     }
     column.endRow(kept);
   }
@@ -45,7 +51,6 @@ export class AttributeWriter {
 
   /** Fills `keys`; answers how many stay. */
   private numberKeys(state: ReadState, list: AttributeSlots, from: number, to: number): number {
-    const { place } = this;
     const { dictionary } = this.column.keys;
     if (to - from > this.keys.length) {
       this.keys = new Int32Array(2 * (to - from));
@@ -55,13 +60,12 @@ export class AttributeWriter {
     let kept = to - from;
     for (let index = from; index < to; index++) {
       const position = index - from;
-      place.locate(state, list.keyStarts[index] ?? 0, list.keyEnds[index] ?? 0);
-      const { bytes, start, end } = place;
+      const start = list.keyStarts[index] ?? 0;
+      const end = list.keyEnds[index] ?? 0;
       let key = this.likely[position] ?? 0;
-      if (!dictionary.is(key, bytes, start, end)) {
-        key = dictionary.indexOf(bytes, start, end);
+      if (start < 0 || !dictionary.is(key, state.body, start, end)) {
+        key = this.numberOf(state, start, end);
         this.likely[position] = key;
-        if (key >= this.rowOf.length) this.widen();
       }
       if (this.rowOf[key] === row) {
         this.keys[this.positionOf[key] ?? 0] = -1;
@@ -73,6 +77,14 @@ export class AttributeWriter {
       this.keys[position] = key;
     }
     return kept;
+  }
+
+  private numberOf(state: ReadState, start: number, end: number): number {
+    const { place } = this;
+    place.locate(state, start, end);
+    const key = this.column.keys.dictionary.indexOf(place.source, place.start, place.end);
+    if (key >= this.rowOf.length) this.widen();
+    return key;
   }
 
   private widen(): void {

@@ -1,4 +1,5 @@
 import { spanTimeLengthMax } from '../../model/span-time.ts';
+import type { ByteSource } from '../native/bytes.ts';
 import { timeText } from './numbers.ts';
 import { cutEnd } from './place.ts';
 import type { ResourceRow } from './resource-row.ts';
@@ -9,8 +10,8 @@ type Attribute = { key: string; value: { stringValue: string } };
 const limitedText = (state: ReadState, start: number, end: number): string => {
   const { valueBytesMax } = state.limits;
   if (Math.abs(end - start) <= valueBytesMax) return state.textAt(start, end);
-  if (start >= 0) return state.textAt(start, cutEnd(state.body, start, valueBytesMax));
-  return state.textAt(start, ~cutEnd(state.scratch.bytes, ~start, valueBytesMax));
+  if (start >= 0) return state.textAt(start, cutEnd(state.body.bytes, start, valueBytesMax));
+  return state.textAt(start, ~cutEnd(state.scratch.source.bytes, ~start, valueBytesMax));
 };
 
 const attributesOf = (state: ReadState, list: AttributeSlots, from: number, to: number): Attribute[] => {
@@ -40,7 +41,8 @@ export const sentTime = (state: ReadState, time: TimeSlot): string | undefined =
 export const deferredText = (state: ReadState, row: ResourceRow): string => {
   const { span, owner } = state;
   const { ids } = span;
-  const hex = (bytes: Buffer, from: number, to: number): string => bytes.toString('latin1', from, to);
+  const hex = ({ bytes }: ByteSource, from: number, to: number): string =>
+    String.fromCharCode(...bytes.subarray(from, to));
   const text = (start: number, end: number): string => limitedText(state, start, end);
   return JSON.stringify({
     resource: { attributes: attributesOf(state, row.attributes, 0, row.attributes.count) },

@@ -1,3 +1,4 @@
+import { type ByteSource, isSame } from '../native/bytes.ts';
 import type { KeySet } from './json-keys.ts';
 import type { Scratch } from './scratch.ts';
 import { MalformedBody } from './types.ts';
@@ -44,10 +45,12 @@ export class JsonCursor {
   at = 0;
   start = 0;
   end = 0;
+  private readonly source: ByteSource;
   private readonly scratch: Scratch;
 
-  constructor(body: Uint8Array, scratch: Scratch) {
-    this.body = body;
+  constructor(source: ByteSource, scratch: Scratch) {
+    this.source = source;
+    this.body = source.bytes;
     this.scratch = scratch;
   }
 
@@ -105,15 +108,20 @@ export class JsonCursor {
     return this.next(closeBracket);
   }
 
-  /** Reads a member's name up to its value: its place in `keys`, or −1. The name lies between `start` and `end`. */
+  /** Reads a member's name up to its value: its place in `keys`, or −1. An unknown name lies between `start` and `end`. */
   key(keys: KeySet): number {
     if (this.peek() !== quote) throw this.malformed('expected a name in quotes');
+    const { likelyMember } = keys;
+    if (this.stands(likelyMember, this.at)) {
+      this.at += likelyMember.bytes.length;
+      return keys.takeLikely();
+    }
     const kept = this.scratch.length;
     this.string();
     const place =
       this.start < 0
-        ? keys.find(this.scratch.bytes, ~this.start, ~this.end)
-        : keys.find(this.body, this.start, this.end);
+        ? keys.find(this.scratch.source, ~this.start, ~this.end)
+        : keys.find(this.source, this.start, this.end);
     this.scratch.length = kept;
     if ((this.body[this.at] ?? 0) === 0x3a) this.at++;
     else {
@@ -123,11 +131,24 @@ export class JsonCursor {
     return place;
   }
 
+  /** Whether these bytes stand at `at`. */
+  stands(pattern: ByteSource, at: number): boolean {
+    const size = pattern.bytes.length;
+    return at + size <= this.body.length && isSame(this.source, at, pattern, 0, size);
+  }
+
+  /** Where the run of characters of a string that begins at `at` ends: at its quote, an escape, or what is no JSON. */
+  plainEnd(at: number): number {
+    const { body } = this;
+    let end = at;
+    while (stringStops[body[end] ?? 0] === 0) end++;
+    return end;
+  }
+
   /** Reads the string that begins here. */
   string(): void {
     const { body } = this;
-    let at = this.at + 1;
-    while (stringStops[body[at] ?? 0] === 0) at++;
+    const at = this.plainEnd(this.at + 1);
     if (body[at] !== quote) return this.escapedString(at);
     this.start = this.at + 1;
     this.end = at;
@@ -234,7 +255,7 @@ export class JsonCursor {
     let at = firstEscape;
     while (body[at] === backslash) {
       scratch.reserve(at - run + 3);
-      scratch.bytes.set(body.subarray(run, at), scratch.length);
+      scratch.source.bytes.set(body.subarray(run, at), scratch.length);
       scratch.length += at - run;
       at = this.unescape(at);
       run = at;
@@ -243,7 +264,7 @@ export class JsonCursor {
     this.at = at;
     if (body[at] !== quote) throw this.malformed('expected the end of a string');
     scratch.reserve(at - run);
-    scratch.bytes.set(body.subarray(run, at), scratch.length);
+    scratch.source.bytes.set(body.subarray(run, at), scratch.length);
     scratch.length += at - run;
     this.start = ~from;
     this.end = ~scratch.length;
@@ -256,7 +277,7 @@ export class JsonCursor {
     const name = body[at + 1] ?? 0;
     const code = escapes.get(name);
     if (code !== undefined) {
-      scratch.bytes[scratch.length++] = code;
+      scratch.source.bytes[scratch.length++] = code;
       return at + 2;
     }
     if (name !== 0x75) {
@@ -285,8 +306,6 @@ export class JsonCursor {
   }
 
   private writeCodePoint(code: number): void {
-    const { scratch } = this;
-    scratch.reserve(4);
-    scratch.length += scratch.bytes.write(String.fromCodePoint(code), scratch.length);
+    this.scratch.add(String.fromCodePoint(code));
   }
 }

@@ -3,7 +3,7 @@ import { JsonReader } from './json-reader.ts';
 import { withoutRepeats } from './json-repeats.ts';
 import { RepeatedKey } from './json-value.ts';
 import { holdsToken, tokenSink } from './resource-row.ts';
-import { ReadState } from './span-slots.ts';
+import { withReadState } from './span-slots.ts';
 import { TraceEncoder } from './trace-encoder.ts';
 import {
   defaultTraceLimits,
@@ -32,26 +32,28 @@ const readJson = <T>(bytes: Uint8Array, read: (body: Uint8Array, forgiven: reado
 };
 
 const encodeTraces = (bytes: Uint8Array, context: TracesContext): EncodedTraces =>
-  readJson(bytes, (body, forgiven) => {
-    const state = new ReadState(body, context.limits);
-    for (const kind of forgiven) state.forgive(kind);
-    const encoder = new TraceEncoder(state, context);
-    try {
-      const reader = new JsonReader(state, encoder, true);
-      reader.readRequest();
-      return encoder.finish(reader.unknownKeys);
-    } finally {
-      encoder.release();
-    }
-  });
+  readJson(bytes, (body, forgiven) =>
+    withReadState(body, context.limits, (state) => {
+      for (const kind of forgiven) state.forgive(kind);
+      const encoder = new TraceEncoder(state, context);
+      try {
+        const reader = new JsonReader(state, encoder, true);
+        reader.readRequest();
+        return encoder.finish(reader.unknownKeys);
+      } finally {
+        encoder.release();
+      }
+    }),
+  );
 
 const collectTokens = (bytes: Uint8Array): string[] => {
   // The name may also be written with escapes of its characters.
   if (!holdsToken(bytes) && !asBuffer(bytes).includes('\\u')) return [];
   return readJson(bytes, (body) => {
     const tokens = new Set<string>();
-    const state = new ReadState(body, defaultTraceLimits);
-    new JsonReader(state, tokenSink(state, tokens), false).readRequest();
+    withReadState(body, defaultTraceLimits, (state) =>
+      new JsonReader(state, tokenSink(state, tokens), false).readRequest(),
+    );
     return [...tokens];
   });
 };

@@ -105,7 +105,7 @@ export class JsonValueReader {
   }
 
   /** Reads an integer that is written as its row text already; false when it is not, and nothing is read. */
-  private readPlainInteger(): boolean {
+  readPlainInteger(): boolean {
     const { cursor } = this;
     const { body } = cursor;
     const isQuoted = body[cursor.at] === 0x22;

@@ -1,33 +1,35 @@
+import type { WordColumn } from '../native/columns.ts';
 import type { TimeSlot } from './span-slots.ts';
 
 const word = 2 ** 32;
 
-/** Splits fixed64 nanoseconds, given as halves, into milliseconds and the rest. Every step is exact in a double. */
+// The remainder operator is slow for doubles beyond 32 bits; quotients here are far from rounding up, and every step is exact.
+
+/** Splits fixed64 nanoseconds, given as halves, into milliseconds and the rest. */
 export const setTimeOfWords = (time: TimeSlot, low: number, high: number): void => {
   // 2³² = 4294 × 10⁶ + 967296, and high × 967296 + low < 2⁵³.
-  const rest = high * 967_296 + low;
-  time.rest = rest % 1_000_000;
-  time.millis = high * 4294 + (rest - time.rest) / 1_000_000;
+  const nanos = high * 967_296 + low;
+  const millis = Math.floor(nanos / 1_000_000);
+  time.rest = nanos - millis * 1_000_000;
+  time.millis = high * 4294 + millis;
 };
 
-/** High half of millis × 10⁶ + rest; the low half is in `lowOfTime`. Exact for every time below 2⁶⁴ nanoseconds. */
-export const highOfTime = (millis: number, rest: number): number => {
+/** Appends millis × 10⁶ + rest, below 2⁶⁴, to a column. */
+export const pushTime = (column: WordColumn, millis: number, rest: number): void => {
   const upper = Math.floor(millis / 0x100000);
   const product = upper * 1_000_000;
-  const carried = (product % 0x1000) * 0x100000 + (millis - upper * 0x100000) * 1_000_000 + rest;
-  return Math.floor(product / 0x1000) + Math.floor(carried / word);
-};
-
-export const lowOfTime = (millis: number, rest: number): number => {
-  const upper = Math.floor(millis / 0x100000);
-  const product = upper * 1_000_000;
-  return ((product % 0x1000) * 0x100000 + (millis - upper * 0x100000) * 1_000_000 + rest) % word;
+  const high = Math.floor(product / 0x1000);
+  const low = (product - high * 0x1000) * 0x100000 + (millis - upper * 0x100000) * 1_000_000 + rest;
+  const carry = Math.floor(low / word);
+  column.push(low - carry * word, high + carry);
 };
 
 /** Decimal nanoseconds. */
 export const timeText = (millis: number, rest: number): string =>
   millis === 0 ? String(rest) : millis + String(rest + 1_000_000).slice(1);
 
-/** Halves of a safe integer as 64 bits, two's complement. */
-export const highOf = (value: number): number => Math.floor(value / word) >>> 0;
-export const lowOf = (value: number): number => value - Math.floor(value / word) * word;
+/** Appends a safe integer as 64 bits in two's complement to a column. */
+export const pushInteger = (column: WordColumn, value: number): void => {
+  const high = Math.floor(value / word);
+  column.push(value - high * word, high);
+};

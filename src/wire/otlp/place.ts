@@ -1,3 +1,4 @@
+import { ByteSource } from '../native/bytes.ts';
 import type { TextTally } from '../native/dictionary.ts';
 import type { ReadState } from './span-slots.ts';
 
@@ -18,7 +19,7 @@ export const cutEnd = (bytes: Uint8Array, start: number, bytesMax: number): numb
 
 /** Turns a place of a reader (see Scratch) into bytes, cut to the limit of a value. */
 export class PlaceReader {
-  bytes: Uint8Array = new Uint8Array(0);
+  source = new ByteSource(new Uint8Array(0));
   start = 0;
   end = 0;
   private readonly tally: SpanTally;
@@ -30,16 +31,16 @@ export class PlaceReader {
   locate(state: ReadState, start: number, end: number): void {
     const { valueBytesMax } = state.limits;
     if (start < 0) {
-      this.bytes = state.scratch.bytes;
+      if (this.source !== state.scratch.source) this.source = state.scratch.source;
       this.start = ~start;
       this.end = ~end;
     } else {
-      this.bytes = state.body;
+      if (this.source !== state.body) this.source = state.body;
       this.start = start;
       this.end = end;
     }
     if (this.end - this.start <= valueBytesMax) return;
-    this.end = cutEnd(this.bytes, this.start, valueBytesMax);
+    this.end = cutEnd(this.source.bytes, this.start, valueBytesMax);
     this.tally.cutValues++;
   }
 }

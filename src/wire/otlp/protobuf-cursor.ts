@@ -1,3 +1,4 @@
+import type { ByteSource } from '../native/bytes.ts';
 import { MalformedBody } from './types.ts';
 
 const truncated = (): MalformedBody => new MalformedBody('the protobuf ends within a field');
@@ -11,9 +12,9 @@ export class ProtobufCursor {
   high = 0;
   private readonly view: DataView;
 
-  constructor(body: Uint8Array) {
-    this.body = body;
-    this.view = new DataView(body.buffer, body.byteOffset, body.byteLength);
+  constructor({ bytes, view }: ByteSource) {
+    this.body = bytes;
+    this.view = view;
   }
 
   /** The next field's number and wire type: number × 8 + type. */

@@ -1,3 +1,4 @@
+import type { ByteSource } from '../native/bytes.ts';
 import { itemSizes } from './any-value.ts';
 import { setTimeOfWords } from './numbers.ts';
 import { ProtobufCursor } from './protobuf-cursor.ts';
@@ -11,7 +12,24 @@ import {
   type TimeSlot,
 } from './span-slots.ts';
 
-const hexDigits = Buffer.from('0123456789abcdef');
+/** Two hexadecimal digits for each byte, in the order in which they are stored. */
+const hexPairs = Uint16Array.from({ length: 256 }, (_, byte) =>
+  Buffer.from(byte.toString(16).padStart(2, '0')).readUInt16LE(),
+);
+
+/** The varint that fills [start, end); −1 when none does, or one of more than four bytes. */
+const smallVarint = (body: Uint8Array, start: number, end: number): number => {
+  const last = end - 1;
+  if (last < start || last - start > 3) return -1;
+  let value = 0;
+  for (let at = start; at < last; at++) {
+    const byte = body[at] ?? 0;
+    if (byte < 0x80) return -1;
+    value |= (byte & 0x7f) << (7 * (at - start));
+  }
+  const byte = body[last] ?? 0x80;
+  return byte < 0x80 ? value | (byte << (7 * (last - start))) : -1;
+};
 
 /**
  * Reads ExportTraceServiceRequest from the wire into slots, without objects: of each message first what its children need
@@ -28,6 +46,8 @@ export class ProtobufReader {
   private readonly value: ProtobufValueReader;
   /** Scratch that the resource and the scope at hand occupy; a span's texts begin there. */
   private keptScratch = 0;
+  /** What the cutting rule counts for the key and the value that `readPlain` read. */
+  private plainSize = 0;
 
   /** Without `wantsSpans` resources alone are read. */
   constructor(state: ReadState, sink: SpanSink, wantsSpans: boolean) {
@@ -211,7 +231,7 @@ export class ProtobufReader {
   }
 
   /** Whether the bytes up to `stop` are an id of so many bytes that is not all zero; if so it is in `target` in hexadecimal. */
-  private readId(stop: number, bytes: number, target: Buffer, place: number): boolean {
+  private readId(stop: number, bytes: number, target: ByteSource, place: number): boolean {
     const { cursor } = this;
     const { body } = cursor;
     const from = cursor.at;
@@ -222,8 +242,8 @@ export class ProtobufReader {
     for (let at = from; at < stop; at++) {
       const byte = body[at] ?? 0;
       any |= byte;
-      target[to++] = hexDigits[byte >> 4] ?? 0;
-      target[to++] = hexDigits[byte & 15] ?? 0;
+      target.view.setUint16(to, hexPairs[byte] ?? 0, true);
+      to += 2;
     }
     return any !== 0;
   }
@@ -266,6 +286,10 @@ export class ProtobufReader {
     field: string,
   ): number {
     const { cursor, value } = this;
+    const { attributesMax } = this.state.limits;
+    const isOver = list.count - from >= attributesMax;
+    if (isOver) fault.set('too_many_attributes', field, `more than ${attributesMax}`);
+    else if (this.readPlain(end, list)) return itemSizes.entry + this.plainSize;
     let keyStart = 0;
     let keyEnd = 0;
     value.clear();
@@ -279,10 +303,36 @@ export class ProtobufReader {
       else cursor.skip(tag, end);
     }
     cursor.expectEnd(end);
-    const { attributesMax } = this.state.limits;
-    if (list.count - from < attributesMax) list.add(keyStart, keyEnd, value.start, value.end);
-    else fault.set('too_many_attributes', field, `more than ${attributesMax}`);
+    if (!isOver) list.add(keyStart, keyEnd, value.start, value.end);
     return itemSizes.entry + keyEnd - keyStart + value.size;
+  }
+
+  /**
+   * Reads a KeyValue of the forms that nearly all have: a key and a string, or a key and a small whole number, each shorter than
+   * 128 bytes, in this order and with nothing else. False for any other form, and then nothing is read.
+   */
+  private readPlain(end: number, list: AttributeSlots): boolean {
+    const { cursor } = this;
+    const { body, at } = cursor;
+    const keyLength = body[at + 1] ?? 0x80;
+    const value = at + 2 + keyLength;
+    // Two tags and two lengths stand before the text, and it has to fill the rest.
+    const length = end - value - 4;
+    if (body[at] !== 0x0a || keyLength >= 0x80 || length < -1 || length >= 0x7e) return false;
+    if (body[value] !== 0x12 || body[value + 1] !== length + 2) return false;
+    if (body[value + 2] === 0x0a && body[value + 3] === length) {
+      list.add(at + 2, value, value + 4, end);
+      this.plainSize = keyLength + length;
+    } else {
+      if (body[value + 2] !== 0x18) return false;
+      const number = smallVarint(body, value + 3, end);
+      if (number < 0) return false;
+      const { scratch } = this.state;
+      list.add(at + 2, value, scratch.addCount(number), ~scratch.length);
+      this.plainSize = keyLength + itemSizes.scalar;
+    }
+    cursor.at = end;
+    return true;
   }
 
   private readEvent(end: number): void {

@@ -1,26 +1,27 @@
 import { ProtobufReader } from './protobuf-reader.ts';
 import { holdsToken, tokenSink } from './resource-row.ts';
-import { ReadState } from './span-slots.ts';
+import { withReadState } from './span-slots.ts';
 import { TraceEncoder } from './trace-encoder.ts';
 import { defaultTraceLimits, type EncodedTraces, type TraceReader, type TracesContext } from './types.ts';
 
-const encodeTraces = (bytes: Uint8Array, context: TracesContext): EncodedTraces => {
-  const state = new ReadState(bytes, context.limits);
-  const encoder = new TraceEncoder(state, context);
-  try {
-    const reader = new ProtobufReader(state, encoder, true);
-    reader.readRequest();
-    return encoder.finish(reader.unknownFields);
-  } finally {
-    encoder.release();
-  }
-};
+const encodeTraces = (bytes: Uint8Array, context: TracesContext): EncodedTraces =>
+  withReadState(bytes, context.limits, (state) => {
+    const encoder = new TraceEncoder(state, context);
+    try {
+      const reader = new ProtobufReader(state, encoder, true);
+      reader.readRequest();
+      return encoder.finish(reader.unknownFields);
+    } finally {
+      encoder.release();
+    }
+  });
 
 const collectTokens = (bytes: Uint8Array): string[] => {
   if (!holdsToken(bytes)) return [];
   const tokens = new Set<string>();
-  const state = new ReadState(bytes, defaultTraceLimits);
-  new ProtobufReader(state, tokenSink(state, tokens), false).readRequest();
+  withReadState(bytes, defaultTraceLimits, (state) =>
+    new ProtobufReader(state, tokenSink(state, tokens), false).readRequest(),
+  );
   return [...tokens];
 };
 

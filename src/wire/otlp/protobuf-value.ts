@@ -49,7 +49,7 @@ export class ProtobufValueReader {
       } else if (tag === 0x18) {
         cursor.varint();
         this.size = itemSizes.scalar;
-        if (cursor.high === 0) {
+        if (cursor.high === 0 && cursor.low < 0x80000000) {
           this.start = this.scratch.addCount(cursor.low);
           this.end = ~this.scratch.length;
         } else this.setText(String(integerOf(cursor.low, cursor.high)));

@@ -1,3 +1,4 @@
+import { type ByteSource, isSame, sourceOf } from '../native/bytes.ts';
 import { AttributeSlots, type ReadState, type SpanSink } from './span-slots.ts';
 import type { SpanOwner } from './types.ts';
 
@@ -6,21 +7,22 @@ export const tokenKey = 'mon.data.token';
 const serviceKey = 'service.name';
 const hostKey = 'net.host.ip';
 
-const tokenBytes = Buffer.from(tokenKey);
-const serviceBytes = Buffer.from(serviceKey);
-const hostBytes = Buffer.from(hostKey);
+const tokenBytes = sourceOf(tokenKey);
+const serviceBytes = sourceOf(serviceKey);
+const hostBytes = sourceOf(hostKey);
 
 /** Addresses that tell nothing about a host. */
 const placeholders = new Set(['', '0.0.0.0', '127.0.0.1', '::', '::1']);
 
-const isKey = (state: ReadState, index: number, key: Buffer): boolean => {
+const isKey = (state: ReadState, index: number, key: ByteSource): boolean => {
   const { resource } = state.owner;
   const start = resource.keyStarts[index] ?? 0;
   const end = resource.keyEnds[index] ?? 0;
-  if (Math.abs(end - start) !== key.length) return false;
-  const [bytes, from] = start < 0 ? [state.scratch.bytes, ~start] : [state.body, start];
-  for (let at = 0; at < key.length; at++) if (bytes[from + at] !== key[at]) return false;
-  return true;
+  const size = key.bytes.length;
+  if (Math.abs(end - start) !== size) return false;
+  return start < 0
+    ? isSame(state.scratch.source, ~start, key, 0, size)
+    : isSame(state.body, start, key, 0, size);
 };
 
 /** The `mon.data.token` of the resource at hand; undefined when it has none. Of several the last counts. */

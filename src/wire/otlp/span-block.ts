@@ -1,16 +1,19 @@
 import { judgeSpanTime, type SpanTimePolicy } from '../../model/span-time.ts';
+import { type ByteSource, sourceOf } from '../native/bytes.ts';
 import {
   ArrayColumn,
   type Column,
   encodeBlock,
   LowTextColumn,
   MapColumn,
+  type NamedColumn,
+  nameColumn,
   TextColumn,
   WordColumn,
 } from '../native/columns.ts';
 import type { SpanColumnName } from '../native/span-columns.ts';
 import { AttributeWriter } from './attribute-writer.ts';
-import { highOf, highOfTime, lowOf, lowOfTime, timeText } from './numbers.ts';
+import { pushInteger, pushTime, timeText } from './numbers.ts';
 import { PlaceReader, type SpanTally } from './place.ts';
 import type { ResourceRow } from './resource-row.ts';
 import { idPlaces, type ReadState } from './span-slots.ts';
@@ -24,20 +27,20 @@ const anyTime: SpanTimePolicy = { aheadMsMax: undefined, ageMsMax: undefined };
 
 /** A few texts of an enum, numbered in a column's dictionary when they first occur in a block. */
 class EnumColumn extends LowTextColumn {
-  private readonly names: readonly Buffer[];
+  private readonly names: readonly ByteSource[];
   private readonly numbers: Int32Array;
 
   constructor(names: readonly string[]) {
     super();
-    this.names = names.map((name) => Buffer.from(name));
+    this.names = names.map(sourceOf);
     this.numbers = new Int32Array(names.length).fill(-1);
   }
 
   pushName(name: number): void {
     let index = this.numbers[name] ?? 0;
     if (index < 0) {
-      const text = this.names[name] ?? Buffer.alloc(0);
-      index = this.dictionary.indexOf(text, 0, text.length);
+      const text = this.names[name] ?? sourceOf('');
+      index = this.dictionary.indexOf(text, 0, text.bytes.length);
       this.numbers[name] = index;
     }
     this.pushIndex(index);
@@ -48,6 +51,8 @@ class EnumColumn extends LowTextColumn {
     this.numbers.fill(-1);
   }
 }
+
+const named = (name: SpanColumnName, column: Column): NamedColumn => nameColumn(name, column);
 
 /** What is built of one part, column by column. `clear` makes it ready for another part. */
 export class SpanBlock {
@@ -111,36 +116,36 @@ export class SpanBlock {
 
   /** Scope and resource repeat, so they are sent by number where the table has String: ClickHouse casts them. */
   private readonly columns: readonly NamedColumn[] = [
-    ['Timestamp', this.timestamp],
-    ['TraceId', this.traceId],
-    ['SpanId', this.spanId],
-    ['ParentSpanId', this.parentSpanId],
-    ['TraceState', this.traceState],
-    ['SpanName', this.spanName],
-    ['SpanKind', this.spanKind],
-    ['ServiceName', this.serviceName],
-    ['ResourceAttributes', this.resource],
-    ['ScopeName', this.scopeName],
-    ['ScopeVersion', this.scopeVersion],
-    ['SpanAttributes', this.attributes.column],
-    ['Duration', this.duration],
-    ['StatusCode', this.statusCode],
-    ['StatusMessage', this.statusMessage],
-    ['uid', this.uid],
-    ['AppId', this.appId],
-    ['BizId', this.bizId],
-    ['ArrivedAt', this.arrivedAt],
+    named('Timestamp', this.timestamp),
+    named('TraceId', this.traceId),
+    named('SpanId', this.spanId),
+    named('ParentSpanId', this.parentSpanId),
+    named('TraceState', this.traceState),
+    named('SpanName', this.spanName),
+    named('SpanKind', this.spanKind),
+    named('ServiceName', this.serviceName),
+    named('ResourceAttributes', this.resource),
+    named('ScopeName', this.scopeName),
+    named('ScopeVersion', this.scopeVersion),
+    named('SpanAttributes', this.attributes.column),
+    named('Duration', this.duration),
+    named('StatusCode', this.statusCode),
+    named('StatusMessage', this.statusMessage),
+    named('uid', this.uid),
+    named('AppId', this.appId),
+    named('BizId', this.bizId),
+    named('ArrivedAt', this.arrivedAt),
   ];
   private readonly eventColumns: readonly NamedColumn[] = [
-    ['Events.Timestamp', new ArrayColumn(this.eventTimes, this.eventOffsets)],
-    ['Events.Name', new ArrayColumn(this.eventNames, this.eventOffsets)],
-    ['Events.Attributes', new ArrayColumn(this.eventAttributes.column, this.eventOffsets)],
+    named('Events.Timestamp', new ArrayColumn(this.eventTimes, this.eventOffsets)),
+    named('Events.Name', new ArrayColumn(this.eventNames, this.eventOffsets)),
+    named('Events.Attributes', new ArrayColumn(this.eventAttributes.column, this.eventOffsets)),
   ];
   private readonly linkColumns: readonly NamedColumn[] = [
-    ['Links.TraceId', new ArrayColumn(this.linkTraceIds, this.linkOffsets)],
-    ['Links.SpanId', new ArrayColumn(this.linkSpanIds, this.linkOffsets)],
-    ['Links.TraceState', new ArrayColumn(this.linkStates, this.linkOffsets)],
-    ['Links.Attributes', new ArrayColumn(this.linkAttributes.column, this.linkOffsets)],
+    named('Links.TraceId', new ArrayColumn(this.linkTraceIds, this.linkOffsets)),
+    named('Links.SpanId', new ArrayColumn(this.linkSpanIds, this.linkOffsets)),
+    named('Links.TraceState', new ArrayColumn(this.linkStates, this.linkOffsets)),
+    named('Links.Attributes', new ArrayColumn(this.linkAttributes.column, this.linkOffsets)),
   ];
 
   begin(owner: SpanOwner, day: number): void {
@@ -178,9 +183,9 @@ export class SpanBlock {
     this.eventOffsets.push(this.events, 0);
     this.linkOffsets.push(this.links, 0);
     this.uid.push(uidLow, uidHigh);
-    this.appId.push(lowOf(owner.appId), highOf(owner.appId));
-    this.bizId.push(lowOf(owner.bizId), highOf(owner.bizId));
-    this.arrivedAt.push(lowOf(arrivedAt), highOf(arrivedAt));
+    pushInteger(this.appId, owner.appId);
+    pushInteger(this.bizId, owner.bizId);
+    pushInteger(this.arrivedAt, arrivedAt);
     this.rows++;
   }
 
@@ -212,23 +217,21 @@ export class SpanBlock {
     this.maxMillis = 0;
     tally.repairs = tally.cutValues = tally.repeatedKeys = tally.eventsDropped = tally.linksDropped = 0;
     for (const columns of [this.columns, this.eventColumns, this.linkColumns])
-      for (const [, column] of columns) column.clear();
+      for (const { column } of columns) column.clear();
     for (const writer of [this.attributes, this.eventAttributes, this.linkAttributes]) writer.clear();
   }
 
   private pushText(column: TextColumn | LowTextColumn, state: ReadState, start: number, end: number): void {
     const { place } = this;
     place.locate(state, start, end);
-    column.push(place.bytes, place.start, place.end);
+    column.push(place.source, place.start, place.end);
   }
 
   private appendTimes({ span: { start, end } }: ReadState): void {
     const { millis, rest } = start;
-    this.timestamp.push(lowOfTime(millis, rest), highOfTime(millis, rest));
+    pushTime(this.timestamp, millis, rest);
     const longer = end.rest < rest ? 1 : 0;
-    const durationMillis = end.millis - millis - longer;
-    const durationRest = end.rest - rest + longer * 1_000_000;
-    this.duration.push(lowOfTime(durationMillis, durationRest), highOfTime(durationMillis, durationRest));
+    pushTime(this.duration, end.millis - millis - longer, end.rest - rest + longer * 1_000_000);
     if (millis < this.minMillis || (millis === this.minMillis && rest < this.minRest)) {
       this.minMillis = millis;
       this.minRest = rest;
@@ -254,7 +257,7 @@ export class SpanBlock {
   private numberOf(column: LowTextColumn, state: ReadState, start: number, end: number): number {
     const { place } = this;
     place.locate(state, start, end);
-    return column.dictionary.indexOf(place.bytes, place.start, place.end);
+    return column.dictionary.indexOf(place.source, place.start, place.end);
   }
 
   private takeResource(state: ReadState, row: ResourceRow): void {
@@ -310,7 +313,7 @@ export class SpanBlock {
         this.tally.eventsDropped++;
         continue;
       }
-      this.eventTimes.push(lowOfTime(millis, rest), highOfTime(millis, rest));
+      pushTime(this.eventTimes, millis, rest);
       this.pushText(this.eventNames, state, event.nameStart, event.nameEnd);
       this.eventAttributes.append(state, span.eventAttributes, event.attributesFrom, event.attributesTo);
       this.events++;
@@ -333,5 +336,3 @@ export class SpanBlock {
     }
   }
 }
-
-type NamedColumn = readonly [SpanColumnName, Column];

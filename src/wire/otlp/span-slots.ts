@@ -1,14 +1,18 @@
 import type { SpanReason } from '../../model/reasons.ts';
+import { ByteSource } from '../native/bytes.ts';
 import { Scratch } from './scratch.ts';
-import type { Leniency, TraceLimits } from './types.ts';
+import { defaultTraceLimits, type Leniency, type TraceLimits } from './types.ts';
+
+const slotsStart = 64;
+const keptSlotsMax = 4096;
 
 /** Attributes as read: places of keys and values (see Scratch). Lists of several owners stand one after the other. */
 export class AttributeSlots {
   count = 0;
-  keyStarts = new Int32Array(64);
-  keyEnds = new Int32Array(64);
-  valueStarts = new Int32Array(64);
-  valueEnds = new Int32Array(64);
+  keyStarts = new Int32Array(slotsStart);
+  keyEnds = new Int32Array(slotsStart);
+  valueStarts = new Int32Array(slotsStart);
+  valueEnds = new Int32Array(slotsStart);
 
   add(keyStart: number, keyEnd: number, valueStart: number, valueEnd: number): void {
     const index = this.count;
@@ -23,6 +27,16 @@ export class AttributeSlots {
     this.valueStarts[index] = valueStart;
     this.valueEnds[index] = valueEnd;
     this.count = index + 1;
+  }
+
+  /** Gives back what one unusual body made large. */
+  shrink(): void {
+    if (this.keyStarts.length <= keptSlotsMax) return;
+    this.count = 0;
+    this.keyStarts = new Int32Array(slotsStart);
+    this.keyEnds = new Int32Array(slotsStart);
+    this.valueStarts = new Int32Array(slotsStart);
+    this.valueEnds = new Int32Array(slotsStart);
   }
 }
 
@@ -46,7 +60,7 @@ export type EventSlot = {
 export type LinkSlot = {
   /** Whether both ids are right; they stand in hexadecimal, 48 characters. */
   isValid: boolean;
-  readonly ids: Buffer;
+  readonly ids: ByteSource;
   stateStart: number;
   stateEnd: number;
   attributesFrom: number;
@@ -65,7 +79,7 @@ const newEvent = (): EventSlot => ({
 
 const newLink = (): LinkSlot => ({
   isValid: false,
-  ids: Buffer.alloc(48),
+  ids: new ByteSource(Buffer.alloc(48)),
   stateStart: 0,
   stateEnd: 0,
   attributesFrom: 0,
@@ -119,7 +133,7 @@ export class SpanSlots {
   /** Sum of the lengths that the cutting rule counts. */
   size = 0;
   /** Trace, span and parent id in lower-case hexadecimal. */
-  readonly ids = Buffer.alloc(idPlaces.end);
+  readonly ids = new ByteSource(Buffer.alloc(idPlaces.end));
   hasParent = false;
   stateStart = 0;
   stateEnd = 0;
@@ -211,18 +225,34 @@ export class OwnerSlots {
   }
 }
 
+const noBody = new ByteSource(new Uint8Array(0));
+
 /** What a reader and the encoder share while a request is read. */
 export class ReadState {
-  readonly body: Uint8Array;
-  readonly limits: TraceLimits;
+  body = noBody;
+  limits: TraceLimits = defaultTraceLimits;
   readonly scratch = new Scratch();
   readonly owner = new OwnerSlots();
   readonly span = new SpanSlots();
-  readonly leniencies = new Map<Leniency, number>();
+  leniencies = new Map<Leniency, number>();
 
-  constructor(body: Uint8Array, limits: TraceLimits) {
-    this.body = body;
+  begin(body: Uint8Array, limits: TraceLimits): void {
+    this.body = new ByteSource(body);
     this.limits = limits;
+    this.leniencies = new Map();
+    this.owner.clearResource();
+  }
+
+  /** Gives back what one unusual body made large. */
+  shrink(): void {
+    this.scratch.shrink();
+    for (const list of [
+      this.owner.resource,
+      this.span.attributes,
+      this.span.eventAttributes,
+      this.span.linkAttributes,
+    ])
+      list.shrink();
   }
 
   forgive(kind: Leniency): void {
@@ -231,8 +261,8 @@ export class ReadState {
 
   /** The text at a place (see Scratch). */
   textAt(start: number, end: number): string {
-    if (start < 0) return this.scratch.bytes.toString('utf8', ~start, ~end);
-    return Buffer.from(this.body.buffer, this.body.byteOffset + start, end - start).toString('utf8');
+    if (start < 0) return textOf(this.scratch.source.bytes, ~start, ~end);
+    return textOf(this.body.bytes, start, end);
   }
 }
 
@@ -242,4 +272,23 @@ export type SpanSink = {
   resource(): void;
   /** `span` holds the next span, of the scope that `owner` holds. */
   span(): void;
+};
+
+const textOf = (bytes: Uint8Array, start: number, end: number): string =>
+  Buffer.from(bytes.buffer, bytes.byteOffset + start, end - start).toString('utf8');
+
+let spare: ReadState | undefined;
+
+/** Calls `use` with a state for one body. It is used again by the next, so nothing may keep it. */
+export const withReadState = <T>(body: Uint8Array, limits: TraceLimits, use: (state: ReadState) => T): T => {
+  const state = spare ?? new ReadState();
+  spare = undefined;
+  try {
+    state.begin(body, limits);
+    return use(state);
+  } finally {
+    state.body = noBody;
+    state.shrink();
+    spare = state;
+  }
 };

@@ -51,6 +51,7 @@ export class TraceEncoder implements SpanSink {
 
   // Of the resource at hand.
   private readonly row = new ResourceRow();
+  private resourceNumber = 0;
   private token: string | undefined;
   private owner: Owner = 'invalid';
 
@@ -59,6 +60,8 @@ export class TraceEncoder implements SpanSink {
   private spent = 0;
   private readonly parts = new Set<string>();
   private lastPart = '';
+  private lastDay = -1;
+  private lastResource = 0;
   private blocks = new Map<string, SpanBlock>();
   private block: SpanBlock | undefined;
 
@@ -85,6 +88,7 @@ export class TraceEncoder implements SpanSink {
 
   resource(): void {
     const { state, context } = this;
+    this.resourceNumber = state.owner.resourceNumber;
     this.token = tokenOf(state);
     const known = this.owners.get(this.token);
     this.owner = known ?? context.resolve(this.token);
@@ -137,21 +141,30 @@ export class TraceEncoder implements SpanSink {
 
   /** The run that the next span goes into: the one at hand, or a new one where that would become too large. */
   private runFor(ordinal: number, cost: number, day: number): TraceRun {
-    let { run } = this;
-    const part = day < 0 ? this.lastPart : `${day} ${this.token ?? ''}`;
-    const isFull =
-      this.spent + cost > spanRunBudget || (this.parts.size >= runPartsMax && !this.parts.has(part));
-    if (run === undefined || (isFull && this.spent > 0)) {
-      this.endRun();
-      run = { first: ordinal, last: ordinal, parts: [], deferred: [], dropped: [] };
-      this.result.runs.push(run);
-      this.run = run;
-      this.spent = 0;
-      this.parts.clear();
+    const { run } = this;
+    const isNewPart = day >= 0 && (day !== this.lastDay || this.resourceNumber !== this.lastResource);
+    if (isNewPart) {
+      this.lastDay = day;
+      this.lastResource = this.resourceNumber;
+      this.lastPart = `${day} ${this.token ?? ''}`;
     }
+    const isFull =
+      this.spent + cost > spanRunBudget ||
+      (isNewPart && this.parts.size >= runPartsMax && !this.parts.has(this.lastPart));
+    if (run === undefined || (isFull && this.spent > 0)) return this.beginRun(ordinal, cost);
     this.spent += cost;
-    this.parts.add(part);
-    this.lastPart = part;
+    if (isNewPart) this.parts.add(this.lastPart);
+    return run;
+  }
+
+  private beginRun(ordinal: number, cost: number): TraceRun {
+    this.endRun();
+    const run: TraceRun = { first: ordinal, last: ordinal, parts: [], deferred: [], dropped: [] };
+    this.result.runs.push(run);
+    this.run = run;
+    this.spent = cost;
+    this.parts.clear();
+    this.parts.add(this.lastPart);
     return run;
   }
 
