@@ -1,0 +1,111 @@
+import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { spanColumns } from '../../src/wire/native/span-columns.ts';
+import {
+  contentTypes,
+  createOtlpClient,
+  type Encoding,
+  encode,
+  type OtlpAnswer,
+  type OtlpClient,
+} from './otlp-client.ts';
+import type { OtlpRequest } from './otlp-protobuf.ts';
+import { type Application, type Stack, startStack } from './stack.ts';
+
+const root = resolve(import.meta.dirname, '../..');
+
+/** Spans that started longer ago than this are too old for the stack. */
+export const spanAgeSecondsMax = 10 * 365 * 86_400;
+
+/** A stored span: times as decimal nanoseconds, maps as objects, without what every delivery has anew (uid, ArrivedAt). */
+export type StoredSpan = Readonly<Record<string, unknown>>;
+
+const selected = spanColumns
+  .filter(({ name }) => name !== 'uid' && name !== 'ArrivedAt')
+  .map(({ name }) => {
+    if (name === 'Timestamp') return 'toString(toUnixTimestamp64Nano(Timestamp)) AS Timestamp';
+    if (name === 'Events.Timestamp')
+      return 'arrayMap(t -> toString(toUnixTimestamp64Nano(t)), `Events.Timestamp`) AS `Events.Timestamp`';
+    return `\`${name}\``;
+  });
+
+/** Real engines and roles behind a trusted proxy at 127.0.0.1, with an exporter and readers of what is stored. */
+export type TraceStack = {
+  readonly stack: Stack;
+  readonly url: string;
+  readonly client: OtlpClient;
+  /** An application of its own for a test. */
+  application(extra?: Record<string, unknown>): Promise<Application>;
+  /** Sends a body with this token. */
+  post(
+    token: string | undefined,
+    encoding: Encoding,
+    body: OtlpRequest | Buffer | string,
+    headers?: Record<string, string>,
+  ): Promise<OtlpAnswer>;
+  /** What an application has stored once everything sent before is settled, in the order received. */
+  storedSpans(application: Application): Promise<StoredSpan[]>;
+  /** A counter of a role, summed over the series that have all of these labels. */
+  counter(role: 'ingress' | 'transfer', name: string, labels: Record<string, string>): Promise<number>;
+  stop(): Promise<void>;
+};
+
+const sumOf = (metrics: string, name: string, labels: Record<string, string>): number =>
+  metrics
+    .split('\n')
+    .filter((line) => line.startsWith(`${name}{`))
+    .filter((line) => Object.entries(labels).every(([label, value]) => line.includes(`${label}="${value}"`)))
+    .reduce((sum, line) => sum + Number(line.slice(line.lastIndexOf(' '))), 0);
+
+export const startTraceStack = async (): Promise<TraceStack> => {
+  const pipelines = mkdtempSync(join(tmpdir(), 'tidemark-test-'));
+  cpSync(join(root, 'pipelines'), pipelines, { recursive: true });
+  const file = join(pipelines, 'traces.yaml');
+  const text = readFileSync(file, 'utf8').replace(
+    'age_seconds_max: off',
+    `age_seconds_max: ${spanAgeSecondsMax}`,
+  );
+  writeFileSync(file, text);
+  const stack = await startStack({
+    traces: true,
+    env: {
+      TIDEMARK_PIPELINES: pipelines,
+      TIDEMARK_LOG_LEVEL: 'trace',
+      TIDEMARK_INGRESS_TRUSTED_PROXIES: '127.0.0.1',
+    },
+  });
+  const port = stack.ingress[0]?.ports['otlp'] ?? 0;
+  const client = createOtlpClient(port);
+  let applications = 0;
+  return {
+    stack,
+    url: `http://127.0.0.1:${port}/v1/traces`,
+    client,
+    application: (extra = {}) => stack.createApplication(`traces ${++applications}`, extra),
+    post: (token, encoding, body, headers = {}) =>
+      client.send({
+        headers: {
+          'content-type': contentTypes[encoding],
+          ...(token === undefined ? {} : { 'x-mon-token': token }),
+          ...headers,
+        },
+        body: typeof body === 'string' || Buffer.isBuffer(body) ? body : encode(encoding, body),
+      }),
+    storedSpans: async ({ app_id: appId }) => {
+      await stack.waitForEmptyStream('TRACES');
+      return stack.spansQuery(
+        `SELECT ${selected.join(', ')} FROM otel.otel_traces WHERE AppId = ${appId} ORDER BY ArrivedAt, uid`,
+      );
+    },
+    counter: async (role, name, labels) => {
+      const all = await Promise.all(stack[role].map((process) => process.metrics()));
+      return all.reduce((sum, metrics) => sum + sumOf(metrics, name, labels), 0);
+    },
+    stop: async () => {
+      await client.close();
+      await stack.stop();
+      rmSync(pipelines, { recursive: true, force: true });
+    },
+  };
+};
