@@ -2,8 +2,9 @@ import { readFileSync } from 'node:fs';
 import { type Stack, startStack } from '../test/support/stack.ts';
 import { waitFor } from '../test/support/wait.ts';
 import { pushBodies } from './bodies.ts';
-import { runLoad } from './load.ts';
+import { allDifferent, inTurn, type Load, runLoad } from './load.ts';
 import type { Row } from './report.ts';
+import { spanBodies } from './span-bodies.ts';
 
 const ticksPerSecond = 100;
 
@@ -19,64 +20,118 @@ const residentMiB = (pid: number): number => {
   return Math.round(Number(match?.[1] ?? 0) / 1024);
 };
 
-const pidsOf = (stack: Stack): Record<string, number> => ({
-  ingress: stack.ingress[0]?.pid ?? 0,
-  transfer: stack.transfer[0]?.pid ?? 0,
-  nats: stack.engines.nats.pid ?? 0,
-  questdb: stack.engines.questdb.pid ?? 0,
-});
+/** One signal's line: what is sent, and how many items are visible in its store. */
+type Line = {
+  readonly store: 'questdb' | 'clickhouse';
+  /** A new load, times of now. */
+  readonly load: () => Load;
+  readonly visible: () => Promise<number>;
+};
 
-export type LineCase = { readonly name: string; readonly points: number; readonly connections: number };
+const visibleMsMax = 180_000;
+
+const measure = async (name: string, stack: Stack, line: Line, seconds: number): Promise<Row> => {
+  const untilVisible = (items: number): Promise<boolean> =>
+    waitFor('everything is visible', visibleMsMax, async () => (await line.visible()) === items);
+  const warm = await runLoad(line.load(), Math.min(5, seconds / 2));
+  await untilVisible(warm.acknowledged);
+  const pids: Record<string, number> = {
+    ingress: stack.ingress[0]?.pid ?? 0,
+    transfer: stack.transfer[0]?.pid ?? 0,
+    nats: stack.engines.nats.pid ?? 0,
+    [line.store]: stack.engines[line.store].pid ?? 0,
+  };
+  const load = line.load();
+  const before = Object.fromEntries(Object.entries(pids).map(([role, pid]) => [role, cpuSeconds(pid)]));
+  const ownBefore = process.cpuUsage();
+  const start = performance.now();
+  const result = await runLoad(load, seconds);
+  await untilVisible(warm.acknowledged + result.acknowledged);
+  const elapsed = (performance.now() - start) / 1000;
+  const own = process.cpuUsage(ownBefore);
+  const perMillion = (cpu: number): number => Number(((cpu / result.acknowledged) * 1e6).toFixed(2));
+  const cpu = Object.entries(pids).map(([role, pid]): [string, number] => [
+    role,
+    cpuSeconds(pid) - (before[role] ?? 0),
+  ]);
+  const ours = cpu.reduce(
+    (sum, [role, used]) => (role === 'ingress' || role === 'transfer' ? sum + used : sum),
+    0,
+  );
+  return {
+    stage: name,
+    items_per_second: Math.round(result.acknowledged / elapsed),
+    cpu_seconds_per_million: perMillion(ours),
+    acknowledged_per_second: Math.round(result.acknowledged / result.seconds),
+    requests_per_second: Math.round(result.requests / result.seconds),
+    stored: result.acknowledged,
+    failed_requests: result.failed,
+    p50_ms: result.p50Ms,
+    p99_ms: result.p99Ms,
+    ...Object.fromEntries(cpu.map(([role, used]) => [`cpu_${role}`, perMillion(used)])),
+    cpu_generator: perMillion((own.user + own.system) / 1e6),
+    ...Object.fromEntries(Object.entries(pids).map(([role, pid]) => [`rss_mib_${role}`, residentMiB(pid)])),
+  };
+};
 
 /** Push to visible in QuestDB: everything, the generator and the engines included, on this machine. */
-export const measureLine = async ({ name, points, connections }: LineCase, seconds: number): Promise<Row> => {
+export const measurePush = async (
+  name: string,
+  points: number,
+  connections: number,
+  seconds: number,
+): Promise<Row> => {
   const stack = await startStack();
   try {
     const report = await stack.createReport('bench');
-    const table = report.result_table.table_id;
-    const url = `http://127.0.0.1:${stack.ingress[0]?.ports['push']}/v2/push/`;
     const { mon_data_id: dataId, token } = report.data_source;
-    const bodiesFor = (): Buffer[] =>
-      pushBodies(Math.min(256, Math.ceil(100_000 / points)), points, dataId, token, Date.now());
-    const warm = await runLoad(url, bodiesFor(), points, connections, Math.min(5, seconds / 2));
-    await stack.waitForRows(table, warm.acknowledged, 120_000);
-    const bodies = bodiesFor();
-    const pids = pidsOf(stack);
-    const before = Object.fromEntries(Object.entries(pids).map(([role, pid]) => [role, cpuSeconds(pid)]));
-    const ownBefore = process.cpuUsage();
-    const start = performance.now();
-    const load = await runLoad(url, bodies, points, connections, seconds);
-    await waitFor('all rows visible', 120_000, async () => {
-      const { dataset } = await stack.query(`SELECT count() FROM "${table}"`);
-      return Number(dataset[0]?.[0]) === warm.acknowledged + load.acknowledged;
-    });
-    const elapsed = (performance.now() - start) / 1000;
-    const own = process.cpuUsage(ownBefore);
-    const perMillion = (cpu: number): number => Number(((cpu / load.acknowledged) * 1e6).toFixed(2));
-    const cpu = Object.fromEntries(
-      Object.entries(pids).map(([role, pid]) => [role, cpuSeconds(pid) - (before[role] ?? 0)]),
-    );
-    const ours = (cpu['ingress'] ?? 0) + (cpu['transfer'] ?? 0);
-    return {
-      stage: name,
-      points_per_second: Math.round(load.acknowledged / elapsed),
-      cpu_seconds_per_million: perMillion(ours),
-      acknowledged_per_second: Math.round(load.acknowledged / load.seconds),
-      requests_per_second: Math.round(load.requests / load.seconds),
-      stored: load.acknowledged,
-      failed_requests: load.failed,
-      p50_ms: load.p50Ms,
-      p99_ms: load.p99Ms,
-      cpu_ingress: perMillion(cpu['ingress'] ?? 0),
-      cpu_transfer: perMillion(cpu['transfer'] ?? 0),
-      cpu_nats: perMillion(cpu['nats'] ?? 0),
-      cpu_questdb: perMillion(cpu['questdb'] ?? 0),
-      cpu_generator: perMillion((own.user + own.system) / 1e6),
-      rss_mib_ingress: residentMiB(pids['ingress'] ?? 0),
-      rss_mib_transfer: residentMiB(pids['transfer'] ?? 0),
-      rss_mib_nats: residentMiB(pids['nats'] ?? 0),
-      rss_mib_questdb: residentMiB(pids['questdb'] ?? 0),
+    const bodiesMax = Math.min(256, Math.ceil(100_000 / points));
+    const line: Line = {
+      store: 'questdb',
+      load: () => ({
+        url: `http://127.0.0.1:${stack.ingress[0]?.ports['push']}/v2/push/`,
+        headers: {},
+        nextBody: inTurn(pushBodies(bodiesMax, points, dataId, token, Date.now())),
+        itemsPerBody: points,
+        connections,
+      }),
+      visible: async () =>
+        Number((await stack.query(`SELECT count() FROM "${report.result_table.table_id}"`)).dataset[0]?.[0]),
     };
+    return await measure(name, stack, line, seconds);
+  } finally {
+    await stack.stop();
+  }
+};
+
+/** Export to visible in ClickHouse, requests all different. */
+export const measureSpans = async (
+  name: string,
+  encoding: 'json' | 'protobuf',
+  spans: number,
+  connections: number,
+  seconds: number,
+): Promise<Row> => {
+  const stack = await startStack({ traces: true });
+  try {
+    const { token } = await stack.createApplication('bench');
+    let salt = 0;
+    const line: Line = {
+      store: 'clickhouse',
+      load: () => ({
+        url: `http://127.0.0.1:${stack.ingress[0]?.ports['otlp']}/v1/traces`,
+        headers: {
+          'content-type': encoding === 'json' ? 'application/json' : 'application/x-protobuf',
+          'x-mon-token': token,
+        },
+        nextBody: allDifferent(spanBodies(encoding, 64, spans, Date.now() - 1000 * salt++), encoding),
+        itemsPerBody: spans,
+        connections,
+      }),
+      visible: async () =>
+        Number((await stack.spansQuery('SELECT count() AS spans FROM otel.otel_traces'))[0]?.['spans']),
+    };
+    return await measure(name, stack, line, seconds);
   } finally {
     await stack.stop();
   }

@@ -1,22 +1,30 @@
 import { parseArgs } from 'node:util';
-import { type LineCase, measureLine } from './line.ts';
+import { measurePush, measureSpans } from './line.ts';
 import { printRows } from './report.ts';
 import { measureStages } from './stages.ts';
 
-// `make bench ARGS="--seconds 60 --only line"`: stages are one core without engines, the line is everything on this machine.
+// `make bench ARGS="--seconds 60 --only push"`: stages are one core without engines; push and spans are everything on this machine.
 const { values } = parseArgs({
-  options: { seconds: { type: 'string', default: '10' }, only: { type: 'string', default: 'stages,line' } },
+  options: {
+    seconds: { type: 'string', default: '10' },
+    only: { type: 'string', default: 'stages,push,spans' },
+  },
 });
 const parts = values.only.split(',');
+const seconds = Number(values.seconds);
 
-const cases: LineCase[] = [
-  { name: 'line, 1000 points a request', points: 1000, connections: 8 },
-  { name: 'line, 1 point a request', points: 1, connections: 64 },
-];
-
-if (parts.includes('stages')) printRows('Stages, one core, 1000 points × 2 metrics a body', measureStages());
-if (parts.includes('line')) {
-  const rows = [];
-  for (const each of cases) rows.push(await measureLine(each, Number(values.seconds)));
-  printRows('Whole line: push to visible in QuestDB, generator and engines on the same machine', rows);
+if (parts.includes('stages')) {
+  printRows('Stages of a push, one core, 1000 points × 2 metrics a body', 'points', measureStages());
+}
+if (parts.includes('push')) {
+  printRows('Push to visible in QuestDB, generator and engines on the same machine', 'points', [
+    await measurePush('1000 points a request', 1000, 8, seconds),
+    await measurePush('1 point a request', 1, 64, seconds),
+  ]);
+}
+if (parts.includes('spans')) {
+  printRows('Export to visible in ClickHouse, generator and engines on the same machine', 'spans', [
+    await measureSpans('100 spans a request, protobuf', 'protobuf', 100, 8, seconds),
+    await measureSpans('100 spans a request, JSON', 'json', 100, 8, seconds),
+  ]);
 }

@@ -59,7 +59,7 @@ const measure = <T>(stage: string, inputs: readonly T[], work: (input: T) => voi
   const points = bodies * pointsPerBody;
   return {
     stage,
-    points_per_second: Math.round(points / seconds),
+    items_per_second: Math.round(points / seconds),
     cpu_seconds_per_million: Number((((cpu.user + cpu.system) / 1e6 / points) * 1e6).toFixed(3)),
   };
 };

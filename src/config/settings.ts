@@ -3,7 +3,7 @@ import { join, resolve } from 'node:path';
 import { Fault } from '../model/fault.ts';
 import { parseYamlFile } from './yaml-file.ts';
 
-type Kind = 'port' | 'text' | 'url' | 'integer' | 'bytes' | 'flag' | 'path';
+type Kind = 'port' | 'level' | 'text' | 'url' | 'integer' | 'bytes' | 'flag' | 'path';
 
 /** One setting: the environment variable, the same thing's place in the file, and what it does. */
 export type SettingDefinition = {
@@ -46,7 +46,7 @@ export const settingDefinitions: readonly SettingDefinition[] = [
     '127.0.0.1',
     'address the roles listen on; the embedded engines stay on loopback',
   ),
-  define('TIDEMARK_LOG_LEVEL', 'log_level', 'text', 'info', 'trace, debug, info, warn, error or silent'),
+  define('TIDEMARK_LOG_LEVEL', 'log_level', 'level', 'info', 'trace, debug, info, warn, error or silent'),
   define(
     'TIDEMARK_PIPELINES',
     'pipelines_folder',
@@ -195,6 +195,8 @@ export const parseBytes = (text: string): number | undefined => {
   return match === null || unit === undefined ? undefined : Number(match[1]) * unit;
 };
 
+const logLevels = ['trace', 'debug', 'info', 'warn', 'error', 'silent'];
+
 const wrongValue = (kind: Kind, text: string): string | undefined => {
   switch (kind) {
     case 'port':
@@ -208,7 +210,12 @@ const wrongValue = (kind: Kind, text: string): string | undefined => {
     case 'flag':
       return text === 'true' || text === 'false' ? undefined : 'is neither true nor false';
     case 'url':
-      return URL.canParse(text) ? undefined : 'is not an address like http://host:port';
+      // `localhost:4222` parses too: as the scheme `localhost`.
+      return /^[a-z]+:\/\/[^/]/i.test(text) && URL.canParse(text)
+        ? undefined
+        : 'is not an address like http://host:port';
+    case 'level':
+      return logLevels.includes(text) ? undefined : `is none of ${logLevels.join(', ')}`;
     default:
       return text === '' ? 'is empty' : undefined;
   }
@@ -236,7 +243,7 @@ const fileValues = (file: string | undefined): Map<string, { text: string; place
         `Did you mean ${nearest(key, known)}? Remove it or correct it`,
       );
     }
-    values.set(key, { text: String(value), place });
+    values.set(key, { text: value === null ? '' : String(value), place });
   }
   return values;
 };
@@ -269,15 +276,15 @@ const collect = (env: NodeJS.ProcessEnv): Map<string, string> => {
         fromEnv === undefined
           ? (fromFile?.place ?? definition.key)
           : `environment variable ${definition.env}`;
-      const shown = definition.env === 'TIDEMARK_ADMIN_TOKEN' ? '' : ` ${JSON.stringify(text)}`;
+      // Addresses may hold passwords.
+      const isSecret = definition.kind === 'url' || definition.env === 'TIDEMARK_ADMIN_TOKEN';
+      const shown = isSecret ? '' : ` ${JSON.stringify(text)}`;
       throw settingFault(place, `the value${shown} ${wrong}`, `It is: ${definition.meaning}`);
     }
     texts.set(definition.env, text);
   }
   return texts;
 };
-
-const logLevels = ['trace', 'debug', 'info', 'warn', 'error', 'silent'];
 
 const adminTokenOf = (texts: Map<string, string>, dataFolder: string): string | undefined => {
   const given = texts.get('TIDEMARK_ADMIN_TOKEN');
@@ -298,10 +305,6 @@ export const loadSettings = (env: NodeJS.ProcessEnv = process.env): Settings => 
   const text = (name: string): string => texts.get(name) ?? '';
   const number = (name: string): number => Number(texts.get(name));
   const size = (name: string): number => parseBytes(text(name)) ?? 0;
-  const logLevel = text('TIDEMARK_LOG_LEVEL');
-  if (!logLevels.includes(logLevel)) {
-    throw settingFault('TIDEMARK_LOG_LEVEL', `${logLevel} is no level`, `Use one of ${logLevels.join(', ')}`);
-  }
   const host = text('TIDEMARK_BIND_HOST');
   const dataFolder = resolve(text('TIDEMARK_DATA'));
   const local = host === '0.0.0.0' || host === '::' ? '127.0.0.1' : host;
@@ -309,7 +312,7 @@ export const loadSettings = (env: NodeJS.ProcessEnv = process.env): Settings => 
     dataFolder,
     cacheFolder: texts.get('TIDEMARK_CACHE'),
     host,
-    logLevel,
+    logLevel: text('TIDEMARK_LOG_LEVEL'),
     pipelinesFolder: texts.get('TIDEMARK_PIPELINES') ?? join(programFolder, 'pipelines'),
     schemasFolder: join(programFolder, 'schemas'),
     tablePrefix: text('TIDEMARK_TABLE_PREFIX'),

@@ -49,6 +49,9 @@ const refuseAll: RateVerdict = {
 /** Keys whose time has passed are forgotten once there are more than this. */
 const keysMax = 100_000;
 
+/** Times since the epoch leave a double a quarter of a microsecond; this is above what adds up and below any interval. */
+const roundingMs = 0.01;
+
 export const createRateLimiter = (): RateLimiter => {
   const theoreticalArrival = new Map<number, number>();
   return {
@@ -59,7 +62,7 @@ export const createRateLimiter = (): RateLimiter => {
       const burstMs = Math.max(1000, intervalMs);
       const arrival = Math.max(theoreticalArrival.get(key) ?? 0, nowMs);
       const next = arrival + intervalMs;
-      const isAdmitted = next - nowMs <= burstMs;
+      const isAdmitted = next - nowMs <= burstMs + roundingMs;
       if (isAdmitted) {
         if (theoreticalArrival.size >= keysMax) {
           for (const [old, time] of theoreticalArrival) if (time <= nowMs) theoreticalArrival.delete(old);
@@ -67,7 +70,7 @@ export const createRateLimiter = (): RateLimiter => {
         theoreticalArrival.set(key, next);
       }
       const usedMs = (isAdmitted ? next : arrival) - nowMs;
-      const remaining = Math.max(0, Math.floor((burstMs - usedMs) / intervalMs));
+      const remaining = Math.max(0, Math.floor((burstMs - usedMs + roundingMs) / intervalMs));
       const waitMs = isAdmitted ? 0 : next - nowMs - burstMs;
       const resetSeconds = Math.max(1, Math.ceil(usedMs / 1000));
       return {

@@ -123,7 +123,7 @@ describe('a setting that cannot be used', () => {
     ['TIDEMARK_QUESTDB_URL', 'questdb.example:9000', 'is not an address'],
     ['TIDEMARK_BIND_HOST', '', 'is empty'],
     ['TIDEMARK_DATA', '', 'is empty'],
-    ['TIDEMARK_LOG_LEVEL', 'verbose', 'verbose is no level'],
+    ['TIDEMARK_LOG_LEVEL', 'verbose', '"verbose" is none of trace'],
   ];
 
   it.each(wrong)('is refused with its variable, value and reason: %s=%j', (name, value, why) => {
