@@ -1,5 +1,7 @@
+import { execFile } from 'node:child_process';
 import { cpSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { promisify } from 'node:util';
 import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import { z } from 'zod';
 import { type Clickhouse, createClickhouse } from '../../src/stores/clickhouse/client.ts';
@@ -262,6 +264,28 @@ describe('a migration', () => {
       kind: 'permanent',
       code: 'clickhouse_table_unusable',
       message: expect.stringContaining(why),
+    });
+  });
+});
+
+describe('tidemark migrate', () => {
+  const program = new URL('../../src/main.ts', import.meta.url).pathname;
+  const tidemark = (url: string, ...args: string[]) =>
+    promisify(execFile)(process.execPath, [program, 'migrate', ...args], {
+      env: { PATH: process.env.PATH, TIDEMARK_CLICKHOUSE_URL: url },
+    });
+
+  it('says what it applied, as text and as JSON', async () => {
+    const first = await tidemark(engines.clickhouse.url);
+    expect(first.stdout).toBe(`${names.map((name) => `applied ${name}\n`).join('')}schema version 3\n`);
+    const second = await tidemark(engines.clickhouse.url, '--json');
+    expect(JSON.parse(second.stdout)).toEqual({ applied: [], version: 3 });
+  });
+
+  it('fails where there is no ClickHouse', async () => {
+    await expect(tidemark('http://127.0.0.1:1')).rejects.toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining('ClickHouse does not answer'),
     });
   });
 });
