@@ -18,8 +18,8 @@ export type TracesLaneOptions = {
 export type TracesLaneEvents = {
   /** A guarded insert, and how many inserts of earlier attempts were ended before it. */
   readonly onGuarded: (killed: number) => void;
-  /** Two attempts had overlapped: this day was merged. */
-  readonly onOptimised: (day: number) => void;
+  /** Two attempts at rows of this day (since 1970 UTC) had overlapped: some are there twice until they merge. */
+  readonly onOverlap: (day: number) => void;
 };
 
 type Held = HeldMessage<SpansEnvelope>;
@@ -196,10 +196,7 @@ export const createTracesLane = (
     await writer.repairTraceLookup(traceTimesOf(keys));
     const isTakeover = killed > 0 || pieces.some(({ message }) => message.delivery.redelivered);
     if (!isTakeover || (await writer.countRepeats(bounds)) === 0) return;
-    for (const day of byDay(pieces).keys()) {
-      await writer.optimizeDay(day);
-      events.onOptimised(day);
-    }
+    for (const day of byDay(pieces).keys()) events.onOverlap(day);
   };
 
   /** Inserts the pieces; when the store refuses rows, halves them until the refused blocks stand alone. */

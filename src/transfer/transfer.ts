@@ -9,7 +9,7 @@ import { takeBootNumber } from '../directory/boot-number.ts';
 import { buckets } from '../directory/keys.ts';
 import { messageOf } from '../model/fault.ts';
 import { type Clickhouse, createClickhouse } from '../stores/clickhouse/client.ts';
-import { createSpanWriter } from '../stores/clickhouse/span-writer.ts';
+import { createSpanWriter, type SpanWriter } from '../stores/clickhouse/span-writer.ts';
 import { createQuestdbWriter, type QuestdbWriter } from '../stores/questdb/writer.ts';
 import { createLog, type Log } from '../telemetry/log.ts';
 import { createTransferMetrics, type TransferMetrics } from '../telemetry/metrics.ts';
@@ -40,6 +40,29 @@ const startMetrics = (pipeline: MetricsPipeline, writer: QuestdbWriter, common: 
     },
   );
 
+/** Merges days in which attempts overlapped, beside the writing: a large day takes minutes. One at a time for each day. */
+const createDayOptimizer = (writer: SpanWriter, { metrics, log }: Common) => {
+  const running = new Set<number>();
+  const run = async (day: number): Promise<void> => {
+    try {
+      await writer.optimizeDay(day);
+      metrics.optimised.inc({ pipeline: 'traces' });
+      log.warn({ day }, 'two attempts at one insert had overlapped; the day was merged');
+    } catch (error) {
+      log.error({ day, error: messageOf(error) }, 'a day with rows that are there twice was not merged');
+    } finally {
+      running.delete(day);
+    }
+  };
+  return {
+    optimize: (day: number): void => {
+      if (running.has(day)) return;
+      running.add(day);
+      void run(day);
+    },
+  };
+};
+
 /** TRACES -> validate time -> guard -> ClickHouse. */
 const startTraces = (
   pipeline: TracesPipeline,
@@ -58,6 +81,7 @@ const startTraces = (
       log.warn({ error: messageOf(error) }, 'the fence is not read yet; everything is guarded'),
   });
   const writer = createSpanWriter(clickhouse, { insertMsMax: pipeline.storeTimeoutMs });
+  const optimizer = createDayOptimizer(writer, common);
   const lane = createTracesLane(
     writer,
     fence,
@@ -68,10 +92,7 @@ const startTraces = (
         metrics.killedQueries.inc(label, killed);
         if (killed > 0) log.warn({ killed }, 'ended inserts of an earlier attempt');
       },
-      onOptimised: (day) => {
-        metrics.optimised.inc(label);
-        log.warn({ day }, 'two attempts at one insert had overlapped; the day was merged');
-      },
+      onOverlap: optimizer.optimize,
     },
   );
   return startConsumer(pipeline, { ...common, lane });
