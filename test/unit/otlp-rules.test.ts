@@ -333,7 +333,13 @@ describe('the parts of a kept span that cannot be stored', () => {
     const span = {
       ...goodSpan,
       name: 'abcdef',
-      attributes: [text('k', 'ééé'), text('l', '12345'), text('m', '😀😀'), text('long key', '')],
+      attributes: [
+        text('k', 'ééé'),
+        text('l', '12345'),
+        text('m', '😀😀'),
+        text('n', 'ab😀'),
+        text('long key', ''),
+      ],
     };
     const encoded = encode({ resourceSpans: [{ scopeSpans: [{ spans: [span] }] }] }, context);
     expect(onlyRow(encoded)).toMatchObject({
@@ -342,10 +348,11 @@ describe('the parts of a kept span that cannot be stored', () => {
         ['k', 'éé'],
         ['l', '12345'],
         ['m', '😀'],
+        ['n', 'ab'],
         ['long ', ''],
       ],
     });
-    expect(encoded.cutValues).toBe(4);
+    expect(encoded.cutValues).toBe(5);
   });
 });
 

@@ -93,7 +93,6 @@ export class TraceEncoder implements SpanSink {
     const known = this.owners.get(this.token);
     this.owner = known ?? context.resolve(this.token);
     if (known === undefined) this.owners.set(this.token, this.owner);
-    this.block = undefined;
     if (typeof this.owner !== 'string') this.row.set(state, this.owner, context.clientIp);
   }
 
