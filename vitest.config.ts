@@ -15,7 +15,7 @@ export default defineConfig({
           include: ['test/{engines,contract,faults}/**/*.test.ts'],
           // Each file starts engines of its own: several at once would measure the machine and not the guarantee.
           fileParallelism: false,
-          testTimeout: 120_000,
+          testTimeout: 240_000,
           hookTimeout: 180_000,
         },
       },

@@ -27,7 +27,7 @@ const settleAndJudge = async (
   books: SpanBooks,
   baseSeconds: number,
 ) => {
-  await stack.waitForEmptyStream('TRACES');
+  await stack.waitForEmptyStream('TRACES', 150_000);
   return judgeSpans(await stack.spansQuery(spansSql(application.app_id)), books, seed, baseSeconds);
 };
 
@@ -121,7 +121,7 @@ describe('spans, one of each, under load', () => {
     const baseSeconds = Math.floor(Date.now() / 1000) - 600;
     const exporting = exportSpans(baseSeconds, {
       seed,
-      connections: 4,
+      connections: 2,
       spansMax: 200,
       until: stopLoad.signal,
       urls: [tracesUrl(stack)],

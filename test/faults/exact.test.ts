@@ -11,7 +11,7 @@ const pushUrl = (stack: Stack, index = 0): string =>
 
 /** Waits until every acknowledged id is visible; a message of a killed worker takes an ack wait to come again. */
 const waitForAcknowledged = async (stack: Stack, table: string, books: Books): Promise<void> => {
-  await waitFor('every acknowledged point is visible', 60_000, async () => {
+  await waitFor('every acknowledged point is visible', 150_000, async () => {
     const { dataset } = await stack.query(`SELECT count() FROM "${table}"`);
     return Number(dataset[0]?.[0]) >= books.acknowledged.size;
   });
@@ -20,7 +20,7 @@ const waitForAcknowledged = async (stack: Stack, table: string, books: Books): P
 const settleAndJudge = async (stack: Stack, report: Report, books: Books) => {
   const table = report.result_table.table_id;
   await waitForAcknowledged(stack, table, books);
-  await stack.waitForEmptyStream('METRICS');
+  await stack.waitForEmptyStream('METRICS', 150_000);
   await waitFor('QuestDB has applied its log', 30_000, async () => {
     const { dataset } = await stack.query(`SELECT name FROM wal_tables() WHERE sequencerTxn != writerTxn`);
     return dataset.length === 0;
@@ -134,7 +134,7 @@ describe('one of each, under load', () => {
     const stopLoad = new AbortController();
     const producing = produce(report, Date.now() - 60_000, {
       seed,
-      connections: 4,
+      connections: 2,
       pointsMax: 300,
       until: stopLoad.signal,
       urls: [pushUrl(stack)],
