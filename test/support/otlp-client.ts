@@ -1,3 +1,4 @@
+import { connect } from 'node:net';
 import { Agent, request } from 'undici';
 import { encodeOtlpJson, encodeOtlpProtobuf, type OtlpRequest } from './otlp-protobuf.ts';
 
@@ -100,4 +101,13 @@ export const partialOf = (encoding: Encoding, { bytes }: OtlpAnswer): PartialSuc
     throw new Error('no ExportTraceServiceResponse');
   const fields = fieldsOf(partial);
   return { rejectedSpans: String(fields.get(1) ?? 0n), errorMessage: textOf(fields.get(2)) };
+};
+
+/** Sends these bytes, whatever they are, and answers all that comes back until the server closes. */
+export const sendRaw = async (port: number, bytes: string): Promise<string> => {
+  const socket = connect(port, '127.0.0.1').setEncoding('latin1');
+  socket.end(bytes);
+  let text = '';
+  for await (const chunk of socket) text += chunk;
+  return text;
 };
