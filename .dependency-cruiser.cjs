@@ -77,7 +77,8 @@ module.exports = {
     { name: 'no-unresolved', severity: 'error', from: {}, to: { couldNotResolve: true } },
     {
       name: 'no-dev-packages-in-the-product',
-      comment: 'Only embedded/ may reach a development package (the engines of `tidemark up` and of the tests).',
+      comment:
+        'Only embedded/ may reach a development package (the engines of `tidemark up` and of the tests).',
       severity: 'error',
       from: { path: '^src/', pathNot: '^src/embedded/' },
       to: { dependencyTypes: ['npm-dev'] },
