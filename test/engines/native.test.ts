@@ -1,0 +1,176 @@
+import { Readable } from 'node:stream';
+import { type ClickHouseClient, createClient } from '@clickhouse/client';
+import fc from 'fast-check';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { createRandom } from '../../bench/bodies.ts';
+import { spanRequest } from '../../bench/span-bodies.ts';
+import { countedBase } from '../../src/model/uid.ts';
+import { withoutRows } from '../../src/wire/native/block-reader.ts';
+import { spanColumns } from '../../src/wire/native/span-columns.ts';
+import type { EncodedTraces } from '../../src/wire/otlp/types.ts';
+import { startEngines, type TestEngines } from '../support/engines.ts';
+import type { OtlpRequest } from '../support/otlp-protobuf.ts';
+import { anyRequest } from '../support/otlp-requests.ts';
+import { fatesOf, rowsOfTraces, type SpanRow } from '../support/span-oracle.ts';
+import {
+  arrivedAt,
+  contextWith,
+  encodeJson,
+  encodeProtobuf,
+  goodSpan,
+  owner,
+  requestOf,
+} from '../support/trace-source.ts';
+
+const structure = spanColumns.map(({ name, type }) => `\`${name}\` ${type}`).join(', ');
+
+let engines: TestEngines;
+let client: ClickHouseClient;
+
+beforeAll(async () => {
+  engines = await startEngines({ clickhouse: true });
+  client = createClient({
+    url: engines.clickhouse.url,
+    clickhouse_settings: { async_insert: 0, input_format_skip_unknown_fields: 0 },
+  });
+  await client.command({ query: 'CREATE DATABASE native' });
+});
+afterAll(async () => {
+  await client?.close();
+  await engines?.stop();
+});
+
+const createTable = async (name: string): Promise<string> => {
+  await client.command({
+    query:
+      `CREATE TABLE native.${name} (${structure}) ENGINE = ReplacingMergeTree PARTITION BY toDate(Timestamp) ` +
+      'ORDER BY (ServiceName, SpanName, toDateTime(Timestamp), uid)',
+  });
+  await client.command({ query: `SYSTEM STOP MERGES native.${name}` });
+  return `native.${name}`;
+};
+
+const insert = async (query: string, blocks: readonly Uint8Array[]): Promise<void> => {
+  const { stream } = await client.exec({ query: `${query} FORMAT Native`, values: Readable.from(blocks) });
+  for await (const chunk of stream) void chunk;
+};
+
+const blocksOf = (encoded: readonly EncodedTraces[]): Uint8Array[] =>
+  encoded.flatMap(({ runs }) => runs.flatMap(({ parts }) => parts.map(({ block }) => block)));
+
+const select = async (query: string): Promise<Record<string, unknown>[]> => {
+  const result = await client.query({
+    query,
+    format: 'JSONEachRow',
+    clickhouse_settings: { output_format_json_quote_64bit_integers: 1 },
+  });
+  return result.json();
+};
+
+const secondsOf = (nanos: unknown): string => {
+  const text = String(nanos).padStart(10, '0');
+  return `${text.slice(0, -9)}.${text.slice(-9)}`;
+};
+
+/** The row as JSONEachRow takes it. */
+const asJson = (row: SpanRow): Record<string, unknown> =>
+  Object.fromEntries(
+    Object.entries(row).map(([name, value]) => {
+      if (name === 'Timestamp') return [name, secondsOf(value)];
+      if (name === 'ArrivedAt') return [name, secondsOf(BigInt(String(value)) * 1_000_000n)];
+      if (name === 'Events.Timestamp' && Array.isArray(value)) return [name, value.map(secondsOf)];
+      if (typeof value === 'bigint') return [name, String(value)];
+      if (name.endsWith('s.Attributes') && Array.isArray(value))
+        return [name, value.map((pairs) => Object.fromEntries(pairs))];
+      if (name.endsWith('Attributes') && Array.isArray(value)) return [name, Object.fromEntries(value)];
+      return [name, value];
+    }),
+  );
+
+// The table is the contract: what a block means is what ClickHouse makes of it, not what our own reader does.
+describe('blocks of FORMAT Native in ClickHouse', () => {
+  /** Requests with everything OTLP allows, each with uids of its own. */
+  const requests = fc.sample(anyRequest, { numRuns: 150, seed: 20_261_121 });
+  const contexts = requests.map((_, index) =>
+    contextWith({
+      base: countedBase(9, index * 1000),
+      resolve: () => ({ ...owner, bizId: -7, fillDimensions: true }),
+    }),
+  );
+  const rows = requests.flatMap((request, index) =>
+    fatesOf(request, contexts[index] ?? contextWith()).flatMap((fate) =>
+      fate.kind === 'row' ? [fate.row] : [],
+    ),
+  );
+
+  it.each([
+    ['JSON', encodeJson],
+    ['protobuf', encodeProtobuf],
+  ] as const)(
+    'are the rows that JSONEachRow would have been, column by column (%s)',
+    async (name, encode) => {
+      const table = await createTable(`of_${name.toLowerCase()}`);
+      const expected = await createTable(`expected_${name.toLowerCase()}`);
+      const encoded = requests.map((request: OtlpRequest, index) => encode(request, contexts[index]));
+      await insert(`INSERT INTO ${table}`, blocksOf(encoded));
+      await client.insert({ table: expected, values: rows.map(asJson), format: 'JSONEachRow' });
+      const [stored, wanted] = await Promise.all(
+        [table, expected].map((from) => select(`SELECT * FROM ${from} ORDER BY uid`)),
+      );
+      expect(stored).toHaveLength(rows.length);
+      expect(rows.length).toBeGreaterThan(100);
+      for (const [index, row] of (wanted ?? []).entries()) expect(stored?.[index]).toEqual(row);
+    },
+  );
+
+  it('become one part, a hundred of them in one INSERT, with and without events', async () => {
+    const table = await createTable('one_part');
+    const random = createRandom(5);
+    const nowMs = arrivedAt;
+    const encoded = Array.from({ length: 99 }, (_, index) =>
+      encodeProtobuf(spanRequest(random, 50, nowMs), contextWith({ base: countedBase(1, index * 1000) })),
+    );
+    const event = { timeUnixNano: goodSpan.startTimeUnixNano, name: 'e' };
+    encoded.splice(
+      50,
+      0,
+      encodeJson(requestOf({ ...goodSpan, events: [event] }), contextWith({ base: countedBase(2, 0) })),
+    );
+    await insert(`INSERT INTO ${table}`, blocksOf(encoded));
+    const parts =
+      "SELECT count() AS parts, toUInt32(sum(rows)) AS rows FROM system.parts WHERE active AND database = 'native' AND table = 'one_part'";
+    expect(await select(parts)).toEqual([{ parts: '1', rows: 99 * 50 + 1 }]);
+    expect(await select(`SELECT uid, \`Events.Name\` AS names FROM ${table} WHERE notEmpty(names)`)).toEqual([
+      { uid: countedBase(2, 0).text, names: ['e'] },
+    ]);
+  });
+
+  it('pass the guard that leaves out what is stored already', async () => {
+    const table = await createTable('guarded');
+    const random = createRandom(6);
+    const encoded = [0, 1, 2].map((index) =>
+      encodeProtobuf(spanRequest(random, 40, arrivedAt), contextWith({ base: countedBase(3, index * 1000) })),
+    );
+    const blocks = blocksOf(encoded);
+    await insert(`INSERT INTO ${table}`, blocks.slice(1, 2));
+    await insert(
+      `INSERT INTO ${table} SELECT * FROM input('${structure}') WHERE uid NOT IN (SELECT uid FROM ${table})`,
+      blocks,
+    );
+    const uids = await select(`SELECT uid FROM ${table} ORDER BY uid`);
+    expect(uids.map(({ uid }) => uid)).toEqual(encoded.flatMap(rowsOfTraces).map(({ uid }) => String(uid)));
+  });
+
+  it('without some of their rows are the others', async () => {
+    const table = await createTable('fewer');
+    const [block] = blocksOf([encodeProtobuf(spanRequest(createRandom(7), 40, arrivedAt))]);
+    const dropped = new Set([0, 7, 8, 39]);
+    const fewer = withoutRows(block ?? new Uint8Array(0), dropped);
+    await insert(`INSERT INTO ${table}`, [fewer ?? new Uint8Array(0)]);
+    const base = BigInt(contextWith().base.text);
+    const expected = Array.from({ length: 40 }, (_, ordinal) => ordinal)
+      .filter((ordinal) => !dropped.has(ordinal))
+      .map((ordinal) => String(base + BigInt(ordinal)));
+    expect((await select(`SELECT uid FROM ${table} ORDER BY uid`)).map(({ uid }) => uid)).toEqual(expected);
+  });
+});
