@@ -1,7 +1,8 @@
-import { createServer, type IncomingMessage, type Server } from 'node:http';
+import { createServer, type IncomingMessage, type Server, STATUS_CODES } from 'node:http';
 import { getRequestListener, type HttpBindings } from '@hono/node-server';
 import { type Context, Hono } from 'hono';
 import type { IngressMetrics } from '../../telemetry/metrics.ts';
+import { answerProtocolErrors, hostResponse, type ProtocolAnswer } from '../protocol-errors.ts';
 import { encodingOf, type OtlpReply, type OtlpStatus, statusReply } from './reply.ts';
 
 type Env = { Bindings: HttpBindings };
@@ -57,10 +58,23 @@ export const createOtlpServer = (
     onDefect(error);
     return refuse(c, 500, 'internal', 'a defect of the receiver; it was logged');
   });
-  const server = createServer(
+  // These come before any Content-Type is known to be right, so they are JSON.
+  const protocolAnswer: ProtocolAnswer = (status) => {
+    metrics.requests.inc({ receiver: 'otlp', status: String(status) });
+    metrics.refused.inc({ receiver: 'otlp', reason: 'protocol_error' });
+    const message = `this is no HTTP request that can be read: ${STATUS_CODES[status] ?? status}`;
+    const body = JSON.stringify({ code: 3, message });
+    return { body, headers: { 'Content-Type': 'application/json', ...corsHeaders } };
+  };
+  const listener = getRequestListener(app.fetch, {
+    overrideGlobalObjects: false,
     // A body that is refused is read to its end by Node: closing on the sender in mid-body would cost it the answer.
-    getRequestListener(app.fetch, { overrideGlobalObjects: false, autoCleanupIncoming: false }),
-  );
+    autoCleanupIncoming: false,
+    errorHandler: () => hostResponse(protocolAnswer),
+  });
+  // A missing Host is left to the adapter, which lets us answer it.
+  const server = createServer({ requireHostHeader: false }, listener);
+  answerProtocolErrors(server, protocolAnswer);
   server.keepAliveTimeout = 75_000;
   server.headersTimeout = 30_000;
   server.requestTimeout = 120_000;
