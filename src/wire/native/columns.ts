@@ -26,10 +26,11 @@ export type Column = {
   clear(): void;
 };
 
-const rowsStart = 256;
-const bytesStart = 8192;
+// Small, because a request may touch many days and so many blocks; the usual block is one that was filled before.
+const rowsStart = 16;
+const bytesStart = 256;
 /** Buffers that one block made larger than this are given back with the next. */
-const keptBytesMax = 4 * 1024 * 1024;
+const keptBytesMax = 512 * 1024;
 
 /** 64-bit values as two halves, least significant first: UInt64, Int64, DateTime64 and offsets alike. */
 export class WordColumn implements Column {

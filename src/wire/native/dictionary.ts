@@ -1,11 +1,11 @@
 import { isUtf8 } from 'node:buffer';
 import { ByteSource, copyBytes, growSource, isSame, notAscii, writeVarint } from './bytes.ts';
 
-const tableSizeStart = 256;
+const tableSizeStart = 16;
 /** A table or a text buffer that one block made larger is given back with the next. */
 const keptEntriesMax = 4096;
 const keptBytesMax = 256 * 1024;
-const bytesStart = 8192;
+const bytesStart = 256;
 
 /** Different in each process, so that nobody can prepare texts that all fall into one place. */
 const hashSeed = Math.floor(Math.random() * 2 ** 32) | 1;

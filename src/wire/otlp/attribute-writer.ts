@@ -8,12 +8,12 @@ export class AttributeWriter {
   private readonly tally: SpanTally;
   private readonly place: PlaceReader;
   /** The numbers of the keys of the row at hand, −1 where the key comes again later. */
-  private keys = new Int32Array(128);
+  private keys = new Int32Array(16);
   /** By position: the key that stood there in the row before. Spans of one kind have the same keys in the same order. */
-  private likely = new Int32Array(128);
+  private likely = new Int32Array(16);
   /** By key: the row that had it last, and where. */
-  private rowOf = new Int32Array(256);
-  private positionOf = new Int32Array(256);
+  private rowOf = new Int32Array(16);
+  private positionOf = new Int32Array(16);
   private row = 0;
 
   constructor(tally: SpanTally) {

@@ -1,5 +1,5 @@
 import { type ByteSource, isSame, sourceOf } from '../native/bytes.ts';
-import { AttributeSlots, type ReadState, type SpanSink } from './span-slots.ts';
+import type { AttributeSlots, ReadState, SpanSink } from './span-slots.ts';
 import type { SpanOwner } from './types.ts';
 
 /** The resource attribute that names the application of its spans; never stored, sampled or dead-lettered (design section 5). */
@@ -50,10 +50,14 @@ export const tokenSink = (state: ReadState, tokens: Set<string>): SpanSink => ({
 
 /** The resource as rows hold it: without its token, and with `net.host.ip` filled where the application wants that. */
 export class ResourceRow {
-  readonly attributes = new AttributeSlots();
+  readonly attributes: AttributeSlots;
   serviceStart = 0;
   serviceEnd = 0;
   private hostIndex = -1;
+
+  constructor(attributes: AttributeSlots) {
+    this.attributes = attributes;
+  }
 
   /** Takes over the resource at hand. */
   set(state: ReadState, owner: SpanOwner, clientIp: string): void {

@@ -59,6 +59,8 @@ export class SpanBlock {
   owner: SpanOwner | undefined;
   day = 0;
   rows = 0;
+  /** The most rows it ever had: so large are its buffers. */
+  rowsPeak = 0;
   /** What was counted of the rows so far. */
   readonly tally: SpanTally = {
     repairs: 0,
@@ -211,6 +213,7 @@ export class SpanBlock {
 
   clear(): void {
     const { tally } = this;
+    this.rowsPeak = Math.max(this.rowsPeak, this.rows);
     this.owner = undefined;
     this.rows = this.events = this.links = this.resourceNumber = this.scopeNumber = 0;
     this.minMillis = Number.POSITIVE_INFINITY;

@@ -234,6 +234,8 @@ export class ReadState {
   readonly scratch = new Scratch();
   readonly owner = new OwnerSlots();
   readonly span = new SpanSlots();
+  /** The resource's attributes that rows hold. */
+  readonly keptResource = new AttributeSlots();
   leniencies = new Map<Leniency, number>();
 
   begin(body: Uint8Array, limits: TraceLimits): void {
@@ -248,6 +250,7 @@ export class ReadState {
     this.scratch.shrink();
     for (const list of [
       this.owner.resource,
+      this.keptResource,
       this.span.attributes,
       this.span.eventAttributes,
       this.span.linkAttributes,

@@ -30,9 +30,11 @@ const dayMillis = 86_400_000;
 const examplesMax = 20;
 const word = 2 ** 32;
 
-/** Blocks that were used before: their buffers have the size that requests need. */
+/** Blocks that were used before: their buffers have the size that requests need. Of large ones few are kept. */
 const freeBlocks: SpanBlock[] = [];
-const freeBlocksMax = 4;
+const freeBlocksMax = runPartsMax;
+const largeBlocksMax = 4;
+const smallRowsMax = 64;
 
 type Owner = SpanOwner | 'invalid' | 'disabled';
 
@@ -50,7 +52,7 @@ export class TraceEncoder implements SpanSink {
   private readonly owners = new Map<string | undefined, Owner>();
 
   // Of the resource at hand.
-  private readonly row = new ResourceRow();
+  private readonly row: ResourceRow;
   private resourceNumber = 0;
   private token: string | undefined;
   private owner: Owner = 'invalid';
@@ -68,6 +70,7 @@ export class TraceEncoder implements SpanSink {
   constructor(state: ReadState, context: TracesContext) {
     this.state = state;
     this.context = context;
+    this.row = new ResourceRow(state.keptResource);
     const base = BigInt(context.base.text);
     this.baseLow = Number(base & 0xffffffffn);
     this.baseHigh = Number(base >> 32n);
@@ -132,7 +135,8 @@ export class TraceEncoder implements SpanSink {
   release(): void {
     for (const block of this.blocks.values()) {
       block.clear();
-      if (freeBlocks.length < freeBlocksMax) freeBlocks.push(block);
+      const limit = block.rowsPeak > smallRowsMax ? largeBlocksMax : freeBlocksMax;
+      if (freeBlocks.length < limit) freeBlocks.push(block);
     }
     this.blocks.clear();
     this.block = undefined;
