@@ -1,6 +1,7 @@
 import { parseArgs } from 'node:util';
 import { measurePush, measureSpans } from './line.ts';
 import { printRows } from './report.ts';
+import { measureSpanStages } from './spans-stages.ts';
 import { measureStages } from './stages.ts';
 
 // `make bench ARGS="--seconds 60 --only push"`: stages are one core without engines; push and spans are everything on this machine.
@@ -15,6 +16,7 @@ const seconds = Number(values.seconds);
 
 if (parts.includes('stages')) {
   printRows('Stages of a push, one core, 1000 points × 2 metrics a body', 'points', measureStages());
+  printRows('Stages of an export, one core, 100 spans × 10 attributes a body', 'spans', measureSpanStages());
 }
 if (parts.includes('push')) {
   printRows('Push to visible in QuestDB, generator and engines on the same machine', 'points', [
