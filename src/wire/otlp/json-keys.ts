@@ -73,7 +73,7 @@ export class KeySet {
   }
 }
 
-const noMember = sourceOf('');
+const noMember = sourceOf('\u0000');
 
 /** What a protobuf library prints that does not use the JSON names. */
 export const snakeOf = (camel: string): string =>
