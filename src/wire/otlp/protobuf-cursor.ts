@@ -28,7 +28,8 @@ export class ProtobufCursor {
     this.varint();
     if (this.high !== 0 || this.low < 8)
       throw new MalformedBody(`there is no protobuf field number ${this.low >>> 3}`);
-    return this.low;
+    // As 32 bits: a double here would make doubles of all tags.
+    return this.low | 0;
   }
 
   /** Reads a varint into `low` and `high`. */
@@ -46,14 +47,9 @@ export class ProtobufCursor {
 
   /** Enters a length-delimited field of a message that ends at `end`; answers where the field ends. */
   enter(end: number): number {
-    const first = this.body[this.at] ?? 0x80;
-    let length = first;
-    if (first < 0x80) this.at++;
-    else {
-      this.varint();
-      length = this.high === 0 ? this.low : Number.POSITIVE_INFINITY;
-    }
-    const stop = this.at + length;
+    const length = this.body[this.at] ?? 0x80;
+    if (length >= 0x80) return this.enterLong(end);
+    const stop = ++this.at + length;
     if (stop > end) throw truncated();
     return stop;
   }
@@ -85,6 +81,12 @@ export class ProtobufCursor {
   /** To be called where a message should have ended. */
   expectEnd(end: number): void {
     if (this.at !== end) throw truncated();
+  }
+
+  private enterLong(end: number): number {
+    this.varint();
+    if (this.high !== 0 || this.low > end - this.at) throw truncated();
+    return this.at + (this.low | 0);
   }
 
   private longVarint(): void {
