@@ -3,17 +3,27 @@ import { measurePush, measureSpans } from './line.ts';
 import { printRows } from './report.ts';
 import { measureSpanStages } from './spans-stages.ts';
 import { measureStages } from './stages.ts';
+import { measureTimes } from './times.ts';
 
 // `make bench ARGS="--seconds 60 --only push"`: stages are one core without engines; push and spans are everything on this machine.
 const { values } = parseArgs({
   options: {
     seconds: { type: 'string', default: '10' },
-    only: { type: 'string', default: 'stages,push,spans' },
+    only: { type: 'string', default: 'times,stages,push,spans' },
   },
 });
 const parts = values.only.split(',');
 const seconds = Number(values.seconds);
 
+if (parts.includes('times')) {
+  process.stdout.write('Times that are promised\n');
+  for (const time of await measureTimes()) {
+    process.stdout.write(
+      `  ${time.what.padEnd(44)} ${time.milliseconds} ms (promised ${time.promised_milliseconds} ms)\n`,
+    );
+    process.stdout.write(`${JSON.stringify(time)}\n`);
+  }
+}
 if (parts.includes('stages')) {
   printRows('Stages of a push, one core, 1000 points × 2 metrics a body', 'points', measureStages());
   printRows('Stages of an export, one core, 100 spans × 10 attributes a body', 'spans', measureSpanStages());
