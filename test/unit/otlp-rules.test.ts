@@ -442,6 +442,20 @@ describe('the application of a span', () => {
     expect(onlyRow(encoded)['ResourceAttributes']).toEqual([['service.name', 'cart']]);
   });
 
+  it.each([
+    ['a plain object', { 'mon.data.token': 'secret' }],
+    ['a pair', [['mon.data.token', 'secret']]],
+    ['a bare value', [{ key: 'mon.data.token', value: 'secret' }]],
+    ['a value of another kind', [{ key: 'mon.data.token', value: { boolValue: 'secret' } }]],
+    ['a key that is an object', [{ key: { 'mon.data.token': 'secret' } }]],
+  ])('is not told by an example from a token written as %s', (_, attributes) => {
+    const encoded = encodeJson({
+      resourceSpans: [{ resource: { attributes }, scopeSpans: [{ spans: [goodSpan] }] }],
+    });
+    expect(encoded.rejected).toEqual(new Map([['attribute_invalid', 1]]));
+    expect(JSON.stringify(encoded.examples)).not.toContain('secret');
+  });
+
   it('has its tokens collected without reading the spans', () => {
     const expected = ['a', 'wrong', 'b', 'off'];
     expect(protobufTraces.collectTokens(encodeOtlpProtobuf(request))).toEqual(expected);

@@ -179,7 +179,7 @@ export class JsonFields {
     if (kind !== 'array') {
       const at = cursor.at;
       cursor.skip();
-      fault.set('attribute_invalid', field, `expected an array, got ${cursor.shown(at)}`);
+      fault.set('attribute_invalid', field, `expected an array${this.got(fault, at)}`);
       return 0;
     }
     let size = 0;
@@ -236,7 +236,7 @@ export class JsonFields {
     if (cursor.kind() !== 'object') {
       const from = cursor.at;
       cursor.skip();
-      fault.set('attribute_invalid', `${field}[${index}]`, `expected an object, got ${cursor.shown(from)}`);
+      fault.set('attribute_invalid', `${field}[${index}]`, `expected an object${this.got(fault, from)}`);
       return itemSizes.entry;
     }
     let keyStart = 0;
@@ -261,14 +261,22 @@ export class JsonFields {
             fault.set(
               'attribute_invalid',
               `${field}[${index}].key`,
-              `expected a string, got ${cursor.shown(from)}`,
+              `expected a string${this.got(fault, from)}`,
             );
         }
       }
     }
-    if (value.problem !== '') fault.set('attribute_invalid', `${field}[${index}].value`, value.problem);
+    if (value.problem !== '') {
+      const detail = fault === this.state.owner.fault ? 'it is no value of OTLP' : value.problem;
+      fault.set('attribute_invalid', `${field}[${index}].value`, detail);
+    }
     list.add(keyStart, keyEnd, value.start, value.end);
     return itemSizes.entry + Math.abs(keyEnd - keyStart) + value.size;
+  }
+
+  /** What was sent from `from` on; of a resource nothing, because it may be a token that is written in a wrong way. */
+  private got(fault: FaultSlot, from: number): string {
+    return fault === this.state.owner.fault ? '' : `, got ${this.cursor.shown(from)}`;
   }
 
   private timeOfNumber(time: TimeSlot): void {

@@ -145,10 +145,11 @@ export class MalformedBody extends Error {
 
 /** A request of more spans than the limit; nothing of it was encoded. */
 export class TooManySpans extends Error {
+  /** Spans that were counted until it was clear: there may be more. */
   readonly spans: number;
 
   constructor(spans: number, spansMax: number) {
-    super(`the request holds ${spans} spans, more than ${spansMax}`);
+    super(`the request holds more than ${spansMax} spans`);
     this.name = 'TooManySpans';
     this.spans = spans;
   }
