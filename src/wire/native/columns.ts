@@ -77,6 +77,40 @@ export class WordColumn implements Column {
   }
 }
 
+/** One 64-bit value for all rows of a block. */
+export class ConstantColumn implements Column {
+  readonly type: string;
+  rows = 0;
+  private readonly value = new Uint32Array(2);
+
+  constructor(type: string) {
+    this.type = type;
+  }
+
+  set(low: number, high: number): void {
+    this.value[0] = low;
+    this.value[1] = high;
+  }
+
+  size(): number {
+    return 8 * this.rows;
+  }
+
+  writePrefix(_target: Buffer, at: number): number {
+    return at;
+  }
+
+  write(target: Buffer, at: number): number {
+    const end = at + 8 * this.rows;
+    target.fill(new Uint8Array(this.value.buffer), at, end);
+    return end;
+  }
+
+  clear(): void {
+    this.rows = 0;
+  }
+}
+
 /** String: a varint length and the bytes of each row. What is not UTF-8 gets U+FFFD. */
 export class TextColumn implements Column {
   readonly type = 'String';
@@ -147,14 +181,22 @@ export class LowTextColumn implements Column {
     this.dictionary = new Dictionary(tally);
   }
 
+  /** Appends a row for each of these numbers. */
+  pushIndexes(indexes: readonly number[]): void {
+    while (this.length + indexes.length > this.indexes.length) this.widen();
+    for (let place = 0; place < indexes.length; place++) this.indexes[this.length++] = indexes[place] ?? 0;
+  }
+
   /** Appends a row with the dictionary's text of that number. */
   pushIndex(index: number): void {
-    if (this.length === this.indexes.length) {
-      const larger = new Uint32Array(2 * this.length);
-      larger.set(this.indexes);
-      this.indexes = larger;
-    }
+    if (this.length === this.indexes.length) this.widen();
     this.indexes[this.length++] = index;
+  }
+
+  private widen(): void {
+    const larger = new Uint32Array(2 * this.indexes.length);
+    larger.set(this.indexes);
+    this.indexes = larger;
   }
 
   push(source: ByteSource, start: number, end: number): void {

@@ -1,4 +1,4 @@
-import type { WordColumn } from '../native/columns.ts';
+import type { ConstantColumn, WordColumn } from '../native/columns.ts';
 import type { TimeSlot } from './span-slots.ts';
 
 const word = 2 ** 32;
@@ -28,8 +28,8 @@ export const pushTime = (column: WordColumn, millis: number, rest: number): void
 export const timeText = (millis: number, rest: number): string =>
   millis === 0 ? String(rest) : millis + String(rest + 1_000_000).slice(1);
 
-/** Appends a safe integer as 64 bits in two's complement to a column. */
-export const pushInteger = (column: WordColumn, value: number): void => {
+/** Makes a safe integer, as 64 bits in two's complement, the value of a column. */
+export const setInteger = (column: ConstantColumn, value: number): void => {
   const high = Math.floor(value / word);
-  column.push(value - high * word, high);
+  column.set(value - high * word, high);
 };

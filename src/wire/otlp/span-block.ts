@@ -3,6 +3,7 @@ import { type ByteSource, sourceOf } from '../native/bytes.ts';
 import {
   ArrayColumn,
   type Column,
+  ConstantColumn,
   encodeBlock,
   LowTextColumn,
   MapColumn,
@@ -13,7 +14,7 @@ import {
 } from '../native/columns.ts';
 import type { SpanColumnName } from '../native/span-columns.ts';
 import { AttributeWriter } from './attribute-writer.ts';
-import { pushInteger, pushTime, timeText } from './numbers.ts';
+import { pushTime, setInteger, timeText } from './numbers.ts';
 import { PlaceReader, type SpanTally } from './place.ts';
 import type { ResourceRow } from './resource-row.ts';
 import { idPlaces, type ReadState } from './span-slots.ts';
@@ -51,6 +52,12 @@ class EnumColumn extends LowTextColumn {
     this.numbers.fill(-1);
   }
 }
+
+/** Ends the array of a row; those of the rows before the first that has items are empty. */
+const endArray = (offsets: WordColumn, row: number, items: number): void => {
+  while (offsets.rows < row) offsets.push(0, 0);
+  offsets.push(items, 0);
+};
 
 const named = (name: SpanColumnName, column: Column): NamedColumn => nameColumn(name, column);
 
@@ -112,9 +119,9 @@ export class SpanBlock {
   private readonly linkStates = new TextColumn(this.tally);
   private readonly linkAttributes = new AttributeWriter(this.tally);
   private readonly uid = new WordColumn('UInt64');
-  private readonly appId = new WordColumn('Int64');
-  private readonly bizId = new WordColumn('Int64');
-  private readonly arrivedAt = new WordColumn('DateTime64(3)');
+  private readonly appId = new ConstantColumn('Int64');
+  private readonly bizId = new ConstantColumn('Int64');
+  private readonly arrivedAt = new ConstantColumn('DateTime64(3)');
 
   /** Scope and resource repeat, so they are sent by number where the table has String: ClickHouse casts them. */
   private readonly columns: readonly NamedColumn[] = [
@@ -150,20 +157,16 @@ export class SpanBlock {
     named('Links.Attributes', new ArrayColumn(this.linkAttributes.column, this.linkOffsets)),
   ];
 
-  begin(owner: SpanOwner, day: number): void {
+  begin(owner: SpanOwner, day: number, arrivedAt: number): void {
     this.owner = owner;
     this.day = day;
+    setInteger(this.appId, owner.appId);
+    setInteger(this.bizId, owner.bizId);
+    setInteger(this.arrivedAt, arrivedAt);
   }
 
   /** Appends the span at hand, whose times were judged, as the row with this uid. */
-  append(
-    state: ReadState,
-    owner: SpanOwner,
-    row: ResourceRow,
-    uidLow: number,
-    uidHigh: number,
-    arrivedAt: number,
-  ): void {
+  append(state: ReadState, row: ResourceRow, uidLow: number, uidHigh: number): void {
     const { span } = state;
     if (state.owner.resourceNumber !== this.resourceNumber) this.takeResource(state, row);
     if (state.owner.scopeNumber !== this.scopeNumber) this.takeScope(state);
@@ -180,20 +183,16 @@ export class SpanBlock {
     this.appendShared();
     this.attributes.append(state, span.attributes, 0, span.attributes.count);
     this.tally.cutValues += span.cutValues + this.resourceCuts;
-    if (span.eventCount > 0) this.appendEvents(state);
-    if (span.linkCount > 0) this.appendLinks(state);
-    this.eventOffsets.push(this.events, 0);
-    this.linkOffsets.push(this.links, 0);
+    if (span.eventCount > 0 || this.events > 0) this.appendEvents(state);
+    if (span.linkCount > 0 || this.links > 0) this.appendLinks(state);
     this.uid.push(uidLow, uidHigh);
-    pushInteger(this.appId, owner.appId);
-    pushInteger(this.bizId, owner.bizId);
-    pushInteger(this.arrivedAt, arrivedAt);
     this.rows++;
   }
 
   /** The part of the rows so far. */
   finish(): TracePart {
     const { owner } = this;
+    this.appId.rows = this.bizId.rows = this.arrivedAt.rows = this.rows;
     const columns = [
       ...this.columns,
       // A column that a block does not send is filled with empty arrays, and most spans have neither.
@@ -250,10 +249,8 @@ export class SpanBlock {
     this.serviceName.pushIndex(this.serviceIndex);
     this.scopeName.pushIndex(this.scopeNameIndex);
     this.scopeVersion.pushIndex(this.scopeVersionIndex);
-    for (let index = 0; index < resourceKeys.length; index++) {
-      resource.keys.pushIndex(resourceKeys[index] ?? 0);
-      resource.values.pushIndex(resourceValues[index] ?? 0);
-    }
+    resource.keys.pushIndexes(resourceKeys);
+    resource.values.pushIndexes(resourceValues);
     resource.endRow(resourceKeys.length);
   }
 
@@ -321,6 +318,7 @@ export class SpanBlock {
       this.eventAttributes.append(state, span.eventAttributes, event.attributesFrom, event.attributesTo);
       this.events++;
     }
+    endArray(this.eventOffsets, this.rows, this.events);
   }
 
   private appendLinks(state: ReadState): void {
@@ -337,5 +335,6 @@ export class SpanBlock {
       this.linkAttributes.append(state, span.linkAttributes, link.attributesFrom, link.attributesTo);
       this.links++;
     }
+    endArray(this.linkOffsets, this.rows, this.links);
   }
 }

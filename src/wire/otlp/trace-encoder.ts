@@ -202,21 +202,14 @@ export class TraceEncoder implements SpanSink {
       block = this.blocks.get(key);
       if (block === undefined) {
         block = freeBlocks.pop() ?? new SpanBlock();
-        block.begin(owner, day);
+        block.begin(owner, day, this.context.arrivedAt);
         this.blocks.set(key, block);
       }
       this.block = block;
     }
     const low = this.baseLow + ordinal;
     const carry = low >= word ? 1 : 0;
-    block.append(
-      this.state,
-      owner,
-      this.row,
-      low - carry * word,
-      this.baseHigh + carry,
-      this.context.arrivedAt,
-    );
+    block.append(this.state, this.row, low - carry * word, this.baseHigh + carry);
     this.result.accepted++;
   }
 
