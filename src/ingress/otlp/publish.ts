@@ -3,6 +3,7 @@ import { Fault } from '../../model/fault.ts';
 import type { UidBase } from '../../model/uid.ts';
 import type { IngressMetrics } from '../../telemetry/metrics.ts';
 import { envelopeVersion } from '../../wire/frame.ts';
+import { spanCuttingRuleVersion } from '../../wire/otlp/trace-encoder.ts';
 import type { TraceRun } from '../../wire/otlp/types.ts';
 import {
   type DeferredSpans,
@@ -70,7 +71,7 @@ export const createSpanPublisher = (
     try {
       const { duplicate } = await publisher.publish(
         `${options.subject}.${shard}`,
-        `${identity}:${run.first}-${run.last}`,
+        `${identity}:${run.first}-${run.last}:${spanCuttingRuleVersion}`,
         buildSpansMessage(fragment),
         envelopeVersion,
       );
