@@ -33,6 +33,16 @@ export type DeferredVerdicts = {
   readonly unreadable: boolean;
 };
 
+/** The items of a deferred section: a JSON array of so many; undefined for anything else. */
+export const readDeferredItems = (section: Uint8Array | undefined, count: number): unknown[] | undefined => {
+  try {
+    const items: unknown = JSON.parse(Buffer.from(section ?? []).toString('utf8'));
+    return Array.isArray(items) && items.length === count ? items : undefined;
+  } catch {
+    return undefined;
+  }
+};
+
 const timestampOf = (item: unknown): unknown =>
   typeof item === 'object' && item !== null ? Reflect.get(item, 'timestamp') : undefined;
 
@@ -44,14 +54,8 @@ export const judgeDeferred = ({ header, deferredBytes }: MetricsEnvelope): Defer
   const dropped = new Map<string, number>();
   const passed: DeferredVerdicts['passed'] = [];
   for (const [index, group] of header.deferred.entries()) {
-    let items: unknown;
-    try {
-      items = JSON.parse(Buffer.from(deferredBytes[index] ?? []).toString('utf8'));
-    } catch {
-      return { dropped, passed, unreadable: true };
-    }
-    if (!Array.isArray(items) || items.length !== group.ordinals.length)
-      return { dropped, passed, unreadable: true };
+    const items = readDeferredItems(deferredBytes[index], group.ordinals.length);
+    if (items === undefined) return { dropped, passed, unreadable: true };
     for (const [place, item] of items.entries()) {
       const reason = validatePointTime(timestampOf(item), group.arrivedAt, group.policy);
       if (reason !== undefined) dropped.set(reason, (dropped.get(reason) ?? 0) + 1);

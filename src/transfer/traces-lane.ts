@@ -5,7 +5,7 @@ import type { GuardedInsert, SpanWriter, TraceTimes } from '../stores/clickhouse
 import { type BlockKeys, readBlockKeys, UnreadableBlock } from '../wire/native/block-reader.ts';
 import { decodeSpansEnvelope, type SpanPart, type SpansEnvelope } from '../wire/spans-envelope.ts';
 import type { Fence } from './fence.ts';
-import type { HeldMessage } from './held-message.ts';
+import { type HeldMessage, readDeferredItems } from './held-message.ts';
 import type { Judged, Lane, SetAside, WriteOutcome } from './lane.ts';
 
 export type TracesLaneOptions = {
@@ -120,14 +120,8 @@ const judge = ({ header, deferredBytes }: SpansEnvelope): Judged => {
   const dropped = new Map<string, number>();
   const passed: SetAside[] = [];
   for (const [index, group] of header.deferred.entries()) {
-    let items: unknown;
-    try {
-      items = JSON.parse(Buffer.from(deferredBytes[index] ?? []).toString('utf8'));
-    } catch {
-      return { dropped, passed, unreadable: true };
-    }
-    if (!Array.isArray(items) || items.length !== group.ordinals.length)
-      return { dropped, passed, unreadable: true };
+    const items = readDeferredItems(deferredBytes[index], group.ordinals.length);
+    if (items === undefined) return { dropped, passed, unreadable: true };
     for (const [place, item] of items.entries()) {
       const span = field(item, 'span');
       const start = rawTime(field(span, 'startTimeUnixNano'));
