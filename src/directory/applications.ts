@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { z } from 'zod';
+import { type ApplicationPolicy, applicationPolicySchema } from './policies.ts';
 
 /** What the trace receiver needs of one application; rebuilt whenever its record or its policy changes. */
 export type ApplicationSource = {
@@ -22,14 +23,6 @@ const applicationFields = z.object({
   is_delete: z.boolean(),
   max_rate: z.number(),
 });
-
-/** Shape of an application's policy in KV; what it does not name is as the default says. */
-export const applicationPolicySchema = z.object({
-  deduplicate: z.boolean().optional(),
-  fill_dimensions: z.boolean().optional(),
-});
-
-export type ApplicationPolicy = z.infer<typeof applicationPolicySchema>;
 
 type Known = {
   record?: z.infer<typeof applicationFields> | undefined;

@@ -19,13 +19,19 @@ export const recordKeys = {
   group: (dataId: number): string => `group.${dataId}`,
   table: (dataId: number): string => `table.${dataId}`,
   application: (appId: number): string => `application.${appId}`,
+  /** What a data id and an application do otherwise than the pipeline files say. */
+  sourcePolicy: (dataId: number): string => `source_policy.${dataId}`,
   applicationPolicy: (appId: number): string => `application_policy.${appId}`,
+  /** The write token before the last rotation. */
+  previousToken: (dataId: number): string => `previous_token.${dataId}`,
+  previousApplicationToken: (appId: number): string => `previous_application_token.${appId}`,
+  purge: (dataId: number): string => `purge.${dataId}`,
   /** Index: report name within a business -> custom_report_id. */
   reportName: (bizId: number, name: string): string => `report_name.${sha256Hex(`${bizId}:${name}`)}`,
   /** Index: application name within a business -> app_id. */
   applicationName: (bizId: number, name: string): string =>
     `application_name.${sha256Hex(`${bizId}:${name}`)}`,
-  /** Index: SHA-256 of an application's token -> app_id. */
+  /** Index: SHA-256 of an application's token, current or previous -> app_id. */
   applicationToken: (token: string): string => `application_token.${sha256Hex(token)}`,
   /** Index: time_series_group_id -> mon_data_id. */
   groupId: (timeSeriesGroupId: number): string => `group_id.${timeSeriesGroupId}`,

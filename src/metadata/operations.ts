@@ -1,5 +1,5 @@
-import type { ApplicationPolicy } from '../directory/applications.ts';
 import { recordKeys } from '../directory/keys.ts';
+import type { ApplicationPolicy } from '../directory/policies.ts';
 import { Fault } from '../model/fault.ts';
 import type {
   Application,

@@ -2,8 +2,8 @@ import { createHash } from 'node:crypto';
 import { z } from 'zod';
 import type { Bus } from '../bus/connection.ts';
 import { type Change, type KvBucket, openKvBucket } from '../bus/kv.ts';
-import { type ApplicationPolicy, applicationPolicySchema } from '../directory/applications.ts';
 import { buckets, dataIdRange, recordKeys, systemKeys } from '../directory/keys.ts';
+import { type ApplicationPolicy, applicationPolicySchema } from '../directory/policies.ts';
 import { Fault } from '../model/fault.ts';
 import type {
   Application,

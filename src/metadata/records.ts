@@ -3,6 +3,8 @@ import type {
   Application,
   CustomReport,
   DataSource,
+  PreviousToken,
+  Purge,
   ResultTable,
   TimeSeriesGroup,
 } from '../model/records.ts';
@@ -96,6 +98,18 @@ export const applicationSchema: z.ZodType<Application> = z.object({
   is_delete: z.boolean(),
   max_rate: z.int(),
   ...authorship,
+});
+
+/** The token that a rotation replaced. */
+export const previousTokenSchema: z.ZodType<PreviousToken> = z.object({ token, expires_at: unixSeconds });
+
+/** The purge of a data id. */
+export const purgeSchema: z.ZodType<Purge> = z.object({
+  mon_data_id: z.int(),
+  table_id: z.string(),
+  state: z.enum(['purging', 'purged']),
+  requested_at: z.int().nonnegative(),
+  requested_by: z.string(),
 });
 
 /** What `schemas/records/<name>.schema.json` promises, by name. */

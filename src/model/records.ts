@@ -109,3 +109,19 @@ export type ColumnRegistry = {
   metrics: RegisteredName[];
   dimensions: RegisteredName[];
 };
+
+/** A write token that a rotation replaced: receivers still take it until `expires_at` (Unix seconds). */
+export type PreviousToken = { token: string; expires_at: number };
+
+/**
+ * The purge of a data id, by its mon_data_id. Transfer drops its items from the moment it is there, and for ever: the id is never
+ * given out again. `purging` until the table is dropped.
+ */
+export type Purge = {
+  mon_data_id: number;
+  table_id: string;
+  state: 'purging' | 'purged';
+  /** Unix milliseconds. */
+  requested_at: number;
+  requested_by: string;
+};

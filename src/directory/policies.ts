@@ -1,0 +1,38 @@
+import { z } from 'zod';
+
+const seconds = z.int('must be an integer').min(0, 'must not be negative').max(3_155_760_000);
+const count = (max: number) =>
+  z.int('must be an integer').min(1, 'must be at least 1').max(max, `must be at most ${max}`);
+
+/** Windows of time, seconds; null = no bound. */
+const windows = {
+  ahead_seconds_max: seconds.nullable().optional(),
+  age_seconds_max: seconds.nullable().optional(),
+};
+
+/**
+ * What one data id does otherwise than the pipeline file says, as it stands in KV; a field that is not there is as the file has
+ * it. `points_max` counts the points of one request; `retention_days` is the TTL of the table, null = for ever.
+ */
+export const sourcePolicySchema = z.object({
+  ...windows,
+  points_max: count(1_000_000).optional(),
+  metric_columns_max: count(4_000).optional(),
+  dimension_columns_max: count(1_000).optional(),
+  retention_days: count(36_500).nullable().optional(),
+});
+
+/** The same for an application: `spans_max` counts the spans of one request, the other limits are of one span. */
+export const applicationPolicySchema = z.object({
+  ...windows,
+  spans_max: count(1_000_000).optional(),
+  attributes_max: count(10_000).optional(),
+  events_max: count(10_000).optional(),
+  links_max: count(10_000).optional(),
+  value_bytes_max: count(1_048_576).optional(),
+  deduplicate: z.boolean('must be true or false').optional(),
+  fill_dimensions: z.boolean('must be true or false').optional(),
+});
+
+export type SourcePolicy = z.infer<typeof sourcePolicySchema>;
+export type ApplicationPolicy = z.infer<typeof applicationPolicySchema>;
