@@ -15,7 +15,7 @@ const streamConfig = (stream: StreamDefinition): Partial<StreamConfig> & { name:
   subjects: [...stream.subjects],
   retention: stream.retention === 'workqueue' ? RetentionPolicy.Workqueue : RetentionPolicy.Limits,
   storage: StorageType.File,
-  discard: DiscardPolicy.New,
+  discard: stream.discard === 'old' ? DiscardPolicy.Old : DiscardPolicy.New,
   max_bytes: stream.bytesMax,
   duplicate_window: nanos(stream.duplicateWindowMs),
   num_replicas: stream.replicas,

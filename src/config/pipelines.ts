@@ -11,6 +11,8 @@ export type StreamDefinition = {
   readonly name: string;
   readonly subjects: readonly string[];
   readonly retention: 'workqueue' | 'limits';
+  /** What gives way when the stream is full: the message that comes (its publisher is refused) or the oldest one. */
+  readonly discard: 'new' | 'old';
   readonly bytesMax: number;
   readonly duplicateWindowMs: number;
   readonly replicas: number;
@@ -83,6 +85,7 @@ type StreamsFile = {
     {
       subjects: string[];
       retention: 'workqueue' | 'limits';
+      discard?: 'new' | 'old';
       bytes_max: string;
       duplicate_window_seconds: number;
       replicas: number;
@@ -205,6 +208,7 @@ const toStreams = (content: StreamsFile): StreamDefinition[] =>
     name,
     subjects: stream.subjects,
     retention: stream.retention,
+    discard: stream.discard ?? 'new',
     bytesMax: parseBytes(stream.bytes_max) ?? 0,
     duplicateWindowMs: stream.duplicate_window_seconds * 1000,
     replicas: stream.replicas,
