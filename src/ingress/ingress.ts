@@ -16,7 +16,7 @@ import { createIngressMetrics, type IngressMetrics } from '../telemetry/metrics.
 import { startOpsServer } from '../telemetry/ops-server.ts';
 import { stopSignal, whenStopped } from '../telemetry/stop-signal.ts';
 import { untilDone } from '../telemetry/until-done.ts';
-import { type BytesInFlight, createBytesInFlight, createRateLimiter } from './admission.ts';
+import { type BytesInFlight, createBytesInFlight } from './admission.ts';
 import { type BaseCounter, createBaseCounter } from './identity.ts';
 import { parseTrustedProxies, type TrustedProxies } from './otlp/client-address.ts';
 import { createOtlpHandler } from './otlp/handler.ts';
@@ -25,6 +25,7 @@ import { createOtlpServer } from './otlp/server.ts';
 import { createPushHandler } from './push/handler.ts';
 import { createPushPublisher } from './push/publish.ts';
 import { createPushServer } from './push/server.ts';
+import { createRateLimiter } from './rate-limiter.ts';
 
 /** What both receivers share. */
 type Common = {

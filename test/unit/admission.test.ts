@@ -1,11 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import {
-  createBytesInFlight,
-  createRateLimiter,
-  effectiveRate,
-  type RateVerdict,
-} from '../../src/ingress/admission.ts';
+import { createBytesInFlight } from '../../src/ingress/admission.ts';
+import { createRateLimiter, effectiveRate, type RateVerdict } from '../../src/ingress/rate-limiter.ts';
 import { always } from '../support/properties.ts';
 
 const start = Date.UTC(2026, 5, 1, 12, 0, 0, 137);
@@ -16,7 +12,7 @@ const judge = (
   atMs: number,
   key = 1,
 ): RateVerdict => {
-  const verdict = limiter.judge(key, rate, atMs);
+  const verdict = limiter.judge(`d:${key}`, rate, atMs);
   if (verdict === undefined) throw new Error('an unlimited verdict');
   return verdict;
 };
@@ -77,7 +73,7 @@ describe('max_rate', () => {
 
   it('of 0 is no limit, and says nothing of one', () => {
     const limiter = createRateLimiter();
-    for (let count = 0; count < 5000; count++) expect(limiter.judge(1, 0, start)).toBeUndefined();
+    for (let count = 0; count < 5000; count++) expect(limiter.judge('d:1', 0, start)).toBeUndefined();
   });
 
   it.each([-2, -5, -1000])('of %d admits nothing', (rate) => {

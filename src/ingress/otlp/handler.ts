@@ -14,9 +14,10 @@ import {
   type TraceLimits,
   type TraceReader,
 } from '../../wire/otlp/types.ts';
-import { type BytesInFlight, effectiveRate, type RateLimiter } from '../admission.ts';
+import type { BytesInFlight } from '../admission.ts';
 import { type BodyLimits, type BodyProblem, readBody } from '../body.ts';
 import { type BaseCounter, requestIdentity } from '../identity.ts';
+import { effectiveRate, type RateLimiter } from '../rate-limiter.ts';
 import { clientAddress, type TrustedProxies } from './client-address.ts';
 import { outcomeMessage, repeatMessage } from './outcome-message.ts';
 import type { SpanPublisher } from './publish.ts';
@@ -139,7 +140,7 @@ export const createOtlpHandler = (
     let headers: Readonly<Record<string, string>> = {};
     for (const { appId, maxRate } of new Map([...applications].map((each) => [each.appId, each])).values()) {
       const rate = effectiveRate(maxRate, deps.maxRateDefault);
-      const verdict = deps.limiter.judge(appId, rate, deps.now());
+      const verdict = deps.limiter.judge(`a:${appId}`, rate, deps.now());
       if (verdict === undefined) continue;
       if (!verdict.isAdmitted) {
         throw new Refused(429, 'rate_limited', `more requests than max_rate, which is ${rate} per second`, {

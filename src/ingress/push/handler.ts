@@ -7,9 +7,10 @@ import type { TimePolicy } from '../../model/time.ts';
 import type { UidBase } from '../../model/uid.ts';
 import type { IngressMetrics } from '../../telemetry/metrics.ts';
 import type { ColumnCaps } from '../../wire/column-naming.ts';
-import { type BytesInFlight, effectiveRate, type RateLimiter } from '../admission.ts';
+import type { BytesInFlight } from '../admission.ts';
 import { type BodyLimits, readBody } from '../body.ts';
 import { type BaseCounter, type RequestIdentity, requestIdentity } from '../identity.ts';
+import { effectiveRate, type RateLimiter } from '../rate-limiter.ts';
 import { decodePush, type PushBody } from './decode.ts';
 import { countOrdinals, type EncodedPoints, encodePoints } from './points.ts';
 import type { PushPublisher } from './publish.ts';
@@ -71,7 +72,7 @@ export const createPushHandler = (
     const { push } = decoded;
     const source = await authorize(push);
     const rate = deps.limiter.judge(
-      source.dataId,
+      `d:${source.dataId}`,
       effectiveRate(source.maxRate, deps.maxRateDefault),
       deps.now(),
     );
