@@ -1,4 +1,5 @@
 import { Command } from 'commander';
+import { registerAdminToken } from './cli/admin-token.ts';
 import { registerApp } from './cli/app.ts';
 import { registerMigrate } from './cli/migrate.ts';
 import { registerPolicy } from './cli/policy.ts';
@@ -20,6 +21,7 @@ registerRoles(program);
 registerMigrate(program);
 registerSetup(program);
 registerUp(program);
+registerAdminToken(program);
 
 try {
   await program.parseAsync();
