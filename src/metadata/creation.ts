@@ -2,6 +2,7 @@ import { recordKeys } from '../directory/keys.ts';
 import { Fault } from '../model/fault.ts';
 import type { CustomReport, DataSource, ResultTable, TimeSeriesGroup } from '../model/records.ts';
 import type { QuestdbTables } from '../stores/questdb/tables.ts';
+import { finishDeletion, isGone } from './deletion.ts';
 import { isConflict, type RecordSet, type Records, reservedNames, type Versioned } from './record-store.ts';
 import type { ReportRequest } from './requests.ts';
 import {
@@ -30,9 +31,6 @@ export type CreationDeps = {
   readonly tables: QuestdbTables;
   readonly tablePrefix: string;
 };
-
-/** The states of a report whose name is free again. */
-const goneStates: readonly CustomReport['state'][] = ['deleted', 'purging', 'purged'];
 
 /** What a report in state `creating` already says: the call that finishes it must say the same. */
 const recordedFields = [
@@ -70,13 +68,14 @@ const asInProgress =
 
 const isReportGone = async (records: Records, id: number): Promise<boolean> => {
   const report = await records.reports.get(id);
-  return report !== undefined && goneStates.includes(report.value.state);
+  return report !== undefined && isGone(report.value);
 };
 
-/** True unless the data source belongs to a report that was deleted. Sources made alone have no report. */
+/** True unless the data source is purged or belongs to a report that was deleted. Sources made alone have no report. */
 export const isDataNameHeld = async (records: Records, dataId: number): Promise<boolean> => {
-  const owner = records.reports.list().find(({ value }) => value.mon_data_id === dataId);
-  return owner === undefined || !(await isReportGone(records, owner.id));
+  if ((await records.purges.get(dataId)) !== undefined) return false;
+  const owner = records.reportOf(dataId);
+  return owner === undefined || !(await isReportGone(records, owner.custom_report_id));
 };
 
 /** Holds a data_name for a data id. Permanent Fault `name_taken` when another source has it. */
@@ -137,7 +136,10 @@ const openReport = async (deps: CreationDeps, request: ReportRequest): Promise<V
     async (holder) => {
       const report = await records.reports.get(holder);
       if (report === undefined || report.value.state === 'creating') return 'own';
-      return goneStates.includes(report.value.state) ? 'gone' : 'other';
+      if (!isGone(report.value)) return 'other';
+      // A deletion that was cut off may still hold the names of the records below it.
+      await finishDeletion(records, report.value);
+      return 'gone';
     },
   );
   const left = await records.reports.get(reportId);

@@ -1,6 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { createAdaptorServer, type ServerType } from '@hono/node-server';
-import type { Hono } from 'hono';
 import { type Bus, connectBusWhenUp } from '../bus/connection.ts';
 import { ensureTopology } from '../bus/topology.ts';
 import { loadPipelines } from '../config/pipelines.ts';
@@ -15,8 +14,11 @@ import { createMetadataMetrics } from '../telemetry/metrics.ts';
 import { startOpsServer } from '../telemetry/ops-server.ts';
 import { stopSignal, whenStopped } from '../telemetry/stop-signal.ts';
 import { untilDone } from '../telemetry/until-done.ts';
-import { ensureAdminToken } from './admin-token.ts';
-import { createApi } from './api.ts';
+import { openAdminTokens } from './admin-tokens.ts';
+import { createApi } from './api/server.ts';
+import { openAudit } from './audit.ts';
+import { startKeeper } from './keeper.ts';
+import { policyDefaultsOf } from './policies.ts';
 import { openRecords } from './record-store.ts';
 import { dataIdOfTableId } from './values.ts';
 import { keepMetricViews } from './views.ts';
@@ -47,7 +49,7 @@ const untilItWorks = <T>(work: () => Promise<T>, signal: AbortSignal, log: Log):
   });
 };
 
-const serve = async (api: Hono, settings: Settings): Promise<ServerType> => {
+const serve = async (api: ReturnType<typeof createApi>, settings: Settings): Promise<ServerType> => {
   const server = createAdaptorServer({ fetch: api.fetch });
   await new Promise<void>((resolve, reject) => {
     server.once('error', (error) => {
@@ -101,21 +103,29 @@ const runOnBus = async (bus: Bus, parts: Parts): Promise<void> => {
     signal,
     log,
   );
-  const adminTokenHash = await untilItWorks(
-    () => ensureAdminToken(records.system, settings.dataFolder, log),
+  const adminTokens = await untilItWorks(
+    () => openAdminTokens(bus, records.system, settings.dataFolder, log),
     signal,
     log,
   );
+  const audit = openAudit(bus, records.system, log);
   const views = keepMetricViews({ columns: records.columns, records, tables, log });
+  const running: { stop(): Promise<void> }[] = [views, audit];
   try {
     // A watch that is closed while it starts keeps the process alive: the API answers once both have begun.
     await Promise.race([Promise.all([records.ready, views.ready]), whenStopped(signal)]);
     if (signal.aborted) return;
+    audit.start();
+    const { consumer, storeTimeoutMs } = pipelines.metrics;
+    const purgeWaitMs = consumer.ackWaitMs + storeTimeoutMs;
+    running.push(startKeeper({ records, tables, purgeWaitMs, now: Date.now, log }));
     const api = createApi({
       records,
       tables,
       tablePrefix: settings.tablePrefix,
-      adminTokenHash,
+      adminTokens,
+      audit,
+      policyDefaults: policyDefaultsOf(pipelines),
       checks: parts.checks,
       isConnected: () => bus.connected,
       onAnswer: parts.onAnswer,
@@ -127,7 +137,8 @@ const runOnBus = async (bus: Bus, parts: Parts): Promise<void> => {
     await whenStopped(signal);
     await finish(server);
   } finally {
-    await views.stop();
+    await Promise.all(running.map((each) => each.stop()));
+    adminTokens.stop();
     records.stop();
   }
 };

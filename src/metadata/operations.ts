@@ -1,31 +1,10 @@
 import { recordKeys } from '../directory/keys.ts';
-import type { ApplicationPolicy } from '../directory/policies.ts';
 import { Fault } from '../model/fault.ts';
-import type {
-  Application,
-  CustomReport,
-  DataSource,
-  ResultTable,
-  TimeSeriesGroup,
-} from '../model/records.ts';
-import { type CreationDeps, isDataNameHeld, type ReportRecords, reserveGroupName } from './creation.ts';
+import type { Application, DataSource, ResultTable, TimeSeriesGroup } from '../model/records.ts';
+import { type CreationDeps, isDataNameHeld, reserveGroupName } from './creation.ts';
 import { isConflict, type Records, reservedNames } from './record-store.ts';
-import type {
-  ApplicationPolicyRequest,
-  ApplicationRequest,
-  DataSourceRequest,
-  GroupRequest,
-  ResultTableRequest,
-} from './requests.ts';
-import {
-  modified,
-  newApplication,
-  newDataSource,
-  newGroup,
-  newResultTable,
-  newToken,
-  tableIdOf,
-} from './values.ts';
+import type { ApplicationRequest, DataSourceRequest, GroupRequest, ResultTableRequest } from './requests.ts';
+import { newApplication, newDataSource, newGroup, newResultTable, newToken, tableIdOf } from './values.ts';
 
 const notFound = (what: string): Fault => new Fault('permanent', 'not_found', `there is no ${what}`);
 
@@ -39,10 +18,6 @@ export const found = async <T>(entry: Promise<{ value: T } | undefined>, what: s
 const exists = (code: string, text: string) => (error: unknown) => {
   throw isConflict(error) ? new Fault('permanent', code, text) : error;
 };
-
-/** The report whose creation made this data id or is making it, if one did. */
-const reportOf = (records: Records, dataId: number): CustomReport | undefined =>
-  records.reports.list().find(({ value }) => value.mon_data_id === dataId)?.value;
 
 /**
  * CreateDataIDResource alone: a DataSource with a data id and a token, and nothing else. The name is held first: a call
@@ -58,7 +33,7 @@ export const createDataSource = async (
     async (holder) => {
       if (await isDataNameHeld(records, holder)) {
         const isMade = (await records.dataSources.get(holder)) !== undefined;
-        return isMade || reportOf(records, holder) !== undefined ? 'other' : 'own';
+        return isMade || records.reportOf(holder) !== undefined ? 'other' : 'own';
       }
       return 'gone';
     },
@@ -71,6 +46,9 @@ export const createDataSource = async (
 };
 
 const requireDataSource = async (records: Records, dataId: number): Promise<void> => {
+  if ((await records.purges.get(dataId)) !== undefined) {
+    throw new Fault('permanent', 'data_id_purged', `data id ${dataId} is purged`);
+  }
   if ((await records.dataSources.get(dataId)) === undefined) {
     throw new Fault('permanent', 'data_source_missing', `there is no data source ${dataId}; create it first`);
   }
@@ -78,7 +56,7 @@ const requireDataSource = async (records: Records, dataId: number): Promise<void
 
 /** Records of a report in state `creating` are written by its own creation only. */
 const refuseWhileCreating = (records: Records, dataId: number): void => {
-  const report = reportOf(records, dataId);
+  const report = records.reportOf(dataId);
   if (report?.state !== 'creating') return;
   throw new Fault(
     'permanent',
@@ -149,31 +127,6 @@ export const createResultTable = async (
 };
 
 /**
- * Sets the three is_enable of an active report. The same call again changes nothing more. Permanent Faults `not_found`,
- * `report_not_active`.
- */
-export const setReportEnabled = async (
-  { records }: CreationDeps,
-  reportId: number,
-  isEnabled: boolean,
-  operator: string,
-): Promise<ReportRecords> => {
-  const report = await found(records.reports.get(reportId), `custom report ${reportId}`);
-  if (report.state !== 'active') {
-    throw new Fault('permanent', 'report_not_active', `custom report ${reportId} is ${report.state}`);
-  }
-  const set = <T extends DataSource | TimeSeriesGroup | ResultTable>(record: T): T =>
-    record.is_enable === isEnabled ? record : { ...modified(record, operator, {}), is_enable: isEnabled };
-  const dataId = report.mon_data_id;
-  return {
-    custom_report: report,
-    data_source: (await records.dataSources.change(dataId, set)).value,
-    time_series_group: (await records.groups.change(dataId, set)).value,
-    result_table: (await records.tables.change(dataId, set)).value,
-  };
-};
-
-/**
  * A new application with a write token. The name is held first and the record written last: a call that ended in between
  * is finished by the same call. Permanent Fault `name_taken`.
  */
@@ -192,7 +145,7 @@ export const createApplication = async (
   );
   const { deduplicate, fill_dimensions } = request;
   if (deduplicate !== undefined || fill_dimensions !== undefined) {
-    await writePolicy(records, appId, { deduplicate, fill_dimensions });
+    await records.applicationPolicies.put(appId, { deduplicate, fill_dimensions });
   }
   const token = newToken();
   await records.point(recordKeys.applicationToken(token), appId);
@@ -201,65 +154,4 @@ export const createApplication = async (
     .create(appId, newApplication(appId, token, request))
     .catch(exists('creation_in_progress', taken));
   return created.value;
-};
-
-/** An application's policy with the defaults filled in (design section 5). */
-export type EffectivePolicy = Required<ApplicationPolicyRequest> & { app_id: number };
-
-const writePolicy = async (
-  records: Records,
-  appId: number,
-  change: ApplicationPolicyRequest,
-): Promise<ApplicationPolicy> => {
-  const given = Object.fromEntries(Object.entries(change).filter(([, value]) => value !== undefined));
-  if ((await records.applicationPolicies.get(appId)) === undefined) {
-    try {
-      return (await records.applicationPolicies.create(appId, given)).value;
-    } catch (error) {
-      if (!isConflict(error)) throw error;
-    }
-  }
-  return (await records.applicationPolicies.change(appId, (current) => ({ ...current, ...given }))).value;
-};
-
-const effective = (appId: number, policy: ApplicationPolicy | undefined): EffectivePolicy => ({
-  app_id: appId,
-  deduplicate: policy?.deduplicate ?? true,
-  fill_dimensions: policy?.fill_dimensions ?? true,
-});
-
-/** The policy of an application. Permanent Fault `not_found`. */
-export const showApplicationPolicy = async (
-  { records }: CreationDeps,
-  appId: number,
-): Promise<EffectivePolicy> => {
-  await found(records.applications.get(appId), `application ${appId}`);
-  return effective(appId, (await records.applicationPolicies.get(appId))?.value);
-};
-
-/** Changes what `change` names of an application's policy; receivers follow within a second. Permanent Fault `not_found`. */
-export const setApplicationPolicy = async (
-  { records }: CreationDeps,
-  appId: number,
-  change: ApplicationPolicyRequest,
-): Promise<EffectivePolicy> => {
-  await found(records.applications.get(appId), `application ${appId}`);
-  return effective(appId, await writePolicy(records, appId, change));
-};
-
-/** Sets is_enable of an application. Permanent Faults `not_found`, `application_deleted`. */
-export const setApplicationEnabled = async (
-  { records }: CreationDeps,
-  appId: number,
-  isEnabled: boolean,
-  operator: string,
-): Promise<Application> => {
-  const application = await found(records.applications.get(appId), `application ${appId}`);
-  if (application.is_delete) {
-    throw new Fault('permanent', 'application_deleted', `application ${appId} is deleted`);
-  }
-  const changed = await records.applications.change(appId, (current) =>
-    current.is_enable === isEnabled ? current : modified(current, operator, { is_enable: isEnabled }),
-  );
-  return changed.value;
 };

@@ -24,6 +24,27 @@ const kinds: Readonly<Record<string, Kind>> = {
     title: 'A value cannot be used',
     remedy: 'Correct the field and send it again.',
   },
+  forbidden: {
+    status: 403,
+    title: 'The role of the token does not allow this',
+    remedy: 'Use a token with the role that the detail names.',
+  },
+  precondition_failed: {
+    status: 412,
+    title: 'The record was changed meanwhile',
+    remedy: 'Read it again and repeat the change with its ETag in If-Match.',
+  },
+  fixed_at_creation: conflict('The field is fixed', 'Leave it out, or create another record.'),
+  record_deleted: conflict('The record is deleted', 'Deletion is one way; create another one.'),
+  belongs_to_report: conflict('The record belongs to a report', 'Delete or purge the report.'),
+  purge_not_confirmed: conflict('The purge is not confirmed', 'Repeat the table_id of the report exactly.'),
+  table_missing: conflict('There is no table', 'Nothing is left to do.'),
+  import_conflict: conflict(
+    'The deployment has other records under these ids',
+    'Import into an empty deployment, or one that has the same records.',
+  ),
+  data_id_purged: conflict('The data id is purged', 'Create another one; a purged id is never used again.'),
+  last_admin_token: conflict('It is the last admin token', 'Create another admin token first.'),
   unauthorized: {
     status: 401,
     title: 'No valid admin token',
@@ -46,7 +67,7 @@ const kinds: Readonly<Record<string, Kind>> = {
   group_exists: conflict('The data id has a group', 'A data id has one group; create another data source.'),
   table_exists: conflict('The table is there', 'Nothing is left to do.'),
   table_id_differs: conflict('The data id has another table', 'Leave table_id out.'),
-  report_not_active: conflict('The report is not active', 'Only active reports can be enabled or disabled.'),
+  report_not_active: conflict('The report is not active', 'Only active reports can be changed.'),
   application_deleted: conflict('The application is deleted', 'Create it again; it gets a new token.'),
   data_ids_exhausted: conflict(
     'No data ids are left',
@@ -74,16 +95,30 @@ export const toProblem = (error: unknown): Problem => {
     status,
     detail: fault.message,
     code: fault.code,
+    ...(fault instanceof FieldFault && fault.field !== '' ? { field: fault.field } : {}),
     ...(remedy === undefined ? {} : { remedy }),
   };
 };
 
-/** The problem of input that the schema refused: its first issue, by the path of the field. */
-export const inputProblem = (error: z.ZodError): Problem => {
+/** A refusal that names a field of the input. */
+export class FieldFault extends Fault {
+  readonly field: string;
+
+  constructor(code: string, field: string, why: string) {
+    super('permanent', code, field === '' ? `the input ${why}` : `${field}: ${why}`);
+    this.field = field;
+  }
+}
+
+/** A permanent Fault with one of the codes above about a field of the input, which is a path. */
+export const fieldFault = (code: 'invalid_value' | 'fixed_at_creation', field: string, why: string): Fault =>
+  new FieldFault(code, field, why);
+
+/** What a schema refused: its first issue, by the path of the field. */
+const faultOfInput = (error: z.ZodError): Fault => {
   const [issue] = error.issues;
   const path = [...(issue?.path ?? [])];
   if (issue?.code === 'unrecognized_keys') path.push(...issue.keys.slice(0, 1));
-  const field = path.map(String).join('.');
   const isMissing = issue?.code === 'invalid_type' && issue.input === undefined;
   const why =
     issue?.code === 'unrecognized_keys'
@@ -91,8 +126,12 @@ export const inputProblem = (error: z.ZodError): Problem => {
       : isMissing
         ? 'is required'
         : (issue?.message ?? 'cannot be used');
-  const problem = toProblem(
-    new Fault('permanent', 'invalid_value', field === '' ? `the input ${why}` : `${field}: ${why}`),
-  );
-  return field === '' ? problem : { ...problem, field };
+  return fieldFault('invalid_value', path.map(String).join('.'), why);
+};
+
+/** The value as the schema has it. Permanent Fault `invalid_value` that names the field. */
+export const parseInput = <S extends z.ZodType>(schema: S, value: unknown): z.output<S> => {
+  const result = schema.safeParse(value, { reportInput: true });
+  if (result.success) return result.data;
+  throw faultOfInput(result.error);
 };

@@ -3,12 +3,19 @@ import { z } from 'zod';
 import type { Bus } from '../bus/connection.ts';
 import { type Change, type KvBucket, openKvBucket } from '../bus/kv.ts';
 import { buckets, dataIdRange, recordKeys, systemKeys } from '../directory/keys.ts';
-import { type ApplicationPolicy, applicationPolicySchema } from '../directory/policies.ts';
+import {
+  type ApplicationPolicy,
+  applicationPolicySchema,
+  type SourcePolicy,
+  sourcePolicySchema,
+} from '../directory/policies.ts';
 import { Fault } from '../model/fault.ts';
 import type {
   Application,
   CustomReport,
   DataSource,
+  PreviousToken,
+  Purge,
   ResultTable,
   TimeSeriesGroup,
 } from '../model/records.ts';
@@ -16,6 +23,8 @@ import {
   applicationSchema,
   customReportSchema,
   dataSourceSchema,
+  previousTokenSchema,
+  purgeSchema,
   resultTableSchema,
   timeSeriesGroupSchema,
 } from './records.ts';
@@ -25,16 +34,22 @@ export type Versioned<T> = { readonly value: T; readonly revision: number };
 
 /** The records of one kind. `get` reads KV; `list` reads this process's copy, which holds all it wrote itself. */
 export type RecordSet<T> = {
+  /** The name of a kind in messages and in the audit, as `data_source`. */
+  readonly kind: string;
   get(id: number): Promise<Versioned<T> | undefined>;
+  /** The same from this process's copy. */
+  known(id: number): Versioned<T> | undefined;
   /** Permanent Fault `kv_conflict` when the record is there. */
   create(id: number, value: T): Promise<Versioned<T>>;
   /** Permanent Fault `kv_conflict` when the record has another revision. */
   update(id: number, value: T, revision: number): Promise<Versioned<T>>;
   /**
    * Replaces the record by what `edit` makes of it, again on a conflict; nothing is written when that is the same object.
-   * Permanent Fault `not_found`.
+   * Permanent Faults `not_found`, and `precondition_failed` when a revision is given and the record has another one.
    */
-  change(id: number, edit: (value: T) => T): Promise<Versioned<T>>;
+  change(id: number, edit: (value: T) => T, revision?: number): Promise<Versioned<T>>;
+  /** Replaces the record, whatever it was, or makes it. */
+  put(id: number, value: T): Promise<Versioned<T>>;
   /** All of them by ascending id. */
   list(): { id: number; value: T }[];
 };
@@ -44,12 +59,19 @@ type CounterName = Parameters<typeof systemKeys.counter>[0];
 /** All records in KV, with the names and ids that must not be given twice. Every call may throw transient Faults. */
 export type Records = {
   readonly reports: RecordSet<CustomReport>;
-  /** These three by their mon_data_id. */
+  /** These by their mon_data_id. */
   readonly dataSources: RecordSet<DataSource>;
   readonly groups: RecordSet<TimeSeriesGroup>;
   readonly tables: RecordSet<ResultTable>;
+  readonly sourcePolicies: RecordSet<SourcePolicy>;
+  readonly previousTokens: RecordSet<PreviousToken>;
+  readonly purges: RecordSet<Purge>;
+  /** These by their app_id. */
   readonly applications: RecordSet<Application>;
   readonly applicationPolicies: RecordSet<ApplicationPolicy>;
+  readonly previousApplicationTokens: RecordSet<PreviousToken>;
+  /** The report whose creation made a data id, or is making it; from this process's copy. */
+  reportOf(dataId: number): CustomReport | undefined;
   /** The next id. Permanent Fault `data_ids_exhausted` when the range of data ids is used up. */
   nextId(name: CounterName): Promise<number>;
   /**
@@ -66,6 +88,8 @@ export type Records = {
   /** Writes a lookup entry: an index key to an id. */
   point(key: string, id: number): Promise<void>;
   lookUp(key: string): Promise<number | undefined>;
+  /** The bucket of all of the above but names and counters. */
+  readonly bucket: KvBucket;
   readonly system: KvBucket;
   readonly columns: KvBucket;
   /** Resolves when the copy that `list` reads was filled for the first time. */
@@ -132,17 +156,29 @@ const untilSettled = async <T>(attempt: () => Promise<T | undefined>): Promise<T
 
 type Copy = { apply(change: Change): void; forgetUnseen(keys: ReadonlySet<string>): void; age(): void };
 
+/** A write on the strength of another revision than the record has. */
+export const preconditionFailed = (revision: number): Fault =>
+  new Fault(
+    'permanent',
+    'precondition_failed',
+    `the record has been changed since: its ETag is now "${revision}"`,
+  );
+
 /** One kind of record under `keyOf(id)`, and its part of the copy. */
 const createRecordSet = <T>(
   bucket: KvBucket,
   keyOf: (id: number) => string,
   schema: z.ZodType<T>,
+  onKeep: (value: T) => void = () => {},
 ): RecordSet<T> & Copy => {
   const copy = new Map<number, Versioned<T>>();
   const prefix = keyOf(0).slice(0, -1);
   const keep = (id: number, value: T, revision: number): Versioned<T> => {
     const entry = { value, revision };
-    if (revision > (copy.get(id)?.revision ?? -1)) copy.set(id, entry);
+    if (revision > (copy.get(id)?.revision ?? -1)) {
+      copy.set(id, entry);
+      onKeep(value);
+    }
     return entry;
   };
   const get = async (id: number): Promise<Versioned<T> | undefined> => {
@@ -151,21 +187,32 @@ const createRecordSet = <T>(
   };
   /** Written as the schema has it: its fields, in its order. */
   const checked = (id: number, value: T): T => parsed(keyOf(id), schema, value);
+  const kind = prefix.slice(0, -1);
   const update = async (id: number, value: T, revision: number): Promise<Versioned<T>> => {
     const record = checked(id, value);
     return keep(id, record, await bucket.update(keyOf(id), record, revision));
   };
   return {
+    kind,
     get,
+    known: (id) => copy.get(id),
+    put: async (id, value) => {
+      const record = checked(id, value);
+      return keep(id, record, await bucket.put(keyOf(id), record));
+    },
     create: async (id, value) => {
       const record = checked(id, value);
       return keep(id, record, await bucket.create(keyOf(id), record));
     },
     update,
-    change: (id, edit) =>
+    change: (id, edit, revision) =>
       untilSettled(async () => {
         const current = await get(id);
-        if (current === undefined) throw new Fault('permanent', 'not_found', `there is no ${keyOf(id)}`);
+        if (current === undefined) {
+          throw new Fault('permanent', 'not_found', `there is no ${kind.replaceAll('_', ' ')} ${id}`);
+        }
+        if (revision !== undefined && revision !== current.revision)
+          throw preconditionFailed(current.revision);
         const next = edit(current.value);
         return next === current.value ? current : update(id, next, current.revision);
       }),
@@ -268,13 +315,25 @@ export const openRecords = async (
     openKvBucket(bus, buckets.columns),
     openKvBucket(bus, buckets.system),
   ]);
-  const reports = createRecordSet(records, recordKeys.report, customReportSchema);
-  const dataSources = createRecordSet(records, recordKeys.dataSource, dataSourceSchema);
-  const groups = createRecordSet(records, recordKeys.group, timeSeriesGroupSchema);
-  const tables = createRecordSet(records, recordKeys.table, resultTableSchema);
-  const applications = createRecordSet(records, recordKeys.application, applicationSchema);
-  const applicationPolicies = createRecordSet(records, recordKeys.applicationPolicy, applicationPolicySchema);
-  const copies: Copy[] = [reports, dataSources, groups, tables, applications, applicationPolicies];
+  const reportOfDataId = new Map<number, number>();
+  const set = <T>(keyOf: (id: number) => string, schema: z.ZodType<T>, onKeep?: (value: T) => void) =>
+    createRecordSet(records, keyOf, schema, onKeep);
+  const reports = set(recordKeys.report, customReportSchema, (report) =>
+    reportOfDataId.set(report.mon_data_id, report.custom_report_id),
+  );
+  const sets = {
+    reports,
+    dataSources: set(recordKeys.dataSource, dataSourceSchema),
+    groups: set(recordKeys.group, timeSeriesGroupSchema),
+    tables: set(recordKeys.table, resultTableSchema),
+    sourcePolicies: set(recordKeys.sourcePolicy, sourcePolicySchema),
+    previousTokens: set(recordKeys.previousToken, previousTokenSchema),
+    purges: set(recordKeys.purge, purgeSchema),
+    applications: set(recordKeys.application, applicationSchema),
+    applicationPolicies: set(recordKeys.applicationPolicy, applicationPolicySchema),
+    previousApplicationTokens: set(recordKeys.previousApplicationToken, previousTokenSchema),
+  };
+  const copies: Copy[] = Object.values(sets);
   bus.onDisconnect(() => {
     for (const copy of copies) copy.age();
   });
@@ -293,14 +352,11 @@ export const openRecords = async (
     },
   );
   return {
-    reports,
-    dataSources,
-    groups,
-    tables,
-    applications,
-    applicationPolicies,
+    ...sets,
+    reportOf: (dataId) => reports.known(reportOfDataId.get(dataId) ?? -1)?.value,
     nextId: createIds(system, firstDataId),
     ...createReservations(records, system),
+    bucket: records,
     system,
     columns,
     ready,

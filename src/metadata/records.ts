@@ -20,7 +20,7 @@ const authorship = {
 };
 
 /** DataSource, specification 2.1. */
-export const dataSourceSchema: z.ZodType<DataSource> = z.object({
+export const dataSourceSchema = z.object({
   mon_data_id: z.int(),
   token,
   data_name: z.string(),
@@ -39,10 +39,10 @@ export const dataSourceSchema: z.ZodType<DataSource> = z.object({
   is_platform_data_id: z.boolean(),
   space_type_id: z.string(),
   space_uid: z.string(),
-});
+}) satisfies z.ZodType<DataSource>;
 
 /** TimeSeriesGroup, specification 2.2. */
-export const timeSeriesGroupSchema: z.ZodType<TimeSeriesGroup> = z.object({
+export const timeSeriesGroupSchema = z.object({
   mon_data_id: z.int(),
   mon_biz_id: z.int(),
   table_id: z.string(),
@@ -54,10 +54,10 @@ export const timeSeriesGroupSchema: z.ZodType<TimeSeriesGroup> = z.object({
   is_split_measurement: z.boolean(),
   time_series_group_id: z.int(),
   time_series_group_name: z.string(),
-});
+}) satisfies z.ZodType<TimeSeriesGroup>;
 
 /** ResultTable, specification 2.3. */
-export const resultTableSchema: z.ZodType<ResultTable> = z.object({
+export const resultTableSchema = z.object({
   table_id: z.string(),
   table_name_zh: z.string(),
   is_custom_table: z.boolean(),
@@ -69,10 +69,10 @@ export const resultTableSchema: z.ZodType<ResultTable> = z.object({
   is_enable: z.boolean(),
   label: z.string(),
   data_label: z.string(),
-});
+}) satisfies z.ZodType<ResultTable>;
 
 /** The custom report that the three records above belong to. */
-export const customReportSchema: z.ZodType<CustomReport> = z.object({
+export const customReportSchema = z.object({
   custom_report_id: z.int(),
   mon_biz_id: z.int(),
   name: z.string(),
@@ -86,10 +86,10 @@ export const customReportSchema: z.ZodType<CustomReport> = z.object({
   time_series_group_id: z.int(),
   table_id: z.string(),
   ...authorship,
-});
+}) satisfies z.ZodType<CustomReport>;
 
 /** An APM application and its write token. */
-export const applicationSchema: z.ZodType<Application> = z.object({
+export const applicationSchema = z.object({
   app_id: z.int(),
   mon_biz_id: z.int(),
   app_name: z.string(),
@@ -98,7 +98,7 @@ export const applicationSchema: z.ZodType<Application> = z.object({
   is_delete: z.boolean(),
   max_rate: z.int(),
   ...authorship,
-});
+}) satisfies z.ZodType<Application>;
 
 /** The token that a rotation replaced. */
 export const previousTokenSchema: z.ZodType<PreviousToken> = z.object({ token, expires_at: unixSeconds });

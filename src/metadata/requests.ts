@@ -169,18 +169,52 @@ export const applicationRequestSchema = z.strictObject({
   operator,
 });
 
-/** What is to change of an application's policy; what is left out stays. */
-export const applicationPolicyRequestSchema = z.strictObject({
-  deduplicate: z.boolean().optional(),
-  fill_dimensions: z.boolean().optional(),
+/** What may change of a custom report, and with it of its records. */
+export const reportChangeSchema = z.strictObject({
+  description: line.optional(),
+  scenario: label.optional(),
+  data_label: dataLabel.optional(),
+  max_rate: maxRate.optional(),
 });
 
-/** The body of a change that needs no values: nothing, or who asks for it. */
-export const changeRequestSchema = z.strictObject({ operator });
+/** What may change of a data source. */
+export const dataSourceChangeSchema = z.strictObject({
+  data_description: line.optional(),
+  custom_label: line.nullable().optional(),
+  source_system: z.string('must be text').min(1).max(128).optional(),
+});
+
+/** What may change of a time series group. */
+export const groupChangeSchema = z.strictObject({ label: label.optional(), max_rate: maxRate.optional() });
+
+/** What may change of a result table's record. */
+export const resultTableChangeSchema = z.strictObject({
+  table_name_zh: name.optional(),
+  label: label.optional(),
+  data_label: dataLabel.optional(),
+});
+
+/** What may change of an application. */
+export const applicationChangeSchema = z.strictObject({ max_rate: maxRate.optional() });
+
+/** The body of an action that needs no values: nothing, or who asks for it. */
+export const actionRequestSchema = z.strictObject({ operator });
+
+/** A rotation: how long the token before is taken too. An hour unless said otherwise, 0 = not at all. */
+export const rotationRequestSchema = z.strictObject({
+  overlap_seconds: z
+    .int('must be an integer')
+    .min(0, 'must not be negative')
+    .max(2_592_000, 'must be at most 30 days')
+    .default(3_600),
+  operator,
+});
+
+/** A purge, confirmed by the name of the table whose rows it drops. */
+export const purgeRequestSchema = z.strictObject({ table_id: z.string('must be text'), operator });
 
 export type ReportRequest = z.output<typeof reportRequestSchema>;
 export type DataSourceRequest = z.output<typeof dataSourceRequestSchema>;
 export type GroupRequest = z.output<typeof groupRequestSchema>;
 export type ResultTableRequest = z.output<typeof resultTableRequestSchema>;
-export type ApplicationPolicyRequest = z.output<typeof applicationPolicyRequestSchema>;
 export type ApplicationRequest = z.output<typeof applicationRequestSchema>;

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { inputProblem } from '../../src/metadata/problem.ts';
+import { parseInput, toProblem } from '../../src/metadata/problem.ts';
 import {
   applicationRequestSchema,
   dataSourceRequestSchema,

@@ -14,6 +14,12 @@ export type QuestdbTables = {
   createTable(layout: Layout, tableId: string, ttlDays?: number): Promise<void>;
   /** Makes the view of one metric of a narrow table: `<table_id without .__default__>.<column>`. */
   createMetricView(tableId: string, column: string, metric: string): Promise<void>;
+  /** Keeps the rows for so many days; undefined: for ever. */
+  setTtl(tableId: string, ttlDays: number | undefined): Promise<void>;
+  /** Drops the table with its rows and the views on it; what is not there counts as dropped. */
+  drop(tableId: string): Promise<void>;
+  /** Days that each table keeps its rows, by name; undefined: for ever. */
+  ttls(): Promise<Map<string, number | undefined>>;
   /** Names of all tables there are. */
   names(): Promise<string[]>;
 };
@@ -65,6 +71,11 @@ const checkTable = async (sql: QuestdbSql, layout: Layout, tableId: string): Pro
   }
 };
 
+const daysOfUnit: Readonly<Record<string, number>> = { HOUR: 1 / 24, DAY: 1, WEEK: 7, MONTH: 30, YEAR: 365 };
+
+const daysOf = (value: unknown, unit: unknown): number | undefined =>
+  Number(value) === 0 ? undefined : Number(value) * (daysOfUnit[String(unit)] ?? Number.NaN);
+
 /** Reads the templates once from `<schemasFolder>/sql/questdb`. */
 export const createQuestdbTables = (sql: QuestdbSql, schemasFolder: string): QuestdbTables => {
   const template = (name: string): string =>
@@ -88,6 +99,22 @@ export const createQuestdbTables = (sql: QuestdbSql, schemasFolder: string): Que
           metric: quoteLiteral(metric),
         }),
       );
+    },
+    setTtl: async (tableId, ttlDays) => {
+      await sql.exec(`ALTER TABLE ${quoteIdentifier(tableId)} SET TTL ${ttlDays ?? 0}d`);
+    },
+    drop: async (tableId) => {
+      const views = await sql.exec(
+        `SELECT view_name FROM views() WHERE starts_with(view_name, ${quoteLiteral(viewPrefix(tableId))})`,
+      );
+      for (const [view] of views.dataset) {
+        await sql.exec(`DROP VIEW IF EXISTS ${quoteIdentifier(String(view))}`);
+      }
+      await sql.exec(`DROP TABLE IF EXISTS ${quoteIdentifier(tableId)}`);
+    },
+    ttls: async () => {
+      const tables = await sql.exec('SELECT table_name, ttlValue, ttlUnit FROM tables()');
+      return new Map(tables.dataset.map(([name, value, unit]) => [String(name), daysOf(value, unit)]));
     },
     names: async () =>
       (await sql.exec('SELECT table_name FROM tables()')).dataset.map(([name]) => String(name)),

@@ -1,0 +1,101 @@
+import { z } from 'zod';
+import {
+  applicationSchema,
+  customReportSchema,
+  dataSourceSchema,
+  resultTableSchema,
+  timeSeriesGroupSchema,
+} from '../records.ts';
+
+/** A token as a view shows it: four characters, or nothing of it. */
+const shownToken = z.string().regex(/^([0-9a-f]{4}\*{28}|\*{32})$/);
+
+const plainToken = z.string().regex(/^[0-9a-f]{32}$/);
+
+const withToken = <S extends z.core.$ZodShape>(shape: S, token: z.ZodString) =>
+  z.strictObject({ ...shape, token });
+
+/** The records as views show them (specification 2.1 to 2.3). */
+export const dataSource = withToken(dataSourceSchema.shape, shownToken).meta({ id: 'DataSource' });
+export const timeSeriesGroup = z.strictObject(timeSeriesGroupSchema.shape).meta({ id: 'TimeSeriesGroup' });
+export const resultTable = z.strictObject(resultTableSchema.shape).meta({ id: 'ResultTable' });
+export const customReport = z.strictObject(customReportSchema.shape).meta({ id: 'CustomReport' });
+export const application = withToken(applicationSchema.shape, shownToken).meta({ id: 'Application' });
+
+/** The two that have a token, as their creation shows them, once. */
+export const createdDataSource = withToken(dataSourceSchema.shape, plainToken).meta({
+  id: 'CreatedDataSource',
+});
+export const createdApplication = withToken(applicationSchema.shape, plainToken).meta({ id: 'CreatedApplication' });
+
+/** What CreateCustomTimeSeries answers: its two ids, and the four records. */
+export const createdReport = z
+  .strictObject({
+    time_series_group_id: z.int(),
+    mon_data_id: z.int(),
+    custom_report: customReport,
+    data_source: createdDataSource,
+    time_series_group: timeSeriesGroup,
+    result_table: resultTable,
+  })
+  .meta({ id: 'CreatedReport' });
+
+/** A report with those of its records that are there. */
+export const reportRecords = z
+  .strictObject({
+    custom_report: customReport,
+    data_source: dataSource.optional(),
+    time_series_group: timeSeriesGroup.optional(),
+    result_table: resultTable.optional(),
+  })
+  .meta({ id: 'ReportRecords' });
+
+export const rotatedToken = z
+  .strictObject({
+    token: plainToken,
+    /** Until when the token before is taken too. */
+    previous_expires_at: z.int().nonnegative(),
+  })
+  .meta({ id: 'RotatedToken' });
+
+export const revealedToken = z
+  .strictObject({
+    token: plainToken,
+    previous: z.strictObject({ token: plainToken, expires_at: z.int().nonnegative() }).nullable(),
+  })
+  .meta({ id: 'RevealedToken' });
+
+const policyValue = z.union([z.number(), z.boolean(), z.literal('off')]);
+
+/** A policy as it holds, and which of its fields are not the pipeline file's. */
+export const policy = z
+  .strictObject({ policy: z.record(z.string(), policyValue), own: z.array(z.string()) })
+  .meta({ id: 'Policy' });
+
+/** A name of the column registry. */
+export const column = z
+  .strictObject({
+    name: z.string(),
+    column: z.string(),
+    kind: z.enum(['metric', 'dimension']),
+    first_seen: z.int().nonnegative(),
+    last_seen: z.int().nonnegative(),
+  })
+  .meta({ id: 'Column' });
+
+/** An error answer, RFC 9457. */
+export const problem = z
+  .strictObject({
+    type: z.string(),
+    title: z.string(),
+    status: z.int(),
+    detail: z.string(),
+    code: z.string(),
+    field: z.string().optional(),
+    remedy: z.string().optional(),
+  })
+  .meta({ id: 'Problem' });
+
+/** A page of a list. */
+export const pageOf = (item: z.ZodType) =>
+  z.strictObject({ items: z.array(item), next_cursor: z.string().nullable() });

@@ -1,0 +1,136 @@
+import { z } from 'zod';
+import type { Application } from '../../model/records.ts';
+import { patchApplication } from '../changes.ts';
+import { deleteApplication, setApplicationEnabled } from '../life-cycle.ts';
+import { listQuerySchema, listRecords } from '../listing.ts';
+import { hidden, masked } from '../masking.ts';
+import { createApplication } from '../operations.ts';
+import type { Records, Versioned } from '../record-store.ts';
+import { actionRequestSchema, applicationChangeSchema, applicationRequestSchema } from '../requests.ts';
+import { application, createdApplication, pageOf } from './answers.ts';
+import type { ApiDeps } from './deps.ts';
+import { type Answer, type AuditTarget, type Endpoint, endpoint, none } from './endpoint.ts';
+import { idParams, versioned } from './params.ts';
+
+const tag = 'Applications';
+const path = '/api/v1/applications';
+
+const shown = ({ value, revision }: Versioned<Application>): Answer => ({
+  body: { application: masked(value) },
+  revision,
+});
+
+const changed = {
+  tag,
+  role: 'editor',
+  params: idParams,
+  query: none,
+  answer: z.strictObject({ application }),
+  revisionOf: async ({ id }: { id: number }, records: Records): Promise<number> =>
+    (await versioned(records.applications, id)).revision,
+} as const;
+
+const audit =
+  (verb: string) =>
+  ({ id }: { id: number }): AuditTarget => ({
+    action: `application.${verb}`,
+    kind: 'application',
+    id: String(id),
+  });
+
+const switchTo = (isEnabled: boolean): Endpoint => {
+  const verb = isEnabled ? 'enable' : 'disable';
+  return endpoint({
+    ...changed,
+    method: 'POST',
+    path: `${path}/{id}/${verb}`,
+    summary: isEnabled ? 'Takes traces of an application again' : 'Refuses traces of an application',
+    body: actionRequestSchema,
+    hasOperator: true,
+    audit: audit(verb),
+    run: async ({ params, body, revision, records }) =>
+      shown(await setApplicationEnabled(records, params.id, isEnabled, { ...body, revision })),
+  });
+};
+
+/** /api/v1/applications: the owners of write tokens of traces. */
+export const applicationEndpoints = (deps: ApiDeps): Endpoint[] => [
+  endpoint({
+    method: 'GET',
+    path,
+    tag,
+    summary: 'Lists applications by ascending id',
+    role: 'viewer',
+    params: none,
+    query: listQuerySchema({
+      mon_biz_id: 'integer',
+      app_id: 'integer',
+      app_name: 'text',
+      name: 'text',
+      is_enable: 'flag',
+      is_delete: 'flag',
+    }),
+    body: none,
+    answer: pageOf(application),
+    run: async ({ query, records }) => ({
+      body: listRecords(records.applications, query, {
+        derived: { name: ({ app_name }) => app_name },
+        show: hidden,
+      }),
+    }),
+  }),
+  endpoint({
+    method: 'POST',
+    path,
+    tag,
+    summary: 'Creates an application with its write token',
+    role: 'editor',
+    params: none,
+    query: none,
+    body: applicationRequestSchema,
+    hasOperator: true,
+    answer: z.strictObject({ application: createdApplication }),
+    audit: () => ({ action: 'application.create', kind: 'application', id: undefined }),
+    run: async ({ body, records }) => ({
+      body: { application: await createApplication({ ...deps, records }, body) },
+    }),
+  }),
+  endpoint({
+    method: 'GET',
+    path: `${path}/{id}`,
+    tag,
+    summary: 'Shows an application',
+    role: 'viewer',
+    params: idParams,
+    query: none,
+    body: none,
+    answer: application,
+    run: async ({ params, records }) => {
+      const { value, revision } = await versioned(records.applications, params.id);
+      return { body: masked(value), revision };
+    },
+  }),
+  endpoint({
+    ...changed,
+    method: 'PATCH',
+    path: `${path}/{id}`,
+    summary: 'Changes fields of an application (JSON merge patch)',
+    body: z.looseObject(applicationChangeSchema.shape),
+    audit: audit('change'),
+    run: async ({ params, body, revision, identity, records }) =>
+      shown(await patchApplication(records, params.id, body, { operator: identity.name, revision })),
+  }),
+  switchTo(true),
+  switchTo(false),
+  endpoint({
+    ...changed,
+    method: 'DELETE',
+    path: `${path}/{id}`,
+    summary: 'Deletes an application, one way; its name is free again',
+    body: actionRequestSchema,
+    hasOperator: true,
+    audit: audit('delete'),
+    run: async ({ params, body, revision, records }) =>
+      shown(await deleteApplication(records, params.id, { ...body, revision })),
+  }),
+];

@@ -1,0 +1,19 @@
+import type { Log } from '../../telemetry/log.ts';
+import type { ReadyChecks } from '../../telemetry/ops-server.ts';
+import type { AdminTokens } from '../admin-tokens.ts';
+import type { Audit } from '../audit.ts';
+import type { CreationDeps } from '../creation.ts';
+import type { PolicyDefaults } from '../policies.ts';
+
+/** What the admin API works on. */
+export type ApiDeps = CreationDeps & {
+  readonly adminTokens: AdminTokens;
+  readonly audit: Audit;
+  readonly policyDefaults: PolicyDefaults;
+  readonly checks: ReadyChecks;
+  /** False while NATS is away: lists would be of unknown age, and the rest would only wait for its time-out. */
+  readonly isConnected: () => boolean;
+  /** Hears the status of every answer. */
+  readonly onAnswer: (status: number) => void;
+  readonly log: Log;
+};

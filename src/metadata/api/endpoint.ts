@@ -1,0 +1,140 @@
+import { z } from 'zod';
+import { Fault } from '../../model/fault.ts';
+import type { AdminIdentity, AdminRole } from '../admin-tokens.ts';
+import { parseInput } from '../problem.ts';
+import { preconditionFailed, type Records } from '../record-store.ts';
+import { type Note, notingRecords } from './noting.ts';
+
+/** What an endpoint is asked: its parameters, query and body as their schemas have them, and If-Match. */
+export type Input<P, Q, B> = {
+  readonly params: P;
+  readonly query: Q;
+  readonly body: B;
+  /** The revision that If-Match demands; undefined without one. */
+  readonly revision: number | undefined;
+  readonly identity: AdminIdentity;
+  /** The records; what is written through them is noted for the audit. */
+  readonly records: Records;
+  /** Tells the audit of what is written elsewhere. */
+  readonly note: Note;
+};
+
+/** A 200: its JSON, and the revision that becomes the ETag where the answer is one record. */
+export type Answer = { readonly body: unknown; readonly revision?: number };
+
+/** What the audit says of a call; `id` is undefined where a creation has none yet. */
+export type AuditTarget = { readonly action: string; readonly kind: string; readonly id: string | undefined };
+
+/** The schema of what an endpoint does not take. */
+export const none = z.undefined();
+
+type Description = {
+  readonly method: 'GET' | 'POST' | 'PATCH' | 'DELETE';
+  /** With parameters as `{name}`. */
+  readonly path: string;
+  readonly tag: string;
+  readonly summary: string;
+  /** The least role that may call it. */
+  readonly role: AdminRole;
+  /** The JSON of its 200. */
+  readonly answer: z.ZodType;
+  /** Largest body in bytes; a MiB where nothing is said. */
+  readonly bodyBytesMax?: number;
+};
+
+type Definition<P extends z.ZodType, Q extends z.ZodType, B extends z.ZodType> = Description & {
+  readonly params: P;
+  readonly query: Q;
+  readonly body: B;
+  /** The body may name an `operator`; without one it is the name of the token. */
+  readonly hasOperator?: true;
+  /** The record's revision now: If-Match is compared with it before the body is looked at. Throws `not_found`. */
+  readonly revisionOf?: (params: z.output<P>, records: Records) => Promise<number>;
+  /** Present on everything that writes. */
+  readonly audit?: (params: z.output<P>) => AuditTarget;
+  readonly run: (input: Input<z.output<P>, z.output<Q>, z.output<B>>) => Promise<Answer>;
+};
+
+/** What a request brings, before any schema has seen it. */
+export type RawInput = {
+  readonly params: Readonly<Record<string, string>>;
+  readonly query: Readonly<Record<string, string>>;
+  /** Reads and parses the body. */
+  readonly body: () => Promise<unknown>;
+  readonly revision: number | undefined;
+  readonly identity: AdminIdentity;
+  readonly records: Records;
+};
+
+/** A call whose input was checked. */
+export type Prepared = {
+  readonly target: AuditTarget | undefined;
+  readonly body: unknown;
+  /** Runs it; what it writes is told to `note`. */
+  run(note: Note): Promise<Answer>;
+};
+
+/** One endpoint of the admin API; the routes and the OpenAPI document are both made of these. */
+export type Endpoint = Description & {
+  readonly schemas: { readonly params: z.ZodType; readonly query: z.ZodType; readonly body: z.ZodType };
+  /** True where If-Match is looked at. */
+  readonly isConditional: boolean;
+  readonly isWrite: boolean;
+  /** Checks parameters, If-Match, query and body, in this order. Throws permanent Faults. */
+  prepare(raw: RawInput): Promise<Prepared>;
+};
+
+const isTaken = (schema: z.ZodType): boolean => !(schema instanceof z.ZodUndefined);
+
+const parseParams = <P extends z.ZodType>(schema: P, raw: RawInput['params'], path: string): z.output<P> => {
+  const result = schema.safeParse(isTaken(schema) ? raw : undefined);
+  if (result.success) return result.data;
+  const what = path.split('/').findLast((part) => !part.startsWith('{')) ?? '';
+  throw new Fault('permanent', 'not_found', `there is no ${Object.values(raw).join()} in ${what}`);
+};
+
+const withOperator = (body: unknown, name: string): unknown =>
+  typeof body === 'object' && body !== null && !Array.isArray(body) ? { operator: name, ...body } : body;
+
+/** Ties the schemas and the function of an endpoint together. */
+export const endpoint = <P extends z.ZodType, Q extends z.ZodType, B extends z.ZodType>(
+  definition: Definition<P, Q, B>,
+): Endpoint => {
+  const {
+    params: paramsSchema,
+    query: querySchema,
+    body: bodySchema,
+    run,
+    audit,
+    revisionOf,
+    ...rest
+  } = definition;
+  return {
+    ...rest,
+    schemas: { params: paramsSchema, query: querySchema, body: bodySchema },
+    isConditional: revisionOf !== undefined,
+    isWrite: audit !== undefined,
+    prepare: async (raw) => {
+      const params = parseParams(paramsSchema, raw.params, rest.path);
+      if (revisionOf !== undefined && raw.revision !== undefined) {
+        const current = await revisionOf(params, raw.records);
+        if (current !== raw.revision) throw preconditionFailed(current);
+      }
+      const query = parseInput(querySchema, isTaken(querySchema) ? raw.query : undefined);
+      const rawBody = isTaken(bodySchema) ? await raw.body() : undefined;
+      const body = parseInput(
+        bodySchema,
+        definition.hasOperator ? withOperator(rawBody, raw.identity.name) : rawBody,
+      );
+      const { revision, identity } = raw;
+      return {
+        target: audit?.(params),
+        body: rawBody,
+        run: (note) => {
+          const records = notingRecords(raw.records, note);
+          return run({ params, query, body, revision, identity, records, note });
+        },
+      };
+    },
+  };
+};

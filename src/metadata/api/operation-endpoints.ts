@@ -1,0 +1,78 @@
+import type { z } from 'zod';
+import { createCustomTimeSeries } from '../creation.ts';
+import { createDataSource, createGroup, createResultTable } from '../operations.ts';
+import type { Records } from '../record-store.ts';
+import {
+  dataSourceRequestSchema,
+  groupRequestSchema,
+  reportRequestSchema,
+  resultTableRequestSchema,
+} from '../requests.ts';
+import { createdDataSource, createdReport, resultTable, timeSeriesGroup } from './answers.ts';
+import type { ApiDeps } from './deps.ts';
+import { type Endpoint, endpoint, none } from './endpoint.ts';
+
+type Operation<B extends z.ZodType> = {
+  readonly name: string;
+  readonly summary: string;
+  /** Of what it creates, in the audit. */
+  readonly kind: string;
+  readonly body: B;
+  readonly answer: z.ZodType;
+  readonly run: (records: Records, request: z.output<B>) => Promise<object>;
+};
+
+const operation = <B extends z.ZodType>({ name, kind, run, ...rest }: Operation<B>): Endpoint =>
+  endpoint({
+    ...rest,
+    method: 'POST',
+    path: `/operations/${name}`,
+    tag: 'Operations',
+    role: 'editor',
+    params: none,
+    query: none,
+    hasOperator: true,
+    audit: () => ({ action: `${kind}.create`, kind, id: undefined }),
+    run: async ({ body, records }) => ({ body: await run(records, body) }),
+  });
+
+/** The creation operations of specification 4.3, by their exact names; the bare result is answered. */
+export const operationEndpoints = (deps: ApiDeps): Endpoint[] => [
+  operation({
+    name: 'monitor_web.custom_report.resources.CreateCustomTimeSeries',
+    summary: 'Creates a custom report with its data source, time series group, result table and token',
+    kind: 'report',
+    body: reportRequestSchema,
+    answer: createdReport,
+    run: async (records, request) => {
+      const created = await createCustomTimeSeries({ ...deps, records }, request);
+      const { time_series_group_id, mon_data_id, table_id } = created.custom_report;
+      deps.log.info({ mon_data_id, table_id }, 'custom report created');
+      return { time_series_group_id, mon_data_id, ...created };
+    },
+  }),
+  operation({
+    name: 'metadata.resources.resources.CreateDataIDResource',
+    summary: 'Creates a data source with its data id and token, and nothing else',
+    kind: 'data_source',
+    body: dataSourceRequestSchema,
+    answer: createdDataSource,
+    run: (records, request) => createDataSource({ ...deps, records }, request),
+  }),
+  operation({
+    name: 'metadata.resources.resources.CreateTimeSeriesGroupResource',
+    summary: 'Creates the time series group of a data source that has none',
+    kind: 'group',
+    body: groupRequestSchema,
+    answer: timeSeriesGroup,
+    run: (records, request) => createGroup({ ...deps, records }, request),
+  }),
+  operation({
+    name: 'metadata.models.result_table.ResultTable.create_result_table',
+    summary: 'Creates the result table of a group that has none, and the table in QuestDB',
+    kind: 'table',
+    body: resultTableRequestSchema,
+    answer: resultTable,
+    run: (records, request) => createResultTable({ ...deps, records }, request),
+  }),
+];

@@ -1,0 +1,43 @@
+import { z } from 'zod';
+import { recordKeys } from '../../directory/keys.ts';
+import { Fault } from '../../model/fault.ts';
+import type { RecordSet, Records, Versioned } from '../record-store.ts';
+import { dataIdOfTableId } from '../values.ts';
+
+/** An id in a path. */
+export const idParams = z.strictObject({
+  id: z
+    .string()
+    .regex(/^\d{1,15}$/)
+    .transform(Number),
+});
+
+/** A table_id in a path. */
+export const tableIdParams = z.strictObject({ id: z.string().max(256) });
+
+const notFound = (what: string): Fault => new Fault('permanent', 'not_found', `there is no ${what}`);
+
+/** The record and its revision. Permanent Fault `not_found`. */
+export const versioned = async <T>(set: RecordSet<T>, id: number): Promise<Versioned<T>> => {
+  const stored = await set.get(id);
+  if (stored === undefined) throw notFound(`${set.kind.replaceAll('_', ' ')} ${id}`);
+  return stored;
+};
+
+/** The data id of a group, by its own id. Permanent Fault `not_found`. */
+export const dataIdOfGroup = async (records: Records, groupId: number): Promise<number> => {
+  const dataId = await records.lookUp(recordKeys.groupId(groupId));
+  const group = dataId === undefined ? undefined : await records.groups.get(dataId);
+  if (dataId === undefined || group?.value.time_series_group_id !== groupId) {
+    throw notFound(`time series group ${groupId}`);
+  }
+  return dataId;
+};
+
+/** The data id of a result table, by its table_id. Permanent Fault `not_found`. */
+export const dataIdOfTable = async (records: Records, tableId: string): Promise<number> => {
+  const dataId = dataIdOfTableId(tableId);
+  const table = dataId === undefined ? undefined : await records.tables.get(dataId);
+  if (dataId === undefined || table?.value.table_id !== tableId) throw notFound(`result table ${tableId}`);
+  return dataId;
+};

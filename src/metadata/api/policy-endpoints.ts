@@ -1,0 +1,84 @@
+import type { z } from 'zod';
+import {
+  applicationPolicyChangeSchema,
+  type EffectivePolicy,
+  setApplicationPolicy,
+  setSourcePolicy,
+  showApplicationPolicy,
+  showSourcePolicy,
+  sourcePolicyChangeSchema,
+} from '../policies.ts';
+import type { Records } from '../record-store.ts';
+import { policy } from './answers.ts';
+import type { ApiDeps } from './deps.ts';
+import { type Answer, type Endpoint, endpoint, none } from './endpoint.ts';
+import { idParams } from './params.ts';
+
+type Policies<B extends z.ZodType> = {
+  readonly path: string;
+  readonly kind: string;
+  readonly body: B;
+  readonly show: (records: Records, id: number) => Promise<EffectivePolicy>;
+  readonly set: (
+    records: Records,
+    id: number,
+    change: z.output<B>,
+    revision: number | undefined,
+  ) => Promise<EffectivePolicy>;
+};
+
+const tag = 'Policies';
+
+const shown = ({ policy: values, own, revision }: EffectivePolicy): Answer => ({
+  body: { policy: values, own },
+  revision,
+});
+
+const policyEndpoints = <B extends z.ZodType>({ path, kind, body, show, set }: Policies<B>): Endpoint[] => [
+  endpoint({
+    method: 'GET',
+    path: `${path}/{id}/policy`,
+    tag,
+    summary: 'Shows the policy that holds: windows, limits, retention',
+    role: 'viewer',
+    params: idParams,
+    query: none,
+    body: none,
+    answer: policy,
+    run: async ({ params, records }) => shown(await show(records, params.id)),
+  }),
+  endpoint({
+    method: 'PATCH',
+    path: `${path}/{id}/policy`,
+    tag,
+    summary: 'Changes a policy (JSON merge patch): "off" = no bound, null = as the pipeline file says',
+    role: 'editor',
+    params: idParams,
+    query: none,
+    body,
+    answer: policy,
+    revisionOf: async ({ id }, records) => (await show(records, id)).revision,
+    audit: ({ id }) => ({ action: `${kind}.change`, kind, id: String(id) }),
+    run: async (input) => shown(await set(input.records, input.params.id, input.body, input.revision)),
+  }),
+];
+
+/** …/policy of data sources and applications; receivers follow within a second. */
+export const allPolicyEndpoints = (deps: ApiDeps): Endpoint[] => [
+  ...policyEndpoints({
+    path: '/api/v1/data-sources',
+    kind: 'source_policy',
+    body: sourcePolicyChangeSchema,
+    show: (records, id) => showSourcePolicy(records, deps.policyDefaults, id),
+    set: (records, id, change, revision) =>
+      setSourcePolicy({ ...deps, records }, deps.policyDefaults, id, change, revision),
+  }),
+  ...policyEndpoints({
+    path: '/api/v1/applications',
+    kind: 'application_policy',
+    body: applicationPolicyChangeSchema,
+    show: (records, id) => showApplicationPolicy(records, deps.policyDefaults, id),
+    set: (records, id, change, revision) =>
+      setApplicationPolicy(records, deps.policyDefaults, id, change, revision),
+  }),
+];

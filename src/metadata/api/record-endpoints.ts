@@ -1,0 +1,311 @@
+import { z } from 'zod';
+import { columnRegistrySchema } from '../../directory/directory.ts';
+import { columnsKey } from '../../directory/keys.ts';
+import type { DataSource, ResultTable, TimeSeriesGroup } from '../../model/records.ts';
+import { patchDataSource, patchGroup, patchResultTable } from '../changes.ts';
+import { deleteGroup, deleteTable, purgeDataSource, setRecordEnabled } from '../life-cycle.ts';
+import { listQuerySchema, listRecords } from '../listing.ts';
+import { hidden, masked } from '../masking.ts';
+import type { RecordSet, Records, Versioned } from '../record-store.ts';
+import {
+  actionRequestSchema,
+  dataSourceChangeSchema,
+  groupChangeSchema,
+  purgeRequestSchema,
+  resultTableChangeSchema,
+} from '../requests.ts';
+import { column, dataSource, pageOf, resultTable, timeSeriesGroup } from './answers.ts';
+import { type Answer, type Endpoint, endpoint, none } from './endpoint.ts';
+import { dataIdOfGroup, dataIdOfTable, idParams, tableIdParams, versioned } from './params.ts';
+
+const shown = <T extends object>({ value, revision }: Versioned<T>): Answer => ({
+  body: masked(value),
+  revision,
+});
+
+/** A data source names its business only in data_name: `<biz>_custom_time_series_<name>`. */
+const bizOfDataSource = ({ data_name }: DataSource): number | undefined => {
+  const biz = /^(-?\d{1,10})_/.exec(data_name)?.[1];
+  return biz === undefined ? undefined : Number(biz);
+};
+
+type Kind<T, P extends z.ZodType> = {
+  readonly path: string;
+  readonly tag: string;
+  /** What one is called in a summary. */
+  readonly noun: string;
+  /** Its kind in the audit. */
+  readonly kind: string;
+  readonly answer: z.ZodType;
+  readonly filters: Parameters<typeof listQuerySchema>[0];
+  readonly derived?: Readonly<Record<string, (value: T, id: number) => unknown>>;
+  readonly params: P;
+  readonly idOf: (params: z.output<P>) => string;
+  readonly setOf: (records: Records) => RecordSet<T>;
+  readonly dataIdOf: (records: Records, params: z.output<P>) => Promise<number>;
+};
+
+const readEndpoints = <T extends object, P extends z.ZodType>(kind: Kind<T, P>): Endpoint[] => [
+  endpoint({
+    method: 'GET',
+    path: kind.path,
+    tag: kind.tag,
+    summary: `Lists ${kind.tag.toLowerCase()} by ascending data id`,
+    role: 'viewer',
+    params: none,
+    query: listQuerySchema(kind.filters),
+    body: none,
+    answer: pageOf(kind.answer),
+    run: async ({ query, records }) => ({
+      body: listRecords(kind.setOf(records), query, { derived: kind.derived ?? {}, show: hidden }),
+    }),
+  }),
+  endpoint({
+    method: 'GET',
+    path: `${kind.path}/{id}`,
+    tag: kind.tag,
+    summary: `Shows a ${kind.noun}`,
+    role: 'viewer',
+    params: kind.params,
+    query: none,
+    body: none,
+    answer: kind.answer,
+    run: async ({ params, records }) =>
+      shown(await versioned(kind.setOf(records), await kind.dataIdOf(records, params))),
+  }),
+];
+
+/** Who changes a record, and the revision it must have. */
+type By = { operator: string; revision: number | undefined };
+
+type Changing<T, P extends z.ZodType, B extends z.ZodType> = {
+  readonly method: 'POST' | 'PATCH' | 'DELETE';
+  /** After the record's path, as `/enable`. */
+  readonly suffix: string;
+  readonly verb: string;
+  readonly summary: string;
+  readonly role?: 'admin';
+  readonly body: B;
+  readonly change: (records: Records, dataId: number, body: z.output<B>, by: By) => Promise<Versioned<T>>;
+  readonly of: Kind<T, P>;
+};
+
+const operatorIn = z.object({ operator: z.string() });
+
+/** One endpoint that changes one record. */
+const changing = <T extends object, P extends z.ZodType, B extends z.ZodType>({
+  of: kind,
+  suffix,
+  verb,
+  change,
+  role = undefined,
+  ...rest
+}: Changing<T, P, B>): Endpoint =>
+  endpoint({
+    ...rest,
+    ...(rest.method === 'PATCH' ? {} : { hasOperator: true }),
+    path: `${kind.path}/{id}${suffix}`,
+    tag: kind.tag,
+    role: role ?? 'editor',
+    params: kind.params,
+    query: none,
+    answer: kind.answer,
+    revisionOf: async (params, records) =>
+      (await versioned(kind.setOf(records), await kind.dataIdOf(records, params))).revision,
+    audit: (params) => ({ action: `${kind.kind}.${verb}`, kind: kind.kind, id: kind.idOf(params) }),
+    run: async ({ params, body, revision, identity, records }) => {
+      const operator = operatorIn.safeParse(rest.method === 'PATCH' ? undefined : body).data?.operator;
+      const by = { operator: operator ?? identity.name, revision };
+      return shown(await change(records, await kind.dataIdOf(records, params), body, by));
+    },
+  });
+
+type Flagged = DataSource | TimeSeriesGroup | ResultTable;
+
+const switchEndpoints = <T extends Flagged, P extends z.ZodType>(kind: Kind<T, P>): Endpoint[] =>
+  [true, false].map((isEnabled) => {
+    const verb = isEnabled ? 'enable' : 'disable';
+    return changing({
+      of: kind,
+      method: 'POST',
+      suffix: `/${verb}`,
+      verb,
+      summary: `Sets is_enable of this ${kind.noun} alone to ${isEnabled}`,
+      body: actionRequestSchema,
+      change: (records, dataId, _, by) => setRecordEnabled(kind.setOf(records), dataId, isEnabled, by),
+    });
+  });
+
+const textOfId = ({ id }: { id: number | string }): string => String(id);
+
+const dataSources: Kind<DataSource, typeof idParams> = {
+  path: '/api/v1/data-sources',
+  tag: 'Data sources',
+  noun: 'data source',
+  kind: 'data_source',
+  answer: dataSource,
+  filters: {
+    mon_biz_id: 'integer',
+    mon_data_id: 'integer',
+    data_name: 'text',
+    name: 'text',
+    space_uid: 'text',
+    custom_label: 'text',
+    is_enable: 'flag',
+    is_platform_data_id: 'flag',
+  },
+  derived: { mon_biz_id: bizOfDataSource, name: ({ data_name }) => data_name },
+  params: idParams,
+  idOf: textOfId,
+  setOf: (records) => records.dataSources,
+  dataIdOf: async (_, { id }) => id,
+};
+
+const groups: Kind<TimeSeriesGroup, typeof idParams> = {
+  path: '/api/v1/time-series-groups',
+  tag: 'Time series groups',
+  noun: 'time series group',
+  kind: 'group',
+  answer: timeSeriesGroup,
+  filters: {
+    mon_biz_id: 'integer',
+    mon_data_id: 'integer',
+    time_series_group_id: 'integer',
+    time_series_group_name: 'text',
+    name: 'text',
+    table_id: 'text',
+    label: 'text',
+    is_enable: 'flag',
+    is_delete: 'flag',
+  },
+  derived: { name: ({ time_series_group_name }) => time_series_group_name },
+  params: idParams,
+  idOf: textOfId,
+  setOf: (records) => records.groups,
+  dataIdOf: (records, { id }) => dataIdOfGroup(records, id),
+};
+
+const tables: Kind<ResultTable, typeof tableIdParams> = {
+  path: '/api/v1/result-tables',
+  tag: 'Result tables',
+  noun: 'result table',
+  kind: 'table',
+  answer: resultTable,
+  filters: {
+    mon_biz_id: 'integer',
+    mon_data_id: 'integer',
+    table_id: 'text',
+    table_name_zh: 'text',
+    name: 'text',
+    label: 'text',
+    data_label: 'text',
+    is_enable: 'flag',
+    is_deleted: 'flag',
+  },
+  derived: { mon_data_id: (_, id) => id, name: ({ table_name_zh }) => table_name_zh },
+  params: tableIdParams,
+  idOf: textOfId,
+  setOf: (records) => records.tables,
+  dataIdOf: (records, { id }) => dataIdOfTable(records, id),
+};
+
+const dataSourceEndpoints = (): Endpoint[] => [
+  ...readEndpoints(dataSources),
+  ...switchEndpoints(dataSources),
+  changing({
+    of: dataSources,
+    method: 'PATCH',
+    suffix: '',
+    verb: 'change',
+    summary: 'Changes fields of a data source (JSON merge patch)',
+    body: z.looseObject(dataSourceChangeSchema.shape),
+    change: patchDataSource,
+  }),
+  changing({
+    of: dataSources,
+    method: 'POST',
+    suffix: '/purge',
+    verb: 'purge',
+    summary: 'Drops the table of a data source that no report has, with all rows',
+    role: 'admin',
+    body: purgeRequestSchema,
+    change: (records, dataId, { table_id }, by) => purgeDataSource(records, dataId, table_id, by),
+  }),
+];
+
+const columnsOf = async (records: Records, groupId: number) => {
+  const stored = await records.columns.get(columnsKey(await dataIdOfGroup(records, groupId)));
+  if (stored === undefined) return [];
+  const registry = columnRegistrySchema.parse(stored.value);
+  return [
+    ...registry.metrics.map((entry) => ({ ...entry, kind: 'metric' as const })),
+    ...registry.dimensions.map((entry) => ({ ...entry, kind: 'dimension' as const })),
+  ];
+};
+
+const groupEndpoints = (): Endpoint[] => [
+  ...readEndpoints(groups),
+  endpoint({
+    method: 'GET',
+    path: `${groups.path}/{id}/columns`,
+    tag: groups.tag,
+    summary: 'Lists the metrics and dimensions that producers have sent, with their columns',
+    role: 'viewer',
+    params: idParams,
+    query: none,
+    body: none,
+    answer: pageOf(column),
+    run: async ({ params, records }) => ({
+      body: { items: await columnsOf(records, params.id), next_cursor: null },
+    }),
+  }),
+  ...switchEndpoints(groups),
+  changing({
+    of: groups,
+    method: 'PATCH',
+    suffix: '',
+    verb: 'change',
+    summary: 'Changes fields of a group (JSON merge patch)',
+    body: z.looseObject(groupChangeSchema.shape),
+    change: patchGroup,
+  }),
+  changing({
+    of: groups,
+    method: 'DELETE',
+    suffix: '',
+    verb: 'delete',
+    summary: 'Deletes a group that no report has, one way',
+    body: actionRequestSchema,
+    change: (records, dataId, _, by) => deleteGroup(records, dataId, by),
+  }),
+];
+
+const tableEndpoints = (): Endpoint[] => [
+  ...readEndpoints(tables),
+  ...switchEndpoints(tables),
+  changing({
+    of: tables,
+    method: 'PATCH',
+    suffix: '',
+    verb: 'change',
+    summary: "Changes fields of a result table's record (JSON merge patch)",
+    body: z.looseObject(resultTableChangeSchema.shape),
+    change: patchResultTable,
+  }),
+  changing({
+    of: tables,
+    method: 'DELETE',
+    suffix: '',
+    verb: 'delete',
+    summary: 'Deletes the record of a table that no report has, one way; the rows stay',
+    body: actionRequestSchema,
+    change: (records, dataId, _, by) => deleteTable(records, dataId, by),
+  }),
+];
+
+/** /api/v1/data-sources, /time-series-groups and /result-tables: calls on these touch one record each. */
+export const recordEndpoints = (): Endpoint[] => [
+  ...dataSourceEndpoints(),
+  ...groupEndpoints(),
+  ...tableEndpoints(),
+];

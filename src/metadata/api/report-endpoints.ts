@@ -1,0 +1,145 @@
+import { z } from 'zod';
+import { patchReport } from '../changes.ts';
+import {
+  deleteReport,
+  purgeReport,
+  type ReportWithRecords,
+  readReport,
+  setReportEnabled,
+} from '../life-cycle.ts';
+import { listQuerySchema, listRecords } from '../listing.ts';
+import { masked } from '../masking.ts';
+import type { Records, Versioned } from '../record-store.ts';
+import { actionRequestSchema, purgeRequestSchema, reportChangeSchema } from '../requests.ts';
+import { customReport, pageOf, reportRecords } from './answers.ts';
+import { type Answer, type AuditTarget, type Endpoint, endpoint, none } from './endpoint.ts';
+import { idParams, versioned } from './params.ts';
+
+const tag = 'Custom reports';
+const path = '/api/v1/custom-reports';
+
+const shown = ({ value, revision }: Versioned<ReportWithRecords>): Answer => ({
+  body: { ...value, ...(value.data_source && { data_source: masked(value.data_source) }) },
+  revision,
+});
+
+const audit =
+  (verb: string) =>
+  ({ id }: { id: number }): AuditTarget => ({
+    action: `custom_report.${verb}`,
+    kind: 'report',
+    id: String(id),
+  });
+
+const revisionOf = async ({ id }: { id: number }, records: Records): Promise<number> =>
+  (await versioned(records.reports, id)).revision;
+
+const common = { tag, params: idParams, query: none, revisionOf, answer: reportRecords } as const;
+
+const switchTo = (isEnabled: boolean): Endpoint => {
+  const verb = isEnabled ? 'enable' : 'disable';
+  return endpoint({
+    ...common,
+    method: 'POST',
+    path: `${path}/{id}/${verb}`,
+    summary: `Sets is_enable of the report's three records to ${isEnabled}`,
+    role: 'editor',
+    body: actionRequestSchema,
+    hasOperator: true,
+    audit: audit(verb),
+    run: async ({ params, body, revision, records }) =>
+      shown(await setReportEnabled(records, params.id, isEnabled, { ...body, revision })),
+  });
+};
+
+/** /api/v1/custom-reports: a report together with its three records. */
+export const reportEndpoints = (): Endpoint[] => [
+  endpoint({
+    method: 'GET',
+    path,
+    tag,
+    summary: 'Lists reports by ascending id',
+    role: 'viewer',
+    params: none,
+    query: listQuerySchema({
+      mon_biz_id: 'integer',
+      mon_data_id: 'integer',
+      time_series_group_id: 'integer',
+      name: 'text',
+      table_id: 'text',
+      state: 'text',
+      scenario: 'text',
+      is_platform: 'flag',
+      is_split_measurement: 'flag',
+    }),
+    body: none,
+    answer: pageOf(customReport),
+    run: async ({ query, records }) => ({
+      body: listRecords(records.reports, query, { show: (report) => report }),
+    }),
+  }),
+  endpoint({
+    method: 'GET',
+    path: `${path}/{id}`,
+    tag,
+    summary: 'Shows a report',
+    role: 'viewer',
+    params: idParams,
+    query: none,
+    body: none,
+    answer: customReport,
+    run: async ({ params, records }) => {
+      const { value, revision } = await versioned(records.reports, params.id);
+      return { body: value, revision };
+    },
+  }),
+  endpoint({
+    method: 'GET',
+    path: `${path}/{id}/records`,
+    tag,
+    summary: 'Shows a report with its data source, group and table',
+    role: 'viewer',
+    params: idParams,
+    query: none,
+    body: none,
+    answer: reportRecords,
+    run: async ({ params, records }) => shown(await readReport(records, params.id)),
+  }),
+  endpoint({
+    ...common,
+    method: 'PATCH',
+    path: `${path}/{id}`,
+    summary: 'Changes fields of a report, and of its records with it (JSON merge patch)',
+    role: 'editor',
+    body: z.looseObject(reportChangeSchema.shape),
+    audit: audit('change'),
+    run: async ({ params, body, revision, identity, records }) =>
+      shown(await patchReport(records, params.id, body, { operator: identity.name, revision })),
+  }),
+  switchTo(true),
+  switchTo(false),
+  endpoint({
+    ...common,
+    method: 'DELETE',
+    path: `${path}/{id}`,
+    summary: 'Deletes a report, one way: its name is free again, its rows stay',
+    role: 'editor',
+    body: actionRequestSchema,
+    hasOperator: true,
+    audit: audit('delete'),
+    run: async ({ params, body, revision, records }) =>
+      shown(await deleteReport(records, params.id, { ...body, revision })),
+  }),
+  endpoint({
+    ...common,
+    method: 'POST',
+    path: `${path}/{id}/purge`,
+    summary: 'Deletes a report and drops its table with all rows; table_id is to be typed again',
+    role: 'admin',
+    body: purgeRequestSchema,
+    hasOperator: true,
+    audit: audit('purge'),
+    run: async ({ params, body, revision, records }) =>
+      shown(await purgeReport(records, params.id, body.table_id, { operator: body.operator, revision })),
+  }),
+];

@@ -1,0 +1,205 @@
+import type { Context } from 'hono';
+import { Hono } from 'hono';
+import { bodyLimit } from 'hono/body-limit';
+import { Fault } from '../../model/fault.ts';
+import { readiness } from '../../telemetry/ops-server.ts';
+import { type AdminIdentity, roleAllows } from '../admin-tokens.ts';
+import { type Problem, toProblem } from '../problem.ts';
+import { applicationEndpoints } from './application-endpoints.ts';
+import type { ApiDeps } from './deps.ts';
+import type { Answer, Endpoint, Prepared } from './endpoint.ts';
+import { openApiDocument } from './openapi.ts';
+import { operationEndpoints } from './operation-endpoints.ts';
+import { allPolicyEndpoints } from './policy-endpoints.ts';
+import { recordEndpoints } from './record-endpoints.ts';
+import { reportEndpoints } from './report-endpoints.ts';
+import { systemEndpoints } from './system-endpoints.ts';
+import { allTokenEndpoints } from './token-endpoints.ts';
+
+/** Bodies of the admin API are small; what is larger was meant for another port. */
+const bodyBytesMaxDefault = 1024 * 1024;
+
+const retryAfterSeconds = '2';
+
+/** Every endpoint there is but `/livez`, `/readyz` and `/openapi.json`. */
+export const endpointsOf = (deps: ApiDeps): Endpoint[] => [
+  ...operationEndpoints(deps),
+  ...reportEndpoints(),
+  ...recordEndpoints(),
+  ...applicationEndpoints(deps),
+  ...allTokenEndpoints(),
+  ...allPolicyEndpoints(deps),
+  ...systemEndpoints(deps),
+];
+
+const answerProblem = (problem: Problem, headers: Record<string, string> = {}): Response =>
+  new Response(JSON.stringify(problem), {
+    status: problem.status,
+    headers: {
+      'Content-Type': 'application/problem+json',
+      ...(problem.status === 503 ? { 'Retry-After': retryAfterSeconds } : {}),
+      ...(problem.status === 401 ? { 'WWW-Authenticate': 'Bearer realm="tidemark"' } : {}),
+      ...headers,
+    },
+  });
+
+const answerJson = ({ body, revision }: Answer): Response =>
+  new Response(JSON.stringify(body), {
+    headers: {
+      'Content-Type': 'application/json',
+      ...(revision === undefined ? {} : { ETag: `"${revision}"` }),
+    },
+  });
+
+/** The body as JSON; an empty one counts as `{}`. */
+const jsonBody = async (context: Context): Promise<unknown> => {
+  const text = await context.req.text();
+  if (text.trim() === '') return {};
+  try {
+    return JSON.parse(text);
+  } catch {
+    throw new Fault('permanent', 'body_not_json', 'the body cannot be read as JSON');
+  }
+};
+
+/** The revision that If-Match demands: none where it is absent or `*`, and one that no record has where it is no ETag of ours. */
+const revisionOf = (ifMatch: string | undefined): number | undefined => {
+  if (ifMatch === undefined || ifMatch.trim() === '*') return undefined;
+  const digits = /^\s*"(\d{1,15})"\s*$/.exec(ifMatch)?.[1];
+  return digits === undefined ? -1 : Number(digits);
+};
+
+const bearerOf = (context: Context): string | undefined =>
+  /^Bearer +(\S+) *$/i.exec(context.req.header('Authorization') ?? '')?.[1];
+
+const identify = async ({ adminTokens }: ApiDeps, context: Context): Promise<AdminIdentity> => {
+  const bearer = bearerOf(context);
+  const identity = bearer === undefined ? undefined : await adminTokens.authorize(bearer);
+  if (identity !== undefined) return identity;
+  throw new Fault('permanent', 'unauthorized', 'the admin token is missing or not a valid one');
+};
+
+/** `{id}` as Hono writes it. */
+const honoPath = (path: string): string => path.replaceAll(/\{(\w+)\}/g, ':$1');
+
+const pathPattern = (path: string): RegExp =>
+  new RegExp(`^${path.replaceAll('.', '\\.').replaceAll(/\{\w+\}/g, '[^/]+')}$`);
+
+/** The answer where no endpoint matched: 405 with Allow when the path has endpoints of other methods, else 404. */
+const noEndpoint = (endpoints: readonly Endpoint[], path: string, method: string): Response => {
+  const methods = endpoints
+    .filter((endpoint) => pathPattern(endpoint.path).test(path))
+    .flatMap((endpoint) => (endpoint.method === 'GET' ? ['GET', 'HEAD'] : [endpoint.method]));
+  if (methods.length === 0) {
+    return answerProblem(toProblem(new Fault('permanent', 'not_found', `there is nothing at ${path}`)));
+  }
+  const allowed = methods.join(', ');
+  return answerProblem(
+    toProblem(new Fault('permanent', 'method_not_allowed', `${method} is not for ${path}; use ${allowed}`)),
+    { Allow: allowed },
+  );
+};
+
+const operatorOf = (body: unknown): string | undefined => {
+  const operator = typeof body === 'object' && body !== null ? Reflect.get(body, 'operator') : undefined;
+  return typeof operator === 'string' ? operator : undefined;
+};
+
+/** Runs a write between its audit's beginning and end. */
+const runAudited = (
+  { audit }: ApiDeps,
+  { token_id, name, role }: AdminIdentity,
+  prepared: Prepared,
+): Promise<Answer> => {
+  const { target, body } = prepared;
+  if (target === undefined) return prepared.run(() => {});
+  return audit.run(
+    {
+      actor: { token_id, name, role },
+      operator: operatorOf(body),
+      action: target.action,
+      target: { kind: target.kind, id: target.id },
+      request: body,
+    },
+    (note) => prepared.run(({ kind, id, before, after }) => note({ target: { kind, id }, before, after })),
+  );
+};
+
+type Env = { Variables: { identity: AdminIdentity } };
+
+/** Who calls, if the token's role allows it: before anything of the request is read. */
+const admit = async (deps: ApiDeps, endpoint: Endpoint, context: Context<Env>): Promise<void> => {
+  if (!deps.isConnected()) throw new Fault('transient', 'nats_unavailable', 'NATS does not answer');
+  const identity = await identify(deps, context);
+  if (!roleAllows(identity.role, endpoint.role)) {
+    throw new Fault(
+      'permanent',
+      'forbidden',
+      `this needs the role ${endpoint.role}; the token ${JSON.stringify(identity.name)} has ${identity.role}`,
+    );
+  }
+  context.set('identity', identity);
+};
+
+const call = async (deps: ApiDeps, endpoint: Endpoint, context: Context<Env>): Promise<Response> => {
+  const identity = context.get('identity');
+  const prepared = await endpoint.prepare({
+    params: context.req.param(),
+    query: context.req.query(),
+    body: () => jsonBody(context),
+    revision: revisionOf(context.req.header('If-Match')),
+    identity,
+    records: deps.records,
+  });
+  return answerJson(await runAudited(deps, identity, prepared));
+};
+
+const tooLarge = (bytesMax: number): Response =>
+  answerProblem(
+    toProblem(new Fault('permanent', 'body_too_large', `a body has at most ${bytesMax} bytes`)),
+    // The rest of the body is not read, so the connection cannot carry another request.
+    { Connection: 'close' },
+  );
+
+/**
+ * The admin API. `/livez`, `/readyz` and `/openapi.json` are open; all else wants the bearer token of a role that may. Errors are
+ * problem+json (RFC 9457); records have ETags, and If-Match is heeded wherever a record is changed.
+ */
+export const createApi = (deps: ApiDeps): Hono<Env> => {
+  const api = new Hono<Env>();
+  const endpoints = endpointsOf(deps);
+  const document = JSON.stringify(openApiDocument(endpoints));
+  api.use(async (context, next) => {
+    await next();
+    deps.onAnswer(context.res.status);
+  });
+  api.get('/livez', () => answerJson({ body: { live: true } }));
+  api.get('/readyz', () => {
+    const { status, body } = readiness(deps.checks);
+    return new Response(body, { status, headers: { 'Content-Type': 'application/json' } });
+  });
+  api.get('/openapi.json', (context) => context.body(document, 200, { 'Content-Type': 'application/json' }));
+  for (const endpoint of endpoints) {
+    const bytesMax = endpoint.bodyBytesMax ?? bodyBytesMaxDefault;
+    api.on(
+      endpoint.method,
+      honoPath(endpoint.path),
+      async (context, next) => {
+        await admit(deps, endpoint, context);
+        await next();
+      },
+      bodyLimit({ maxSize: bytesMax, onError: () => tooLarge(bytesMax) }),
+      (context) => call(deps, endpoint, context),
+    );
+  }
+  api.notFound(async (context) => {
+    await identify(deps, context);
+    return noEndpoint(endpoints, context.req.path, context.req.method);
+  });
+  api.onError((error) => {
+    const problem = toProblem(error);
+    if (problem.status >= 500) deps.log.error({ code: problem.code }, problem.detail);
+    return answerProblem(problem);
+  });
+  return api;
+};

@@ -1,0 +1,122 @@
+import { z } from 'zod';
+import { adminRoles, adminTokenSchema } from '../admin-tokens.ts';
+import { auditEntrySchema } from '../audit-entry.ts';
+import { listQuerySchema, pageOf as page, pageQuery } from '../listing.ts';
+import { actionRequestSchema } from '../requests.ts';
+import { pageOf } from './answers.ts';
+import type { ApiDeps } from './deps.ts';
+import { type Endpoint, endpoint, none } from './endpoint.ts';
+import { idParams } from './params.ts';
+
+const adminToken = adminTokenSchema.meta({ id: 'AdminToken' });
+
+const adminTokenRequestSchema = z.strictObject({
+  name: z
+    .string('must be text')
+    .trim()
+    .min(1, 'must not be empty')
+    .max(64, 'must have at most 64 characters'),
+  role: z.enum(adminRoles, `must be one of ${adminRoles.join(', ')}`),
+  mon_biz_id: z.int('must be an integer').min(-2_147_483_648).max(2_147_483_647).nullable().optional(),
+  expires_at: z.int('must be an integer: Unix seconds').positive().nullable().optional(),
+  operator: z.string('must be text').min(1).max(64).default('admin'),
+});
+
+const auditEndpoints = ({ audit }: ApiDeps): Endpoint[] => [
+  endpoint({
+    method: 'GET',
+    path: '/api/v1/audit',
+    tag: 'Audit',
+    summary: 'Lists what was changed, by whom, newest first; a page may be short and yet have a cursor',
+    role: 'viewer',
+    params: none,
+    query: z.strictObject({
+      ...pageQuery,
+      target_kind: z.string().max(64).optional(),
+      target_id: z.string().max(256).optional(),
+      action: z.string().max(128).optional(),
+      actor: z.string().max(64).optional(),
+    }),
+    body: none,
+    answer: pageOf(auditEntrySchema.meta({ id: 'AuditEntry' })),
+    run: async ({ query }) => ({ body: await audit.list(query) }),
+  }),
+];
+
+const adminTokenEndpoints = ({ adminTokens }: ApiDeps): Endpoint[] => [
+  endpoint({
+    method: 'GET',
+    path: '/api/v1/admin-tokens',
+    tag: 'Admin tokens',
+    summary: 'Lists the tokens of this API, without the tokens themselves',
+    role: 'admin',
+    params: none,
+    query: listQuerySchema({}),
+    body: none,
+    answer: pageOf(adminToken),
+    run: async ({ query }) => {
+      const tokens = await adminTokens.list();
+      return {
+        body: page(
+          tokens.map((value) => ({ id: value.token_id, value })),
+          query,
+        ),
+      };
+    },
+  }),
+  endpoint({
+    method: 'POST',
+    path: '/api/v1/admin-tokens',
+    tag: 'Admin tokens',
+    summary: 'Issues a token of this API, shown this once; a node token is for polling subscriptions only',
+    role: 'admin',
+    params: none,
+    query: none,
+    body: adminTokenRequestSchema,
+    hasOperator: true,
+    answer: z.strictObject({ admin_token: adminToken, token: z.string().regex(/^[0-9a-f]{64}$/) }),
+    audit: () => ({ action: 'admin_token.create', kind: 'admin_token', id: undefined }),
+    run: async ({ body: { operator, ...request }, note }) => {
+      const { record, token } = await adminTokens.create({ ...request, creator: operator });
+      note({ kind: 'admin_token', id: String(record.token_id), before: undefined, after: record });
+      return { body: { admin_token: record, token } };
+    },
+  }),
+  endpoint({
+    method: 'GET',
+    path: '/api/v1/admin-tokens/{id}',
+    tag: 'Admin tokens',
+    summary: 'Shows a token of this API, without the token itself',
+    role: 'admin',
+    params: idParams,
+    query: none,
+    body: none,
+    answer: adminToken,
+    run: async ({ params }) => ({ body: await adminTokens.get(params.id) }),
+  }),
+  endpoint({
+    method: 'POST',
+    path: '/api/v1/admin-tokens/{id}/revoke',
+    tag: 'Admin tokens',
+    summary: 'Revokes a token of this API for ever',
+    role: 'admin',
+    params: idParams,
+    query: none,
+    body: actionRequestSchema,
+    hasOperator: true,
+    answer: adminToken,
+    audit: ({ id }) => ({ action: 'admin_token.revoke', kind: 'admin_token', id: String(id) }),
+    run: async ({ params, note }) => {
+      const before = await adminTokens.get(params.id);
+      const after = await adminTokens.revoke(params.id);
+      note({ kind: 'admin_token', id: String(params.id), before, after });
+      return { body: after };
+    },
+  }),
+];
+
+/** What concerns the API itself: its audit log and its tokens. */
+export const systemEndpoints = (deps: ApiDeps): Endpoint[] => [
+  ...auditEndpoints(deps),
+  ...adminTokenEndpoints(deps),
+];

@@ -1,0 +1,107 @@
+import { Fault } from '../../model/fault.ts';
+import type { PreviousToken } from '../../model/records.ts';
+import type { RecordSet, Records } from '../record-store.ts';
+import { actionRequestSchema, rotationRequestSchema } from '../requests.ts';
+import { rotateApplicationToken, rotateDataSourceToken } from '../rotation.ts';
+import { nowSeconds } from '../values.ts';
+import { revealedToken, rotatedToken } from './answers.ts';
+import { type Endpoint, endpoint, none } from './endpoint.ts';
+import { idParams, versioned } from './params.ts';
+
+type Tokened = {
+  readonly path: string;
+  readonly tag: string;
+  /** Of the record that has the token, in the audit. */
+  readonly kind: string;
+  /** From the id in the path to that of the record. */
+  readonly recordId: (records: Records, id: number) => Promise<number>;
+  readonly setOf: (records: Records) => RecordSet<{ token: string }>;
+  readonly previousOf: (records: Records) => RecordSet<PreviousToken>;
+  readonly rotate: typeof rotateDataSourceToken | typeof rotateApplicationToken;
+};
+
+const tokenEndpoints = ({ path, tag, kind, recordId, setOf, previousOf, rotate }: Tokened): Endpoint[] => [
+  endpoint({
+    method: 'POST',
+    path: `${path}/{id}/rotate-token`,
+    tag,
+    summary: 'Issues a new token; the one before is taken for overlap_seconds more',
+    role: 'editor',
+    params: idParams,
+    query: none,
+    body: rotationRequestSchema,
+    hasOperator: true,
+    answer: rotatedToken,
+    revisionOf: async ({ id }, records) =>
+      (await versioned(setOf(records), await recordId(records, id))).revision,
+    audit: ({ id }) => ({ action: `${kind}.rotate_token`, kind, id: String(id) }),
+    run: async ({ params, body, revision, records }) => {
+      const id = await recordId(records, params.id);
+      const by = { operator: body.operator, revision };
+      const rotated = await rotate(records, id, body.overlap_seconds, by);
+      return {
+        body: { token: rotated.value.token, previous_expires_at: rotated.previousExpiresAt },
+        revision: rotated.revision,
+      };
+    },
+  }),
+  endpoint({
+    method: 'POST',
+    path: `${path}/{id}/reveal-token`,
+    tag,
+    summary: 'Shows the token; the audit says who has seen it',
+    role: 'editor',
+    params: idParams,
+    query: none,
+    body: actionRequestSchema,
+    hasOperator: true,
+    answer: revealedToken,
+    audit: ({ id }) => ({ action: `${kind}.reveal_token`, kind, id: String(id) }),
+    run: async ({ params, records }) => {
+      const id = await recordId(records, params.id);
+      const { value, revision } = await versioned(setOf(records), id);
+      const previous = (await previousOf(records).get(id))?.value;
+      const isAlive = previous !== undefined && previous.expires_at > nowSeconds();
+      return { body: { token: value.token, previous: isAlive ? previous : null }, revision };
+    },
+  }),
+];
+
+const ofSources = {
+  kind: 'data_source',
+  setOf: (records: Records) => records.dataSources,
+  previousOf: (records: Records) => records.previousTokens,
+  rotate: rotateDataSourceToken,
+} as const;
+
+/** The data id of a report that has its data source. Permanent Fault `not_found`. */
+const dataIdOfReport = async (records: Records, reportId: number): Promise<number> => {
+  const report = (await versioned(records.reports, reportId)).value;
+  if ((await records.dataSources.get(report.mon_data_id)) !== undefined) return report.mon_data_id;
+  throw new Fault('permanent', 'not_found', `custom report ${reportId} has no data source yet`);
+};
+
+/** The actions on tokens: of data sources, of the reports they belong to, and of applications. */
+export const allTokenEndpoints = (): Endpoint[] => [
+  ...tokenEndpoints({
+    ...ofSources,
+    path: '/api/v1/data-sources',
+    tag: 'Data sources',
+    recordId: async (_, id) => id,
+  }),
+  ...tokenEndpoints({
+    ...ofSources,
+    path: '/api/v1/custom-reports',
+    tag: 'Custom reports',
+    recordId: dataIdOfReport,
+  }),
+  ...tokenEndpoints({
+    path: '/api/v1/applications',
+    tag: 'Applications',
+    kind: 'application',
+    recordId: async (_, id) => id,
+    setOf: (records) => records.applications,
+    previousOf: (records) => records.previousApplicationTokens,
+    rotate: rotateApplicationToken,
+  }),
+];

@@ -1,0 +1,113 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { messageOf } from '../model/fault.ts';
+import type { CustomReport, Purge } from '../model/records.ts';
+import type { QuestdbTables } from '../stores/questdb/tables.ts';
+import type { Log } from '../telemetry/log.ts';
+import { finishDeletion, isDeletionOpen } from './deletion.ts';
+import type { Records } from './record-store.ts';
+import { modified } from './values.ts';
+
+/** What the keeper works on. */
+export type KeeperDeps = {
+  readonly records: Records;
+  readonly tables: QuestdbTables;
+  /** How long after its request a purged table may still be written to: ack wait and store timeout of the consumer. */
+  readonly purgeWaitMs: number;
+  readonly now: () => number;
+  readonly log: Log;
+};
+
+/** Brings what the records say to what is there. Every step may be repeated, by any number of processes at once. */
+export type Keeper = {
+  /** One round over everything; throws the first failure after the rest was tried. */
+  round(): Promise<void>;
+  stop(): Promise<void>;
+};
+
+const everyMs = 1_000;
+/** Asking QuestDB for the TTLs of all tables costs more than looking at our own copies. */
+const ttlEveryMs = 30_000;
+
+/** A deletion or purge whose call ended half way. */
+const finishReport = async (records: Records, report: CustomReport): Promise<void> => {
+  if (isDeletionOpen(records, report)) await finishDeletion(records, report);
+  const purge = records.purges.known(report.mon_data_id)?.value;
+  if (purge !== undefined && report.state !== purge.state && report.state !== 'creating') {
+    await records.reports.change(report.custom_report_id, (current) =>
+      current.state === purge.state ? current : modified(current, purge.requested_by, { state: purge.state }),
+    );
+  }
+};
+
+/** Drops the table of a purge that has waited long enough, and says so in its records. */
+const dropPurged = async ({ records, tables, log }: KeeperDeps, purge: Purge): Promise<void> => {
+  await tables.drop(purge.table_id);
+  await records.purges.change(purge.mon_data_id, (current) =>
+    current.state === 'purged' ? current : { ...current, state: 'purged' },
+  );
+  log.info({ mon_data_id: purge.mon_data_id, table_id: purge.table_id }, 'the table is purged');
+};
+
+/** The tables keep their rows as long as the policies say. */
+const alignTtls = async ({ records, tables, log }: KeeperDeps): Promise<void> => {
+  const wanted = records.sourcePolicies.list();
+  if (wanted.length === 0) return;
+  const ttls = await tables.ttls();
+  for (const { id, value } of wanted) {
+    const tableId = records.tables.known(id)?.value.table_id;
+    if (tableId === undefined || !ttls.has(tableId)) continue;
+    const days = value.retention_days ?? undefined;
+    if (ttls.get(tableId) === days) continue;
+    await tables.setTtl(tableId, days);
+    log.info({ mon_data_id: id, retention_days: days ?? 'off' }, 'the TTL of the table follows its policy');
+  }
+};
+
+/** Starts the rounds. The copies of `records` must have been read. */
+export const startKeeper = (deps: KeeperDeps): Keeper => {
+  const { records, now, log } = deps;
+  const stopping = new AbortController();
+  let ttlsAt = Number.NEGATIVE_INFINITY;
+
+  const round = async (): Promise<void> => {
+    const failures: unknown[] = [];
+    const attempt = (work: Promise<void>): Promise<void> =>
+      work.catch((error: unknown) => {
+        failures.push(error);
+      });
+    for (const { value } of records.purges.list()) {
+      if (value.state === 'purging' && now() - value.requested_at >= deps.purgeWaitMs) {
+        await attempt(dropPurged(deps, value));
+      }
+    }
+    for (const { value } of records.reports.list()) {
+      if (value.state !== 'active' && value.state !== 'creating') await attempt(finishReport(records, value));
+    }
+    if (now() - ttlsAt >= ttlEveryMs) {
+      await attempt(
+        alignTtls(deps).then(() => {
+          ttlsAt = now();
+        }),
+      );
+    }
+    if (failures.length > 0) throw failures[0];
+  };
+
+  const run = async (): Promise<void> => {
+    let lastMessage = '';
+    while (!stopping.signal.aborted) {
+      const message = await round().then(() => '', messageOf);
+      if (message !== '' && message !== lastMessage) log.warn({}, `the keeper tries again: ${message}`);
+      lastMessage = message;
+      await delay(everyMs, undefined, { signal: stopping.signal }).catch(() => undefined);
+    }
+  };
+  const running = run();
+  return {
+    round,
+    stop: async () => {
+      stopping.abort();
+      await running;
+    },
+  };
+};
