@@ -148,12 +148,16 @@ describe('the records', () => {
       [`result-tables/${tableId}`, 'result_table'],
       [`custom-reports/${created.custom_report['custom_report_id']}`, 'custom_report'],
     ] as const) {
+      const token = String(created[name]['token']);
+      const shown = (text: string): object =>
+        name === 'data_source' ? { ...created[name], token: text } : created[name];
       const one = await metadata.ask('GET', `/api/v1/${path}`);
-      expect(one).toMatchObject({ status: 200, body: created[name] });
+      expect(one).toMatchObject({ status: 200, body: shown(`${token.slice(0, 4)}${'*'.repeat(28)}`) });
+      expect(one.headers.get('etag')).toMatch(/^"\d+"$/);
       if (name !== 'custom_report') expectSpecified(name, one.body);
       const kind = path.split('/')[0];
       const many = await metadata.ask('GET', `/api/v1/${kind}?mon_biz_id=11`);
-      expect(many.body).toEqual({ items: [created[name]], next_cursor: null });
+      expect(many.body).toEqual({ items: [shown('*'.repeat(32))], next_cursor: null });
     }
   });
 
@@ -267,7 +271,7 @@ describe('disabling and enabling', () => {
       };
       expect(await metadata.ask('POST', `${path}/${verb}`)).toMatchObject({ status: 200, body: flags });
       const source = await metadata.ask('GET', `/api/v1/data-sources/${created.mon_data_id}`);
-      expect(source.body).toMatchObject({ is_enable, token: created.data_source['token'] });
+      expect(source.body).toMatchObject({ is_enable });
     }
     expectProblem(await metadata.ask('POST', '/api/v1/custom-reports/999999/disable'), 404, 'not_found');
   });
@@ -283,10 +287,12 @@ describe('disabling and enabling', () => {
     expect((await metadata.ask('GET', path)).body).toMatchObject({ is_enable: false });
     const enabled = await metadata.ask('POST', `${path}/enable`);
     const { application: last } = z.object({ application: record }).parse(enabled.body);
-    expect(last).toMatchObject({ is_enable: true, token: application['token'] });
+    expect(last).toMatchObject({ is_enable: true });
+    const revealed = await metadata.ask('POST', `${path}/reveal-token`);
+    expect(revealed.body).toEqual({ token: application['token'], previous: null });
     for (const query of ['name=switched', 'app_name=switched&mon_biz_id=2']) {
       const listed = await metadata.ask('GET', `/api/v1/applications?${query}`);
-      expect(listed.body).toEqual({ items: [last], next_cursor: null });
+      expect(listed.body).toEqual({ items: [{ ...last, token: '*'.repeat(32) }], next_cursor: null });
     }
     const again = { mon_biz_id: 2, app_name: 'switched' };
     expectProblem(await metadata.ask('POST', '/api/v1/applications', again), 409, 'name_taken');
