@@ -133,6 +133,62 @@ export const settingDefinitions: readonly SettingDefinition[] = [
   define('TIDEMARK_METADATA_API_PORT', 'metadata.api_port', 'port', '10300', 'admin API'),
   define('TIDEMARK_METADATA_OPS_PORT', 'metadata.ops_port', 'port', '10312', 'operations port of metadata'),
   define(
+    'TIDEMARK_REFRESH_CRON',
+    'refresh.cron',
+    'text',
+    '*/5 * * * *',
+    'when the refresh job runs, a cron expression in UTC',
+  ),
+  define(
+    'TIDEMARK_NODE_MANAGEMENT_URL',
+    'node_management.url',
+    'url',
+    undefined,
+    'node management API, up to the path before /subscription/; default none: nodes poll the metadata role',
+  ),
+  define(
+    'TIDEMARK_NODE_MANAGEMENT_TOKEN',
+    'node_management.token',
+    'text',
+    undefined,
+    'token for the node management API',
+  ),
+  define(
+    'TIDEMARK_NODE_MANAGEMENT_TOKEN_FILE',
+    'node_management.token_file',
+    'path',
+    undefined,
+    'file with that token, read at each call; wins over the value',
+  ),
+  define(
+    'TIDEMARK_NODE_MANAGEMENT_TOKEN_HEADER',
+    'node_management.token_header',
+    'text',
+    'Authorization',
+    'header of that token; in Authorization it stands after Bearer',
+  ),
+  define(
+    'TIDEMARK_NODE_MANAGEMENT_TIMEOUT_MS',
+    'node_management.timeout_ms',
+    'integer',
+    '10000',
+    'milliseconds that one call of the node management API may take',
+  ),
+  define(
+    'TIDEMARK_NODE_MANAGEMENT_HOSTS',
+    'node_management.hosts',
+    'text',
+    undefined,
+    'hosts that get the collector files, as <biz>:<host_id> separated by commas; those of business 0 get every file',
+  ),
+  define(
+    'TIDEMARK_NODE_MANAGEMENT_PREFIX',
+    'node_management.prefix',
+    'text',
+    'mon',
+    'platform prefix in the names that the node management API is told, as in mon_biz_id',
+  ),
+  define(
     'TIDEMARK_ADMIN_URL',
     'admin.url',
     'url',
@@ -174,6 +230,16 @@ export type Settings = {
   };
   readonly transfer: { readonly opsPort: number };
   readonly metadata: { readonly apiPort: number; readonly opsPort: number };
+  readonly refresh: { readonly cron: string };
+  readonly nodeManagement: {
+    readonly url: string | undefined;
+    readonly token: string | undefined;
+    readonly tokenFile: string | undefined;
+    readonly tokenHeader: string;
+    readonly timeoutMs: number;
+    readonly hosts: string | undefined;
+    readonly prefix: string;
+  };
   readonly admin: { readonly url: string; readonly token: string | undefined };
 };
 
@@ -342,6 +408,16 @@ export const loadSettings = (env: NodeJS.ProcessEnv = process.env): Settings => 
     metadata: {
       apiPort: number('TIDEMARK_METADATA_API_PORT'),
       opsPort: number('TIDEMARK_METADATA_OPS_PORT'),
+    },
+    refresh: { cron: text('TIDEMARK_REFRESH_CRON') },
+    nodeManagement: {
+      url: texts.get('TIDEMARK_NODE_MANAGEMENT_URL'),
+      token: texts.get('TIDEMARK_NODE_MANAGEMENT_TOKEN'),
+      tokenFile: texts.get('TIDEMARK_NODE_MANAGEMENT_TOKEN_FILE'),
+      tokenHeader: text('TIDEMARK_NODE_MANAGEMENT_TOKEN_HEADER'),
+      timeoutMs: number('TIDEMARK_NODE_MANAGEMENT_TIMEOUT_MS'),
+      hosts: texts.get('TIDEMARK_NODE_MANAGEMENT_HOSTS'),
+      prefix: text('TIDEMARK_NODE_MANAGEMENT_PREFIX'),
     },
     admin: {
       url: texts.get('TIDEMARK_ADMIN_URL') ?? `http://${local}:${number('TIDEMARK_METADATA_API_PORT')}`,

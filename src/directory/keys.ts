@@ -26,6 +26,7 @@ export const recordKeys = {
   previousToken: (dataId: number): string => `previous_token.${dataId}`,
   previousApplicationToken: (appId: number): string => `previous_application_token.${appId}`,
   purge: (dataId: number): string => `purge.${dataId}`,
+  subscription: (dataId: number): string => `subscription.${dataId}`,
   /** Index: report name within a business -> custom_report_id. */
   reportName: (bizId: number, name: string): string => `report_name.${sha256Hex(`${bizId}:${name}`)}`,
   /** Index: application name within a business -> app_id. */
