@@ -155,7 +155,7 @@ const added = (state: State, token: NewAdminToken, sha256: string, now: number):
   return { last_id, tokens: [...tokens, record] };
 };
 
-const firstToken = { name: 'first', role: 'admin', creator: 'system' } as const;
+const firstToken = { name: 'admin', role: 'admin', creator: 'system' } as const;
 const noTokens: State = { last_id: 0, tokens: [] };
 
 const lastOf = (state: State): StoredToken => {

@@ -26,7 +26,9 @@ export const application = withToken(applicationSchema.shape, shownToken).meta({
 export const createdDataSource = withToken(dataSourceSchema.shape, plainToken).meta({
   id: 'CreatedDataSource',
 });
-export const createdApplication = withToken(applicationSchema.shape, plainToken).meta({ id: 'CreatedApplication' });
+export const createdApplication = withToken(applicationSchema.shape, plainToken).meta({
+  id: 'CreatedApplication',
+});
 
 /** What CreateCustomTimeSeries answers: its two ids, and the four records. */
 export const createdReport = z

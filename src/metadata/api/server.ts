@@ -6,6 +6,7 @@ import { readiness } from '../../telemetry/ops-server.ts';
 import { type AdminIdentity, roleAllows } from '../admin-tokens.ts';
 import { type Problem, toProblem } from '../problem.ts';
 import { applicationEndpoints } from './application-endpoints.ts';
+import { backupEndpoints } from './backup-endpoints.ts';
 import type { ApiDeps } from './deps.ts';
 import type { Answer, Endpoint, Prepared } from './endpoint.ts';
 import { openApiDocument } from './openapi.ts';
@@ -30,6 +31,7 @@ export const endpointsOf = (deps: ApiDeps): Endpoint[] => [
   ...allTokenEndpoints(),
   ...allPolicyEndpoints(deps),
   ...systemEndpoints(deps),
+  ...backupEndpoints(deps),
 ];
 
 const answerProblem = (problem: Problem, headers: Record<string, string> = {}): Response =>

@@ -1,0 +1,44 @@
+import { z } from 'zod';
+import { backupSchema, exportRecords, importRecords } from '../backup.ts';
+import type { ApiDeps } from './deps.ts';
+import { type Endpoint, endpoint, none } from './endpoint.ts';
+
+const tag = 'Backup';
+
+/** A hundred thousand reports with their records. */
+const importBytesMax = 512 * 1024 * 1024;
+
+/** All records as one document, and back. */
+export const backupEndpoints = (deps: ApiDeps): Endpoint[] => [
+  endpoint({
+    method: 'GET',
+    path: '/api/v1/export',
+    tag,
+    summary: 'All records as one document, with their tokens',
+    role: 'admin',
+    params: none,
+    query: none,
+    body: none,
+    answer: backupSchema.meta({ id: 'Backup' }),
+    audit: () => ({ action: 'records.export', kind: 'records', id: 'all' }),
+    run: async ({ records }) => ({ body: await exportRecords(records) }),
+  }),
+  endpoint({
+    method: 'POST',
+    path: '/api/v1/import',
+    tag,
+    summary: 'Brings in the records of an exported document; refused as a whole when others are there',
+    role: 'admin',
+    params: none,
+    query: none,
+    body: backupSchema,
+    bodyBytesMax: importBytesMax,
+    answer: z.strictObject({ created: z.int().nonnegative(), unchanged: z.int().nonnegative() }),
+    audit: () => ({ action: 'records.import', kind: 'records', id: 'all' }),
+    run: async ({ body, records }) => {
+      const imported = await importRecords({ ...deps, records }, body);
+      deps.log.info(imported, 'records imported');
+      return { body: imported };
+    },
+  }),
+];

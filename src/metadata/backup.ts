@@ -1,0 +1,282 @@
+import { isDeepStrictEqual } from 'node:util';
+import { z } from 'zod';
+import { columnRegistrySchema } from '../directory/directory.ts';
+import { columnsKey, dataIdRange, recordKeys, systemKeys } from '../directory/keys.ts';
+import { applicationPolicySchema, sourcePolicySchema } from '../directory/policies.ts';
+import { Fault } from '../model/fault.ts';
+import type { QuestdbTables } from '../stores/questdb/tables.ts';
+import { isGone } from './deletion.ts';
+import { isConflict, type RecordSet, type Records, reservedNames } from './record-store.ts';
+import {
+  applicationSchema,
+  customReportSchema,
+  dataSourceSchema,
+  previousTokenSchema,
+  purgeSchema,
+  resultTableSchema,
+  timeSeriesGroupSchema,
+} from './records.ts';
+import { dataIdOfTableId, nowSeconds } from './values.ts';
+
+const byId = <T extends z.ZodType>(schema: T) => z.record(z.string().regex(/^\d{1,15}$/), schema);
+
+const counters = z.strictObject({
+  data_id: z.int().nonnegative(),
+  custom_report_id: z.int().nonnegative(),
+  time_series_group_id: z.int().nonnegative(),
+  app_id: z.int().nonnegative(),
+});
+
+/**
+ * All records of a deployment as one document, each kind by its id: `custom_reports` by custom_report_id, applications and what
+ * is theirs by app_id, all else by mon_data_id. It holds the tokens. Admin tokens, the audit log and run records stay where they are.
+ */
+export const backupSchema = z.strictObject({
+  format: z.literal('tidemark-records'),
+  version: z.literal(1),
+  /** Unix seconds. */
+  exported_at: z.int(),
+  /** The last ids given out. */
+  counters,
+  custom_reports: byId(customReportSchema),
+  data_sources: byId(dataSourceSchema),
+  time_series_groups: byId(timeSeriesGroupSchema),
+  result_tables: byId(resultTableSchema),
+  source_policies: byId(sourcePolicySchema),
+  previous_tokens: byId(previousTokenSchema),
+  purges: byId(purgeSchema),
+  applications: byId(applicationSchema),
+  application_policies: byId(applicationPolicySchema),
+  previous_application_tokens: byId(previousTokenSchema),
+  /** The column registries: what a name is called in its table. */
+  columns: byId(columnRegistrySchema),
+});
+
+export type Backup = z.output<typeof backupSchema>;
+
+type Counter = keyof Backup['counters'];
+const counterNames: readonly Counter[] = ['data_id', 'custom_report_id', 'time_series_group_id', 'app_id'];
+
+const allOf = <T>(set: RecordSet<T>): Record<string, T> =>
+  Object.fromEntries(set.list().map(({ id, value }) => [String(id), value]));
+
+const registriesOf = async (records: Records): Promise<Backup['columns']> => {
+  const registries: Backup['columns'] = {};
+  for (const { id } of records.dataSources.list()) {
+    const stored = await records.columns.get(columnsKey(id));
+    if (stored !== undefined) registries[String(id)] = columnRegistrySchema.parse(stored.value);
+  }
+  return registries;
+};
+
+const counterOf = async (records: Records, name: Counter): Promise<number> =>
+  z.int().parse((await records.system.get(systemKeys.counter(name)))?.value ?? 0);
+
+/** Everything there is, from this process's copies. Transient Faults. */
+export const exportRecords = async (records: Records): Promise<Backup> => {
+  const last: Backup['counters'] = {
+    data_id: await counterOf(records, 'data_id'),
+    custom_report_id: await counterOf(records, 'custom_report_id'),
+    time_series_group_id: await counterOf(records, 'time_series_group_id'),
+    app_id: await counterOf(records, 'app_id'),
+  };
+  return {
+    format: 'tidemark-records',
+    version: 1,
+    exported_at: nowSeconds(),
+    counters: last,
+    custom_reports: allOf(records.reports),
+    data_sources: allOf(records.dataSources),
+    time_series_groups: allOf(records.groups),
+    result_tables: allOf(records.tables),
+    source_policies: allOf(records.sourcePolicies),
+    previous_tokens: allOf(records.previousTokens),
+    purges: allOf(records.purges),
+    applications: allOf(records.applications),
+    application_policies: allOf(records.applicationPolicies),
+    previous_application_tokens: allOf(records.previousApplicationTokens),
+    columns: await registriesOf(records),
+  };
+};
+
+/** One record that is to be there. */
+type Wanted = {
+  readonly what: string;
+  /** What is there now, undefined for nothing. */
+  readonly current: () => Promise<unknown>;
+  readonly value: unknown;
+  readonly create: () => Promise<unknown>;
+};
+
+const wantedOf = <T>(set: RecordSet<T>, values: Readonly<Record<string, T>>): Wanted[] =>
+  Object.entries(values).map(([id, value]) => ({
+    what: `${set.kind}.${id}`,
+    current: async () => (await set.get(Number(id)))?.value,
+    value,
+    create: () => set.create(Number(id), value),
+  }));
+
+const wantedColumns = (records: Records, columns: Backup['columns']): Wanted[] =>
+  Object.entries(columns).map(([id, value]) => {
+    const key = columnsKey(Number(id));
+    return {
+      what: key,
+      current: async () => (await records.columns.get(key))?.value,
+      value,
+      create: () => records.columns.create(key, value),
+    };
+  });
+
+/**
+ * In the order in which a receiver may see them: the records that let a source in come last, and what narrows it first. The report
+ * comes first, so that no name is given out again meanwhile.
+ */
+const allWanted = (records: Records, backup: Backup): Wanted[] => [
+  ...wantedOf(records.purges, backup.purges),
+  ...wantedOf(records.reports, backup.custom_reports),
+  ...wantedOf(records.sourcePolicies, backup.source_policies),
+  ...wantedOf(records.previousTokens, backup.previous_tokens),
+  ...wantedColumns(records, backup.columns),
+  ...wantedOf(records.groups, backup.time_series_groups),
+  ...wantedOf(records.tables, backup.result_tables),
+  ...wantedOf(records.dataSources, backup.data_sources),
+  ...wantedOf(records.applicationPolicies, backup.application_policies),
+  ...wantedOf(records.previousApplicationTokens, backup.previous_application_tokens),
+  ...wantedOf(records.applications, backup.applications),
+];
+
+const mismatch = (what: string): Fault =>
+  new Fault('permanent', 'invalid_value', `the document is not one that was exported: ${what}`);
+
+/** What one export never is: ids that differ from their keys, ids above the counters, tables of other data ids. */
+const checkIds = (backup: Backup): void => {
+  const check = <T>(
+    kind: string,
+    values: Readonly<Record<string, T>>,
+    idOf: (value: T) => number | undefined,
+  ): void => {
+    for (const [id, value] of Object.entries(values)) {
+      if (idOf(value) !== Number(id)) throw mismatch(`${kind}.${id} has another id`);
+    }
+  };
+  check('custom_reports', backup.custom_reports, (report) => report.custom_report_id);
+  check('data_sources', backup.data_sources, (source) => source.mon_data_id);
+  check('time_series_groups', backup.time_series_groups, (group) => group.mon_data_id);
+  check('result_tables', backup.result_tables, (table) => dataIdOfTableId(table.table_id));
+  check('applications', backup.applications, (application) => application.app_id);
+  check('purges', backup.purges, (purge) => purge.mon_data_id);
+  check('columns', backup.columns, (registry) => registry.mon_data_id);
+  if (backup.counters.data_id > dataIdRange.last) throw mismatch('counters.data_id is beyond the range');
+};
+
+const raiseCounter = async (records: Records, name: Counter, least: number): Promise<void> => {
+  const key = systemKeys.counter(name);
+  for (;;) {
+    const stored = await records.system.get(key);
+    if (z.int().parse(stored?.value ?? 0) >= least) return;
+    try {
+      if (stored === undefined) await records.system.create(key, least);
+      else await records.system.update(key, least, stored.revision);
+      return;
+    } catch (error) {
+      if (!isConflict(error)) throw error;
+    }
+  }
+};
+
+/** The highest id in use, should the counters of the document be behind it. */
+const leastCounters = (backup: Backup): Backup['counters'] => {
+  const highest = (ids: Iterable<number>): number => Math.max(0, ...ids);
+  const keysOf = (values: object): number[] => Object.keys(values).map(Number);
+  return {
+    data_id: Math.max(backup.counters.data_id, highest(keysOf(backup.data_sources))),
+    custom_report_id: Math.max(backup.counters.custom_report_id, highest(keysOf(backup.custom_reports))),
+    time_series_group_id: Math.max(
+      backup.counters.time_series_group_id,
+      highest(Object.values(backup.time_series_groups).map((group) => group.time_series_group_id)),
+    ),
+    app_id: Math.max(backup.counters.app_id, highest(keysOf(backup.applications))),
+  };
+};
+
+/** Names and lookups follow from the records and are not part of the document. */
+const indexRecords = async (records: Records, backup: Backup): Promise<void> => {
+  const hold = (name: Parameters<Records['reserve']>[0], id: number): Promise<number> =>
+    records.reserve(
+      name,
+      async () => id,
+      async (holder) => (holder === id ? 'own' : 'other'),
+    );
+  for (const report of Object.values(backup.custom_reports)) {
+    if (!isGone(report))
+      await hold(reservedNames.report(report.mon_biz_id, report.name), report.custom_report_id);
+  }
+  const goneIds = new Set(
+    Object.values(backup.custom_reports)
+      .filter(isGone)
+      .map((report) => report.mon_data_id),
+  );
+  for (const source of Object.values(backup.data_sources)) {
+    if (!goneIds.has(source.mon_data_id) && backup.purges[String(source.mon_data_id)] === undefined) {
+      await hold(reservedNames.dataName(source.data_name), source.mon_data_id);
+    }
+  }
+  for (const group of Object.values(backup.time_series_groups)) {
+    await records.point(recordKeys.groupId(group.time_series_group_id), group.mon_data_id);
+    if (!group.is_delete) {
+      await hold(reservedNames.group(group.mon_biz_id, group.time_series_group_name), group.mon_data_id);
+    }
+  }
+  for (const application of Object.values(backup.applications)) {
+    const previous = backup.previous_application_tokens[String(application.app_id)];
+    for (const token of [application.token, ...(previous ? [previous.token] : [])]) {
+      await records.point(recordKeys.applicationToken(token), application.app_id);
+    }
+    if (application.is_delete) continue;
+    await hold(reservedNames.application(application.mon_biz_id, application.app_name), application.app_id);
+  }
+};
+
+/** The tables of all data ids that were not purged, kept as long as their policies say. */
+const makeTables = async (tables: QuestdbTables, backup: Backup): Promise<void> => {
+  for (const [id, table] of Object.entries(backup.result_tables)) {
+    if (backup.purges[id] !== undefined) continue;
+    const layout = backup.time_series_groups[id]?.is_split_measurement ? 'narrow' : 'wide';
+    const ttlDays = backup.source_policies[id]?.retention_days ?? undefined;
+    await tables.createTable(layout, table.table_id, ttlDays);
+  }
+};
+
+/** What an import did. */
+export type Imported = { created: number; unchanged: number };
+
+/**
+ * Brings the records of a document into this deployment: those that are there with the same values stay, and when one is there
+ * with others, nothing is written (permanent Fault `import_conflict`). Tables are made before the records, so that no point comes
+ * to a table that is missing. Cut off, the same call again finishes it. Permanent Fault `invalid_value` for a document that
+ * contradicts itself.
+ */
+export const importRecords = async (
+  { records, tables }: { records: Records; tables: QuestdbTables },
+  backup: Backup,
+): Promise<Imported> => {
+  checkIds(backup);
+  const missing: Wanted[] = [];
+  const conflicts: string[] = [];
+  const wanted = allWanted(records, backup);
+  for (const record of wanted) {
+    const current = await record.current();
+    if (current === undefined) missing.push(record);
+    else if (!isDeepStrictEqual(current, record.value)) conflicts.push(record.what);
+  }
+  if (conflicts.length > 0) {
+    const more = conflicts.length > 5 ? ` and ${conflicts.length - 5} more` : '';
+    const named = `${conflicts.slice(0, 5).join(', ')}${more}`;
+    throw new Fault('permanent', 'import_conflict', `other records are there already: ${named}`);
+  }
+  for (const name of counterNames) await raiseCounter(records, name, leastCounters(backup)[name]);
+  await indexRecords(records, backup);
+  await makeTables(tables, backup);
+  for (const record of missing) await record.create();
+  return { created: missing.length, unchanged: wanted.length - missing.length };
+};

@@ -1,0 +1,354 @@
+import { execFile } from 'node:child_process';
+import { mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { z } from 'zod';
+import { type Bus, connectBus } from '../../src/bus/connection.ts';
+import { type KvBucket, openKvBucket } from '../../src/bus/kv.ts';
+import { createStreamReader } from '../../src/bus/stream-reader.ts';
+import { ensureTopology } from '../../src/bus/topology.ts';
+import { loadPipelines } from '../../src/config/pipelines.ts';
+import { buckets } from '../../src/directory/keys.ts';
+import { ensureAdminToken } from '../../src/metadata/admin-token.ts';
+import {
+  type AdminTokens,
+  adminRoles,
+  adminTokenSchema,
+  openAdminTokens,
+  roleAllows,
+} from '../../src/metadata/admin-tokens.ts';
+import { openAudit } from '../../src/metadata/audit.ts';
+import type { Log } from '../../src/telemetry/log.ts';
+import { startEngines, type TestEngines } from '../support/engines.ts';
+import { waitFor } from '../support/wait.ts';
+
+let engines: TestEngines;
+let bus: Bus;
+let system: KvBucket;
+let folder: string;
+let lines: string[];
+let log: Log;
+const opened: AdminTokens[] = [];
+const connections: Bus[] = [];
+
+beforeAll(async () => {
+  engines = await startEngines({ nats: true });
+  bus = await connectBus(engines.nats.url, 'tokens-test');
+});
+afterAll(async () => {
+  await bus?.close();
+  await engines?.stop();
+});
+beforeEach(async () => {
+  system = await openKvBucket(bus, buckets.system);
+  folder = await mkdtemp(join(engines.folder, 'data-'));
+  lines = [];
+  const write = (fields: Record<string, unknown>, message: string): void => {
+    lines.push(`${JSON.stringify(fields)} ${message}`);
+  };
+  log = { debug: write, info: write, warn: write, error: write };
+});
+afterEach(async () => {
+  for (const tokens of opened.splice(0)) tokens.stop();
+  for (const connection of connections.splice(0)) await connection.close();
+  // Emptied and not deleted: for a moment the server answers reads of a stream made anew out of the deleted one.
+  await (await bus.manager()).streams.purge(`KV_${buckets.system}`);
+});
+
+/** The tokens as one metadata process has them, over a connection of its own. */
+const open = async (dataFolder = folder): Promise<AdminTokens> => {
+  const connection = await connectBus(engines.nats.url, 'tokens-test');
+  connections.push(connection);
+  const own = await openKvBucket(connection, buckets.system);
+  const tokens = await openAdminTokens(connection, own, dataFolder, log);
+  opened.push(tokens);
+  return tokens;
+};
+
+const tokenIn = async (dataFolder: string): Promise<string> =>
+  (await readFile(join(dataFolder, 'admin.token'), 'utf8')).trim();
+
+/** Everything that the bucket's stream holds, as text. */
+const storedText = async (): Promise<string> => {
+  const { entries } = await createStreamReader(bus).readForwards(`KV_${buckets.system}`, { limit: 10_000 });
+  return entries
+    .map(
+      ({ subject, headers, payload }) =>
+        `${subject} ${JSON.stringify([...headers])} ${new TextDecoder().decode(payload)}`,
+    )
+    .join('\n');
+};
+
+const now = (): number => Math.floor(Date.now() / 1000);
+const someone = { name: 'ops', creator: 'admin' } as const;
+
+describe('the first start', () => {
+  it('makes an admin token, tells it to nobody but a file of its owner, and uses it ever after', async () => {
+    const first = await open();
+    const token = await tokenIn(folder);
+    expect(token).toMatch(/^[0-9a-f]{64}$/);
+    expect((await stat(join(folder, 'admin.token'))).mode & 0o777).toBe(0o600);
+    expect(await readdir(folder)).toEqual(['admin.token']);
+    const identity = { token_id: 1, name: 'admin', role: 'admin', mon_biz_id: null };
+    expect(await first.authorize(token)).toEqual(identity);
+    expect(await (await open()).authorize(token)).toEqual(identity);
+    expect(await tokenIn(folder)).toBe(token);
+    expect(lines).toEqual([]);
+  });
+
+  it('of several processes at once makes one token', async () => {
+    const all = await Promise.all([open(), open(), open()]);
+    const token = await tokenIn(folder);
+    for (const tokens of all) {
+      expect(await tokens.authorize(token)).toMatchObject({ token_id: 1 });
+      expect(await tokens.list()).toHaveLength(1);
+    }
+  });
+
+  // NATS lost its data: who has the machine's file stays the administrator.
+  it('registers the token that the folder has', async () => {
+    const token = 'chosen-by-hand';
+    await writeFile(join(folder, 'admin.token'), `${token}\n`);
+    expect(await (await open()).authorize(token)).toMatchObject({ token_id: 1, role: 'admin' });
+  });
+
+  // A deployment made before tokens had roles goes on with the token it has.
+  it('takes the former token over as token 1', async () => {
+    await ensureAdminToken(system, folder, log);
+    const tokens = await open();
+    expect(await tokens.authorize(await tokenIn(folder))).toMatchObject({ token_id: 1, role: 'admin' });
+    expect(await tokens.list()).toHaveLength(1);
+  });
+
+  it('never trusts a file with another token, and says what helps', async () => {
+    await open();
+    const elsewhere = await mkdtemp(join(engines.folder, 'data-'));
+    await writeFile(join(elsewhere, 'admin.token'), 'planted');
+    const tokens = await open(elsewhere);
+    expect(await tokens.authorize('planted')).toBeUndefined();
+    expect(lines.join('\n')).toContain('tidemark admin-token reset');
+    expect(lines.join('\n')).not.toContain('planted');
+  });
+});
+
+describe('a token', () => {
+  it('is told once, has the role it was given, and is shown without its hash', async () => {
+    const tokens = await open();
+    for (const role of adminRoles) {
+      const mon_biz_id = role === 'node' ? 7 : null;
+      const { record, token } = await tokens.create({ ...someone, role, mon_biz_id });
+      expect(token).toMatch(/^[0-9a-f]{64}$/);
+      const { token_id, name } = record;
+      expect(await tokens.authorize(token)).toEqual({ token_id, name, role, mon_biz_id });
+      expect(adminTokenSchema.parse(record)).toEqual(record);
+      expect(record).toMatchObject({ creator: 'admin', expires_at: null, is_revoked: false });
+      expect(await tokens.get(token_id)).toEqual(record);
+    }
+    const list = await tokens.list();
+    expect(list.map(({ token_id }) => token_id)).toEqual([1, 2, 3, 4, 5]);
+    expect(Object.keys(list[0] ?? {})).not.toContain('sha256');
+  });
+
+  // KV is readable by every role and in every backup.
+  it('is nowhere in the bucket, in none of its messages, but for its SHA-256', async () => {
+    const tokens = await open();
+    const { record, token } = await tokens.create({ ...someone, role: 'editor' });
+    await tokens.revoke(record.token_id);
+    const text = await storedText();
+    expect(text).toContain('"last_id":2');
+    for (const secret of [token, await tokenIn(folder)]) expect(text).not.toContain(secret);
+  });
+
+  it('counts at once in a process that was not told of it', async () => {
+    const [one, other] = [await open(), await open()];
+    for (let round = 0; round < 20; round++) {
+      const { token } = await one.create({ ...someone, role: 'viewer' });
+      expect(await other.authorize(token)).toMatchObject({ role: 'viewer' });
+    }
+  });
+
+  it('that was revoked is refused within a second by every process, for ever', async () => {
+    const [one, other] = [await open(), await open()];
+    const { record, token } = await one.create({ ...someone, role: 'admin' });
+    expect(await other.authorize(token)).toBeDefined();
+    expect(await one.revoke(record.token_id)).toEqual({ ...record, is_revoked: true });
+    expect(await one.authorize(token)).toBeUndefined();
+    await waitFor('the other refuses it', 1_000, async () => (await other.authorize(token)) === undefined);
+    expect(await other.revoke(record.token_id)).toEqual({ ...record, is_revoked: true });
+    expect(await (await open()).authorize(token)).toBeUndefined();
+  });
+
+  it('is refused when it has expired', async () => {
+    const tokens = await open();
+    const { record, token } = await tokens.create({ ...someone, role: 'viewer', expires_at: now() + 2 });
+    expect(await tokens.authorize(token)).toMatchObject({ token_id: record.token_id });
+    await waitFor('it has expired', 5_000, async () => (await tokens.authorize(token)) === undefined);
+    expect(now()).toBeGreaterThanOrEqual(record.expires_at ?? Number.POSITIVE_INFINITY);
+  });
+
+  it.each([
+    ['a business for a role that has none', { role: 'viewer', mon_biz_id: 2 } as const],
+    ['an expiry that has passed', { role: 'viewer', expires_at: 1 } as const],
+  ])('is not made with %s', async (_, wanted) => {
+    const creating = (await open()).create({ ...someone, ...wanted });
+    await expect(creating).rejects.toMatchObject({ kind: 'permanent', code: 'invalid_value' });
+  });
+
+  it.each(['', 'x', '0'.repeat(64), 'sha256'])('that nobody made is refused: %j', async (bearer) => {
+    expect(await (await open()).authorize(bearer)).toBeUndefined();
+  });
+
+  it('that is not there is not found', async () => {
+    const tokens = await open();
+    const missing = { kind: 'permanent', code: 'not_found' };
+    await expect(tokens.get(99)).rejects.toMatchObject(missing);
+    await expect(tokens.revoke(99)).rejects.toMatchObject(missing);
+  });
+
+  it('made at the same time as others has an id of its own', async () => {
+    const all = await Promise.all([open(), open(), open()]);
+    const made = await Promise.all(
+      all.flatMap((tokens) => [1, 2, 3].map(() => tokens.create({ ...someone, role: 'viewer' }))),
+    );
+    expect(new Set(made.map(({ record }) => record.token_id)).size).toBe(9);
+    expect(await all[0]?.list()).toHaveLength(10);
+  });
+});
+
+describe('the last admin token', () => {
+  const last = { kind: 'permanent', code: 'last_admin_token' };
+
+  it('cannot be revoked, whatever other tokens there are', async () => {
+    const tokens = await open();
+    await tokens.create({ ...someone, role: 'editor' });
+    const revoked = await tokens.create({ ...someone, role: 'admin' });
+    await tokens.revoke(revoked.record.token_id);
+    await expect(tokens.revoke(1)).rejects.toMatchObject(last);
+    const expiring = await tokens.create({ ...someone, role: 'admin', expires_at: now() + 1 });
+    await waitFor(
+      'it has expired',
+      5_000,
+      async () => (await tokens.authorize(expiring.token)) === undefined,
+    );
+    await expect(tokens.revoke(1)).rejects.toMatchObject(last);
+    expect(await tokens.revoke(expiring.record.token_id)).toMatchObject({ is_revoked: true });
+    await tokens.create({ ...someone, role: 'admin' });
+    expect(await tokens.revoke(1)).toMatchObject({ is_revoked: true });
+  });
+
+  // Each of two revocations alone would leave one admin; both together would leave none.
+  it('stays when several processes revoke all of them at once', async () => {
+    const all = await Promise.all([open(), open(), open(), open()]);
+    for (let round = 0; round < 10; round++) {
+      while (((await all[0]?.list()) ?? []).filter(({ is_revoked }) => !is_revoked).length < 4) {
+        await all[0]?.create({ ...someone, role: 'admin' });
+      }
+      const alive = ((await all[0]?.list()) ?? []).filter(({ is_revoked }) => !is_revoked);
+      const outcomes = await Promise.allSettled(
+        alive.map(({ token_id }, index) => all[index]?.revoke(token_id)),
+      );
+      const refused = outcomes.filter(({ status }) => status === 'rejected');
+      expect(refused).toMatchObject([{ reason: last }]);
+    }
+  });
+});
+
+it('lets an admin do what editors may, and an editor what viewers may, and nodes only poll', () => {
+  const allowed = adminRoles.map((role) => [role, adminRoles.filter((needed) => roleAllows(role, needed))]);
+  expect(Object.fromEntries(allowed)).toEqual({
+    admin: ['admin', 'editor', 'viewer', 'node'],
+    editor: ['editor', 'viewer'],
+    viewer: ['viewer'],
+    node: ['node'],
+  });
+});
+
+describe('NATS away', () => {
+  it('leaves known tokens valid, and a server without its data gets the tokens of who remembers them', async () => {
+    const tokens = await open();
+    const { token } = await tokens.create({ ...someone, role: 'editor' });
+    await engines.nats.kill();
+    expect(await tokens.authorize(token)).toMatchObject({ role: 'editor' });
+    await rm(join(engines.folder, 'nats', 'store'), { recursive: true });
+    await engines.nats.start();
+    await waitFor(
+      'NATS is back',
+      15_000,
+      () => bus.connected && connections.every(({ connected }) => connected),
+    );
+    await openKvBucket(bus, buckets.system);
+    const { record } = await tokens.create({ ...someone, role: 'viewer' });
+    expect(record.token_id).toBe(3);
+    expect(await (await open()).authorize(token)).toMatchObject({ role: 'editor', token_id: 2 });
+  });
+});
+
+describe('tidemark admin-token reset', () => {
+  const answerSchema = z.strictObject({
+    admin_token: adminTokenSchema,
+    revoked: z.array(adminTokenSchema),
+    file: z.string(),
+  });
+
+  const reset = async (
+    ...more: string[]
+  ): Promise<{ answer: z.output<typeof answerSchema>; text: string }> => {
+    const env = { PATH: process.env['PATH'], TIDEMARK_DATA: folder, ...engines.env };
+    const { stdout, stderr } = await promisify(execFile)(
+      'bin/tidemark',
+      ['admin-token', 'reset', '--json', ...more],
+      { env },
+    );
+    return { answer: answerSchema.parse(JSON.parse(stdout)), text: stdout + stderr };
+  };
+
+  beforeEach(() => ensureTopology(bus, loadPipelines('pipelines', 'schemas').streams));
+
+  it('writes a new admin token in place of a lost one, for running processes too, and is in the audit log', async () => {
+    const tokens = await open();
+    const lost = await tokenIn(folder);
+    await writeFile(join(folder, 'admin.token'), 'something else');
+    const { answer, text } = await reset();
+    const token = await tokenIn(folder);
+    expect(answer).toMatchObject({
+      admin_token: { token_id: 2, role: 'admin', creator: 'cli' },
+      revoked: [],
+    });
+    expect(text).not.toContain(token);
+    expect((await stat(answer.file)).mode & 0o777).toBe(0o600);
+    expect(await readdir(folder)).toEqual(['admin.token']);
+    expect(await tokens.authorize(token)).toMatchObject({ token_id: 2, role: 'admin' });
+    expect(await tokens.authorize(lost)).toMatchObject({ token_id: 1 });
+    const { items } = await openAudit(bus, system, log).list({ limit: 10, action: 'admin_token.reset' });
+    expect(items[0]).toMatchObject({
+      actor: { token_id: null, name: 'cli' },
+      target: { kind: 'admin_token', id: '2' },
+      outcome: 'done',
+    });
+    expect(JSON.stringify(items)).not.toContain(token);
+  });
+
+  it('revokes the other admin tokens when asked to, and no others', async () => {
+    const tokens = await open();
+    const stolen = await tokenIn(folder);
+    const viewer = await tokens.create({ ...someone, role: 'viewer' });
+    const { answer } = await reset('--revoke-others');
+    expect(answer.revoked).toMatchObject([{ token_id: 1, is_revoked: true }]);
+    await waitFor(
+      'the old one is refused',
+      1_000,
+      async () => (await tokens.authorize(stolen)) === undefined,
+    );
+    expect(await tokens.authorize(viewer.token)).toBeDefined();
+    expect(await tokens.authorize(await tokenIn(folder))).toMatchObject({ role: 'admin' });
+  });
+
+  it('before metadata ever ran makes the first token, which metadata then uses', async () => {
+    const { answer } = await reset();
+    const token = await tokenIn(folder);
+    expect(answer.admin_token.token_id).toBe(1);
+    expect(await (await open()).authorize(token)).toMatchObject({ token_id: 1, role: 'admin' });
+    expect(lines).toEqual([]);
+  });
+});
