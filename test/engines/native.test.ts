@@ -9,9 +9,10 @@ import { withoutRows } from '../../src/wire/native/block-reader.ts';
 import { spanColumns } from '../../src/wire/native/span-columns.ts';
 import type { EncodedTraces } from '../../src/wire/otlp/types.ts';
 import { startEngines, type TestEngines } from '../support/engines.ts';
-import type { OtlpRequest } from '../support/otlp-protobuf.ts';
+import { encodeOtlpJson, type OtlpRequest } from '../support/otlp-protobuf.ts';
 import { anyRequest } from '../support/otlp-requests.ts';
-import { fatesOf, rowsOfTraces, type SpanRow } from '../support/span-oracle.ts';
+import { twinOf } from '../support/plain-otlp/twin.ts';
+import { rowsOfTraces, type SpanRow } from '../support/span-oracle.ts';
 import {
   arrivedAt,
   contextWith,
@@ -97,10 +98,8 @@ describe('blocks of FORMAT Native in ClickHouse', () => {
       resolve: () => ({ ...owner, bizId: -7, fillDimensions: true }),
     }),
   );
-  const rows = requests.flatMap((request, index) =>
-    fatesOf(request, contexts[index] ?? contextWith()).flatMap((fate) =>
-      fate.kind === 'row' ? [fate.row] : [],
-    ),
+  const rows = requests.flatMap(
+    (request, index) => twinOf.json(encodeOtlpJson(request), contexts[index] ?? contextWith()).rows,
   );
 
   it.each([

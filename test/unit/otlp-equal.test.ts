@@ -13,7 +13,6 @@ import {
 import { encodeOtlpJson, encodeOtlpProtobuf, type OtlpRequest } from '../support/otlp-protobuf.ts';
 import { anyRequest, arrivedAt } from '../support/otlp-requests.ts';
 import { always } from '../support/properties.ts';
-import { fatesOf, rowsOfTraces } from '../support/span-oracle.ts';
 
 const owners = new Map<string | undefined, SpanOwner>([
   [undefined, { appId: 1, bizId: 2, fillDimensions: true, policy: defaultTimePolicy }],
@@ -37,13 +36,6 @@ const context: TracesContext = {
   limits: defaultTraceLimits,
 };
 
-const counted = (reasons: readonly string[]): Record<string, number> =>
-  Object.fromEntries(
-    [...Map.groupBy(reasons, (reason) => reason)].map(([reason, { length }]) => [reason, length]),
-  );
-
-const ascending = (a: number, b: number): number => a - b;
-
 const anyRequestProperty = (check: (request: OtlpRequest) => void): fc.IProperty<[OtlpRequest]> =>
   fc.property(anyRequest, check);
 
@@ -62,27 +54,6 @@ describe('traces in JSON and in protobuf', () => {
         const json = jsonTraces.encodeTraces(encodeOtlpJson(request), context);
         const protobuf = protobufTraces.encodeTraces(encodeOtlpProtobuf(request), context);
         expect(comparable(protobuf)).toEqual(comparable(json));
-      }),
-      400,
-    );
-  });
-
-  it('come out as the rows, rejections and deferrals that the design names', () => {
-    always(
-      anyRequestProperty((request) => {
-        const fates = fatesOf(request, context);
-        const encoded = protobufTraces.encodeTraces(encodeOtlpProtobuf(request), context);
-        expect(rowsOfTraces(encoded)).toEqual(
-          fates.flatMap((fate) => (fate.kind === 'row' ? [fate.row] : [])),
-        );
-        for (const kind of ['rejected', 'deferred'] as const) {
-          const reasons = fates.flatMap((fate) => (fate.kind === kind ? [fate.reason] : []));
-          expect(Object.fromEntries(encoded[kind])).toEqual(counted(reasons));
-        }
-        const deferred = fates.flatMap(({ kind, ordinal }) => (kind === 'deferred' ? [ordinal] : []));
-        expect(
-          encoded.runs.flatMap((run) => run.deferred.flatMap(({ ordinals }) => ordinals)).sort(ascending),
-        ).toEqual(deferred);
       }),
       400,
     );

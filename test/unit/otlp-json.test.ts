@@ -368,6 +368,30 @@ describe('a lenient reader of JSON', () => {
     expect(onlyRow(encodeJson(resources))['ServiceName']).toBe('late');
   });
 
+  it('takes the last of names that come twice where it stands', () => {
+    const rowOf = (value: string) =>
+      onlyRow(
+        encodeJson(
+          JSON.stringify(requestOf({ ...goodSpan, attributes: attributes({ k: 'V' }) })).replace(
+            '"V"',
+            value,
+          ),
+        ),
+      )['SpanAttributes'];
+    expect(rowOf('{"stringValue":"a","intValue":5,"stringValue":"b"}')).toEqual([['k', 'b']]);
+    expect(rowOf('{"intValue":1,"int_value":2,"intValue":3}')).toEqual([['k', '3']]);
+    // A span whose earlier value is no array is read all the same.
+    const text = JSON.stringify(requestOf(goodSpan)).replace('"spans":[', '"spans":5, "spans" : [');
+    const encoded = encodeJson(text);
+    expect(onlyRow(encoded)['SpanName']).toBe('GET /');
+    expect(encoded.leniencies).toEqual(new Map([['duplicate_key', 1]]));
+  });
+
+  it('takes names that come twice as deep as others', () => {
+    const deep = `"x":${'['.repeat(9000)}${']'.repeat(9000)}`;
+    expect(encodeJson(`{"resourceSpans":[],"resourceSpans":[],${deep}}`)).toMatchObject({ spans: 0 });
+  });
+
   it('keeps numbers exact where it has to settle names that come twice', () => {
     const text = JSON.stringify(requestOf({ ...goodSpan, startTimeUnixNano: 'T', name: 'N' }))
       .replace('"T"', nanosAt(-5, 1))
@@ -440,9 +464,10 @@ describe('a JSON body that is not one of OTLP', () => {
     ['a second body', '{}{}'],
     ['nested ten thousand deep', `{"x":${'['.repeat(20_000)}`],
     [
-      'a name that comes twice and nested deep',
-      `{"resourceSpans":[],"resourceSpans":[],"x":${'['.repeat(9000)}${']'.repeat(9000)}}`,
+      'a name that comes twice and nested ten thousand deep',
+      `{"resourceSpans":[],"resourceSpans":[],"x":${'['.repeat(20_000)}${']'.repeat(20_000)}}`,
     ],
+    ['a name that comes twice and does not end', '{"resourceSpans":[],"resourceSpans":['],
   ];
 
   it.each(malformed)('is malformed when it is %s', (_, body) => {

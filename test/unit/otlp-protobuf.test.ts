@@ -24,6 +24,8 @@ const spanBytes = (span: OtlpSpan): Buffer => {
   for (let depth = 0; depth < 3; depth++) rest = rest.subarray((rest[1] ?? 0) < 0x80 ? 2 : 3);
   return rest;
 };
+/** An AnyValue's array of one integer. */
+const arrayOf = (value: number): Buffer => field(5, field(1, Buffer.from([0x18, value])));
 const around = (...spans: Uint8Array[]): Buffer =>
   field(1, field(2, Buffer.concat(spans.map((span) => field(2, span)))));
 
@@ -76,6 +78,8 @@ describe('a protobuf body', () => {
       Buffer.from([...varint(503 * 8 + 5), 1, 2, 3, 4]),
       // A known number with another wire type: traceId as a varint, name as 32 bits.
       Buffer.from([1 * 8, 5, 5 * 8 + 5, 1, 2, 3, 4]),
+      // A group with a field and a group in it: OTLP has none, but a field that is not known may be one.
+      Buffer.from([0x0b, 0x10, 0x05, 0x1b, 0x1c, 0x0c]),
     ]);
     const span = spanBytes(full);
     expect(onlyRow(encode(around(Buffer.concat([unknown, span, unknown]))))).toEqual(
@@ -120,6 +124,33 @@ describe('a protobuf body', () => {
     ]);
   });
 
+  // What stands on the wire twice is the last value, or both messages merged; a fault of the first is none.
+  it('takes the last of two parents, kinds and codes', () => {
+    const twice = Buffer.concat([
+      field(4, Buffer.alloc(7, 1)),
+      Buffer.from([0x30, 0x63]),
+      field(15, Buffer.from([0x18, 0x63])),
+      spanBytes({ ...full, parentSpanId: '00f067aa0ba902b7', kind: 3, status: { code: 1 } }),
+    ]);
+    const encoded = encode(around(twice));
+    expect(onlyRow(encoded)).toMatchObject({
+      ...{ ParentSpanId: '00f067aa0ba902b7', SpanKind: 'Client', StatusCode: 'Ok' },
+    });
+    expect(encoded.leniencies).toEqual(new Map());
+  });
+
+  it('takes the lower 32 bits of an enum', () => {
+    const span = Buffer.concat([spanBytes(goodSpan), Buffer.from([0x30, 0x83, 0x80, 0x80, 0x80, 0x10])]);
+    expect(onlyRow(encode(around(span)))).toMatchObject({ SpanKind: 'Client' });
+  });
+
+  it('names a few of its unknown fields, however many there are', () => {
+    const many = Buffer.concat(
+      Array.from({ length: 200_000 }, (_, index) => Buffer.from([...varint((index + 2) * 8), 0])),
+    );
+    expect(encode(many).unknownTopLevelKeys).toHaveLength(10);
+  });
+
   it.each([
     [
       'a key before its value',
@@ -142,6 +173,23 @@ describe('a protobuf body', () => {
         field(2, Buffer.concat([field(1, Buffer.from('v')), Buffer.from([0x18, 5])])),
       ],
       [['k', '5']],
+    ],
+    [
+      'two values, of which the second is empty',
+      [field(2, field(1, Buffer.from('v'))), field(2, Buffer.alloc(0))],
+      [['', 'v']],
+    ],
+    ['two arrays in one value', [field(2, Buffer.concat([arrayOf(1), arrayOf(2)]))], [['', '[1,2]']]],
+    ['an array in each of two values', [field(2, arrayOf(1)), field(2, arrayOf(2))], [['', '[1,2]']]],
+    [
+      'arrays on both sides of a text',
+      [field(2, Buffer.concat([arrayOf(1), field(1, Buffer.from('v')), arrayOf(2)]))],
+      [['', '[2]']],
+    ],
+    [
+      'two arrays in a value of an array',
+      [field(2, field(5, field(1, Buffer.concat([arrayOf(1), arrayOf(2)]))))],
+      [['', '[[1,2]]']],
     ],
     [
       'an integer of three bytes',
@@ -209,7 +257,13 @@ describe('a protobuf body', () => {
 
 describe('a protobuf body that cannot be read', () => {
   const cases: [what: string, bytes: Uint8Array][] = [
-    ['a group', Buffer.from([0x0b, 0x0c])],
+    ['a group that does not end', Buffer.from([0x0b, 0x10, 0x01])],
+    ['a group that another one ends', Buffer.from([0x0b, 0x14])],
+    [
+      'a group that ends outside its message',
+      Buffer.concat([field(1, Buffer.from([0x1b])), Buffer.from([0x1c])]),
+    ],
+    ['groups nested more than 100 deep', Buffer.concat([Buffer.alloc(101, 0x0b), Buffer.alloc(101, 0x0c)])],
     ['the end of a group', Buffer.from([0x0c])],
     ['wire type 6', Buffer.from([0x0e])],
     ['wire type 7', Buffer.from([0x0f])],

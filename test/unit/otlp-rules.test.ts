@@ -354,6 +354,25 @@ describe('the parts of a kept span that cannot be stored', () => {
     });
     expect(encoded.cutValues).toBe(5);
   });
+
+  it.each(encodings)('are counted for each row that repeats them (%s)', (_, encode) => {
+    const context = contextWith({ limits: { valueBytesMax: 3 } });
+    const request: OtlpRequest = {
+      resourceSpans: [
+        {
+          resource: { attributes: [text('k', 'long'), text('k', 'abc')] },
+          scopeSpans: [
+            {
+              scope: { name: 'long', version: 'long' },
+              spans: [goodSpan, goodSpan].map((span) => ({ ...span, name: '' })),
+            },
+          ],
+        },
+      ],
+    };
+    // Of two values of one key only the one that is kept counts.
+    expect(encode(request, context)).toMatchObject({ accepted: 2, cutValues: 4 });
+  });
 });
 
 describe('the application of a span', () => {
@@ -425,6 +444,23 @@ describe('the application of a span', () => {
       [8, 2n, -20n],
       [11, 1n, 10n],
     ]);
+  });
+
+  // Whose loss it is has to be told to the right ones, however much else the resource holds.
+  it.each(encodings)('is known from a token among too many attributes (%s)', (_, encode) => {
+    const tooMany = (...attributes: OtlpAttribute[]): OtlpRequest => ({
+      resourceSpans: [{ resource: { attributes }, scopeSpans: [{ spans: [goodSpan] }] }],
+    });
+    for (const attributes of [
+      [text('mon.data.token', 'b'), ...many(200)],
+      [...many(200), text('mon.data.token', 'b')],
+      [text('mon.data.token', 'a'), ...many(300), text('mon.data.token', 'b'), ...many(300)],
+    ]) {
+      const encoded = encode(tooMany(...attributes), context);
+      expect(encoded.runs[0]?.dropped).toEqual([
+        { appId: 2, bizId: -20, reasons: new Map([['too_many_attributes', 1]]) },
+      ]);
+    }
   });
 
   // A write token in a table or in a sample would be readable by everybody who may query.

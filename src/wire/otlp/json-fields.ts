@@ -5,6 +5,7 @@ import { KeySet } from './json-keys.ts';
 import { setTimeOfDigits, wholeDigits } from './json-numbers.ts';
 import { JsonValueReader } from './json-value.ts';
 import { setTimeOfWords } from './numbers.ts';
+import { dropAttributes } from './resource-row.ts';
 import type { AttributeSlots, FaultSlot, ReadState, TimeSlot } from './span-slots.ts';
 
 const attributeKeys = new KeySet(['key', 'value']);
@@ -169,8 +170,8 @@ export class JsonFields {
 
   /** Reads a list of attributes whose own part of `list` begins at `from`. Answers what the cutting rule counts. */
   attributes(list: AttributeSlots, from: number, fault: FaultSlot, field: string): number {
-    const { cursor } = this;
-    const { attributesMax } = this.state.limits;
+    const { cursor, state } = this;
+    const { attributesMax } = state.limits;
     const kind = cursor.kind();
     if (kind === 'null') {
       cursor.literal('null');
@@ -191,7 +192,7 @@ export class JsonFields {
       count++;
       if (count <= attributesMax) continue;
       fault.set('too_many_attributes', field, `more than ${attributesMax}`);
-      list.count = from;
+      dropAttributes(state, list, from);
     }
     return size;
   }
@@ -301,11 +302,11 @@ export class JsonFields {
     let seen = 0;
     for (let has = cursor.open(); has; has = cursor.nextMember()) {
       const member = this.member(wordKeys, seen);
+      seen |= member < 0 ? 0 : 1 << member;
       if (member < 0 || cursor.kind() !== 'number') {
         cursor.skip();
         continue;
       }
-      seen |= 1 << member;
       cursor.number();
       const text = state.textAt(cursor.start, cursor.end);
       halves[member] = wordForm.test(text) ? Number(text) : Number.NaN;

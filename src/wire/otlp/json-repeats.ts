@@ -1,5 +1,7 @@
+import { ByteSource } from '../native/bytes.ts';
+import { JsonCursor } from './json-cursor.ts';
 import { snakeOf } from './json-keys.ts';
-import { MalformedBody } from './types.ts';
+import { Scratch } from './scratch.ts';
 
 /** Names of OTLP's JSON that have a second form. */
 const twoWords = [
@@ -22,40 +24,101 @@ const twoWords = [
 ];
 const camelNames = new Map(twoWords.map((name) => [snakeOf(name), name]));
 
-const rawJson: unknown = Reflect.get(JSON, 'rawJSON');
+const quote = 0x22;
+const colon = 0x3a;
+const space = 0x20;
+const depthMax = 10_000;
 
-/** A number that JSON.stringify writes as it was written. */
-const asWritten = (source: string): unknown =>
-  typeof rawJson === 'function' ? Reflect.apply(rawJson, JSON, [source]) : Number(source);
+type Member = { readonly start: number; next: number };
 
-const keepLast = (object: object): void => {
-  const names = new Map<string, string>();
-  for (const name of Object.keys(object)) {
-    const camel = camelNames.get(name) ?? name;
-    const earlier = names.get(camel);
-    if (earlier !== undefined) Reflect.deleteProperty(object, earlier);
-    names.set(camel, name);
+/** What is known of an object that was entered: where the last member of each name begins, and where the one behind it. */
+type Members = { readonly byName: Map<string, Member>; last: Member };
+
+const noMember = (): Member => ({ start: 0, next: 0 });
+
+/** Goes through a JSON text and overwrites members that come again later in their object, with the comma behind them. */
+class RepeatEraser {
+  /** Whether anything was overwritten. */
+  hasErased = false;
+  private readonly body: Buffer;
+  private readonly scratch = new Scratch();
+  private readonly cursor: JsonCursor;
+  /** Objects that were entered, undefined for arrays. */
+  private readonly open: (Members | undefined)[] = [];
+
+  constructor(body: Buffer) {
+    this.body = body;
+    this.cursor = new JsonCursor(new ByteSource(body), this.scratch);
   }
-};
+
+  run(): void {
+    const { cursor, open } = this;
+    for (;;) {
+      if (this.enterValue()) continue;
+      for (;;) {
+        if (open.length === 0) return;
+        const members = open.at(-1);
+        if (members === undefined ? cursor.nextItem() : cursor.nextMember()) {
+          if (members !== undefined) this.enterMember(members);
+          break;
+        }
+        open.pop();
+      }
+    }
+  }
+
+  /** Passes over a value without parts; true for an object or an array, which is entered. */
+  private enterValue(): boolean {
+    const { cursor, open } = this;
+    const kind = cursor.kind();
+    this.scratch.length = 0;
+    if (kind === 'string') cursor.string();
+    else if (kind === 'number') cursor.number();
+    else if (kind !== 'object' && kind !== 'array') cursor.literal(kind);
+    else if (cursor.open()) {
+      if (open.length === depthMax) throw cursor.malformed(`nested deeper than ${depthMax}`);
+      if (kind === 'array') open.push(undefined);
+      else {
+        const members: Members = { byName: new Map(), last: noMember() };
+        open.push(members);
+        this.enterMember(members);
+      }
+      return true;
+    }
+    return false;
+  }
+
+  /** Reads the name of a member up to its value, and overwrites the member that had it before. */
+  private enterMember(members: Members): void {
+    const { cursor, body, scratch } = this;
+    if (cursor.peek() !== quote) throw cursor.malformed('expected a name in quotes');
+    const start = cursor.at;
+    scratch.length = 0;
+    cursor.string();
+    const name =
+      cursor.start < 0
+        ? Buffer.from(scratch.source.bytes.subarray(~cursor.start, ~cursor.end)).toString('utf8')
+        : body.toString('utf8', cursor.start, cursor.end);
+    if (cursor.peek() !== colon) throw cursor.malformed('expected a colon');
+    cursor.at++;
+    members.last.next = start;
+    members.last = { start, next: start };
+    const camel = camelNames.get(name) ?? name;
+    const earlier = members.byName.get(camel);
+    members.byName.set(camel, members.last);
+    if (earlier === undefined) return;
+    body.fill(space, earlier.start, earlier.next);
+    this.hasErased = true;
+  }
+}
 
 /**
- * The same JSON with each name once in each object, the last one sent; numbers as written. Slow: used only for a body in which a
- * reader met a repeated name. Throws MalformedBody.
+ * The same JSON with each name once in each object, the last one sent, where it stands; undefined when no name is repeated. Slow:
+ * used only for a body that a reader could not make sense of. Throws MalformedBody.
  */
-export const withoutRepeats = (body: Buffer): Buffer => {
-  try {
-    const value: unknown = JSON.parse(
-      body.toString('utf8'),
-      (_name, member: unknown, context?: { source?: string }) => {
-        if (typeof member === 'number') return asWritten(context?.source ?? String(member));
-        if (typeof member === 'object' && member !== null && !Array.isArray(member)) keepLast(member);
-        return member;
-      },
-    );
-    return Buffer.from(JSON.stringify(value));
-  } catch (error) {
-    throw new MalformedBody(
-      `the body is not JSON: ${error instanceof Error ? error.message : String(error)}`,
-    );
-  }
+export const withoutRepeats = (body: Uint8Array): Buffer | undefined => {
+  const copy = Buffer.from(body);
+  const eraser = new RepeatEraser(copy);
+  eraser.run();
+  return eraser.hasErased ? copy : undefined;
 };

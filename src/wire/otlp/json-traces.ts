@@ -9,13 +9,17 @@ import {
   defaultTraceLimits,
   type EncodedTraces,
   type Leniency,
+  MalformedBody,
   type TraceReader,
   type TracesContext,
 } from './types.ts';
 
 const asBuffer = (bytes: Uint8Array): Buffer => Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
 
-/** Calls `read` with the body, and once more with a body without repeated names where it meets some. */
+/**
+ * Calls `read` with the body, and once more with a body without repeated names where it meets some. What it cannot make sense of
+ * may be such a name's earlier value, which does not count.
+ */
 const readJson = <T>(bytes: Uint8Array, read: (body: Uint8Array, forgiven: readonly Leniency[]) => T): T => {
   const forgiven: Leniency[] = [];
   let body = bytes;
@@ -26,8 +30,10 @@ const readJson = <T>(bytes: Uint8Array, read: (body: Uint8Array, forgiven: reado
   try {
     return read(body, forgiven);
   } catch (error) {
-    if (!(error instanceof RepeatedKey)) throw error;
-    return read(withoutRepeats(asBuffer(body)), [...forgiven, 'duplicate_key']);
+    if (!(error instanceof RepeatedKey || error instanceof MalformedBody)) throw error;
+    const settled = withoutRepeats(body);
+    if (settled === undefined) throw error;
+    return read(settled, [...forgiven, 'duplicate_key']);
   }
 };
 

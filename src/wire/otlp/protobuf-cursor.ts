@@ -1,6 +1,9 @@
 import type { ByteSource } from '../native/bytes.ts';
 import { MalformedBody } from './types.ts';
 
+/** Groups in one another; other readers stop there too. */
+const groupsMax = 100;
+
 const truncated = (): MalformedBody => new MalformedBody('the protobuf ends within a field');
 
 /** Goes through protobuf bytes. Throws MalformedBody, and nothing else, where they are not protobuf. */
@@ -68,19 +71,37 @@ export class ProtobufCursor {
     return this.view.getFloat64(this.at - 8, true);
   }
 
-  /** Passes over a field that was entered by `tag`. Groups are not part of OTLP's protobuf. */
+  /** Passes over a field that was entered by `tag`. */
   skip(tag: number, end: number): void {
     const type = tag & 7;
     if (type === 0) this.varint();
     else if (type === 1) this.at += 8;
     else if (type === 2) this.at = this.enter(end);
     else if (type === 5) this.at += 4;
+    else if (type === 3) this.skipGroup(tag, end);
     else throw new MalformedBody(`the protobuf holds a field of wire type ${type}`);
   }
 
   /** To be called where a message should have ended. */
   expectEnd(end: number): void {
     if (this.at !== end) throw truncated();
+  }
+
+  /** OTLP has no groups, but an unknown field may be one. However deep they are nested, no call nests with them. */
+  private skipGroup(tag: number, end: number): void {
+    const open = [tag];
+    while (open.length > 0) {
+      if (this.at >= end) throw truncated();
+      const inner = this.tag();
+      const type = inner & 7;
+      if (type === 3) {
+        if (open.length === groupsMax)
+          throw new MalformedBody(`the protobuf nests more than ${groupsMax} groups`);
+        open.push(inner);
+      } else if (type !== 4) this.skip(inner, end);
+      else if (open.pop() !== inner - 1)
+        throw new MalformedBody('the protobuf ends a group that it did not begin');
+    }
   }
 
   private enterLong(end: number): number {

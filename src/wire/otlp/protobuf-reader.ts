@@ -3,6 +3,7 @@ import { itemSizes } from './any-value.ts';
 import { setTimeOfWords } from './numbers.ts';
 import { ProtobufCursor } from './protobuf-cursor.ts';
 import { ProtobufValueReader } from './protobuf-value.ts';
+import { dropAttributes } from './resource-row.ts';
 import {
   type AttributeSlots,
   type FaultSlot,
@@ -11,6 +12,8 @@ import {
   type SpanSink,
   type TimeSlot,
 } from './span-slots.ts';
+
+const unknownFieldsMax = 10;
 
 /** Two hexadecimal digits for each byte, in the order in which they are stored. */
 const hexPairs = Uint16Array.from({ length: 256 }, (_, byte) =>
@@ -37,7 +40,7 @@ const smallVarint = (body: Uint8Array, start: number, end: number): number => {
  * known field of another wire type is unknown. Throws MalformedBody and nothing else.
  */
 export class ProtobufReader {
-  /** Top-level fields that are not OTLP's. */
+  /** Top-level fields that are not OTLP's, the first few. */
   readonly unknownFields = new Set<string>();
   private readonly state: ReadState;
   private readonly sink: SpanSink;
@@ -65,7 +68,7 @@ export class ProtobufReader {
       const tag = cursor.tag();
       if (tag === 0x0a) this.readResourceSpans(cursor.enter(end));
       else {
-        this.unknownFields.add(String(tag >>> 3));
+        if (this.unknownFields.size < unknownFieldsMax) this.unknownFields.add(String(tag >>> 3));
         cursor.skip(tag, end);
       }
     }
@@ -162,6 +165,7 @@ export class ProtobufReader {
     value.cutValues = 0;
     let hasTrace = false;
     let hasSpan = false;
+    let parentLength = 0;
     while (cursor.at < end) {
       const tag = cursor.tag();
       switch (tag) {
@@ -174,9 +178,12 @@ export class ProtobufReader {
         case 0x12:
           hasSpan = this.readId(cursor.enter(end), 8, span.ids, idPlaces.span);
           break;
-        case 0x22:
-          this.readParent(cursor.enter(end));
+        case 0x22: {
+          const stop = cursor.enter(end);
+          parentLength = stop - cursor.at;
+          span.hasParent = this.readId(stop, 8, span.ids, idPlaces.parent);
           break;
+        }
         case 0x2a: {
           const stop = cursor.enter(end);
           span.nameStart = cursor.at;
@@ -185,7 +192,7 @@ export class ProtobufReader {
         }
         case 0x30:
           cursor.varint();
-          span.kind = this.readEnum(5);
+          span.kind = cursor.low | 0;
           break;
         case 0x39:
           this.readTime(end, span.start);
@@ -198,11 +205,14 @@ export class ProtobufReader {
       }
     }
     cursor.expectEnd(end);
+    span.kind = this.knownEnum(span.kind, 5);
+    span.statusCode = this.knownEnum(span.statusCode, 2);
     span.cutValues = value.cutValues;
     span.size += span.nameEnd - span.nameStart + span.stateEnd - span.stateStart;
     span.size += span.messageEnd - span.messageStart;
     if (!hasTrace) span.fault.set('trace_id_invalid', 'traceId', 'expected 16 bytes, not all zero');
     if (!hasSpan) span.fault.set('span_id_invalid', 'spanId', 'expected 8 bytes, not all zero');
+    if (!span.hasParent && parentLength > 0) this.judgeParent(parentLength);
   }
 
   private readRareField(tag: number, end: number): void {
@@ -223,9 +233,9 @@ export class ProtobufReader {
     setTimeOfWords(time, this.cursor.low, this.cursor.high);
   }
 
-  private readEnum(last: number): number {
-    const { low, high } = this.cursor;
-    if (high === 0 && low <= last) return low;
+  /** An enum is the lower 32 bits of its varint; one that OTLP does not have counts as the first. */
+  private knownEnum(value: number, last: number): number {
+    if (value >= 0 && value <= last) return value;
     this.state.forgive('enum_unknown');
     return 0;
   }
@@ -248,11 +258,8 @@ export class ProtobufReader {
     return any !== 0;
   }
 
-  private readParent(stop: number): void {
+  private judgeParent(length: number): void {
     const { span } = this.state;
-    const length = stop - this.cursor.at;
-    span.hasParent = this.readId(stop, 8, span.ids, idPlaces.parent);
-    if (span.hasParent || length === 0) return;
     if (length === 8) this.state.forgive('zero_parent_span_id');
     else span.fault.set('parent_span_id_invalid', 'parentSpanId', `expected 8 bytes, got ${length}`);
   }
@@ -264,7 +271,7 @@ export class ProtobufReader {
       const tag = cursor.tag();
       if (tag === 0x18) {
         cursor.varint();
-        span.statusCode = this.readEnum(2);
+        span.statusCode = cursor.low | 0;
       } else if (tag === 0x12) {
         const stop = cursor.enter(end);
         span.messageStart = cursor.at;
@@ -275,8 +282,8 @@ export class ProtobufReader {
   }
 
   /**
-   * Reads a KeyValue into the list, whose own part begins at `from`. Over the limit it is counted as a fault and not kept. Answers
-   * what the cutting rule counts.
+   * Reads a KeyValue into the list, whose own part begins at `from`. Over the limit that is a fault, and the list begins anew.
+   * Answers what the cutting rule counts.
    */
   private readAttribute(
     end: number,
@@ -287,9 +294,11 @@ export class ProtobufReader {
   ): number {
     const { cursor, value } = this;
     const { attributesMax } = this.state.limits;
-    const isOver = list.count - from >= attributesMax;
-    if (isOver) fault.set('too_many_attributes', field, `more than ${attributesMax}`);
-    else if (this.readPlain(end, list)) return itemSizes.entry + this.plainSize;
+    if (list.count - from >= attributesMax) {
+      fault.set('too_many_attributes', field, `more than ${attributesMax}`);
+      dropAttributes(this.state, list, from);
+    }
+    if (this.readPlain(end, list)) return itemSizes.entry + this.plainSize;
     let keyStart = 0;
     let keyEnd = 0;
     value.clear();
@@ -303,7 +312,8 @@ export class ProtobufReader {
       else cursor.skip(tag, end);
     }
     cursor.expectEnd(end);
-    if (!isOver) list.add(keyStart, keyEnd, value.start, value.end);
+    value.finish();
+    list.add(keyStart, keyEnd, value.start, value.end);
     return itemSizes.entry + keyEnd - keyStart + value.size;
   }
 

@@ -11,8 +11,8 @@ const integerOf = (low: number, high: number): number | bigint => {
 };
 
 /**
- * Reads AnyValue, every kind into the text that a row holds (design section 5): its place is left in `start` and `end`, what the
- * cutting rule counts for it in `size`.
+ * Reads AnyValue, every kind into the text that a row holds (design section 5): after `clear`, `read` and `finish` its place is left
+ * in `start` and `end`, what the cutting rule counts for it in `size`.
  */
 export class ProtobufValueReader {
   start = 0;
@@ -20,6 +20,8 @@ export class ProtobufValueReader {
   size = 0;
   /** Values that were nested too deep, since the caller set it to 0. */
   cutValues = 0;
+  /** The array or list that was read last, if nothing came after it: more of the same kind is appended to it. */
+  private container: NestedValue[] | Map<string, NestedValue> | undefined;
   private readonly cursor: ProtobufCursor;
   private readonly scratch: Scratch;
 
@@ -32,12 +34,15 @@ export class ProtobufValueReader {
     this.start = 0;
     this.end = 0;
     this.size = 0;
+    this.container = undefined;
   }
 
-  /** Reads the AnyValue from where the cursor stands up to `end`. Of several kinds the last counts. */
+  /**
+   * Reads the AnyValue from where the cursor stands up to `end`. Of several kinds the last counts; what was read since `clear` is
+   * merged with it, as protobuf says of a message that comes twice.
+   */
   read(end: number): void {
     const { cursor } = this;
-    this.clear();
     while (cursor.at < end) {
       const tag = cursor.tag();
       if (tag === 0x0a) {
@@ -45,10 +50,12 @@ export class ProtobufValueReader {
         this.start = cursor.at;
         this.end = stop;
         this.size = stop - cursor.at;
+        this.container = undefined;
         cursor.at = stop;
       } else if (tag === 0x18) {
         cursor.varint();
         this.size = itemSizes.scalar;
+        this.container = undefined;
         if (cursor.high === 0 && cursor.low < 0x80000000) {
           this.start = this.scratch.addCount(cursor.low);
           this.end = ~this.scratch.length;
@@ -60,6 +67,7 @@ export class ProtobufValueReader {
 
   private readOther(tag: number, end: number): void {
     const { cursor } = this;
+    if (tag === 0x2a || tag === 0x32) return this.readContainer(tag, cursor.enter(end));
     if (tag === 0x10) {
       cursor.varint();
       this.size = itemSizes.scalar;
@@ -72,11 +80,20 @@ export class ProtobufValueReader {
       this.size = stop - cursor.at;
       this.setText(base64(cursor, stop));
       cursor.at = stop;
-    } else if (tag === 0x2a || tag === 0x32) {
-      this.size = 0;
-      const stop = cursor.enter(end);
-      this.setText(nestedText(tag === 0x2a ? this.readList(stop, 1) : this.readEntries(stop, 1)));
-    } else cursor.skip(tag, end);
+    } else return cursor.skip(tag, end);
+    this.container = undefined;
+  }
+
+  private readContainer(tag: number, end: number): void {
+    const { container } = this;
+    const isList = tag === 0x2a;
+    if (container === undefined || Array.isArray(container) !== isList) this.size = 0;
+    this.container = isList ? this.readList(end, 1, container) : this.readEntries(end, 1, container);
+  }
+
+  /** To be called when all of the value was read: makes the text of an array or a list, once. */
+  finish(): void {
+    if (this.container !== undefined) this.setText(nestedText(this.container));
   }
 
   private setText(text: string): void {
@@ -84,9 +101,10 @@ export class ProtobufValueReader {
     this.end = ~this.scratch.length;
   }
 
-  private readList(end: number, depth: number): NestedValue[] {
+  /** `before` is what was read of the same field so far: an array that comes twice is one. */
+  private readList(end: number, depth: number, before?: NestedValue): NestedValue[] {
     const { cursor } = this;
-    const items: NestedValue[] = [];
+    const items: NestedValue[] = Array.isArray(before) ? before : [];
     while (cursor.at < end) {
       const tag = cursor.tag();
       if (tag !== 0x0a) {
@@ -94,15 +112,15 @@ export class ProtobufValueReader {
         continue;
       }
       this.size += itemSizes.entry;
-      items.push(this.readNested(cursor.enter(end), depth));
+      items.push(this.readNested(cursor.enter(end), depth, null));
     }
     cursor.expectEnd(end);
     return items;
   }
 
-  private readEntries(end: number, depth: number): Map<string, NestedValue> {
+  private readEntries(end: number, depth: number, before?: NestedValue): Map<string, NestedValue> {
     const { cursor } = this;
-    const entries = new Map<string, NestedValue>();
+    const entries: Map<string, NestedValue> = before instanceof Map ? before : new Map();
     while (cursor.at < end) {
       const tag = cursor.tag();
       if (tag !== 0x0a) {
@@ -123,7 +141,7 @@ export class ProtobufValueReader {
     while (cursor.at < end) {
       const tag = cursor.tag();
       if (tag === 0x0a) key = this.readText(cursor.enter(end));
-      else if (tag === 0x12) value = this.readNested(cursor.enter(end), depth);
+      else if (tag === 0x12) value = this.readNested(cursor.enter(end), depth, value);
       else cursor.skip(tag, end);
     }
     cursor.expectEnd(end);
@@ -131,10 +149,10 @@ export class ProtobufValueReader {
     entries.set(key, value);
   }
 
-  /** `depth` counts the arrays and lists around the value. */
-  private readNested(end: number, depth: number): NestedValue {
+  /** `depth` counts the arrays and lists around the value; `before` is what was read of the same field so far. */
+  private readNested(end: number, depth: number, before: NestedValue): NestedValue {
     const { cursor } = this;
-    let value: NestedValue = null;
+    let value = before;
     while (cursor.at < end) {
       const tag = cursor.tag();
       if (tag === 0x0a) value = this.readText(cursor.enter(end));
@@ -153,7 +171,8 @@ export class ProtobufValueReader {
       } else if (tag === 0x2a || tag === 0x32) {
         const stop = cursor.enter(end);
         if (depth < nestingMax) {
-          value = tag === 0x2a ? this.readList(stop, depth + 1) : this.readEntries(stop, depth + 1);
+          value =
+            tag === 0x2a ? this.readList(stop, depth + 1, value) : this.readEntries(stop, depth + 1, value);
         } else {
           this.cutValues++;
           this.size += itemSizes.scalar;

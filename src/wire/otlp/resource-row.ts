@@ -35,6 +35,20 @@ export const tokenOf = (state: ReadState): string | undefined => {
   return undefined;
 };
 
+/**
+ * Empties the part of a list that begins at `from`, because it is over the limit. Of a resource the last token stays: its spans are
+ * rejected, and that is told to the application they belong to.
+ */
+export const dropAttributes = (state: ReadState, list: AttributeSlots, from: number): void => {
+  let last = list.count - 1;
+  list.count = from;
+  if (list !== state.owner.resource) return;
+  while (last >= from && !isKey(state, last, tokenBytes)) last--;
+  if (last < from) return;
+  const { keyStarts, keyEnds, valueStarts, valueEnds } = list;
+  list.add(keyStarts[last] ?? 0, keyEnds[last] ?? 0, valueStarts[last] ?? 0, valueEnds[last] ?? 0);
+};
+
 /** Whether the name of the token stands anywhere in the bytes. */
 export const holdsToken = (bytes: Uint8Array): boolean =>
   Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).includes(tokenKey);

@@ -90,6 +90,7 @@ export class SpanBlock {
   private readonly resourceKeys: number[] = [];
   private readonly resourceValues: number[] = [];
   private resourceCuts = 0;
+  private scopeCuts = 0;
   private serviceIndex = 0;
   private scopeNameIndex = 0;
   private scopeVersionIndex = 0;
@@ -182,7 +183,7 @@ export class SpanBlock {
     this.pushText(this.statusMessage, state, span.messageStart, span.messageEnd);
     this.appendShared();
     this.attributes.append(state, span.attributes, 0, span.attributes.count);
-    this.tally.cutValues += span.cutValues + this.resourceCuts;
+    this.tally.cutValues += span.cutValues + this.resourceCuts + this.scopeCuts;
     if (span.eventCount > 0 || this.events > 0) this.appendEvents(state);
     if (span.linkCount > 0 || this.links > 0) this.appendLinks(state);
     this.uid.push(uidLow, uidHigh);
@@ -266,21 +267,16 @@ export class SpanBlock {
     const cutBefore = tally.cutValues;
     this.resourceNumber = state.owner.resourceNumber;
     resourceKeys.length = resourceValues.length = 0;
-    for (let index = 0; index < attributes.count; index++) {
-      const key = this.numberOf(
-        this.resource.keys,
-        state,
-        attributes.keyStarts[index] ?? 0,
-        attributes.keyEnds[index] ?? 0,
-      );
-      const earlier = resourceKeys.indexOf(key);
-      if (earlier >= 0) {
-        resourceKeys.splice(earlier, 1);
-        resourceValues.splice(earlier, 1);
+    const { count, keyStarts, keyEnds, valueStarts, valueEnds } = attributes;
+    const keys: number[] = [];
+    for (let index = 0; index < count; index++)
+      keys.push(this.numberOf(this.resource.keys, state, keyStarts[index] ?? 0, keyEnds[index] ?? 0));
+    for (const [index, key] of keys.entries()) {
+      if (keys.includes(key, index + 1)) {
         tally.repeatedKeys++;
+        continue;
       }
       resourceKeys.push(key);
-      const { valueStarts, valueEnds } = attributes;
       resourceValues.push(
         this.numberOf(this.resource.values, state, valueStarts[index] ?? 0, valueEnds[index] ?? 0),
       );
@@ -293,6 +289,8 @@ export class SpanBlock {
 
   private takeScope(state: ReadState): void {
     const { owner } = state;
+    const { tally } = this;
+    const cutBefore = tally.cutValues;
     this.scopeNumber = owner.scopeNumber;
     this.scopeNameIndex = this.numberOf(this.scopeName, state, owner.scopeNameStart, owner.scopeNameEnd);
     this.scopeVersionIndex = this.numberOf(
@@ -301,6 +299,8 @@ export class SpanBlock {
       owner.scopeVersionStart,
       owner.scopeVersionEnd,
     );
+    this.scopeCuts = tally.cutValues - cutBefore;
+    tally.cutValues = cutBefore;
   }
 
   private appendEvents(state: ReadState): void {
