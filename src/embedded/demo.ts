@@ -13,9 +13,10 @@ const reportName = 'demo';
 const applicationName = 'shop';
 const createReport = 'monitor_web.custom_report.resources.CreateCustomTimeSeries';
 
-const reportSchema = z.object({ mon_data_id: z.number().int(), table_id: z.string(), state: z.string() });
+const reportSchema = z.object({ mon_data_id: z.number().int(), table_id: z.string() });
 const sourceSchema = z.object({ mon_data_id: z.number().int(), token: z.string() });
-const applicationSchema = z.object({ app_name: z.string(), token: z.string() });
+const applicationSchema = z.object({ app_id: z.number().int(), token: z.string() });
+const revealedSchema = z.object({ token: z.string() });
 const reportsSchema = z.object({ items: z.array(reportSchema) });
 const applicationsSchema = z.object({ items: z.array(applicationSchema) });
 const createdReportSchema = z.object({
@@ -39,15 +40,19 @@ const connect = (apiUrl: string, token: string): Ask => {
   };
 };
 
+/** Views mask tokens; this shows one, and the audit log says that it was shown. */
+const reveal = async (ask: Ask, path: string): Promise<string> =>
+  (await ask(revealedSchema, 'POST', `${path}/reveal-token`, {})).token;
+
 const ensureReport = async (ask: Ask): Promise<Demo['report']> => {
   const own = { name: reportName, bizId: demoBizId };
-  const query = `mon_biz_id=${demoBizId}&name=${reportName}`;
+  const query = `mon_biz_id=${demoBizId}&name=${reportName}&state=active`;
   const [found] = (await ask(reportsSchema, 'GET', `/api/v1/custom-reports?${query}`)).items;
-  // One that was cut off in its creation is finished by the same call again.
-  if (found !== undefined && found.state !== 'creating') {
-    const source = await ask(sourceSchema, 'GET', `/api/v1/data-sources/${found.mon_data_id}`);
-    return { ...own, dataId: found.mon_data_id, token: source.token, table: found.table_id };
+  if (found !== undefined) {
+    const token = await reveal(ask, `/api/v1/data-sources/${found.mon_data_id}`);
+    return { ...own, dataId: found.mon_data_id, token, table: found.table_id };
   }
+  // One that was cut off in its creation is finished by the same call again.
   const request = { mon_biz_id: demoBizId, name: reportName };
   const created = await ask(createdReportSchema, 'POST', `/operations/${createReport}`, request);
   const { data_source: source, result_table: table } = created;
@@ -56,16 +61,18 @@ const ensureReport = async (ask: Ask): Promise<Demo['report']> => {
 
 const ensureApplication = async (ask: Ask): Promise<Demo['application']> => {
   const own = { name: applicationName, bizId: demoBizId };
-  const query = `mon_biz_id=${demoBizId}&app_name=${applicationName}`;
+  const query = `mon_biz_id=${demoBizId}&app_name=${applicationName}&is_delete=false`;
   const [found] = (await ask(applicationsSchema, 'GET', `/api/v1/applications?${query}`)).items;
-  if (found !== undefined) return { ...own, token: found.token };
+  if (found !== undefined) {
+    return { ...own, token: await reveal(ask, `/api/v1/applications/${found.app_id}`) };
+  }
   const request = { mon_biz_id: demoBizId, app_name: applicationName };
   const schema = z.object({ application: applicationSchema });
   const { application } = await ask(schema, 'POST', '/api/v1/applications', request);
   return { ...own, token: application.token };
 };
 
-/** Finds the demo's records, or creates them. Throws what the admin API answered when it refuses. */
+/** Finds the demo's records, or creates them where they are missing or deleted. Throws what the admin API answered when it refuses. */
 export const ensureDemo = async (apiUrl: string, dataFolder: string): Promise<Demo> => {
   const token = (await readFile(join(dataFolder, 'admin.token'), 'utf8')).trim();
   const ask = connect(apiUrl, token);
