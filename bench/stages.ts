@@ -21,6 +21,8 @@ const source: Source = {
   tableId: '2_mon_time_series_1500001.__default__',
   layout: 'wide',
   maxRate: 0,
+  previousToken: undefined,
+  rules: { time: defaultTimePolicy, pointsMax: 50_000, metricsMax: 512, dimensionsMax: 64 },
   metrics: new Map([
     ['cpu_load', 'cpu_load'],
     ['memory_usage', 'memory_usage'],

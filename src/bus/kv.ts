@@ -19,11 +19,13 @@ export type KvBucket = {
   delete(key: string): Promise<void>;
   /**
    * Calls `onChange` for every key there is and then for every change, until `stop` is called. `onSnapshot` is called with
-   * all keys seen each time a whole state was read: at first, and again after each reconnect.
+   * all keys seen each time a whole state was read: at first, and again after each reconnect. With `pattern` (`kind.*`) the
+   * other keys are not even sent.
    */
   watch(
     onChange: (change: Change) => void,
     onSnapshot: (keys: ReadonlySet<string>) => void,
+    pattern?: string,
   ): { stop(): void };
 };
 
@@ -51,13 +53,37 @@ export const openKvBucket = async (bus: Bus, name: string): Promise<KvBucket> =>
     update: (key, value, revision) => guarded(() => kv.update(key, JSON.stringify(value), revision)),
     put: (key, value) => guarded(() => kv.put(key, JSON.stringify(value))),
     delete: (key) => guarded(() => kv.delete(key)),
-    watch: (onChange, onSnapshot) => startWatch(bus, kv, onChange, onSnapshot),
+    watch: (onChange, onSnapshot, pattern) =>
+      startWatch(
+        bus,
+        {
+          isEmpty: () => (pattern === undefined ? isEmpty(kv) : hasNone(bus, name, pattern)),
+          open: () => kv.watch(pattern === undefined ? {} : { key: pattern }),
+        },
+        onChange,
+        onSnapshot,
+      ),
   };
+};
+
+const isEmpty = async (kv: KV): Promise<boolean> => (await kv.status()).values === 0;
+
+/** Whether no key matches the pattern. */
+const hasNone = async (bus: Bus, name: string, pattern: string): Promise<boolean> => {
+  const filter = { subjects_filter: `$KV.${name}.${pattern}` };
+  const { state } = await (await bus.manager()).streams.info(`KV_${name}`, filter);
+  return Object.keys(state.subjects ?? {}).length === 0;
+};
+
+/** What a watch reads. One that has nothing to tell at first tells nothing, not even that. */
+type Watched = {
+  readonly isEmpty: () => Promise<boolean>;
+  readonly open: () => ReturnType<KV['watch']>;
 };
 
 const startWatch = (
   bus: Bus,
-  kv: KV,
+  watched: Watched,
   onChange: (change: Change) => void,
   onSnapshot: (keys: ReadonlySet<string>) => void,
 ): { stop(): void } => {
@@ -66,12 +92,12 @@ const startWatch = (
   let current: { stop(): void } | undefined;
 
   const runRound = async (mine: number): Promise<void> => {
-    const isEmpty = (await kv.status()).values === 0;
-    const entries = await kv.watch();
+    const startsEmpty = await watched.isEmpty();
+    const entries = await watched.open();
     if (mine !== round || stopped) return entries.stop();
     current = entries;
     const seen = new Set<string>();
-    let complete = isEmpty;
+    let complete = startsEmpty;
     if (complete) onSnapshot(seen);
     for await (const entry of entries) {
       if (mine !== round || stopped) return;

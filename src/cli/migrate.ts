@@ -1,5 +1,6 @@
 import { join } from 'node:path';
 import type { Command } from 'commander';
+import { loadPipelines } from '../config/pipelines.ts';
 import { engineUrls, loadSettings } from '../config/settings.ts';
 import { createLog } from '../telemetry/log.ts';
 import type { JsonOption } from './options.ts';
@@ -7,18 +8,24 @@ import { printJson } from './output.ts';
 
 const runMigrate = async ({ json }: JsonOption): Promise<void> => {
   const settings = loadSettings();
+  const { retentionDays } = loadPipelines(settings.pipelinesFolder, settings.schemasFolder).traces;
   // Loaded here: no other command but the roles needs the client.
   const { createClickhouse } = await import('../stores/clickhouse/client.ts');
   const { migrate } = await import('../stores/clickhouse/migrate.ts');
   const clickhouse = createClickhouse({ url: engineUrls(settings).clickhouse });
   try {
-    const { applied, version } = await migrate({
+    const { applied, version, ttlChanged } = await migrate({
       clickhouse,
       folder: join(settings.schemasFolder, 'sql', 'clickhouse'),
+      retentionDays,
       log: createLog('migrate', 'silent'),
     });
-    if (json) return printJson({ applied, version });
-    const lines = applied.map((name) => `applied ${name}`);
+    if (json) return printJson({ applied, version, ttl_changed: ttlChanged });
+    const kept = retentionDays === undefined ? 'for ever' : `for ${retentionDays} days`;
+    const lines = [
+      ...applied.map((name) => `applied ${name}`),
+      ...ttlChanged.map((table) => `${table} now keeps its rows ${kept}`),
+    ];
     process.stdout.write(`${[...lines, `schema version ${version}`].join('\n')}\n`);
   } finally {
     await clickhouse.close();
@@ -29,7 +36,9 @@ const runMigrate = async ({ json }: JsonOption): Promise<void> => {
 export const registerMigrate = (program: Command): void => {
   program
     .command('migrate')
-    .description('bring the tables in ClickHouse up to this version; may be repeated')
-    .option('--json', 'print {applied, version} as JSON')
+    .description(
+      'bring the tables in ClickHouse up to this version and to the retention of spans; may be repeated',
+    )
+    .option('--json', 'print {applied, version, ttl_changed} as JSON')
     .action(runMigrate);
 };

@@ -1,5 +1,6 @@
 import { join } from 'node:path';
 import type { Command } from 'commander';
+import { loadPipelines } from '../config/pipelines.ts';
 import { exitCodeConfig, loadSettings, type Settings } from '../config/settings.ts';
 import type { LogLine } from '../embedded/child.ts';
 import { ensureDemo } from '../embedded/demo.ts';
@@ -53,6 +54,7 @@ const tellTo =
 const makeTables = async (
   settings: Settings,
   { urls }: StackPlan,
+  retentionDays: number | undefined,
   log: LogLine,
   signal: AbortSignal,
 ): Promise<void> => {
@@ -61,6 +63,7 @@ const makeTables = async (
   await migrateWhenUp({
     url: urls.clickhouse,
     folder: join(settings.schemasFolder, 'sql', 'clickhouse'),
+    retentionDays,
     log: { debug: () => {}, info: tell, warn: tell, error: tell },
     signal,
   });
@@ -103,7 +106,11 @@ const onSignals = (stack: Stack, end: (ending: Ending) => void): (() => void) =>
   };
 };
 
-const runStack = async (settings: Settings, plan: StackPlan): Promise<Ending> => {
+const runStack = async (
+  settings: Settings,
+  plan: StackPlan,
+  retentionDays: number | undefined,
+): Promise<Ending> => {
   // Ctrl-C also ends what our output may be piped into: the engines are still to be stopped in order.
   process.stdout.on('error', () => {});
   const log = createLogStream((text) => process.stdout.write(text));
@@ -117,7 +124,7 @@ const runStack = async (settings: Settings, plan: StackPlan): Promise<Ending> =>
   });
   const forget = onSignals(stack, end);
   const stopping = new AbortController();
-  startStack(stack, supervisor, log, () => makeTables(settings, plan, log, stopping.signal))
+  startStack(stack, supervisor, log, () => makeTables(settings, plan, retentionDays, log, stopping.signal))
     .then(() => ensureDemo(`http://${plan.roleHost}:${plan.ports.api.port}`, settings.dataFolder))
     .then((demo) => say(`\n${summarise(plan, demo, settings.dataFolder)}\n`))
     .catch((error: unknown) => end(endingOf(error)));
@@ -132,6 +139,7 @@ const runStack = async (settings: Settings, plan: StackPlan): Promise<Ending> =>
 
 /** Runs engines and roles until a signal or a failure that a restart would only repeat. Returns the exit code. */
 export const runUp = async (settings: Settings): Promise<number> => {
+  const { retentionDays } = loadPipelines(settings.pipelinesFolder, settings.schemasFolder).traces;
   const unlock = await lockFolder(settings.dataFolder);
   try {
     const plan = await planStack(settings);
@@ -139,7 +147,7 @@ export const runUp = async (settings: Settings): Promise<number> => {
       { host: plan.engineHost, ports: plan.enginePorts },
       { host: settings.host, ports: plan.rolePorts },
     ]);
-    const { exitCode, message } = await runStack(settings, plan);
+    const { exitCode, message } = await runStack(settings, plan, retentionDays);
     if (message !== undefined) process.stderr.write(`tidemark: ${message}\n`);
     return exitCode;
   } finally {

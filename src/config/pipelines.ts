@@ -1,8 +1,8 @@
-import { readdirSync, readFileSync } from 'node:fs';
+import { readdirSync } from 'node:fs';
 import { basename, join } from 'node:path';
-import { Ajv, type ErrorObject } from 'ajv';
-import { Fault, messageOf } from '../model/fault.ts';
+import { messageOf } from '../model/fault.ts';
 import type { TimePolicy } from '../model/time.ts';
+import { checkFile, compileSchemas } from './schemas.ts';
 import { parseBytes, settingFault } from './settings.ts';
 import { parseYamlFile, type YamlFile } from './yaml-file.ts';
 
@@ -63,6 +63,8 @@ export type TracesPipeline = {
     readonly valueBytesMax: number;
   };
   readonly time: TimePolicy;
+  /** Days that the store keeps a span, counted from its start; undefined = for ever. */
+  readonly retentionDays: number | undefined;
   readonly publish: PublishDefinition;
   readonly consumer: ConsumerDefinition;
   readonly duplicateWindowMs: number;
@@ -126,7 +128,7 @@ type TracesFile = LineFile & {
       value_bytes_max: string;
     };
   };
-  transfer: { write_interval_ms: number; guard: 'suspect' | 'always' };
+  transfer: { write_interval_ms: number; guard: 'suspect' | 'always'; retention_days: number | 'off' };
 };
 
 /** The stages the program has, in the order in which it runs them: a file that says otherwise would describe another program. */
@@ -143,61 +145,6 @@ const stages = {
 
 /** Largest message a receiver publishes; a pull that asks for less than one message stalls for ever. */
 const pullBytes = { least: 16 * 2 ** 20, most: 32 * 2 ** 20 };
-
-/** Compiles every schema under the folder, so that a broken one stops the start. Unknown keywords are errors. */
-const compileSchemas = (folder: string): Ajv => {
-  const ajv = new Ajv({ strict: true, allErrors: false, verbose: true });
-  for (const name of readdirSync(folder).filter((file) => file.endsWith('.schema.json'))) {
-    try {
-      const schema: unknown = JSON.parse(readFileSync(join(folder, name), 'utf8'));
-      if (typeof schema !== 'object' || schema === null) throw new Error('it is not an object');
-      ajv.addSchema(schema, name);
-      ajv.getSchema(name);
-    } catch (error) {
-      throw settingFault(
-        join(folder, name),
-        `the schema cannot be used (${messageOf(error)})`,
-        'Restore the file',
-      );
-    }
-  }
-  return ajv;
-};
-
-const remedyFor = (error: ErrorObject): string => {
-  const params: Record<string, unknown> = error.params;
-  switch (error.keyword) {
-    case 'additionalProperties':
-      return `Remove or correct the key ${String(params.additionalProperty)}`;
-    case 'required':
-      return `Add the key ${String(params.missingProperty)}`;
-    case 'enum':
-      return `Use one of ${JSON.stringify(params.allowedValues)}`;
-    case 'const':
-      return `Write ${JSON.stringify(params.allowedValue)}`;
-    default:
-      return 'Correct the value';
-  }
-};
-
-const check = <T>(ajv: Ajv, schemaName: string, file: YamlFile): T => {
-  const validate = ajv.getSchema(schemaName);
-  if (validate === undefined)
-    throw new Fault('permanent', 'config_invalid', `the schema ${schemaName} is missing`);
-  const isValid = (value: unknown): value is T => validate(value) === true;
-  if (isValid(file.value)) return file.value;
-  const error = validate.errors?.[0];
-  if (error === undefined) throw settingFault(file.file, 'is not valid', 'Correct it');
-  const path = error.instancePath.split('/').slice(1);
-  const extra =
-    error.keyword === 'additionalProperties' ? String(error.params.additionalProperty) : undefined;
-  const place = file.placeOf(extra === undefined ? path : [...path, extra]);
-  throw settingFault(
-    `${place} ${error.instancePath || '/'}`,
-    `${error.message ?? 'is not valid'}`,
-    remedyFor(error),
-  );
-};
 
 const refuse = (file: YamlFile, path: readonly string[], reason: string, remedy: string): never => {
   throw settingFault(`${file.placeOf(path)} /${path.join('/')}`, reason, remedy);
@@ -350,6 +297,7 @@ const toTraces = (
     valueBytesMax: parseBytes(content.receiver.limits.value_bytes_max) ?? 0,
   },
   writeIntervalMs: content.transfer.write_interval_ms,
+  retentionDays: content.transfer.retention_days === 'off' ? undefined : content.transfer.retention_days,
   guard: content.transfer.guard,
 });
 
@@ -383,17 +331,17 @@ export const loadPipelines = (pipelinesFolder: string, schemasFolder: string): P
     }
   }
   const streamsFile = parseYamlFile(join(pipelinesFolder, 'streams.yaml'));
-  const streams = toStreams(check<StreamsFile>(ajv, 'streams.schema.json', streamsFile));
+  const streams = toStreams(checkFile<StreamsFile>(ajv, 'streams.schema.json', streamsFile));
   const metricsFile = parseYamlFile(join(pipelinesFolder, 'metrics.yaml'));
   const metrics = toMetrics(
     metricsFile,
-    check<MetricsFile>(ajv, 'pipeline-metrics.schema.json', metricsFile),
+    checkFile<MetricsFile>(ajv, 'pipeline-metrics.schema.json', metricsFile),
     streams,
   );
   const tracesFile = parseYamlFile(join(pipelinesFolder, 'traces.yaml'));
   const traces = toTraces(
     tracesFile,
-    check<TracesFile>(ajv, 'pipeline-traces.schema.json', tracesFile),
+    checkFile<TracesFile>(ajv, 'pipeline-traces.schema.json', tracesFile),
     streams,
   );
   return { streams, metrics, traces };

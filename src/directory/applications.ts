@@ -1,14 +1,18 @@
 import { createHash } from 'node:crypto';
 import { z } from 'zod';
+import type { PreviousToken } from '../model/records.ts';
 import { type ApplicationPolicy, applicationPolicySchema } from './policies.ts';
+import { type ApplicationRules, applicationRules } from './rules.ts';
+import { expiryMs, previousTokenSchema } from './tokens.ts';
 
-/** What the trace receiver needs of one application; rebuilt whenever its record or its policy changes. */
+/** What the trace receiver needs of one application; rebuilt whenever its record, its policy or its previous token changes. */
 export type ApplicationSource = {
   readonly appId: number;
   readonly bizId: number;
   readonly isEnabled: boolean;
   /** As recorded: requests per second, < -1 none, -1 the default, 0 unlimited. */
   readonly maxRate: number;
+  readonly rules: ApplicationRules;
   /** A byte-identical request is stored once (design section 5); false = as often as it is sent. */
   readonly deduplicate: boolean;
   /** An empty net.host.ip is filled with the client's address. */
@@ -25,11 +29,15 @@ const applicationFields = z.object({
 });
 
 type Known = {
-  record?: z.infer<typeof applicationFields> | undefined;
-  policy?: ApplicationPolicy | undefined;
+  readonly record?: z.infer<typeof applicationFields> | undefined;
+  readonly policy?: ApplicationPolicy | undefined;
+  readonly previous?: PreviousToken | undefined;
 };
 
-const keyPattern = /^(application|application_policy)\.(\d{1,15})$/;
+/** What a token is good for, and until when (Unix milliseconds). */
+type Grant = { readonly application: ApplicationSource; readonly untilMs: number };
+
+const keyPattern = /^(application|application_policy|previous_application_token)\.(\d{1,15})$/;
 
 const digestOf = (token: string): string => createHash('sha256').update(token).digest('base64');
 
@@ -37,61 +45,77 @@ const digestOf = (token: string): string => createHash('sha256').update(token).d
 export type Applications = {
   /** Takes a change of a KV key; false when the key is not one of an application. Throws when the value does not parse. */
   apply(key: string, value: unknown): boolean;
-  /** Forgets every application whose key was not seen in a whole reading. */
+  /** Forgets what a whole reading did not show. */
   keepOnly(seen: ReadonlySet<string>): void;
-  byToken(token: string): ApplicationSource | undefined;
+  /** The application that takes this token at this time (Unix milliseconds): its current one, or the one before until it expires. */
+  byToken(token: string, nowMs: number): ApplicationSource | undefined;
 };
 
-/** Lookups compare digests, so that their time says nothing about a token. */
-export const createApplications = (): Applications => {
+/** Lookups compare digests, so that their time says nothing about a token. `defaults`: what holds without a policy. */
+export const createApplications = (defaults: ApplicationRules): Applications => {
   const known = new Map<number, Known>();
-  const byDigest = new Map<string, ApplicationSource>();
+  const grants = new Map<string, Grant>();
+  const inherited = applicationRules(undefined, defaults);
 
-  const index = (entry: Known): void => {
-    const { record, policy } = entry;
+  const tokensOf = ({ record, previous }: Known): string[] =>
+    [record?.token, previous?.token].filter((token) => token !== undefined);
+
+  const grant = ({ record, policy, previous }: Known): void => {
     if (record === undefined) return;
-    byDigest.set(digestOf(record.token), {
+    const application: ApplicationSource = {
       appId: record.app_id,
       bizId: record.mon_biz_id,
       isEnabled: record.is_enable && !record.is_delete,
       maxRate: record.max_rate,
+      rules: policy === undefined ? inherited : applicationRules(policy, defaults),
       deduplicate: policy?.deduplicate ?? true,
       fillDimensions: policy?.fill_dimensions ?? true,
-    });
+    };
+    // A rotation names the current token as the previous one first: as the current one it does not expire.
+    if (previous !== undefined)
+      grants.set(digestOf(previous.token), { application, untilMs: expiryMs(previous) });
+    grants.set(digestOf(record.token), { application, untilMs: Number.POSITIVE_INFINITY });
   };
 
-  const unindex = (entry: Known): void => {
-    if (entry.record !== undefined) byDigest.delete(digestOf(entry.record.token));
+  const replace = (appId: number, entry: Known): void => {
+    for (const token of tokensOf(known.get(appId) ?? {})) {
+      const digest = digestOf(token);
+      if (grants.get(digest)?.application.appId === appId) grants.delete(digest);
+    }
+    known.set(appId, entry);
+    grant(entry);
   };
 
-  const set = (kind: string, appId: number, value: unknown): void => {
-    const entry = known.get(appId) ?? {};
-    const changed: Known =
-      kind === 'application'
-        ? { ...entry, record: value === undefined ? undefined : applicationFields.parse(value) }
-        : { ...entry, policy: value === undefined ? undefined : applicationPolicySchema.parse(value) };
-    unindex(entry);
-    known.set(appId, changed);
-    index(changed);
+  const changed = (entry: Known, kind: string, value: unknown): Known => {
+    const parse = <T>(schema: z.ZodType<T>): T | undefined =>
+      value === undefined ? undefined : schema.parse(value);
+    if (kind === 'application') return { ...entry, record: parse(applicationFields) };
+    if (kind === 'application_policy') return { ...entry, policy: parse(applicationPolicySchema) };
+    return { ...entry, previous: parse(previousTokenSchema) };
   };
 
   return {
     apply: (key, value) => {
       const match = keyPattern.exec(key);
       if (match === null) return false;
-      set(match[1] ?? '', Number(match[2]), value);
+      const appId = Number(match[2]);
+      replace(appId, changed(known.get(appId) ?? {}, match[1] ?? '', value));
       return true;
     },
     keepOnly: (seen) => {
-      for (const [appId, entry] of known) {
-        if (!seen.has(`application.${appId}`)) {
-          unindex(entry);
-          known.delete(appId);
-        } else if (entry.policy !== undefined && !seen.has(`application_policy.${appId}`)) {
-          set('application_policy', appId, undefined);
-        }
+      for (const [appId, { record, policy, previous }] of known) {
+        const kept: Known = {
+          record: seen.has(`application.${appId}`) ? record : undefined,
+          policy: seen.has(`application_policy.${appId}`) ? policy : undefined,
+          previous: seen.has(`previous_application_token.${appId}`) ? previous : undefined,
+        };
+        if (kept.record !== record || kept.policy !== policy || kept.previous !== previous)
+          replace(appId, kept);
       }
     },
-    byToken: (token) => byDigest.get(digestOf(token)),
+    byToken: (token, nowMs) => {
+      const found = grants.get(digestOf(token));
+      return found !== undefined && nowMs < found.untilMs ? found.application : undefined;
+    },
   };
 };

@@ -2,12 +2,14 @@ import type { KvBucket } from '../bus/kv.ts';
 import { Fault } from '../model/fault.ts';
 import type { ColumnRegistry } from '../model/records.ts';
 import { type ColumnCaps, registerNames } from '../wire/column-naming.ts';
-import { columnRegistrySchema, type Directory, type Source } from './directory.ts';
+import type { Directory } from './directory.ts';
 import { columnsKey } from './keys.ts';
+import { columnRegistrySchema, type Source } from './sources.ts';
 
-/** Registers names for a source and answers the source with them; names beyond the caps stay unregistered. */
+/** Registers names for a source and answers the source with them; names beyond these caps stay unregistered. */
 export type RegisterColumnNames = (
   source: Source,
+  caps: ColumnCaps,
   metrics: readonly string[],
   dimensions: readonly string[],
 ) => Promise<Source>;
@@ -19,8 +21,8 @@ const triesMax = 50;
  * transient Fault when KV does not answer.
  */
 export const createColumnNames =
-  (columns: KvBucket, directory: Directory, caps: ColumnCaps, now: () => number): RegisterColumnNames =>
-  async (source, metrics, dimensions) => {
+  (columns: KvBucket, directory: Directory, now: () => number): RegisterColumnNames =>
+  async (source, caps, metrics, dimensions) => {
     const key = columnsKey(source.dataId);
     for (let tries = 0; tries < triesMax; tries++) {
       const stored = await columns.get(key);

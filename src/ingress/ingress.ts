@@ -9,6 +9,7 @@ import { takeBootNumber } from '../directory/boot-number.ts';
 import { createColumnNames } from '../directory/column-names.ts';
 import { type Directory, startDirectory } from '../directory/directory.ts';
 import { buckets } from '../directory/keys.ts';
+import { ruleDefaults } from '../directory/rules.ts';
 import { messageOf } from '../model/fault.ts';
 import { listenFault } from '../telemetry/listen-fault.ts';
 import { createLog, type Log } from '../telemetry/log.ts';
@@ -53,14 +54,12 @@ const createPushReceiver = (pipeline: Pipelines['metrics'], columns: KvBucket, c
   const publisher = createPublisher(bus, pipeline.publish);
   const handle = createPushHandler({
     ...common,
-    registerColumnNames: createColumnNames(columns, directory, pipeline.limits, Date.now),
+    registerColumnNames: createColumnNames(columns, directory, Date.now),
     limiter: createRateLimiter(),
     publisher: createPushPublisher(publisher, pipeline.publish, metrics),
     unready: () => common.unready(pipeline.publish.awayMs),
     now: Date.now,
     limits: pipeline.limits,
-    caps: pipeline.limits,
-    policy: pipeline.time,
   });
   return { server: createPushServer(handle, metrics, onDefect(log)), close: () => publisher.close() };
 };
@@ -80,8 +79,6 @@ const createOtlpReceiver = (
     unready: () => common.unready(pipeline.publish.awayMs),
     now: Date.now,
     bodyLimits: pipeline.limits,
-    limits: pipeline.limits,
-    policy: pipeline.time,
     trustedProxies,
   });
   return { server: createOtlpServer(handle, metrics, onDefect(log)), close: () => publisher.close() };
@@ -172,6 +169,7 @@ export const runIngress = async (settings: Settings): Promise<void> => {
   const directory = startDirectory({
     records,
     columns,
+    defaults: ruleDefaults(pipelines),
     now: Date.now,
     onInvalid: (key, error) =>
       log.error({ key, error: messageOf(error) }, 'a record does not parse and is ignored'),

@@ -43,22 +43,36 @@ export const readDeferredItems = (section: Uint8Array | undefined, count: number
   }
 };
 
+/** Adds to the items that were dropped for a reason. */
+export const addDropped = (dropped: Map<string, number>, reason: string, items: number): void => {
+  if (items > 0) dropped.set(reason, (dropped.get(reason) ?? 0) + items);
+};
+
+const noneOf: ReadonlySet<number> = new Set();
+
 const timestampOf = (item: unknown): unknown =>
   typeof item === 'object' && item !== null ? Reflect.get(item, 'timestamp') : undefined;
 
 /**
  * Judges the deferred points with the arrival and the windows that travel with them (design decision D2), so that a redelivery
- * gets the same verdict.
+ * gets the same verdict. Those of a purged data id are dropped as that, whatever they hold.
  */
-export const judgeDeferred = ({ header, deferredBytes }: MetricsEnvelope): DeferredVerdicts => {
+export const judgeDeferred = (
+  { header, deferredBytes }: MetricsEnvelope,
+  purged: ReadonlySet<number> = noneOf,
+): DeferredVerdicts => {
   const dropped = new Map<string, number>();
   const passed: DeferredVerdicts['passed'] = [];
   for (const [index, group] of header.deferred.entries()) {
+    if (purged.has(group.dataId)) {
+      addDropped(dropped, 'data_source_purged', group.ordinals.length);
+      continue;
+    }
     const items = readDeferredItems(deferredBytes[index], group.ordinals.length);
     if (items === undefined) return { dropped, passed, unreadable: true };
     for (const [place, item] of items.entries()) {
       const reason = validatePointTime(timestampOf(item), group.arrivedAt, group.policy);
-      if (reason !== undefined) dropped.set(reason, (dropped.get(reason) ?? 0) + 1);
+      if (reason !== undefined) addDropped(dropped, reason, 1);
       else
         passed.push({
           dataId: group.dataId,

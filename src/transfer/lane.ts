@@ -29,10 +29,15 @@ export type Written<E> = {
   readonly setAside: ReadonlyMap<HeldMessage<E>, readonly SetAside[]>;
   /** Messages whose place is not there (yet): given back, to come again. */
   readonly homeless: ReadonlySet<HeldMessage<E>>;
+  /** Data ids that were left out of the whole batch, because they are purged. */
+  readonly purged: ReadonlySet<number>;
 };
 
-/** Verdicts on the items of a message whose time failed at the receiver. */
+/** What the items of a message come to once it is written: kept + Σ dropped + passed = the items that reached transfer. */
 export type Judged = {
+  /** Items whose rows were written, those included that the store refused. */
+  readonly kept: number;
+  readonly rows: number;
   readonly dropped: ReadonlyMap<string, number>;
   /** Items whose time is valid after all: they cannot be encoded here. */
   readonly passed: readonly SetAside[];
@@ -49,12 +54,11 @@ export type Lane<E> = {
   read(payload: Uint8Array, version: number | undefined): ReadMessage<E>;
   /** Rows it brings to the store. */
   rowsOf(envelope: E): number;
-  /** Items those rows stand for. */
-  itemsOf(envelope: E): number;
   /** Throws a transient Fault when the outcome is unknown: the worker calls again with the same batch. */
   write(
     batch: readonly HeldMessage<E>[],
     onWrite: (outcome: WriteOutcome, seconds: number) => void,
   ): Promise<Written<E>>;
-  judge(envelope: E): Judged;
+  /** Verdicts on what the receiver deferred, and on what was left out as purged. */
+  judge(envelope: E, purged: ReadonlySet<number>): Judged;
 };

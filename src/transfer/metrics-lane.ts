@@ -1,9 +1,10 @@
 import { bytesIdentity } from '../dead-letters/dead-letters.ts';
+import type { Purges } from '../directory/purges.ts';
 import type { QuestdbWriter } from '../stores/questdb/writer.ts';
 import { decodeEnvelope, type MetricsEnvelope } from '../wire/envelope.ts';
-import { type HeldMessage, judgeDeferred, rowsOf } from './held-message.ts';
-import type { Lane, SetAside } from './lane.ts';
-import { type RefusedRow, writeBatch } from './write-batch.ts';
+import { addDropped, type HeldMessage, judgeDeferred, rowsOf } from './held-message.ts';
+import type { Judged, Lane, SetAside, Written } from './lane.ts';
+import { type BatchResult, type RefusedRow, writeBatch } from './write-batch.ts';
 
 const uidPattern = /[, ]uid=(\d+)i/;
 
@@ -19,46 +20,91 @@ const refusedRow = ({ table, row, why }: RefusedRow): SetAside => {
   };
 };
 
-/** Points: METRICS -> QuestDB. */
+const purgedOf = (batch: readonly HeldMessage[], purges: Pick<Purges, 'has'>): Set<number> => {
+  const purged = new Set<number>();
+  for (const { envelope } of batch) {
+    for (const { dataId } of [...envelope.header.parts, ...envelope.header.deferred]) {
+      if (purges.has(dataId)) purged.add(dataId);
+    }
+  }
+  return purged;
+};
+
+/** What became of the batch. A table that is gone because its data id was purged meanwhile leaves nobody homeless. */
+const writtenOf = (
+  batch: readonly HeldMessage[],
+  { refused, missingTables }: BatchResult,
+  purged: Set<number>,
+  purges: Pick<Purges, 'has'>,
+  onMissingTable: (table: string) => void,
+): Written<MetricsEnvelope> => {
+  const homeless = new Set<HeldMessage>();
+  const missing = new Set<string>();
+  for (const message of batch) {
+    for (const { table, dataId } of message.envelope.header.parts) {
+      if (!missingTables.has(table) || purged.has(dataId)) continue;
+      if (purges.has(dataId)) purged.add(dataId);
+      else {
+        homeless.add(message);
+        missing.add(table);
+      }
+    }
+  }
+  for (const table of missing) onMissingTable(table);
+  const setAside = new Map<HeldMessage, SetAside[]>();
+  for (const row of refused) {
+    if (purged.has(row.dataId)) continue;
+    const rows = setAside.get(row.message);
+    if (rows === undefined) setAside.set(row.message, [refusedRow(row)]);
+    else rows.push(refusedRow(row));
+  }
+  return { setAside, homeless, purged };
+};
+
+const judge = (envelope: MetricsEnvelope, purged: ReadonlySet<number>): Judged => {
+  const { dropped, passed, unreadable } = judgeDeferred(envelope, purged);
+  let kept = 0;
+  let rows = 0;
+  for (const part of envelope.header.parts) {
+    if (purged.has(part.dataId)) addDropped(dropped, 'data_source_purged', part.points);
+    else {
+      kept += part.points;
+      rows += part.rows;
+    }
+  }
+  return {
+    kept,
+    rows,
+    dropped,
+    unreadable,
+    passed: passed.map(({ dataId, base, ordinal, text }) => ({
+      reason: 'deferred_item_valid',
+      why: 'the receiver deferred a point whose time this program finds valid',
+      bytes: Buffer.from(text),
+      identity: `${base}:${ordinal}`,
+      items: 1,
+      place: { dataId, uid: `${base}+${ordinal}` },
+    })),
+  };
+};
+
+/**
+ * Points: METRICS -> QuestDB. Those of purged data ids are dropped, as of the purges known when the write begins: a write that
+ * was begun before may finish. Others in the same message are stored as ever.
+ */
 export const createMetricsLane = (
   writer: QuestdbWriter,
+  purges: Pick<Purges, 'has'>,
   onMissingTable: (table: string) => void,
 ): Lane<MetricsEnvelope> => ({
   pipeline: 'metrics',
   store: 'QuestDB',
   read: decodeEnvelope,
   rowsOf: ({ header }) => rowsOf(header),
-  itemsOf: ({ header }) => header.parts.reduce((sum, part) => sum + part.points, 0),
   write: async (batch, onWrite) => {
-    const { refused, missingTables } = await writeBatch(writer, batch, onWrite);
-    const setAside = new Map<HeldMessage, SetAside[]>();
-    for (const row of refused) {
-      const rows = setAside.get(row.message);
-      if (rows === undefined) setAside.set(row.message, [refusedRow(row)]);
-      else rows.push(refusedRow(row));
-    }
-    const homeless = new Set<HeldMessage>();
-    for (const table of missingTables) {
-      onMissingTable(table);
-      for (const message of batch) {
-        if (message.envelope.header.parts.some((part) => part.table === table)) homeless.add(message);
-      }
-    }
-    return { setAside, homeless };
+    const purged = purgedOf(batch, purges);
+    const result = await writeBatch(writer, batch, onWrite, purged);
+    return writtenOf(batch, result, purged, purges, onMissingTable);
   },
-  judge: (envelope) => {
-    const { dropped, passed, unreadable } = judgeDeferred(envelope);
-    return {
-      dropped,
-      unreadable,
-      passed: passed.map(({ dataId, base, ordinal, text }) => ({
-        reason: 'deferred_item_valid',
-        why: 'the receiver deferred a point whose time this program finds valid',
-        bytes: Buffer.from(text),
-        identity: `${base}:${ordinal}`,
-        items: 1,
-        place: { dataId, uid: `${base}+${ordinal}` },
-      })),
-    };
-  },
+  judge,
 });

@@ -3,9 +3,14 @@ import { type RawSpanTime, validateSpanTime } from '../model/span-time.ts';
 import { insertId } from '../stores/clickhouse/query-id.ts';
 import type { GuardedInsert, SpanWriter, TraceTimes } from '../stores/clickhouse/span-writer.ts';
 import { type BlockKeys, readBlockKeys, UnreadableBlock } from '../wire/native/block-reader.ts';
-import { decodeSpansEnvelope, type SpanPart, type SpansEnvelope } from '../wire/spans-envelope.ts';
+import {
+  decodeSpansEnvelope,
+  type SpanPart,
+  type SpansEnvelope,
+  type SpansHeader,
+} from '../wire/spans-envelope.ts';
 import type { Fence } from './fence.ts';
-import { type HeldMessage, readDeferredItems } from './held-message.ts';
+import { addDropped, type HeldMessage, readDeferredItems } from './held-message.ts';
 import type { Judged, Lane, SetAside, WriteOutcome } from './lane.ts';
 
 export type TracesLaneOptions = {
@@ -23,6 +28,9 @@ export type TracesLaneEvents = {
 };
 
 type Held = HeldMessage<SpansEnvelope>;
+
+/** A span is one row. */
+const rowsOf = ({ parts }: SpansHeader): number => parts.reduce((rows, part) => rows + part.rows, 0);
 
 /** One part of a message on its way into an insert. */
 type Piece = { readonly message: Held; readonly part: SpanPart; readonly block: Uint8Array };
@@ -117,11 +125,12 @@ const field = (value: unknown, name: string): unknown =>
 
 /** Judges the deferred spans with the arrival and the windows that travel with them (design decision D2). */
 const judge = ({ header, deferredBytes }: SpansEnvelope): Judged => {
+  const rows = rowsOf(header);
   const dropped = new Map<string, number>();
   const passed: SetAside[] = [];
   for (const [index, group] of header.deferred.entries()) {
     const items = readDeferredItems(deferredBytes[index], group.ordinals.length);
-    if (items === undefined) return { dropped, passed, unreadable: true };
+    if (items === undefined) return { kept: rows, rows, dropped, passed, unreadable: true };
     for (const [place, item] of items.entries()) {
       const span = field(item, 'span');
       const start = rawTime(field(span, 'startTimeUnixNano'));
@@ -131,7 +140,7 @@ const judge = ({ header, deferredBytes }: SpansEnvelope): Judged => {
         group.arrivedAt,
         group.policy,
       );
-      if (reason !== undefined) dropped.set(reason, (dropped.get(reason) ?? 0) + 1);
+      if (reason !== undefined) addDropped(dropped, reason, 1);
       else {
         const ordinal = group.ordinals[place] ?? 0;
         passed.push({
@@ -145,7 +154,7 @@ const judge = ({ header, deferredBytes }: SpansEnvelope): Judged => {
       }
     }
   }
-  return { dropped, passed, unreadable: false };
+  return { kept: rows, rows, dropped, passed, unreadable: false };
 };
 
 /**
@@ -240,8 +249,7 @@ export const createTracesLane = (
     pipeline: 'traces',
     store: 'ClickHouse',
     read: decodeSpansEnvelope,
-    rowsOf: ({ header }) => header.parts.reduce((rows, part) => rows + part.rows, 0),
-    itemsOf: ({ header }) => header.parts.reduce((rows, part) => rows + part.rows, 0),
+    rowsOf: ({ header }) => rowsOf(header),
     write: async (batch, onWrite) => {
       const suspects: Held[] = [];
       const fresh: Held[] = [];
@@ -252,7 +260,7 @@ export const createTracesLane = (
       const setAside = new Map<Held, SetAside[]>();
       await writeAll(fresh, insertPlain, setAside, onWrite);
       await writeAll(suspects, insertGuarded, setAside, onWrite);
-      return { setAside, homeless: new Set() };
+      return { setAside, homeless: new Set(), purged: new Set() };
     },
     judge,
   };

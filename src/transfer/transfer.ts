@@ -7,6 +7,7 @@ import { engineUrls, type Settings } from '../config/settings.ts';
 import { createDeadLetters, type DeadLetters } from '../dead-letters/dead-letters.ts';
 import { takeBootNumber } from '../directory/boot-number.ts';
 import { buckets } from '../directory/keys.ts';
+import { type Purges, startPurges } from '../directory/purges.ts';
 import { messageOf } from '../model/fault.ts';
 import { type Clickhouse, createClickhouse } from '../stores/clickhouse/client.ts';
 import { createSpanWriter, type SpanWriter } from '../stores/clickhouse/span-writer.ts';
@@ -29,12 +30,17 @@ type Common = {
 };
 
 /** METRICS -> validate time -> QuestDB. */
-const startMetrics = (pipeline: MetricsPipeline, writer: QuestdbWriter, common: Common): RunningConsumer =>
+const startMetrics = (
+  pipeline: MetricsPipeline,
+  writer: QuestdbWriter,
+  purges: Purges,
+  common: Common,
+): RunningConsumer =>
   startConsumer(
     { ...pipeline, writeIntervalMs: 0 },
     {
       ...common,
-      lane: createMetricsLane(writer, (table) =>
+      lane: createMetricsLane(writer, purges, (table) =>
         common.log.error({ table }, 'QuestDB has no such table; its messages wait'),
       ),
     },
@@ -112,7 +118,7 @@ export const runTransfer = async (settings: Settings): Promise<void> => {
   const log = createLog('transfer', settings.logLevel);
   const stop = stopSignal();
   const metrics = createTransferMetrics();
-  const running: { bus?: Bus; points?: RunningConsumer; spans?: RunningConsumer } = {};
+  const running: { bus?: Bus; purges?: Purges; points?: RunningConsumer; spans?: RunningConsumer } = {};
   const newer = (): string | undefined => {
     const version = running.points?.newerVersion ?? running.spans?.newerVersion;
     return version === undefined ? undefined : `version ${version} is newer than this program`;
@@ -127,6 +133,7 @@ export const runTransfer = async (settings: Settings): Promise<void> => {
         if (running.bus === undefined || running.spans === undefined) return 'not connected yet';
         return running.bus.connected ? undefined : 'the connection is lost';
       },
+      records: () => (running.purges?.isReady === true ? undefined : 'the purges are not read yet'),
       questdb: () => running.points?.storeProblem,
       clickhouse: () => running.spans?.storeProblem,
       envelope: newer,
@@ -140,10 +147,14 @@ export const runTransfer = async (settings: Settings): Promise<void> => {
   running.bus = bus;
   bus.onDisconnect(() => log.warn({}, 'NATS connection lost'));
   bus.onReconnect(() => log.info({}, 'NATS connection is back'));
-  const boot = await untilDone(
+  const { boot, records } = await untilDone(
     async () => {
       await ensureTopology(bus, streams);
-      return takeBootNumber(await openKvBucket(bus, buckets.system), Date.now());
+      const [system, bucket] = await Promise.all([
+        openKvBucket(bus, buckets.system),
+        openKvBucket(bus, buckets.records),
+      ]);
+      return { boot: await takeBootNumber(system, Date.now()), records: bucket };
     },
     stop,
     (error) => log.warn({ error: messageOf(error) }, 'waiting for JetStream'),
@@ -153,13 +164,20 @@ export const runTransfer = async (settings: Settings): Promise<void> => {
   const common: Common = { bus, deadLetters: createDeadLetters(publisher), metrics, log };
   const questdb = createQuestdbWriter({ url: urls.questdb, timeoutMs: metricsPipeline.storeTimeoutMs });
   const clickhouse = createClickhouse({ url: urls.clickhouse });
-  running.points = startMetrics(metricsPipeline, questdb, common);
+  const purges = startPurges(records);
+  running.purges = purges;
   running.spans = startTraces(traces, clickhouse, boot, common);
-  log.info({ ops: ops.port }, 'transfer takes messages');
+  // A point of a purged data id must not get into a table that is there still.
+  await Promise.race([purges.whenReady, whenStopped(stop)]);
+  if (!stop.aborted) {
+    running.points = startMetrics(metricsPipeline, questdb, purges, common);
+    log.info({ ops: ops.port }, 'transfer takes messages');
+  }
 
   await whenStopped(stop);
   log.info({}, 'transfer stops');
-  await Promise.all([running.points.stop(), running.spans.stop()]);
+  await Promise.all([running.points?.stop(), running.spans.stop()]);
+  purges.stop();
   publisher.close();
   await Promise.all([questdb.close(), clickhouse.close()]);
   await bus.close();

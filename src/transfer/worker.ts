@@ -189,9 +189,12 @@ export const createWorker = <E>(options: WorkerOptions, deps: WorkerDependencies
   };
 
   /** Store confirmed -> dead letters confirmed -> outcome recorded -> ack (design decision D4). */
-  const settleMessage = async (message: HeldMessage<E>, refused: readonly SetAside[]): Promise<void> => {
-    const { delivery, envelope } = message;
-    const judged = lane.judge(envelope);
+  const settleMessage = async (
+    { delivery, envelope }: HeldMessage<E>,
+    refused: readonly SetAside[],
+    purged: ReadonlySet<number>,
+  ): Promise<void> => {
+    const judged = lane.judge(envelope, purged);
     if (judged.unreadable) return putMessageAside(delivery, 'a section of deferred items cannot be read');
     let refusedItems = 0;
     for (const each of refused) {
@@ -200,8 +203,8 @@ export const createWorker = <E>(options: WorkerOptions, deps: WorkerDependencies
     }
     for (const each of judged.passed) await putAside(delivery, each);
     await deps.outcomes.record({
-      stored: lane.itemsOf(envelope) - refusedItems,
-      rows: message.rows,
+      stored: judged.kept - refusedItems,
+      rows: judged.rows,
       dropped: judged.dropped,
       deadLettered: refusedItems + judged.passed.length,
     });
@@ -212,7 +215,7 @@ export const createWorker = <E>(options: WorkerOptions, deps: WorkerDependencies
   const settleBatch = async (batch: readonly HeldMessage<E>[], written: Written<E>): Promise<void> => {
     for (const message of batch) {
       if (written.homeless.has(message)) giveBack(message.delivery, homelessRetryMs);
-      else await settleMessage(message, written.setAside.get(message) ?? []);
+      else await settleMessage(message, written.setAside.get(message) ?? [], written.purged);
     }
   };
 

@@ -6,6 +6,7 @@ import type { HeldMessage } from './held-message.ts';
 /** A row that the store will never take. */
 export type RefusedRow = {
   readonly message: HeldMessage;
+  readonly dataId: number;
   readonly table: string;
   readonly row: Uint8Array;
   readonly why: string;
@@ -17,18 +18,23 @@ export type BatchResult = {
   readonly missingTables: ReadonlySet<string>;
 };
 
-type Chunk = { readonly message: HeldMessage; readonly table: string; bytes: Uint8Array };
+type Chunk = {
+  readonly message: HeldMessage;
+  readonly dataId: number;
+  readonly table: string;
+  bytes: Uint8Array;
+};
 
-/** Parts of all messages, those of one table side by side: QuestDB commits a request table by table. */
-const chunksOf = (messages: readonly HeldMessage[]): Chunk[] => {
+/** Parts of all messages but those left out, those of one table side by side: QuestDB commits a request table by table. */
+const chunksOf = (messages: readonly HeldMessage[], leftOut: ReadonlySet<number>): Chunk[] => {
   const byTable = new Map<string, Chunk[]>();
   for (const message of messages) {
-    for (const [index, part] of message.envelope.header.parts.entries()) {
+    for (const [index, { dataId, table }] of message.envelope.header.parts.entries()) {
       const bytes = message.envelope.partBytes[index];
-      if (bytes === undefined) continue;
-      const chunk = { message, table: part.table, bytes };
-      const chunks = byTable.get(part.table);
-      if (chunks === undefined) byTable.set(part.table, [chunk]);
+      if (bytes === undefined || leftOut.has(dataId)) continue;
+      const chunk = { message, dataId, table, bytes };
+      const chunks = byTable.get(table);
+      if (chunks === undefined) byTable.set(table, [chunk]);
       else chunks.push(chunk);
     }
   }
@@ -53,7 +59,8 @@ const cutRow = (chunks: Chunk[], body: Uint8Array, line: number, why: string): R
       const start = found.start - offset;
       const row = chunk.bytes.subarray(start, found.end - offset);
       const rest = [chunk.bytes.subarray(0, start), chunk.bytes.subarray(found.end - offset)];
-      const refused = { message: chunk.message, table: chunk.table, row: Uint8Array.from(row), why };
+      const { message, dataId, table } = chunk;
+      const refused = { message, dataId, table, row: Uint8Array.from(row), why };
       chunk.bytes = Buffer.concat(rest);
       return refused;
     }
@@ -63,15 +70,16 @@ const cutRow = (chunks: Chunk[], body: Uint8Array, line: number, why: string): R
 };
 
 /**
- * Writes the rows of these messages. Refused rows are taken out and the rest is written again; so are the rows of a table that
+ * Writes the rows of these messages, but for the data ids that are left out. Refused rows are taken out and the rest is written again; so are the rows of a table that
  * is not there. Throws the writer's transient Fault when the outcome is unknown: call again, repeats change nothing.
  */
 export const writeBatch = async (
   writer: QuestdbWriter,
   messages: readonly HeldMessage[],
   onWrite: (outcome: 'stored' | 'row_refused' | 'table_missing' | 'failed', seconds: number) => void,
+  leftOut: ReadonlySet<number> = new Set(),
 ): Promise<BatchResult> => {
-  let chunks = chunksOf(messages);
+  let chunks = chunksOf(messages, leftOut);
   const refused: RefusedRow[] = [];
   const missingTables = new Set<string>();
   while (chunks.length > 0) {

@@ -157,8 +157,8 @@ describe('the span table', () => {
 
 describe('a migration', () => {
   it('applies each step once, in order, and says which and what version that makes', async () => {
-    expect(await run()).toEqual({ applied: names, version: 3 });
-    expect(await run()).toEqual({ applied: [], version: 3 });
+    expect(await run()).toEqual({ applied: names, version: 3, ttlChanged: [] });
+    expect(await run()).toEqual({ applied: [], version: 3, ttlChanged: [] });
     expect(await readSchemaVersion(clickhouse)).toBe(3);
     expect(await countOf('otel.schema_migrations')).toBe(3);
   });
@@ -173,7 +173,7 @@ describe('a migration', () => {
       clients.map((client) => migrate({ clickhouse: client, folder: ownFolder, log })),
     );
     expect(results.map(({ version }) => version)).toEqual(results.map(() => 3));
-    expect(await run()).toEqual({ applied: [], version: 3 });
+    expect(await run()).toEqual({ applied: [], version: 3, ttlChanged: [] });
     expect(await countOf('otel.schema_migrations FINAL')).toBe(3);
   });
 
@@ -183,7 +183,7 @@ describe('a migration', () => {
     await clickhouse.run(
       'ALTER TABLE otel.schema_migrations DELETE WHERE version >= 2 SETTINGS mutations_sync = 1',
     );
-    expect(await run()).toEqual({ applied: names.slice(1), version: 3 });
+    expect(await run()).toEqual({ applied: names.slice(1), version: 3, ttlChanged: [] });
     expect(
       await countOf("system.tables WHERE database = 'otel' AND name = 'otel_traces_trace_id_ts_mv'"),
     ).toBe(1);
@@ -213,8 +213,8 @@ describe('a migration', () => {
       join(folder, '010_more.sql'),
       'CREATE TABLE IF NOT EXISTS otel.more (a UInt8) ENGINE = Memory',
     );
-    expect(await run(folder)).toEqual({ applied: ['010_more'], version: 10 });
-    expect(await run()).toEqual({ applied: [], version: 10 });
+    expect(await run(folder)).toEqual({ applied: ['010_more'], version: 10, ttlChanged: [] });
+    expect(await run()).toEqual({ applied: [], version: 10, ttlChanged: [] });
   });
 
   it.each([
@@ -245,7 +245,7 @@ describe('a migration', () => {
     });
     rmSync(join(folder, '002_otel_traces_trace_id_ts.sql'));
     renameSync(join(folder, 'kept'), join(folder, '002_otel_traces_trace_id_ts.sql'));
-    expect(await run(folder)).toEqual({ applied: names.slice(1), version: 3 });
+    expect(await run(folder)).toEqual({ applied: names.slice(1), version: 3, ttlChanged: [] });
   });
 
   // IF NOT EXISTS takes any table of the name; repeats would be counted in this one.
@@ -279,7 +279,7 @@ describe('tidemark migrate', () => {
     const first = await tidemark(engines.clickhouse.url);
     expect(first.stdout).toBe(`${names.map((name) => `applied ${name}\n`).join('')}schema version 3\n`);
     const second = await tidemark(engines.clickhouse.url, '--json');
-    expect(JSON.parse(second.stdout)).toEqual({ applied: [], version: 3 });
+    expect(JSON.parse(second.stdout)).toEqual({ applied: [], version: 3, ttl_changed: [] });
   });
 
   it('fails where there is no ClickHouse', async () => {

@@ -28,6 +28,13 @@ export const sourceWith = (
     tableId,
     layout,
     maxRate: 0,
+    previousToken: undefined,
+    rules: {
+      time: { aheadMsMax: 3_600_000, ageMsMax },
+      pointsMax: 50_000,
+      metricsMax: 512,
+      dimensionsMax: 64,
+    },
     metrics: columns(registry.metrics),
     dimensions: columns(registry.dimensions),
   };

@@ -100,6 +100,13 @@ describe('the shipped pipelines', () => {
     });
     expect(streams.find(({ name }) => name === 'AUDIT')?.bytesMax).toBe(2 ** 20);
   });
+
+  it('keep spans for ever unless they say for how many days', async () => {
+    expect(loadPipelines(join(root, 'pipelines'), schemas).traces.retentionDays).toBeUndefined();
+    const folder = await copied();
+    await breakFile(join(folder, tracesFile), 'retention_days: off', 'retention_days: 30');
+    expect(loadPipelines(folder, schemas).traces.retentionDays).toBe(30);
+  });
 });
 
 type Broken = {
@@ -114,6 +121,7 @@ type Broken = {
 
 const metricsFile = 'metrics.yaml';
 const streamsFile = 'streams.yaml';
+const tracesFile = 'traces.yaml';
 
 // A typo in a file nobody validates runs as the default for months: every one has to stop the start and say where it is.
 const broken: Broken[] = [
@@ -257,6 +265,15 @@ const broken: Broken[] = [
     pointer: '/receiver/time/ahead_seconds_max',
     says: [],
   },
+  // 2106 less the retention is the last time a span may have: a long one would leave no time that is valid.
+  ...['0', '18251', '1.5', 'never', '"7"', '7d'].map((days) => ({
+    what: `a retention of ${days} days`,
+    file: tracesFile,
+    from: 'retention_days: off',
+    to: `retention_days: ${days}`,
+    pointer: '/transfer/retention_days',
+    says: ['must be off, or a whole number of days from 1 to 18250'],
+  })),
   {
     what: 'a subject with a blank',
     file: metricsFile,

@@ -2,7 +2,6 @@ import type { IncomingMessage } from 'node:http';
 import type { ApplicationSource } from '../../directory/applications.ts';
 import type { Directory } from '../../directory/directory.ts';
 import { Fault } from '../../model/fault.ts';
-import type { SpanTimePolicy } from '../../model/span-time.ts';
 import type { IngressMetrics } from '../../telemetry/metrics.ts';
 import { jsonTraces } from '../../wire/otlp/json-traces.ts';
 import { protobufTraces } from '../../wire/otlp/protobuf-traces.ts';
@@ -11,7 +10,6 @@ import {
   MalformedBody,
   type SpanOwner,
   TooManySpans,
-  type TraceLimits,
   type TraceReader,
 } from '../../wire/otlp/types.ts';
 import type { BytesInFlight } from '../admission.ts';
@@ -19,6 +17,7 @@ import { type BodyLimits, type BodyProblem, readBody } from '../body.ts';
 import { type BaseCounter, requestIdentity } from '../identity.ts';
 import { effectiveRate, type RateLimiter } from '../rate-limiter.ts';
 import { clientAddress, type TrustedProxies } from './client-address.ts';
+import { widestLimits } from './limits.ts';
 import { outcomeMessage, repeatMessage } from './outcome-message.ts';
 import type { SpanPublisher } from './publish.ts';
 import {
@@ -42,8 +41,6 @@ export type OtlpDependencies = {
   readonly unready: () => string | undefined;
   readonly now: () => number;
   readonly bodyLimits: BodyLimits;
-  readonly limits: TraceLimits;
-  readonly policy: SpanTimePolicy;
   readonly maxRateDefault: number;
   readonly trustedProxies: TrustedProxies;
 };
@@ -165,8 +162,8 @@ export const createOtlpHandler = (
   const ownerOf = (application: ApplicationSource | undefined): SpanOwner | 'invalid' | 'disabled' => {
     if (application === undefined) return 'invalid';
     if (!application.isEnabled) return 'disabled';
-    const { appId, bizId, fillDimensions } = application;
-    return { appId, bizId, fillDimensions, policy: deps.policy };
+    const { appId, bizId, fillDimensions, rules } = application;
+    return { appId, bizId, fillDimensions, policy: rules.time, limits: rules.limits };
   };
 
   const count = (encoded: EncodedTraces): void => {
@@ -205,14 +202,15 @@ export const createOtlpHandler = (
     const { applications, rateHeaders } = await admit(credential, reader, bytes);
     const isDeduplicated = [...applications.values()].every((application) => application.deduplicate);
     const identity = isDeduplicated ? requestIdentity(`otlp:${credential ?? ''}`, '', bytes) : undefined;
-    const base = identity?.base ?? deps.bases.take(deps.limits.spansMax);
+    const limits = widestLimits([...applications.values()].map(({ rules }) => rules.limits));
+    const base = identity?.base ?? deps.bases.take(limits.spansMax);
     if (base === undefined) throw overloaded('the receiver is starting');
     const encoded = reader.encodeTraces(bytes, {
       resolve: (token) => ownerOf(applications.get(token)),
       clientIp: clientAddress(request, deps.trustedProxies),
       base,
       arrivedAt,
-      limits: deps.limits,
+      limits,
     });
     refuseIfNobodys(encoded);
     const fragments = encoded.runs.map((run) => ({ run, base, arrivedAt }));

@@ -3,10 +3,8 @@ import type { RegisterColumnNames } from '../../directory/column-names.ts';
 import type { Directory, Source } from '../../directory/directory.ts';
 import { Fault } from '../../model/fault.ts';
 import type { RequestReason } from '../../model/reasons.ts';
-import type { TimePolicy } from '../../model/time.ts';
 import type { UidBase } from '../../model/uid.ts';
 import type { IngressMetrics } from '../../telemetry/metrics.ts';
-import type { ColumnCaps } from '../../wire/column-naming.ts';
 import type { BytesInFlight } from '../admission.ts';
 import { type BodyLimits, readBody } from '../body.ts';
 import { type BaseCounter, type RequestIdentity, requestIdentity } from '../identity.ts';
@@ -27,9 +25,7 @@ export type PushDependencies = {
   /** Why nothing can be taken now, or undefined. */
   readonly unready: () => string | undefined;
   readonly now: () => number;
-  readonly limits: BodyLimits & { readonly pointsMax: number };
-  readonly caps: ColumnCaps;
-  readonly policy: TimePolicy;
+  readonly limits: BodyLimits;
   readonly maxRateDefault: number;
 };
 
@@ -89,13 +85,12 @@ export const createPushHandler = (
     return { source, push, rateHeaders: rate?.headers ?? {} };
   };
 
-  const pointsOf = (push: PushBody): readonly unknown[] => {
-    const { data } = push;
+  const pointsOf = ({ data }: PushBody, { rules: { pointsMax } }: Source): readonly unknown[] => {
     if (data === undefined) throw new Refused('data_missing');
     if (!Array.isArray(data)) throw new Refused('data_not_array');
     if (data.length === 0) throw new Refused('data_empty');
-    if (data.length > deps.limits.pointsMax) {
-      throw new Refused('too_many_points', `${data.length} points, the limit is ${deps.limits.pointsMax}`);
+    if (data.length > pointsMax) {
+      throw new Refused('too_many_points', `${data.length} points, the limit is ${pointsMax}`);
     }
     return data;
   };
@@ -108,11 +103,13 @@ export const createPushHandler = (
     isKeyed: boolean,
     bodyLength: number,
   ): Promise<EncodedPoints> => {
-    const context = { source, base, arrivedAt, policy: deps.policy, isKeyed, caps: deps.caps, bodyLength };
+    const { rules } = source;
+    const context = { source, base, arrivedAt, policy: rules.time, isKeyed, caps: rules, bodyLength };
     const first = encodePoints(data, { ...context, namesAreFinal: false });
     if (first.unknownMetrics.size === 0 && first.unknownDimensions.size === 0) return first;
     const named = await deps.registerColumnNames(
       source,
+      rules,
       [...first.unknownMetrics],
       [...first.unknownDimensions],
     );
@@ -128,7 +125,7 @@ export const createPushHandler = (
   ): Promise<void> => {
     const results = await Promise.allSettled(
       encoded.runs.map((run) => {
-        const fragment = { source, base, run, arrivedAt, policy: deps.policy };
+        const fragment = { source, base, run, arrivedAt, policy: source.rules.time };
         return identity === undefined
           ? deps.publisher.share(fragment)
           : deps.publisher.publishAlone(fragment, identity.sha256Hex);
@@ -170,7 +167,7 @@ export const createPushHandler = (
     if (bytes.length === 0) throw new Refused('body_empty');
     const { source, push, rateHeaders } = await admit(bytes);
     try {
-      const data = pointsOf(push);
+      const data = pointsOf(push, source);
       const key = request.headers['idempotency-key'];
       const identity =
         typeof key === 'string' && key !== ''

@@ -4,6 +4,7 @@ import type { Log } from '../../telemetry/log.ts';
 import { untilDone } from '../../telemetry/until-done.ts';
 import { spanColumns } from '../../wire/native/span-columns.ts';
 import { type Clickhouse, createClickhouse, database } from './client.ts';
+import { alignTtl } from './migrate-ttl.ts';
 import {
   type AppliedMigration,
   apply,
@@ -19,12 +20,16 @@ export type MigrateResult = {
   readonly applied: readonly string[];
   /** The highest step there is, of this program or a newer one. */
   readonly version: number;
+  /** Names of the tables whose TTL this run changed. */
+  readonly ttlChanged: readonly string[];
 };
 
 export type MigrateOptions = {
   readonly clickhouse: Clickhouse;
   /** Folder of the `NNN_name.sql` files. */
   readonly folder: string;
+  /** Days that spans are kept; undefined = for ever. */
+  readonly retentionDays?: number | undefined;
   readonly log: Log;
 };
 
@@ -82,12 +87,17 @@ const versionOf = (applied: readonly AppliedMigration[]): number =>
   applied.reduce((highest, { version }) => Math.max(highest, version), 0);
 
 /**
- * Brings the tables up to the steps in `folder`: applies, in order, those that are not recorded as applied. May run any number
- * of times and in any number of processes at once, and be killed anywhere. Throws the Faults of `toFault`, and permanent ones:
+ * Brings the tables up to the steps in `folder`: applies, in order, those that are not recorded as applied, and sets the TTL of
+ * the spans to the retention where it is another. May run any number of times and in any number of processes at once, and be killed anywhere. Throws the Faults of `toFault`, and permanent ones:
  * `migrations_invalid`, `migration_changed` (a file is not what was applied) and `clickhouse_table_unusable` (a table of ours
  * was made by somebody else); nothing was applied then, except before the last.
  */
-export const migrate = async ({ clickhouse, folder, log }: MigrateOptions): Promise<MigrateResult> => {
+export const migrate = async ({
+  clickhouse,
+  folder,
+  retentionDays,
+  log,
+}: MigrateOptions): Promise<MigrateResult> => {
   const migrations = readMigrations(folder);
   await prepareLedger(clickhouse);
   const before = await readApplied(clickhouse);
@@ -103,7 +113,10 @@ export const migrate = async ({ clickhouse, folder, log }: MigrateOptions): Prom
   const after = await readApplied(clickhouse);
   refuseChanged(migrations, after, folder);
   await checkTable(clickhouse);
-  return { applied, version: versionOf(after) };
+  const ttlChanged = await alignTtl(clickhouse, retentionDays);
+  if (ttlChanged.length > 0)
+    log.info({ tables: ttlChanged.join(), days: retentionDays ?? 'off' }, 'TTL changed');
+  return { applied, version: versionOf(after), ttlChanged };
 };
 
 /** The highest step applied to this ClickHouse. Before the first migration a permanent Fault `clickhouse_rejected`. */
@@ -116,9 +129,8 @@ export const readSchemaVersion = async (clickhouse: Clickhouse): Promise<number>
  */
 export const migrateWhenUp = async ({
   url,
-  folder,
-  log,
   signal,
+  ...options
 }: Omit<MigrateOptions, 'clickhouse'> & {
   readonly url: string;
   readonly signal: AbortSignal;
@@ -127,11 +139,11 @@ export const migrateWhenUp = async ({
   let told = '';
   try {
     return await untilDone(
-      () => migrate({ clickhouse, folder, log }),
+      () => migrate({ clickhouse, ...options }),
       signal,
       (error) => {
         if (!(error instanceof Fault) || error.kind !== 'transient') throw error;
-        if (error.message !== told) log.warn({ code: error.code }, `waiting: ${error.message}`);
+        if (error.message !== told) options.log.warn({ code: error.code }, `waiting: ${error.message}`);
         told = error.message;
       },
     );

@@ -196,6 +196,10 @@ export class SpanSlots {
 /** The resource and scope that the spans at hand belong to. */
 export class OwnerSlots {
   readonly fault = new FaultSlot();
+  /** The widest that any resource of the request is held to. */
+  requestLimits: TraceLimits = defaultTraceLimits;
+  /** What is read is held to these: the request's until it is known whose the resource is. */
+  limits: TraceLimits = defaultTraceLimits;
   /** Different for each resource and each scope of the request. */
   resourceNumber = 0;
   scopeNumber = 0;
@@ -210,6 +214,7 @@ export class OwnerSlots {
 
   clearResource(): void {
     this.resourceNumber++;
+    this.limits = this.requestLimits;
     this.fault.clear();
     this.resource.count = 0;
     this.resourceSize = 0;
@@ -230,7 +235,6 @@ const noBody = new ByteSource(new Uint8Array(0));
 /** What a reader and the encoder share while a request is read. */
 export class ReadState {
   body = noBody;
-  limits: TraceLimits = defaultTraceLimits;
   readonly scratch = new Scratch();
   readonly owner = new OwnerSlots();
   readonly span = new SpanSlots();
@@ -240,9 +244,13 @@ export class ReadState {
 
   begin(body: Uint8Array, limits: TraceLimits): void {
     this.body = new ByteSource(body);
-    this.limits = limits;
+    this.owner.requestLimits = limits;
     this.leniencies = new Map();
     this.owner.clearResource();
+  }
+
+  get limits(): TraceLimits {
+    return this.owner.limits;
   }
 
   /** Gives back what one unusual body made large. */

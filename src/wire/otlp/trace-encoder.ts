@@ -9,6 +9,7 @@ import {
   type SpanExample,
   type SpanOwner,
   TooManySpans,
+  type TraceLimits,
   type TraceRun,
   type TracesContext,
 } from './types.ts';
@@ -96,7 +97,18 @@ export class TraceEncoder implements SpanSink {
     const known = this.owners.get(this.token);
     this.owner = known ?? context.resolve(this.token);
     if (known === undefined) this.owners.set(this.token, this.owner);
-    if (typeof this.owner !== 'string') this.row.set(state, this.owner, context.clientIp);
+    if (typeof this.owner === 'string') return;
+    this.row.set(state, this.owner, context.clientIp);
+    this.limitResource(this.owner.limits ?? context.limits);
+  }
+
+  /** The resource was read under the widest limits of the request; from here on its owner's count. */
+  private limitResource(limits: TraceLimits): void {
+    const { owner } = this.state;
+    owner.limits = limits;
+    if (owner.resource.count <= limits.attributesMax) return;
+    const detail = `more than ${limits.attributesMax}`;
+    owner.fault.set('too_many_attributes', 'resource.attributes', detail);
   }
 
   span(): void {

@@ -10,6 +10,8 @@ export type SpanOwner = {
   readonly fillDimensions: boolean;
   /** It travels with deferred spans, so that transfer judges them alike. */
   readonly policy: SpanTimePolicy;
+  /** What its spans are held to; the request's limits when it has none of its own. */
+  readonly limits?: TraceLimits;
 };
 
 /** What one request, span and value may hold. */
@@ -42,6 +44,7 @@ export type TracesContext = {
   readonly base: UidBase;
   /** Milliseconds since the epoch. */
   readonly arrivedAt: number;
+  /** `spansMax` is of the request; of the others no owner has wider ones. */
   readonly limits: TraceLimits;
 };
 

@@ -1,0 +1,79 @@
+import type { Pipelines } from '../config/pipelines.ts';
+import type { SpanTimePolicy } from '../model/span-time.ts';
+import type { TimePolicy } from '../model/time.ts';
+import type { ColumnCaps } from '../wire/column-naming.ts';
+import type { TraceLimits } from '../wire/otlp/types.ts';
+import type { ApplicationPolicy, SourcePolicy } from './policies.ts';
+
+/** What holds for the points of one data id: its table's caps, the points of one request, and when a point may be of. */
+export type SourceRules = ColumnCaps & { readonly time: TimePolicy; readonly pointsMax: number };
+
+/** What holds for the spans of one application. */
+export type ApplicationRules = { readonly time: SpanTimePolicy; readonly limits: TraceLimits };
+
+/** What the pipeline files say; it holds wherever a policy says nothing. */
+export type RuleDefaults = { readonly source: SourceRules; readonly application: ApplicationRules };
+
+const dayMs = 86_400_000;
+
+/** The rules of the pipeline files. */
+export const ruleDefaults = ({ metrics, traces }: Pick<Pipelines, 'metrics' | 'traces'>): RuleDefaults => {
+  const { pointsMax, metricsMax, dimensionsMax } = metrics.limits;
+  const { spansMax, attributesMax, eventsMax, linksMax, valueBytesMax } = traces.limits;
+  const { retentionDays: days } = traces;
+  return {
+    source: { time: metrics.time, pointsMax, metricsMax, dimensionsMax },
+    application: {
+      time: { ...traces.time, ttlSeconds: days === undefined ? undefined : (days * dayMs) / 1000 },
+      limits: { spansMax, attributesMax, eventsMax, linksMax, valueBytesMax },
+    },
+  };
+};
+
+/** Milliseconds of a policy's window: null is no bound, and one that is not named is the pipeline file's. */
+const windowMs = (own: number | null | undefined, inherited: number | undefined): number | undefined => {
+  if (own === undefined) return inherited;
+  return own === null ? undefined : own * 1000;
+};
+
+const smaller = (a: number | undefined, b: number | undefined): number | undefined =>
+  a === undefined || b === undefined ? (a ?? b) : Math.min(a, b);
+
+/** The rules of a data id: its policy, else `inherited`. What is older than the retention would go at once, so it is too old. */
+export const sourceRules = (policy: SourcePolicy | undefined, inherited: SourceRules): SourceRules => {
+  if (policy === undefined) return inherited;
+  const { retention_days: days } = policy;
+  const ageMsMax = windowMs(policy.age_seconds_max, inherited.time.ageMsMax);
+  return {
+    time: {
+      aheadMsMax: windowMs(policy.ahead_seconds_max, inherited.time.aheadMsMax),
+      ageMsMax: smaller(ageMsMax, typeof days === 'number' ? days * dayMs : undefined),
+    },
+    pointsMax: policy.points_max ?? inherited.pointsMax,
+    metricsMax: policy.metric_columns_max ?? inherited.metricsMax,
+    dimensionsMax: policy.dimension_columns_max ?? inherited.dimensionsMax,
+  };
+};
+
+/** The rules of an application. The retention is the deployment's (`ttlSeconds`): no policy makes a span outlive it. */
+export const applicationRules = (
+  policy: ApplicationPolicy | undefined,
+  { time, limits }: ApplicationRules,
+): ApplicationRules => {
+  const { ttlSeconds } = time;
+  const ageMsMax = windowMs(policy?.age_seconds_max, time.ageMsMax);
+  return {
+    time: {
+      aheadMsMax: windowMs(policy?.ahead_seconds_max, time.aheadMsMax),
+      ageMsMax: smaller(ageMsMax, ttlSeconds === undefined ? undefined : ttlSeconds * 1000),
+      ttlSeconds,
+    },
+    limits: {
+      spansMax: policy?.spans_max ?? limits.spansMax,
+      attributesMax: policy?.attributes_max ?? limits.attributesMax,
+      eventsMax: policy?.events_max ?? limits.eventsMax,
+      linksMax: policy?.links_max ?? limits.linksMax,
+      valueBytesMax: policy?.value_bytes_max ?? limits.valueBytesMax,
+    },
+  };
+};

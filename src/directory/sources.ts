@@ -1,0 +1,161 @@
+import { z } from 'zod';
+import type { Layout, PreviousToken, RegisteredName } from '../model/records.ts';
+import { type SourcePolicy, sourcePolicySchema } from './policies.ts';
+import { type SourceRules, sourceRules } from './rules.ts';
+import { expiryMs, previousTokenSchema, tokenMatches } from './tokens.ts';
+
+/** What the push receiver needs of one data id; rebuilt whenever one of its records, its policy or its registry changes. */
+export type Source = {
+  readonly dataId: number;
+  readonly token: string;
+  /** The token before the last rotation; the clock decides whether it still counts (see `takesToken`). */
+  readonly previousToken: PreviousToken | undefined;
+  /** All flags of design section 3 together; a purged data id is never enabled. */
+  readonly isEnabled: boolean;
+  readonly typeLabel: string;
+  readonly tableId: string;
+  readonly layout: Layout;
+  /** As recorded: requests per second, < -1 none, -1 the default, 0 unlimited. */
+  readonly maxRate: number;
+  readonly rules: SourceRules;
+  readonly metrics: ReadonlyMap<string, string>;
+  readonly dimensions: ReadonlyMap<string, string>;
+};
+
+const registeredName = z.object({
+  name: z.string(),
+  column: z.string(),
+  first_seen: z.number(),
+  last_seen: z.number(),
+});
+
+/** Shape of a column registry in KV. */
+export const columnRegistrySchema = z.object({
+  mon_data_id: z.number(),
+  metrics: z.array(registeredName),
+  dimensions: z.array(registeredName),
+});
+
+type Names = Pick<Source, 'metrics' | 'dimensions'>;
+
+const namesOf = (entries: readonly RegisteredName[]): ReadonlyMap<string, string> =>
+  new Map(entries.map(({ name, column }) => [name, column]));
+
+/** What is kept of each record of a data id, by the kind that its key begins with. */
+type Fields = {
+  data_source: { token: string; is_enable: boolean; type_label: string };
+  group: { is_enable: boolean; is_delete: boolean; max_rate: number; is_split_measurement: boolean };
+  table: { table_id: string; is_enable: boolean; is_deleted: boolean };
+  source_policy: SourcePolicy;
+  previous_token: PreviousToken;
+  /** That it is there is all that counts. */
+  purge: unknown;
+  columns: Names;
+};
+
+type Kind = keyof Fields;
+
+const schemas: { readonly [K in Kind]: z.ZodType<Fields[K]> } = {
+  data_source: z.object({ token: z.string(), is_enable: z.boolean(), type_label: z.string() }),
+  group: z.object({
+    is_enable: z.boolean(),
+    is_delete: z.boolean(),
+    max_rate: z.number(),
+    is_split_measurement: z.boolean(),
+  }),
+  table: z.object({ table_id: z.string(), is_enable: z.boolean(), is_deleted: z.boolean() }),
+  source_policy: sourcePolicySchema,
+  previous_token: previousTokenSchema,
+  purge: z.unknown(),
+  columns: columnRegistrySchema.transform(
+    ({ metrics, dimensions }): Names => ({ metrics: namesOf(metrics), dimensions: namesOf(dimensions) }),
+  ),
+};
+
+const kindsOfBucket = {
+  records: ['data_source', 'group', 'table', 'source_policy', 'previous_token', 'purge'],
+  columns: ['columns'],
+} as const satisfies Record<string, readonly Kind[]>;
+
+type Known = Partial<Fields> & { source?: Source | undefined };
+
+const isKind = (text: string): text is Kind => Object.hasOwn(schemas, text);
+
+const keyPattern = /^([a-z_]+)\.(\d{1,15})$/;
+
+const noNames: Names = { metrics: new Map(), dimensions: new Map() };
+
+const buildSource = (dataId: number, known: Known, inherited: SourceRules): Source | undefined => {
+  const { data_source: dataSource, group, table } = known;
+  if (dataSource === undefined || group === undefined || table === undefined) return undefined;
+  const { metrics, dimensions } = known.columns ?? noNames;
+  return {
+    dataId,
+    token: dataSource.token,
+    previousToken: known.previous_token,
+    isEnabled:
+      dataSource.is_enable &&
+      group.is_enable &&
+      !group.is_delete &&
+      table.is_enable &&
+      !table.is_deleted &&
+      known.purge === undefined,
+    typeLabel: dataSource.type_label,
+    tableId: table.table_id,
+    layout: group.is_split_measurement ? 'narrow' : 'wide',
+    maxRate: group.max_rate,
+    rules: sourceRules(known.source_policy, inherited),
+    metrics,
+    dimensions,
+  };
+};
+
+/**
+ * Whether a producer may write with this token now: it is the current one, or the one before while it has not expired. Both are
+ * compared whatever the first says, so that the time tells nothing of which one it was.
+ */
+export const takesToken = ({ token, previousToken }: Source, given: string, nowMs: number): boolean => {
+  const isCurrent = tokenMatches(given, token);
+  const isPrevious = tokenMatches(given, previousToken?.token ?? token);
+  return isCurrent || (isPrevious && previousToken !== undefined && nowMs < expiryMs(previousToken));
+};
+
+/** The data ids in memory. */
+export type Sources = {
+  /** Takes a change of a KV key; false when the key is not one of a data id. Throws when the value does not parse. */
+  apply(key: string, value: unknown): boolean;
+  /** Forgets what a whole reading of the bucket did not show. */
+  keepOnly(bucket: keyof typeof kindsOfBucket, seen: ReadonlySet<string>): void;
+  get(dataId: number): Source | undefined;
+};
+
+/** `inherited`: the rules of a data id without a policy. */
+export const createSources = (inherited: SourceRules): Sources => {
+  const byDataId = new Map<number, Known>();
+
+  const set = <K extends Kind>(kind: K, dataId: number, value: unknown): void => {
+    const parsed = value === undefined ? undefined : schemas[kind].parse(value);
+    const known: Known = byDataId.get(dataId) ?? {};
+    if (parsed === undefined) delete known[kind];
+    else known[kind] = parsed;
+    known.source = buildSource(dataId, known, inherited);
+    byDataId.set(dataId, known);
+  };
+
+  return {
+    apply: (key, value) => {
+      const [, kind = '', id] = keyPattern.exec(key) ?? [];
+      if (!isKind(kind)) return false;
+      set(kind, Number(id), value);
+      return true;
+    },
+    keepOnly: (bucket, seen) => {
+      for (const [dataId, known] of byDataId) {
+        for (const kind of kindsOfBucket[bucket]) {
+          if (known[kind] !== undefined && !seen.has(`${kind}.${dataId}`)) set(kind, dataId, undefined);
+        }
+      }
+    },
+    get: (dataId) => byDataId.get(dataId)?.source,
+  };
+};

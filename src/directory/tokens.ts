@@ -1,0 +1,19 @@
+import { timingSafeEqual } from 'node:crypto';
+import { z } from 'zod';
+import type { PreviousToken } from '../model/records.ts';
+
+/** Shape of the token before the last rotation in KV. */
+export const previousTokenSchema: z.ZodType<PreviousToken> = z.object({
+  token: z.string(),
+  expires_at: z.number(),
+});
+
+/** In constant time for tokens of the right length, which is no secret. */
+export const tokenMatches = (given: string, expected: string): boolean => {
+  const a = Buffer.from(given);
+  const b = Buffer.from(expected);
+  return a.length === b.length && timingSafeEqual(a, b);
+};
+
+/** When a token that was rotated away stops to be taken, Unix milliseconds. */
+export const expiryMs = ({ expires_at: seconds }: PreviousToken): number => seconds * 1000;

@@ -1,0 +1,36 @@
+import { z } from 'zod';
+import { type Clickhouse, database } from './client.ts';
+
+/** The tables of spans and what counts as a row's time, as the OpenTelemetry exporter writes it. */
+const timeOf = {
+  otel_traces: 'toDateTime(Timestamp)',
+  otel_traces_trace_id_ts: 'toDateTime(Start)',
+} as const;
+
+const tableRow = z.object({ name: z.string(), engine_full: z.string() });
+
+/** The TTL at the end of a table's engine, as the server writes it; empty for none. */
+const ttlIn = (engine: string): string => / TTL (.+?)(?: SETTINGS |$)/.exec(engine)?.[1] ?? '';
+
+/**
+ * Sets the TTL of the tables of spans to so many days, or takes it away (undefined), where it is not so already; answers the
+ * tables that were changed. Rows that are stored follow in the background: the server drops a part when all of it has expired.
+ * Throws the Faults of `toFault`; may be repeated.
+ */
+export const alignTtl = async (clickhouse: Clickhouse, days: number | undefined): Promise<string[]> => {
+  const tables = await clickhouse.rows(
+    tableRow,
+    'SELECT name, engine_full FROM system.tables WHERE database = {database:String} ORDER BY name',
+    { params: { database } },
+  );
+  const changed: string[] = [];
+  for (const [name, time] of Object.entries(timeOf)) {
+    const engine = tables.find((table) => table.name === name)?.engine_full;
+    const wanted = days === undefined ? '' : `${time} + toIntervalDay(${days})`;
+    if (engine === undefined || ttlIn(engine) === wanted) continue;
+    const action = wanted === '' ? 'REMOVE TTL' : `MODIFY TTL ${wanted}`;
+    await clickhouse.run(`ALTER TABLE ${database}.${name} ${action}`, { timeoutMs: 60_000 });
+    changed.push(name);
+  }
+  return changed;
+};

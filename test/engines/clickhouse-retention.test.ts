@@ -1,0 +1,118 @@
+import { execFile } from 'node:child_process';
+import { cpSync, readFileSync, writeFileSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { z } from 'zod';
+import { type Clickhouse, createClickhouse } from '../../src/stores/clickhouse/client.ts';
+import { migrate } from '../../src/stores/clickhouse/migrate.ts';
+import { createLog } from '../../src/telemetry/log.ts';
+import { startEngines, type TestEngines } from '../support/engines.ts';
+import { tempFolder } from '../support/temp-folder.ts';
+import { waitFor } from '../support/wait.ts';
+
+const root = resolve(import.meta.dirname, '../..');
+const folder = join(root, 'schemas/sql/clickhouse');
+const log = createLog('test', 'silent');
+const tables = ['otel_traces', 'otel_traces_trace_id_ts'];
+
+let engines: TestEngines;
+let clickhouse: Clickhouse;
+
+beforeAll(async () => {
+  engines = await startEngines({ clickhouse: true });
+  clickhouse = createClickhouse({ url: engines.clickhouse.url });
+});
+afterAll(async () => {
+  await clickhouse?.close();
+  await engines?.stop();
+});
+beforeEach(async () => {
+  await clickhouse.run('DROP DATABASE IF EXISTS otel SYNC');
+});
+
+const run = (retentionDays?: number) => migrate({ clickhouse, folder, retentionDays, log });
+
+const ttls = async (): Promise<string[]> => {
+  const rows = await clickhouse.rows(
+    z.object({ ttl: z.string() }),
+    `SELECT extract(engine_full, ' TTL (.+) SETTINGS') AS ttl FROM system.tables
+     WHERE database = 'otel' AND name IN ('otel_traces', 'otel_traces_trace_id_ts') ORDER BY name`,
+  );
+  return rows.map(({ ttl }) => ttl);
+};
+
+const ttlsOf = (days: number): string[] => [
+  `toDateTime(Timestamp) + toIntervalDay(${days})`,
+  `toDateTime(Start) + toIntervalDay(${days})`,
+];
+
+const daysStored = async (table: string, column: string): Promise<number[]> => {
+  const rows = await clickhouse.rows(
+    z.object({ days: z.coerce.number() }),
+    `SELECT dateDiff('day', ${column}, now()) AS days FROM otel.${table} ORDER BY days`,
+  );
+  return rows.map(({ days }) => days);
+};
+
+describe('the retention of spans', () => {
+  it('is the TTL of their tables, which a migration changes only where it is another', async () => {
+    expect((await run()).ttlChanged).toEqual([]);
+    expect(await ttls()).toEqual(['', '']);
+    expect((await run(30)).ttlChanged).toEqual(tables);
+    expect(await ttls()).toEqual(ttlsOf(30));
+    expect((await run(30)).ttlChanged).toEqual([]);
+    await clickhouse.run('ALTER TABLE otel.otel_traces MODIFY TTL toDateTime(Timestamp) + toIntervalHour(5)');
+    expect((await run(30)).ttlChanged).toEqual(['otel_traces']);
+    expect((await run(7)).ttlChanged).toEqual(tables);
+    expect(await ttls()).toEqual(ttlsOf(7));
+    expect((await run()).ttlChanged).toEqual(tables);
+    expect(await ttls()).toEqual(['', '']);
+  });
+
+  it('takes what was stored before and is older, and nothing else', async () => {
+    await run();
+    await clickhouse.run(
+      `INSERT INTO otel.otel_traces (Timestamp, TraceId, uid)
+       SELECT now64(9) - toIntervalDay(number), toString(number), number FROM numbers(10)`,
+    );
+    await run(5);
+    await waitFor('the old days are gone', 60_000, async () => {
+      const days = await daysStored('otel_traces', 'Timestamp');
+      if (days.some((day) => day > 6)) throw new Error(days.join());
+      return true;
+    });
+    expect(await daysStored('otel_traces', 'Timestamp')).toEqual(expect.arrayContaining([0, 1, 2, 3, 4]));
+  });
+
+  it('follows pipelines/traces.yaml in `tidemark migrate`, which says what it changed', async () => {
+    const pipelines = join(await tempFolder(), 'pipelines');
+    cpSync(join(root, 'pipelines'), pipelines, { recursive: true });
+    const file = join(pipelines, 'traces.yaml');
+    const write = (days: string): void =>
+      writeFileSync(
+        file,
+        readFileSync(file, 'utf8').replace(/retention_days: .*/, `retention_days: ${days}`),
+      );
+    const tidemark = (...args: string[]) =>
+      promisify(execFile)(process.execPath, [join(root, 'src/main.ts'), 'migrate', ...args], {
+        env: {
+          PATH: process.env['PATH'],
+          TIDEMARK_CLICKHOUSE_URL: engines.clickhouse.url,
+          TIDEMARK_PIPELINES: pipelines,
+        },
+      });
+    write('12');
+    expect((await tidemark()).stdout).toMatch(
+      /otel_traces now keeps its rows for 12 days\notel_traces_trace_id_ts now keeps its rows for 12 days\nschema version 3\n$/,
+    );
+    expect(await ttls()).toEqual(ttlsOf(12));
+    write('off');
+    expect(JSON.parse((await tidemark('--json')).stdout)).toMatchObject({ ttl_changed: tables });
+    write('no');
+    await expect(tidemark()).rejects.toMatchObject({
+      stderr: expect.stringContaining('/transfer/retention_days'),
+    });
+    expect(await ttls()).toEqual(['', '']);
+  });
+});
