@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { defaultTimePolicy } from '../../src/model/time.ts';
-import { hashedBase } from '../../src/model/uid.ts';
+import { countedBase } from '../../src/model/uid.ts';
 import { jsonTraces } from '../../src/wire/otlp/json-traces.ts';
 import { protobufTraces } from '../../src/wire/otlp/protobuf-traces.ts';
 import {
@@ -40,7 +40,8 @@ const owners = new Map<string | undefined, SpanOwner>([
 const contextWith = (limits: Partial<TraceLimits> = {}, clientIp = '192.0.2.9'): TracesContext => ({
   resolve: (token) => owners.get(token) ?? (token === 'token-off' ? 'disabled' : 'invalid'),
   clientIp,
-  base: hashedBase(Buffer.alloc(32, 0xff)),
+  // So that the uids of one request go across 32 bits.
+  base: countedBase(9, 2 ** 32 - 2),
   arrivedAt,
   limits: { ...defaultTraceLimits, ...limits },
 });

@@ -1,6 +1,6 @@
 /**
- * A value nested in an array or a list of keys and values. Bytes are base64 text already; null is a value without a kind, or one
- * that was nested deeper than the limit.
+ * A value nested in an array or a list of keys and values. Bytes are base64 text already; null is a value without a kind,
+ * undefined one that was nested deeper than the limit.
  */
 export type NestedValue =
   | string
@@ -8,6 +8,7 @@ export type NestedValue =
   | bigint
   | boolean
   | null
+  | undefined
   | readonly NestedValue[]
   | ReadonlyMap<string, NestedValue>;
 
@@ -33,6 +34,7 @@ export const doubleText = (value: number): string => {
 const writeNested = (value: NestedValue): string => {
   if (typeof value === 'string') return JSON.stringify(value.toWellFormed());
   if (typeof value === 'number') return Number.isFinite(value) ? doubleText(value) : `"${doubleText(value)}"`;
+  if (value === undefined) return 'null';
   if (value === null || typeof value !== 'object') return String(value);
   let text = '';
   if (value instanceof Map) {
@@ -48,3 +50,12 @@ const writeNested = (value: NestedValue): string => {
 /** An array or a list of keys and values as compact JSON: 64-bit integers exact, entries in the order sent, the last of equal keys. */
 export const nestedText = (value: readonly NestedValue[] | ReadonlyMap<string, NestedValue>): string =>
   writeNested(value);
+
+/** How many values in an array or a list were nested deeper than the limit. */
+export const cutsIn = (value: NestedValue): number => {
+  if (value === undefined) return 1;
+  if (value === null || typeof value !== 'object') return 0;
+  let cuts = 0;
+  for (const item of value.values()) cuts += cutsIn(item);
+  return cuts;
+};

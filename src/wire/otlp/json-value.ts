@@ -1,4 +1,4 @@
-import { doubleText, itemSizes, type NestedValue, nestedText, nestingMax } from './any-value.ts';
+import { cutsIn, doubleText, itemSizes, type NestedValue, nestedText, nestingMax } from './any-value.ts';
 import type { JsonCursor } from './json-cursor.ts';
 import { KeySet } from './json-keys.ts';
 import { wholeDigits } from './json-numbers.ts';
@@ -47,6 +47,7 @@ export class JsonValueReader {
   problem = '';
   /** Values that were nested too deep, since the caller set it to 0. */
   cutValues = 0;
+  private cutBefore = 0;
   private readonly cursor: JsonCursor;
   private readonly state: ReadState;
 
@@ -60,6 +61,7 @@ export class JsonValueReader {
     this.end = 0;
     this.size = 0;
     this.problem = '';
+    this.cutBefore = this.cutValues;
   }
 
   /** Number of a member's name in `keys`, its value ahead; −1 for a name that is not OTLP's. `seen` has a bit for each so far. */
@@ -94,8 +96,12 @@ export class JsonValueReader {
       }
       seen |= 1 << number;
       const valueKind = cursor.kind();
-      if (valueKind === 'null') cursor.literal('null');
-      else if (number === 0 && valueKind === 'string') {
+      if (valueKind === 'null') {
+        cursor.literal('null');
+        continue;
+      }
+      this.cutValues = this.cutBefore;
+      if (number === 0 && valueKind === 'string') {
         cursor.string();
         this.start = cursor.start;
         this.end = cursor.end;
@@ -136,8 +142,10 @@ export class JsonValueReader {
     let text: string;
     if (typeof value === 'string') text = value;
     else if (typeof value === 'number') text = doubleText(value);
-    else if (typeof value === 'object' && value !== null) text = nestedText(value);
-    else text = String(value);
+    else if (typeof value === 'object' && value !== null) {
+      text = nestedText(value);
+      this.cutValues += cutsIn(value);
+    } else text = String(value);
     this.start = this.state.scratch.add(text);
     this.end = ~this.state.scratch.length;
   }
@@ -148,9 +156,8 @@ export class JsonValueReader {
     if (number >= 5) {
       if (depth <= nestingMax) return this.readContainer(number, depth);
       cursor.skip();
-      this.cutValues++;
       this.size += itemSizes.scalar;
-      return null;
+      return undefined;
     }
     const kind = cursor.kind();
     if (kind === 'string') {

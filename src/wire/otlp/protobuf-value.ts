@@ -1,4 +1,4 @@
-import { doubleText, itemSizes, type NestedValue, nestedText, nestingMax } from './any-value.ts';
+import { cutsIn, doubleText, itemSizes, type NestedValue, nestedText, nestingMax } from './any-value.ts';
 import type { ProtobufCursor } from './protobuf-cursor.ts';
 import type { Scratch } from './scratch.ts';
 
@@ -93,7 +93,9 @@ export class ProtobufValueReader {
 
   /** To be called when all of the value was read: makes the text of an array or a list, once. */
   finish(): void {
-    if (this.container !== undefined) this.setText(nestedText(this.container));
+    if (this.container === undefined) return;
+    this.setText(nestedText(this.container));
+    this.cutValues += cutsIn(this.container);
   }
 
   private setText(text: string): void {
@@ -174,9 +176,8 @@ export class ProtobufValueReader {
           value =
             tag === 0x2a ? this.readList(stop, depth + 1, value) : this.readEntries(stop, depth + 1, value);
         } else {
-          this.cutValues++;
           this.size += itemSizes.scalar;
-          value = null;
+          value = undefined;
           cursor.at = stop;
         }
       } else cursor.skip(tag, end);

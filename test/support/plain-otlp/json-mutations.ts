@@ -22,7 +22,13 @@ const odd: readonly [string, ...string[]] = [
     '1e400',
   ] as const),
   ...['"\\ud800"', '{"low":1}', '[[[[]]]]', '"\\u0030\\u0031"', '1'.repeat(500), '{"intValue":"5"}'],
-  ...[deep(31), deep(32), deep(40), '{"stringValue":"a","intValue":6}'],
+  ...[
+    deep(31),
+    deep(32),
+    deep(40),
+    `${deep(40).slice(0, -1)},"boolValue":true}`,
+    '{"stringValue":"a","intValue":6}',
+  ],
 ];
 
 const spaces = (random: Random): string => (random(25) === 0 ? pick(random, [' ', '\n', '\t \r\n']) : '');
