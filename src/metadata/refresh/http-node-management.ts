@@ -1,0 +1,158 @@
+import { z } from 'zod';
+import { type Settings, settingFault } from '../../config/settings.ts';
+import { Fault } from '../../model/fault.ts';
+import type { CollectorValues } from './document.ts';
+import type { NodeManagement, SubscriptionParams } from './node-management.ts';
+import { createClient } from './node-management-client.ts';
+
+/** Host ids by business; those of business 0 get the files of every business. */
+export type Hosts = ReadonlyMap<number, readonly number[]>;
+
+/** Reads `<biz>:<host_id>,…`. Throws a permanent Fault `config_invalid`. */
+export const parseHosts = (text: string | undefined): Hosts => {
+  const hosts = new Map<number, number[]>();
+  for (const pair of (text ?? '').split(',')) {
+    const match = /^\s*(-?\d{1,10}):(\d{1,15})\s*$/.exec(pair);
+    if (match === null) {
+      throw settingFault(
+        'environment variable TIDEMARK_NODE_MANAGEMENT_HOSTS',
+        `the value ${JSON.stringify(pair)} is not <biz>:<host_id>`,
+        'A node management API needs at least one host, as 0:101 or 0:101,2:205',
+      );
+    }
+    const bizId = Number(match[1]);
+    hosts.set(bizId, [...(hosts.get(bizId) ?? []), Number(match[2])]);
+  }
+  return hosts;
+};
+
+const createdSchema = z.object({ subscription_id: z.int().positive() });
+const infoSchema = z.array(z.unknown());
+
+/** Scope and steps as node management takes them. `prefix` stands for the platform in its names. */
+const describe = (values: CollectorValues, hosts: Hosts, prefix: string): SubscriptionParams => {
+  const hostIds = new Set([...(hosts.get(0) ?? []), ...(hosts.get(values.bizId) ?? [])]);
+  if (hostIds.size === 0) {
+    throw new Fault(
+      'permanent',
+      'hosts_missing',
+      `TIDEMARK_NODE_MANAGEMENT_HOSTS names no host for business ${values.bizId}, nor for all (0)`,
+    );
+  }
+  return {
+    scope: {
+      object_type: 'HOST',
+      node_type: 'INSTANCE',
+      nodes: [...hostIds].map((id) => ({ [`${prefix}_host_id`]: id })),
+    },
+    steps: [
+      {
+        id: `${prefix}-collector`,
+        type: 'PLUGIN',
+        config: {
+          plugin_name: `${prefix}-collector`,
+          plugin_version: 'latest',
+          config_templates: [{ name: `${prefix}-collector-report-v2.conf`, version: 'latest' }],
+        },
+        params: { context: contextOf(values, prefix) },
+      },
+    ],
+  };
+};
+
+/** The values that node management renders the template with: the same document as ours. */
+const contextOf = (values: CollectorValues, prefix: string): Record<string, unknown> => ({
+  [`${prefix}_biz_id`]: values.bizId,
+  [`${prefix}_data_id`]: values.dataId,
+  [`${prefix}_data_token`]: values.token,
+  token_config: {
+    name: 'token_checker/proxy',
+    proxy_dataid: values.dataId,
+    proxy_token: values.token,
+  },
+  qps_config: { name: 'rate_limiter/token_bucket', type: 'token_bucket', qps: values.qps },
+  validator_config: {
+    name: 'proxy_validator/common',
+    type: 'time_series',
+    version: 'v2',
+    max_future_time_offset: values.aheadSecondsMax,
+  },
+});
+
+export type HttpNodeManagementOptions = {
+  readonly settings: Settings['nodeManagement'] & { readonly url: string };
+  readonly backOffMs?: number;
+  /** Ends all calls. */
+  readonly signal: AbortSignal;
+};
+
+/**
+ * A node management API with the original's calls, each a POST of JSON to `<url>/subscription/<call>/` answered by
+ * `{result, code, message, data}`: create, update, run, switch, delete, and info to learn whether a refused subscription is
+ * there at all. Create carries `Idempotency-Key`: an API that knows it never makes a second subscription for one key; one that
+ * does not may make a second one where a process was killed between the call and its answer. Throws a permanent Fault
+ * `config_invalid` where no host is named.
+ */
+export const createHttpNodeManagement = ({
+  settings,
+  backOffMs = 500,
+  signal,
+}: HttpNodeManagementOptions): NodeManagement => {
+  const { url, token, tokenFile, tokenHeader, timeoutMs, prefix } = settings;
+  if (timeoutMs < 1) {
+    throw settingFault(
+      'environment variable TIDEMARK_NODE_MANAGEMENT_TIMEOUT_MS',
+      `the value ${timeoutMs} is no time`,
+      'It counts milliseconds, at least 1',
+    );
+  }
+  const hosts = parseHosts(settings.hosts);
+  const call = createClient({ url, token, tokenFile, tokenHeader, timeoutMs, backOffMs, signal });
+
+  /** A refusal of a subscription that is not there is told apart from any other. */
+  const callOn = async (action: string, subscriptionId: number, more: object): Promise<void> => {
+    try {
+      await call(action, { subscription_id: subscriptionId, ...more });
+    } catch (error) {
+      if (!(error instanceof Fault) || error.kind !== 'permanent') throw error;
+      const info = infoSchema.safeParse(
+        await call('info', { subscription_id_list: [subscriptionId] }).catch(() => undefined),
+      );
+      if (!info.success || info.data.length > 0) {
+        throw new Fault('permanent', 'node_management_refused', error.message, error);
+      }
+      throw new Fault(
+        'permanent',
+        'subscription_missing',
+        `there is no subscription ${subscriptionId}`,
+        error,
+      );
+    }
+  };
+
+  return {
+    name: 'http',
+    isRemote: true,
+    describe: (values) => describe(values, hosts, prefix),
+    create: async (_, params, key) => {
+      const created = createdSchema.safeParse(await call('create', params, { 'Idempotency-Key': key }));
+      if (created.success) return created.data.subscription_id;
+      throw new Fault(
+        'transient',
+        'node_management_unavailable',
+        'create: the answer names no subscription_id',
+      );
+    },
+    update: (id, params) => callOn('update', id, { ...params, run_immediately: true }),
+    install: (id) => callOn('run', id, { actions: { [`${prefix}-collector`]: 'INSTALL' } }),
+    enable: (id) => callOn('switch', id, { action: 'enable' }),
+    delete: async (id) => {
+      try {
+        await callOn('switch', id, { action: 'disable' });
+        await callOn('delete', id, {});
+      } catch (error) {
+        if (!(error instanceof Fault) || error.code !== 'subscription_missing') throw error;
+      }
+    },
+  };
+};

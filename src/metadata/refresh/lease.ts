@@ -1,0 +1,181 @@
+import { randomUUID } from 'node:crypto';
+import { z } from 'zod';
+import type { KvBucket } from '../../bus/kv.ts';
+import { Fault } from '../../model/fault.ts';
+
+/** How long a lease lives without renewal, and how often it is renewed; both by the clock of whoever measures. */
+export type LeaseTimes = { readonly ttlMs: number; readonly renewMs: number };
+
+export const leaseTimesDefault: LeaseTimes = { ttlMs: 30_000, renewMs: 10_000 };
+
+/** A lease that this process has. */
+export type HeldLease = {
+  /** Aborted once the lease is lost; its holder then stops writing. */
+  readonly signal: AbortSignal;
+  /** To be called before each write: reads the lease from KV. Transient Fault `lease_lost` when it is another's. */
+  check(): Promise<void>;
+  /** Gives it back, so that others need not wait for its expiry. Never throws. */
+  release(): Promise<void>;
+};
+
+/** What stands in KV about the lease. `expired`: nobody renewed it while this process looked on for a whole ttl. */
+export type Observation<N> = {
+  readonly state: 'free' | 'held' | 'expired';
+  /** What the last holder noted; undefined when there was none. */
+  readonly note: N | undefined;
+};
+
+/** A lease in KV: of any number of processes, one at a time has it. */
+export type Lease<N> = {
+  /** Reads the lease. Throws a transient Fault when KV does not answer: the watched time then starts anew. */
+  observe(): Promise<Observation<N>>;
+  /**
+   * Takes the lease if it is free or expired and `judge` answers a note for it; undefined when it is held, was taken by
+   * another in this moment, or `judge` answers undefined.
+   */
+  acquire(judge: (seen: Observation<N>) => N | undefined): Promise<HeldLease | undefined>;
+};
+
+const isConflict = (error: unknown): boolean => error instanceof Fault && error.code === 'kv_conflict';
+
+const lost = (): Fault =>
+  new Fault('transient', 'lease_lost', 'another process may have taken over: this one stopped writing');
+
+type Entry<N> = { holder: string | null; renewals: number; note: N };
+
+/** Keeps a lease alive until it is released or lost. */
+const hold = <N>(
+  bucket: KvBucket,
+  key: string,
+  times: LeaseTimes,
+  schema: z.ZodType<Entry<N>>,
+  taken: { entry: Entry<N>; revision: number; sentAt: number },
+): HeldLease => {
+  const losing = new AbortController();
+  let { entry, revision, sentAt } = taken;
+  let timer: NodeJS.Timeout | undefined;
+  let renewing: Promise<void> = Promise.resolve();
+  let isReleased = false;
+
+  const lose = (): Fault => {
+    clearTimeout(timer);
+    losing.abort();
+    return lost();
+  };
+  const isOver = (): boolean => performance.now() - sentAt >= times.ttlMs;
+
+  const write = async (next: Entry<N>): Promise<void> => {
+    const startedAt = performance.now();
+    try {
+      revision = await bucket.update(key, next, revision);
+    } catch (error) {
+      if (!isConflict(error)) throw error;
+      // Our own write whose answer got lost looks like another's.
+      const stored = await bucket.get(key);
+      if (stored === undefined || schema.parse(stored.value).holder !== entry.holder) throw lose();
+      revision = stored.revision;
+    }
+    entry = next;
+    sentAt = startedAt;
+  };
+
+  const renew = async (): Promise<void> => {
+    try {
+      await write({ ...entry, renewals: entry.renewals + 1 });
+    } catch {
+      if (isOver()) lose();
+    }
+  };
+  const plan = (): void => {
+    if (isReleased || losing.signal.aborted) return;
+    // Late renewals are tried again in short steps, and the end of the ttl is never slept through.
+    const late = performance.now() - sentAt - times.renewMs;
+    const wait = Math.max(times.renewMs / 10, -late);
+    timer = setTimeout(() => {
+      if (isOver()) lose();
+      else renewing = Promise.race([renew(), expiry()]).finally(plan);
+    }, wait);
+    timer.unref();
+  };
+  const expiry = (): Promise<void> =>
+    new Promise((resolve) => {
+      const end = setTimeout(
+        () => {
+          if (isOver()) lose();
+          resolve();
+        },
+        Math.max(0, times.ttlMs - (performance.now() - sentAt)),
+      );
+      end.unref();
+    });
+  plan();
+
+  return {
+    signal: losing.signal,
+    check: async () => {
+      if (losing.signal.aborted || isOver()) throw lose();
+      const stored = await bucket.get(key);
+      // A holder's name is used once, so it is the same exactly as long as only we renewed the revision.
+      if (stored === undefined || schema.parse(stored.value).holder !== entry.holder) throw lose();
+      if (isOver()) throw lose();
+    },
+    release: async () => {
+      isReleased = true;
+      clearTimeout(timer);
+      await renewing;
+      // Not given back, it expires.
+      if (!losing.signal.aborted) {
+        await bucket.update(key, { ...entry, holder: null }, revision).catch(() => undefined);
+      }
+      losing.abort();
+    },
+  };
+};
+
+/** The lease under `key`; `note` is the schema of what its holder notes in it. */
+export const createLease = <N>(
+  bucket: KvBucket,
+  key: string,
+  note: z.ZodType<N>,
+  times: LeaseTimes = leaseTimesDefault,
+): Lease<N> => {
+  const schema: z.ZodType<Entry<N>> = z.object({ holder: z.string().nullable(), renewals: z.int(), note });
+  let seen: { revision: number; since: number } | undefined;
+
+  const look = async (): Promise<Observation<N> & { revision: number }> => {
+    const stored = await bucket.get(key).catch((error: unknown) => {
+      // Where KV was away for us it may have been for the holder too.
+      seen = undefined;
+      throw error;
+    });
+    if (stored === undefined) return { state: 'free', note: undefined, revision: 0 };
+    const entry = schema.parse(stored.value);
+    const { revision } = stored;
+    if (seen?.revision !== revision) seen = { revision, since: performance.now() };
+    const isExpired = performance.now() - seen.since >= times.ttlMs;
+    const state = entry.holder === null ? 'free' : isExpired ? 'expired' : 'held';
+    return { state, note: entry.note, revision };
+  };
+
+  return {
+    observe: look,
+    acquire: async (judge) => {
+      const current = await look();
+      if (current.state === 'held') return undefined;
+      const own = judge(current);
+      if (own === undefined) return undefined;
+      const entry: Entry<N> = { holder: randomUUID(), renewals: 0, note: own };
+      const sentAt = performance.now();
+      try {
+        const revision =
+          current.revision === 0
+            ? await bucket.create(key, entry)
+            : await bucket.update(key, entry, current.revision);
+        return hold(bucket, key, times, schema, { entry, revision, sentAt });
+      } catch (error) {
+        if (isConflict(error)) return undefined;
+        throw error;
+      }
+    },
+  };
+};

@@ -1,0 +1,137 @@
+import { readFile } from 'node:fs/promises';
+import { setTimeout as delay } from 'node:timers/promises';
+import { z } from 'zod';
+import { Fault, messageOf } from '../../model/fault.ts';
+
+export type ClientOptions = {
+  /** Up to the path before `/subscription/`. */
+  readonly url: string;
+  readonly token: string | undefined;
+  /** Read at each call, so that a new token needs no restart; wins over `token`. */
+  readonly tokenFile: string | undefined;
+  readonly tokenHeader: string;
+  readonly timeoutMs: number;
+  /** Before the second try, and twice as long before the third. */
+  readonly backOffMs: number;
+  readonly signal: AbortSignal;
+};
+
+/** Posts JSON to `<url>/subscription/<action>/` and answers the `data` of the envelope. */
+export type Call = (action: string, body: object, headers?: Record<string, string>) => Promise<unknown>;
+
+const triesMax = 3;
+const answerBytesMax = 1024 * 1024;
+
+const envelopeSchema = z.object({
+  result: z.boolean(),
+  code: z.union([z.int(), z.string()]).optional(),
+  message: z.string().nullish(),
+  data: z.unknown(),
+});
+
+/** An API that answers errors may echo what it was sent. */
+const withoutSecrets = (text: string, token: string | undefined): string =>
+  (token === undefined || token === '' ? text : text.replaceAll(token, '*'))
+    .replaceAll(/[0-9a-f]{32,}/gi, '*'.repeat(32))
+    .replaceAll(/\s+/g, ' ')
+    .slice(0, 200);
+
+const unavailable = (what: string, cause?: unknown): Fault =>
+  new Fault('transient', 'node_management_unavailable', what, cause);
+
+const isRetriable = (status: number): boolean => status === 408 || status === 429 || status >= 500;
+
+const tokenOf = async ({ token, tokenFile }: ClientOptions): Promise<string | undefined> => {
+  if (tokenFile === undefined) return token;
+  try {
+    return (await readFile(tokenFile, 'utf8')).trim();
+  } catch (error) {
+    throw unavailable('the token file of node management cannot be read', error);
+  }
+};
+
+const readText = async (response: Response): Promise<string> => {
+  const chunks: Uint8Array[] = [];
+  let bytes = 0;
+  for await (const chunk of response.body ?? []) {
+    bytes += chunk.byteLength;
+    if (bytes > answerBytesMax) throw new Error(`the answer is larger than ${answerBytesMax} bytes`);
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks).toString('utf8');
+};
+
+const parseEnvelope = (text: string): z.output<typeof envelopeSchema> | undefined => {
+  try {
+    return envelopeSchema.safeParse(JSON.parse(text)).data;
+  } catch {
+    return undefined;
+  }
+};
+
+/**
+ * A client that tries a call three times where it may work later (no answer in time, no connection, 408, 429, 5xx, an answer
+ * that is none of this API's). A refusal after a try whose outcome is unknown is transient too: the first may have been done.
+ */
+export const createClient = (options: ClientOptions): Call => {
+  const base = options.url.replace(/\/+$/, '');
+
+  const attempt: Call = async (action, body, headers = {}) => {
+    const token = await tokenOf(options);
+    const name = options.tokenHeader;
+    const credential = name.toLowerCase() === 'authorization' ? `Bearer ${token}` : token;
+    const answer = await fetch(`${base}/subscription/${action}/`, {
+      method: 'POST',
+      headers: {
+        'Content-Type': 'application/json',
+        ...(credential === undefined || token === undefined ? {} : { [name]: credential }),
+        ...headers,
+      },
+      body: JSON.stringify(body),
+      // A redirect would take the token elsewhere.
+      redirect: 'error',
+      signal: AbortSignal.any([options.signal, AbortSignal.timeout(options.timeoutMs)]),
+    })
+      .then(async (response) => ({ status: response.status, text: await readText(response) }))
+      .catch((error: unknown) => {
+        const isLate = error instanceof Error && error.name === 'TimeoutError';
+        throw unavailable(
+          isLate ? `${action}: no answer within ${options.timeoutMs} ms` : `${action}: ${messageOf(error)}`,
+          error,
+        );
+      });
+    const { status, text } = answer;
+    const envelope = parseEnvelope(text);
+    const said = withoutSecrets(envelope?.message ?? '', token);
+    if (isRetriable(status)) throw unavailable(`${action}: HTTP ${status} ${said}`);
+    if (status < 200 || status > 299) {
+      throw new Fault('permanent', 'node_management_refused', `${action}: HTTP ${status} ${said}`);
+    }
+    if (envelope === undefined) throw unavailable(`${action}: the answer is none of a node management API`);
+    if (!envelope.result) {
+      throw new Fault(
+        'permanent',
+        'node_management_refused',
+        `${action}: code ${envelope.code ?? 'none'} ${said}`,
+      );
+    }
+    return envelope.data;
+  };
+
+  return async (action, body, headers) => {
+    let isUnknown = false;
+    for (let tries = 1; ; tries++) {
+      try {
+        return await attempt(action, body, headers);
+      } catch (error) {
+        if (!(error instanceof Fault)) throw error;
+        if (error.kind === 'permanent' && isUnknown) throw unavailable(error.message, error);
+        if (error.kind !== 'transient' || tries === triesMax || options.signal.aborted) throw error;
+        isUnknown = true;
+        await delay(options.backOffMs * tries * (0.5 + Math.random()), undefined, {
+          signal: options.signal,
+        }).catch(() => undefined);
+      }
+    }
+  };
+};

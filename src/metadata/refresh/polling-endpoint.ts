@@ -1,0 +1,170 @@
+import { createHash } from 'node:crypto';
+import { type Context, Hono } from 'hono';
+import { z } from 'zod';
+import { Fault } from '../../model/fault.ts';
+import { type Problem, parseInput, toProblem } from '../problem.ts';
+import { documentName } from './document.ts';
+import type { Subscription, Subscriptions } from './subscriptions.ts';
+
+/** Whose subscriptions a node token may read: of one business, or of all (null). */
+export type NodeIdentity = { readonly bizId: number | null };
+
+/** The identity that a node token stands for; undefined for one that is none. */
+export type AuthorizeNode = (token: string) => NodeIdentity | undefined | Promise<NodeIdentity | undefined>;
+
+/** One file for a collector: `document` is its content, with the access token. */
+export const nodeSubscriptionSchema = z.strictObject({
+  subscription_id: z.int(),
+  mon_data_id: z.int(),
+  name: z.string(),
+  md5: z.string(),
+  document: z.string(),
+});
+
+/** A page of the files of a business. Pages are of one state of the whole set, which `total` counts. */
+export const nodeSubscriptionsSchema = z.strictObject({
+  items: z.array(nodeSubscriptionSchema),
+  next_cursor: z.string().nullable(),
+  total: z.int().nonnegative(),
+});
+
+const limitText = 'must be an integer from 1 to 1000';
+const querySchema = z.strictObject({
+  limit: z
+    .string()
+    .regex(/^\d{1,4}$/, limitText)
+    .transform(Number)
+    .pipe(z.int().min(1, limitText).max(1000, limitText))
+    .default(1000),
+  cursor: z
+    .string()
+    .regex(/^\d{1,15}\.[0-9a-f]{32}$/, 'is none that this endpoint answered')
+    .optional(),
+});
+
+type View = { readonly etag: string; readonly items: readonly Subscription[] };
+
+/** The files of each business with their ETag, made anew only when the subscriptions have changed. */
+const createViews = (subscriptions: Subscriptions): ((bizId: number) => View) => {
+  let source: readonly Subscription[] | undefined;
+  const views = new Map<number, View>();
+  const make = (all: readonly Subscription[], bizId: number): View => {
+    const isOf = ({ mon_biz_id, state }: Subscription): boolean =>
+      (state === 'active' || state === 'installing') && (bizId === 0 || mon_biz_id === bizId);
+    const items = all.filter(isOf);
+    const hash = createHash('sha256');
+    for (const { mon_data_id, md5 } of items) hash.update(`${mon_data_id}:${md5}\n`);
+    return { etag: hash.digest('hex').slice(0, 32), items };
+  };
+  return (bizId) => {
+    const all = subscriptions.list();
+    if (all !== source) {
+      views.clear();
+      source = all;
+    }
+    const view = views.get(bizId) ?? make(all, bizId);
+    // Anybody with a token for all may ask for any number.
+    if (view.items.length > 0) views.set(bizId, view);
+    return view;
+  };
+};
+
+const refused = (code: string, message: string): Fault => new Fault('permanent', code, message);
+
+/** What differs from the admin API's problems of the same code, and the codes that only this endpoint has. */
+const problems: Readonly<Record<string, Partial<Problem>>> = {
+  unauthorized: {
+    status: 401,
+    title: 'No valid node token',
+    remedy: 'Send Authorization: Bearer with a node token.',
+  },
+  forbidden: {
+    status: 403,
+    title: 'The node token is of another business',
+    remedy: 'Ask for the business of the token.',
+  },
+  subscriptions_changed: {
+    status: 409,
+    title: 'The subscriptions changed between two pages',
+    remedy: 'Begin again with the first page.',
+  },
+};
+
+const problemOf = (error: unknown): Problem => {
+  const problem = toProblem(error);
+  return { ...problem, ...problems[problem.code] };
+};
+
+const matches = (ifNoneMatch: string, etag: string): boolean =>
+  ifNoneMatch.split(',').some((tag) => ['*', etag].includes(tag.trim().replace(/^W\//, '')));
+
+const bearer = (header: string | undefined): string | undefined =>
+  /^Bearer +(\S+) *$/i.exec(header ?? '')?.[1];
+
+/**
+ * `GET /v1/subscriptions/<biz>`: the collector files of a business, of all of them for business 0, by ascending data id. The
+ * ETag is of the whole set, on every page; a cursor is of that set too, and once the set has changed it is refused with 409,
+ * so that pages which were read to the end are one state. 401 and 403 as the node token says, 503 until the subscriptions
+ * were read for the first time: a node that took an empty list for the truth would remove its files.
+ */
+export const createPollingApp = (subscriptions: Subscriptions, authorizeNode: AuthorizeNode): Hono => {
+  const viewOf = createViews(subscriptions);
+
+  const page = (context: Context, bizId: number): Response => {
+    const { limit, cursor } = parseInput(querySchema, context.req.query());
+    const { etag, items } = viewOf(bizId);
+    const headers = { ETag: `"${etag}"`, 'Cache-Control': 'private, no-cache', Vary: 'Authorization' };
+    if (matches(context.req.header('If-None-Match') ?? '', headers.ETag))
+      return context.body(null, 304, headers);
+    const [after = '0', of] = cursor?.split('.') ?? [];
+    if (of !== undefined && of !== etag) {
+      throw refused('subscriptions_changed', 'the cursor is of subscriptions as they were before');
+    }
+    const from = items.findIndex(({ mon_data_id }) => mon_data_id > Number(after));
+    const shown = from < 0 ? [] : items.slice(from, from + limit);
+    const last = shown.at(-1);
+    const hasMore = last !== undefined && last !== items.at(-1);
+    const answer: z.output<typeof nodeSubscriptionsSchema> = {
+      items: shown.map(({ subscription_id, mon_data_id, md5, document }) => ({
+        subscription_id: subscription_id ?? mon_data_id,
+        mon_data_id,
+        name: documentName(mon_data_id),
+        md5,
+        document,
+      })),
+      next_cursor: hasMore ? `${last.mon_data_id}.${etag}` : null,
+      total: items.length,
+    };
+    return context.json(answer, 200, headers);
+  };
+
+  const app = new Hono();
+  app.get('/v1/subscriptions/:biz', async (context) => {
+    try {
+      const token = bearer(context.req.header('Authorization'));
+      const identity = token === undefined ? undefined : await authorizeNode(token);
+      if (identity === undefined) throw refused('unauthorized', 'the request has no valid node token');
+      const biz = context.req.param('biz');
+      if (!/^-?\d{1,10}$/.test(biz)) throw refused('not_found', 'there is no such business');
+      if (identity.bizId !== null && identity.bizId !== Number(biz)) {
+        throw refused('forbidden', `the node token is of business ${identity.bizId}`);
+      }
+      if (!subscriptions.isReady) {
+        throw new Fault('transient', 'subscriptions_unread', 'the subscriptions have not been read yet');
+      }
+      return page(context, Number(biz));
+    } catch (error) {
+      const problem = problemOf(error);
+      return new Response(JSON.stringify(problem), {
+        status: problem.status,
+        headers: {
+          'Content-Type': 'application/problem+json',
+          'Cache-Control': 'no-store',
+          ...(problem.status === 401 ? { 'WWW-Authenticate': 'Bearer' } : {}),
+          ...(problem.status === 503 ? { 'Retry-After': '2' } : {}),
+        },
+      });
+    }
+  });
+  return app;
+};

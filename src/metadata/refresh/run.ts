@@ -1,0 +1,158 @@
+import { Fault, messageOf } from '../../model/fault.ts';
+import type { Log } from '../../telemetry/log.ts';
+import { createDelivery } from './delivery.ts';
+import type { CollectorDefaults } from './document.ts';
+import type { HeldLease } from './lease.ts';
+import type { NodeManagement } from './node-management.ts';
+import { type RefreshRecords, readWantedReport, wantedReports } from './reports.ts';
+import type { RefreshRun, Runs } from './runs.ts';
+import type { Subscription, Subscriptions } from './subscriptions.ts';
+
+export type RunDeps = {
+  readonly records: RefreshRecords;
+  readonly subscriptions: Subscriptions;
+  readonly runs: Runs;
+  readonly nodeManagement: NodeManagement;
+  readonly defaults: CollectorDefaults;
+  /** How long a run may take: what it has not begun by then fails, so that a hanging node management ends too. */
+  readonly runMsMax: number;
+  /** Milliseconds since the epoch. */
+  readonly now: () => number;
+  /** The process is to end: the run stops where it is. */
+  readonly stopping: AbortSignal;
+  readonly log: Log;
+};
+
+type Outcome = 'created' | 'updated' | 'unchanged' | 'deleted';
+
+/** One report's part of a run. */
+type Step = { readonly dataId: number; readonly report: string; readonly work: () => Promise<Outcome> };
+
+const atOnce = 8;
+const failuresShown = 1000;
+
+/** Errors of a report in the run record: the stable code, then what happened. */
+const errorText = (error: unknown): string =>
+  error instanceof Fault ? `${error.code}: ${error.message}` : messageOf(error);
+
+const stepsOf = (deps: RunDeps, lease: HeldLease): Step[] => {
+  const { records, subscriptions, nodeManagement, defaults, log } = deps;
+  const delivery = createDelivery({
+    subscriptions,
+    nodeManagement,
+    lease,
+    now: () => Math.floor(deps.now() / 1000),
+    onOrphan: ({ subscription_id, mon_data_id }) =>
+      log.warn(
+        { subscription_id, mon_data_id },
+        'this subscription was made by a node management API that is no longer configured; remove it there',
+      ),
+  });
+  const wanted = wantedReports(records, defaults);
+  const wantedIds = new Set(wanted.map(({ values }) => values.dataId));
+  const names = new Map(records.reports.list().map(({ value }) => [value.mon_data_id, value.name]));
+
+  const remove = async (held: Subscription): Promise<Outcome> => {
+    // The copy of the records may be behind; what it does not know must not cost a live report its subscription.
+    const { custom_report_id, mon_data_id } = held;
+    const stillWanted = await readWantedReport(records, custom_report_id, mon_data_id, defaults);
+    if (stillWanted !== undefined) return delivery.deliver(stillWanted);
+    await delivery.remove(mon_data_id);
+    return 'deleted';
+  };
+  return [
+    ...wanted.map((one) => ({
+      dataId: one.values.dataId,
+      report: one.report.name,
+      work: () => delivery.deliver(one),
+    })),
+    ...subscriptions
+      .list()
+      .filter(({ mon_data_id }) => !wantedIds.has(mon_data_id))
+      .map((held) => ({
+        dataId: held.mon_data_id,
+        report: names.get(held.mon_data_id) ?? `custom report ${held.custom_report_id}`,
+        work: () => remove(held),
+      })),
+  ];
+};
+
+/** Takes every step, eight at once, and counts into `run`. One that fails stops no other. */
+const takeSteps = async (
+  steps: readonly Step[],
+  run: RefreshRun,
+  ending: AbortSignal,
+  isLate: () => boolean,
+): Promise<void> => {
+  const rest = steps.values();
+  const fail = ({ dataId, report }: Step, error: string): void => {
+    run.failed_count++;
+    if (run.failed.length < failuresShown) run.failed.push({ mon_data_id: dataId, report, error });
+  };
+  const worker = async (): Promise<void> => {
+    for (const step of rest) {
+      if (ending.aborted) return;
+      if (isLate()) {
+        fail(step, 'run_deadline: the run took too long to come to this report');
+        continue;
+      }
+      try {
+        run[await step.work()]++;
+      } catch (error) {
+        fail(step, errorText(error));
+      }
+    }
+  };
+  await Promise.all(Array.from({ length: atOnce }, worker));
+  run.failed.sort((left, right) => left.mon_data_id - right.mon_data_id);
+};
+
+/** The run before, if its process did not live to conclude it. */
+const concludeInterrupted = async ({ runs, now, log }: RunDeps, runId: number): Promise<void> => {
+  const before = await runs.get(runId);
+  if (before?.state !== 'running') return;
+  const finished = Math.floor(now() / 1000);
+  await runs.finish({ ...before, state: 'interrupted', finished, duration_ms: null });
+  log.warn({ run_id: runId }, 'the refresh run before did not end; this one goes on where it stopped');
+};
+
+/**
+ * One run under the lease: every enabled, undeleted, active report gets its subscription, every other subscription goes.
+ * Answers the run record, which is in KV. Transient Fault when KV does not take the record; `lease_lost` when another process
+ * may have taken over, which then marks this run interrupted.
+ */
+export const runOnce = async (
+  deps: RunDeps,
+  lease: HeldLease,
+  runId: number,
+  trigger: RefreshRun['trigger'],
+): Promise<RefreshRun> => {
+  const { runs, now, stopping } = deps;
+  await concludeInterrupted(deps, runId - 1);
+  const startedMs = performance.now();
+  const run: RefreshRun = {
+    run_id: runId,
+    trigger,
+    state: 'running',
+    started: Math.floor(now() / 1000),
+    finished: null,
+    duration_ms: null,
+    created: 0,
+    updated: 0,
+    unchanged: 0,
+    deleted: 0,
+    failed_count: 0,
+    failed: [],
+  };
+  await lease.check();
+  await runs.begin(run);
+  const elapsedMs = (): number => Math.round(performance.now() - startedMs);
+  const ending = AbortSignal.any([lease.signal, stopping]);
+  await takeSteps(stepsOf(deps, lease), run, ending, () => elapsedMs() > deps.runMsMax);
+  await lease.check();
+  run.state = stopping.aborted ? 'interrupted' : 'done';
+  run.finished = Math.floor(now() / 1000);
+  run.duration_ms = elapsedMs();
+  await runs.finish(run);
+  return run;
+};

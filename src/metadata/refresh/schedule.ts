@@ -1,0 +1,60 @@
+import { Cron } from 'croner';
+import { settingFault } from '../../config/settings.ts';
+import { messageOf } from '../../model/fault.ts';
+
+/** The longest a timer sleeps: a clock that was set is noticed within this time. */
+const sleepMsMax = 60_000;
+
+/** The times of a cron expression in UTC, so that all processes agree on them. */
+export type TimeTable = {
+  /** The first time after `afterMs`, both ms since the epoch; undefined when there is none. */
+  next(afterMs: number): number | undefined;
+};
+
+/** Throws a permanent Fault `config_invalid` for what is no cron expression, or one that never comes. */
+export const parseCron = (expression: string): TimeTable => {
+  const fault = (why: string): Error =>
+    settingFault(
+      'environment variable TIDEMARK_REFRESH_CRON',
+      `the value ${JSON.stringify(expression)} ${why}`,
+      'It is a cron expression, as */5 * * * *',
+    );
+  let cron: Cron;
+  try {
+    cron = new Cron(expression, { timezone: 'UTC' });
+  } catch (error) {
+    throw fault(`is no cron expression (${messageOf(error)})`);
+  }
+  const next = (afterMs: number): number | undefined => cron.nextRun(new Date(afterMs))?.getTime();
+  if (next(Date.now()) === undefined) throw fault('never comes');
+  return { next };
+};
+
+/**
+ * Calls `onTick` at each time of the table with that time (ms since the epoch): once for each, and only for the latest where
+ * the process slept over several. `now` is the machine's clock, ms since the epoch.
+ */
+export const startSchedule = (
+  table: TimeTable,
+  onTick: (tickMs: number) => void,
+  now: () => number,
+): { stop(): void } => {
+  let timer: NodeJS.Timeout | undefined;
+  let due = table.next(now());
+  const plan = (): void => {
+    if (due === undefined) return;
+    timer = setTimeout(wake, Math.max(0, Math.min(due - now(), sleepMsMax)));
+    timer.unref();
+  };
+  const wake = (): void => {
+    if (due !== undefined && now() >= due) {
+      const tick = due;
+      // A timer that fires early must not find the same time again.
+      due = table.next(Math.max(now(), tick));
+      onTick(tick);
+    }
+    plan();
+  };
+  plan();
+  return { stop: () => clearTimeout(timer) };
+};

@@ -1,0 +1,155 @@
+import { z } from 'zod';
+import type { KvBucket } from '../../bus/kv.ts';
+import { recordKeys } from '../../directory/keys.ts';
+import { Fault } from '../../model/fault.ts';
+import { maskDocument } from './document.ts';
+
+const unixSeconds = z.int().nonnegative();
+
+const shape = {
+  /** The node management's id; null until its create call has answered. */
+  subscription_id: z.int().nullable(),
+  mon_data_id: z.int(),
+  custom_report_id: z.int(),
+  mon_biz_id: z.int(),
+  adapter: z.enum(['polling', 'http']),
+  /** Of the document, and of the parameters that node management was sent. */
+  md5: z.string(),
+  params_md5: z.string(),
+  document: z.string(),
+  /**
+   * `creating`: the create call may have been made, its answer is not known. `installing`: it is there, its first run is
+   * not confirmed. `deleting`: the delete call may have been made.
+   */
+  state: z.enum(['creating', 'installing', 'active', 'deleting']),
+  created: unixSeconds,
+  updated: unixSeconds,
+};
+
+/** A subscription as the admin API shows it: the token in its document is masked. Times are Unix seconds. */
+export const subscriptionSchema = z.strictObject(shape);
+export type SubscriptionView = z.output<typeof subscriptionSchema>;
+
+/** A subscription as it stands in KV. */
+export const heldSubscriptionSchema = z.object({
+  ...shape,
+  /** While `creating`: what a repeat of the create call has to send again. */
+  intent: z.object({ key: z.string(), params: z.record(z.string(), z.unknown()) }).optional(),
+});
+export type Subscription = z.output<typeof heldSubscriptionSchema>;
+
+/** A subscription and the revision to compare-and-set on. */
+export type HeldSubscription = { readonly value: Subscription; readonly revision: number };
+
+/** The subscriptions in KV, with a copy in memory that a watch keeps. */
+export type Subscriptions = {
+  /** All of the copy by ascending data id; the same array until something changes. */
+  list(): readonly Subscription[];
+  known(dataId: number): Subscription | undefined;
+  /** From KV. */
+  read(dataId: number): Promise<HeldSubscription | undefined>;
+  /** Writes over `before`, or makes it. Permanent Fault `kv_conflict` when it was changed meanwhile. */
+  save(value: Subscription, before: HeldSubscription | undefined): Promise<HeldSubscription>;
+  remove(dataId: number): Promise<void>;
+  /** Resolves when the copy was filled for the first time; until then it must not be taken for the whole. */
+  readonly ready: Promise<void>;
+  readonly isReady: boolean;
+  stop(): void;
+};
+
+const prefix = recordKeys.subscription(0).slice(0, -1);
+
+/** The view of one, with four characters of its token, or of one in a list, with none. */
+export const viewSubscription = ({ intent: _, ...value }: Subscription, shown: 0 | 4): SubscriptionView => ({
+  ...value,
+  document: maskDocument(value.document, shown),
+});
+
+const parse = (dataId: number, value: unknown): Subscription => {
+  const result = heldSubscriptionSchema.safeParse(value);
+  if (result.success) return result.data;
+  // The issues name fields, never values: the document holds a token.
+  const fields = result.error.issues.map(({ path }) => path.join('.')).join(', ');
+  throw new Fault(
+    'internal',
+    'record_invalid',
+    `${recordKeys.subscription(dataId)} is not a subscription: ${fields}`,
+  );
+};
+
+/** Opens the copy. `onInvalid` hears of stored values that cannot be read; the copy does without them. */
+export const openSubscriptions = (bucket: KvBucket, onInvalid: (fault: unknown) => void): Subscriptions => {
+  /** `isOwn`: written here and not yet told by the watch, which may still bring what was before it. */
+  type Known = HeldSubscription & { isOwn: boolean };
+  const copy = new Map<number, Known>();
+  const removedAt = new Map<number, number>();
+  let sorted: readonly Subscription[] | undefined;
+  let isReady = false;
+  const { promise: ready, resolve } = Promise.withResolvers<void>();
+
+  const set = (dataId: number, entry: Known | undefined): void => {
+    if (entry === undefined) copy.delete(dataId);
+    else copy.set(dataId, entry);
+    sorted = undefined;
+  };
+  const watch = bucket.watch(
+    ({ key, value, revision }) => {
+      if (!key.startsWith(prefix)) return;
+      const dataId = Number(key.slice(prefix.length));
+      const before = copy.get(dataId);
+      if (before?.isOwn && revision < before.revision) return;
+      if (value === undefined) {
+        removedAt.delete(dataId);
+        return set(dataId, undefined);
+      }
+      if (revision <= (removedAt.get(dataId) ?? -1)) return;
+      removedAt.delete(dataId);
+      try {
+        set(dataId, { value: parse(dataId, value), revision, isOwn: false });
+      } catch (fault) {
+        onInvalid(fault);
+      }
+    },
+    (keys) => {
+      for (const dataId of copy.keys())
+        if (!keys.has(recordKeys.subscription(dataId))) set(dataId, undefined);
+      for (const entry of copy.values()) entry.isOwn = false;
+      removedAt.clear();
+      isReady = true;
+      resolve();
+    },
+  );
+  return {
+    list: () => {
+      sorted ??= [...copy.values()]
+        .map(({ value }) => value)
+        .sort((left, right) => left.mon_data_id - right.mon_data_id);
+      return sorted;
+    },
+    known: (dataId) => copy.get(dataId)?.value,
+    read: async (dataId) => {
+      const stored = await bucket.get(recordKeys.subscription(dataId));
+      return stored && { value: parse(dataId, stored.value), revision: stored.revision };
+    },
+    save: async (value, before) => {
+      const key = recordKeys.subscription(value.mon_data_id);
+      const revision =
+        before === undefined
+          ? await bucket.create(key, value)
+          : await bucket.update(key, value, before.revision);
+      set(value.mon_data_id, { value, revision, isOwn: true });
+      return { value, revision };
+    },
+    remove: async (dataId) => {
+      const revision = copy.get(dataId)?.revision;
+      await bucket.delete(recordKeys.subscription(dataId));
+      if (revision !== undefined) removedAt.set(dataId, revision);
+      set(dataId, undefined);
+    },
+    ready,
+    get isReady() {
+      return isReady;
+    },
+    stop: () => watch.stop(),
+  };
+};
