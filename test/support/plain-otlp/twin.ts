@@ -69,9 +69,11 @@ class Judge {
   }
 
   private spansOf(resource: PlainResource, scope: PlainScope, place: [string, string]): void {
-    const { twin, context } = this;
+    const { twin } = this;
     const token = tokenOf(resource);
-    const owner = context.resolve(token);
+    const owner = this.context.resolve(token);
+    const ownLimits = typeof owner === 'string' ? undefined : owner.limits;
+    const context = { ...this.context, limits: ownLimits ?? this.context.limits };
     const repeated = attributesSize(resource.attributes) + scope.name.length + scope.version.length;
     for (const span of scope.spans) {
       const ordinal = twin.spans++;
@@ -81,7 +83,7 @@ class Judge {
       this.note(verdict, ordinal);
       if (typeof owner === 'string') continue;
       const item: Item = { ordinal, span, scope, resource, owner };
-      if (verdict.kind === 'keep') this.keep(item, run, place);
+      if (verdict.kind === 'keep') this.keep(item, context, run, place);
       else if (verdict.kind === 'reject') count(twin.dropped, `${run} ${owner.appId} ${verdict.reason}`);
       else twin.deferredItems.push({ run, ordinal, appId: owner.appId, item: deferredObject(item, context) });
     }
@@ -109,8 +111,8 @@ class Judge {
     if (twin.examples.length < 20) twin.examples.push({ index, reason, fields });
   }
 
-  private keep(item: Item, run: number, [resource, scope]: [string, string]): void {
-    const { twin, context } = this;
+  private keep(item: Item, context: TracesContext, run: number, [resource, scope]: [string, string]): void {
+    const { twin } = this;
     const { appId, bizId } = item.owner;
     const start = BigInt(item.span.start ?? 0);
     const day = Number(start / 86_400_000_000_000n);
