@@ -1,3 +1,4 @@
+import { StorageType } from '@nats-io/jetstream';
 import { type KV, type KvEntry, Kvm } from '@nats-io/kv';
 import type { Bus } from './connection.ts';
 import { toFault } from './nats-fault.ts';
@@ -40,9 +41,19 @@ const guarded = async <T>(call: () => Promise<T>): Promise<T> => {
   }
 };
 
-/** Opens the bucket, making it if it is not there: file storage, one value per key, no expiry. */
-export const openKvBucket = async (bus: Bus, name: string): Promise<KvBucket> => {
-  const kv: KV = await guarded(() => new Kvm(bus.js).create(name, { history: 1 }));
+/** How a bucket is made that holds nothing worth keeping: in memory, a value gone `ttlMs` after it was put, of a bounded size. */
+export type FleetingBucket = { readonly ttlMs: number; readonly bytesMax: number };
+
+/**
+ * Opens the bucket, making it if it is not there, with one value per key: in file storage without expiry, or as a fleeting one.
+ * A bucket that is there stays as it was made.
+ */
+export const openKvBucket = async (bus: Bus, name: string, fleeting?: FleetingBucket): Promise<KvBucket> => {
+  const options =
+    fleeting === undefined
+      ? { history: 1 }
+      : { history: 1, storage: StorageType.Memory, ttl: fleeting.ttlMs, max_bytes: fleeting.bytesMax };
+  const kv: KV = await guarded(() => new Kvm(bus.js).create(name, options));
   return {
     get: (key) =>
       guarded(async () => {

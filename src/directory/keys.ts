@@ -1,10 +1,14 @@
 import { createHash } from 'node:crypto';
 
-/** KV buckets. Records and the column registry are watched by every role; the system bucket holds counters and boot numbers. */
+/**
+ * KV buckets. Records and the column registry are watched by every role; the system bucket holds counters and boot numbers; in
+ * the rates bucket the receivers tell each other their demand.
+ */
 export const buckets = {
   records: 'tidemark-records',
   columns: 'tidemark-columns',
   system: 'tidemark-system',
+  rates: 'tidemark-rates',
 } as const;
 
 const sha256Hex = (text: string): string => createHash('sha256').update(text).digest('hex');

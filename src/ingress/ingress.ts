@@ -26,7 +26,9 @@ import { createOtlpServer } from './otlp/server.ts';
 import { createPushHandler } from './push/handler.ts';
 import { createPushPublisher } from './push/publish.ts';
 import { createPushServer } from './push/server.ts';
-import { createRateLimiter } from './rate-limiter.ts';
+import { createReportChannel } from './rate-channel.ts';
+import { startRateExchange } from './rate-exchange.ts';
+import type { RateLimiter } from './rate-limiter.ts';
 
 /** What both receivers share. */
 type Common = {
@@ -34,6 +36,7 @@ type Common = {
   readonly directory: Directory;
   readonly bases: BaseCounter;
   readonly inFlight: BytesInFlight;
+  readonly limiter: RateLimiter;
   readonly metrics: IngressMetrics;
   readonly log: Log;
   /** Why nothing can be taken now, for a bus that has been away longer than this. */
@@ -55,7 +58,6 @@ const createPushReceiver = (pipeline: Pipelines['metrics'], columns: KvBucket, c
   const handle = createPushHandler({
     ...common,
     registerColumnNames: createColumnNames(columns, directory, Date.now),
-    limiter: createRateLimiter(),
     publisher: createPushPublisher(publisher, pipeline.publish, metrics),
     unready: () => common.unready(pipeline.publish.awayMs),
     now: Date.now,
@@ -74,7 +76,6 @@ const createOtlpReceiver = (
   const publisher = createPublisher(bus, pipeline.publish);
   const handle = createOtlpHandler({
     ...common,
-    limiter: createRateLimiter(),
     publisher: createSpanPublisher(publisher, pipeline.publish, metrics),
     unready: () => common.unready(pipeline.publish.awayMs),
     now: Date.now,
@@ -165,6 +166,14 @@ export const runIngress = async (settings: Settings): Promise<void> => {
   checks.nats = () => (bus.connected ? undefined : 'the connection is lost');
   bus.onDisconnect(() => log.warn({}, 'NATS connection lost'));
   bus.onReconnect(() => log.info({}, 'NATS connection is back'));
+  const rates = startRateExchange(
+    createReportChannel(bus, (error) =>
+      log.warn(
+        { error: messageOf(error) },
+        'the shares of max_rate stay as they are: no exchange with other receivers',
+      ),
+    ),
+  );
   const { records, columns, system } = await openBuckets(bus, pipelines.streams, stop, log);
   const directory = startDirectory({
     records,
@@ -183,7 +192,8 @@ export const runIngress = async (settings: Settings): Promise<void> => {
     metrics.bytesInFlight.set(held),
   );
   const { maxRateDefault } = settings;
-  const common: Common = { bus, directory, bases, inFlight, metrics, log, unready, maxRateDefault };
+  const { limiter } = rates;
+  const common: Common = { bus, directory, bases, inFlight, limiter, metrics, log, unready, maxRateDefault };
 
   const push = createPushReceiver(pipelines.metrics, columns, common);
   const otlp = createOtlpReceiver(pipelines.traces, trustedProxies, common);
@@ -198,6 +208,7 @@ export const runIngress = async (settings: Settings): Promise<void> => {
   await whenStopped(stop);
   log.info({}, 'ingress stops');
   await Promise.all([drain(push.server), drain(otlp.server)]);
+  await rates.stop();
   directory.stop();
   push.close();
   otlp.close();

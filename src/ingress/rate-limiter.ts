@@ -1,4 +1,10 @@
-/** What the limiter says of one request; header values of the RateLimit fields (draft-ietf-httpapi-ratelimit-headers). */
+import { type Demand, idleMsMax, measureDemands } from './rate-demand.ts';
+import type { DemandReport, RateShares } from './rate-shares.ts';
+
+/**
+ * What the limiter says of one request; header values of the RateLimit fields (draft-ietf-httpapi-ratelimit-headers). The
+ * policy names the rate of all processes together; what remains and when it is back are those of this process's share.
+ */
 export type RateVerdict = {
   readonly isAdmitted: boolean;
   /** Whole seconds, at least 1; only for a refusal. */
@@ -7,12 +13,14 @@ export type RateVerdict = {
 };
 
 /**
- * Requests per second per key by GCRA: one number a key, a second's worth of burst. Keys are `d:<data id>` and
- * `a:<application id>`.
+ * Requests per second per key by GCRA, of this process's share. A key may bring half a second's worth of its share at once, or
+ * one request. Keys are `d:<data id>` and `a:<application id>`. The clock is the caller's, in ms.
  */
 export type RateLimiter = {
   /** `ratePerSecond` 0 = unlimited (undefined is answered), negative = nothing is admitted. */
   judge(key: string, ratePerSecond: number, nowMs: number): RateVerdict | undefined;
+  /** The demand of every limited key. `closesWindow`, about once a second, begins a new count and forgets keys without requests. */
+  takeDemand(nowMs: number, closesWindow: boolean): Pick<DemandReport, 'rest' | 'demand'>;
 };
 
 const refuseAll: RateVerdict = {
@@ -21,41 +29,98 @@ const refuseAll: RateVerdict = {
   headers: { 'RateLimit-Policy': '"max_rate";q=0;w=1', RateLimit: '"max_rate";r=0;t=60' },
 };
 
-/** Keys whose time has passed are forgotten once there are more than this. */
-const keysMax = 100_000;
+/** Nobody else to share with. */
+const alone: Pick<RateShares, 'fraction' | 'version'> = { fraction: () => 1, version: 0 };
 
-/** Times since the epoch leave a double a quarter of a microsecond; this is above what adds up and below any interval. */
-const roundingMs = 0.01;
+const burstSeconds = 0.5;
+/** One request, and a quarter as much tolerance for senders that keep to a low rate with a few ms more or less. */
+const burstRequestsMin = 1.25;
+const secondsMax = 60;
+/** Above what sums of doubles lose, below any request. */
+const rounding = 1e-6;
 
-export const createRateLimiter = (): RateLimiter => {
-  const theoreticalArrival = new Map<string, number>();
+type Bucket = Demand & {
+  /**
+   * How full it is, 0 to 1 of its capacity. As a ratio, because capacity and drain change with the share and the rate: whoever
+   * has used up what it may send at once has still done so when it may send more.
+   */
+  fill: number;
+  rate: number;
+  version: number;
+  capacity: number;
+  drainPerMs: number;
+};
+
+const secondsOf = (ms: number): number => Math.min(secondsMax, Math.max(1, Math.ceil(ms / 1000)));
+
+const verdictOf = (bucket: Bucket, isAdmitted: boolean): RateVerdict => {
+  const { fill, rate, capacity, drainPerMs } = bucket;
+  const remaining = Math.max(0, Math.floor((1 - fill) * capacity + rounding));
+  // A share that others do not know of yet is no measure of the wait: it is there with the next report.
+  const isKnown = bucket.reported > 0 && drainPerMs > 0;
+  const waitMs = isAdmitted || !isKnown ? 0 : (fill + 1 / capacity - 1 - rounding) / drainPerMs;
+  return {
+    isAdmitted,
+    retryAfterSeconds: secondsOf(waitMs),
+    headers: {
+      'RateLimit-Policy': `"max_rate";q=${rate};w=1`,
+      RateLimit: `"max_rate";r=${remaining};t=${secondsOf(fill === 0 ? 0 : fill / drainPerMs)}`,
+    },
+  };
+};
+
+/**
+ * A limiter that uses the fraction of each rate that `shares` allows it. Calls `onSurge` while a key that has used half of its
+ * burst brings half as much again as was reported of it.
+ */
+export const createRateLimiter = (
+  shares: Pick<RateShares, 'fraction' | 'version'> = alone,
+  onSurge: () => void = () => {},
+): RateLimiter => {
+  const keys = new Map<string, Bucket>();
+  let windowStart = 0;
+
+  const bucketOf = (key: string, nowMs: number): Bucket => {
+    const known = keys.get(key);
+    if (known !== undefined) return known;
+    const demand: Demand = { count: 0, previous: 0, since: nowMs, last: nowMs, reported: 0 };
+    const bucket: Bucket = { ...demand, fill: 0, rate: 0, version: -1, capacity: 1, drainPerMs: 0 };
+    keys.set(key, bucket);
+    return bucket;
+  };
+
+  const share = (bucket: Bucket, key: string, rate: number): void => {
+    const own = rate * shares.fraction(key, rate);
+    bucket.rate = rate;
+    bucket.version = shares.version;
+    bucket.capacity = Math.max(burstRequestsMin, burstSeconds * own);
+    bucket.drainPerMs = own / 1000 / bucket.capacity;
+  };
+
   return {
     judge: (key, ratePerSecond, nowMs) => {
       if (ratePerSecond === 0) return undefined;
       if (ratePerSecond < 0) return refuseAll;
-      const intervalMs = 1000 / ratePerSecond;
-      const burstMs = Math.max(1000, intervalMs);
-      const arrival = Math.max(theoreticalArrival.get(key) ?? 0, nowMs);
-      const next = arrival + intervalMs;
-      const isAdmitted = next - nowMs <= burstMs + roundingMs;
-      if (isAdmitted) {
-        if (theoreticalArrival.size >= keysMax) {
-          for (const [old, time] of theoreticalArrival) if (time <= nowMs) theoreticalArrival.delete(old);
-        }
-        theoreticalArrival.set(key, next);
+      const bucket = bucketOf(key, nowMs);
+      if (bucket.version !== shares.version || bucket.rate !== ratePerSecond)
+        share(bucket, key, ratePerSecond);
+      const drained = Math.max(0, nowMs - bucket.last) * bucket.drainPerMs;
+      bucket.fill = Math.max(0, bucket.fill - drained);
+      bucket.last = nowMs;
+      bucket.count++;
+      const filled = bucket.fill + 1 / bucket.capacity;
+      const isAdmitted = filled <= 1 + rounding;
+      if (isAdmitted) bucket.fill = filled;
+      if (bucket.fill > 0.5 && bucket.count > 1.5 * bucket.reported) onSurge();
+      return verdictOf(bucket, isAdmitted);
+    },
+    takeDemand: (nowMs, closesWindow) => {
+      const report = measureDemands(keys, windowStart, nowMs, closesWindow);
+      if (closesWindow) {
+        windowStart = nowMs;
+        for (const [key, { last }] of keys) if (nowMs - last > idleMsMax) keys.delete(key);
       }
-      const usedMs = (isAdmitted ? next : arrival) - nowMs;
-      const remaining = Math.max(0, Math.floor((burstMs - usedMs + roundingMs) / intervalMs));
-      const waitMs = isAdmitted ? 0 : next - nowMs - burstMs;
-      const resetSeconds = Math.max(1, Math.ceil(usedMs / 1000));
-      return {
-        isAdmitted,
-        retryAfterSeconds: Math.max(1, Math.ceil(waitMs / 1000)),
-        headers: {
-          'RateLimit-Policy': `"max_rate";q=${ratePerSecond};w=1`,
-          RateLimit: `"max_rate";r=${remaining};t=${resetSeconds}`,
-        },
-      };
+      return report;
     },
   };
 };

@@ -1,0 +1,118 @@
+import { z } from 'zod';
+
+const reportSchema = z.object({
+  tick: z.int().min(0),
+  rest: z.int().min(0),
+  demand: z.record(z.string(), z.int().min(0)),
+});
+
+/**
+ * What one process tells all others: how many requests come for each of its keys, admitted or not, in thousandths of a request
+ * per second. `rest` is the most that comes for any key it does not list (0 when it lists all). `tick` rises by one a second.
+ */
+export type DemandReport = z.infer<typeof reportSchema>;
+
+/** A report as it came from the bucket. What another version wrote and this one cannot read counts as a process without demand. */
+export const readReport = (value: unknown): DemandReport => {
+  const parsed = reportSchema.safeParse(value);
+  return parsed.success ? parsed.data : { tick: 0, rest: 0, demand: {} };
+};
+
+/**
+ * Whoever has demand gets so many times of it before anything is left for those without: demand that rises by less than that
+ * finds its share there already, and one sender alone at its full rate has all of it.
+ */
+const headroom = 4;
+
+/**
+ * The part of a rate that one process may use, 0 to 1; over all processes the parts add up to 1. While the demand leaves room,
+ * each process gets a multiple of its own and an equal part of what is left over; above, in proportion to its demand. Demands
+ * and rate are in one unit.
+ */
+export const fractionOf = (own: number, total: number, rate: number, processes: number): number => {
+  const spare = rate - total * headroom;
+  return spare < 0 ? own / total : (own * headroom + spare / processes) / rate;
+};
+
+/** A process that has not been heard for so many ticks of this one is gone. */
+const silentTicksMax = 3;
+
+/** Who needs how much of which rate, out of the reports of all processes in the order the bucket has them. */
+export type RateShares = {
+  /**
+   * Takes the report of a process, this one's own included: all processes apply the same reports in the same order, so that
+   * they agree. Other processes age only with this one's own ticks: without news from the bucket everything stays as it is.
+   */
+  apply(process: string, report: DemandReport): void;
+  /** Forgets a process that has said goodbye. */
+  remove(process: string): void;
+  /** This process's part of a key's rate (requests per second, above 0). */
+  fraction(key: string, ratePerSecond: number): number;
+  /** Changes whenever a fraction may have changed. */
+  readonly version: number;
+  /** How many processes share, this one included. */
+  readonly processes: number;
+};
+
+type Process = { demand: ReadonlyMap<string, number>; rest: number; silentTicks: number };
+
+/** Shares of the process named `self`: all of every rate until another one is heard of. */
+export const createRateShares = (self: string): RateShares => {
+  const heard = new Map<string, Process>();
+  /** By key, what is demanded beyond the sum of all rests, so that a key costs one look-up however many processes there are. */
+  const beyondRest = new Map<string, number>();
+  let restTotal = 0;
+  let version = 0;
+  let ownTick = -1;
+
+  const count = ({ demand, rest }: Process, sign: 1 | -1): void => {
+    restTotal += sign * rest;
+    for (const [key, value] of demand) {
+      const sum = (beyondRest.get(key) ?? 0) + sign * (value - rest);
+      if (sum === 0) beyondRest.delete(key);
+      else beyondRest.set(key, sum);
+    }
+  };
+
+  const remove = (process: string): void => {
+    const known = heard.get(process);
+    if (known === undefined) return;
+    count(known, -1);
+    heard.delete(process);
+    version++;
+  };
+
+  const ageOthers = (): void => {
+    for (const [process, known] of heard) {
+      if (process !== self && ++known.silentTicks > silentTicksMax) remove(process);
+    }
+  };
+
+  const processes = (): number => heard.size + (heard.has(self) ? 0 : 1);
+
+  return {
+    apply: (process, { tick, rest, demand }) => {
+      remove(process);
+      const known: Process = { demand: new Map(Object.entries(demand)), rest, silentTicks: 0 };
+      count(known, 1);
+      heard.set(process, known);
+      version++;
+      if (process !== self || tick <= ownTick) return;
+      ownTick = tick;
+      ageOthers();
+    },
+    remove,
+    fraction: (key, ratePerSecond) => {
+      const own = heard.get(self);
+      const ownDemand = own === undefined ? 0 : (own.demand.get(key) ?? own.rest);
+      const total = restTotal + (beyondRest.get(key) ?? 0);
+      return fractionOf(ownDemand, total, ratePerSecond * 1000, processes());
+    },
+    get version() {
+      return version;
+    },
+    get processes() {
+      return processes();
+    },
+  };
+};
