@@ -1,0 +1,182 @@
+import { describe, expect, it } from 'vitest';
+import { Fault } from '../../src/model/fault.ts';
+import type { WriteResult } from '../../src/stores/questdb/writer.ts';
+import type { HeldMessage } from '../../src/transfer/held-message.ts';
+import { createMetricsLane } from '../../src/transfer/metrics-lane.ts';
+import type { DeferredGroup, Part } from '../../src/wire/envelope.ts';
+
+const arrivedAt = Date.UTC(2026, 5, 1, 12);
+
+/** A message with a point of each of these data ids, and a deferred one without a time of each of those. */
+const messageOf = (dataIds: readonly number[], deferredIds: readonly number[] = []): HeldMessage => {
+  const rows = dataIds.map((dataId) => `t${dataId},target=a up=1,uid=${dataId}i ${arrivedAt}\n`);
+  const parts = dataIds.map(
+    (dataId, index): Part => ({
+      dataId,
+      table: `t${dataId}`,
+      layout: 'wide',
+      rows: 1,
+      points: 1,
+      base: '1',
+      first: 0,
+      last: 0,
+      timeMin: arrivedAt,
+      timeMax: arrivedAt,
+      bytes: rows[index]?.length ?? 0,
+    }),
+  );
+  const section = Buffer.from('[{"metrics":{"a":1},"timestamp":"N"}]');
+  const deferred = deferredIds.map(
+    (dataId): DeferredGroup => ({
+      dataId,
+      arrivedAt,
+      policy: { aheadMsMax: undefined, ageMsMax: undefined },
+      base: '1',
+      ordinals: [9],
+      bytes: section.length,
+    }),
+  );
+  return {
+    delivery: {
+      payload: new Uint8Array(),
+      subject: 'metrics.0',
+      version: 1,
+      streamSequence: 1,
+      redelivered: false,
+      ack: () => {},
+      nak: () => {},
+      working: () => {},
+    },
+    envelope: {
+      header: { version: 1, kind: 'metrics', arrivedAt, parts, deferred, outcomes: [] },
+      partBytes: rows.map((row) => Buffer.from(row)),
+      deferredBytes: deferred.map(() => section),
+    },
+    rows: dataIds.length,
+    bytes: 1,
+    touchedAt: 0,
+  };
+};
+
+/** A lane to a store that says what it was sent and answers what `answer` says. */
+const laneOf = (purged: Set<number>, answer: (body: string) => WriteResult = () => ({ kind: 'stored' })) => {
+  const bodies: string[] = [];
+  const missing: string[] = [];
+  const lane = createMetricsLane(
+    {
+      write: async (bytes) => {
+        const body = Buffer.from(bytes).toString('utf8');
+        bodies.push(body);
+        return answer(body);
+      },
+      close: async () => {},
+    },
+    { has: (dataId) => purged.has(dataId) },
+    (table) => missing.push(table),
+  );
+  const written = async (...messages: HeldMessage[]) => {
+    const result = await lane.write(messages, () => {});
+    const verdicts = messages.map((message) => {
+      const { kept, rows, dropped } = lane.judge(message.envelope, result.purged);
+      return { kept, rows, dropped: Object.fromEntries(dropped) };
+    });
+    return { ...result, verdicts };
+  };
+  return { written, bodies, missing };
+};
+
+const tablesIn = (body: string | undefined): string[] => body?.match(/^t\d+/gm) ?? [];
+
+// A table that is dropped while rows go on arriving would come back in backups and counts; what is dropped has to be counted.
+describe('the points of a purged data id', () => {
+  it('are dropped and counted, deferred ones alike, and those of others in the same message stored', async () => {
+    const { written, bodies } = laneOf(new Set([2]));
+    const { verdicts, homeless } = await written(
+      messageOf([1, 2], [1, 2]),
+      messageOf([2]),
+      messageOf([], [2]),
+      messageOf([3]),
+    );
+    expect(bodies.map(tablesIn)).toEqual([['t1', 't3']]);
+    expect(homeless.size).toBe(0);
+    expect(verdicts).toEqual([
+      { kept: 1, rows: 1, dropped: { timestamp_not_numeric: 1, data_source_purged: 2 } },
+      { kept: 0, rows: 0, dropped: { data_source_purged: 1 } },
+      { kept: 0, rows: 0, dropped: { data_source_purged: 1 } },
+      { kept: 1, rows: 1, dropped: {} },
+    ]);
+  });
+
+  it('are not even sent when nothing else is there', async () => {
+    const { written, bodies } = laneOf(new Set([2]));
+    await written(messageOf([2]));
+    expect(bodies).toEqual([]);
+  });
+
+  it('are stored when the purge arrives while they are being written', async () => {
+    const purged = new Set<number>();
+    const { written } = laneOf(purged, () => {
+      purged.add(1);
+      return { kind: 'stored' };
+    });
+    expect((await written(messageOf([1], [1]))).verdicts).toEqual([
+      { kept: 1, rows: 1, dropped: { timestamp_not_numeric: 1 } },
+    ]);
+  });
+
+  it('are dropped when the table turns out to be gone because of the purge', async () => {
+    const purged = new Set<number>();
+    const { written, missing } = laneOf(purged, (body) => {
+      purged.add(2);
+      return body.includes('t2') ? { kind: 'table_missing', table: 't2' } : { kind: 'stored' };
+    });
+    const { verdicts, homeless } = await written(messageOf([1, 2], [2]));
+    expect([verdicts, homeless.size, missing]).toEqual([
+      [{ kept: 1, rows: 1, dropped: { data_source_purged: 2 } }],
+      0,
+      [],
+    ]);
+  });
+
+  it('are no dead letters even if the store refused them before their table was gone', async () => {
+    const purged = new Set<number>();
+    let calls = 0;
+    const { written } = laneOf(purged, () => {
+      if (calls++ === 0) return { kind: 'row_refused', line: 1, why: 'cast error' };
+      purged.add(1);
+      return { kind: 'table_missing', table: 't1' };
+    });
+    const twoRows = messageOf([1, 1]);
+    const { verdicts, setAside } = await written(twoRows);
+    expect([verdicts, setAside.size]).toEqual([
+      [{ kept: 0, rows: 0, dropped: { data_source_purged: 2 } }],
+      0,
+    ]);
+  });
+
+  it('leave the messages of other missing tables waiting', async () => {
+    const { written, missing } = laneOf(new Set([2]), (body) =>
+      body.includes('t1') ? { kind: 'table_missing', table: 't1' } : { kind: 'stored' },
+    );
+    const waiting = messageOf([1, 2]);
+    const { homeless } = await written(waiting, messageOf([2, 3]));
+    expect([[...homeless], missing]).toEqual([[waiting], ['t1']]);
+  });
+
+  it('are left out of the next try when the store was away at the first', async () => {
+    const purged = new Set<number>();
+    const { written, bodies } = laneOf(purged, () => {
+      if (bodies.length === 1) throw new Fault('transient', 'questdb_unavailable', 'away');
+      return { kind: 'stored' };
+    });
+    const message = messageOf([1, 2]);
+    await expect(written(message)).rejects.toThrow('away');
+    purged.add(2);
+    expect((await written(message)).verdicts[0]).toEqual({
+      kept: 1,
+      rows: 1,
+      dropped: { data_source_purged: 1 },
+    });
+    expect(bodies.map(tablesIn)).toEqual([['t1', 't2'], ['t1']]);
+  });
+});
