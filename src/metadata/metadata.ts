@@ -1,8 +1,9 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { createAdaptorServer, type ServerType } from '@hono/node-server';
+import type { Registry } from 'prom-client';
 import { type Bus, connectBusWhenUp } from '../bus/connection.ts';
 import { ensureTopology } from '../bus/topology.ts';
-import { loadPipelines } from '../config/pipelines.ts';
+import { loadPipelines, type MetricsPipeline } from '../config/pipelines.ts';
 import { engineUrls, type Settings } from '../config/settings.ts';
 import { dataIdRange } from '../directory/keys.ts';
 import { Fault, messageOf } from '../model/fault.ts';
@@ -14,12 +15,15 @@ import { createMetadataMetrics } from '../telemetry/metrics.ts';
 import { startOpsServer } from '../telemetry/ops-server.ts';
 import { stopSignal, whenStopped } from '../telemetry/stop-signal.ts';
 import { untilDone } from '../telemetry/until-done.ts';
-import { openAdminTokens } from './admin-tokens.ts';
+import { type AdminTokens, openAdminTokens, roleAllows } from './admin-tokens.ts';
 import { createApi } from './api/server.ts';
 import { openAudit } from './audit.ts';
 import { startKeeper } from './keeper.ts';
 import { policyDefaultsOf } from './policies.ts';
 import { openRecords } from './record-store.ts';
+import type { CollectorDefaults } from './refresh/document.ts';
+import type { AuthorizeNode } from './refresh/polling-endpoint.ts';
+import { createRefresh } from './refresh/refresh.ts';
 import { dataIdOfTableId } from './values.ts';
 import { keepMetricViews } from './views.ts';
 
@@ -77,11 +81,27 @@ const firstDataId = async (tables: QuestdbTables): Promise<number> => {
   return used.reduce((next, id) => Math.max(next, id + 1), dataIdRange.first);
 };
 
+/** What holds of the pipeline files where no policy says otherwise, as collectors are told. */
+const collectorDefaultsOf = ({ maxRateDefault }: Settings, { time }: MetricsPipeline): CollectorDefaults => ({
+  maxRate: maxRateDefault,
+  aheadSecondsMax: time.aheadMsMax === undefined ? undefined : time.aheadMsMax / 1000,
+});
+
+/** Node tokens are for the businesses they name; admin tokens for all. */
+const authorizeNodeWith =
+  (adminTokens: AdminTokens): AuthorizeNode =>
+  async (token) => {
+    const identity = await adminTokens.authorize(token);
+    if (identity === undefined || !roleAllows(identity.role, 'node')) return undefined;
+    return { bizId: identity.role === 'node' ? identity.mon_biz_id : null };
+  };
+
 type Parts = {
   readonly settings: Settings;
   readonly log: Log;
   readonly signal: AbortSignal;
   readonly sql: QuestdbSql;
+  readonly registry: Registry;
   readonly checks: Readonly<Record<string, () => string | undefined>>;
   readonly onAnswer: (status: number) => void;
   readonly onListening: () => void;
@@ -109,13 +129,24 @@ const runOnBus = async (bus: Bus, parts: Parts): Promise<void> => {
     log,
   );
   const audit = openAudit(bus, records.system, log);
+  const refresh = createRefresh({
+    records,
+    bucket: records.bucket,
+    system: records.system,
+    settings,
+    defaults: collectorDefaultsOf(settings, pipelines.metrics),
+    authorizeNode: authorizeNodeWith(adminTokens),
+    registry: parts.registry,
+    log,
+  });
   const views = keepMetricViews({ columns: records.columns, records, tables, log });
-  const running: { stop(): Promise<void> }[] = [views, audit];
+  const running: { stop(): Promise<void> }[] = [views, audit, refresh];
   try {
     // A watch that is closed while it starts keeps the process alive: the API answers once both have begun.
     await Promise.race([Promise.all([records.ready, views.ready]), whenStopped(signal)]);
     if (signal.aborted) return;
     audit.start();
+    refresh.start();
     const { consumer, storeTimeoutMs } = pipelines.metrics;
     const purgeWaitMs = consumer.ackWaitMs + storeTimeoutMs;
     running.push(startKeeper({ records, tables, purgeWaitMs, now: Date.now, log }));
@@ -125,6 +156,7 @@ const runOnBus = async (bus: Bus, parts: Parts): Promise<void> => {
       tablePrefix: settings.tablePrefix,
       adminTokens,
       audit,
+      refresh,
       policyDefaults: policyDefaultsOf(pipelines),
       checks: parts.checks,
       isConnected: () => bus.connected,
@@ -181,6 +213,7 @@ export const runMetadata = async (settings: Settings): Promise<void> => {
       signal,
       sql,
       checks,
+      registry: metrics.registry,
       onAnswer: (status) => metrics.requests.inc({ status: String(status) }),
       onListening: () => {
         isServing = true;

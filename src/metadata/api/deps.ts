@@ -4,11 +4,13 @@ import type { AdminTokens } from '../admin-tokens.ts';
 import type { Audit } from '../audit.ts';
 import type { CreationDeps } from '../creation.ts';
 import type { PolicyDefaults } from '../policies.ts';
+import type { Refresh } from '../refresh/refresh.ts';
 
 /** What the admin API works on. */
 export type ApiDeps = CreationDeps & {
   readonly adminTokens: AdminTokens;
   readonly audit: Audit;
+  readonly refresh: Refresh;
   readonly policyDefaults: PolicyDefaults;
   readonly checks: ReadyChecks;
   /** False while NATS is away: lists would be of unknown age, and the rest would only wait for its time-out. */

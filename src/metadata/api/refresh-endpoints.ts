@@ -1,0 +1,114 @@
+import { Fault } from '../../model/fault.ts';
+import { listQuerySchema, pageOf as page } from '../listing.ts';
+import { refreshOperation } from '../refresh/refresh.ts';
+import { refreshRunSchema } from '../refresh/runs.ts';
+import { type SubscriptionView, subscriptionSchema } from '../refresh/subscriptions.ts';
+import { actionRequestSchema } from '../requests.ts';
+import { pageOf } from './answers.ts';
+import type { ApiDeps } from './deps.ts';
+import { type Endpoint, endpoint, none } from './endpoint.ts';
+import { idParams } from './params.ts';
+
+const tag = 'Refresh job';
+const runSchema = refreshRunSchema.meta({ id: 'RefreshRun' });
+const viewSchema = subscriptionSchema.meta({ id: 'Subscription' });
+
+const found = <T>(value: T | undefined, what: string): T => {
+  if (value === undefined) throw new Fault('permanent', 'not_found', `there is no ${what}`);
+  return value;
+};
+
+/** The refresh job (specification 4.4): a run by hand, the last runs, and what node management holds. */
+export const refreshEndpoints = ({ refresh }: ApiDeps): Endpoint[] => [
+  endpoint({
+    method: 'POST',
+    path: `/operations/${refreshOperation}`,
+    tag: 'Operations',
+    summary: 'Runs the refresh job, or waits for the run that is going on, and answers its record',
+    role: 'editor',
+    params: none,
+    query: none,
+    body: actionRequestSchema,
+    hasOperator: true,
+    answer: runSchema,
+    audit: () => ({ action: 'refresh.run', kind: 'refresh_run', id: undefined }),
+    run: async ({ note }) => {
+      const run = await refresh.runNow();
+      note({ kind: 'refresh_run', id: String(run.run_id), before: undefined, after: run });
+      return { body: run };
+    },
+  }),
+  endpoint({
+    method: 'GET',
+    path: '/api/v1/refresh-runs',
+    tag,
+    summary: 'Lists the last hundred runs by ascending id',
+    role: 'viewer',
+    params: none,
+    query: listQuerySchema({}),
+    body: none,
+    answer: pageOf(runSchema),
+    run: async ({ query }) => {
+      const runs = (await refresh.runs.list()).map((value) => ({ id: value.run_id, value }));
+      return {
+        body: page(
+          runs.toSorted((left, right) => left.id - right.id),
+          query,
+        ),
+      };
+    },
+  }),
+  endpoint({
+    method: 'GET',
+    path: '/api/v1/refresh-runs/{id}',
+    tag,
+    summary: 'Shows a run',
+    role: 'viewer',
+    params: idParams,
+    query: none,
+    body: none,
+    answer: runSchema,
+    run: async ({ params }) => ({
+      body: found(await refresh.runs.get(params.id), `refresh run ${params.id}`),
+    }),
+  }),
+  endpoint({
+    method: 'GET',
+    path: '/api/v1/subscriptions',
+    tag,
+    summary: 'Lists what node management holds, by ascending data id, without the tokens in it',
+    role: 'viewer',
+    params: none,
+    query: listQuerySchema({ mon_biz_id: 'integer', mon_data_id: 'integer' }),
+    body: none,
+    answer: pageOf(viewSchema),
+    run: async ({ query }) => {
+      const isWanted = (view: SubscriptionView): boolean =>
+        (['mon_biz_id', 'mon_data_id'] as const).every((field) => {
+          const wanted: unknown = Reflect.get(query, field);
+          return wanted === undefined || view[field] === wanted;
+        });
+      const wanted = refresh.subscriptions.list().filter(isWanted);
+      return {
+        body: page(
+          wanted.map((value) => ({ id: value.mon_data_id, value })),
+          query,
+        ),
+      };
+    },
+  }),
+  endpoint({
+    method: 'GET',
+    path: '/api/v1/subscriptions/{id}',
+    tag,
+    summary: 'Shows the subscription of a data id, its token masked',
+    role: 'viewer',
+    params: idParams,
+    query: none,
+    body: none,
+    answer: viewSchema,
+    run: async ({ params }) => ({
+      body: found(await refresh.subscriptions.get(params.id), `subscription of data id ${params.id}`),
+    }),
+  }),
+];
