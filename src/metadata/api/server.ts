@@ -4,7 +4,7 @@ import { bodyLimit } from 'hono/body-limit';
 import { Fault } from '../../model/fault.ts';
 import { readiness } from '../../telemetry/ops-server.ts';
 import { type AdminIdentity, roleAllows } from '../admin-tokens.ts';
-import { type Problem, toProblem } from '../problem.ts';
+import { fieldFault, type Problem, toProblem } from '../problem.ts';
 import { applicationEndpoints } from './application-endpoints.ts';
 import { backupEndpoints } from './backup-endpoints.ts';
 import type { ApiDeps } from './deps.ts';
@@ -13,6 +13,7 @@ import { openApiDocument } from './openapi.ts';
 import { operationEndpoints } from './operation-endpoints.ts';
 import { allPolicyEndpoints } from './policy-endpoints.ts';
 import { recordEndpoints } from './record-endpoints.ts';
+import { refreshEndpoints } from './refresh-endpoints.ts';
 import { reportEndpoints } from './report-endpoints.ts';
 import { systemEndpoints } from './system-endpoints.ts';
 import { allTokenEndpoints } from './token-endpoints.ts';
@@ -30,6 +31,7 @@ export const endpointsOf = (deps: ApiDeps): Endpoint[] => [
   ...applicationEndpoints(deps),
   ...allTokenEndpoints(),
   ...allPolicyEndpoints(deps),
+  ...refreshEndpoints(deps),
   ...systemEndpoints(deps),
   ...backupEndpoints(deps),
 ];
@@ -127,6 +129,14 @@ const runAudited = (
   );
 };
 
+/** Each parameter once: which of two was meant nobody can tell. */
+const queryOf = (context: Context): Record<string, string> => {
+  const given = [...new URL(context.req.url).searchParams];
+  const twice = given.find(([name], index) => given.findIndex(([other]) => other === name) < index)?.[0];
+  if (twice !== undefined) throw fieldFault('invalid_value', twice, 'is given more than once');
+  return Object.fromEntries(given);
+};
+
 type Env = { Variables: { identity: AdminIdentity } };
 
 /** Who calls, if the token's role allows it: before anything of the request is read. */
@@ -147,7 +157,7 @@ const call = async (deps: ApiDeps, endpoint: Endpoint, context: Context<Env>): P
   const identity = context.get('identity');
   const prepared = await endpoint.prepare({
     params: context.req.param(),
-    query: context.req.query(),
+    query: queryOf(context),
     body: () => jsonBody(context),
     revision: revisionOf(context.req.header('If-Match')),
     identity,
@@ -194,6 +204,7 @@ export const createApi = (deps: ApiDeps): Hono<Env> => {
       (context) => call(deps, endpoint, context),
     );
   }
+  api.route('/', deps.refresh.pollingApp);
   api.notFound(async (context) => {
     await identify(deps, context);
     return noEndpoint(endpoints, context.req.path, context.req.method);
