@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import { z } from 'zod';
+import type { KvBucket } from '../bus/kv.ts';
 import { columnRegistrySchema } from '../directory/directory.ts';
 import { columnsKey, dataIdRange, recordKeys, systemKeys } from '../directory/keys.ts';
 import { applicationPolicySchema, sourcePolicySchema } from '../directory/policies.ts';
@@ -16,9 +17,13 @@ import {
   resultTableSchema,
   timeSeriesGroupSchema,
 } from './records.ts';
+import { heldSubscriptionSchema } from './refresh/subscriptions.ts';
 import { dataIdOfTableId, nowSeconds } from './values.ts';
 
-const byId = <T extends z.ZodType>(schema: T) => z.record(z.string().regex(/^\d{1,15}$/), schema);
+const byId = <T extends z.ZodType>(schema: T) =>
+  z
+    .record(z.string().regex(/^[1-9]\d{0,14}$/), schema)
+    .meta({ propertyNames: { pattern: '^[1-9]\\d{0,14}$' } });
 
 const counters = z.strictObject({
   data_id: z.int().nonnegative(),
@@ -48,6 +53,8 @@ export const backupSchema = z.strictObject({
   applications: byId(applicationSchema),
   application_policies: byId(applicationPolicySchema),
   previous_application_tokens: byId(previousTokenSchema),
+  /** What node management holds, so that a deployment that was moved goes on with its subscriptions. */
+  subscriptions: byId(heldSubscriptionSchema),
   /** The column registries: what a name is called in its table. */
   columns: byId(columnRegistrySchema),
 });
@@ -67,6 +74,16 @@ const registriesOf = async (records: Records): Promise<Backup['columns']> => {
     if (stored !== undefined) registries[String(id)] = columnRegistrySchema.parse(stored.value);
   }
   return registries;
+};
+
+const subscriptionsOf = async (records: Records): Promise<Backup['subscriptions']> => {
+  const subscriptions: Backup['subscriptions'] = {};
+  for (const { value } of records.reports.list()) {
+    const stored = await records.bucket.get(recordKeys.subscription(value.mon_data_id));
+    if (stored === undefined) continue;
+    subscriptions[String(value.mon_data_id)] = heldSubscriptionSchema.parse(stored.value);
+  }
+  return subscriptions;
 };
 
 const counterOf = async (records: Records, name: Counter): Promise<number> =>
@@ -95,6 +112,7 @@ export const exportRecords = async (records: Records): Promise<Backup> => {
     applications: allOf(records.applications),
     application_policies: allOf(records.applicationPolicies),
     previous_application_tokens: allOf(records.previousApplicationTokens),
+    subscriptions: await subscriptionsOf(records),
     columns: await registriesOf(records),
   };
 };
@@ -116,14 +134,19 @@ const wantedOf = <T>(set: RecordSet<T>, values: Readonly<Record<string, T>>): Wa
     create: () => set.create(Number(id), value),
   }));
 
-const wantedColumns = (records: Records, columns: Backup['columns']): Wanted[] =>
-  Object.entries(columns).map(([id, value]) => {
-    const key = columnsKey(Number(id));
+/** The same of values that no record set has. */
+const wantedIn = (
+  bucket: KvBucket,
+  keyOf: (id: number) => string,
+  values: Readonly<Record<string, unknown>>,
+): Wanted[] =>
+  Object.entries(values).map(([id, value]) => {
+    const key = keyOf(Number(id));
     return {
       what: key,
-      current: async () => (await records.columns.get(key))?.value,
+      current: async () => (await bucket.get(key))?.value,
       value,
-      create: () => records.columns.create(key, value),
+      create: () => bucket.create(key, value),
     };
   });
 
@@ -136,7 +159,8 @@ const allWanted = (records: Records, backup: Backup): Wanted[] => [
   ...wantedOf(records.reports, backup.custom_reports),
   ...wantedOf(records.sourcePolicies, backup.source_policies),
   ...wantedOf(records.previousTokens, backup.previous_tokens),
-  ...wantedColumns(records, backup.columns),
+  ...wantedIn(records.columns, columnsKey, backup.columns),
+  ...wantedIn(records.bucket, recordKeys.subscription, backup.subscriptions),
   ...wantedOf(records.groups, backup.time_series_groups),
   ...wantedOf(records.tables, backup.result_tables),
   ...wantedOf(records.dataSources, backup.data_sources),
@@ -166,7 +190,7 @@ const checkIds = (backup: Backup): void => {
   check('applications', backup.applications, (application) => application.app_id);
   check('purges', backup.purges, (purge) => purge.mon_data_id);
   check('columns', backup.columns, (registry) => registry.mon_data_id);
-  if (backup.counters.data_id > dataIdRange.last) throw mismatch('counters.data_id is beyond the range');
+  if (leastCounters(backup).data_id > dataIdRange.last) throw mismatch('a data id is beyond the range');
 };
 
 const raiseCounter = async (records: Records, name: Counter, least: number): Promise<void> => {

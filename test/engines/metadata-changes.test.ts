@@ -247,8 +247,12 @@ describe('export and import', () => {
       app_name: 'shop',
       deduplicate: false,
     });
+    await metadata.ask('POST', operations.refresh);
     const exported = await metadata.ask('GET', '/api/v1/export');
-    expect(exported.status).toBe(200);
+    expect(exported).toMatchObject({
+      status: 200,
+      body: { subscriptions: { [created.mon_data_id]: { mon_biz_id: 31 } } },
+    });
     const withoutTime = (answer: Answer): unknown => ({ ...record.parse(answer.body), exported_at: 0 });
 
     const target = await startEngines({ nats: true, questdb: true });

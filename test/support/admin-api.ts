@@ -3,12 +3,13 @@ import { z } from 'zod';
 import type { TestEngines } from './engines.ts';
 import type { Answer, MetadataRole } from './metadata-role.ts';
 
-/** The paths of the creation operations of specification 4.3. */
+/** The paths of the operations of specification 4.3 and 4.4. */
 export const operations = {
   report: '/operations/monitor_web.custom_report.resources.CreateCustomTimeSeries',
   dataSource: '/operations/metadata.resources.resources.CreateDataIDResource',
   group: '/operations/metadata.resources.resources.CreateTimeSeriesGroupResource',
   resultTable: '/operations/metadata.models.result_table.ResultTable.create_result_table',
+  refresh: '/operations/metadata.task.custom_report.refresh_custom_report_2_node_man',
 } as const;
 
 /** Any JSON object. */
