@@ -1,11 +1,17 @@
 import { Command } from 'commander';
 import { registerAdminToken } from './cli/admin-token.ts';
 import { registerApp } from './cli/app.ts';
+import { registerAudit } from './cli/audit.ts';
+import { registerBackup } from './cli/backup.ts';
+import { registerLimit } from './cli/limit.ts';
 import { registerMigrate } from './cli/migrate.ts';
 import { registerPolicy } from './cli/policy.ts';
+import { registerRefresh } from './cli/refresh.ts';
 import { registerReport } from './cli/report.ts';
 import { registerRoles } from './cli/roles.ts';
 import { registerSetup } from './cli/setup.ts';
+import { registerSubscription } from './cli/subscription.ts';
+import { registerToken } from './cli/token.ts';
 import { registerUp } from './cli/up.ts';
 import { exitCodeConfig } from './config/settings.ts';
 import { Fault, messageOf } from './model/fault.ts';
@@ -16,12 +22,18 @@ const program = new Command('tidemark')
 
 registerReport(program);
 registerApp(program);
+registerToken(program);
+registerLimit(program);
 registerPolicy(program);
+registerRefresh(program);
+registerSubscription(program);
+registerAudit(program);
+registerBackup(program);
+registerAdminToken(program);
 registerRoles(program);
 registerMigrate(program);
 registerSetup(program);
 registerUp(program);
-registerAdminToken(program);
 
 try {
   await program.parseAsync();

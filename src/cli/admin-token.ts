@@ -2,6 +2,7 @@ import type { Command } from 'commander';
 import { engineUrls, loadSettings, type Settings } from '../config/settings.ts';
 import type { AuditActor } from '../metadata/audit-entry.ts';
 import { createLog } from '../telemetry/log.ts';
+import { addAdminTokenCommands } from './admin-tokens.ts';
 import type { JsonOption } from './options.ts';
 import { printFields, printJson } from './output.ts';
 
@@ -45,11 +46,11 @@ const runReset = async ({ json, revokeOthers = false }: ResetOptions): Promise<v
   ]);
 };
 
-/** `tidemark admin-token reset`. */
+/** `tidemark admin-token create | list | revoke | reset`. */
 export const registerAdminToken = (program: Command): void => {
-  program
-    .command('admin-token')
-    .description('the admin token in the data folder')
+  const group = program.command('admin-token').description('tokens of the admin API, each with a role');
+  addAdminTokenCommands(group);
+  group
     .command('reset')
     .description('make a new admin token where all are lost; it needs NATS and the data folder, and no token')
     .option('--revoke-others', 'revoke every other admin token in the same step')

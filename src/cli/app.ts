@@ -1,23 +1,44 @@
 import type { Command } from 'commander';
 import { z } from 'zod';
-import { loadSettings } from '../config/settings.ts';
 import { applicationSchema } from '../metadata/records.ts';
-import type { Application } from '../model/records.ts';
-import { createAdminClient } from './client.ts';
-import { addListOptions, type JsonOption, type ListOptions, listQuery } from './options.ts';
-import { booleanArgument, integerArgument, printFields, printJson, printTable } from './output.ts';
+import { adminClient, pageOf } from './client.ts';
+import {
+  addJsonOption,
+  addListOptions,
+  idArgument,
+  type JsonOption,
+  type ListOptions,
+  listQuery,
+} from './options.ts';
+import {
+  booleanArgument,
+  integerArgument,
+  printAnswer,
+  printFields,
+  printMore,
+  printTable,
+} from './output.ts';
+import { shownToken } from './token.ts';
 
-const answerSchema = z.object({ application: applicationSchema });
-const pageSchema = z.object({ items: z.array(applicationSchema), next_cursor: z.string().nullable() });
+const application = applicationSchema.extend({ token: z.string() });
+const answerSchema = z.object({ application });
 
-const printApplication = (application: Application, { json }: JsonOption): void => {
-  if (json) return printJson({ application });
+type Application = z.output<typeof application>;
+
+const path = '/api/v1/applications';
+
+const stateOf = ({ is_enable, is_delete }: Application): string => {
+  if (is_delete) return 'deleted';
+  return is_enable ? 'enabled' : 'disabled';
+};
+
+const print = (shown: Application): void => {
   printFields([
-    ['application', `${application.app_name} (business ${application.mon_biz_id})`],
-    ['app id', String(application.app_id)],
-    ['X-MON-TOKEN', application.token],
-    ['max rate', String(application.max_rate)],
-    ['state', application.is_enable ? 'enabled' : 'disabled'],
+    ['application', `${shown.app_name} (business ${shown.mon_biz_id})`],
+    ['app id', String(shown.app_id)],
+    ['X-MON-TOKEN', shownToken(shown.token, shown.app_id)],
+    ['max rate', String(shown.max_rate)],
+    ['state', stateOf(shown)],
   ]);
 };
 
@@ -30,72 +51,61 @@ type CreateOptions = JsonOption & {
 };
 
 const create = async (options: CreateOptions): Promise<void> => {
-  const client = createAdminClient(loadSettings());
-  const request = {
+  const body = {
     mon_biz_id: options.biz,
     app_name: options.name,
     max_rate: options.maxRate,
     deduplicate: options.deduplicate,
     fill_dimensions: options.fillDimensions,
   };
-  const { application } = await client.ask(answerSchema, 'POST', '/api/v1/applications', request);
-  printApplication(application, options);
+  const answer = await adminClient().ask(answerSchema, 'POST', path, { body });
+  printAnswer(answer, options, ({ application: created }) => print(created));
 };
 
 const list = async (options: ListOptions): Promise<void> => {
-  const client = createAdminClient(loadSettings());
-  const page = await client.ask(pageSchema, 'GET', `/api/v1/applications${listQuery(options)}`);
-  if (options.json) return printJson(page);
-  printTable(
-    ['APP ID', 'BUSINESS', 'NAME', 'STATE'],
-    page.items.map((application) => [
-      String(application.app_id),
-      String(application.mon_biz_id),
-      application.app_name,
-      application.is_enable ? 'enabled' : 'disabled',
-    ]),
-  );
-  if (page.next_cursor !== null) process.stderr.write(`more: --cursor ${page.next_cursor}\n`);
+  const answer = await adminClient().ask(pageOf(application), 'GET', `${path}${listQuery(options)}`);
+  printAnswer(answer, options, ({ items, next_cursor }) => {
+    printTable(
+      ['APP ID', 'BUSINESS', 'NAME', 'STATE'],
+      items.map((item) => [String(item.app_id), String(item.mon_biz_id), item.app_name, stateOf(item)]),
+    );
+    printMore(next_cursor);
+  });
 };
 
 const show = async (appId: number, options: JsonOption): Promise<void> => {
-  const client = createAdminClient(loadSettings());
-  printApplication(await client.ask(applicationSchema, 'GET', `/api/v1/applications/${appId}`), options);
+  printAnswer(await adminClient().ask(application, 'GET', `${path}/${appId}`), options, print);
 };
 
-const switchTo =
-  (verb: 'enable' | 'disable') =>
+const change =
+  (method: 'POST' | 'DELETE', verb: string) =>
   async (appId: number, options: JsonOption): Promise<void> => {
-    const client = createAdminClient(loadSettings());
-    const path = `/api/v1/applications/${appId}/${verb}`;
-    printApplication((await client.ask(answerSchema, 'POST', path, {})).application, options);
+    const answer = await adminClient().ask(answerSchema, method, `${path}/${appId}${verb}`, { body: {} });
+    printAnswer(answer, options, ({ application: changed }) => print(changed));
   };
 
-/** `tidemark app create | list | show | enable | disable`. */
+/** `tidemark app create | list | show | enable | disable | delete`. */
 export const registerApp = (program: Command): void => {
   const app = program.command('app').description('applications: write tokens of traces');
-  app
-    .command('create')
-    .description('create an application with its write token')
-    .requiredOption('--biz <id>', 'business', integerArgument)
-    .requiredOption('--name <name>', 'name, unique within the business')
-    .option('--max-rate <n>', 'requests per second, default 0, unlimited', integerArgument)
-    .option('--deduplicate <bool>', 'store a byte-identical request once, default true', booleanArgument)
-    .option(
-      '--fill-dimensions <bool>',
-      "fill an empty net.host.ip with the client's address, default true",
-      booleanArgument,
-    )
-    .option('--json', 'print {application} as JSON')
-    .action(create);
+  addJsonOption(
+    app
+      .command('create')
+      .description('create an application with its write token')
+      .requiredOption('--biz <id>', 'business', integerArgument)
+      .requiredOption('--name <name>', 'name, unique within the business')
+      .option('--max-rate <n>', 'requests per second, default 0, unlimited', integerArgument)
+      .option('--deduplicate <bool>', 'store a byte-identical request once, default true', booleanArgument)
+      .option(
+        '--fill-dimensions <bool>',
+        "fill an empty net.host.ip with the client's address, default true",
+        booleanArgument,
+      ),
+  ).action(create);
   addListOptions(app.command('list').description('list applications')).action(list);
   const one = (verb: string, text: string): Command =>
-    app
-      .command(verb)
-      .description(text)
-      .argument('<app_id>', 'application', integerArgument)
-      .option('--json', 'print {application} as JSON');
-  one('show', 'show an application').action(show);
-  one('enable', 'take traces of an application again').action(switchTo('enable'));
-  one('disable', 'refuse traces of an application').action(switchTo('disable'));
+    addJsonOption(app.command(verb).description(text).argument('<app_id>', 'application', idArgument));
+  one('show', 'show an application; its token stays masked (tidemark token show)').action(show);
+  one('enable', 'take traces of an application again').action(change('POST', '/enable'));
+  one('disable', 'refuse traces of an application').action(change('POST', '/disable'));
+  one('delete', 'delete an application, one way: its name is free again').action(change('DELETE', ''));
 };

@@ -1,15 +1,29 @@
 import { join } from 'node:path';
 import { z } from 'zod';
-import type { Settings } from '../config/settings.ts';
+import { loadSettings, type Settings } from '../config/settings.ts';
 import { Fault, messageOf } from '../model/fault.ts';
+
+/** An answer: what the command needs of it, and all of it. */
+export type Answered<T> = { readonly value: T; readonly json: unknown };
+
+type Request = { readonly body?: unknown; readonly timeoutMs?: number };
 
 /** The admin API as the commands use it: JSON in, checked JSON out. */
 export type AdminClient = {
   /**
    * Throws a Fault whose message is for the user: `admin_unreachable`, `admin_token_missing`, or what the API answered.
    */
-  ask<T>(schema: z.ZodType<T>, method: 'GET' | 'POST' | 'PATCH', path: string, body?: object): Promise<T>;
+  ask<T>(
+    schema: z.ZodType<T>,
+    method: 'GET' | 'POST' | 'PATCH' | 'DELETE',
+    path: string,
+    request?: Request,
+  ): Promise<Answered<T>>;
 };
+
+/** A page of a list. */
+export const pageOf = <T extends z.ZodType>(item: T) =>
+  z.object({ items: z.array(item), next_cursor: z.string().nullable() });
 
 const problemSchema = z.object({ code: z.string(), detail: z.string(), remedy: z.string().optional() });
 
@@ -39,7 +53,7 @@ const faultOf = (status: number, text: string, url: string): Fault => {
 export const createAdminClient = (settings: Settings): AdminClient => {
   const { url, token } = settings.admin;
   return {
-    ask: async (schema, method, path, body) => {
+    ask: async (schema, method, path, { body, timeoutMs = requestTimeoutMs } = {}) => {
       if (token === undefined) {
         throw new Fault(
           'permanent',
@@ -50,7 +64,7 @@ export const createAdminClient = (settings: Settings): AdminClient => {
       const reply = await fetch(`${url.replace(/\/$/, '')}${path}`, {
         method,
         headers: { Authorization: `Bearer ${token}`, 'Content-Type': 'application/json' },
-        signal: AbortSignal.timeout(requestTimeoutMs),
+        signal: AbortSignal.timeout(timeoutMs),
         ...(body === undefined ? {} : { body: JSON.stringify(body) }),
       })
         .then(async (response) => ({ status: response.status, text: await response.text() }))
@@ -64,8 +78,9 @@ export const createAdminClient = (settings: Settings): AdminClient => {
           );
         });
       if (reply.status !== 200) throw faultOf(reply.status, reply.text, url);
-      const answer = schema.safeParse(parseJson(reply.text));
-      if (answer.success) return answer.data;
+      const json = parseJson(reply.text);
+      const answer = schema.safeParse(json);
+      if (answer.success) return { value: answer.data, json };
       throw new Fault(
         'internal',
         'admin_api_failed',
@@ -74,3 +89,6 @@ export const createAdminClient = (settings: Settings): AdminClient => {
     },
   };
 };
+
+/** The client of the settings of this command. */
+export const adminClient = (): AdminClient => createAdminClient(loadSettings());

@@ -1,27 +1,91 @@
-import type { Command } from 'commander';
+import { type Command, InvalidArgumentError, Option } from 'commander';
+import { dataIdRange } from '../directory/keys.ts';
 import { integerArgument } from './output.ts';
 
-/** Every command that prints records prints JSON instead of text when asked to. */
+/** Every command prints what the admin API answered as JSON instead of text when asked to. */
 export type JsonOption = { json?: true };
 
-/** What a list command takes. */
-export type ListOptions = JsonOption & { biz?: number; name?: string; limit?: number; cursor?: string };
+/** Gives a command `--json`. */
+export const addJsonOption = (command: Command): Command =>
+  command.option('--json', 'print what the admin API answered as JSON');
 
-/** Gives a command the options of a list. */
+/** How a list is read piece by piece. */
+export type PageOptions = JsonOption & { limit?: number; cursor?: string };
+
+/** What a list of records takes. */
+export type ListOptions = PageOptions & { biz?: number; name?: string };
+
+/** Gives a command the options of anything that is listed. */
+export const addPageOptions = (command: Command): Command =>
+  addJsonOption(
+    command
+      .option('--limit <n>', 'at most so many (1 to 1000), default 100', integerArgument)
+      .option('--cursor <cursor>', 'continue a list'),
+  );
+
+/** Gives a command the options of a list of records. */
 export const addListOptions = (command: Command): Command =>
-  command
-    .option('--biz <id>', 'only this business', integerArgument)
-    .option('--name <name>', 'only this name')
-    .option('--limit <n>', 'at most so many (1 to 1000)', integerArgument)
-    .option('--cursor <cursor>', 'continue a list')
-    .option('--json', 'print {items, next_cursor} as JSON');
+  addPageOptions(
+    command
+      .option('--biz <id>', 'only this business', integerArgument)
+      .option('--name <name>', 'only this name'),
+  );
 
-/** The query of a list command: `?` and what was asked for, or nothing. */
-export const listQuery = (options: ListOptions): string => {
+/** `?` and what is there of these parameters, or nothing. */
+export const queryText = (values: Readonly<Record<string, string | number | undefined>>): string => {
   const query = new URLSearchParams();
-  if (options.biz !== undefined) query.set('mon_biz_id', String(options.biz));
-  if (options.name !== undefined) query.set('name', options.name);
-  if (options.limit !== undefined) query.set('limit', String(options.limit));
-  if (options.cursor !== undefined) query.set('cursor', options.cursor);
+  for (const [name, value] of Object.entries(values)) {
+    if (value !== undefined) query.set(name, String(value));
+  }
   return query.size === 0 ? '' : `?${query}`;
 };
+
+/** The query of a list of records. */
+export const listQuery = ({ biz, name, limit, cursor }: ListOptions): string =>
+  queryText({ mon_biz_id: biz, name, limit, cursor });
+
+const secondsOf = { s: 1, m: 60, h: 3_600, d: 86_400 } as const;
+
+/** A duration as seconds: `30s`, `15m`, `1h`, `7d`, or `0`. */
+export const durationArgument = (text: string): number => {
+  if (text === '0') return 0;
+  const [, digits, unit] = /^(\d{1,9})([smhd])$/.exec(text) ?? [];
+  if (digits === undefined || (unit !== 's' && unit !== 'm' && unit !== 'h' && unit !== 'd')) {
+    throw new InvalidArgumentError('It must be a duration: 30s, 15m, 1h, 7d, or 0.');
+  }
+  return Number(digits) * secondsOf[unit];
+};
+
+/** An id of a record. */
+export const idArgument = (text: string): number => {
+  if (!/^\d{1,15}$/.test(text)) throw new InvalidArgumentError('It must be an id: digits only.');
+  return Number(text);
+};
+
+/** What an id on the command line means. */
+export type Subject = { readonly kind: 'data_id' | 'application'; readonly id: number };
+
+/** The options that say what an id means. */
+export type SubjectOptions = { app?: true; dataId?: true };
+
+/** The one that the options say; without them, ids from the first data id on are data ids, and those below of applications. */
+export const subjectOf = (id: number, { app, dataId }: SubjectOptions): Subject => ({
+  kind: !app && (dataId || id >= dataIdRange.first) ? 'data_id' : 'application',
+  id,
+});
+
+/** Where the admin API has it. */
+export const subjectPath = ({ kind, id }: Subject): string =>
+  `/api/v1/${kind === 'data_id' ? 'data-sources' : 'applications'}/${id}`;
+
+/** Gives a command that is for both data ids and applications its id. */
+export const addSubject = (command: Command): Command =>
+  command
+    .argument('<mon_data_id|app_id>', 'which data id or application', idArgument)
+    .addOption(new Option('--app', 'the id is of an application').conflicts('dataId'))
+    .addOption(new Option('--data-id', 'the id is a data id'))
+    .addHelpText(
+      'after',
+      `\nData ids are ${dataIdRange.first} to ${dataIdRange.last}, applications count from 1: an id from ${dataIdRange.first} on is` +
+        ' taken\nas a data id and a lower one as of an application, unless --app or --data-id says otherwise.',
+    );

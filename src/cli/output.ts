@@ -1,8 +1,18 @@
 import { InvalidArgumentError } from 'commander';
 
-/** One JSON object on stdout, for programs. */
-export const printJson = (value: object): void => {
+/** One JSON value on stdout, for programs. */
+export const printJson = (value: unknown): void => {
   process.stdout.write(`${JSON.stringify(value, null, 2)}\n`);
+};
+
+/** What the admin API answered: as it came for programs, or through `print` for people. */
+export const printAnswer = <T>(
+  { value, json }: { value: T; json: unknown },
+  options: { json?: true },
+  print: (value: T) => void,
+): void => {
+  if (options.json) printJson(json);
+  else print(value);
 };
 
 /** Lines of a table for people: columns as wide as their widest cell. */
@@ -27,6 +37,18 @@ export const printTable = (head: readonly string[], rows: readonly (readonly str
 export const printFields = (fields: readonly (readonly [string, string])[]): void => {
   const width = Math.max(...fields.map(([name]) => name.length));
   for (const [name, value] of fields) process.stdout.write(`${name.padEnd(width)}  ${value}\n`);
+};
+
+/** What is printed where there is nothing. */
+export const nothing = '–';
+
+/** Unix seconds as `2026-11-20 13:30:35Z`; null as a dash. */
+export const timeText = (seconds: number | null): string =>
+  seconds === null ? nothing : new Date(seconds * 1_000).toISOString().replace(/^(.*)T(.*)\.000Z$/, '$1 $2Z');
+
+/** Says on stderr, beside the list, how to go on where it has more. */
+export const printMore = (cursor: string | null): void => {
+  if (cursor !== null) process.stderr.write(`more: --cursor ${cursor}\n`);
 };
 
 /** An integer argument, below 0 too; commander says which argument was wrong. */

@@ -1,57 +1,121 @@
-import type { Command } from 'commander';
+import { type Command, InvalidArgumentError } from 'commander';
 import { z } from 'zod';
-import { loadSettings } from '../config/settings.ts';
-import { createAdminClient } from './client.ts';
-import type { JsonOption } from './options.ts';
-import { booleanArgument, integerArgument, printFields, printJson } from './output.ts';
+import {
+  type ApplicationPolicy,
+  applicationPolicySchema,
+  type SourcePolicy,
+  sourcePolicySchema,
+} from '../directory/policies.ts';
+import { Fault } from '../model/fault.ts';
+import { adminClient } from './client.ts';
+import {
+  addJsonOption,
+  addSubject,
+  type JsonOption,
+  type Subject,
+  type SubjectOptions,
+  subjectOf,
+  subjectPath,
+} from './options.ts';
+import { printAnswer, printTable } from './output.ts';
+
+type Field = keyof SourcePolicy | keyof ApplicationPolicy;
+
+/** Every field of a policy, as help tells of it. */
+const fields: Readonly<Record<Field, string>> = {
+  ahead_seconds_max: 'how far a time may lie in the future, seconds or off',
+  age_seconds_max: 'how old a time may be, seconds or off',
+  points_max: 'points of one request (data ids)',
+  metric_columns_max: 'metrics of a table (data ids)',
+  dimension_columns_max: 'dimensions with a column of their own (data ids)',
+  retention_days: 'days that rows are kept, or off = for ever (data ids)',
+  spans_max: 'spans of one request (applications)',
+  attributes_max: 'attributes of a span (applications)',
+  events_max: 'events of a span (applications)',
+  links_max: 'links of a span (applications)',
+  value_bytes_max: 'bytes of an attribute value (applications)',
+  deduplicate: 'store a byte-identical request once, true or false (applications)',
+  fill_dimensions: "fill an empty net.host.ip with the client's address, true or false (applications)",
+};
 
 const answerSchema = z.object({
-  policy: z.object({ app_id: z.number(), deduplicate: z.boolean(), fill_dimensions: z.boolean() }),
+  policy: z.record(z.string(), z.union([z.number(), z.boolean(), z.string()])),
+  own: z.array(z.string()),
 });
 
-type Answer = z.output<typeof answerSchema>;
-
-const print = ({ policy }: Answer, { json }: JsonOption): void => {
-  if (json) return printJson({ policy });
-  printFields([
-    ['app id', String(policy.app_id)],
-    ['deduplicate', String(policy.deduplicate)],
-    ['fill dimensions', String(policy.fill_dimensions)],
-  ]);
+const print = ({ policy, own }: z.output<typeof answerSchema>): void => {
+  printTable(
+    ['FIELD', 'VALUE', 'SET'],
+    Object.entries(policy)
+      .filter(([field]) => field !== 'mon_data_id' && field !== 'app_id')
+      .map(([field, value]) => [field, String(value), own.includes(field) ? 'here' : 'by default']),
+  );
 };
 
-const show = async (appId: number, options: JsonOption): Promise<void> => {
-  const client = createAdminClient(loadSettings());
-  print(await client.ask(answerSchema, 'GET', `/api/v1/applications/${appId}/policy`), options);
+const show = async (id: number, options: JsonOption & SubjectOptions): Promise<void> => {
+  const path = `${subjectPath(subjectOf(id, options))}/policy`;
+  printAnswer(await adminClient().ask(answerSchema, 'GET', path), options, print);
 };
 
-type SetOptions = JsonOption & { deduplicate?: boolean; fillDimensions?: boolean };
+type Value = number | boolean | 'off' | 'default';
 
-const set = async (appId: number, options: SetOptions): Promise<void> => {
-  const client = createAdminClient(loadSettings());
-  const change = { deduplicate: options.deduplicate, fill_dimensions: options.fillDimensions };
-  print(await client.ask(answerSchema, 'PATCH', `/api/v1/applications/${appId}/policy`, change), options);
+const valueArgument = (text: string): Value => {
+  if (text === 'default' || text === 'off') return text;
+  if (text === 'true' || text === 'false') return text === 'true';
+  if (/^-?\d{1,15}$/.test(text)) return Number(text);
+  throw new InvalidArgumentError('It must be an integer, true, false, off or default.');
+};
+
+const kebab = (field: string): string => field.replaceAll('_', '-');
+const camel = (field: string): string =>
+  field.replaceAll(/_(.)/g, (_, letter: string) => letter.toUpperCase());
+
+const changeOf = (
+  { kind, id }: Subject,
+  options: Readonly<Record<string, unknown>>,
+): Record<string, unknown> => {
+  const [schema, what] =
+    kind === 'data_id' ? [sourcePolicySchema, 'a data id'] : [applicationPolicySchema, 'an application'];
+  const given = Object.keys(fields).filter((field) => options[camel(field)] !== undefined);
+  const wrong = given.find((field) => !(field in schema.shape));
+  if (wrong !== undefined) {
+    throw new Fault('permanent', 'invalid_value', `--${kebab(wrong)} is not for ${id}, which is ${what}`);
+  }
+  if (given.length === 0) {
+    throw new Fault('permanent', 'invalid_value', 'nothing to set: give at least one field, see --help');
+  }
+  return Object.fromEntries(
+    given.map((field) => {
+      const value = options[camel(field)];
+      return [field, value === 'default' ? null : value];
+    }),
+  );
+};
+
+const set = async (
+  id: number,
+  options: JsonOption & SubjectOptions & Record<string, unknown>,
+): Promise<void> => {
+  const subject = subjectOf(id, options);
+  const body = changeOf(subject, options);
+  const path = `${subjectPath(subject)}/policy`;
+  printAnswer(await adminClient().ask(answerSchema, 'PATCH', path, { body }), options, print);
 };
 
 /** `tidemark policy show | set`. */
 export const registerPolicy = (program: Command): void => {
-  const policy = program.command('policy').description('how the requests of an application are treated');
-  policy
-    .command('show')
-    .description('show the policy of an application')
-    .argument('<app_id>', 'application', integerArgument)
-    .option('--json', 'print {policy} as JSON')
-    .action(show);
-  policy
-    .command('set')
-    .description('change the policy of an application; receivers follow within a second')
-    .argument('<app_id>', 'application', integerArgument)
-    .option('--deduplicate <bool>', 'store a byte-identical request once', booleanArgument)
-    .option(
-      '--fill-dimensions <bool>',
-      "fill an empty net.host.ip with the client's address",
-      booleanArgument,
-    )
-    .option('--json', 'print {policy} as JSON')
-    .action(set);
+  const policy = program
+    .command('policy')
+    .description('windows of time, limits and retention of a data id or an application');
+  addJsonOption(
+    addSubject(policy.command('show')).description('show the policy that holds, and what of it was set here'),
+  ).action(show);
+  const command = addSubject(policy.command('set')).description(
+    'change a policy; receivers follow within a second. Each field takes a value, `default` (as the pipeline file says), ' +
+      'and `off` where it says so',
+  );
+  for (const [field, text] of Object.entries(fields)) {
+    command.option(`--${kebab(field)} <value>`, text, valueArgument);
+  }
+  addJsonOption(command).action(set);
 };

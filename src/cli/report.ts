@@ -1,6 +1,5 @@
 import type { Command } from 'commander';
 import { z } from 'zod';
-import { loadSettings } from '../config/settings.ts';
 import {
   customReportSchema,
   dataSourceSchema,
@@ -8,50 +7,78 @@ import {
   timeSeriesGroupSchema,
 } from '../metadata/records.ts';
 import { Fault } from '../model/fault.ts';
-import type { CustomReport } from '../model/records.ts';
-import { type AdminClient, createAdminClient } from './client.ts';
-import { addListOptions, type JsonOption, type ListOptions, listQuery } from './options.ts';
-import { integerArgument, printFields, printJson, printTable } from './output.ts';
+import { adminClient, pageOf } from './client.ts';
+import { requireGroup, requireReport } from './lookups.ts';
+import {
+  addJsonOption,
+  addListOptions,
+  idArgument,
+  type JsonOption,
+  type ListOptions,
+  listQuery,
+} from './options.ts';
+import {
+  integerArgument,
+  nothing,
+  printAnswer,
+  printFields,
+  printMore,
+  printTable,
+  timeText,
+} from './output.ts';
+import { shownToken } from './token.ts';
 
 const recordsSchema = z.object({
   custom_report: customReportSchema,
-  data_source: dataSourceSchema,
-  time_series_group: timeSeriesGroupSchema,
-  result_table: resultTableSchema,
+  data_source: dataSourceSchema.extend({ token: z.string() }).optional(),
+  time_series_group: timeSeriesGroupSchema.optional(),
+  result_table: resultTableSchema.optional(),
 });
-const pageSchema = z.object({ items: z.array(customReportSchema), next_cursor: z.string().nullable() });
+const pageSchema = pageOf(customReportSchema);
+const columnsSchema = pageOf(
+  z.object({
+    name: z.string(),
+    column: z.string(),
+    kind: z.string(),
+    first_seen: z.number(),
+    last_seen: z.number(),
+  }),
+);
 
 type ReportRecords = z.output<typeof recordsSchema>;
 
 const createOperation = '/operations/monitor_web.custom_report.resources.CreateCustomTimeSeries';
+const path = '/api/v1/custom-reports';
 
-const printReport = (records: ReportRecords, { json }: JsonOption): void => {
-  if (json) return printJson(records);
-  const {
-    custom_report: report,
-    data_source: source,
-    time_series_group: group,
-    result_table: table,
-  } = records;
-  const isEnabled = source.is_enable && group.is_enable && table.is_enable;
-  printFields([
-    ['report', `${report.name} (business ${report.mon_biz_id})`],
-    ['data id', String(report.mon_data_id)],
-    ['access token', source.token],
-    ['table', table.table_id],
-    ['layout', group.is_split_measurement ? 'split: one row and one view per metric' : 'one row per point'],
-    ['max rate', String(group.max_rate)],
-    ['state', `${report.state}, ${isEnabled ? 'enabled' : 'disabled'}`],
-  ]);
+const stateText = ({
+  custom_report,
+  data_source,
+  time_series_group,
+  result_table,
+}: ReportRecords): string => {
+  if (custom_report.state === 'creating') {
+    return 'half created; tidemark report create with the same values finishes it';
+  }
+  if (custom_report.state !== 'active') return custom_report.state;
+  const isEnabled = [data_source, time_series_group, result_table].every((record) => record?.is_enable);
+  return `active, ${isEnabled ? 'enabled' : 'disabled'}`;
 };
 
-const reportOf = async (client: AdminClient, dataId: number): Promise<CustomReport> => {
-  const page = await client.ask(pageSchema, 'GET', `/api/v1/custom-reports?mon_data_id=${dataId}`);
-  const [report] = page.items;
-  if (report === undefined) {
-    throw new Fault('permanent', 'not_found', `there is no custom report with data id ${dataId}`);
-  }
-  return report;
+const printReport = (records: ReportRecords): void => {
+  const { custom_report: report, data_source: source, time_series_group: group } = records;
+  printFields([
+    ['report', `${report.name} (business ${report.mon_biz_id})`],
+    ['report id', String(report.custom_report_id)],
+    ['data id', String(report.mon_data_id)],
+    ['access token', source === undefined ? nothing : shownToken(source.token, report.mon_data_id)],
+    ['table', report.table_id],
+    ['layout', report.is_split_measurement ? 'split: one row and one view per metric' : 'one row per point'],
+    ['max rate', group === undefined ? nothing : String(group.max_rate)],
+    ['scenario', report.scenario],
+    ['data label', report.data_label || nothing],
+    ['description', report.description || nothing],
+    ['state', stateText(records)],
+  ]);
 };
 
 type CreateOptions = JsonOption & {
@@ -67,8 +94,7 @@ type CreateOptions = JsonOption & {
 };
 
 const create = async (options: CreateOptions): Promise<void> => {
-  const client = createAdminClient(loadSettings());
-  const request = {
+  const body = {
     mon_biz_id: options.biz,
     name: options.name,
     is_split_measurement: options.split,
@@ -79,91 +105,130 @@ const create = async (options: CreateOptions): Promise<void> => {
     scenario: options.scenario,
     description: options.description,
   };
-  printReport(await client.ask(recordsSchema, 'POST', createOperation, request), options);
+  const answer = await adminClient().ask(recordsSchema, 'POST', createOperation, { body });
+  printAnswer(answer, options, printReport);
 };
 
 const list = async (options: ListOptions): Promise<void> => {
-  const client = createAdminClient(loadSettings());
-  const page = await client.ask(pageSchema, 'GET', `/api/v1/custom-reports${listQuery(options)}`);
-  if (options.json) return printJson(page);
-  printTable(
-    ['DATA ID', 'BUSINESS', 'NAME', 'STATE', 'SPLIT', 'TABLE'],
-    page.items.map((report) => [
-      String(report.mon_data_id),
-      String(report.mon_biz_id),
-      report.name,
-      report.state,
-      report.is_split_measurement ? 'yes' : 'no',
-      report.table_id,
-    ]),
-  );
-  if (page.next_cursor !== null) process.stderr.write(`more: --cursor ${page.next_cursor}\n`);
+  const answer = await adminClient().ask(pageSchema, 'GET', `${path}${listQuery(options)}`);
+  printAnswer(answer, options, ({ items, next_cursor }) => {
+    printTable(
+      ['DATA ID', 'BUSINESS', 'NAME', 'STATE', 'SPLIT', 'TABLE'],
+      items.map((report) => [
+        String(report.mon_data_id),
+        String(report.mon_biz_id),
+        report.name,
+        report.state,
+        report.is_split_measurement ? 'yes' : 'no',
+        report.table_id,
+      ]),
+    );
+    printMore(next_cursor);
+  });
 };
 
 const show = async (dataId: number, options: JsonOption): Promise<void> => {
-  const client = createAdminClient(loadSettings());
-  const report = await reportOf(client, dataId);
-  if (report.state === 'creating') {
-    throw new Fault(
-      'permanent',
-      'report_not_active',
-      `report ${JSON.stringify(report.name)} is half created; tidemark report create with the same values finishes it`,
-    );
-  }
-  const [dataSource, group, table] = await Promise.all([
-    client.ask(dataSourceSchema, 'GET', `/api/v1/data-sources/${dataId}`),
-    client.ask(timeSeriesGroupSchema, 'GET', `/api/v1/time-series-groups/${report.time_series_group_id}`),
-    client.ask(resultTableSchema, 'GET', `/api/v1/result-tables/${encodeURIComponent(report.table_id)}`),
-  ]);
-  printReport(
-    { custom_report: report, data_source: dataSource, time_series_group: group, result_table: table },
-    options,
+  const client = adminClient();
+  const { custom_report_id: id } = await requireReport(client, dataId);
+  printAnswer(await client.ask(recordsSchema, 'GET', `${path}/${id}/records`), options, printReport);
+};
+
+const columns = async (dataId: number, options: JsonOption): Promise<void> => {
+  const client = adminClient();
+  const { time_series_group_id: id } = await requireGroup(client, dataId);
+  const answer = await client.ask(columnsSchema, 'GET', `/api/v1/time-series-groups/${id}/columns`);
+  printAnswer(answer, options, ({ items }) =>
+    printTable(
+      ['NAME', 'KIND', 'COLUMN', 'FIRST SEEN', 'LAST SEEN'],
+      items.map(({ name, kind, column, first_seen, last_seen }) => [
+        name,
+        kind,
+        column,
+        timeText(first_seen),
+        timeText(last_seen),
+      ]),
+    ),
   );
 };
 
-const switchTo =
-  (verb: 'enable' | 'disable') =>
-  async (dataId: number, options: JsonOption): Promise<void> => {
-    const client = createAdminClient(loadSettings());
-    const { custom_report_id: id } = await reportOf(client, dataId);
-    printReport(await client.ask(recordsSchema, 'POST', `/api/v1/custom-reports/${id}/${verb}`, {}), options);
-  };
+/** Asks for a change of the report of a data id, and prints the report as it then is. */
+const change = async (
+  method: 'POST' | 'PATCH' | 'DELETE',
+  verb: string,
+  dataId: number,
+  body: object,
+  options: JsonOption,
+): Promise<void> => {
+  const client = adminClient();
+  const { custom_report_id: id } = await requireReport(client, dataId);
+  const answer = await client.ask(recordsSchema, method, `${path}/${id}${verb}`, { body });
+  printAnswer(answer, options, printReport);
+};
 
-/** `tidemark report create | list | show | enable | disable`. */
-export const registerReport = (program: Command): void => {
-  const report = program
-    .command('report')
-    .description('custom reports: data ids, tokens and tables of metrics');
-  report
+type SetOptions = JsonOption & { description?: string; scenario?: string; dataLabel?: string };
+
+const set = (dataId: number, options: SetOptions): Promise<void> => {
+  const { description, scenario, dataLabel: data_label } = options;
+  if (description === undefined && scenario === undefined && data_label === undefined) {
+    throw new Fault(
+      'permanent',
+      'invalid_value',
+      'nothing to set: give --description, --scenario or --data-label',
+    );
+  }
+  return change('PATCH', '', dataId, { description, scenario, data_label }, options);
+};
+
+const registerCreate = (report: Command): void => {
+  const command = report
     .command('create')
     .description('create a report with its data id, access token and table')
     .requiredOption('--biz <id>', 'business; 0 the platform, below 0 with --space-uid', integerArgument)
     .requiredOption('--name <name>', 'name, unique within the business')
     .option('--split', 'one row and one view per metric (is_split_measurement); cannot be changed later')
     .option('--platform', 'a platform report: its table has no business in its name')
-    .option('--max-rate <n>', 'requests per second; -1 the default, 0 unlimited', integerArgument)
+    .option(
+      '--max-rate <n>',
+      'requests per second; -1 the default, 0 unlimited, below -1 none',
+      integerArgument,
+    )
     .option('--space-uid <uid>', '<space_type_id>__<id>, for a business below 0')
     .option('--data-label <names>', 'other names of the data, separated by commas')
     .option('--scenario <label>', 'what it is about, default others')
-    .option('--description <text>', 'a note')
-    .option('--json', 'print the four records as JSON')
-    .action(create);
+    .option('--description <text>', 'a note');
+  addJsonOption(command).action(create);
+};
+
+/** `tidemark report create | list | show | columns | set | enable | disable | delete | purge`. */
+export const registerReport = (program: Command): void => {
+  const report = program
+    .command('report')
+    .description('custom reports: data ids, tokens and tables of metrics');
+  const one = (verb: string, text: string): Command =>
+    addJsonOption(
+      report.command(verb).description(text).argument('<mon_data_id>', 'data id of the report', idArgument),
+    );
+  registerCreate(report);
   addListOptions(report.command('list').description('list reports')).action(list);
-  report
-    .command('show')
-    .description('show the records of a data id')
-    .argument('<mon_data_id>', 'data id', integerArgument)
-    .option('--json', 'print the four records as JSON')
-    .action(show);
-  for (const [verb, text] of [
-    ['enable', 'take data for a data id again'],
-    ['disable', 'refuse data for a data id'],
-  ] as const) {
-    report
-      .command(verb)
-      .description(text)
-      .argument('<mon_data_id>', 'data id', integerArgument)
-      .option('--json', 'print the four records as JSON')
-      .action(switchTo(verb));
-  }
+  one('show', 'show a report with its records; its token stays masked (tidemark token show)').action(show);
+  one('columns', 'list the metrics and dimensions that came in, with their columns').action(columns);
+  one('set', 'change what describes a report')
+    .option('--description <text>', 'a note')
+    .option('--scenario <label>', 'what it is about')
+    .option('--data-label <names>', 'other names of the data, separated by commas')
+    .action(set);
+  one('enable', 'take data for a data id again').action((dataId: number, options: JsonOption) =>
+    change('POST', '/enable', dataId, {}, options),
+  );
+  one('disable', 'refuse data for a data id').action((dataId: number, options: JsonOption) =>
+    change('POST', '/disable', dataId, {}, options),
+  );
+  one('delete', 'delete a report, one way: its name is free again, its rows stay').action(
+    (dataId: number, options: JsonOption) => change('DELETE', '', dataId, {}, options),
+  );
+  one('purge', 'delete a report and drop its table with all rows; there is no way back')
+    .requiredOption('--table <table_id>', "the table's name, typed again as the confirmation")
+    .action((dataId: number, options: JsonOption & { table: string }) =>
+      change('POST', '/purge', dataId, { table_id: options.table }, options),
+    );
 };

@@ -1,0 +1,122 @@
+import { type Command, Option } from 'commander';
+import { z } from 'zod';
+import { adminRoles } from '../metadata/admin-tokens.ts';
+import { adminClient, pageOf } from './client.ts';
+import {
+  addJsonOption,
+  addPageOptions,
+  durationArgument,
+  idArgument,
+  type JsonOption,
+  type PageOptions,
+  queryText,
+} from './options.ts';
+import {
+  integerArgument,
+  nothing,
+  printAnswer,
+  printFields,
+  printMore,
+  printTable,
+  timeText,
+} from './output.ts';
+
+const tokenSchema = z.object({
+  token_id: z.number(),
+  name: z.string(),
+  role: z.string(),
+  mon_biz_id: z.number().nullable(),
+  create_time: z.number(),
+  expires_at: z.number().nullable(),
+  is_revoked: z.boolean(),
+});
+const createdSchema = z.object({ admin_token: tokenSchema, token: z.string() });
+
+type AdminToken = z.output<typeof tokenSchema>;
+
+const path = '/api/v1/admin-tokens';
+
+const nowSeconds = (): number => Math.floor(Date.now() / 1_000);
+
+const stateOf = ({ is_revoked, expires_at }: AdminToken): string => {
+  if (is_revoked) return 'revoked';
+  return expires_at !== null && expires_at <= nowSeconds() ? 'expired' : 'valid';
+};
+
+const fieldsOf = (token: AdminToken): (readonly [string, string])[] => [
+  ['token id', String(token.token_id)],
+  ['name', token.name],
+  ['role', token.role],
+  ['business', token.mon_biz_id === null ? 'all' : String(token.mon_biz_id)],
+  ['expires', token.expires_at === null ? 'never' : timeText(token.expires_at)],
+  ['state', stateOf(token)],
+];
+
+type CreateOptions = JsonOption & { name: string; role: string; biz?: number; expires?: number };
+
+const create = async (options: CreateOptions): Promise<void> => {
+  const body = {
+    name: options.name,
+    role: options.role,
+    mon_biz_id: options.biz,
+    expires_at: options.expires === undefined ? undefined : nowSeconds() + options.expires,
+  };
+  printAnswer(await adminClient().ask(createdSchema, 'POST', path, { body }), options, (created) =>
+    printFields([...fieldsOf(created.admin_token), ['token', `${created.token} (shown this once)`]]),
+  );
+};
+
+const list = async (options: PageOptions): Promise<void> => {
+  const { limit, cursor } = options;
+  const answer = await adminClient().ask(
+    pageOf(tokenSchema),
+    'GET',
+    `${path}${queryText({ limit, cursor })}`,
+  );
+  printAnswer(answer, options, ({ items, next_cursor }) => {
+    printTable(
+      ['TOKEN ID', 'NAME', 'ROLE', 'BUSINESS', 'CREATED', 'EXPIRES', 'STATE'],
+      items.map((token) => [
+        String(token.token_id),
+        token.name,
+        token.role,
+        token.mon_biz_id === null ? nothing : String(token.mon_biz_id),
+        timeText(token.create_time),
+        timeText(token.expires_at),
+        stateOf(token),
+      ]),
+    );
+    printMore(next_cursor);
+  });
+};
+
+const revoke = async (tokenId: number, options: JsonOption): Promise<void> => {
+  const answer = await adminClient().ask(tokenSchema, 'POST', `${path}/${tokenId}/revoke`, { body: {} });
+  printAnswer(answer, options, (token) => printFields(fieldsOf(token)));
+};
+
+/** `create`, `list` and `revoke` of `tidemark admin-token`. */
+export const addAdminTokenCommands = (group: Command): void => {
+  addJsonOption(
+    group
+      .command('create')
+      .description('issue a token of the admin API, shown this once')
+      .requiredOption('--name <name>', 'what the audit log calls who uses it')
+      .addOption(
+        new Option('--role <role>', 'what it may do: viewer reads, editor changes, node polls subscriptions')
+          .choices(adminRoles)
+          .makeOptionMandatory(),
+      )
+      .option('--biz <id>', 'of a node: the one business it may ask for', integerArgument)
+      .option('--expires <duration>', 'after 30s, 15m, 1h, 7d…; never unless given', durationArgument),
+  ).action(create);
+  addPageOptions(
+    group.command('list').description('list the tokens of the admin API, without the tokens'),
+  ).action(list);
+  addJsonOption(
+    group
+      .command('revoke')
+      .description('revoke a token of the admin API, one way')
+      .argument('<id>', 'token id', idArgument),
+  ).action(revoke);
+};

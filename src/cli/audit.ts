@@ -1,0 +1,82 @@
+import type { Command } from 'commander';
+import { z } from 'zod';
+import { adminClient, pageOf } from './client.ts';
+import { addPageOptions, type PageOptions, queryText } from './options.ts';
+import { nothing, printAnswer, printMore, printTable, timeText } from './output.ts';
+
+const changeSchema = z.object({
+  kind: z.string(),
+  id: z.string().nullable(),
+  before: z.unknown(),
+  after: z.unknown(),
+});
+const entrySchema = z.object({
+  at: z.number(),
+  actor: z.object({ name: z.string() }),
+  operator: z.string().nullable(),
+  action: z.string(),
+  target: z.object({ kind: z.string(), id: z.string().nullable() }),
+  outcome: z.string(),
+  code: z.string().optional(),
+  changes: z.array(changeSchema),
+});
+const answerSchema = pageOf(entrySchema);
+
+type Entry = z.output<typeof entrySchema>;
+
+const fieldsOf = (value: unknown): string[] =>
+  typeof value === 'object' && value !== null ? Object.keys(value) : [];
+
+const isAuthorship = (field: string): boolean => field.startsWith('last_modify_');
+
+/** What a record was changed in: its fields, or that it is new. */
+const changeText = ({ kind, before, after }: Entry['changes'][number]): string => {
+  if (before === null) return `${kind}: new`;
+  const changed = fieldsOf(after).filter((field) => !isAuthorship(field));
+  return changed.length === 0 ? '' : `${kind}: ${changed.join(', ')}`;
+};
+
+const textLengthMax = 100;
+const cut = (text: string): string =>
+  text.length <= textLengthMax ? text : `${text.slice(0, textLengthMax - 1)}…`;
+
+const row = (entry: Entry): string[] => {
+  const { actor, operator, target, outcome, code } = entry;
+  const changes = entry.changes.map(changeText).filter((text) => text !== '');
+  return [
+    timeText(entry.at),
+    operator === null || operator === actor.name ? actor.name : `${actor.name} for ${operator}`,
+    entry.action,
+    `${target.kind} ${target.id ?? nothing}`,
+    code === undefined ? outcome : `${outcome}: ${code}`,
+    cut(changes.join('; ')),
+  ];
+};
+
+type AuditOptions = PageOptions & { action?: string; actor?: string; kind?: string; id?: string };
+
+const list = async (options: AuditOptions): Promise<void> => {
+  const { limit, cursor, action, actor, kind, id } = options;
+  const query = queryText({ limit, cursor, action, actor, target_kind: kind, target_id: id });
+  const answer = await adminClient().ask(answerSchema, 'GET', `/api/v1/audit${query}`);
+  printAnswer(answer, options, ({ items, next_cursor }) => {
+    printTable(['TIME', 'WHO', 'ACTION', 'TARGET', 'OUTCOME', 'CHANGED'], items.map(row).toReversed());
+    printMore(next_cursor);
+  });
+};
+
+/** `tidemark audit`. */
+export const registerAudit = (program: Command): void => {
+  const audit = program
+    .command('audit')
+    .description('what was changed, when and by whom; the newest stands last (with --json first)')
+    .option('--action <action>', 'only this action, as custom_report.disable')
+    .option('--actor <name>', 'only this actor: name or id of an admin token')
+    .option(
+      '--kind <kind>',
+      'only of this kind: report, data_source, group, table, application, source_policy, application_policy, ' +
+        'admin_token, records',
+    )
+    .option('--id <id>', 'only with this id; a report goes by its custom_report_id, a table by its table_id');
+  addPageOptions(audit).action(list);
+};

@@ -1,0 +1,90 @@
+import { randomBytes } from 'node:crypto';
+import { open, readFile, rename, rm } from 'node:fs/promises';
+import { text } from 'node:stream/consumers';
+import type { Command } from 'commander';
+import { z } from 'zod';
+import { Fault, messageOf } from '../model/fault.ts';
+import { adminClient } from './client.ts';
+import { addJsonOption, type JsonOption } from './options.ts';
+import { printAnswer, printFields, printJson } from './output.ts';
+
+const exportedSchema = z.object({
+  custom_reports: z.record(z.string(), z.unknown()),
+  applications: z.record(z.string(), z.unknown()),
+});
+const importedSchema = z.object({ created: z.number(), unchanged: z.number() });
+
+/** Documents can be large, and an import makes every table. */
+const backupTimeoutMs = 600_000;
+
+/** A file that only its owner may read, whole at any moment. Permanent Fault when it cannot be written. */
+const writePrivately = async (file: string, content: string): Promise<void> => {
+  const draft = `${file}.${process.pid}.${randomBytes(4).toString('hex')}`;
+  try {
+    const handle = await open(draft, 'wx', 0o600);
+    try {
+      await handle.writeFile(content);
+      await handle.sync();
+    } finally {
+      await handle.close();
+    }
+    await rename(draft, file);
+  } catch (error) {
+    await rm(draft, { force: true });
+    throw new Fault('permanent', 'file_unwritable', `${file} cannot be written (${messageOf(error)})`, error);
+  }
+};
+
+const runExport = async ({ output }: { output?: string }): Promise<void> => {
+  const request = { timeoutMs: backupTimeoutMs };
+  const { value, json } = await adminClient().ask(exportedSchema, 'GET', '/api/v1/export', request);
+  if (output === undefined) return printJson(json);
+  await writePrivately(output, `${JSON.stringify(json, null, 2)}\n`);
+  printFields([
+    ['written to', output],
+    ['reports', String(Object.keys(value.custom_reports).length)],
+    ['applications', String(Object.keys(value.applications).length)],
+  ]);
+};
+
+const documentOf = async (file: string): Promise<unknown> => {
+  const what = file === '-' ? 'standard input' : file;
+  const content = await (file === '-' ? text(process.stdin) : readFile(file, 'utf8')).catch(
+    (error: unknown) => {
+      throw new Fault('permanent', 'file_unreadable', `${what} cannot be read (${messageOf(error)})`, error);
+    },
+  );
+  try {
+    return JSON.parse(content);
+  } catch {
+    throw new Fault('permanent', 'file_unreadable', `${what} is not the JSON that tidemark export writes`);
+  }
+};
+
+const runImport = async (file: string, options: JsonOption): Promise<void> => {
+  const request = { body: await documentOf(file), timeoutMs: backupTimeoutMs };
+  const answer = await adminClient().ask(importedSchema, 'POST', '/api/v1/import', request);
+  printAnswer(answer, options, ({ created, unchanged }) =>
+    printFields([
+      ['created', String(created)],
+      ['unchanged', String(unchanged)],
+    ]),
+  );
+};
+
+/** `tidemark export` and `tidemark import`. */
+export const registerBackup = (program: Command): void => {
+  program
+    .command('export')
+    .description('print all records as one JSON document, with their tokens: keep it as safe as the tokens')
+    .option('--output <file>', 'write it to this file, which only its owner may read')
+    .action(runExport);
+  addJsonOption(
+    program
+      .command('import')
+      .description(
+        'bring in the records of an export; refused as a whole where other records are there under the same ids',
+      )
+      .argument('<file>', 'what tidemark export wrote; - for standard input'),
+  ).action(runImport);
+};

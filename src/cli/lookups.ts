@@ -1,0 +1,30 @@
+import { z } from 'zod';
+import { customReportSchema, timeSeriesGroupSchema } from '../metadata/records.ts';
+import { Fault } from '../model/fault.ts';
+import type { CustomReport, TimeSeriesGroup } from '../model/records.ts';
+import type { AdminClient } from './client.ts';
+
+const first = async <T>(client: AdminClient, item: z.ZodType<T>, path: string): Promise<T | undefined> =>
+  (await client.ask(z.object({ items: z.array(item) }), 'GET', path)).value.items[0];
+
+/** The report that a data id belongs to; undefined for a data id of its own, and for none. */
+export const reportOfDataId = (client: AdminClient, dataId: number): Promise<CustomReport | undefined> =>
+  first(client, customReportSchema, `/api/v1/custom-reports?mon_data_id=${dataId}`);
+
+/** The same; permanent Fault `not_found` where there is none. */
+export const requireReport = async (client: AdminClient, dataId: number): Promise<CustomReport> => {
+  const report = await reportOfDataId(client, dataId);
+  if (report !== undefined) return report;
+  throw new Fault('permanent', 'not_found', `there is no custom report with data id ${dataId}`);
+};
+
+/** The time series group of a data id. Permanent Fault `not_found`. */
+export const requireGroup = async (client: AdminClient, dataId: number): Promise<TimeSeriesGroup> => {
+  const group = await first(
+    client,
+    timeSeriesGroupSchema,
+    `/api/v1/time-series-groups?mon_data_id=${dataId}`,
+  );
+  if (group !== undefined) return group;
+  throw new Fault('permanent', 'not_found', `there is no time series group of data id ${dataId}`);
+};

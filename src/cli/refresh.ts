@@ -1,0 +1,106 @@
+import type { Command } from 'commander';
+import { z } from 'zod';
+import { adminClient, pageOf } from './client.ts';
+import {
+  addJsonOption,
+  addPageOptions,
+  idArgument,
+  type JsonOption,
+  type PageOptions,
+  queryText,
+} from './options.ts';
+import { nothing, printAnswer, printFields, printMore, printTable, timeText } from './output.ts';
+
+const runSchema = z.object({
+  run_id: z.number(),
+  trigger: z.string(),
+  state: z.string(),
+  started: z.number(),
+  finished: z.number().nullable(),
+  duration_ms: z.number().nullable(),
+  created: z.number(),
+  updated: z.number(),
+  unchanged: z.number(),
+  deleted: z.number(),
+  failed_count: z.number().optional(),
+  failed: z.array(z.object({ mon_data_id: z.number(), report: z.string(), error: z.string() })),
+});
+
+type Run = z.output<typeof runSchema>;
+
+const operation = '/operations/metadata.task.custom_report.refresh_custom_report_2_node_man';
+
+/** A run looks at every report, and one that is under way is waited for. */
+const runTimeoutMs = 600_000;
+
+const failures = ({ failed, failed_count }: Run): number => failed_count ?? failed.length;
+const durationText = (durationMs: number | null): string =>
+  durationMs === null ? nothing : `${durationMs} ms`;
+
+const print = (run: Run): void => {
+  printFields([
+    ['run', `${run.run_id} (${run.trigger})`],
+    ['state', run.state],
+    ['started', timeText(run.started)],
+    ['took', durationText(run.duration_ms)],
+    ['created', String(run.created)],
+    ['updated', String(run.updated)],
+    ['unchanged', String(run.unchanged)],
+    ['deleted', String(run.deleted)],
+    ['failed', String(failures(run))],
+  ]);
+  if (run.failed.length === 0) return;
+  process.stdout.write('\n');
+  printTable(
+    ['DATA ID', 'REPORT', 'ERROR'],
+    run.failed.map(({ mon_data_id, report, error }) => [String(mon_data_id), report, error]),
+  );
+};
+
+const refresh = async (options: JsonOption): Promise<void> => {
+  const request = { body: {}, timeoutMs: runTimeoutMs };
+  printAnswer(await adminClient().ask(runSchema, 'POST', operation, request), options, print);
+};
+
+const list = async (options: PageOptions): Promise<void> => {
+  const { limit, cursor } = options;
+  const path = `/api/v1/refresh-runs${queryText({ limit, cursor })}`;
+  printAnswer(await adminClient().ask(pageOf(runSchema), 'GET', path), options, ({ items, next_cursor }) => {
+    printTable(
+      ['RUN', 'STARTED', 'TOOK', 'TRIGGER', 'STATE', 'CREATED', 'UPDATED', 'UNCHANGED', 'DELETED', 'FAILED'],
+      items.map((run) => [
+        String(run.run_id),
+        timeText(run.started),
+        durationText(run.duration_ms),
+        run.trigger,
+        run.state,
+        String(run.created),
+        String(run.updated),
+        String(run.unchanged),
+        String(run.deleted),
+        String(failures(run)),
+      ]),
+    );
+    printMore(next_cursor);
+  });
+};
+
+const show = async (runId: number, options: JsonOption): Promise<void> => {
+  printAnswer(await adminClient().ask(runSchema, 'GET', `/api/v1/refresh-runs/${runId}`), options, print);
+};
+
+/** `tidemark refresh [run | list | show]`. */
+export const registerRefresh = (program: Command): void => {
+  const command = program
+    .command('refresh')
+    .description('the job that keeps what collectors are told in step with the reports; alone it runs it');
+  addJsonOption(
+    command
+      .command('run', { isDefault: true })
+      .description('run it now, or wait for the run that is under way, and show its record'),
+  ).action(refresh);
+  addPageOptions(command.command('list').description('list the last runs')).action(list);
+  addJsonOption(
+    command.command('show').description('show a run').argument('<run_id>', 'run', idArgument),
+  ).action(show);
+};

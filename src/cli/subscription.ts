@@ -1,0 +1,86 @@
+import type { Command } from 'commander';
+import { z } from 'zod';
+import { adminClient, pageOf } from './client.ts';
+import {
+  addJsonOption,
+  addPageOptions,
+  idArgument,
+  type JsonOption,
+  type PageOptions,
+  queryText,
+} from './options.ts';
+import { nothing, printAnswer, printFields, printMore, printTable, timeText } from './output.ts';
+
+const subscriptionSchema = z.object({
+  subscription_id: z.number().nullable(),
+  mon_data_id: z.number(),
+  custom_report_id: z.number(),
+  mon_biz_id: z.number(),
+  adapter: z.string(),
+  md5: z.string(),
+  document: z.string(),
+  state: z.string(),
+  created: z.number(),
+  updated: z.number(),
+});
+
+type Subscription = z.output<typeof subscriptionSchema>;
+
+const path = '/api/v1/subscriptions';
+
+const idText = ({ subscription_id: id }: Subscription): string => (id === null ? nothing : String(id));
+
+const list = async (options: PageOptions): Promise<void> => {
+  const { limit, cursor } = options;
+  const answer = await adminClient().ask(
+    pageOf(subscriptionSchema),
+    'GET',
+    `${path}${queryText({ limit, cursor })}`,
+  );
+  printAnswer(answer, options, ({ items, next_cursor }) => {
+    printTable(
+      ['DATA ID', 'SUBSCRIPTION', 'BUSINESS', 'ADAPTER', 'STATE', 'UPDATED', 'MD5'],
+      items.map((item) => [
+        String(item.mon_data_id),
+        idText(item),
+        String(item.mon_biz_id),
+        item.adapter,
+        item.state,
+        timeText(item.updated),
+        item.md5,
+      ]),
+    );
+    printMore(next_cursor);
+  });
+};
+
+const show = async (id: number, options: JsonOption): Promise<void> => {
+  printAnswer(await adminClient().ask(subscriptionSchema, 'GET', `${path}/${id}`), options, (item) => {
+    printFields([
+      ['data id', String(item.mon_data_id)],
+      ['subscription', idText(item)],
+      ['report id', String(item.custom_report_id)],
+      ['business', String(item.mon_biz_id)],
+      ['adapter', item.adapter],
+      ['state', item.state],
+      ['created', timeText(item.created)],
+      ['updated', timeText(item.updated)],
+      ['md5', item.md5],
+    ]);
+    process.stdout.write(`\n${item.document.trimEnd()}\n`);
+  });
+};
+
+/** `tidemark subscription list | show`. */
+export const registerSubscription = (program: Command): void => {
+  const subscription = program
+    .command('subscription')
+    .description('what collectors are told of each report, as the last refresh left it');
+  addPageOptions(subscription.command('list').description('list subscriptions')).action(list);
+  addJsonOption(
+    subscription
+      .command('show')
+      .description('show a subscription with its document')
+      .argument('<mon_data_id>', 'data id of the report', idArgument),
+  ).action(show);
+};
