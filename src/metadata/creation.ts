@@ -71,8 +71,8 @@ const isReportGone = async (records: Records, id: number): Promise<boolean> => {
   return report !== undefined && isGone(report.value);
 };
 
-/** True unless the data source is purged or belongs to a report that was deleted. Sources made alone have no report. */
-export const isDataNameHeld = async (records: Records, dataId: number): Promise<boolean> => {
+/** True unless the data id is purged or belongs to a report that was deleted. Sources made alone have no report. */
+export const isDataIdAlive = async (records: Records, dataId: number): Promise<boolean> => {
   if ((await records.purges.get(dataId)) !== undefined) return false;
   const owner = records.reportOf(dataId);
   return owner === undefined || !(await isReportGone(records, owner.custom_report_id));
@@ -85,23 +85,38 @@ const reserveDataName = async (records: Records, name: string, dataId: number): 
     async () => dataId,
     async (holder) => {
       if (holder === dataId) return 'own';
-      return (await isDataNameHeld(records, holder)) ? 'other' : 'gone';
+      return (await isDataIdAlive(records, holder)) ? 'other' : 'gone';
     },
+  );
+};
+
+type GroupName = Pick<TimeSeriesGroup, 'mon_biz_id' | 'time_series_group_name'>;
+
+/**
+ * True while the group of `holder` has this name, or may still get it: a call that ended before it wrote the group has left the
+ * name to its data id. A data id whose group got another name by another call holds nothing.
+ */
+const isGroupNameHeld = async (records: Records, wanted: GroupName, holder: number): Promise<boolean> => {
+  const group = (await records.groups.get(holder))?.value;
+  if (group === undefined) return isDataIdAlive(records, holder);
+  return (
+    !group.is_delete &&
+    group.mon_biz_id === wanted.mon_biz_id &&
+    group.time_series_group_name === wanted.time_series_group_name
   );
 };
 
 /** Holds a group name within its business. Permanent Fault `name_taken` when another undeleted group has it. */
 export const reserveGroupName = async (
   records: Records,
-  group: Pick<TimeSeriesGroup, 'mon_biz_id' | 'time_series_group_name' | 'mon_data_id'>,
+  group: GroupName & Pick<TimeSeriesGroup, 'mon_data_id'>,
 ): Promise<void> => {
   await records.reserve(
     reservedNames.group(group.mon_biz_id, group.time_series_group_name),
     async () => group.mon_data_id,
     async (holder) => {
       if (holder === group.mon_data_id) return 'own';
-      const other = await records.groups.get(holder);
-      return other?.value.is_delete ? 'gone' : 'other';
+      return (await isGroupNameHeld(records, group, holder)) ? 'other' : 'gone';
     },
   );
 };
@@ -110,13 +125,13 @@ export const reserveGroupName = async (
 const refuseHeldNames = async (records: Records, report: CustomReport): Promise<void> => {
   const source = reservedNames.dataName(dataName(report.mon_biz_id, report.name));
   const sourceHolder = await records.holderOf(source);
-  const group = reservedNames.group(owningBusiness(report), report.name);
+  const wanted = { mon_biz_id: owningBusiness(report), time_series_group_name: report.name };
+  const group = reservedNames.group(wanted.mon_biz_id, wanted.time_series_group_name);
   const groupHolder = await records.holderOf(group);
-  const otherGroup = groupHolder === undefined ? undefined : await records.groups.get(groupHolder);
   const taken =
-    sourceHolder !== undefined && (await isDataNameHeld(records, sourceHolder))
+    sourceHolder !== undefined && (await isDataIdAlive(records, sourceHolder))
       ? source
-      : otherGroup !== undefined && !otherGroup.value.is_delete
+      : groupHolder !== undefined && (await isGroupNameHeld(records, wanted, groupHolder))
         ? group
         : undefined;
   if (taken !== undefined) {

@@ -1,7 +1,7 @@
 import { recordKeys } from '../directory/keys.ts';
 import { Fault } from '../model/fault.ts';
 import type { Application, DataSource, ResultTable, TimeSeriesGroup } from '../model/records.ts';
-import { type CreationDeps, isDataNameHeld, reserveGroupName } from './creation.ts';
+import { type CreationDeps, isDataIdAlive, reserveGroupName } from './creation.ts';
 import { isConflict, type Records, reservedNames } from './record-store.ts';
 import type { ApplicationRequest, DataSourceRequest, GroupRequest, ResultTableRequest } from './requests.ts';
 import { newApplication, newDataSource, newGroup, newResultTable, newToken, tableIdOf } from './values.ts';
@@ -19,6 +19,13 @@ const exists = (code: string, text: string) => (error: unknown) => {
   throw isConflict(error) ? new Fault('permanent', code, text) : error;
 };
 
+/** Another process may be creating a report with this data_name that our copy does not know yet. */
+const readReportOf = async (records: Records, dataName: string): Promise<void> => {
+  const [, biz = '', name = ''] = /^(-?\d+)_custom_time_series_(.+)$/.exec(dataName) ?? [];
+  const reportId = await records.holderOf(reservedNames.report(Number(biz), name));
+  if (reportId !== undefined) await records.reports.get(reportId);
+};
+
 /**
  * CreateDataIDResource alone: a DataSource with a data id and a token, and nothing else. The name is held first: a call
  * that ended before its record is finished by the same call. Permanent Fault `name_taken`.
@@ -31,11 +38,10 @@ export const createDataSource = async (
     reservedNames.dataName(request.data_name),
     () => records.nextId('data_id'),
     async (holder) => {
-      if (await isDataNameHeld(records, holder)) {
-        const isMade = (await records.dataSources.get(holder)) !== undefined;
-        return isMade || records.reportOf(holder) !== undefined ? 'other' : 'own';
-      }
-      return 'gone';
+      await readReportOf(records, request.data_name);
+      if (!(await isDataIdAlive(records, holder))) return 'gone';
+      const isMade = (await records.dataSources.get(holder)) !== undefined;
+      return isMade || records.reportOf(holder) !== undefined ? 'other' : 'own';
     },
   );
   const taken = `another call is creating data source ${JSON.stringify(request.data_name)} at this moment`;

@@ -32,7 +32,7 @@ import {
 /** A record and the revision to compare-and-set on. */
 export type Versioned<T> = { readonly value: T; readonly revision: number };
 
-/** The records of one kind. `get` reads KV; `list` reads this process's copy, which holds all it wrote itself. */
+/** The records of one kind. `get` reads KV; `list` reads this process's copy, which holds all it has written or read itself. */
 export type RecordSet<T> = {
   /** The name of a kind in messages and in the audit, as `data_source`. */
   readonly kind: string;
@@ -183,7 +183,7 @@ const createRecordSet = <T>(
   };
   const get = async (id: number): Promise<Versioned<T> | undefined> => {
     const stored = await bucket.get(keyOf(id));
-    return stored && { value: parsed(keyOf(id), schema, stored.value), revision: stored.revision };
+    return stored && keep(id, parsed(keyOf(id), schema, stored.value), stored.revision);
   };
   /** Written as the schema has it: its fields, in its order. */
   const checked = (id: number, value: T): T => parsed(keyOf(id), schema, value);
