@@ -133,6 +133,7 @@ export const createHttpNodeManagement = ({
   return {
     name: 'http',
     isRemote: true,
+    atOnce: 8,
     describe: (values) => describe(values, hosts, prefix),
     create: async (_, params, key) => {
       const created = createdSchema.safeParse(await call('create', params, { 'Idempotency-Key': key }));

@@ -36,6 +36,12 @@ const withoutSecrets = (text: string, token: string | undefined): string =>
     .replaceAll(/\s+/g, ' ')
     .slice(0, 200);
 
+/** `fetch` says only that it failed; why is in the cause. */
+const whyOf = (error: unknown): string => {
+  const cause = error instanceof Error ? error.cause : undefined;
+  return cause === undefined ? messageOf(error) : `${messageOf(error)}, ${messageOf(cause)}`;
+};
+
 const unavailable = (what: string, cause?: unknown): Fault =>
   new Fault('transient', 'node_management_unavailable', what, cause);
 
@@ -96,7 +102,7 @@ export const createClient = (options: ClientOptions): Call => {
       .catch((error: unknown) => {
         const isLate = error instanceof Error && error.name === 'TimeoutError';
         throw unavailable(
-          isLate ? `${action}: no answer within ${options.timeoutMs} ms` : `${action}: ${messageOf(error)}`,
+          isLate ? `${action}: no answer within ${options.timeoutMs} ms` : `${action}: ${whyOf(error)}`,
           error,
         );
       });

@@ -12,6 +12,8 @@ export type NodeManagement = {
   readonly name: 'polling' | 'http';
   /** False where the subscription is the record in KV and no call is needed. */
   readonly isRemote: boolean;
+  /** How many reports a run brings at once. */
+  readonly atOnce: number;
   /** What a subscription of these values is told. Permanent Fault `hosts_missing` where nobody would get it. */
   describe(values: CollectorValues): SubscriptionParams;
   /**
@@ -33,6 +35,7 @@ export type NodeManagement = {
 export const pollingNodeManagement: NodeManagement = {
   name: 'polling',
   isRemote: false,
+  atOnce: 64,
   describe: () => ({}),
   create: async (dataId) => dataId,
   update: async () => {},

@@ -28,7 +28,6 @@ type Outcome = 'created' | 'updated' | 'unchanged' | 'deleted';
 /** One report's part of a run. */
 type Step = { readonly dataId: number; readonly report: string; readonly work: () => Promise<Outcome> };
 
-const atOnce = 8;
 const failuresShown = 1000;
 
 /** Errors of a report in the run record: the stable code, then what happened. */
@@ -77,10 +76,11 @@ const stepsOf = (deps: RunDeps, lease: HeldLease): Step[] => {
   ];
 };
 
-/** Takes every step, eight at once, and counts into `run`. One that fails stops no other. */
+/** Takes every step, `atOnce` at once, and counts into `run`. One that fails stops no other. */
 const takeSteps = async (
   steps: readonly Step[],
   run: RefreshRun,
+  atOnce: number,
   ending: AbortSignal,
   isLate: () => boolean,
 ): Promise<void> => {
@@ -148,7 +148,13 @@ export const runOnce = async (
   await runs.begin(run);
   const elapsedMs = (): number => Math.round(performance.now() - startedMs);
   const ending = AbortSignal.any([lease.signal, stopping]);
-  await takeSteps(stepsOf(deps, lease), run, ending, () => elapsedMs() > deps.runMsMax);
+  await takeSteps(
+    stepsOf(deps, lease),
+    run,
+    deps.nodeManagement.atOnce,
+    ending,
+    () => elapsedMs() > deps.runMsMax,
+  );
   await lease.check();
   run.state = stopping.aborted ? 'interrupted' : 'done';
   run.finished = Math.floor(now() / 1000);
