@@ -44,6 +44,7 @@ const kinds: Readonly<Record<string, Kind>> = {
     'Import into an empty deployment, or one that has the same records.',
   ),
   data_id_purged: conflict('The data id is purged', 'Create another one; a purged id is never used again.'),
+  admin_tokens_full: conflict('There are too many admin tokens', 'Revoke the ones that are not used.'),
   last_admin_token: conflict('It is the last admin token', 'Create another admin token first.'),
   unauthorized: {
     status: 401,
