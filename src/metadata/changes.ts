@@ -33,7 +33,7 @@ export type MergePatch = Readonly<Record<string, unknown>>;
 const changeOf = <S extends z.ZodObject>(schema: S, shown: object, patch: MergePatch): z.output<S> => {
   const change: Record<string, unknown> = {};
   for (const [field, value] of Object.entries(patch)) {
-    if (field in schema.shape) change[field] = value;
+    if (Object.hasOwn(schema.shape, field)) change[field] = value;
     else if (!Object.hasOwn(shown, field)) throw fieldFault('invalid_value', field, 'there is no such field');
     else if (!isDeepStrictEqual(Reflect.get(shown, field), value)) {
       throw fieldFault('fixed_at_creation', field, 'cannot be changed');

@@ -3,9 +3,13 @@ import type { RecordSet } from './record-store.ts';
 
 const integer = z
   .string()
-  .regex(/^-?\d{1,10}$/, 'must be an integer')
-  .transform(Number);
-const flag = z.enum(['true', 'false'], 'must be true or false').transform((text) => text === 'true');
+  .regex(/^-?\d{1,10}$/, 'must be an integer of at most 10 digits')
+  .transform(Number)
+  .pipe(z.int().min(-9_999_999_999).max(9_999_999_999));
+const flag = z
+  .enum(['true', 'false'], 'must be true or false')
+  .transform((text) => text === 'true')
+  .pipe(z.boolean());
 const limitText = 'must be an integer from 1 to 1000';
 
 /** What every list takes: how many, and from where on. */
@@ -14,11 +18,18 @@ export const pageQuery = {
     .string()
     .regex(/^\d{1,6}$/, limitText)
     .transform(Number)
-    .pipe(z.int().min(1, limitText).max(1000, limitText))
+    .pipe(
+      z
+        .int()
+        .min(1, limitText)
+        .max(1000, limitText)
+        .meta({ description: 'How many items a page has at most' }),
+    )
     .default(100),
   cursor: z
     .string()
     .regex(/^[A-Za-z0-9_-]{1,64}$/, 'is none that a list answered')
+    .meta({ description: 'The next_cursor of the page before', examples: ['MTA'] })
     .optional(),
 };
 

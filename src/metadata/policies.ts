@@ -61,8 +61,12 @@ const changeSchemaOf = (schema: z.ZodObject) =>
   );
 
 /** The bodies that change a policy, as merge patches: what is left out stays, null goes back to the default. */
-export const sourcePolicyChangeSchema = changeSchemaOf(sourcePolicySchema);
-export const applicationPolicyChangeSchema = changeSchemaOf(applicationPolicySchema);
+export const sourcePolicyChangeSchema = changeSchemaOf(sourcePolicySchema).meta({
+  examples: [{ age_seconds_max: 86_400, points_max: null, retention_days: 'off' }],
+});
+export const applicationPolicyChangeSchema = changeSchemaOf(applicationPolicySchema).meta({
+  examples: [{ age_seconds_max: 'off', spans_max: 5_000, deduplicate: null }],
+});
 
 /** A policy as it holds, `off` for no bound, with the fields that are its own and not the pipeline file's. */
 export type EffectivePolicy = {

@@ -25,7 +25,11 @@ export const labels = [
 const bizId = z
   .int('must be an integer')
   .min(-2_147_483_648, 'must fit into 32 bits')
-  .max(2_147_483_647, 'must fit into 32 bits');
+  .max(2_147_483_647, 'must fit into 32 bits')
+  .meta({
+    description: 'The business; 0 = the platform, below 0 a space that is no business',
+    examples: [2],
+  });
 
 /** What people type as a name: it becomes part of data_name and of messages, so no line breaks and no invisible ends. */
 const visibleText = z
@@ -33,27 +37,48 @@ const visibleText = z
   .min(1, 'must not be empty')
   .refine((text) => text.trim() === text, 'must not begin or end with white space')
   .refine((text) => !/\p{Cc}/u.test(text), 'must not contain control characters');
-const name = visibleText.max(128, 'must have at most 128 characters');
+const name = visibleText
+  .max(128, 'must have at most 128 characters')
+  .meta({ description: 'No control characters, no white space at its ends', examples: ['demo'] });
 
 const line = z.string('must be text').max(1024, 'must have at most 1024 characters');
-const label = z.enum(labels, `must be one of ${labels.join(', ')}`);
+const description = line.meta({ description: 'For people only', examples: ['Orders of the shop'] });
+const label = z
+  .enum(labels, `must be one of ${labels.join(', ')}`)
+  .meta({ description: 'What it is about', examples: ['application_check'] });
 const maxRate = z
   .int('must be an integer: requests per second, -1 the default, 0 unlimited, below -1 none')
   .min(-2_147_483_648)
-  .max(2_147_483_647);
+  .max(2_147_483_647)
+  .meta({
+    description: 'Requests per second of the whole cluster: -1 the default, 0 unlimited, below -1 none',
+    examples: [100],
+  });
 const dataLabel = z
   .string('must be text')
   .max(128, 'must have at most 128 characters')
   .regex(
     /^([a-zA-Z][a-zA-Z0-9_.]*(,[a-zA-Z][a-zA-Z0-9_.]*)*)?$/,
     'must be names of letters, digits, _ and ., each beginning with a letter, separated by commas',
-  );
+  )
+  .meta({ description: 'Names for queries, separated by commas', examples: ['shop,orders'] });
 const spaceUid = z
   .string('must be text')
   .max(128, 'must have at most 128 characters')
-  .regex(/^[a-zA-Z][a-zA-Z0-9-]*__[^\s_][^\s]*$/, 'must look like <space_type_id>__<id>');
-const operator = z.string('must be text').min(1, 'must not be empty').max(64).default('admin');
-const dataId = z.int('must be an integer').positive('must be positive');
+  .regex(/^[a-zA-Z][a-zA-Z0-9-]*__[^\s_][^\s]*$/, 'must look like <space_type_id>__<id>')
+  .meta({ description: 'Only where mon_biz_id is below 0, and there it is needed: <space_type_id>__<id>' });
+/** An endpoint fills in the name of the token. */
+const operator = z
+  .string('must be text')
+  .min(1, 'must not be empty')
+  .max(64, 'must have at most 64 characters')
+  .optional()
+  .transform((given) => given ?? 'admin')
+  .meta({ description: 'Who asks for it; left out, the name of the admin token', examples: ['ann'] });
+const dataId = z
+  .int('must be an integer')
+  .positive('must be positive')
+  .meta({ description: 'The data id', examples: [1_500_001] });
 
 /** Only time series are offered: a request may say so, and nothing else. */
 const typeLabel = z
@@ -88,7 +113,7 @@ export const reportRequestSchema = z
     data_label: dataLabel.default(''),
     is_platform: z.boolean('must be true or false').default(false),
     desc: line.optional(),
-    description: line.optional(),
+    description: description.optional(),
     is_split_measurement: z.boolean('must be true or false').default(false),
     max_rate: maxRate.default(-1),
     space_uid: spaceUid.optional(),
@@ -106,14 +131,18 @@ export const reportRequestSchema = z
 
 const dataName = visibleText
   .max(192, 'must have at most 192 characters')
-  .regex(/^-?\d{1,10}_custom_time_series_./, 'must look like <biz_id>_custom_time_series_<name>');
+  .regex(/^-?\d{1,10}_custom_time_series_./, 'must look like <biz_id>_custom_time_series_<name>')
+  .meta({
+    description: 'Unique; its business is that of the source',
+    examples: ['2_custom_time_series_demo'],
+  });
 
 /** CreateDataIDResource. The business is the one in data_name, and 0 for a platform data id. */
 export const dataSourceRequestSchema = z
   .strictObject({
     data_name: dataName,
     mon_biz_id: bizId.optional(),
-    data_description: line.optional(),
+    data_description: description.optional(),
     etl_config: z
       .literal('mon_standard_v2_time_series', 'only mon_standard_v2_time_series is offered')
       .default('mon_standard_v2_time_series'),
@@ -171,7 +200,7 @@ export const applicationRequestSchema = z.strictObject({
 
 /** What may change of a custom report, and with it of its records. */
 export const reportChangeSchema = z.strictObject({
-  description: line.optional(),
+  description: description.optional(),
   scenario: label.optional(),
   data_label: dataLabel.optional(),
   max_rate: maxRate.optional(),
@@ -179,7 +208,7 @@ export const reportChangeSchema = z.strictObject({
 
 /** What may change of a data source. */
 export const dataSourceChangeSchema = z.strictObject({
-  data_description: line.optional(),
+  data_description: description.optional(),
   custom_label: line.nullable().optional(),
   source_system: z.string('must be text').min(1).max(128).optional(),
 });
@@ -211,7 +240,13 @@ export const rotationRequestSchema = z.strictObject({
 });
 
 /** A purge, confirmed by the name of the table whose rows it drops. */
-export const purgeRequestSchema = z.strictObject({ table_id: z.string('must be text'), operator });
+export const purgeRequestSchema = z.strictObject({
+  table_id: z.string('must be text').meta({
+    description: 'The name of the table whose rows are dropped, typed again',
+    examples: ['2_mon_time_series_1500001.__default__'],
+  }),
+  operator,
+});
 
 export type ReportRequest = z.output<typeof reportRequestSchema>;
 export type DataSourceRequest = z.output<typeof dataSourceRequestSchema>;

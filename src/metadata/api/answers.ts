@@ -1,5 +1,13 @@
 import { z } from 'zod';
 import {
+  applicationFields,
+  customReportFields,
+  dataSourceFields,
+  type FieldFacts,
+  resultTableFields,
+  timeSeriesGroupFields,
+} from '../record-fields.ts';
+import {
   applicationSchema,
   customReportSchema,
   dataSourceSchema,
@@ -7,28 +15,55 @@ import {
   timeSeriesGroupSchema,
 } from '../records.ts';
 
+const shownTokenExample = `0123${'*'.repeat(28)}`;
+const plainTokenExample = '0123456789abcdef0123456789abcdef';
+
 /** A token as a view shows it: four characters, or nothing of it. */
-const shownToken = z.string().regex(/^([0-9a-f]{4}\*{28}|\*{32})$/);
+const shownToken = z
+  .string()
+  .regex(/^([0-9a-f]{4}\*{28}|\*{32})$/)
+  .meta({ description: 'The write token, masked', examples: [shownTokenExample] });
 
-const plainToken = z.string().regex(/^[0-9a-f]{32}$/);
+const plainToken = z
+  .string()
+  .regex(/^[0-9a-f]{32}$/)
+  .meta({ description: 'The write token', examples: [plainTokenExample] });
 
-const withToken = <S extends z.core.$ZodShape>(shape: S, token: z.ZodString) =>
-  z.strictObject({ ...shape, token });
+type Facts = Readonly<Record<string, Pick<FieldFacts, 'effect' | 'example'>>>;
+
+/** A record's answer: its fields with what they do and how they look. */
+const answerOf = (id: string, shape: z.core.$ZodShape, facts: Facts, token?: z.ZodString): z.ZodObject => {
+  const fields = Object.entries(shape).map(([name, type]) => {
+    const { effect, example } = facts[name] ?? {};
+    return [name, type instanceof z.ZodType ? type.meta({ description: effect, examples: [example] }) : type];
+  });
+  return z
+    .strictObject({ ...Object.fromEntries(fields), ...(token === undefined ? {} : { token }) })
+    .meta({ id });
+};
+
+const { shape: sourceShape } = dataSourceSchema;
+const { shape: applicationShape } = applicationSchema;
 
 /** The records as views show them (specification 2.1 to 2.3). */
-export const dataSource = withToken(dataSourceSchema.shape, shownToken).meta({ id: 'DataSource' });
-export const timeSeriesGroup = z.strictObject(timeSeriesGroupSchema.shape).meta({ id: 'TimeSeriesGroup' });
-export const resultTable = z.strictObject(resultTableSchema.shape).meta({ id: 'ResultTable' });
-export const customReport = z.strictObject(customReportSchema.shape).meta({ id: 'CustomReport' });
-export const application = withToken(applicationSchema.shape, shownToken).meta({ id: 'Application' });
+export const dataSource = answerOf('DataSource', sourceShape, dataSourceFields, shownToken);
+export const timeSeriesGroup = answerOf(
+  'TimeSeriesGroup',
+  timeSeriesGroupSchema.shape,
+  timeSeriesGroupFields,
+);
+export const resultTable = answerOf('ResultTable', resultTableSchema.shape, resultTableFields);
+export const customReport = answerOf('CustomReport', customReportSchema.shape, customReportFields);
+export const application = answerOf('Application', applicationShape, applicationFields, shownToken);
 
 /** The two that have a token, as their creation shows them, once. */
-export const createdDataSource = withToken(dataSourceSchema.shape, plainToken).meta({
-  id: 'CreatedDataSource',
-});
-export const createdApplication = withToken(applicationSchema.shape, plainToken).meta({
-  id: 'CreatedApplication',
-});
+export const createdDataSource = answerOf('CreatedDataSource', sourceShape, dataSourceFields, plainToken);
+export const createdApplication = answerOf(
+  'CreatedApplication',
+  applicationShape,
+  applicationFields,
+  plainToken,
+);
 
 /** What CreateCustomTimeSeries answers: its two ids, and the four records. */
 export const createdReport = z

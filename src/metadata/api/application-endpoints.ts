@@ -100,6 +100,7 @@ export const applicationEndpoints = (deps: ApiDeps): Endpoint[] => [
     path: `${path}/{id}`,
     tag,
     summary: 'Shows an application',
+    hasEtag: true,
     role: 'viewer',
     params: idParams,
     query: none,

@@ -4,6 +4,7 @@ import type { ApiDeps } from './deps.ts';
 import { type Endpoint, endpoint, none } from './endpoint.ts';
 
 const tag = 'Backup';
+const backup = backupSchema.meta({ id: 'Backup' });
 
 /** A hundred thousand reports with their records. */
 const importBytesMax = 512 * 1024 * 1024;
@@ -19,7 +20,7 @@ export const backupEndpoints = (deps: ApiDeps): Endpoint[] => [
     params: none,
     query: none,
     body: none,
-    answer: backupSchema.meta({ id: 'Backup' }),
+    answer: backup,
     audit: () => ({ action: 'records.export', kind: 'records', id: 'all' }),
     run: async ({ records }) => ({ body: await exportRecords(records) }),
   }),
@@ -31,7 +32,7 @@ export const backupEndpoints = (deps: ApiDeps): Endpoint[] => [
     role: 'admin',
     params: none,
     query: none,
-    body: backupSchema,
+    body: backup,
     bodyBytesMax: importBytesMax,
     answer: z.strictObject({ created: z.int().nonnegative(), unchanged: z.int().nonnegative() }),
     audit: () => ({ action: 'records.import', kind: 'records', id: 'all' }),

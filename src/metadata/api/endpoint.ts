@@ -38,6 +38,8 @@ type Description = {
   readonly role: AdminRole;
   /** The JSON of its 200. */
   readonly answer: z.ZodType;
+  /** Its 200 has an ETag. What heeds If-Match always has one. */
+  readonly hasEtag?: true;
   /** Largest body in bytes; a MiB where nothing is said. */
   readonly bodyBytesMax?: number;
 };
@@ -84,6 +86,9 @@ export type Endpoint = Description & {
   prepare(raw: RawInput): Promise<Prepared>;
 };
 
+/** Unknown parameters are refused everywhere: who sends one expects something of it. */
+const noQuery = z.strictObject({});
+
 const isTaken = (schema: z.ZodType): boolean => !(schema instanceof z.ZodUndefined);
 
 const parseParams = <P extends z.ZodType>(schema: P, raw: RawInput['params'], path: string): z.output<P> => {
@@ -120,6 +125,7 @@ export const endpoint = <P extends z.ZodType, Q extends z.ZodType, B extends z.Z
         const current = await revisionOf(params, raw.records);
         if (current !== raw.revision) throw preconditionFailed(current);
       }
+      if (!isTaken(querySchema)) parseInput(noQuery, raw.query);
       const query = parseInput(querySchema, isTaken(querySchema) ? raw.query : undefined);
       const rawBody = isTaken(bodySchema) ? await raw.body() : undefined;
       const body = parseInput(

@@ -2,92 +2,197 @@ import { createRoute, OpenAPIHono } from '@hono/zod-openapi';
 import { z } from 'zod';
 import { problem } from './answers.ts';
 import type { Endpoint } from './endpoint.ts';
+import { exampleOf } from './openapi-examples.ts';
 
 const title = 'Tidemark admin API';
 const version = '1';
+const description = `Records of custom reports and applications, their tokens, limits and policies, and the refresh job.
 
-const problemAnswer = (description: string) => ({
-  description,
+Every call needs \`Authorization: Bearer <admin token>\`; what a token may do follows from its role. Errors are problem+json (RFC 9457)
+with a stable \`code\`. A body is JSON in UTF-8 whatever its Content-Type says. Unknown fields and unknown query parameters are
+refused with 422; another method than those listed is a 405 with Allow. HEAD goes wherever GET does. A 503 comes with Retry-After:
+the same call may be sent again.`;
+
+const text = (textDescription: string) => ({
+  description: textDescription,
+  required: true,
+  schema: { type: 'string' as const },
+});
+
+const problemAnswer = (
+  problemDescription: string,
+  headers: Record<string, ReturnType<typeof text>> = {},
+) => ({
+  description: problemDescription,
+  headers,
   content: { 'application/problem+json': { schema: problem } },
 });
 
+const hasBody = ({ schemas }: Endpoint): boolean => !(schemas.body instanceof z.ZodUndefined);
+
 /** The errors an endpoint may answer with, by what it takes. */
-const problemsOf = ({ path, schemas, isConditional, isWrite }: Endpoint) => {
-  const hasBody = !(schemas.body instanceof z.ZodUndefined);
-  const hasInput = hasBody || !(schemas.query instanceof z.ZodUndefined);
+const problemsOf = (endpoint: Endpoint) => {
+  const { path, method, isConditional, isWrite } = endpoint;
   return {
-    401: problemAnswer('No valid admin token'),
+    401: problemAnswer('No valid admin token', { 'WWW-Authenticate': text('Bearer') }),
     403: problemAnswer('The role of the token does not allow this'),
-    503: problemAnswer('A dependency is away; the same call may be sent again'),
+    422: problemAnswer('A value cannot be used; the field is named'),
+    503: problemAnswer('A dependency is away; the same call may be sent again', {
+      'Retry-After': text('Seconds to wait'),
+    }),
     ...(path.includes('{') ? { 404: problemAnswer('There is no such record') } : {}),
-    ...(hasInput ? { 422: problemAnswer('A value cannot be used; the field is named') } : {}),
-    ...(hasBody
-      ? { 400: problemAnswer('The body is not JSON'), 413: problemAnswer('The body is too large') }
+    ...(hasBody(endpoint) ? { 400: problemAnswer('The body is not JSON') } : {}),
+    ...(method === 'GET' ? {} : { 413: problemAnswer('The body is too large') }),
+    ...(isWrite && method !== 'GET'
+      ? { 409: problemAnswer('The state of the records does not allow this') }
       : {}),
-    ...(isWrite ? { 409: problemAnswer('The state of the records does not allow this') } : {}),
     ...(isConditional ? { 412: problemAnswer('The record has another ETag than If-Match names') } : {}),
   };
 };
 
-const headersOf = ({ isConditional }: Endpoint) =>
-  isConditional ? { headers: z.object({ 'If-Match': z.string().optional().meta({ example: '"17"' }) }) } : {};
+const ifMatch = z
+  .string()
+  .optional()
+  .meta({
+    description: 'The ETag that the record must have still, or `*`',
+    examples: ['"17"', '*'],
+  });
 
-/** An id in a path is an integer to whoever calls, though a path has only text. */
-const paramsOf = ({ path }: Endpoint) => {
-  const name = /\{(\w+)\}/.exec(path)?.[1];
-  if (name === undefined) return {};
-  const isText = path.startsWith('/api/v1/result-tables');
-  const schema = isText ? z.string().min(1).max(256) : z.int().positive().max(2_147_483_647);
-  return { params: z.object({ [name]: schema }) };
+/** A parameter as its caller sees it: what it is read as, though a URL has only text. */
+const readAs = (schema: z.ZodType): z.ZodType => {
+  if (schema instanceof z.ZodOptional) {
+    const inner = schema.unwrap();
+    return inner instanceof z.ZodType ? readAs(inner).optional() : schema;
+  }
+  if (schema instanceof z.ZodDefault) {
+    const inner = schema.unwrap();
+    return inner instanceof z.ZodType ? readAs(inner).default(schema.def.defaultValue) : schema;
+  }
+  if (schema instanceof z.ZodPipe) {
+    const { in: from, out: to } = schema;
+    if (!(to instanceof z.ZodTransform) && to instanceof z.ZodType) return readAs(to);
+    return from instanceof z.ZodType ? readAs(from) : schema;
+  }
+  return schema;
+};
+
+const parametersOf = (schema: z.ZodType): z.ZodObject | undefined => {
+  if (!(schema instanceof z.ZodObject)) return undefined;
+  const fields = Object.entries(schema.shape).map(([name, field]) => [
+    name,
+    field instanceof z.ZodType ? readAs(field) : field,
+  ]);
+  return z.object(Object.fromEntries(fields));
 };
 
 const mediaTypesOf = ({ method }: Endpoint): string[] =>
   method === 'PATCH' ? ['application/merge-patch+json', 'application/json'] : ['application/json'];
 
-const bodyOf = (endpoint: Endpoint) => {
+const requestOf = (endpoint: Endpoint) => {
   const { body } = endpoint.schemas;
-  if (body instanceof z.ZodUndefined) return {};
-  const isRequired = !body.safeParse({}).success;
+  const params = parametersOf(endpoint.schemas.params);
+  const query = parametersOf(endpoint.schemas.query);
   const content = Object.fromEntries(mediaTypesOf(endpoint).map((type) => [type, { schema: body }]));
-  return { body: { content, required: isRequired } };
+  return {
+    ...(params === undefined ? {} : { params }),
+    ...(query === undefined ? {} : { query }),
+    ...(endpoint.isConditional ? { headers: z.object({ 'If-Match': ifMatch }) } : {}),
+    // An empty body counts as {}.
+    ...(hasBody(endpoint) ? { body: { content, required: !body.safeParse({}).success } } : {}),
+  };
 };
 
-const routeOf = (endpoint: Endpoint) => {
-  const { query } = endpoint.schemas;
-  return createRoute({
-    method: methods[endpoint.method],
-    path: endpoint.path,
-    summary: endpoint.summary,
-    tags: [endpoint.tag],
-    description: `Needs the role ${endpoint.role}.`,
-    security: [{ adminToken: [] }],
-    request: {
-      ...paramsOf(endpoint),
-      ...(query instanceof z.ZodObject ? { query } : {}),
-      ...headersOf(endpoint),
-      ...bodyOf(endpoint),
-    },
-    responses: {
-      200: { description: 'Done', content: { 'application/json': { schema: endpoint.answer } } },
-      ...problemsOf(endpoint),
-    },
-  });
+/** `get_custom_reports_by_id_records`; the operations of the specification by their own names. */
+const operationIdOf = ({ method, path }: Endpoint): string => {
+  const operation = /^\/operations\/(.+)$/.exec(path)?.[1];
+  if (operation !== undefined) return operation;
+  const words = path
+    .replace(/^\/api\/v1\//, '')
+    .replaceAll(/\{(\w+)\}/g, 'by_$1')
+    .replaceAll(/\W+/g, '_');
+  return `${method.toLowerCase()}_${words}`;
 };
 
 const methods = { GET: 'get', POST: 'post', PATCH: 'patch', DELETE: 'delete' } as const;
 
+const routeOf = (endpoint: Endpoint) =>
+  createRoute({
+    method: methods[endpoint.method],
+    path: endpoint.path,
+    operationId: operationIdOf(endpoint),
+    summary: endpoint.summary,
+    tags: [endpoint.tag],
+    description: `Needs the role ${endpoint.role}.`,
+    security: [{ adminToken: [] }],
+    request: requestOf(endpoint),
+    responses: {
+      200: {
+        description: 'Done',
+        headers:
+          endpoint.hasEtag || endpoint.isConditional ? { ETag: text('The revision of the record') } : {},
+        content: { 'application/json': { schema: endpoint.answer } },
+      },
+      ...problemsOf(endpoint),
+    },
+  });
+
+type Json = Readonly<Record<string, unknown>>;
+
+const isObject = (value: unknown): value is Json =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+
+const at = (value: unknown, ...path: string[]): Json => {
+  let part = value;
+  for (const name of path) part = isObject(part) ? part[name] : undefined;
+  return isObject(part) ? part : {};
+};
+
+/** Every body with an example beside its schema, requests' and answers'. */
+const withExamples = (value: unknown, schemas: Json): unknown => {
+  if (Array.isArray(value)) return value.map((part) => withExamples(part, schemas));
+  if (!isObject(value)) return value;
+  const parts = Object.entries(value).map(([name, part]) => [name, withExamples(part, schemas)]);
+  if (!isObject(value['content'])) return Object.fromEntries(parts);
+  const content = Object.entries(value['content']).map(([type, media]) => [
+    type,
+    { ...at(media), example: exampleOf(at(media, 'schema'), schemas) },
+  ]);
+  return { ...Object.fromEntries(parts), content: Object.fromEntries(content) };
+};
+
+/** The same document with its problems said once: an error is the same wherever it is answered. */
+const withSharedProblems = (document: Json): Json => {
+  const shared: Record<string, unknown> = {};
+  const paths = Object.entries(at(document, 'paths')).map(([path, item]) => {
+    const operations = Object.entries(at(item)).map(([method, operation]) => {
+      const responses = Object.entries(at(operation, 'responses')).map(([status, response]) => {
+        if (Number(status) < 400) return [status, response];
+        shared[`Problem${status}`] = response;
+        return [status, { $ref: `#/components/responses/Problem${status}` }];
+      });
+      return [method, { ...at(operation), responses: Object.fromEntries(responses) }];
+    });
+    return [path, Object.fromEntries(operations)];
+  });
+  return {
+    ...document,
+    components: { ...at(document, 'components'), responses: shared },
+    paths: Object.fromEntries(paths),
+  };
+};
+
 /** The OpenAPI 3.1 document of these endpoints. */
 export const openApiDocument = (endpoints: readonly Endpoint[]): object => {
   const { openAPIRegistry: registry, getOpenAPI31Document } = new OpenAPIHono();
-  registry.registerComponent('securitySchemes', 'adminToken', { type: 'http', scheme: 'bearer' });
-  for (const endpoint of endpoints) registry.registerPath(routeOf(endpoint));
-  return getOpenAPI31Document({
-    openapi: '3.1.0',
-    info: {
-      title,
-      version,
-      description:
-        'Records of custom reports and applications, their tokens, limits and policies, and the refresh job.',
-    },
+  registry.registerComponent('securitySchemes', 'adminToken', {
+    type: 'http',
+    scheme: 'bearer',
+    description:
+      'A token of this API: the one in admin.token in the data folder of metadata, or one issued since',
   });
+  for (const endpoint of endpoints) registry.registerPath(routeOf(endpoint));
+  const tags = [...new Set(endpoints.map(({ tag }) => tag))].map((name) => ({ name }));
+  const info = { title, version, description };
+  const document: Json = { ...getOpenAPI31Document({ openapi: '3.1.0', info, tags }) };
+  return at(withExamples(withSharedProblems(document), at(document, 'components', 'schemas')));
 };

@@ -9,11 +9,18 @@ export const idParams = z.strictObject({
   id: z
     .string()
     .regex(/^\d{1,15}$/)
-    .transform(Number),
+    .transform(Number)
+    .pipe(z.int().min(1).max(999_999_999_999_999).meta({ description: 'The id of the record' })),
 });
 
 /** A table_id in a path. */
-export const tableIdParams = z.strictObject({ id: z.string().max(256) });
+export const tableIdParams = z.strictObject({
+  id: z
+    .string()
+    .min(1)
+    .max(256)
+    .meta({ description: 'The table_id', examples: ['2_mon_time_series_1500001.__default__'] }),
+});
 
 const notFound = (what: string): Fault => new Fault('permanent', 'not_found', `there is no ${what}`);
 

@@ -40,6 +40,7 @@ const policyEndpoints = <B extends z.ZodType>({ path, kind, body, show, set }: P
     path: `${path}/{id}/policy`,
     tag,
     summary: 'Shows the policy that holds: windows, limits, retention',
+    hasEtag: true,
     role: 'viewer',
     params: idParams,
     query: none,

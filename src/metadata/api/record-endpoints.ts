@@ -65,6 +65,7 @@ const readEndpoints = <T extends object, P extends z.ZodType>(kind: Kind<T, P>):
     path: `${kind.path}/{id}`,
     tag: kind.tag,
     summary: `Shows a ${kind.noun}`,
+    hasEtag: true,
     role: 'viewer',
     params: kind.params,
     query: none,
@@ -132,7 +133,7 @@ const switchEndpoints = <T extends Flagged, P extends z.ZodType>(kind: Kind<T, P
       verb,
       summary: `Sets is_enable of this ${kind.noun} alone to ${isEnabled}`,
       body: actionRequestSchema,
-      change: (records, dataId, _, by) => setRecordEnabled(kind.setOf(records), dataId, isEnabled, by),
+      change: (records, dataId, _, by) => setRecordEnabled(records, kind.setOf(records), dataId, isEnabled, by),
     });
   });
 

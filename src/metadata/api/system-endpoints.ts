@@ -15,11 +15,18 @@ const adminTokenRequestSchema = z.strictObject({
     .string('must be text')
     .trim()
     .min(1, 'must not be empty')
-    .max(64, 'must have at most 64 characters'),
+    .max(64, 'must have at most 64 characters')
+    .meta({ examples: ['deployment'] }),
   role: z.enum(adminRoles, `must be one of ${adminRoles.join(', ')}`),
   mon_biz_id: z.int('must be an integer').min(-2_147_483_648).max(2_147_483_647).nullable().optional(),
   expires_at: z.int('must be an integer: Unix seconds').positive().nullable().optional(),
-  operator: z.string('must be text').min(1).max(64).default('admin'),
+  operator: z
+    .string('must be text')
+    .min(1, 'must not be empty')
+    .max(64, 'must have at most 64 characters')
+    .optional()
+    .transform((given) => given ?? 'admin')
+    .meta({ description: 'Who asks for it; left out, the name of the admin token', examples: ['ann'] }),
 });
 
 const auditEndpoints = ({ audit }: ApiDeps): Endpoint[] => [

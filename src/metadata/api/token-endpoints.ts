@@ -50,6 +50,7 @@ const tokenEndpoints = ({ path, tag, kind, recordId, setOf, previousOf, rotate }
     path: `${path}/{id}/reveal-token`,
     tag,
     summary: 'Shows the token; the audit says who has seen it',
+    hasEtag: true,
     role: 'editor',
     params: idParams,
     query: none,

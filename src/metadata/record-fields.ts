@@ -1,0 +1,411 @@
+import type {
+  Application,
+  CustomReport,
+  DataSource,
+  ResultTable,
+  TimeSeriesGroup,
+} from '../model/records.ts';
+
+/** What can change a field after its record was created. */
+export type Changer =
+  /** PATCH of the record itself. */
+  | 'patch'
+  /** PATCH of the custom report it belongs to. */
+  | 'report_patch'
+  /** Enabling and disabling. */
+  | 'switch'
+  | 'delete'
+  | 'purge'
+  | 'rotate_token'
+  /** Each of those that there are for the record. */
+  | 'every_change';
+
+/** What a creation that names only a business and a name puts into a field. */
+export type FieldDefault =
+  | { readonly is: string | number | boolean | null }
+  /** Made of other values: of fields of the creation's answer, in braces. */
+  | { readonly template: string }
+  /** In words, and how it looks. */
+  | { readonly made: string; readonly looks: RegExp };
+
+/** What people have to know of a field besides its type. */
+export type FieldFacts = {
+  readonly default: FieldDefault;
+  /** Empty: fixed at creation. */
+  readonly changedBy: readonly Changer[];
+  readonly effect: string;
+  readonly example: string | number | boolean | null;
+};
+
+type Facts<T> = Readonly<Record<keyof T, FieldFacts>>;
+
+const seconds = { made: 'the time of the creation', looks: /^\d{10}$/ };
+
+const dataId: FieldFacts = {
+  default: { made: 'the next data id', looks: /^(1[5-9]|20)\d{5}$/ },
+  changedBy: [],
+  effect: 'The data id: producers send it, and the table is named after it. Never given out again.',
+  example: 1_500_001,
+};
+
+const authorship = {
+  creator: {
+    default: { is: 'admin' },
+    changedBy: [],
+    effect: 'Who created the record: the operator of the request, else the name of the admin token.',
+    example: 'admin',
+  },
+  create_time: {
+    default: seconds,
+    changedBy: [],
+    effect: 'When the record was created, Unix seconds.',
+    example: 1_795_000_000,
+  },
+  last_modify_user: {
+    default: { is: 'admin' },
+    changedBy: ['every_change'],
+    effect: 'Who changed the record last.',
+    example: 'admin',
+  },
+  last_modify_time: {
+    default: seconds,
+    changedBy: ['every_change'],
+    effect: 'When the record was changed last, Unix seconds.',
+    example: 1_795_000_000,
+  },
+} as const satisfies Record<string, FieldFacts>;
+
+const tableId = '2_mon_time_series_1500001.__default__';
+
+/** Of the field `field`: the table's name, as the report has it. */
+const tableIdFacts: FieldFacts = {
+  default: { template: '{mon_biz_id}_mon_time_series_{mon_data_id}.__default__' },
+  changedBy: [],
+  effect:
+    'The name of the QuestDB table. `mon` is TIDEMARK_TABLE_PREFIX; tables of business 0 have no business in front.',
+  example: tableId,
+};
+
+const splitFacts: FieldFacts = {
+  default: { is: false },
+  changedBy: [],
+  effect:
+    'false: one row per point with a column per metric. true: one row per metric, and a view per metric with its own name.',
+  example: false,
+};
+
+const monBizId: FieldFacts = {
+  default: { template: '{mon_biz_id}' },
+  changedBy: [],
+  effect: 'The business; 0 is the platform, below 0 are spaces that are no business.',
+  example: 2,
+};
+
+/** DataSource, specification 2.1. */
+export const dataSourceFields: Facts<DataSource> = {
+  mon_data_id: dataId,
+  token: {
+    default: { made: '32 random hex digits', looks: /^[0-9a-f]{32}$/ },
+    changedBy: ['rotate_token'],
+    effect: 'The write token that pushes bear. Shown whole by its creation, its rotation and reveal-token.',
+    example: '0123456789abcdef0123456789abcdef',
+  },
+  data_name: {
+    default: { template: '{mon_biz_id}_custom_time_series_{name}' },
+    changedBy: [],
+    effect: 'Its unique name, of the business and the name that was asked for.',
+    example: '2_custom_time_series_demo',
+  },
+  data_description: {
+    default: { template: '{mon_biz_id}_custom_time_series_{name}' },
+    changedBy: ['patch'],
+    effect: 'For people only.',
+    example: '2_custom_time_series_demo',
+  },
+  mq_cluster_id: {
+    default: { is: 1 },
+    changedBy: [],
+    effect: 'The JetStream cluster that its points go through; there is one.',
+    example: 1,
+  },
+  mq_config_id: {
+    default: { is: 1 },
+    changedBy: [],
+    effect: 'The stream in that cluster; there is one for metrics.',
+    example: 1,
+  },
+  etl_config: {
+    default: { is: 'mon_standard_v2_time_series' },
+    changedBy: [],
+    effect: 'How its points are read; this is the only way there is.',
+    example: 'mon_standard_v2_time_series',
+  },
+  is_custom_source: {
+    default: { is: true },
+    changedBy: [],
+    effect: 'For people only: producers of their own send to it.',
+    example: true,
+  },
+  ...authorship,
+  type_label: {
+    default: { is: 'time_series' },
+    changedBy: [],
+    effect: 'What it takes; this is the only kind that is offered.',
+    example: 'time_series',
+  },
+  source_label: {
+    default: { is: 'custom' },
+    changedBy: [],
+    effect: 'Where it comes from; this is the only origin that is offered.',
+    example: 'custom',
+  },
+  custom_label: {
+    default: { is: null },
+    changedBy: ['patch'],
+    effect: 'For people only; lists can be narrowed by it.',
+    example: null,
+  },
+  source_system: {
+    default: { is: 'unknown' },
+    changedBy: ['patch'],
+    effect: 'For people only: the system that asked for it.',
+    example: 'unknown',
+  },
+  is_enable: {
+    default: { is: true },
+    changedBy: ['switch', 'delete', 'purge'],
+    effect: 'false: its pushes are refused. What is already in the stream is stored.',
+    example: true,
+  },
+  transfer_cluster_id: {
+    default: { is: 'default' },
+    changedBy: [],
+    effect: 'The transfer processes that store its points; there is one group of them.',
+    example: 'default',
+  },
+  is_platform_data_id: {
+    default: { is: false },
+    changedBy: [],
+    effect: 'true: it belongs to business 0, whose space is all of them.',
+    example: false,
+  },
+  space_type_id: {
+    default: { is: 'moncc' },
+    changedBy: [],
+    effect: 'The part of space_uid before `__`.',
+    example: 'moncc',
+  },
+  space_uid: {
+    default: { template: 'moncc__{mon_biz_id}' },
+    changedBy: [],
+    effect: 'The space that owns it: of the business, or given where the business is below 0.',
+    example: 'moncc__2',
+  },
+};
+
+/** TimeSeriesGroup, specification 2.2. */
+export const timeSeriesGroupFields: Facts<TimeSeriesGroup> = {
+  mon_data_id: dataId,
+  mon_biz_id: monBizId,
+  table_id: tableIdFacts,
+  max_rate: {
+    default: { is: -1 },
+    changedBy: ['patch', 'report_patch'],
+    effect:
+      'Push requests per second that the whole cluster takes: -1 the platform default (1000), 0 without a limit, below -1 none.',
+    example: -1,
+  },
+  label: {
+    default: { is: 'others' },
+    changedBy: ['patch', 'report_patch'],
+    effect: 'What it is about, of the label vocabulary; for people only. The scenario of its report.',
+    example: 'others',
+  },
+  is_enable: {
+    default: { is: true },
+    changedBy: ['switch', 'delete', 'purge'],
+    effect: 'false: pushes of its data id are refused.',
+    example: true,
+  },
+  is_delete: {
+    default: { is: false },
+    changedBy: ['delete', 'purge'],
+    effect: 'true, for ever: pushes of its data id are refused, and its name is free again.',
+    example: false,
+  },
+  ...authorship,
+  is_split_measurement: splitFacts,
+  time_series_group_id: {
+    default: { made: 'the next group id', looks: /^[1-9]\d*$/ },
+    changedBy: [],
+    effect: 'Its own id, in paths.',
+    example: 1,
+  },
+  time_series_group_name: {
+    default: { template: '{name}' },
+    changedBy: [],
+    effect: 'Its name, unique within the business.',
+    example: 'demo',
+  },
+};
+
+/** ResultTable, specification 2.3. */
+export const resultTableFields: Facts<ResultTable> = {
+  table_id: tableIdFacts,
+  table_name_zh: {
+    default: { template: '{name}' },
+    changedBy: ['patch'],
+    effect: 'Its name for people.',
+    example: 'demo',
+  },
+  is_custom_table: {
+    default: { is: true },
+    changedBy: [],
+    effect: 'For people only: the table of a custom report.',
+    example: true,
+  },
+  schema_type: {
+    default: { is: 'free' },
+    changedBy: [],
+    effect: 'Columns come with the points; there is no other kind.',
+    example: 'free',
+  },
+  default_storage: {
+    default: { is: 'questdb' },
+    changedBy: [],
+    effect: 'Where the rows are; there is no other place.',
+    example: 'questdb',
+  },
+  ...authorship,
+  mon_biz_id: monBizId,
+  is_deleted: {
+    default: { is: false },
+    changedBy: ['delete', 'purge'],
+    effect: 'true, for ever: pushes of its data id are refused. The rows stay until a purge.',
+    example: false,
+  },
+  is_enable: {
+    default: { is: true },
+    changedBy: ['switch', 'delete', 'purge'],
+    effect: 'false: pushes of its data id are refused. The rows can be read all the same.',
+    example: true,
+  },
+  label: {
+    default: { is: 'others' },
+    changedBy: ['patch', 'report_patch'],
+    effect: 'What it is about, of the label vocabulary; for people only. The scenario of its report.',
+    example: 'others',
+  },
+  data_label: {
+    default: { is: '' },
+    changedBy: ['patch', 'report_patch'],
+    effect: 'Names for queries by people, separated by commas; nothing is routed by it.',
+    example: '',
+  },
+};
+
+/** The custom report that the three belong to. */
+export const customReportFields: Facts<CustomReport> = {
+  custom_report_id: {
+    default: { made: 'the next report id', looks: /^[1-9]\d*$/ },
+    changedBy: [],
+    effect: 'Its own id, in paths.',
+    example: 1,
+  },
+  mon_biz_id: monBizId,
+  name: {
+    default: { template: '{name}' },
+    changedBy: [],
+    effect: 'Its name, unique within the business among reports that are not deleted.',
+    example: 'demo',
+  },
+  scenario: {
+    default: { is: 'others' },
+    changedBy: ['patch'],
+    effect: 'What it is about, of the label vocabulary: the label of its group and its table.',
+    example: 'others',
+  },
+  data_label: {
+    default: { is: '' },
+    changedBy: ['patch'],
+    effect: 'The data_label of its table.',
+    example: '',
+  },
+  description: { default: { is: '' }, changedBy: ['patch'], effect: 'For people only.', example: '' },
+  is_split_measurement: splitFacts,
+  is_platform: {
+    default: { is: false },
+    changedBy: [],
+    effect: 'true: its three records belong to business 0 and to all spaces.',
+    example: false,
+  },
+  state: {
+    default: { is: 'active' },
+    changedBy: ['delete', 'purge'],
+    effect:
+      'creating until all records and the table are there, then active; deleted; purging until the table is dropped, then purged.',
+    example: 'active',
+  },
+  mon_data_id: dataId,
+  time_series_group_id: {
+    default: { made: 'the next group id', looks: /^[1-9]\d*$/ },
+    changedBy: [],
+    effect: 'The id of its group.',
+    example: 1,
+  },
+  table_id: tableIdFacts,
+  ...authorship,
+};
+
+/** An application. */
+export const applicationFields: Facts<Application> = {
+  app_id: {
+    default: { made: 'the next application id', looks: /^[1-9]\d*$/ },
+    changedBy: [],
+    effect: 'Its own id, in paths.',
+    example: 1,
+  },
+  mon_biz_id: monBizId,
+  app_name: {
+    default: { template: '{name}' },
+    changedBy: [],
+    effect: 'Its name, unique within the business among applications that are not deleted.',
+    example: 'shop',
+  },
+  token: {
+    default: { made: '32 random hex digits', looks: /^[0-9a-f]{32}$/ },
+    changedBy: ['rotate_token'],
+    effect:
+      'The write token that exporters bear. Shown whole by its creation, its rotation and reveal-token.',
+    example: '0123456789abcdef0123456789abcdef',
+  },
+  is_enable: {
+    default: { is: true },
+    changedBy: ['switch', 'delete'],
+    effect: 'false: its traces are refused.',
+    example: true,
+  },
+  is_delete: {
+    default: { is: false },
+    changedBy: ['delete'],
+    effect: 'true, for ever: its traces are refused, and its name is free again.',
+    example: false,
+  },
+  max_rate: {
+    default: { is: 0 },
+    changedBy: ['patch'],
+    effect:
+      'Trace requests per second that the whole cluster takes: -1 the platform default (1000), 0 without a limit, below -1 none.',
+    example: 0,
+  },
+  ...authorship,
+};
+
+/** The facts of all records, by the names of their JSON Schemas. */
+export const recordFields = {
+  'data-source': dataSourceFields,
+  'time-series-group': timeSeriesGroupFields,
+  'result-table': resultTableFields,
+  'custom-report': customReportFields,
+  application: applicationFields,
+} as const satisfies Readonly<Record<string, Readonly<Record<string, FieldFacts>>>>;
