@@ -106,16 +106,20 @@ export const startNodeManagement = async (): Promise<NodeManagementServer> => {
     return ok({ task_id: 1 });
   };
 
+  /** As careless servers answer, with what they were sent, the secrets first. */
+  const echo = (call: NodeManagementCall): string => {
+    const context = call.body.steps?.[0]?.params.context;
+    return `${call.authorization} ${JSON.stringify(context?.['mon_data_token'])} ${JSON.stringify(call)}`;
+  };
   const answer = (call: NodeManagementCall, response: ServerResponse): void => {
     const json = (status: number, body: unknown): void => {
       response.writeHead(status, { 'Content-Type': 'application/json' }).end(JSON.stringify(body));
     };
     switch (rule(call)) {
       case 'error':
-        // As careless servers do, with everything it was sent.
-        return json(500, { result: false, code: 500, message: `boom ${JSON.stringify(call)}`, data: null });
+        return json(500, { result: false, code: 500, message: `boom ${echo(call)}`, data: null });
       case 'refuse':
-        return json(200, { result: false, code: 42, message: `no: ${JSON.stringify(call)}`, data: null });
+        return json(200, { result: false, code: 42, message: `no: ${echo(call)}`, data: null });
       case 'hang':
         return;
       case 'garbage':
