@@ -45,6 +45,8 @@ export type RefreshDeps = {
 
 /** The refresh job of one metadata process. */
 export type Refresh = {
+  /** Resolves when the subscriptions were read for the first time; runs and the polling endpoint wait for it by themselves. */
+  readonly ready: Promise<void>;
   /** Begins to follow the time table; a run that a killed process left is taken up once its lease expired. */
   start(): void;
   /** Ends the run of this process, if there is one, and gives the lease back. */
@@ -209,6 +211,7 @@ export const createRefresh = (deps: RefreshDeps): Refresh => {
   };
 
   return {
+    ready: subscriptions.ready,
     start: () => {
       schedule ??= startSchedule(table, follow, now);
       follow(Number.NEGATIVE_INFINITY);
