@@ -7,6 +7,7 @@ import type {
   ResultTable,
   TimeSeriesGroup,
 } from '../model/records.ts';
+import { isDataIdAlive } from './creation.ts';
 import { finishDeletion, flagDeleted, isGone } from './deletion.ts';
 import { found } from './operations.ts';
 import {
@@ -59,12 +60,15 @@ type Flagged = DataSource | TimeSeriesGroup | ResultTable;
 const isDeleted = (record: Flagged): boolean =>
   ('is_delete' in record && record.is_delete) || ('is_deleted' in record && record.is_deleted);
 
+const recordDeleted = (): Fault =>
+  new Fault('permanent', 'record_deleted', 'what is deleted cannot be enabled again');
+
 const switched =
   (isEnabled: boolean, operator: string) =>
   <T extends Flagged>(record: T): T => {
     if (record.is_enable === isEnabled) return record;
     if (isEnabled && isDeleted(record)) {
-      throw new Fault('permanent', 'record_deleted', 'what is deleted cannot be enabled again');
+      throw recordDeleted();
     }
     return { ...modified(record, operator, {}), is_enable: isEnabled };
   };
@@ -73,12 +77,17 @@ const switched =
  * Sets is_enable of one data source, group or table, and of nothing else. The same call again changes nothing. Permanent
  * Faults `not_found`, `precondition_failed`, `record_deleted`.
  */
-export const setRecordEnabled = <T extends Flagged>(
+export const setRecordEnabled = async <T extends Flagged>(
+  records: Records,
   set: RecordSet<T>,
   dataId: number,
   isEnabled: boolean,
   { operator, revision }: ChangeBy,
-): Promise<Versioned<T>> => set.change(dataId, switched(isEnabled, operator), revision);
+): Promise<Versioned<T>> => {
+  // A DataSource has no flag of its own that says so.
+  if (isEnabled && !(await isDataIdAlive(records, dataId))) throw recordDeleted();
+  return set.change(dataId, switched(isEnabled, operator), revision);
+};
 
 const requireActive = (report: CustomReport): void => {
   if (report.state === 'active') return;
