@@ -1,4 +1,6 @@
+import { isDeepStrictEqual } from 'node:util';
 import { recordKeys } from '../directory/keys.ts';
+import type { ApplicationPolicy } from '../directory/policies.ts';
 import { Fault } from '../model/fault.ts';
 import type { Application, DataSource, ResultTable, TimeSeriesGroup } from '../model/records.ts';
 import { type CreationDeps, isDataIdAlive, reserveGroupName } from './creation.ts';
@@ -57,6 +59,9 @@ const requireDataSource = async (records: Records, dataId: number): Promise<void
   }
   if ((await records.dataSources.get(dataId)) === undefined) {
     throw new Fault('permanent', 'data_source_missing', `there is no data source ${dataId}; create it first`);
+  }
+  if (!(await isDataIdAlive(records, dataId))) {
+    throw new Fault('permanent', 'record_deleted', `the report of data id ${dataId} is deleted`);
   }
 };
 
@@ -133,8 +138,37 @@ export const createResultTable = async (
 };
 
 /**
+ * The first call writes the policy, even where it says nothing: of two calls that want other policies one is refused, and none
+ * gives the application of the other its own. An application that is there is not touched.
+ */
+const beginPolicy = async (
+  { applicationPolicies }: Records,
+  appId: number,
+  { app_name, deduplicate, fill_dimensions }: ApplicationRequest,
+): Promise<void> => {
+  const wanted: ApplicationPolicy = {
+    ...(deduplicate === undefined ? {} : { deduplicate }),
+    ...(fill_dimensions === undefined ? {} : { fill_dimensions }),
+  };
+  let there = await applicationPolicies.get(appId);
+  if (there === undefined) {
+    there = await applicationPolicies.create(appId, wanted).catch(async (error: unknown) => {
+      const other = isConflict(error) ? await applicationPolicies.get(appId) : undefined;
+      if (other === undefined) throw error;
+      return other;
+    });
+  }
+  if (isDeepStrictEqual(there.value, wanted)) return;
+  throw new Fault(
+    'permanent',
+    'creation_differs',
+    `application ${JSON.stringify(app_name)} is half created with ${JSON.stringify(there.value)}; the same call finishes it`,
+  );
+};
+
+/**
  * A new application with a write token. The name is held first and the record written last: a call that ended in between
- * is finished by the same call. Permanent Fault `name_taken`.
+ * is finished by the same call. Permanent Faults `name_taken`, `creation_in_progress`, `creation_differs`.
  */
 export const createApplication = async (
   { records }: CreationDeps,
@@ -149,10 +183,7 @@ export const createApplication = async (
       return there.value.is_delete ? 'gone' : 'other';
     },
   );
-  const { deduplicate, fill_dimensions } = request;
-  if (deduplicate !== undefined || fill_dimensions !== undefined) {
-    await records.applicationPolicies.put(appId, { deduplicate, fill_dimensions });
-  }
+  await beginPolicy(records, appId, request);
   const token = newToken();
   await records.point(recordKeys.applicationToken(token), appId);
   const taken = `another call is creating application ${JSON.stringify(request.app_name)} at this moment`;
