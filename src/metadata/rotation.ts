@@ -3,7 +3,13 @@ import { Fault } from '../model/fault.ts';
 import type { Application, DataSource, PreviousToken } from '../model/records.ts';
 import { isGone } from './deletion.ts';
 import type { ChangeBy } from './life-cycle.ts';
-import { isConflict, preconditionFailed, type RecordSet, type Records } from './record-store.ts';
+import {
+  isConflict,
+  preconditionFailed,
+  type RecordSet,
+  type Records,
+  type Versioned,
+} from './record-store.ts';
 import { modified, newToken, nowSeconds } from './values.ts';
 
 /** What a rotation answers: the new token, and until when (Unix seconds) the one before is taken too. */
@@ -17,6 +23,13 @@ type Tokened = DataSource | Application;
 
 const conflictsMax = 20;
 
+/** What a write answers, or undefined when it lost its compare-and-set. */
+const unlessConflict = <T>(write: Promise<T>): Promise<T | undefined> =>
+  write.catch((error: unknown) => {
+    if (isConflict(error)) return undefined;
+    throw error;
+  });
+
 type Rotation<T extends Tokened> = {
   readonly set: RecordSet<T>;
   readonly previous: RecordSet<PreviousToken>;
@@ -28,12 +41,44 @@ type Rotation<T extends Tokened> = {
   readonly announce: (token: string) => Promise<void>;
 };
 
+type Swap<T extends Tokened> = {
+  readonly rotation: Rotation<T>;
+  readonly current: Versioned<T>;
+  /** The previous token as it was before `current` was read. */
+  readonly before: Versioned<PreviousToken> | undefined;
+  readonly previousExpiresAt: number;
+};
+
 /**
  * The old token goes into its own record first: cut off in between, both records name the same token and nobody is refused.
+ * Answers undefined when another call changed either record meanwhile. Then the previous token is again what it was: a call
+ * that is refused must not let an old token live longer.
  */
+const swap = async <T extends Tokened>({
+  rotation: { set, previous, id, by, announce },
+  current,
+  before,
+  previousExpiresAt,
+}: Swap<T>): Promise<Versioned<T> | undefined> => {
+  const replaced = { token: current.value.token, expires_at: previousExpiresAt };
+  const kept = await unlessConflict(
+    before === undefined ? previous.create(id, replaced) : previous.update(id, replaced, before.revision),
+  );
+  if (kept === undefined) return undefined;
+  const token = newToken();
+  await announce(token);
+  const next: T = { ...modified(current.value, by.operator, {}), token };
+  const stored = await unlessConflict(set.update(id, next, current.revision));
+  if (stored === undefined && before !== undefined) {
+    await unlessConflict(previous.update(id, before.value, kept.revision));
+  }
+  return stored;
+};
+
 const rotate = async <T extends Tokened>(rotation: Rotation<T>): Promise<Rotated<T>> => {
   const { set, previous, id, by } = rotation;
   for (let tries = 0; tries < conflictsMax; tries++) {
+    const before = await previous.get(id);
     const current = await set.get(id);
     if (current === undefined) {
       throw new Fault('permanent', 'not_found', `there is no ${set.kind.replaceAll('_', ' ')} ${id}`);
@@ -43,16 +88,8 @@ const rotate = async <T extends Tokened>(rotation: Rotation<T>): Promise<Rotated
     }
     rotation.refuse(current.value);
     const previousExpiresAt = nowSeconds() + rotation.overlapSeconds;
-    await previous.put(id, { token: current.value.token, expires_at: previousExpiresAt });
-    const token = newToken();
-    await rotation.announce(token);
-    try {
-      const next: T = { ...modified(current.value, by.operator, {}), token };
-      const stored = await set.update(id, next, current.revision);
-      return { ...stored, previousExpiresAt };
-    } catch (error) {
-      if (!isConflict(error)) throw error;
-    }
+    const stored = await swap({ rotation, current, before, previousExpiresAt });
+    if (stored !== undefined) return { ...stored, previousExpiresAt };
   }
   throw new Fault('transient', 'kv_contended', 'too many others write the same record');
 };
