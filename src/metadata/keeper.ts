@@ -25,8 +25,8 @@ export type Keeper = {
 };
 
 const everyMs = 1_000;
-/** Asking QuestDB for the TTLs of all tables costs more than looking at our own copies. */
-const ttlEveryMs = 30_000;
+/** Asking QuestDB for all tables costs more than looking at our own copies. */
+const tablesEveryMs = 30_000;
 
 /** A deletion or purge whose call ended half way. */
 const finishReport = async (records: Records, report: CustomReport): Promise<void> => {
@@ -48,6 +48,21 @@ const dropPurged = async ({ records, tables, log }: KeeperDeps, purge: Purge): P
   log.info({ mon_data_id: purge.mon_data_id, table_id: purge.table_id }, 'the table is purged');
 };
 
+/** A process that stood still since before the purge can make the table once more; nothing will ever read it. */
+const dropReturned = async ({ records, tables, log }: KeeperDeps): Promise<void> => {
+  const purged = records.purges.list().filter(({ value }) => value.state === 'purged');
+  if (purged.length === 0) return;
+  const names = new Set(await tables.names());
+  for (const { value } of purged) {
+    if (!names.has(value.table_id)) continue;
+    await tables.drop(value.table_id);
+    log.warn(
+      { mon_data_id: value.mon_data_id, table_id: value.table_id },
+      'a purged table was made again; it is dropped',
+    );
+  }
+};
+
 /** The tables keep their rows as long as the policies say. */
 const alignTtls = async ({ records, tables, log }: KeeperDeps): Promise<void> => {
   const wanted = records.sourcePolicies.list();
@@ -67,7 +82,7 @@ const alignTtls = async ({ records, tables, log }: KeeperDeps): Promise<void> =>
 export const startKeeper = (deps: KeeperDeps): Keeper => {
   const { records, now, log } = deps;
   const stopping = new AbortController();
-  let ttlsAt = Number.NEGATIVE_INFINITY;
+  let tablesAt = Number.NEGATIVE_INFINITY;
 
   const round = async (): Promise<void> => {
     const failures: unknown[] = [];
@@ -83,11 +98,13 @@ export const startKeeper = (deps: KeeperDeps): Keeper => {
     for (const { value } of records.reports.list()) {
       if (value.state !== 'active' && value.state !== 'creating') await attempt(finishReport(records, value));
     }
-    if (now() - ttlsAt >= ttlEveryMs) {
+    if (now() - tablesAt >= tablesEveryMs) {
       await attempt(
-        alignTtls(deps).then(() => {
-          ttlsAt = now();
-        }),
+        alignTtls(deps)
+          .then(() => dropReturned(deps))
+          .then(() => {
+            tablesAt = now();
+          }),
       );
     }
     if (failures.length > 0) throw failures[0];

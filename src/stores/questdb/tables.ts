@@ -104,13 +104,14 @@ export const createQuestdbTables = (sql: QuestdbSql, schemasFolder: string): Que
       await sql.exec(`ALTER TABLE ${quoteIdentifier(tableId)} SET TTL ${ttlDays ?? 0}d`);
     },
     drop: async (tableId) => {
+      // The table first: then nobody can make another view of it.
+      await sql.exec(`DROP TABLE IF EXISTS ${quoteIdentifier(tableId)}`);
       const views = await sql.exec(
         `SELECT view_name FROM views() WHERE starts_with(view_name, ${quoteLiteral(viewPrefix(tableId))})`,
       );
       for (const [view] of views.dataset) {
         await sql.exec(`DROP VIEW IF EXISTS ${quoteIdentifier(String(view))}`);
       }
-      await sql.exec(`DROP TABLE IF EXISTS ${quoteIdentifier(tableId)}`);
     },
     ttls: async () => {
       const tables = await sql.exec('SELECT table_name, ttlValue, ttlUnit FROM tables()');
