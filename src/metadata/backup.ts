@@ -7,7 +7,13 @@ import { applicationPolicySchema, sourcePolicySchema } from '../directory/polici
 import { Fault } from '../model/fault.ts';
 import type { QuestdbTables } from '../stores/questdb/tables.ts';
 import { isGone } from './deletion.ts';
-import { isConflict, type RecordSet, type Records, reservedNames } from './record-store.ts';
+import {
+  isConflict,
+  type RecordSet,
+  type Records,
+  type ReservedName,
+  reservedNames,
+} from './record-store.ts';
 import {
   applicationSchema,
   customReportSchema,
@@ -210,54 +216,82 @@ const raiseCounter = async (records: Records, name: Counter, least: number): Pro
 
 /** The highest id in use, should the counters of the document be behind it. */
 const leastCounters = (backup: Backup): Backup['counters'] => {
-  const highest = (ids: Iterable<number>): number => Math.max(0, ...ids);
+  const { counters, data_sources, custom_reports, time_series_groups, applications } = backup;
+  const highest = (least: number, ...kinds: readonly number[][]): number =>
+    kinds.flat().reduce((most, id) => Math.max(most, id), least);
   const keysOf = (values: object): number[] => Object.keys(values).map(Number);
+  // A report that is being created has ids that no other record has yet.
+  const reports = Object.values(custom_reports);
   return {
-    data_id: Math.max(backup.counters.data_id, highest(keysOf(backup.data_sources))),
-    custom_report_id: Math.max(backup.counters.custom_report_id, highest(keysOf(backup.custom_reports))),
-    time_series_group_id: Math.max(
-      backup.counters.time_series_group_id,
-      highest(Object.values(backup.time_series_groups).map((group) => group.time_series_group_id)),
+    data_id: highest(
+      counters.data_id,
+      keysOf(data_sources),
+      reports.map((report) => report.mon_data_id),
     ),
-    app_id: Math.max(backup.counters.app_id, highest(keysOf(backup.applications))),
+    custom_report_id: highest(counters.custom_report_id, keysOf(custom_reports)),
+    time_series_group_id: highest(
+      counters.time_series_group_id,
+      Object.values(time_series_groups).map((group) => group.time_series_group_id),
+      reports.map((report) => report.time_series_group_id),
+    ),
+    app_id: highest(counters.app_id, keysOf(applications)),
   };
 };
 
-/** Names and lookups follow from the records and are not part of the document. */
+/** Tables of data ids that were given out after the export: they keep their rows, so none of them may be given out again. */
+const highestTable = async (tables: QuestdbTables): Promise<number> =>
+  (await tables.names())
+    .map((name) => dataIdOfTableId(name) ?? 0)
+    .reduce((most, id) => (id <= dataIdRange.last ? Math.max(most, id) : most), 0);
+
+type HeldName = { readonly name: ReservedName; readonly id: number };
+
+/** The names that the records of the document hold; they follow from the records and are not part of it. */
+const heldNames = (backup: Backup): HeldName[] => {
+  const reports = Object.values(backup.custom_reports);
+  const goneIds = new Set(reports.filter(isGone).map((report) => report.mon_data_id));
+  return [
+    ...reports
+      .filter((report) => !isGone(report))
+      .map((report) => ({
+        name: reservedNames.report(report.mon_biz_id, report.name),
+        id: report.custom_report_id,
+      })),
+    ...Object.values(backup.data_sources)
+      .filter(({ mon_data_id: id }) => !goneIds.has(id) && backup.purges[String(id)] === undefined)
+      .map((source) => ({ name: reservedNames.dataName(source.data_name), id: source.mon_data_id })),
+    ...Object.values(backup.time_series_groups)
+      .filter((group) => !group.is_delete)
+      .map((group) => ({
+        name: reservedNames.group(group.mon_biz_id, group.time_series_group_name),
+        id: group.mon_data_id,
+      })),
+    ...Object.values(backup.applications)
+      .filter((application) => !application.is_delete)
+      .map(({ mon_biz_id, app_name, app_id }) => ({
+        name: reservedNames.application(mon_biz_id, app_name),
+        id: app_id,
+      })),
+  ];
+};
+
+/** Names and lookups of the records. */
 const indexRecords = async (records: Records, backup: Backup): Promise<void> => {
-  const hold = (name: Parameters<Records['reserve']>[0], id: number): Promise<number> =>
-    records.reserve(
+  for (const { name, id } of heldNames(backup)) {
+    await records.reserve(
       name,
       async () => id,
       async (holder) => (holder === id ? 'own' : 'other'),
     );
-  for (const report of Object.values(backup.custom_reports)) {
-    if (!isGone(report))
-      await hold(reservedNames.report(report.mon_biz_id, report.name), report.custom_report_id);
-  }
-  const goneIds = new Set(
-    Object.values(backup.custom_reports)
-      .filter(isGone)
-      .map((report) => report.mon_data_id),
-  );
-  for (const source of Object.values(backup.data_sources)) {
-    if (!goneIds.has(source.mon_data_id) && backup.purges[String(source.mon_data_id)] === undefined) {
-      await hold(reservedNames.dataName(source.data_name), source.mon_data_id);
-    }
   }
   for (const group of Object.values(backup.time_series_groups)) {
     await records.point(recordKeys.groupId(group.time_series_group_id), group.mon_data_id);
-    if (!group.is_delete) {
-      await hold(reservedNames.group(group.mon_biz_id, group.time_series_group_name), group.mon_data_id);
-    }
   }
-  for (const application of Object.values(backup.applications)) {
-    const previous = backup.previous_application_tokens[String(application.app_id)];
-    for (const token of [application.token, ...(previous ? [previous.token] : [])]) {
-      await records.point(recordKeys.applicationToken(token), application.app_id);
+  for (const { app_id, token } of Object.values(backup.applications)) {
+    const previous = backup.previous_application_tokens[String(app_id)];
+    for (const each of [token, ...(previous ? [previous.token] : [])]) {
+      await records.point(recordKeys.applicationToken(each), app_id);
     }
-    if (application.is_delete) continue;
-    await hold(reservedNames.application(application.mon_biz_id, application.app_name), application.app_id);
   }
 };
 
@@ -269,6 +303,13 @@ const makeTables = async (tables: QuestdbTables, backup: Backup): Promise<void> 
     const ttlDays = backup.source_policies[id]?.retention_days ?? undefined;
     await tables.createTable(layout, table.table_id, ttlDays);
   }
+};
+
+/** An import that was cut off is finished although the keeper has carried out its purges meanwhile. */
+const comparable = (value: unknown): unknown => {
+  const state = typeof value === 'object' && value !== null ? Reflect.get(value, 'state') : undefined;
+  if (state !== 'purging' && state !== 'purged') return value;
+  return { ...Object(value), state: 'purged', last_modify_user: '', last_modify_time: 0 };
 };
 
 /** What an import did. */
@@ -291,14 +332,20 @@ export const importRecords = async (
   for (const record of wanted) {
     const current = await record.current();
     if (current === undefined) missing.push(record);
-    else if (!isDeepStrictEqual(current, record.value)) conflicts.push(record.what);
+    else if (!isDeepStrictEqual(comparable(current), comparable(record.value))) conflicts.push(record.what);
+  }
+  for (const { name, id } of heldNames(backup)) {
+    const holder = await records.holderOf(name);
+    if (holder !== undefined && holder !== id) conflicts.push(name.text);
   }
   if (conflicts.length > 0) {
     const more = conflicts.length > 5 ? ` and ${conflicts.length - 5} more` : '';
     const named = `${conflicts.slice(0, 5).join(', ')}${more}`;
     throw new Fault('permanent', 'import_conflict', `other records are there already: ${named}`);
   }
-  for (const name of counterNames) await raiseCounter(records, name, leastCounters(backup)[name]);
+  const least = leastCounters(backup);
+  least.data_id = Math.max(least.data_id, await highestTable(tables));
+  for (const name of counterNames) await raiseCounter(records, name, least[name]);
   await indexRecords(records, backup);
   await makeTables(tables, backup);
   for (const record of missing) await record.create();
