@@ -80,6 +80,27 @@ export const patchResultTable = patchRecord((records) => records.tables, resultT
 export const patchApplication = patchRecord((records) => records.applications, applicationChangeSchema);
 
 /**
+ * The group and the table get what the report says, again while other calls change it: of two at once the later one counts in all
+ * three records.
+ */
+const passOn = async (
+  records: Records,
+  report: Versioned<CustomReport>,
+  change: z.output<typeof reportChangeSchema>,
+  operator: string,
+): Promise<void> => {
+  const { custom_report_id, mon_data_id } = report.value;
+  for (let current: Versioned<CustomReport> | undefined = report; current !== undefined; ) {
+    const label = change.scenario && current.value.scenario;
+    const data_label = change.data_label === undefined ? undefined : current.value.data_label;
+    await records.groups.change(mon_data_id, (group) => changed(group, { label }, operator));
+    await records.tables.change(mon_data_id, (table) => changed(table, { label, data_label }, operator));
+    const now = await records.reports.get(custom_report_id);
+    current = now?.revision === current.revision ? undefined : now;
+  }
+};
+
+/**
  * The same of a custom report, whose scenario is the label of its group and table, whose data_label is the table's, and whose
  * max_rate is the group's. Permanent Fault `report_not_active` for one that is not.
  */
@@ -107,9 +128,12 @@ export const patchReport = async (
     },
     revision,
   );
-  const { scenario: label, data_label, max_rate } = change;
-  const dataId = report.value.mon_data_id;
-  await records.groups.change(dataId, (current) => changed(current, { label, max_rate }, operator));
-  await records.tables.change(dataId, (current) => changed(current, { label, data_label }, operator));
+  const { max_rate } = change;
+  if (max_rate !== undefined) {
+    await records.groups.change(report.value.mon_data_id, (current) =>
+      changed(current, { max_rate }, operator),
+    );
+  }
+  await passOn(records, report, change, operator);
   return readReport(records, reportId);
 };

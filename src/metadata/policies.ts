@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import { z } from 'zod';
 import type { Pipelines } from '../config/pipelines.ts';
 import {
@@ -105,11 +106,16 @@ const write = async <P extends object>(
   change: object,
   revision: number | undefined,
 ): Promise<void> => {
-  const make = (current: object): P => schema.parse(edited(current, change));
+  const make = (current: P): P => {
+    const next = schema.parse(edited(current, change));
+    return isDeepStrictEqual(next, current) ? current : next;
+  };
   if ((await set.get(id)) === undefined) {
     if (revision !== undefined && revision !== 0) throw preconditionFailed(0);
+    const first = schema.parse(edited({}, change));
+    if (Object.keys(first).length === 0) return;
     try {
-      await set.create(id, make({}));
+      await set.create(id, first);
       return;
     } catch (error) {
       if (!isConflict(error)) throw error;
@@ -141,7 +147,7 @@ export const showApplicationPolicy = async (
 };
 
 /**
- * Changes the policy of a data id; receivers follow within a second, and the TTL of its table before this returns. Permanent
+ * Changes the policy of a data id, and writes nothing when it has these values; receivers follow within a second, and the TTL of its table before this returns. Permanent
  * Faults `not_found`, `precondition_failed`; transient ones when QuestDB is away (the same call again finishes it, and so
  * does the keeper of the tables).
  */
