@@ -1,6 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { createAdaptorServer, type ServerType } from '@hono/node-server';
-import type { Registry } from 'prom-client';
 import { type Bus, connectBusWhenUp } from '../bus/connection.ts';
 import { ensureTopology } from '../bus/topology.ts';
 import { loadPipelines, type MetricsPipeline } from '../config/pipelines.ts';
@@ -11,7 +10,7 @@ import { createQuestdbSql, type QuestdbSql } from '../stores/questdb/sql.ts';
 import { createQuestdbTables, type QuestdbTables } from '../stores/questdb/tables.ts';
 import { listenFault } from '../telemetry/listen-fault.ts';
 import { createLog, type Log } from '../telemetry/log.ts';
-import { createMetadataMetrics } from '../telemetry/metrics.ts';
+import { createMetadataMetrics, type Registry } from '../telemetry/metrics.ts';
 import { startOpsServer } from '../telemetry/ops-server.ts';
 import { stopSignal, whenStopped } from '../telemetry/stop-signal.ts';
 import { untilDone } from '../telemetry/until-done.ts';
@@ -142,8 +141,8 @@ const runOnBus = async (bus: Bus, parts: Parts): Promise<void> => {
   const views = keepMetricViews({ columns: records.columns, records, tables, log });
   const running: { stop(): Promise<void> }[] = [views, audit, refresh];
   try {
-    // A watch that is closed while it starts keeps the process alive: the API answers once both have begun.
-    await Promise.race([Promise.all([records.ready, views.ready]), whenStopped(signal)]);
+    // A watch that is closed while it starts keeps the process alive: the API answers once all have begun.
+    await Promise.race([Promise.all([records.ready, views.ready, refresh.ready]), whenStopped(signal)]);
     if (signal.aborted) return;
     audit.start();
     refresh.start();
