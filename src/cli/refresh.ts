@@ -22,7 +22,7 @@ const runSchema = z.object({
   updated: z.number(),
   unchanged: z.number(),
   deleted: z.number(),
-  failed_count: z.number().optional(),
+  failed_count: z.number(),
   failed: z.array(z.object({ mon_data_id: z.number(), report: z.string(), error: z.string() })),
 });
 
@@ -33,7 +33,6 @@ const operation = '/operations/metadata.task.custom_report.refresh_custom_report
 /** A run looks at every report, and one that is under way is waited for. */
 const runTimeoutMs = 600_000;
 
-const failures = ({ failed, failed_count }: Run): number => failed_count ?? failed.length;
 const durationText = (durationMs: number | null): string =>
   durationMs === null ? nothing : `${durationMs} ms`;
 
@@ -47,7 +46,7 @@ const print = (run: Run): void => {
     ['updated', String(run.updated)],
     ['unchanged', String(run.unchanged)],
     ['deleted', String(run.deleted)],
-    ['failed', String(failures(run))],
+    ['failed', String(run.failed_count)],
   ]);
   if (run.failed.length === 0) return;
   process.stdout.write('\n');
@@ -78,7 +77,7 @@ const list = async (options: PageOptions): Promise<void> => {
         String(run.updated),
         String(run.unchanged),
         String(run.deleted),
-        String(failures(run)),
+        String(run.failed_count),
       ]),
     );
     printMore(next_cursor);

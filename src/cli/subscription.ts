@@ -9,7 +9,15 @@ import {
   type PageOptions,
   queryText,
 } from './options.ts';
-import { nothing, printAnswer, printFields, printMore, printTable, timeText } from './output.ts';
+import {
+  integerArgument,
+  nothing,
+  printAnswer,
+  printFields,
+  printMore,
+  printTable,
+  timeText,
+} from './output.ts';
 
 const subscriptionSchema = z.object({
   subscription_id: z.number().nullable(),
@@ -30,12 +38,14 @@ const path = '/api/v1/subscriptions';
 
 const idText = ({ subscription_id: id }: Subscription): string => (id === null ? nothing : String(id));
 
-const list = async (options: PageOptions): Promise<void> => {
-  const { limit, cursor } = options;
+type SubscriptionListOptions = PageOptions & { biz?: number };
+
+const list = async (options: SubscriptionListOptions): Promise<void> => {
+  const { biz, limit, cursor } = options;
   const answer = await adminClient().ask(
     pageOf(subscriptionSchema),
     'GET',
-    `${path}${queryText({ limit, cursor })}`,
+    `${path}${queryText({ mon_biz_id: biz, limit, cursor })}`,
   );
   printAnswer(answer, options, ({ items, next_cursor }) => {
     printTable(
@@ -76,7 +86,12 @@ export const registerSubscription = (program: Command): void => {
   const subscription = program
     .command('subscription')
     .description('what collectors are told of each report, as the last refresh left it');
-  addPageOptions(subscription.command('list').description('list subscriptions')).action(list);
+  addPageOptions(
+    subscription
+      .command('list')
+      .description('list subscriptions')
+      .option('--biz <id>', 'only this business', integerArgument),
+  ).action(list);
   addJsonOption(
     subscription
       .command('show')

@@ -103,15 +103,23 @@ describe('tidemark up', () => {
     expect(engines.nats.running).toBe(true);
   });
 
-  // A role that cannot use its settings says so once; starting it again and again would hide the sentence.
-  it('stops when a role refuses its configuration, with the sentence of that role', async () => {
+  it('refuses pipelines that cannot be used before anything starts, with the file', async () => {
     const folder = await tempFolder();
     const pipelines = await tempFolder();
     const up = startUp(folder, { TIDEMARK_PIPELINES: pipelines });
     expect(await up.exitCode).toBe(78);
+    expect(up.lines).toEqual([expect.stringMatching(/^tidemark: .*: cannot be read /)]);
+    expect(up.lines[0]).toContain(pipelines);
+    expect(await readdir(folder)).toEqual([]);
+  });
+
+  // A role that cannot use its settings says so once; starting it again and again would hide the sentence.
+  it('stops when a role refuses its configuration, with the sentence of that role', async () => {
+    const up = startUp(await tempFolder(), { TIDEMARK_REFRESH_CRON: 'every now and then' });
+    expect(await up.exitCode).toBe(78);
     expect(up.lines.findLast((line) => line.startsWith('tidemark: '))).toMatch(
-      /exited with code 78 while starting/,
+      /^tidemark: metadata exited with code 78 while starting/,
     );
-    expect(up.lines.slice(-15).join('\n')).toContain(pipelines);
+    expect(up.lines.slice(-15).join('\n')).toContain('every now and then');
   });
 });

@@ -1,0 +1,217 @@
+import { readFile, stat, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { z } from 'zod';
+import { createReport, operations, record } from '../support/admin-api.ts';
+import { createCli, type Outcome, runCli } from '../support/cli.ts';
+import { startEngines, type TestEngines } from '../support/engines.ts';
+import { type MetadataRole, startMetadataRole } from '../support/metadata-role.ts';
+import { tempFolder } from '../support/temp-folder.ts';
+
+let engines: TestEngines;
+let metadata: MetadataRole;
+
+beforeAll(async () => {
+  engines = await startEngines({ nats: true, questdb: true });
+  metadata = await startMetadataRole(engines);
+});
+afterAll(async () => {
+  await metadata?.role.stop();
+  await engines?.stop();
+});
+
+const cli = createCli(() => metadata.env);
+
+const answered = async (path: string): Promise<unknown> => (await metadata.ask('GET', path)).body;
+
+const pageSchema = z.strictObject({ items: z.array(record), next_cursor: z.string().nullable() });
+const createdSchema = z.looseObject({
+  mon_data_id: z.int(),
+  custom_report: z.looseObject({ custom_report_id: z.int() }),
+});
+
+const newReport = async (name: string) =>
+  createdSchema.parse(await createReport(metadata, { mon_biz_id: 2, name }));
+
+describe('tidemark refresh and subscription', () => {
+  const runSchema = z.looseObject({
+    run_id: z.int(),
+    trigger: z.literal('manual'),
+    state: z.literal('done'),
+    failed: z.tuple([]),
+  });
+
+  it('refresh alone runs the job; its record and what it made can be listed and shown', async () => {
+    const { mon_data_id: dataId } = await newReport('subscribed');
+    const run = await cli.json(runSchema, 'refresh');
+    expect(run).toEqual(await answered(`/api/v1/refresh-runs/${run.run_id}`));
+    expect(await cli.json(runSchema, `refresh show ${run.run_id}`)).toEqual(run);
+    const again = await cli.text('refresh run');
+    expect(again).toMatch(/^run +\d+ \(manual\)$/m);
+    expect(again).toMatch(/^failed +0$/m);
+    expect(await cli.text('refresh list')).toMatch(
+      new RegExp(`^${run.run_id} +\\d{4}-.*Z +\\d+ ms +manual +done +\\d+ +0 +\\d+ +0 +0$`, 'm'),
+    );
+    expect(await cli.json(pageSchema, 'refresh list')).toEqual(await answered('/api/v1/refresh-runs'));
+
+    const shown = await cli.json(record, `subscription show ${dataId}`);
+    expect(shown).toEqual(await answered(`/api/v1/subscriptions/${dataId}`));
+    const text = await cli.text(`subscription show ${dataId}`);
+    expect(text).toMatch(new RegExp(`^data id +${dataId}$`, 'm'));
+    expect(text).toMatch(/^ *proxy_token: "[0-9a-f]{4}\*{28}"$/m);
+    expect(await cli.text('subscription list --biz 2')).toMatch(
+      new RegExp(`^${dataId} +\\S+ +2 +polling +active +\\d{4}-.*Z +[0-9a-f]{32}$`, 'm'),
+    );
+    expect(await cli.json(pageSchema, 'subscription list')).toEqual(await answered('/api/v1/subscriptions'));
+  });
+});
+
+describe('tidemark audit', () => {
+  it('reads like a log, the newest last, and prints the page as answered for programs', async () => {
+    const { mon_data_id: dataId, custom_report: report } = await newReport('audited');
+    await cli.text(`report disable ${dataId}`);
+    await cli.text(`report delete ${dataId}`);
+    const filter = `--kind report --id ${report.custom_report_id}`;
+    const [head, ...lines] = (await cli.text(`audit ${filter}`)).trim().split('\n');
+    expect(head).toMatch(/^TIME +WHO +ACTION +TARGET +OUTCOME +CHANGED$/);
+    expect(lines.map((line) => line.split(/ {2,}/)[2])).toEqual([
+      'report.create',
+      'custom_report.disable',
+      'custom_report.delete',
+    ]);
+    expect(lines[1]).toMatch(
+      new RegExp(
+        `^\\d{4}-.*Z  admin +custom_report\\.disable +report ${report.custom_report_id} +done +.*is_enable`,
+      ),
+    );
+    const page = await cli.json(pageSchema, `audit ${filter}`);
+    const query = `target_kind=report&target_id=${report.custom_report_id}`;
+    expect(page).toEqual(await answered(`/api/v1/audit?${query}`));
+    expect(page.items[0]).toMatchObject({ action: 'custom_report.delete' });
+    const { stdout, stderr } = await cli.run('audit --limit 1 --actor admin --action custom_report.delete');
+    expect(stdout.trim().split('\n')).toHaveLength(2);
+    expect(stderr).toMatch(/^more: --cursor \d+\n$/);
+  });
+});
+
+describe('tidemark admin-token', () => {
+  const createdSchema = z.strictObject({
+    admin_token: z.looseObject({ token_id: z.int(), create_time: z.int(), expires_at: z.int() }),
+    token: z.string(),
+  });
+
+  it('create issues a token with a role and an end, list shows it, revoke ends it', async () => {
+    const created = await cli.json(
+      createdSchema,
+      'admin-token create --name board --role viewer --expires 30d',
+    );
+    const { admin_token: token } = created;
+    expect(token).toMatchObject({ name: 'board', role: 'viewer', is_revoked: false });
+    expect(Math.abs(token.expires_at - token.create_time - 2_592_000)).toBeLessThan(60);
+    const env = { ...metadata.env, TIDEMARK_ADMIN_TOKEN: created.token };
+    expect(await cli.run('report list --biz 99', env)).toMatchObject({ code: 0 });
+    const refused = await cli.run('report create --biz 99 --name x', env);
+    expect(refused).toMatchObject({ code: 1, stdout: '' });
+    expect(refused.stderr).toMatch(/^tidemark: this needs the role editor; .*Use a token with the role/);
+    expect(await cli.text('admin-token list')).toMatch(
+      new RegExp(`^${token.token_id} +board +viewer +– +\\d{4}-.*Z +\\d{4}-.*Z +valid$`, 'm'),
+    );
+    expect(await cli.text(`admin-token revoke ${token.token_id}`)).toMatch(/^state +revoked$/m);
+    expect((await cli.run('report list', env)).stderr).toContain('not a valid one');
+  });
+
+  it('create takes the business of a node', async () => {
+    const text = await cli.text('admin-token create --name node --role node --biz 2');
+    expect(text).toMatch(/^business +2$/m);
+    expect(text).toMatch(/^expires +never$/m);
+    expect(text).toMatch(/^token +[0-9a-f]{64} \(shown this once\)$/m);
+  });
+});
+
+describe('tidemark export and import', () => {
+  const exportedSchema = z.looseObject({ format: z.literal('tidemark-records'), exported_at: z.int() });
+  const importedSchema = z.strictObject({ created: z.int(), unchanged: z.int() });
+
+  it('export writes the document to a file of its owner alone, and import finds everything there', async () => {
+    await newReport('exported');
+    const file = join(await tempFolder(), 'records.json');
+    await writeFile(file, 'what is there', { mode: 0o644 });
+    expect(await cli.text(`export --output ${file}`)).toMatch(/^reports +[1-9]\d*$/m);
+    expect((await stat(file)).mode & 0o777).toBe(0o600);
+    const document = await readFile(file, 'utf8');
+    const printed = await cli.text('export');
+    const strip = ({ exported_at: _, ...rest }: z.output<typeof exportedSchema>) => rest;
+    expect(strip(exportedSchema.parse(JSON.parse(printed)))).toEqual(
+      strip(exportedSchema.parse(JSON.parse(document))),
+    );
+    const imported = await cli.json(importedSchema, `import ${file}`);
+    expect(imported.created).toBe(0);
+    expect(imported.unchanged).toBeGreaterThan(3);
+    const piped = await runCli(['import', '-'], metadata.env, printed);
+    expect(piped).toEqual({
+      code: 0,
+      stdout: `created    0\nunchanged  ${imported.unchanged}\n`,
+      stderr: '',
+    });
+  });
+
+  it('a file that is none says so, and leaves a whole file when it cannot be written', async () => {
+    const folder = await tempFolder();
+    await writeFile(join(folder, 'text'), 'no JSON');
+    expect((await cli.run(`import ${folder}/text`)).stderr).toMatch(
+      /text is not the JSON that tidemark export/,
+    );
+    expect((await cli.run(`import ${folder}/none`)).stderr).toMatch(/none cannot be read \(ENOENT/);
+    expect((await cli.run(`export --output ${folder}/none/x`)).stderr).toMatch(
+      /x cannot be written \(ENOENT/,
+    );
+  });
+});
+
+describe('a command that fails', () => {
+  const expectFailure = (outcome: Outcome, sentence: RegExp): void => {
+    expect(outcome.code).toBe(1);
+    expect(outcome.stdout).toBe('');
+    expect(outcome.stderr).toMatch(sentence);
+    expect(outcome.stderr.trim().split('\n')).toHaveLength(1);
+  };
+
+  it.each([
+    [
+      'a taken name',
+      'report create --biz 9 --name twice',
+      /^tidemark: there is a custom report "twice".*Choose another name/,
+    ],
+    ['a missing space', 'report create --biz -9 --name x', /^tidemark: space_uid: is required/],
+    ['an unknown data id', 'report show 42', /^tidemark: there is no custom report with data id 42$/m],
+    [
+      'a data id without a group',
+      'limit show 42 --data-id',
+      /^tidemark: there is no time series group of data id 42$/m,
+    ],
+    ['an unknown application', 'app disable 42', /^tidemark: there is no application 42$/m],
+    ['an unknown admin token', 'admin-token revoke 42', /^tidemark: there is no admin token 42$/m],
+    ['nothing to set', 'report set 1500001', /^tidemark: nothing to set: give --description/],
+  ])('by %s says so in one sentence', async (_, line, sentence) => {
+    await metadata.ask('POST', operations.report, { mon_biz_id: 9, name: 'twice' });
+    expectFailure(await cli.run(`${line} --json`), sentence);
+  });
+
+  it('says where it looked when nothing answers there, and which variable changes it', async () => {
+    const env = { ...metadata.env, TIDEMARK_ADMIN_URL: 'http://127.0.0.1:1' };
+    expectFailure(
+      await cli.run('report list', env),
+      /^tidemark: the admin API is not reachable at http:\/\/127\.0\.0\.1:1 .*TIDEMARK_ADMIN_URL$/m,
+    );
+  });
+
+  it('says which file and variable it needs when it has no token, and when it has a wrong one', async () => {
+    const none = { ...metadata.env, TIDEMARK_DATA: join(engines.folder, 'nowhere') };
+    expectFailure(await cli.run('report list', none), /TIDEMARK_ADMIN_TOKEN.*nowhere\/admin\.token/);
+    const wrong = { ...metadata.env, TIDEMARK_ADMIN_TOKEN: 'wrong' };
+    expectFailure(
+      await cli.run('app list', wrong),
+      /^tidemark: the admin token is missing or not a valid one\./,
+    );
+  });
+});
