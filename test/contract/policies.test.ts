@@ -172,17 +172,23 @@ describe('a policy of a data id', () => {
 
   it('sends the dimensions beyond its columns into more_dimensions', async () => {
     const report = await newReport();
-    await live.sourcePolicy(report.data_source.mon_data_id, { dimension_columns_max: 1 });
-    let count = 0;
-    const stored = await waitFor('a row with more_dimensions', 30_000, async () => {
-      const dimension = { host: 'h', [`d${++count}`]: 'x' };
-      await pushers[0]?.send({ body: bodyOf(report, [pointAt(0, { dimension })]) });
-      const { dataset } = await stack.query(
-        `SELECT more_dimensions FROM "${report.result_table.table_id}" WHERE more_dimensions IS NOT NULL`,
-      );
-      return dataset[0]?.[0];
+    await live.sourcePolicy(report.data_source.mon_data_id, { dimension_columns_max: 1, points_max: 1 });
+    const [pusher] = pushers;
+    await waitFor('the policy', boundMs, async () => {
+      const answer = await pusher?.send({ body: bodyOf(report, [pointAt(0), pointAt(0)]) });
+      return answer?.status === 413;
     });
-    expect(String(stored)).toMatch(/^\{"d\d+":"x"\}$/);
+    const dimension = { host: 'h', rack: 'r' };
+    const answer = await pusher?.send({ body: bodyOf(report, [pointAt(0, { dimension, target: 'last' })]) });
+    expect(answer?.status).toBe(200);
+    const table = report.result_table.table_id;
+    const stored = await waitFor('the row', 30_000, async () => {
+      const { dataset } = await stack.query(
+        `SELECT host, more_dimensions FROM "${table}" WHERE target = 'last'`,
+      );
+      return dataset[0];
+    });
+    expect(stored).toEqual(['h', '{"rack":"r"}']);
   });
 
   // Transfer has no policies: it judges again by what the receiver used, and would set a point aside that it finds valid.
