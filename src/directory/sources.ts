@@ -1,5 +1,6 @@
 import { z } from 'zod';
-import type { Layout, PreviousToken, RegisteredName } from '../model/records.ts';
+import type { Layout, PreviousToken } from '../model/records.ts';
+import { type ColumnMap, SightedColumns } from './column-map.ts';
 import { type SourcePolicy, sourcePolicySchema } from './policies.ts';
 import { type SourceRules, sourceRules } from './rules.ts';
 import { expiryMs, previousTokenSchema, tokenMatches } from './tokens.ts';
@@ -18,8 +19,15 @@ export type Source = {
   /** As recorded: requests per second, < -1 none, -1 the default, 0 unlimited. */
   readonly maxRate: number;
   readonly rules: SourceRules;
-  readonly metrics: ReadonlyMap<string, string>;
-  readonly dimensions: ReadonlyMap<string, string>;
+  readonly metrics: ColumnMap;
+  readonly dimensions: ColumnMap;
+};
+
+/** Names of a data id that were seen in requests. */
+export type Sighting = {
+  readonly dataId: number;
+  readonly metrics: readonly string[];
+  readonly dimensions: readonly string[];
 };
 
 const registeredName = z.object({
@@ -36,10 +44,7 @@ export const columnRegistrySchema = z.object({
   dimensions: z.array(registeredName),
 });
 
-type Names = Pick<Source, 'metrics' | 'dimensions'>;
-
-const namesOf = (entries: readonly RegisteredName[]): ReadonlyMap<string, string> =>
-  new Map(entries.map(({ name, column }) => [name, column]));
+type Names = { readonly metrics: SightedColumns; readonly dimensions: SightedColumns };
 
 /** What is kept of each record of a data id, by the kind that its key begins with. */
 type Fields = {
@@ -68,7 +73,10 @@ const schemas: { readonly [K in Kind]: z.ZodType<Fields[K]> } = {
   previous_token: previousTokenSchema,
   purge: z.unknown(),
   columns: columnRegistrySchema.transform(
-    ({ metrics, dimensions }): Names => ({ metrics: namesOf(metrics), dimensions: namesOf(dimensions) }),
+    ({ metrics, dimensions }): Names => ({
+      metrics: new SightedColumns(metrics),
+      dimensions: new SightedColumns(dimensions),
+    }),
   ),
 };
 
@@ -83,7 +91,7 @@ const isKind = (text: string): text is Kind => Object.hasOwn(schemas, text);
 
 const keyPattern = /^([a-z_]+)\.(\d{1,15})$/;
 
-const noNames: Names = { metrics: new Map(), dimensions: new Map() };
+const noNames: Names = { metrics: new SightedColumns([]), dimensions: new SightedColumns([]) };
 
 const buildSource = (dataId: number, known: Known, inherited: SourceRules): Source | undefined => {
   const { data_source: dataSource, group, table } = known;
@@ -127,6 +135,8 @@ export type Sources = {
   /** Forgets what a whole reading of the bucket did not show. */
   keepOnly(bucket: keyof typeof kindsOfBucket, seen: ReadonlySet<string>): void;
   get(dataId: number): Source | undefined;
+  /** What was seen since the last call of names that the registries last saw before `seconds` (Unix). */
+  takeSightings(seconds: number): Sighting[];
 };
 
 /** `inherited`: the rules of a data id without a policy. */
@@ -157,5 +167,14 @@ export const createSources = (inherited: SourceRules): Sources => {
       }
     },
     get: (dataId) => byDataId.get(dataId)?.source,
+    takeSightings: (seconds) => {
+      const sightings: Sighting[] = [];
+      for (const [dataId, { columns }] of byDataId) {
+        const metrics = columns?.metrics.takeSightings(seconds) ?? [];
+        const dimensions = columns?.dimensions.takeSightings(seconds) ?? [];
+        if (metrics.length + dimensions.length > 0) sightings.push({ dataId, metrics, dimensions });
+      }
+      return sightings;
+    },
   };
 };

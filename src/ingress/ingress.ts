@@ -10,6 +10,7 @@ import { createColumnNames } from '../directory/column-names.ts';
 import { type Directory, startDirectory } from '../directory/directory.ts';
 import { buckets } from '../directory/keys.ts';
 import { ruleDefaults } from '../directory/rules.ts';
+import { startSightings } from '../directory/sightings.ts';
 import { messageOf } from '../model/fault.ts';
 import { listenFault } from '../telemetry/listen-fault.ts';
 import { createLog, type Log } from '../telemetry/log.ts';
@@ -183,6 +184,9 @@ export const runIngress = async (settings: Settings): Promise<void> => {
     onInvalid: (key, error) =>
       log.error({ key, error: messageOf(error) }, 'a record does not parse and is ignored'),
   });
+  const sightings = startSightings(directory, columns, (error) =>
+    log.warn({ error: messageOf(error) }, 'last_seen of columns is not written'),
+  );
   const bases = createBaseCounter(
     () => takeBootNumber(system, Date.now()),
     (why) => log.warn({ error: why }, 'no boot number yet'),
@@ -209,6 +213,7 @@ export const runIngress = async (settings: Settings): Promise<void> => {
   log.info({}, 'ingress stops');
   await Promise.all([drain(push.server), drain(otlp.server)]);
   await rates.stop();
+  sightings.stop();
   directory.stop();
   push.close();
   otlp.close();

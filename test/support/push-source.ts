@@ -58,7 +58,7 @@ export const encodeWithNames = (data: readonly unknown[], context: PointContext)
   const first = encodePoints(data, context);
   if (first.unknownMetrics.size === 0 && first.unknownDimensions.size === 0) return first;
   const { source, caps } = context;
-  const room = (known: ReadonlyMap<string, string>, unknown: ReadonlySet<string>, most: number): string[] => [
+  const room = (known: Source['metrics'], unknown: ReadonlySet<string>, most: number): string[] => [
     ...known.keys(),
     ...[...unknown].slice(0, Math.max(0, most - known.size)),
   ];

@@ -1,0 +1,48 @@
+import type { RegisteredName } from '../model/records.ts';
+
+/** The columns of a table's metrics or dimensions by the names that producers use. */
+export type ColumnMap = {
+  readonly size: number;
+  /** The column; undefined for a name that is not registered. */
+  get(name: string): string | undefined;
+  /** The names. */
+  keys(): Iterable<string>;
+};
+
+type Entry = { readonly column: string; readonly lastSeen: number; isSeen: boolean };
+
+/** A column map that remembers which of its names were asked for, at the price of one write a name. */
+export class SightedColumns implements ColumnMap {
+  private readonly entries = new Map<string, Entry>();
+
+  constructor(names: readonly RegisteredName[]) {
+    for (const { name, column, last_seen } of names) {
+      this.entries.set(name, { column, lastSeen: last_seen, isSeen: false });
+    }
+  }
+
+  get size(): number {
+    return this.entries.size;
+  }
+
+  get(name: string): string | undefined {
+    const entry = this.entries.get(name);
+    if (entry === undefined) return undefined;
+    entry.isSeen = true;
+    return entry.column;
+  }
+
+  keys(): Iterable<string> {
+    return this.entries.keys();
+  }
+
+  /** The names that were asked for since the last call and were last seen before `seconds` (Unix), as the registry has it. */
+  takeSightings(seconds: number): string[] {
+    const names: string[] = [];
+    for (const [name, entry] of this.entries) {
+      if (entry.isSeen && entry.lastSeen < seconds) names.push(name);
+      entry.isSeen = false;
+    }
+    return names;
+  }
+}

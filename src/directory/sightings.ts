@@ -1,0 +1,77 @@
+import { isDeepStrictEqual } from 'node:util';
+import type { KvBucket } from '../bus/kv.ts';
+import { Fault } from '../model/fault.ts';
+import type { RegisteredName } from '../model/records.ts';
+import type { Directory } from './directory.ts';
+import { columnsKey } from './keys.ts';
+import { columnRegistrySchema, type Sighting } from './sources.ts';
+
+/** `last_seen` of a name is no older than this while it is sent, plus the time between two rounds. */
+export const sightingSeconds = 3_600;
+
+const everyMs = 60_000;
+
+const seen = (
+  names: readonly RegisteredName[],
+  sighted: readonly string[],
+  nowSeconds: number,
+): RegisteredName[] => {
+  const set = new Set(sighted);
+  return names.map((entry) =>
+    set.has(entry.name) && entry.last_seen < nowSeconds ? { ...entry, last_seen: nowSeconds } : entry,
+  );
+};
+
+const write = async (
+  columns: KvBucket,
+  { dataId, metrics, dimensions }: Sighting,
+  nowSeconds: number,
+): Promise<void> => {
+  const key = columnsKey(dataId);
+  const stored = await columns.get(key);
+  if (stored === undefined) return;
+  const registry = columnRegistrySchema.parse(stored.value);
+  const next = {
+    ...registry,
+    metrics: seen(registry.metrics, metrics, nowSeconds),
+    dimensions: seen(registry.dimensions, dimensions, nowSeconds),
+  };
+  if (isDeepStrictEqual(next, registry)) return;
+  await columns.update(key, next, stored.revision).catch((error: unknown) => {
+    // Somebody registered a name or wrote the same sighting: the next round sees what is left of it.
+    if (!(error instanceof Fault) || error.code !== 'kv_conflict') throw error;
+  });
+};
+
+/** Writes down which names this process has seen since the last call, where the registry does not say so for an hour. */
+export const writeSightings = async (
+  directory: Pick<Directory, 'takeSightings'>,
+  columns: KvBucket,
+  nowMs: number,
+): Promise<void> => {
+  const nowSeconds = Math.floor(nowMs / 1000);
+  for (const sighting of directory.takeSightings(nowSeconds - sightingSeconds)) {
+    await write(columns, sighting, nowSeconds);
+  }
+};
+
+/** Does so every minute until `stop`. `onFault` hears of failures; what was seen then is written after it is seen again. */
+export const startSightings = (
+  directory: Pick<Directory, 'takeSightings'>,
+  columns: KvBucket,
+  onFault: (error: unknown) => void,
+): { stop(): void } => {
+  let isRunning = false;
+  const round = (): void => {
+    if (isRunning) return;
+    isRunning = true;
+    writeSightings(directory, columns, Date.now())
+      .catch(onFault)
+      .finally(() => {
+        isRunning = false;
+      });
+  };
+  const timer = setInterval(round, everyMs);
+  timer.unref();
+  return { stop: () => clearInterval(timer) };
+};
