@@ -42,14 +42,15 @@ export const refreshEndpoints = ({ refresh }: ApiDeps): Endpoint[] => [
     method: 'GET',
     path: '/api/v1/refresh-runs',
     tag,
-    summary: 'Lists the last hundred runs by ascending id',
+    summary: 'Lists the last hundred runs, newest first',
     role: 'viewer',
     params: none,
     query: listQuerySchema({}),
     body: none,
     answer: pageOf(runSchema),
     run: async ({ query }) => {
-      const runs = (await refresh.runs.list()).map((value) => ({ id: value.run_id, value }));
+      // Pages go by ascending ids: negative ones put the newest first.
+      const runs = (await refresh.runs.list()).map((value) => ({ id: -value.run_id, value }));
       return {
         body: page(
           runs.toSorted((left, right) => left.id - right.id),
