@@ -12,7 +12,7 @@ import { startEngines, type TestEngines } from '../support/engines.ts';
 import { encodeOtlpJson, type OtlpRequest } from '../support/otlp-protobuf.ts';
 import { anyRequest } from '../support/otlp-requests.ts';
 import { twinOf } from '../support/plain-otlp/twin.ts';
-import { rowsOfTraces, type SpanRow } from '../support/span-oracle.ts';
+import { rowsOfTraces, type SpanRow } from '../support/span-blocks.ts';
 import {
   arrivedAt,
   contextWith,

@@ -10,7 +10,7 @@ import {
   type TracesContext,
 } from '../../src/wire/otlp/types.ts';
 import { encodeOtlpProtobuf, type OtlpRequest, type OtlpSpan } from './otlp-protobuf.ts';
-import { rowsOfTraces, type SpanRow } from './span-oracle.ts';
+import { rowsOfTraces, type SpanRow } from './span-blocks.ts';
 
 export const arrivedAt = Date.UTC(2026, 5, 1, 12);
 

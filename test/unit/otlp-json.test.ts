@@ -4,7 +4,7 @@ import { jsonTraces } from '../../src/wire/otlp/json-traces.ts';
 import { type Leniency, leniencyKinds, MalformedBody } from '../../src/wire/otlp/types.ts';
 import { anyRequest } from '../support/otlp-requests.ts';
 import { always, trickyText } from '../support/properties.ts';
-import { rowsOfTraces } from '../support/span-oracle.ts';
+import { rowsOfTraces } from '../support/span-blocks.ts';
 import { contextWith, encodeJson, goodSpan, nanosAt, onlyRow, requestOf } from '../support/trace-source.ts';
 
 const attributes = (values: Record<string, unknown>): unknown =>

@@ -5,7 +5,7 @@ import { MalformedBody } from '../../src/wire/otlp/types.ts';
 import { encodeOtlpProtobuf, type OtlpSpan } from '../support/otlp-protobuf.ts';
 import { anyRequest } from '../support/otlp-requests.ts';
 import { always } from '../support/properties.ts';
-import { rowsOfTraces } from '../support/span-oracle.ts';
+import { rowsOfTraces } from '../support/span-blocks.ts';
 import { contextWith, encodeProtobuf, goodSpan, onlyRow, requestOf } from '../support/trace-source.ts';
 
 const encode = (bytes: Uint8Array) => protobufTraces.encodeTraces(bytes, contextWith());

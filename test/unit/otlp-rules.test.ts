@@ -14,7 +14,7 @@ import {
 } from '../support/otlp-protobuf.ts';
 import { anyRequest } from '../support/otlp-requests.ts';
 import { always } from '../support/properties.ts';
-import { rowsOfTraces } from '../support/span-oracle.ts';
+import { rowsOfTraces } from '../support/span-blocks.ts';
 import {
   arrivedAt,
   contextWith,

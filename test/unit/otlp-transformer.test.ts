@@ -4,7 +4,7 @@ import { beforeAll, describe, expect, it } from 'vitest';
 import { jsonTraces } from '../../src/wire/otlp/json-traces.ts';
 import { protobufTraces } from '../../src/wire/otlp/protobuf-traces.ts';
 import { exportWithSdk, rowOfSdk } from '../support/sdk-spans.ts';
-import { rowsOfTraces, type SpanRow } from '../support/span-oracle.ts';
+import { rowsOfTraces, type SpanRow } from '../support/span-blocks.ts';
 import { contextWith, encodeJson } from '../support/trace-source.ts';
 
 const isPairs = (value: unknown): value is [string, string][] =>

@@ -21,7 +21,7 @@ import { randomOf } from '../support/plain-otlp/mutations.ts';
 import { mutatedProtobuf } from '../support/plain-otlp/protobuf-mutations.ts';
 import { type Twin, twinOf } from '../support/plain-otlp/twin.ts';
 import { always } from '../support/properties.ts';
-import { rowsOfTraces } from '../support/span-oracle.ts';
+import { rowsOfTraces } from '../support/span-blocks.ts';
 
 const owners = new Map<string | undefined, SpanOwner>([
   [undefined, { appId: 1, bizId: 2, fillDimensions: true, policy: defaultTimePolicy }],

@@ -1,7 +1,7 @@
 import { isUtf8 } from 'node:buffer';
 import { validateSpanTime } from '../../../src/model/span-time.ts';
 import type { SpanOwner, TracesContext } from '../../../src/wire/otlp/types.ts';
-import type { SpanRow } from '../span-oracle.ts';
+import type { SpanRow } from '../span-blocks.ts';
 import {
   type PlainAttribute,
   type PlainId,

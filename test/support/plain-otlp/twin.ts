@@ -1,6 +1,6 @@
 import type { Leniency, TracesContext } from '../../../src/wire/otlp/types.ts';
 import { TooManySpans } from '../../../src/wire/otlp/types.ts';
-import type { SpanRow } from '../span-oracle.ts';
+import type { SpanRow } from '../span-blocks.ts';
 import { requestOfJson } from './json.ts';
 import { forgive, type PlainRequest, type PlainResource, type PlainScope } from './model.ts';
 import { requestOfProtobuf } from './protobuf.ts';

@@ -2,7 +2,7 @@ import { type NativeValue, readBlock } from '../../src/wire/native/block-reader.
 import { spanColumns } from '../../src/wire/native/span-columns.ts';
 import type { EncodedTraces } from '../../src/wire/otlp/types.ts';
 
-// What became of spans, in the form in which the oracle of the decoders (plain-otlp/twin.ts) says what should have.
+// The rows in blocks of FORMAT Native, in the form in which plain-otlp/twin.ts says what they should be.
 
 /** A row by column; maps are lists of pairs, so that their order is compared too. */
 export type SpanRow = Record<string, unknown>;
