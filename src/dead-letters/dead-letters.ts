@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto';
 import type { Publisher } from '../bus/publisher.ts';
+import type { DeadLetterReason } from '../model/reasons.ts';
 import { encodeFrame, envelopeVersion } from '../wire/frame.ts';
 
-/** Why something was set aside. */
-export type DeadLetterReason = 'unreadable_message' | 'row_refused' | 'block_refused' | 'deferred_item_valid';
+export type { DeadLetterReason } from '../model/reasons.ts';
 
 /** What was set aside, beside its bytes. `redrive` counts how often it was sent back (0 at first). */
 export type DeadLetterHeader = {

@@ -181,10 +181,63 @@ const requestReasons = [
   ],
 ] as const;
 
+/** Refusals that only the trace receiver knows. */
+const traceRequestReasons = [
+  [
+    'body_malformed',
+    'the body is not an ExportTraceServiceRequest in the encoding that its Content-Type names',
+    'check the Content-Type and the exporter; the answer says where reading stopped',
+  ],
+  [
+    'content_type_unsupported',
+    'the Content-Type is neither JSON nor protobuf',
+    'send application/json or application/x-protobuf',
+  ],
+  ['too_many_spans', 'the request holds more spans than the limit', "lower the exporter's batch size"],
+  [
+    'application_disabled',
+    'every application that the request brings spans for is disabled',
+    'enable it, or stop sending',
+  ],
+  [
+    'aborted',
+    'the connection ended before the body was complete',
+    "check the sender's time-out and the network",
+  ],
+  ['internal', 'the receiver failed', 'report it with the log of ingress'],
+] as const;
+
+/** What transfer sets aside with its bytes instead of dropping it. */
+const deadLetterReasons = [
+  [
+    'unreadable_message',
+    'a message of the stream cannot be read',
+    'report it with the dead letter, which has the bytes',
+  ],
+  [
+    'row_refused',
+    'QuestDB refuses the row of a point for good',
+    'read the error in the dead letter and mend its cause',
+  ],
+  [
+    'block_refused',
+    'ClickHouse refuses a block of spans for good',
+    'read the error in the dead letter and mend its cause',
+  ],
+  [
+    'deferred_item_valid',
+    'the receiver held the time of an item to be wrong, and transfer finds it valid: two versions disagree',
+    'bring all processes to one version',
+  ],
+] as const;
+
 export type PointReason = (typeof pointReasons)[number][0];
 export type SpanReason = (typeof spanReasons)[number][0] | 'item_too_large';
 export type TimeReason = (typeof timeReasons)[number][0];
 export type RequestReason = (typeof requestReasons)[number][0];
+/** Why the trace receiver refused a request. */
+export type TraceRequestReason = (typeof traceRequestReasons)[number][0] | RequestReason;
+export type DeadLetterReason = (typeof deadLetterReasons)[number][0];
 /** Why an item was dropped. */
 export type DropReason = PointReason | TimeReason | 'data_source_purged';
 /** Why single values of a kept point were dropped. */
@@ -196,8 +249,26 @@ const rows = (
   list: readonly (readonly [string, string, string])[],
   of: Reason['of'],
   stage: Reason['stage'],
+  mender: Mender = 'sender',
 ): Reason[] =>
-  list.map(([code, meaning, remedy]) => ({ code, of, stage, mender: 'sender', meaning, remedy }));
+  list.map(([code, meaning, remedy]) => ({
+    code,
+    of,
+    stage,
+    mender: menders[code] ?? mender,
+    meaning,
+    remedy,
+  }));
+
+/** Where it is not who the kind of reason suggests. */
+const menders: Readonly<Record<string, Mender>> = {
+  data_source_disabled: 'operator',
+  application_disabled: 'operator',
+  not_stored: 'operator',
+  unconfirmed: 'operator',
+  internal: 'tidemark',
+  unreadable_message: 'tidemark',
+};
 
 /** The closed table of reasons: labels of metrics, texts of replies and the documentation come from here. */
 export const reasons: readonly Reason[] = [
@@ -236,8 +307,31 @@ export const reasons: readonly Reason[] = [
     meaning: 'a trace or span id of a link is not of the right form; the span and its other links are kept',
     remedy: 'send the ids of the linked span, in JSON as hexadecimal',
   },
+  {
+    code: 'value_cut',
+    of: 'value',
+    stage: 'receiver',
+    mender: 'sender',
+    meaning: 'a text of a span is longer than value_bytes_max and was cut there; the span is kept',
+    remedy: 'send shorter values, or raise the limit in the policy of the application',
+  },
+  {
+    code: 'duplicate_request',
+    of: 'request',
+    stage: 'receiver',
+    mender: 'sender',
+    meaning:
+      'the same bytes, or the same Idempotency-Key with them, were stored before; nothing was stored again',
+    remedy:
+      'none after a retry; where repeats are meant, set deduplicate: false in the policy of the application',
+  },
   ...rows(requestReasons, 'request', 'receiver'),
+  ...rows(traceRequestReasons, 'request', 'receiver'),
+  ...rows(deadLetterReasons, 'item', 'transfer', 'operator'),
 ];
 
-/** Meaning of a code, for replies and `tidemark explain`; undefined for a code that does not exist. */
+/** Meaning of a code, for replies; of one that is said of several things the first. Undefined for a code that does not exist. */
 export const explain = (code: string): Reason | undefined => reasons.find((reason) => reason.code === code);
+
+/** Every row of a code, for `tidemark explain`. */
+export const explainAll = (code: string): Reason[] => reasons.filter((reason) => reason.code === code);

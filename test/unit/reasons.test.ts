@@ -12,10 +12,10 @@ describe('the table of reasons', () => {
     expect(new Set(keys).size).toBe(keys.length);
   });
 
-  it('has each code once, but for the metric beyond the cap, which can cost a value or the whole point', () => {
+  it('has each code once, but for those that can cost a part or the whole', () => {
     const counts = Map.groupBy(reasons, ({ code }) => code);
     const shared = [...counts].filter(([, list]) => list.length > 1).map(([code]) => code);
-    expect(shared).toEqual(['metric_columns_exceeded']);
+    expect(shared.toSorted()).toEqual(['application_disabled', 'metric_columns_exceeded']);
   });
 
   it.each(reasons)(
@@ -40,6 +40,10 @@ describe('the table of reasons', () => {
     const inTransfer = reasons.filter(({ stage }) => stage === 'transfer').map(({ code }) => code);
     expect(inTransfer.filter((code) => !/^timestamp_|^end_before_start$/.test(code))).toEqual([
       'data_source_purged',
+      'unreadable_message',
+      'row_refused',
+      'block_refused',
+      'deferred_item_valid',
     ]);
     expect(codesOf('request').length).toBeGreaterThan(15);
   });

@@ -2,6 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import type { ApplicationSource } from '../../directory/applications.ts';
 import type { Directory } from '../../directory/directory.ts';
 import { Fault } from '../../model/fault.ts';
+import type { TraceRequestReason } from '../../model/reasons.ts';
 import type { IngressMetrics } from '../../telemetry/metrics.ts';
 import { jsonTraces } from '../../wire/otlp/json-traces.ts';
 import { protobufTraces } from '../../wire/otlp/protobuf-traces.ts';
@@ -50,11 +51,11 @@ const readers: Readonly<Record<OtlpEncoding, TraceReader>> = { json: jsonTraces,
 /** A refusal of a whole request on its way out of the checks. */
 class Refused extends Error {
   readonly status: Exclude<OtlpStatus, 200>;
-  readonly reason: string;
+  readonly reason: TraceRequestReason;
   readonly headers: Readonly<Record<string, string>>;
   constructor(
     status: Exclude<OtlpStatus, 200>,
-    reason: string,
+    reason: TraceRequestReason,
     message: string,
     headers: Readonly<Record<string, string>> = {},
   ) {

@@ -1,0 +1,51 @@
+import type { Command } from 'commander';
+import { Fault } from '../model/fault.ts';
+import { explainAll, type Reason, reasons } from '../model/reasons.ts';
+import { addJsonOption, type JsonOption } from './options.ts';
+import { printFields, printJson, printTable } from './output.ts';
+
+const menders: Readonly<Record<Reason['mender'], string>> = {
+  sender: 'the sender',
+  operator: 'the operator',
+  tidemark: 'the developers of Tidemark',
+};
+
+const print = (rows: readonly Reason[]): void => {
+  for (const [index, { code, of, stage, mender, meaning, remedy }] of rows.entries()) {
+    if (index > 0) process.stdout.write('\n');
+    printFields([
+      ['code', code],
+      ['said of', of === 'value' ? 'a value of a kept item' : `a whole ${of}`],
+      ['decided in', stage === 'receiver' ? 'the receiver' : 'transfer'],
+      ['meaning', meaning],
+      ['what to do', remedy],
+      ['who can', menders[mender]],
+    ]);
+  }
+};
+
+const explain = (code: string | undefined, { json }: JsonOption): void => {
+  const rows = code === undefined ? reasons : explainAll(code);
+  if (rows.length === 0) {
+    throw new Fault(
+      'permanent',
+      'not_found',
+      `there is no reason ${JSON.stringify(code)}; tidemark explain lists them all`,
+    );
+  }
+  if (json) return printJson({ items: rows });
+  if (code !== undefined) return print(rows);
+  printTable(
+    ['CODE', 'OF', 'STAGE', 'MEANING'],
+    rows.map((row) => [row.code, row.of, row.stage, row.meaning]),
+  );
+};
+
+/** `tidemark explain [code]`: the closed table of reasons; it needs no running deployment. */
+export const registerExplain = (program: Command): void => {
+  const command = program
+    .command('explain')
+    .description('say what a reason means and what to do; without a code, list all reasons')
+    .argument('[code]', 'as answers, metrics and dead letters name it');
+  addJsonOption(command).action(explain);
+};

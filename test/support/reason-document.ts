@@ -1,0 +1,47 @@
+import { type Reason, reasons } from '../../src/model/reasons.ts';
+
+const menders: Readonly<Record<Reason['mender'], string>> = {
+  sender: 'sender',
+  operator: 'operator',
+  tidemark: 'Tidemark',
+};
+
+const sections: readonly (readonly [title: string, about: string, isIn: (reason: Reason) => boolean])[] = [
+  [
+    'Items dropped at the receiver',
+    'The answer names them. A point is dropped from its request; a span is rejected in the partial success.',
+    ({ of, stage }) => of === 'item' && stage === 'receiver',
+  ],
+  [
+    'Items dropped or set aside in transfer',
+    'The answer warns of a time that fails; the verdict falls in transfer. What is set aside is kept with its bytes in DEADLETTER.',
+    ({ of, stage }) => of === 'item' && stage === 'transfer',
+  ],
+  ['Values of kept items', 'The item is stored without them.', ({ of }) => of === 'value'],
+  ['Whole requests', 'Nothing of the request is stored.', ({ of }) => of === 'request'],
+];
+
+/** docs/reasons.md: every row of the closed table, by what it is said of. */
+export const reasonDocument = (): string =>
+  [
+    '# Reasons',
+    '',
+    'Every item, value or request that does not go the normal way has one of these codes, in answers, metrics and dead letters alike.',
+    '`tidemark explain <code>` prints the same.',
+    ...sections.flatMap(([title, about, isIn]) => [
+      '',
+      `## ${title}`,
+      '',
+      about,
+      '',
+      '| code | meaning | what to do | who can |',
+      '|---|---|---|---|',
+      ...reasons
+        .filter(isIn)
+        .map(
+          ({ code, meaning, remedy, mender }) =>
+            `| \`${code}\` | ${meaning.replaceAll('|', '\\|')} | ${remedy.replaceAll('|', '\\|')} | ${menders[mender]} |`,
+        ),
+    ]),
+    '',
+  ].join('\n');
