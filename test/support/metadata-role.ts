@@ -14,6 +14,8 @@ export type MetadataRole = {
   readonly dataFolder: string;
   /** Environment of commands that talk to it. */
   readonly env: NodeJS.ProcessEnv;
+  /** What it wrote, line by line, over all its starts. */
+  readonly lines: readonly string[];
   ask(method: string, path: string, body?: unknown): Promise<Answer>;
   /** The same without the token, or with another one. */
   askAs(token: string | undefined, method: string, path: string, body?: unknown): Promise<Answer>;
@@ -69,6 +71,7 @@ export const startMetadataRole = async (
     url,
     dataFolder,
     env,
+    lines,
     askAs,
     ask: async (method, path, body) =>
       askAs((await readFile(join(dataFolder, 'admin.token'), 'utf8')).trim(), method, path, body),
