@@ -1,8 +1,9 @@
 import { readFileSync } from 'node:fs';
-import { Hono } from 'hono';
 import { z } from 'zod';
 import type { ApiDeps } from '../../src/metadata/api/deps.ts';
 import { createApi } from '../../src/metadata/api/server.ts';
+import { createPollingApp } from '../../src/metadata/refresh/polling-endpoint.ts';
+import type { Subscriptions } from '../../src/metadata/refresh/subscriptions.ts';
 
 /** A JSON Schema, or any other JSON object. */
 export type Json = Readonly<Record<string, unknown>>;
@@ -26,7 +27,7 @@ const response = z.looseObject({
   content,
 });
 
-const operation = z.looseObject({
+const operation = z.object({
   operationId: z.string(),
   summary: z.string(),
   description: z.string(),
@@ -70,11 +71,19 @@ export const readDocument = (value: unknown): Document => documentSchema.parse(v
 /** The document as the committed file has it. */
 export const readCommitted = (): unknown => JSON.parse(readFileSync(documentFile, 'utf8'));
 
-/** The API on nothing: for its routes and its document, which need none of what it works on. */
-export const apiOnNothing = (): ReturnType<typeof createApi> =>
-  createApi(
-    z.custom<ApiDeps>(() => true).parse({ onAnswer: () => undefined, refresh: { pollingApp: new Hono() } }),
-  );
+/** What an API works on, for its routes and its document, which need nothing of it. */
+export const depsOfNothing = (): ApiDeps =>
+  z
+    .custom<ApiDeps>(() => true)
+    .parse({
+      onAnswer: () => undefined,
+      refresh: {
+        pollingApp: createPollingApp(z.custom<Subscriptions>(() => true).parse({}), () => undefined),
+      },
+    });
+
+/** The API on nothing. */
+export const apiOnNothing = (): ReturnType<typeof createApi> => createApi(depsOfNothing());
 
 /** The document that the code makes, as it is served. */
 export const documentOfCode = async (): Promise<unknown> =>

@@ -13,8 +13,13 @@ const resolved = (schema: Schema, components: Schema): Schema => {
   return isObject(target) ? target : schema;
 };
 
-const exampleOfType = (type: unknown): unknown => {
-  if (type === 'integer' || type === 'number') return 0;
+const exampleOfNumber = ({ minimum, exclusiveMinimum }: Schema): number => {
+  if (typeof exclusiveMinimum === 'number') return exclusiveMinimum + 1;
+  return typeof minimum === 'number' ? minimum : 0;
+};
+
+const exampleOfType = (type: unknown, schema: Schema): unknown => {
+  if (type === 'integer' || type === 'number') return exampleOfNumber(schema);
   if (type === 'boolean') return false;
   if (type === 'string') return 'text';
   return null;
@@ -48,5 +53,5 @@ export const exampleOf = (schema: Schema, components: Schema): unknown => {
   const type = listOf(target['type'])[0] ?? target['type'];
   if (type === 'object') return exampleOfObject(target, components);
   if (type === 'array') return isObject(target['items']) ? [exampleOf(target['items'], components)] : [];
-  return exampleOfType(type);
+  return exampleOfType(type, target);
 };

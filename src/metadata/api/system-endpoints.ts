@@ -29,6 +29,11 @@ const adminTokenRequestSchema = z.strictObject({
     .meta({ description: 'Who asks for it; left out, the name of the admin token', examples: ['ann'] }),
 });
 
+const issuedToken = z
+  .string()
+  .regex(/^[0-9a-f]{64}$/)
+  .meta({ description: 'The token itself', examples: ['0123456789abcdef'.repeat(4)] });
+
 const auditEndpoints = ({ audit }: ApiDeps): Endpoint[] => [
   endpoint({
     method: 'GET',
@@ -81,7 +86,7 @@ const adminTokenEndpoints = ({ adminTokens }: ApiDeps): Endpoint[] => [
     query: none,
     body: adminTokenRequestSchema,
     hasOperator: true,
-    answer: z.strictObject({ admin_token: adminToken, token: z.string().regex(/^[0-9a-f]{64}$/) }),
+    answer: z.strictObject({ admin_token: adminToken, token: issuedToken }),
     audit: () => ({ action: 'admin_token.create', kind: 'admin_token', id: undefined }),
     run: async ({ body: { operator, ...request }, note }) => {
       const { record, token } = await adminTokens.create({ ...request, creator: operator });
