@@ -15,6 +15,7 @@ export type PushAnswer = {
   readonly status: number;
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
   readonly text: string;
+  readonly bytes: Buffer;
   readonly json: unknown;
   /** Whether the server said 100 Continue first. */
   readonly continued: boolean;
@@ -30,10 +31,10 @@ const parsed = (text: string): unknown => {
   }
 };
 
-const readAll = async (response: IncomingMessage): Promise<string> => {
+const readAll = async (response: IncomingMessage): Promise<Buffer> => {
   const chunks: Buffer[] = [];
   for await (const chunk of response) chunks.push(Buffer.from(chunk));
-  return Buffer.concat(chunks).toString('utf8');
+  return Buffer.concat(chunks);
 };
 
 /** A producer with connections of its own, which it keeps between requests. */
@@ -58,8 +59,9 @@ export const createPushClient = (port: number, connections = Number.POSITIVE_INF
         const { localPort } = response.socket;
         // An answer before the whole body was sent is an answer: what becomes of the connection then does not matter.
         outgoing.off('error', reject).on('error', () => {});
-        readAll(response).then((text) => {
-          resolve({ status, headers: received, text, json: parsed(text), continued, localPort });
+        readAll(response).then((bytes) => {
+          const text = bytes.toString('utf8');
+          resolve({ status, headers: received, text, bytes, json: parsed(text), continued, localPort });
         }, reject);
       });
       if (typeof body === 'string' || Buffer.isBuffer(body)) outgoing.end(body);

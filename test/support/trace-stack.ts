@@ -21,7 +21,8 @@ export const spanAgeSecondsMax = 10 * 365 * 86_400;
 /** A stored span: times as decimal nanoseconds, maps as objects, without what every delivery has anew (uid, ArrivedAt). */
 export type StoredSpan = Readonly<Record<string, unknown>>;
 
-const selected = spanColumns
+/** What a span is read back by: every column but uid and ArrivedAt. */
+export const storedColumns = spanColumns
   .filter(({ name }) => name !== 'uid' && name !== 'ArrivedAt')
   .map(({ name }) => {
     if (name === 'Timestamp') return 'toString(toUnixTimestamp64Nano(Timestamp)) AS Timestamp';
@@ -95,7 +96,7 @@ export const startTraceStack = async (): Promise<TraceStack> => {
     storedSpans: async ({ app_id: appId }) => {
       await stack.waitForEmptyStream('TRACES');
       return stack.spansQuery(
-        `SELECT ${selected.join(', ')} FROM otel.otel_traces WHERE AppId = ${appId} ORDER BY ArrivedAt, uid`,
+        `SELECT ${storedColumns.join(', ')} FROM otel.otel_traces WHERE AppId = ${appId} ORDER BY ArrivedAt, uid`,
       );
     },
     counter: async (role, name, labels) => {

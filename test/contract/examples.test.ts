@@ -1,0 +1,95 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { readCases } from '../support/examples.ts';
+import { checkAnswer, checkStored } from '../support/examples-checks.ts';
+import { type RanExamples, runExamples, storedOf, summed } from '../support/examples-runner.ts';
+
+// The cases are data: schemas/examples/*/*.yaml, which docs/receivers is written from as well.
+const receivers = ['push', 'traces'] as const;
+const cases = { push: readCases('push'), traces: readCases('traces') };
+
+let ran: RanExamples;
+beforeAll(async () => {
+  ran = await runExamples([...cases.push, ...cases.traces]);
+});
+afterAll(() => ran?.stop());
+
+describe.each(receivers)('%s', (receiver) => {
+  const byTopic = Object.entries(Object.groupBy(cases[receiver], ({ topic }) => topic));
+
+  describe.each(byTopic)('%s', (_, examples = []) => {
+    it.each(examples.map((example) => [example.name, example] as const))('%s', async (_name, example) => {
+      const result = ran.resultOf(example);
+      for (const answered of result.answers) checkAnswer(example, answered);
+      for (const stored of Object.entries(example.stored))
+        await checkStored(example, result, ran.stack, stored);
+    });
+  });
+
+  // Design decision D3: in = kept + dropped by reason, and a deferred item is dropped in transfer for the reason its sender was told.
+  describe('of all cases together', () => {
+    const pipeline = receiver === 'push' ? 'metrics' : 'traces';
+    const label = receiver === 'push' ? 'push' : 'otlp';
+
+    it.each([
+      ['dropped', 'tidemark_ingress_items_dropped_total'],
+      ['deferred', 'tidemark_ingress_items_deferred_total'],
+      ['values_dropped', 'tidemark_ingress_values_dropped_total'],
+    ] as const)('the receiver counted what is %s, by reason', (of, name) => {
+      expect(ran.grown('ingress', name, { pipeline }, 'reason')).toEqual(summed(cases[receiver], of));
+    });
+
+    it('the receiver counted what it accepted, and the repeats among it', () => {
+      const total = (of: 'accepted' | 'repeats'): number =>
+        cases[receiver].reduce((sum, { outcome }) => sum + Number(outcome[of] ?? 0), 0);
+      expect([
+        ran.grown('ingress', 'tidemark_ingress_items_accepted_total', { pipeline })['all'] ?? 0,
+        ran.grown('ingress', 'tidemark_ingress_duplicate_requests_total', { pipeline })['all'] ?? 0,
+      ]).toEqual([total('accepted'), total('repeats')]);
+    });
+
+    it('the receiver counted what it refused, by reason', () => {
+      const refused = ran.grown(
+        'ingress',
+        'tidemark_ingress_requests_refused_total',
+        { receiver: label },
+        'reason',
+      );
+      expect(refused).toEqual(summed(cases[receiver], 'refused'));
+    });
+
+    it('transfer stored what was accepted and not a repeat', () => {
+      const stored = ran.grown('transfer', 'tidemark_transfer_items_stored_total', { pipeline })['all'] ?? 0;
+      expect(stored).toBe(cases[receiver].reduce((sum, { outcome }) => sum + storedOf(outcome), 0));
+    });
+
+    it('transfer dropped what was deferred, for the same reasons, and set nothing aside', () => {
+      const dropped = ran.grown('transfer', 'tidemark_transfer_items_dropped_total', { pipeline }, 'reason');
+      expect(dropped).toEqual(summed(cases[receiver], 'deferred'));
+      expect(ran.grown('transfer', 'tidemark_transfer_dead_letters_total', { pipeline })).toEqual({});
+    });
+  });
+});
+
+describe('after all this', () => {
+  it('no request was answered for a defect of ours', () => {
+    const errors = ran.stack.ingress.flatMap(({ lines }) =>
+      lines.filter((line) => line.includes('"level":50')),
+    );
+    expect(errors).toEqual([]);
+  });
+
+  // Replies end in logs of senders, logs in systems that many can read: a token in either is a token given away.
+  it('no reply and no line of any log holds a token', () => {
+    const { ingress, transfer, metadata } = ran.stack;
+    const lines = [...ingress, ...transfer, metadata].flatMap((role) => role.lines).join('\n');
+    for (const example of [...cases.push, ...cases.traces]) {
+      const { sources, answers } = ran.resultOf(example);
+      for (const { token } of Object.values(sources)) {
+        expect(lines.includes(token), `the token of "${example.name}" in a log`).toBe(false);
+        for (const { answer } of answers) {
+          expect(answer.text + JSON.stringify(answer.headers)).not.toContain(token);
+        }
+      }
+    }
+  });
+});
