@@ -56,8 +56,8 @@ export const createIngressMetrics = () => {
     }),
     leniencies: new Counter({
       name: 'tidemark_ingress_otlp_leniencies_total',
-      help: 'What senders got wrong and was read all the same, by kind',
-      labelNames: ['kind'],
+      help: 'What senders got wrong and was read all the same, by kind and sender (SDK, else User-Agent)',
+      labelNames: ['kind', 'sender'],
       registers,
     }),
     duplicates: new Counter({

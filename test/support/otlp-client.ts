@@ -76,11 +76,32 @@ const textOf = (field: bigint | Buffer | undefined): string => {
   return field?.toString('utf8') ?? '';
 };
 
-/** google.rpc.Status of a refusal; every key it has, so that a stray one is seen. */
-export const statusOf = (encoding: Encoding, { bytes }: OtlpAnswer): Record<string, unknown> => {
+const bytesOf = (field: bigint | Buffer | undefined): Buffer => {
+  if (Buffer.isBuffer(field)) return field;
+  throw new Error('expected a byte string');
+};
+
+/** google.protobuf.Any of a google.rpc.BadRequest with one violation, in the form that JSON gives it. */
+const detailOf = (any: Buffer): unknown => {
+  const { 1: type, 2: value, ...others } = Object.fromEntries(fieldsOf(any));
+  const { 1: violation, ...rest } = Object.fromEntries(fieldsOf(bytesOf(value)));
+  const { 1: field, 2: description, ...more } = Object.fromEntries(fieldsOf(bytesOf(violation)));
+  const fieldViolations = [{ field: textOf(field), description: textOf(description), ...more }];
+  return { '@type': textOf(type), fieldViolations, ...rest, ...others };
+};
+
+/** google.rpc.Status of a refusal, in the form that JSON gives it; every key it has, so that a stray one is seen. */
+export const wholeStatusOf = (encoding: Encoding, { bytes }: OtlpAnswer): Record<string, unknown> => {
   if (encoding === 'json') return JSON.parse(bytes.toString('utf8'));
-  const { 1: code, 2: message, ...rest } = Object.fromEntries(fieldsOf(bytes));
-  return { code: Number(code), message: textOf(message), ...rest };
+  const { 1: code, 2: message, 3: detail, ...rest } = Object.fromEntries(fieldsOf(bytes));
+  const details = detail === undefined ? {} : { details: [detailOf(bytesOf(detail))] };
+  return { code: Number(code), message: textOf(message), ...details, ...rest };
+};
+
+/** The same without the details that a 400 has. */
+export const statusOf = (encoding: Encoding, answer: OtlpAnswer): Record<string, unknown> => {
+  const { details: _, ...status } = wholeStatusOf(encoding, answer);
+  return status;
 };
 
 /** What a partial_success says: `rejectedSpans` as decimal text. */

@@ -1,8 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import type { ApplicationSource } from '../../directory/applications.ts';
 import type { Directory } from '../../directory/directory.ts';
-import { Fault } from '../../model/fault.ts';
-import type { TraceRequestReason } from '../../model/reasons.ts';
 import type { IngressMetrics } from '../../telemetry/metrics.ts';
 import { jsonTraces } from '../../wire/otlp/json-traces.ts';
 import { protobufTraces } from '../../wire/otlp/protobuf-traces.ts';
@@ -10,11 +8,10 @@ import {
   type EncodedTraces,
   MalformedBody,
   type SpanOwner,
-  TooManySpans,
   type TraceReader,
 } from '../../wire/otlp/types.ts';
 import type { BytesInFlight } from '../admission.ts';
-import { type BodyLimits, type BodyProblem, readBody } from '../body.ts';
+import { type BodyLimits, readBody } from '../body.ts';
 import { type BaseCounter, requestIdentity } from '../identity.ts';
 import { effectiveRate, type RateLimiter } from '../rate-limiter.ts';
 import { clientAddress, type TrustedProxies } from './client-address.ts';
@@ -22,14 +19,18 @@ import { widestLimits } from './limits.ts';
 import { outcomeMessage, repeatMessage } from './outcome-message.ts';
 import type { SpanPublisher } from './publish.ts';
 import {
-  encodingOf,
-  type OtlpEncoding,
-  type OtlpReply,
-  type OtlpStatus,
-  partialReply,
-  statusReply,
-  successReply,
-} from './reply.ts';
+  applicationDisabled,
+  bodyRefusal,
+  malformedRefusal,
+  overloaded,
+  Refused,
+  refusalOf,
+  refusalReply,
+  retryAfter,
+  unauthorized,
+} from './refusal.ts';
+import { encodingOf, type OtlpEncoding, type OtlpReply, partialReply, successReply } from './reply.ts';
+import { createSenderNames } from './sender.ts';
 
 export type OtlpDependencies = {
   readonly directory: Directory;
@@ -47,51 +48,6 @@ export type OtlpDependencies = {
 };
 
 const readers: Readonly<Record<OtlpEncoding, TraceReader>> = { json: jsonTraces, protobuf: protobufTraces };
-
-/** A refusal of a whole request on its way out of the checks. */
-class Refused extends Error {
-  readonly status: Exclude<OtlpStatus, 200>;
-  readonly reason: TraceRequestReason;
-  readonly headers: Readonly<Record<string, string>>;
-  constructor(
-    status: Exclude<OtlpStatus, 200>,
-    reason: TraceRequestReason,
-    message: string,
-    headers: Readonly<Record<string, string>> = {},
-  ) {
-    super(message);
-    this.status = status;
-    this.reason = reason;
-    this.headers = headers;
-  }
-}
-
-const retryAfter = (seconds: number): Record<string, string> => ({ 'Retry-After': String(seconds) });
-
-const overloaded = (why: string): Refused =>
-  new Refused(503, 'not_stored', `nothing was stored, send it again: ${why}`, retryAfter(1));
-
-const unauthorized = (): Refused =>
-  new Refused(
-    401,
-    'unauthorized',
-    'the write token is missing or wrong: send it as X-MON-TOKEN or Authorization: Bearer',
-  );
-
-const bodyRefusal = ({ reason, detail }: BodyProblem): Refused => {
-  switch (reason) {
-    case 'body_too_large':
-      return new Refused(413, reason, `the body is too large: ${detail}`);
-    case 'encoding_unsupported':
-      return new Refused(415, reason, `the Content-Encoding is not supported: ${detail}`);
-    case 'encoding_corrupt':
-      return new Refused(400, reason, detail);
-    case 'aborted':
-      return new Refused(400, reason, detail);
-    default:
-      return overloaded(detail);
-  }
-};
 
 /** The credential of the request as a whole (design section 5): X-MON-TOKEN, else a bearer token. */
 const credentialOf = (request: IncomingMessage): string | undefined => {
@@ -114,6 +70,7 @@ export const createOtlpHandler = (
   deps: OtlpDependencies,
 ): ((request: IncomingMessage) => Promise<OtlpReply>) => {
   const { metrics } = deps;
+  const senders = createSenderNames();
 
   const authorize = async (
     credential: string | undefined,
@@ -128,7 +85,7 @@ export const createOtlpHandler = (
     }
     if (applications.size === 0) throw unauthorized();
     if ([...applications.values()].every((application) => !application.isEnabled)) {
-      throw new Refused(403, 'application_disabled', 'the application is disabled');
+      throw applicationDisabled();
     }
     return applications;
   };
@@ -167,12 +124,12 @@ export const createOtlpHandler = (
     return { appId, bizId, fillDimensions, policy: rules.time, limits: rules.limits };
   };
 
-  const count = (encoded: EncodedTraces): void => {
+  const count = (encoded: EncodedTraces, sender: string): void => {
     const pipeline = 'traces';
     if (encoded.accepted > 0) metrics.accepted.inc({ pipeline }, encoded.accepted);
     for (const [reason, spans] of encoded.rejected) metrics.dropped.inc({ pipeline, reason }, spans);
     for (const [reason, spans] of encoded.deferred) metrics.deferred.inc({ pipeline, reason }, spans);
-    for (const [kind, times] of encoded.leniencies) metrics.leniencies.inc({ kind }, times);
+    for (const [kind, times] of encoded.leniencies) metrics.leniencies.inc({ kind, sender }, times);
     if (encoded.cutValues > 0)
       metrics.valuesDropped.inc({ pipeline, reason: 'value_cut' }, encoded.cutValues);
     if (encoded.eventsDropped > 0) {
@@ -189,7 +146,7 @@ export const createOtlpHandler = (
     const disabled = encoded.rejected.get('application_disabled') ?? 0;
     if (encoded.spans === 0 || invalid + disabled < encoded.spans) return;
     if (invalid > 0) throw unauthorized();
-    throw new Refused(403, 'application_disabled', 'the application is disabled');
+    throw applicationDisabled();
   };
 
   const handleBody = async (
@@ -220,29 +177,11 @@ export const createOtlpHandler = (
       metrics.duplicates.inc({ pipeline: 'traces' });
       return partialReply(encoding, 0, repeatMessage, rateHeaders);
     }
-    count(encoded);
+    count(encoded, senders.nameOf(encoded.sdk, request.headers['user-agent']));
     const { rejected, message } = outcomeMessage(encoded);
     return message === ''
       ? successReply(encoding, rateHeaders)
       : partialReply(encoding, rejected, message, rateHeaders);
-  };
-
-  const refusalOf = (error: unknown): Refused => {
-    if (error instanceof Refused) return error;
-    if (error instanceof MalformedBody) return new Refused(400, 'body_malformed', error.message);
-    if (error instanceof TooManySpans) return new Refused(413, 'too_many_spans', error.message);
-    if (error instanceof Fault && error.kind !== 'internal') {
-      const isUnconfirmed = error.code === 'unconfirmed';
-      return new Refused(
-        503,
-        isUnconfirmed ? 'unconfirmed' : 'not_stored',
-        isUnconfirmed
-          ? 'published, but not confirmed in time: send the same bytes again, they are stored once'
-          : 'nothing was stored, send it again',
-        retryAfter(isUnconfirmed ? 2 : 1),
-      );
-    }
-    throw error;
   };
 
   return async (request) => {
@@ -258,13 +197,15 @@ export const createOtlpHandler = (
       try {
         metrics.bodyBytes.inc({ receiver: 'otlp' }, body.wireBytes);
         return await handleBody(request, encoding, body.bytes, deps.now());
+      } catch (error) {
+        throw error instanceof MalformedBody ? malformedRefusal(error, encoding, body.bytes) : error;
       } finally {
         body.release();
       }
     } catch (error) {
-      const { status, reason, message, headers } = refusalOf(error);
-      metrics.refused.inc({ receiver: 'otlp', reason });
-      return statusReply(encoding ?? 'json', status, message, headers);
+      const refused = refusalOf(error);
+      metrics.refused.inc({ receiver: 'otlp', reason: refused.reason });
+      return refusalReply(encoding ?? 'json', refused);
     }
   };
 };

@@ -1,4 +1,5 @@
 import type { EncodedTraces } from '../../wire/otlp/types.ts';
+import { shownKey } from './hints.ts';
 
 /** What a byte-identical request is told: it is stored already. */
 export const repeatMessage =
@@ -24,6 +25,17 @@ const examplesOf = (encoded: EncodedTraces): string =>
     )
     .join('; ');
 
+const shownKeys = (keys: readonly string[]): string => keys.slice(0, shownExamples).map(shownKey).join(', ');
+
+/** Why a body that holds something holds no span: a sender of another form would take a plain success for stored spans. */
+const nothingFound = ({ unknownTopLevelKeys, misplacedKeys }: EncodedTraces): string[] => {
+  const found: string[] = [];
+  if (unknownTopLevelKeys.length > 0)
+    found.push(`unknown at the top level: ${shownKeys(unknownTopLevelKeys)} (expected resourceSpans)`);
+  if (misplacedKeys.length > 0) found.push(`unknown above the spans: ${shownKeys(misplacedKeys)}`);
+  return found.length === 0 ? [] : ['no span was found', ...found];
+};
+
 /**
  * `partial_success` of a request (OTLP/HTTP, "Partial Success"): rejected spans and why; a warning with 0 rejected for spans that
  * were accepted but will be dropped for their time, for values that were cut, and for a body in which nothing was found. An
@@ -43,10 +55,7 @@ export const outcomeMessage = (encoded: EncodedTraces): { rejected: number; mess
   if (encoded.eventsDropped > 0) sentences.push(`${encoded.eventsDropped} events left out for their time`);
   if (encoded.linksDropped > 0) sentences.push(`${encoded.linksDropped} links left out for their ids`);
   if (encoded.cutValues > 0) sentences.push(`${encoded.cutValues} values cut at the limit`);
-  if (encoded.spans === 0 && encoded.unknownTopLevelKeys.length > 0) {
-    const keys = encoded.unknownTopLevelKeys.slice(0, shownExamples).join(', ');
-    sentences.push(`no span was found; unknown at the top level: ${keys} (expected resourceSpans)`);
-  }
+  if (encoded.spans === 0) sentences.push(...nothingFound(encoded));
   if (sentences.length > 0 && encoded.examples.length > 0) sentences.push(examplesOf(encoded));
   return { rejected, message: sentences.join('; ') };
 };

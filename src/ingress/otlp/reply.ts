@@ -49,18 +49,53 @@ const joined = (...fields: Uint8Array[]): Uint8Array<ArrayBuffer> => Uint8Array.
 
 const noHeaders = {};
 
-/** A failure: google.rpc.Status in the request's encoding. `message` is for the sender's developer and holds no secret. */
+const textField = (field: number, text: string): Uint8Array => lengthField(field, Buffer.from(text));
+
+/** Answers 4 MiB at most (OTLP/HTTP): every message is cut well below. */
+const messageLengthMax = 16_384;
+
+/** The beginning of a long message, never half a character at its end. */
+const shortened = (message: string): string =>
+  message.length > messageLengthMax
+    ? `${message.slice(0, messageLengthMax).replace(/[\ud800-\udbff]$/, '')}…`
+    : message;
+
+/** What is wrong with a request that will never be taken: the path of a field, or `body`, and why. */
+export type FieldViolation = { readonly field: string; readonly description: string };
+
+const badRequestType = 'type.googleapis.com/google.rpc.BadRequest';
+
+const violationsField = (violations: readonly FieldViolation[]): Uint8Array[] => {
+  if (violations.length === 0) return [];
+  const badRequest = violations.map(({ field, description }) =>
+    lengthField(1, joined(textField(1, field), textField(2, description))),
+  );
+  return [lengthField(3, joined(textField(1, badRequestType), lengthField(2, joined(...badRequest))))];
+};
+
+/**
+ * A failure: google.rpc.Status in the request's encoding. `message` is for the sender's developer and holds no secret. Violations
+ * become `details` (google.rpc.BadRequest), which OTLP/HTTP wants of a 400.
+ */
 export const statusReply = (
   encoding: OtlpEncoding,
   status: Exclude<OtlpStatus, 200>,
   message: string,
   headers: Readonly<Record<string, string>> = noHeaders,
+  violations: readonly FieldViolation[] = [],
 ): OtlpReply => {
   const code = rpcCodes[status];
+  const text = shortened(message);
+  const fieldViolations = violations.map(({ field, description }) => ({
+    field,
+    description: shortened(description),
+  }));
+  const details =
+    fieldViolations.length === 0 ? {} : { details: [{ '@type': badRequestType, fieldViolations }] };
   const body =
     encoding === 'json'
-      ? JSON.stringify({ code, message })
-      : joined(varintField(1, code), lengthField(2, Buffer.from(message)));
+      ? JSON.stringify({ code, message: text, ...details })
+      : joined(varintField(1, code), textField(2, text), ...violationsField(fieldViolations));
   return { status, contentType: contentTypes[encoding], body, headers };
 };
 
@@ -75,9 +110,6 @@ export const successReply = (
   headers,
 });
 
-/** Answers 4 MiB at most (OTLP/HTTP): the message is cut well below. */
-const messageLengthMax = 16_384;
-
 /** partial_success: so many spans are rejected and why; with 0 a warning about spans that were accepted. */
 export const partialReply = (
   encoding: OtlpEncoding,
@@ -85,7 +117,7 @@ export const partialReply = (
   message: string,
   headers: Readonly<Record<string, string>> = noHeaders,
 ): OtlpReply => {
-  const text = message.length > messageLengthMax ? `${message.slice(0, messageLengthMax)}…` : message;
+  const text = shortened(message);
   const body =
     encoding === 'json'
       ? JSON.stringify({ partialSuccess: { rejectedSpans: String(rejectedSpans), errorMessage: text } })
@@ -94,7 +126,7 @@ export const partialReply = (
             1,
             Buffer.concat([
               rejectedSpans === 0 ? new Uint8Array(0) : varintField(1, rejectedSpans),
-              lengthField(2, Buffer.from(text)),
+              textField(2, text),
             ]),
           ),
         );

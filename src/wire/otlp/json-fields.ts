@@ -1,5 +1,5 @@
 import { type ByteSource, sourceOf } from '../native/bytes.ts';
-import { itemSizes } from './any-value.ts';
+import { idIs, itemSizes } from './any-value.ts';
 import type { JsonCursor } from './json-cursor.ts';
 import { KeySet } from './json-keys.ts';
 import { setTimeOfDigits, wholeDigits } from './json-numbers.ts';
@@ -20,9 +20,6 @@ const afterInteger = sourceOf('}}');
 const base64Form = /^[A-Za-z0-9+/_-]+=*$/;
 const enumPrefix = /^(?:SPAN_KIND|STATUS_CODE)_/;
 const wordForm = /^-?\d{1,10}$/;
-
-/** What `id` answers for an id that is right, for none, and for one of zeros alone; anything else says what is wrong. */
-export const idIs = { valid: '', absent: 'it is absent', zero: 'it is all zeros' } as const;
 
 const shownText = (text: string): string => JSON.stringify(text.length > 80 ? `${text.slice(0, 80)}…` : text);
 

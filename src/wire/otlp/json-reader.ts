@@ -1,4 +1,4 @@
-import { JsonCursor } from './json-cursor.ts';
+import { JsonCursor, type JsonKind } from './json-cursor.ts';
 import { JsonFields } from './json-fields.ts';
 import { KeySet } from './json-keys.ts';
 import { JsonSpanReader } from './json-span.ts';
@@ -11,8 +11,17 @@ const resourceKeys = new KeySet(['attributes']);
 const scopeSpansKeys = new KeySet(['scope', 'spans']);
 const scopeKeys = new KeySet(['name', 'version']);
 
+/** OTLP's, though nothing is made of them. */
+const ignoredKeys = new Set(['schemaUrl', 'schema_url']);
+
 const unknownKeysMax = 10;
 const unknownKeyLengthMax = 80;
+
+const noArray = (name: string, kind: JsonKind): MalformedBody =>
+  new MalformedBody(
+    `${name} is not an array${kind === 'object' ? ' but one object: put it in brackets' : ''}`,
+    name,
+  );
 
 /**
  * Reads the JSON form of ExportTraceServiceRequest from its bytes into slots, without objects and leniently (design section 5):
@@ -23,6 +32,9 @@ const unknownKeyLengthMax = 80;
 export class JsonReader {
   /** Top-level names that are not OTLP's, the first few. */
   readonly unknownKeys = new Set<string>();
+  /** Names between the top and the spans that are not OTLP's, the first few, with their path. */
+  readonly misplacedKeys = new Set<string>();
+  private hasSpans = false;
   private readonly state: ReadState;
   private readonly sink: SpanSink;
   private readonly wantsSpans: boolean;
@@ -47,7 +59,7 @@ export class JsonReader {
     for (let has = cursor.open(); has; has = cursor.nextMember()) {
       const member = this.fields.member(requestKeys, seen);
       if (member < 0) {
-        this.noteUnknownKey();
+        this.noteUnknownKey(this.unknownKeys, '');
         cursor.skip();
         continue;
       }
@@ -57,10 +69,12 @@ export class JsonReader {
     if (cursor.peek() !== -1) throw cursor.malformed('expected nothing more');
   }
 
-  private noteUnknownKey(): void {
-    if (this.unknownKeys.size >= unknownKeysMax) return;
+  /** Nobody asks for them once there is a span. */
+  private noteUnknownKey(keys: Set<string>, path: string): void {
+    if (this.hasSpans || keys.size >= unknownKeysMax) return;
     const text = this.state.textAt(this.cursor.start, this.cursor.end);
-    this.unknownKeys.add(text.length > unknownKeyLengthMax ? `${text.slice(0, unknownKeyLengthMax)}…` : text);
+    if (path !== '' && ignoredKeys.has(text)) return;
+    keys.add(path + (text.length > unknownKeyLengthMax ? `${text.slice(0, unknownKeyLengthMax)}…` : text));
   }
 
   private readResourceSpans(): void {
@@ -69,6 +83,7 @@ export class JsonReader {
     scratch.length = 0;
     this.readPair(
       resourceSpansKeys,
+      'resourceSpans[].',
       () => this.readResource(),
       () => {
         this.sink.resource();
@@ -84,6 +99,7 @@ export class JsonReader {
     owner.clearScope();
     this.readPair(
       scopeSpansKeys,
+      'scopeSpans[].',
       () => this.readScope(),
       () => this.readSpans(),
     );
@@ -91,7 +107,7 @@ export class JsonReader {
   }
 
   /** Reads an object of two members, the first always before the second. */
-  private readPair(keys: KeySet, readFirst: () => void, readSecond: () => void): void {
+  private readPair(keys: KeySet, path: string, readFirst: () => void, readSecond: () => void): void {
     const { cursor } = this;
     let seen = 0;
     let waiting = -1;
@@ -102,6 +118,7 @@ export class JsonReader {
       else if (member === 1 && (seen & 1) !== 0) readSecond();
       else {
         if (member === 1) waiting = cursor.at;
+        else if (member < 0) this.noteUnknownKey(this.misplacedKeys, path);
         cursor.skip();
       }
     }
@@ -144,7 +161,7 @@ export class JsonReader {
       seen |= 1 << member;
       const name = member === 0 ? 'name' : 'version';
       if (cursor.kind() !== 'string' && cursor.kind() !== 'null')
-        throw new MalformedBody(`the ${name} of a scope is not a string`);
+        throw new MalformedBody(`the ${name} of a scope is not a string`, `scope.${name}`);
       owner.scopeSize += fields.text(owner.fault, `scope.${name}`);
       if (member === 0) {
         owner.scopeNameStart = fields.start;
@@ -161,10 +178,11 @@ export class JsonReader {
     const { scratch } = this.state;
     const kind = cursor.kind();
     if (kind === 'null') return cursor.literal('null');
-    if (kind !== 'array') throw new MalformedBody('spans is not an array');
+    if (kind !== 'array') throw noArray('spans', kind);
     const kept = scratch.length;
     for (let has = cursor.open(); has; has = cursor.nextItem()) {
       scratch.length = kept;
+      this.hasSpans = true;
       this.spanReader.read();
       this.sink.span();
     }
@@ -173,7 +191,7 @@ export class JsonReader {
   /** False for null, which is as good as absent, and then passed over. */
   private enterObject(name: string): boolean {
     const kind = this.cursor.kind();
-    if (kind !== 'object' && kind !== 'null') throw new MalformedBody(`a ${name} is not an object`);
+    if (kind !== 'object' && kind !== 'null') throw new MalformedBody(`a ${name} is not an object`, name);
     if (kind === 'object') return true;
     this.cursor.literal('null');
     return false;
@@ -183,10 +201,10 @@ export class JsonReader {
     const { cursor } = this;
     const kind = cursor.kind();
     if (kind === 'null') return cursor.literal('null');
-    if (kind !== 'array') throw new MalformedBody(`${name} is not an array`);
+    if (kind !== 'array') throw noArray(name, kind);
     for (let has = cursor.open(); has; has = cursor.nextItem()) {
       if (cursor.kind() !== 'object')
-        throw new MalformedBody(`${name} holds something that is not an object`);
+        throw new MalformedBody(`${name} holds something that is not an object`, name);
       read();
     }
   }

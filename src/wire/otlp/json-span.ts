@@ -1,5 +1,5 @@
-import { itemSizes } from './any-value.ts';
-import { idIs, type JsonFields } from './json-fields.ts';
+import { idIs, itemSizes } from './any-value.ts';
+import type { JsonFields } from './json-fields.ts';
 import { KeySet } from './json-keys.ts';
 import { idPlaces, type LinkSlot } from './span-slots.ts';
 

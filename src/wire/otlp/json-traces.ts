@@ -45,7 +45,7 @@ const encodeTraces = (bytes: Uint8Array, context: TracesContext): EncodedTraces 
       try {
         const reader = new JsonReader(state, encoder, true);
         reader.readRequest();
-        return encoder.finish(reader.unknownKeys);
+        return encoder.finish(reader.unknownKeys, reader.misplacedKeys);
       } finally {
         encoder.release();
       }

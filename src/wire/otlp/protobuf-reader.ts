@@ -1,7 +1,7 @@
-import type { ByteSource } from '../native/bytes.ts';
-import { itemSizes } from './any-value.ts';
+import { idIs, itemSizes } from './any-value.ts';
 import { setTimeOfWords } from './numbers.ts';
 import { ProtobufCursor } from './protobuf-cursor.ts';
+import { idProblem, readId } from './protobuf-ids.ts';
 import { ProtobufValueReader } from './protobuf-value.ts';
 import { dropAttributes } from './resource-row.ts';
 import {
@@ -14,11 +14,6 @@ import {
 } from './span-slots.ts';
 
 const unknownFieldsMax = 10;
-
-/** Two hexadecimal digits for each byte, in the order in which they are stored. */
-const hexPairs = Uint16Array.from({ length: 256 }, (_, byte) =>
-  Buffer.from(byte.toString(16).padStart(2, '0')).readUInt16LE(),
-);
 
 /** The varint that fills [start, end); −1 when none does, or one of more than four bytes. */
 const smallVarint = (body: Uint8Array, start: number, end: number): number => {
@@ -42,6 +37,8 @@ const smallVarint = (body: Uint8Array, start: number, end: number): number => {
 export class ProtobufReader {
   /** Top-level fields that are not OTLP's, the first few. */
   readonly unknownFields = new Set<string>();
+  /** Fields of ResourceSpans that are not OTLP's, with their path: 1000 was instrumentation_library_spans before OTLP 1.0. */
+  readonly misplacedFields = new Set<string>();
   private readonly state: ReadState;
   private readonly sink: SpanSink;
   private readonly wantsSpans: boolean;
@@ -83,7 +80,12 @@ export class ProtobufReader {
     while (cursor.at < end) {
       const tag = cursor.tag();
       if (tag === 0x0a) this.readResource(cursor.enter(end));
-      else cursor.skip(tag, end);
+      else {
+        // Scopes and the schema's URL are OTLP's.
+        if (tag >>> 3 > 3 && this.misplacedFields.size < unknownFieldsMax)
+          this.misplacedFields.add(`resourceSpans[].${tag >>> 3}`);
+        cursor.skip(tag, end);
+      }
     }
     cursor.expectEnd(end);
     this.sink.resource();
@@ -163,9 +165,9 @@ export class ProtobufReader {
     const { span } = state;
     span.clear();
     value.cutValues = 0;
-    let hasTrace = false;
-    let hasSpan = false;
-    let parentLength = 0;
+    let traceProblem = idProblem(0, 16);
+    let spanProblem = idProblem(0, 8);
+    let parentProblem = '';
     while (cursor.at < end) {
       const tag = cursor.tag();
       switch (tag) {
@@ -173,15 +175,17 @@ export class ProtobufReader {
           span.size += this.readAttribute(cursor.enter(end), span.attributes, 0, span.fault, 'attributes');
           break;
         case 0x0a:
-          hasTrace = this.readId(cursor.enter(end), 16, span.ids, idPlaces.trace);
+          traceProblem = readId(cursor, cursor.enter(end), 16, span.ids, idPlaces.trace);
           break;
         case 0x12:
-          hasSpan = this.readId(cursor.enter(end), 8, span.ids, idPlaces.span);
+          spanProblem = readId(cursor, cursor.enter(end), 8, span.ids, idPlaces.span);
           break;
         case 0x22: {
           const stop = cursor.enter(end);
-          parentLength = stop - cursor.at;
-          span.hasParent = this.readId(stop, 8, span.ids, idPlaces.parent);
+          const isEmpty = stop === cursor.at;
+          parentProblem = readId(cursor, stop, 8, span.ids, idPlaces.parent);
+          span.hasParent = parentProblem === '';
+          if (isEmpty) parentProblem = '';
           break;
         }
         case 0x2a: {
@@ -210,9 +214,10 @@ export class ProtobufReader {
     span.cutValues = value.cutValues;
     span.size += span.nameEnd - span.nameStart + span.stateEnd - span.stateStart;
     span.size += span.messageEnd - span.messageStart;
-    if (!hasTrace) span.fault.set('trace_id_invalid', 'traceId', 'expected 16 bytes, not all zero');
-    if (!hasSpan) span.fault.set('span_id_invalid', 'spanId', 'expected 8 bytes, not all zero');
-    if (!span.hasParent && parentLength > 0) this.judgeParent(parentLength);
+    if (traceProblem !== '') span.fault.set('trace_id_invalid', 'traceId', traceProblem);
+    if (spanProblem !== '') span.fault.set('span_id_invalid', 'spanId', spanProblem);
+    if (parentProblem === idIs.zero) state.forgive('zero_parent_span_id');
+    else if (parentProblem !== '') span.fault.set('parent_span_id_invalid', 'parentSpanId', parentProblem);
   }
 
   private readRareField(tag: number, end: number): void {
@@ -238,30 +243,6 @@ export class ProtobufReader {
     if (value >= 0 && value <= last) return value;
     this.state.forgive('enum_unknown');
     return 0;
-  }
-
-  /** Whether the bytes up to `stop` are an id of so many bytes that is not all zero; if so it is in `target` in hexadecimal. */
-  private readId(stop: number, bytes: number, target: ByteSource, place: number): boolean {
-    const { cursor } = this;
-    const { body } = cursor;
-    const from = cursor.at;
-    cursor.at = stop;
-    if (stop - from !== bytes) return false;
-    let any = 0;
-    let to = place;
-    for (let at = from; at < stop; at++) {
-      const byte = body[at] ?? 0;
-      any |= byte;
-      target.view.setUint16(to, hexPairs[byte] ?? 0, true);
-      to += 2;
-    }
-    return any !== 0;
-  }
-
-  private judgeParent(length: number): void {
-    const { span } = this.state;
-    if (length === 8) this.state.forgive('zero_parent_span_id');
-    else span.fault.set('parent_span_id_invalid', 'parentSpanId', `expected 8 bytes, got ${length}`);
   }
 
   private readStatus(end: number): void {
@@ -387,8 +368,10 @@ export class ProtobufReader {
     let hasSpan = false;
     while (cursor.at < end) {
       const tag = cursor.tag();
-      if (tag === 0x0a) hasTrace = this.readId(cursor.enter(end), 16, link.ids, idPlaces.trace);
-      else if (tag === 0x12) hasSpan = this.readId(cursor.enter(end), 8, link.ids, idPlaces.span);
+      if (tag === 0x0a)
+        hasTrace = readId(cursor, cursor.enter(end), 16, link.ids, idPlaces.trace) === idIs.valid;
+      else if (tag === 0x12)
+        hasSpan = readId(cursor, cursor.enter(end), 8, link.ids, idPlaces.span) === idIs.valid;
       else if (tag === 0x1a) {
         const stop = cursor.enter(end);
         link.stateStart = cursor.at;

@@ -10,7 +10,7 @@ const encodeTraces = (bytes: Uint8Array, context: TracesContext): EncodedTraces 
     try {
       const reader = new ProtobufReader(state, encoder, true);
       reader.readRequest();
-      return encoder.finish(reader.unknownFields);
+      return encoder.finish(reader.unknownFields, reader.misplacedFields);
     } finally {
       encoder.release();
     }

@@ -10,6 +10,11 @@ const hostKey = 'net.host.ip';
 const tokenBytes = sourceOf(tokenKey);
 const serviceBytes = sourceOf(serviceKey);
 const hostBytes = sourceOf(hostKey);
+const sdkNameBytes = sourceOf('telemetry.sdk.name');
+const sdkLanguageBytes = sourceOf('telemetry.sdk.language');
+
+/** Longer ones are no name of an SDK. */
+const sdkLengthMax = 60;
 
 /** Addresses that tell nothing about a host. */
 const placeholders = new Set(['', '0.0.0.0', '127.0.0.1', '::', '::1']);
@@ -25,14 +30,26 @@ const isKey = (state: ReadState, index: number, key: ByteSource): boolean => {
     : isSame(state.body, start, key, 0, size);
 };
 
-/** The `mon.data.token` of the resource at hand; undefined when it has none. Of several the last counts. */
-export const tokenOf = (state: ReadState): string | undefined => {
+/** The value of the resource at hand under this key; undefined when it has none. Of several the last counts. */
+const textUnder = (state: ReadState, key: ByteSource): string | undefined => {
   const { resource } = state.owner;
   for (let index = resource.count - 1; index >= 0; index--) {
-    if (isKey(state, index, tokenBytes))
+    if (isKey(state, index, key))
       return state.textAt(resource.valueStarts[index] ?? 0, resource.valueEnds[index] ?? 0);
   }
   return undefined;
+};
+
+/** The `mon.data.token` of the resource at hand; undefined when it has none. */
+export const tokenOf = (state: ReadState): string | undefined => textUnder(state, tokenBytes);
+
+/** The SDK of the resource at hand as `name/language`; empty when it says neither. */
+export const sdkOf = (state: ReadState): string => {
+  const parts = [textUnder(state, sdkNameBytes), textUnder(state, sdkLanguageBytes)];
+  return parts
+    .filter((part) => part !== undefined && part !== '')
+    .map((part) => part?.slice(0, sdkLengthMax))
+    .join('/');
 };
 
 /**

@@ -1,7 +1,7 @@
 import type { SpanReason, TimeReason } from '../../model/reasons.ts';
 import { endsBeforeStart, judgeSpanTime } from '../../model/span-time.ts';
 import { deferredText, sentTime } from './deferred-text.ts';
-import { ResourceRow, tokenKey, tokenOf } from './resource-row.ts';
+import { ResourceRow, sdkOf, tokenKey, tokenOf } from './resource-row.ts';
 import { SpanBlock } from './span-block.ts';
 import type { ReadState, SpanSink } from './span-slots.ts';
 import {
@@ -87,6 +87,8 @@ export class TraceEncoder implements SpanSink {
       eventsDropped: 0,
       linksDropped: 0,
       unknownTopLevelKeys: [],
+      misplacedKeys: [],
+      sdk: '',
     };
   }
 
@@ -94,6 +96,7 @@ export class TraceEncoder implements SpanSink {
     const { state, context } = this;
     this.resourceNumber = state.owner.resourceNumber;
     this.token = tokenOf(state);
+    if (this.result.sdk === '') this.result.sdk = sdkOf(state);
     const known = this.owners.get(this.token);
     this.owner = known ?? context.resolve(this.token);
     if (known === undefined) this.owners.set(this.token, this.owner);
@@ -136,10 +139,12 @@ export class TraceEncoder implements SpanSink {
   }
 
   /** What came of the request. To be called once, when its reader is through. */
-  finish(unknownTopLevelKeys: Iterable<string>): EncodedTraces {
+  finish(unknownTopLevelKeys: Iterable<string>, misplacedKeys: Iterable<string>): EncodedTraces {
     const { result } = this;
     this.endRun();
-    if (result.spans === 0) result.unknownTopLevelKeys.push(...unknownTopLevelKeys);
+    if (result.spans > 0) return result;
+    result.unknownTopLevelKeys.push(...unknownTopLevelKeys);
+    result.misplacedKeys.push(...misplacedKeys);
     return result;
   }
 

@@ -136,13 +136,20 @@ export type EncodedTraces = {
   linksDropped: number;
   /** Filled only when the request holds no span: keys that are not OTLP's (JSON) or field numbers (protobuf). */
   readonly unknownTopLevelKeys: string[];
+  /** The same of the levels between the top and the spans, with their path: `resourceSpans[].spans`. */
+  readonly misplacedKeys: string[];
+  /** `telemetry.sdk.name` and `telemetry.sdk.language` of the first resource that has them, as `name/language`; else empty. */
+  sdk: string;
 };
 
 /** A request body that cannot be read at all. */
 export class MalformedBody extends Error {
-  constructor(message: string) {
+  /** Path of the field that is to blame; empty when it is the body as a whole. */
+  readonly field: string;
+  constructor(message: string, field = '') {
     super(message);
     this.name = 'MalformedBody';
+    this.field = field;
   }
 }
 

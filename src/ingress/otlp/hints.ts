@@ -1,0 +1,75 @@
+import type { OtlpEncoding } from './reply.ts';
+
+// What senders most often do instead of OTLP, so that the answer can say what to change rather than what did not parse.
+
+const startsWith = (bytes: Uint8Array, ...head: number[]): boolean =>
+  head.every((byte, index) => bytes[index] === byte);
+
+const inspected = 256;
+
+const firstCharacter = (bytes: Uint8Array): string =>
+  Buffer.from(bytes.buffer, bytes.byteOffset, Math.min(bytes.length, inspected))
+    .toString('latin1')
+    .trimStart()
+    .charAt(0);
+
+/** Whether the bytes begin as ExportTraceServiceRequest does: field 1, a length within the body, and one of its fields. */
+const looksLikeProtobuf = (bytes: Uint8Array): boolean => {
+  if (bytes[0] !== 0x0a) return false;
+  let length = 0;
+  let at = 1;
+  for (let shift = 0; shift < 28; shift += 7) {
+    const byte = bytes[at++] ?? 0;
+    length |= (byte & 0x7f) << shift;
+    if (byte < 0x80) break;
+  }
+  const next = bytes[at] ?? 0;
+  return length >= 0 && length <= bytes.length - at && (length === 0 || next === 0x0a || next === 0x12);
+};
+
+/** What a body that could not be read seems to be; empty when nothing comes to mind. */
+export const bodyHint = (encoding: OtlpEncoding, bytes: Uint8Array): string => {
+  if (startsWith(bytes, 0x1f, 0x8b)) return 'it looks like gzip: send Content-Encoding: gzip';
+  if (startsWith(bytes, 0x28, 0xb5, 0x2f, 0xfd)) return 'it looks like zstd: send Content-Encoding: zstd';
+  const first = firstCharacter(bytes);
+  if (encoding === 'protobuf') {
+    if (first === '{' || first === '[') return 'it looks like JSON: send Content-Type: application/json';
+    return bytes[0] === 0 && bytes.length >= 5
+      ? 'it looks like a message of gRPC, which is not taken here'
+      : '';
+  }
+  if (startsWith(bytes, 0xef, 0xbb, 0xbf)) return 'it begins with a byte order mark: leave that out';
+  if (startsWith(bytes, 0xff, 0xfe) || startsWith(bytes, 0xfe, 0xff))
+    return 'it looks like UTF-16: send UTF-8';
+  if (looksLikeProtobuf(bytes)) return 'it looks like protobuf: send Content-Type: application/x-protobuf';
+  if (first === '[') {
+    return 'it looks like a list of spans as Zipkin takes it: send one object with resourceSpans, as OTLP describes it';
+  }
+  return '';
+};
+
+const inResource = 'spans stand in resourceSpans[].scopeSpans[].spans[]';
+
+const keyHints: Readonly<Record<string, string>> = {
+  resourceMetrics: 'metrics are not taken at this path',
+  resourceLogs: 'logs are not taken at this path',
+  batches: "Tempo's name; OTLP calls it resourceSpans",
+  data: "it looks like the JSON of Jaeger's query, which is not OTLP",
+  spans: inResource,
+  scopeSpans: inResource,
+  resource: inResource,
+  'resourceSpans[].spans': inResource,
+  'resourceSpans[].instrumentationLibrarySpans': 'OTLP before 1.0; it is called scopeSpans now',
+  'resourceSpans[].1000': 'instrumentation_library_spans of OTLP before 1.0; it is scope_spans, field 2, now',
+  'scopeSpans[].instrumentationLibrary': 'OTLP before 1.0; it is called scope now',
+};
+
+const camelOf = (name: string): string =>
+  name.replace(/_([a-z])/g, (_, letter: string) => letter.toUpperCase());
+
+/** A key that was found where a request without spans has none of OTLP's, with what its sender probably meant. */
+export const shownKey = (key: string): string => {
+  const name = camelOf(key);
+  const hint = Object.hasOwn(keyHints, name) ? keyHints[name] : undefined;
+  return hint === undefined ? key : `${key} (${hint})`;
+};

@@ -1,0 +1,30 @@
+/** Names of senders as a label of metrics. */
+export type SenderNames = {
+  /** The SDK that the resource names, else the product in User-Agent; `unknown` without either. */
+  nameOf(sdk: string, userAgent: string | undefined): string;
+};
+
+/** So many different names are told apart; what senders call themselves has no bound of its own. */
+const namesMax = 100;
+const lengthMax = 60;
+
+const tidy = (name: string): string =>
+  name
+    .toLowerCase()
+    .replace(/[^a-z0-9.+/_-]+/g, '_')
+    .slice(0, lengthMax);
+
+/** Every further name after the first hundred is `other`, so that no sender can grow the metrics. */
+export const createSenderNames = (): SenderNames => {
+  const names = new Set<string>();
+  return {
+    nameOf: (sdk, userAgent) => {
+      const product = /^\s*([^\s/(]+)/.exec(userAgent ?? '')?.[1] ?? '';
+      const name = tidy(sdk === '' ? product : sdk) || 'unknown';
+      if (names.has(name)) return name;
+      if (names.size >= namesMax) return 'other';
+      names.add(name);
+      return name;
+    },
+  };
+};
