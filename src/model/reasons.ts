@@ -160,6 +160,11 @@ const requestReasons = [
   ['data_source_disabled', 'the data id is disabled', 'enable it, or stop sending'],
   ['path_unknown', 'there is nothing at this path', 'push to /v2/push/'],
   ['method_not_allowed', 'the path takes POST alone', 'use POST'],
+  [
+    'protocol_error',
+    'this is no HTTP request that can be read',
+    'check Host, Content-Length, Expect and the size of the header fields',
+  ],
   ['body_too_large', 'the body is larger than the limit', 'send smaller requests'],
   ['too_many_points', 'the request holds more points than the limit', 'send smaller requests'],
   ['encoding_unsupported', 'the Content-Encoding is not identity, gzip, deflate or zstd', 'use one of these'],

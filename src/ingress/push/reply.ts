@@ -1,3 +1,4 @@
+import { STATUS_CODES } from 'node:http';
 import { explain, type RequestReason } from '../../model/reasons.ts';
 import type { EncodedPoints } from './points.ts';
 
@@ -13,6 +14,7 @@ export const refusalStatus: Readonly<Record<RequestReason, PushStatus>> = {
   data_not_array: 400,
   data_empty: 400,
   unsupported_type: 400,
+  protocol_error: 400,
   unauthorized: 401,
   data_source_disabled: 403,
   path_unknown: 404,
@@ -61,6 +63,15 @@ export const refusal = (
     headers,
   };
 };
+
+/** The envelope for what is no HTTP request that can be read, whatever of HTTP it breaks. */
+export const protocolRefusal = (status: 400 | 408 | 417 | 431): string =>
+  JSON.stringify({
+    code: String(status),
+    result: 'false',
+    message: `${explain('protocol_error')?.meaning ?? ''}: ${STATUS_CODES[status] ?? status}`,
+    reason: 'protocol_error' satisfies RequestReason,
+  });
 
 const listed = (counts: ReadonlyMap<string, number>): string =>
   [...counts].map(([reason, count]) => `${reason} ${count}`).join(', ');

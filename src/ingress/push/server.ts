@@ -3,7 +3,8 @@ import { createServer, type Server } from 'node:http';
 import { getRequestListener, type HttpBindings } from '@hono/node-server';
 import { type Context, Hono } from 'hono';
 import type { IngressMetrics } from '../../telemetry/metrics.ts';
-import { type PushReply, refusal } from './reply.ts';
+import { answerProtocolErrors, hostResponse, type ProtocolAnswer } from '../protocol-errors.ts';
+import { type PushReply, protocolRefusal, refusal } from './reply.ts';
 
 type Env = { Bindings: HttpBindings };
 
@@ -35,10 +36,20 @@ export const createPushServer = (
     onDefect(error);
     return answer(c, refusal('not_stored', 'a defect of the receiver', { 'Retry-After': '5' }));
   });
-  const server = createServer(
+  const protocolAnswer: ProtocolAnswer = (status) => {
+    metrics.requests.inc({ receiver: 'push', status: String(status) });
+    metrics.refused.inc({ receiver: 'push', reason: 'protocol_error' });
+    return { body: protocolRefusal(status), headers: { 'Content-Type': 'application/json' } };
+  };
+  const listener = getRequestListener(app.fetch, {
+    overrideGlobalObjects: false,
     // A body that is refused is read to its end by Node: closing on the sender in mid-body would cost it the answer.
-    getRequestListener(app.fetch, { overrideGlobalObjects: false, autoCleanupIncoming: false }),
-  );
+    autoCleanupIncoming: false,
+    errorHandler: () => hostResponse(protocolAnswer),
+  });
+  // A missing Host is left to the adapter, which lets us answer it.
+  const server = createServer({ requireHostHeader: false }, listener);
+  answerProtocolErrors(server, protocolAnswer);
   server.keepAliveTimeout = 75_000;
   server.headersTimeout = 30_000;
   server.requestTimeout = 120_000;
