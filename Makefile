@@ -7,7 +7,7 @@ PACKAGES := node_modules/.installed
 ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup up test check bench format clean
+.PHONY: help setup up test fuzz check bench format clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST)
@@ -26,6 +26,9 @@ up: setup ## run the whole stack on this machine until Ctrl-C
 
 test: setup ## run all tests, on real engines (ARGS="test/unit" for some)
 	@vitest run $(ARGS)
+
+fuzz: setup ## send the admin API what its OpenAPI document allows and what it does not (FUZZ_EXAMPLES=40 per operation)
+	@node test/support/openapi-fuzz.ts
 
 check: $(PACKAGES) ## formatting and lint, types, import rules
 	@biome check --error-on-warnings

@@ -7,7 +7,7 @@ import { promisify } from 'node:util';
 
 const run = promisify(execFile);
 
-const requirements = join(import.meta.dirname, 'python-requirements.txt');
+const requirementsDefault = 'python-requirements.txt';
 
 /** Why Python programs cannot be run on this machine; undefined when they can. */
 export const whyNoPython = async (): Promise<string | undefined> => {
@@ -28,8 +28,9 @@ const isThere = async (path: string): Promise<boolean> => {
   }
 };
 
-/** A Python with the packages of python-requirements.txt, installed into the cache by the first call. */
-export const installPython = async (): Promise<string> => {
+/** A Python with the packages of a requirements file of this folder, installed into the cache by the first call. */
+export const installPython = async (file = requirementsDefault): Promise<string> => {
+  const requirements = join(import.meta.dirname, file);
   const hash = createHash('sha256')
     .update(await readFile(requirements))
     .digest('hex')
