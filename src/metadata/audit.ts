@@ -70,6 +70,8 @@ export type Audit = {
   run<T>(request: AuditRequest, work: (note: Note) => Promise<T>): Promise<T>;
   /** Transient Fault while NATS is away; permanent Fault `invalid_value` for a cursor that is none. */
   list(query: AuditQuery): Promise<AuditPage>;
+  /** The entry with this audit_id, while the log has it. Transient Fault while NATS is away. */
+  get(auditId: string): Promise<AuditEntry | undefined>;
   /** Begins to look after the entries of processes that went away, and of this one that could not be stored. */
   start(): void;
   stop(): Promise<void>;
@@ -174,7 +176,13 @@ export const createAudit = (deps: AuditDeps): Audit => {
     return result;
   };
 
-  return { run, list: (query) => listEntries(reader, query), start: sweeper.start, stop: sweeper.stop };
+  return {
+    run,
+    list: (query) => listEntries(reader, query),
+    get: (auditId) => readEntry(reader, auditId),
+    start: sweeper.start,
+    stop: sweeper.stop,
+  };
 };
 
 const parseCursor = (cursor: string): number => {
@@ -213,6 +221,17 @@ const listEntries = async (reader: StreamReader, query: AuditQuery): Promise<Aud
     if (next === undefined) return { items, next_cursor: null };
   }
   return { items, next_cursor: next === undefined ? null : String(next) };
+};
+
+const auditIdPattern = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
+
+const readEntry = async (reader: StreamReader, auditId: string): Promise<AuditEntry | undefined> => {
+  // Whatever else was asked for would be a pattern of subjects.
+  if (!auditIdPattern.test(auditId)) return undefined;
+  const { entries } = await reader.readBackwards(stream, { limit: 1, subject: `audit.*.*.${auditId}` });
+  const [entry] = entries;
+  if (entry === undefined) return undefined;
+  return auditEntrySchema.safeParse(JSON.parse(Buffer.from(entry.payload).toString())).data;
 };
 
 /** The audit log on this bus. `orphanMs` as in `AuditDeps`, 30 s where it is left out. */

@@ -190,6 +190,19 @@ describe('a token', () => {
   });
 });
 
+describe('the audit log', () => {
+  it('shows one entry by its id, and 404 for what is none', async () => {
+    await createReport(metadata, { mon_biz_id: 2, name: 'audited' });
+    const listed = await metadata.ask('GET', '/api/v1/audit?limit=1');
+    const { items } = z.object({ items: z.array(record) }).parse(listed.body);
+    const one = await metadata.ask('GET', `/api/v1/audit/${items[0]?.['audit_id']}`);
+    expect(one).toMatchObject({ status: 200, body: items[0] });
+    for (const id of ['00000000-0000-4000-8000-000000000000', 'x', '*', '>']) {
+      expectProblem(await metadata.ask('GET', `/api/v1/audit/${id}`), 404, 'not_found');
+    }
+  });
+});
+
 describe('a policy', () => {
   it('shows what holds, takes "off" and null, and refuses by the field', async () => {
     const { mon_data_id } = await createReport(metadata, { mon_biz_id: 2, name: 'policy' });

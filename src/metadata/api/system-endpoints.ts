@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { Fault } from '../../model/fault.ts';
 import { adminRoles, adminTokenSchema } from '../admin-tokens.ts';
 import { auditEntrySchema } from '../audit-entry.ts';
 import { listQuerySchema, pageOf as page, pageQuery } from '../listing.ts';
@@ -34,6 +35,12 @@ const issuedToken = z
   .regex(/^[0-9a-f]{64}$/)
   .meta({ description: 'The token itself', examples: ['0123456789abcdef'.repeat(4)] });
 
+const auditEntry = auditEntrySchema.meta({ id: 'AuditEntry' });
+
+const auditIdParams = z.strictObject({
+  id: z.string().min(1).max(64).meta({ description: 'The audit_id' }),
+});
+
 const auditEndpoints = ({ audit }: ApiDeps): Endpoint[] => [
   endpoint({
     method: 'GET',
@@ -50,8 +57,24 @@ const auditEndpoints = ({ audit }: ApiDeps): Endpoint[] => [
       actor: z.string().max(64).optional(),
     }),
     body: none,
-    answer: pageOf(auditEntrySchema.meta({ id: 'AuditEntry' })),
+    answer: pageOf(auditEntry),
     run: async ({ query }) => ({ body: await audit.list(query) }),
+  }),
+  endpoint({
+    method: 'GET',
+    path: '/api/v1/audit/{id}',
+    tag: 'Audit',
+    summary: 'Shows one entry of the audit log',
+    role: 'viewer',
+    params: auditIdParams,
+    query: none,
+    body: none,
+    answer: auditEntry,
+    run: async ({ params }) => {
+      const entry = await audit.get(params.id);
+      if (entry !== undefined) return { body: entry };
+      throw new Fault('permanent', 'not_found', `there is no audit entry ${params.id}`);
+    },
   }),
 ];
 
