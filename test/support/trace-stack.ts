@@ -59,7 +59,10 @@ const sumOf = (metrics: string, name: string, labels: Record<string, string>): n
     .filter((line) => Object.entries(labels).every(([label, value]) => line.includes(`${label}="${value}"`)))
     .reduce((sum, line) => sum + Number(line.slice(line.lastIndexOf(' '))), 0);
 
-export const startTraceStack = async (): Promise<TraceStack> => {
+/** `change` edits pipelines/traces.yaml before the roles read it. */
+export const startTraceStack = async (
+  change: (text: string) => string = (text) => text,
+): Promise<TraceStack> => {
   const pipelines = mkdtempSync(join(tmpdir(), 'tidemark-test-'));
   cpSync(join(root, 'pipelines'), pipelines, { recursive: true });
   const file = join(pipelines, 'traces.yaml');
@@ -67,7 +70,7 @@ export const startTraceStack = async (): Promise<TraceStack> => {
     'age_seconds_max: off',
     `age_seconds_max: ${spanAgeSecondsMax}`,
   );
-  writeFileSync(file, text);
+  writeFileSync(file, change(text));
   const stack = await startStack({
     traces: true,
     env: {
