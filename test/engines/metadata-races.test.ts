@@ -118,14 +118,14 @@ it('an import raises the counters above half created reports and above the table
     time_series_group_id: groupId,
     table_id: `2_mon_time_series_${dataId}.__default__`,
   };
-  await deps.tables.createTable('wide', `2_mon_time_series_${dataId + 5}.__default__`);
-  await metadataCalls.importRecords(deps, {
-    ...now,
-    custom_reports: { ...now.custom_reports, [half.custom_report_id]: half },
-  });
+  const document = { ...now, custom_reports: { ...now.custom_reports, [half.custom_report_id]: half } };
+  await metadataCalls.importRecords(deps, document);
   const { custom_report } = await createReport('after the import');
-  expect(custom_report.mon_data_id).toBe(dataId + 6);
+  expect(custom_report.mon_data_id).toBe(dataId + 1);
   expect(custom_report.time_series_group_id).toBeGreaterThan(groupId);
+  await deps.tables.createTable('wide', `2_mon_time_series_${dataId + 5}.__default__`);
+  await metadataCalls.importRecords(deps, document);
+  expect((await createReport('after another')).custom_report.mon_data_id).toBe(dataId + 6);
 });
 
 it('an import is refused as a whole when another record has one of its names', async () => {
