@@ -72,8 +72,11 @@ export const createOtlpServer = (
     autoCleanupIncoming: false,
     errorHandler: () => hostResponse(protocolAnswer),
   });
-  // A missing Host is left to the adapter, which lets us answer it.
-  const server = createServer({ requireHostHeader: false }, listener);
+  // A missing Host is left to the adapter, which lets us answer it; HTTP/1.0 need not name one.
+  const server = createServer({ requireHostHeader: false }, (request, response) => {
+    if (request.httpVersion === '1.0') request.headers.host ??= 'localhost';
+    void listener(request, response);
+  });
   answerProtocolErrors(server, protocolAnswer);
   server.keepAliveTimeout = 75_000;
   server.headersTimeout = 30_000;
