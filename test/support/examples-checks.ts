@@ -107,7 +107,11 @@ const checkPush = ({ exchange: { response }, answer, lookup }: Answered, outcome
 const examplesOf = (examples: unknown, lookup: Lookup): unknown => {
   const filled = fill(examples, lookup);
   if (!Array.isArray(filled)) return matching(filled);
-  return filled.map((example) => ({ detail: expect.any(String), ...Object(matching(example)) }));
+  return filled.map((example) => ({
+    field: expect.any(String),
+    detail: expect.any(String),
+    ...Object(matching(example)),
+  }));
 };
 
 const checkTraces = (

@@ -228,9 +228,11 @@ export const runExamples = async (cases: readonly ExampleCase[]): Promise<RanExa
       ingress: await seriesOf(stack, 'ingress'),
       transfer: await seriesOf(stack, 'transfer'),
     };
-    const results = new Map<ExampleCase, Ran>();
+    const results = new Map<ExampleCase, Ran | Error>();
+    // A case that gets no answer fails alone.
     const run = (example: ExampleCase) => async (): Promise<void> => {
-      results.set(example, await runCase(example, senders[example.receiver], prepared.get(example) ?? {}));
+      const running = runCase(example, senders[example.receiver], prepared.get(example) ?? {});
+      results.set(example, await running.catch((error: unknown) => new Error('no answer', { cause: error })));
     };
     await pooled(cases.filter(({ isAlone }) => !isAlone).map(run), sent);
     await pooled(cases.filter(({ isAlone }) => isAlone).map(run), 1);
@@ -244,6 +246,7 @@ export const runExamples = async (cases: readonly ExampleCase[]): Promise<RanExa
       resultOf: (example) => {
         const result = results.get(example);
         if (result === undefined) throw new Error(`${example.name} was not sent`);
+        if (result instanceof Error) throw result;
         return result;
       },
       grown: (role, name, labels, by) => {

@@ -45,7 +45,7 @@ export type RequestForm = {
   readonly compress?: 'gzip' | 'deflate' | 'zstd';
   readonly damage?: 'cut_6_bytes' | 'flip_third_last_byte';
   readonly chunks?: number;
-  readonly raw_head?: readonly string[];
+  readonly raw_head?: readonly unknown[];
 };
 
 export type ResponseForm = {
