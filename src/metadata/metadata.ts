@@ -77,7 +77,9 @@ const finish = async (server: ServerType): Promise<void> => {
 /** Where KV knows of no data id but QuestDB has tables (NATS lost its data), their ids are not given out again. */
 const firstDataId = async (tables: QuestdbTables): Promise<number> => {
   const used = (await tables.names()).map((name) => dataIdOfTableId(name) ?? 0);
-  return used.reduce((next, id) => Math.max(next, id + 1), dataIdRange.first);
+  // A table of somebody else's with a number beyond the range is none of ours.
+  const own = used.filter((id) => id <= dataIdRange.last);
+  return own.reduce((next, id) => Math.max(next, id + 1), dataIdRange.first);
 };
 
 /** What holds of the pipeline files where no policy says otherwise, as collectors are told. */

@@ -4,6 +4,7 @@ import type { ApplicationPolicy } from '../directory/policies.ts';
 import { Fault } from '../model/fault.ts';
 import type { Application, DataSource, ResultTable, TimeSeriesGroup } from '../model/records.ts';
 import { type CreationDeps, isDataIdAlive, reserveGroupName } from './creation.ts';
+import { fieldFault } from './problem.ts';
 import { isConflict, type Records, reservedNames } from './record-store.ts';
 import type { ApplicationRequest, DataSourceRequest, GroupRequest, ResultTableRequest } from './requests.ts';
 import { newApplication, newDataSource, newGroup, newResultTable, newToken, tableIdOf } from './values.ts';
@@ -53,16 +54,26 @@ export const createDataSource = async (
   return created.value;
 };
 
-const requireDataSource = async (records: Records, dataId: number): Promise<void> => {
+/** The data source, which must be there and not of something deleted. */
+const requireDataSource = async (records: Records, dataId: number): Promise<DataSource> => {
   if ((await records.purges.get(dataId)) !== undefined) {
     throw new Fault('permanent', 'data_id_purged', `data id ${dataId} is purged`);
   }
-  if ((await records.dataSources.get(dataId)) === undefined) {
+  const source = (await records.dataSources.get(dataId))?.value;
+  if (source === undefined) {
     throw new Fault('permanent', 'data_source_missing', `there is no data source ${dataId}; create it first`);
   }
   if (!(await isDataIdAlive(records, dataId))) {
     throw new Fault('permanent', 'record_deleted', `the report of data id ${dataId} is deleted`);
   }
+  return source;
+};
+
+/** The table of a data id carries its business: that of data_name, or 0 for a platform data id. */
+const requireBusiness = (source: DataSource, bizId: number): void => {
+  const own = source.is_platform_data_id ? 0 : Number.parseInt(source.data_name, 10);
+  if (own === bizId) return;
+  throw fieldFault('invalid_value', 'mon_biz_id', `must be ${own}, the business of the data source`);
 };
 
 /** Records of a report in state `creating` are written by its own creation only. */
@@ -82,7 +93,7 @@ export const createGroup = async (
   request: GroupRequest,
 ): Promise<TimeSeriesGroup> => {
   const dataId = request.mon_data_id;
-  await requireDataSource(records, dataId);
+  requireBusiness(await requireDataSource(records, dataId), request.mon_biz_id);
   refuseWhileCreating(records, dataId);
   const taken = `data id ${dataId} has a time series group already`;
   if ((await records.groups.get(dataId)) !== undefined) {

@@ -238,6 +238,13 @@ describe('the other operations alone', () => {
     expectSpecified('data_source', source.body);
     const { mon_data_id } = z.object({ mon_data_id: z.int() }).parse(source.body);
     expectProblem(await metadata.ask('POST', operations.resultTable, { mon_data_id }), 409, 'group_missing');
+    const elsewhere = await metadata.ask('POST', operations.group, {
+      ...missing,
+      mon_data_id,
+      mon_biz_id: 3,
+    });
+    expectProblem(elsewhere, 422, 'invalid_value');
+    expect(elsewhere.body).toMatchObject({ field: 'mon_biz_id' });
     const group = await metadata.ask('POST', operations.group, { ...missing, mon_data_id });
     expectSpecified('time_series_group', group.body);
     expectProblem(

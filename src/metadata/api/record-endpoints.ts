@@ -133,7 +133,8 @@ const switchEndpoints = <T extends Flagged, P extends z.ZodType>(kind: Kind<T, P
       verb,
       summary: `Sets is_enable of this ${kind.noun} alone to ${isEnabled}`,
       body: actionRequestSchema,
-      change: (records, dataId, _, by) => setRecordEnabled(records, kind.setOf(records), dataId, isEnabled, by),
+      change: (records, dataId, _, by) =>
+        setRecordEnabled(records, kind.setOf(records), dataId, isEnabled, by),
     });
   });
 
