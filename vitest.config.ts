@@ -1,20 +1,36 @@
 import { defineConfig } from 'vitest/config';
 
+const alone = ['test/contract/{rate-limit,overload,hostile}.test.ts'];
+
 export default defineConfig({
   test: {
     reporters: ['default', './test/support/closing-line-reporter.ts'],
     projects: [
       {
         extends: true,
-        test: { name: 'unit', include: ['test/unit/**/*.test.ts'] },
+        test: { name: 'unit', include: ['test/unit/**/*.test.ts'], sequence: { groupOrder: 0 } },
       },
       {
         extends: true,
         test: {
           name: 'engines',
-          include: ['test/{engines,contract,faults}/**/*.test.ts'],
-          // Each file starts engines of its own: several at once would measure the machine and not the guarantee.
+          include: ['test/{engines,contract}/**/*.test.ts'],
+          exclude: [...alone],
+          // Each file starts engines of its own and mostly waits for them: two at once keep two cores busy.
+          maxWorkers: 2,
+          sequence: { groupOrder: 1 },
+          testTimeout: 240_000,
+          hookTimeout: 180_000,
+        },
+      },
+      {
+        extends: true,
+        test: {
+          name: 'alone',
+          include: ['test/faults/**/*.test.ts', ...alone],
+          // Under load or with promised rates: beside another file they would measure the machine and not the guarantee.
           fileParallelism: false,
+          sequence: { groupOrder: 2 },
           testTimeout: 240_000,
           hookTimeout: 180_000,
         },

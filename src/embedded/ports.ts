@@ -1,3 +1,4 @@
+import { randomInt } from 'node:crypto';
 import { createServer } from 'node:net';
 
 /** A port something of ours listens on, and the environment variable that moves it. */
@@ -36,11 +37,14 @@ export const requireFreePorts = async (
   if (sentences.length > 0) throw new PortInUseError(sentences.join('\n'));
 };
 
+/** Below what Linux hands out for outgoing connections (32768 and up): one of those could take a port before its server does. */
+const freePortRange = { first: 15_000, end: 32_000 } as const;
+
 /** `count` different ports nothing listens on right now. Another process may still take one before you do. */
 export const freePorts = async (count: number, host = '127.0.0.1'): Promise<number[]> => {
   const ports = new Set<number>();
   while (ports.size < count) {
-    const port = await probe(host, 0);
+    const port = await probe(host, randomInt(freePortRange.first, freePortRange.end));
     if (port !== undefined) ports.add(port);
   }
   return [...ports];
