@@ -32,7 +32,7 @@ export type RequestForm = {
   readonly credential?: string;
   readonly points?: unknown;
   readonly with?: Readonly<Record<string, unknown>>;
-  readonly spans?: readonly unknown[];
+  readonly spans?: unknown;
   readonly otlp?: unknown;
   readonly json?: unknown;
   readonly text?: unknown;
