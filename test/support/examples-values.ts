@@ -75,6 +75,7 @@ const generators: Readonly<Record<string, Generator>> = {
       }).flat(),
       ...Object.entries(Object(fill(form['and'] ?? {}, lookup))),
     ]),
+  $json: (form, lookup) => jsonText(fill(form['$json'], lookup)),
   $raw: (form, lookup) => new RawJson(String(fill(form['$raw'], lookup))),
 };
 
