@@ -70,6 +70,14 @@ describe.each(receivers)('%s', (receiver) => {
   });
 });
 
+// Design section 5: each leniency is counted, so that operators see which sender is off the specification.
+describe('of all traces together', () => {
+  it('the receiver counted what it was lenient with, by kind', () => {
+    const counted = ran.grown('ingress', 'tidemark_ingress_otlp_leniencies_total', {}, 'kind');
+    expect(counted).toEqual(summed(cases.traces, 'leniencies'));
+  });
+});
+
 describe('after all this', () => {
   it('no request was answered for a defect of ours', () => {
     const errors = ran.stack.ingress.flatMap(({ lines }) =>
