@@ -165,6 +165,11 @@ const requestReasons = [
     'this is no HTTP request that can be read',
     'check Host, Content-Length, Expect and the size of the header fields',
   ],
+  [
+    'aborted',
+    'the connection ended before the body was complete',
+    "check the sender's time-out and the network",
+  ],
   ['body_too_large', 'the body is larger than the limit', 'send smaller requests'],
   ['too_many_points', 'the request holds more points than the limit', 'send smaller requests'],
   ['encoding_unsupported', 'the Content-Encoding is not identity, gzip, deflate or zstd', 'use one of these'],
@@ -203,11 +208,6 @@ const traceRequestReasons = [
     'application_disabled',
     'every application that the request brings spans for is disabled',
     'enable it, or stop sending',
-  ],
-  [
-    'aborted',
-    'the connection ended before the body was complete',
-    "check the sender's time-out and the network",
   ],
   ['internal', 'the receiver failed', 'report it with the log of ingress'],
 ] as const;

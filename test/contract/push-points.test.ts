@@ -271,6 +271,11 @@ describe('a connection', () => {
     const held = async (): Promise<string | undefined> =>
       /^tidemark_ingress_bytes_in_flight\S* (\d+)/m.exec((await on.stack.ingress[0]?.metrics()) ?? '')?.[1];
     await waitFor('no bytes in flight', 5000, async () => (await held()) === '0');
+    await waitFor('the request to be counted', 5000, async () =>
+      /requests_refused_total\{receiver="push",reason="aborted"\S* 1$/m.test(
+        (await on.stack.ingress[0]?.metrics()) ?? '',
+      ),
+    );
   });
 });
 

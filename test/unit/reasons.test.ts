@@ -61,7 +61,7 @@ describe('a refusal of the push receiver', () => {
         'data_missing',
         'data_not_array',
       ],
-      ...['data_empty', 'unsupported_type', 'encoding_corrupt', 'protocol_error'],
+      ...['data_empty', 'unsupported_type', 'encoding_corrupt', 'protocol_error', 'aborted'],
     ],
     401: ['unauthorized'],
     403: ['data_source_disabled'],

@@ -202,8 +202,7 @@ export const createPushHandler = (
       if (why !== undefined) throw new Refused('not_stored', why, retryAfter(1));
       const body = await readBody(request, deps.limits, deps.inFlight);
       if ('reason' in body) {
-        const reason = body.reason === 'aborted' ? 'body_empty' : body.reason;
-        throw new Refused(reason, body.detail, reason === 'not_stored' ? retryAfter(1) : {});
+        throw new Refused(body.reason, body.detail, body.reason === 'not_stored' ? retryAfter(1) : {});
       }
       try {
         metrics.bodyBytes.inc({ receiver: 'push' }, body.wireBytes);

@@ -15,6 +15,7 @@ export const refusalStatus: Readonly<Record<RequestReason, PushStatus>> = {
   data_empty: 400,
   unsupported_type: 400,
   protocol_error: 400,
+  aborted: 400,
   unauthorized: 401,
   data_source_disabled: 403,
   path_unknown: 404,
