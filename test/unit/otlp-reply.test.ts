@@ -1,10 +1,12 @@
 import { describe, expect, it } from 'vitest';
 import { bodyHint, shownKey } from '../../src/ingress/otlp/hints.ts';
+import { malformedRefusal, refusalReply } from '../../src/ingress/otlp/refusal.ts';
 import { partialReply, statusReply } from '../../src/ingress/otlp/reply.ts';
 import { createSenderNames } from '../../src/ingress/otlp/sender.ts';
+import { MalformedBody } from '../../src/wire/otlp/types.ts';
 import { encodings, partialOf, wholeStatusOf } from '../support/otlp-client.ts';
 import { encodeOtlpProtobuf } from '../support/otlp-protobuf.ts';
-import { goodSpan, requestOf } from '../support/trace-source.ts';
+import { encodeJson, goodSpan, requestOf } from '../support/trace-source.ts';
 
 const asAnswer = ({ body, status }: { readonly body: Uint8Array | string; readonly status: number }) => ({
   status,
@@ -36,6 +38,32 @@ describe.each(encodings)('an answer in %s', (encoding) => {
       ];
       expect(messages.map((message) => /^x?(😀)+…$/u.test(String(message)))).toEqual([true, true]);
     }
+  });
+});
+
+const malformedOf = (body: string): MalformedBody => {
+  try {
+    encodeJson(body);
+  } catch (error) {
+    if (error instanceof MalformedBody) return error;
+  }
+  throw new Error('it was read');
+};
+
+describe('a body that cannot be read', () => {
+  it.each([
+    ['{"resourceSpans":5}', 'resourceSpans'],
+    ['{"resourceSpans":[{"resource":5}]}', 'resource'],
+    ['{"resourceSpans":[{"scopeSpans":{}}]}', 'scopeSpans'],
+    ['{"resourceSpans":[{"scopeSpans":[{"scope":{"version":5}}]}]}', 'scope.version'],
+    ['{"resourceSpans":[{"scopeSpans":[{"spans":5}]}]}', 'spans'],
+    ['{"resourceSpans":[', 'body'],
+  ])('%s is refused for its %s', (body, field) => {
+    const refused = malformedRefusal(malformedOf(body), 'json', Buffer.from(body));
+    expect(wholeStatusOf('json', asAnswer(refusalReply('json', refused)))).toMatchObject({
+      code: 3,
+      details: [{ fieldViolations: [{ field, description: refused.message }] }],
+    });
   });
 });
 
