@@ -1,66 +1,80 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { OTLPTraceExporter as JsonExporter } from '@opentelemetry/exporter-trace-otlp-http';
 import { OTLPTraceExporter as ProtobufExporter } from '@opentelemetry/exporter-trace-otlp-proto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { installPython, runPython, whyNoPython } from '../support/python.ts';
+import { startJavascript } from '../support/clients-javascript.ts';
+import { startClient } from '../support/clients-process.ts';
+import { describeClient, expectStored, startClientStack } from '../support/clients-suite.ts';
+import { installPython, pinnedVersion, whyNoPython } from '../support/python.ts';
 import { exportWithSdk, rowOfSdk } from '../support/sdk-spans.ts';
-import type { Application } from '../support/stack.ts';
-import { startTraceStack, type TraceStack } from '../support/trace-stack.ts';
-
-const seed = 7;
-const spans = 1000;
+import type { TraceStack } from '../support/trace-stack.ts';
 
 let on: TraceStack;
 beforeAll(async () => {
-  on = await startTraceStack();
+  on = await startClientStack();
 });
 afterAll(() => on?.stop());
 
-type Row = Readonly<Record<string, unknown>>;
+const manifest: { devDependencies: Record<string, string> } = JSON.parse(
+  readFileSync(join(import.meta.dirname, '../../package.json'), 'utf8'),
+);
 
-const bySpanId = (rows: readonly Row[]): Row[] =>
-  rows.toSorted((a, b) => (String(a['SpanId']) < String(b['SpanId']) ? -1 : 1));
+describe.each([
+  ['exporter-trace-otlp-http', 'JSON', JsonExporter],
+  ['exporter-trace-otlp-proto', 'protobuf', ProtobufExporter],
+])('JavaScript SDK', (name, encoding, Exporter) => {
+  describeClient(() => on, {
+    name: `${name} ${manifest.devDependencies[`@opentelemetry/${name}`]} (${encoding})`,
+    start: (target) =>
+      startJavascript(({ url, token }) => new Exporter({ url, headers: { 'X-MON-TOKEN': token } }), target),
+    heedsRetryAfter: true,
+    repeats429: true,
+    repeatsLostConnection: true,
+    logsPartialSuccess: true,
+  });
 
-/** Fails unless the application's rows are exactly these. */
-const expectStored = async (application: Application, held: readonly Row[]): Promise<void> => {
-  const ids = { AppId: String(application.app_id), BizId: '2' };
-  expect(held).toHaveLength(spans);
-  expect(bySpanId(await on.storedSpans(application))).toEqual(
-    bySpanId(held.map((row) => ({ ...row, ...ids }))),
-  );
-};
-
-describe('the JavaScript SDK', () => {
-  it.each([
-    ['JSON', JsonExporter],
-    ['protobuf', ProtobufExporter],
-  ])('exports 1,000 spans in %s, and every row is what it held', async (_, Exporter) => {
+  it('exports 1,000 spans in two requests, and every row is what it held', async () => {
     const application = await on.application();
     const exporter = new Exporter({ url: on.url, headers: { 'X-MON-TOKEN': application.token } });
-    await expectStored(application, (await exportWithSdk(exporter, spans, seed)).map(rowOfSdk));
+    const held = (await exportWithSdk(exporter, 1000, 7)).map(rowOfSdk);
+    expect(held).toHaveLength(1000);
+    await expectStored(on, application, held);
   });
 });
 
+const program = join(import.meta.dirname, '../support/export_spans.py');
 const missing = await whyNoPython();
+const leftOut = missing === undefined ? '' : ` (left out: ${missing})`;
 
-describe.skipIf(missing !== undefined)(
-  `the Python SDK${missing === undefined ? '' : ` (left out: ${missing})`}`,
-  () => {
-    let python: string;
-    beforeAll(async () => {
-      python = await installPython();
-    });
+describe.skipIf(missing !== undefined).each([
+  ['opentelemetry-exporter-otlp-proto-http', 'protobuf', 'python-requirements.txt'],
+  ['opentelemetry-exporter-otlp-json-http', 'json', 'python-json-requirements.txt'],
+])(`Python SDK${leftOut}`, (name, encoding, requirements) => {
+  let python: string;
+  beforeAll(async () => {
+    python = await installPython(requirements);
+  });
 
-    it.each(['none', 'gzip', 'deflate'])(
-      'exports 1,000 spans in protobuf with compression %s, and every row is what it held',
-      async (compression) => {
-        const application = await on.application();
-        const args = [on.url, application.token, String(spans), String(seed), compression];
-        const lines = await runPython(python, 'export_spans.py', args);
-        await expectStored(
-          application,
-          lines.map((line): Row => JSON.parse(line)),
-        );
-      },
-    );
-  },
-);
+  describeClient(() => on, {
+    name: `${name} ${pinnedVersion(requirements, name)} (${encoding})`,
+    start: (target) => startClient(python, [program, encoding], target),
+    heedsRetryAfter: true,
+    repeats429: true,
+    repeatsLostConnection: true,
+    logsPartialSuccess: false,
+  });
+
+  it.each(['gzip', 'deflate'])(
+    'exports spans with compression %s, and every row is what it held',
+    async (compression) => {
+      const application = await on.application();
+      const env = { OTEL_EXPORTER_OTLP_TRACES_COMPRESSION: compression };
+      const target = { url: on.url, token: application.token };
+      const client = startClient(python, [program, encoding], target, env);
+      const { ok, rows } = await client.export({ first: 0, count: 300 });
+      expect(ok, client.log()).toBe(true);
+      await expectStored(on, application, rows);
+    },
+  );
+});

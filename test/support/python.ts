@@ -1,5 +1,6 @@
 import { execFile } from 'node:child_process';
 import { createHash, randomUUID } from 'node:crypto';
+import { readFileSync } from 'node:fs';
 import { access, mkdir, readFile, rename, rm } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
@@ -52,6 +53,14 @@ export const installPython = async (file = requirementsDefault): Promise<string>
     if (!(await isThere(python))) throw error;
   }
   return python;
+};
+
+/** The version of a package that a requirements file of this folder pins. Throws when there is none. */
+export const pinnedVersion = (file: string, name: string): string => {
+  const lines = readFileSync(join(import.meta.dirname, file), 'utf8').split('\n');
+  const line = lines.find((each) => each.startsWith(`${name}==`));
+  if (line === undefined) throw new Error(`${file} does not pin ${name}`);
+  return line.slice(name.length + 2);
 };
 
 /** What a Python program prints, line by line. Rejects with what it wrote when it fails. */

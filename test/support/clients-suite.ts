@@ -1,0 +1,169 @@
+import { describe, expect, it } from 'vitest';
+import type { HeldRow, RunningClient, Target } from './clients-process.ts';
+import { cutFirstConnection, type Exchange, startTap, type Tap } from './clients-tap.ts';
+import type { Application } from './stack.ts';
+import { startTraceStack, type TraceStack } from './trace-stack.ts';
+import { waitFor } from './wait.ts';
+
+/** A client as it is known to be: what it does is observed, and a release that does otherwise is to be seen. */
+export type ClientKind = {
+  /** With its version. */
+  readonly name: string;
+  start(target: Target): Promise<RunningClient> | RunningClient;
+  /** Spans of the first test. */
+  readonly spans?: number;
+  /** Whether it waits at least as long as Retry-After says. */
+  readonly heedsRetryAfter: boolean;
+  /** Whether it sends again what was answered 429. */
+  readonly repeats429: boolean;
+  /** Whether it sends again what it was sending when the connection was lost. */
+  readonly repeatsLostConnection: boolean;
+  /** Whether it logs what a partial success says. */
+  readonly logsPartialSuccess: boolean;
+};
+
+/** Real engines and roles whose receiver gives up on a bus that does not answer before any client gives up on it. */
+export const startClientStack = (): Promise<TraceStack> =>
+  startTraceStack((text) => text.replace(/deadline_ms: \d+/, 'deadline_ms: 700'));
+
+const bySpanId = (rows: readonly HeldRow[]): HeldRow[] =>
+  rows.toSorted((a, b) => (String(a['SpanId']) < String(b['SpanId']) ? -1 : 1));
+
+/** Fails unless the application's rows are exactly these. */
+export const expectStored = async (
+  on: TraceStack,
+  application: Application,
+  held: readonly HeldRow[],
+): Promise<void> => {
+  const ids = { AppId: String(application.app_id), BizId: '2' };
+  expect(bySpanId(await on.storedSpans(application))).toEqual(
+    bySpanId(held.map((row) => ({ ...row, ...ids }))),
+  );
+};
+
+/** Allows the application one request a second, and waits until the receiver knows. */
+const limitRate = async (on: TraceStack, { app_id: id, token }: Application): Promise<void> => {
+  expect((await on.stack.api('PATCH', `/api/v1/applications/${id}`, { max_rate: 1 })).status).toBe(200);
+  await waitFor('the rate to be limited', 5000, async () => {
+    const { headers } = await on.post(token, 'json', {});
+    return headers['ratelimit-policy'] !== undefined;
+  });
+};
+
+const otlpPort = (on: TraceStack): number => on.stack.ingress[0]?.ports['otlp'] ?? 0;
+
+/** How long after each refusal the next request came, less what it was told to wait; in ms. */
+const impatience = (exchanges: readonly Exchange[]): number[] =>
+  exchanges.flatMap(({ status, retryAfterSeconds = 0, answeredAt }, index) => {
+    const next = exchanges[index + 1];
+    return next === undefined || status === 200
+      ? []
+      : [next.arrivedAt - answeredAt - retryAfterSeconds * 1000];
+  });
+
+/** Timers fire up to a millisecond or two early. */
+const timerMs = 5;
+
+const expectPatience = (kind: ClientKind, tap: Tap): void => {
+  const early = impatience(tap.exchanges).filter((ms) => ms < -timerMs);
+  if (kind.heedsRetryAfter) expect(early).toEqual([]);
+};
+
+/** The same guarantees for any client, judged by the rows in ClickHouse against what the client says it made and exported. */
+export const describeClient = (stack: () => TraceStack, kind: ClientKind): void => {
+  describe(kind.name, () => {
+    const started = async (url: string) => {
+      const application = await stack().application();
+      return { application, client: await kind.start({ url, token: application.token }) };
+    };
+
+    it('has every shape of span it can make stored exactly as it held it', async () => {
+      const { application, client } = await started(stack().url);
+      const { ok, rows } = await client.export({ first: 0, count: kind.spans ?? 300 });
+      expect(ok, client.log()).toBe(true);
+      expect(rows).toHaveLength(kind.spans ?? 300);
+      await expectStored(stack(), application, rows);
+    });
+
+    // A receiver that cannot confirm must make its clients wait and repeat, and must not store what it has stored.
+    it('sends what was answered 503 again, and it is stored once', async () => {
+      const on = stack();
+      const tap = await startTap(otlpPort(on), '/v1/traces');
+      const { application, client } = await started(tap.url);
+      on.stack.engines.nats.pause();
+      const exporting = client.export({ first: 0, count: 50 });
+      await Promise.race([tap.answered(503), exporting]);
+      on.stack.engines.nats.resume();
+      const { ok, rows } = await exporting;
+      expect(ok, client.log()).toBe(true);
+      expect(tap.exchanges[0]).toMatchObject({ status: 503, retryAfterSeconds: 2 });
+      expect(tap.exchanges.at(-1)?.status).toBe(200);
+      expect(new Set(tap.exchanges.map(({ bodySha256 }) => bodySha256)).size).toBe(1);
+      expectPatience(kind, tap);
+      await expectStored(on, application, rows);
+    });
+
+    it(`${kind.repeats429 ? 'sends what was answered 429 again' : 'tells what was answered 429 as failed'}, and nothing else is missing`, async () => {
+      const on = stack();
+      const tap = await startTap(otlpPort(on), '/v1/traces');
+      const { application, client } = await started(tap.url);
+      await limitRate(on, application);
+      const all = [];
+      for (const first of [0, 10, 20]) all.push(await client.export({ first, count: 10 }));
+      const statuses = tap.exchanges.map(({ status }) => status);
+      expect(statuses).toContain(429);
+      expect(all.every(({ ok }) => ok)).toBe(kind.repeats429);
+      expectPatience(kind, tap);
+      const told = all.filter(({ ok }) => ok);
+      expect(statuses.filter((status) => status === 200)).toHaveLength(told.length);
+      await expectStored(
+        on,
+        application,
+        told.flatMap(({ rows }) => rows),
+      );
+    });
+
+    it(`goes on after a restart of ingress, and what was under way is ${kind.repeatsLostConnection ? 'stored' : 'told as failed'}`, async () => {
+      const on = stack();
+      const [ingress] = on.stack.ingress;
+      if (ingress === undefined) throw new Error('no ingress');
+      const { application, client } = await started(on.url);
+      const before = await client.export({ first: 0, count: 40 });
+      await ingress.kill();
+      const { cut } = await cutFirstConnection(otlpPort(on));
+      const exporting = client.export({ first: 40, count: 40 });
+      await cut;
+      ingress.start();
+      await ingress.ready();
+      const during = await exporting;
+      const after = await client.export({ first: 80, count: 40 });
+      expect([before.ok, during.ok, after.ok], client.log()).toEqual([
+        true,
+        kind.repeatsLostConnection,
+        true,
+      ]);
+      await expectStored(
+        on,
+        application,
+        [before, during, after].flatMap(({ ok, rows }) => (ok ? rows : [])),
+      );
+    });
+
+    it(`takes a partial success for a success and ${kind.logsPartialSuccess ? 'logs it' : 'says nothing of it'}`, async () => {
+      const on = stack();
+      const tap = await startTap(otlpPort(on), '/v1/traces');
+      const { application, client } = await started(tap.url);
+      const { ok, rows } = await client.export({ first: 0, count: 20, attributes: 200 });
+      expect(ok, client.log()).toBe(true);
+      expect(tap.exchanges.map(({ status }) => status)).toEqual([200]);
+      const rejected = rows.filter(({ SpanAttributes: held }) => Object.keys(held ?? {}).length > 128);
+      expect(rejected).toHaveLength(1);
+      expect(client.log().includes('too_many_attributes'), client.log()).toBe(kind.logsPartialSuccess);
+      await expectStored(
+        on,
+        application,
+        rows.filter((row) => !rejected.includes(row)),
+      );
+    });
+  });
+};
