@@ -8,7 +8,11 @@ import type { DeferredGroup, Part } from '../../src/wire/envelope.ts';
 const arrivedAt = Date.UTC(2026, 5, 1, 12);
 
 /** A message with a point of each of these data ids, and a deferred one without a time of each of those. */
-const messageOf = (dataIds: readonly number[], deferredIds: readonly number[] = []): HeldMessage => {
+const messageOf = (
+  dataIds: readonly number[],
+  deferredIds: readonly number[] = [],
+  deferredTime: string | number = 'N',
+): HeldMessage => {
   const rows = dataIds.map((dataId) => `t${dataId},target=a up=1,uid=${dataId}i ${arrivedAt}\n`);
   const parts = dataIds.map(
     (dataId, index): Part => ({
@@ -25,7 +29,7 @@ const messageOf = (dataIds: readonly number[], deferredIds: readonly number[] = 
       bytes: rows[index]?.length ?? 0,
     }),
   );
-  const section = Buffer.from('[{"metrics":{"a":1},"timestamp":"N"}]');
+  const section = Buffer.from(JSON.stringify([{ metrics: { a: 1 }, timestamp: deferredTime }]));
   const deferred = deferredIds.map(
     (dataId): DeferredGroup => ({
       dataId,
@@ -82,7 +86,7 @@ const laneOf = (purged: Set<number>, answer: (body: string) => WriteResult = () 
     });
     return { ...result, verdicts };
   };
-  return { written, bodies, missing };
+  return { lane, written, bodies, missing };
 };
 
 const tablesIn = (body: string | undefined): string[] => body?.match(/^t\d+/gm) ?? [];
@@ -178,5 +182,21 @@ describe('the points of a purged data id', () => {
       dropped: { data_source_purged: 1 },
     });
     expect(bodies.map(tablesIn)).toEqual([['t1', 't2'], ['t1']]);
+  });
+});
+
+// Two versions that judge time differently would lose the point between them.
+describe('a deferred point whose time turns out to be valid', () => {
+  it('is neither stored nor dropped, but set aside with its bytes', () => {
+    const { lane } = laneOf(new Set());
+    const { kept, dropped, passed } = lane.judge(messageOf([1], [2], arrivedAt).envelope, new Set());
+    expect([kept, [...dropped]]).toEqual([1, []]);
+    expect(passed).toMatchObject([
+      { reason: 'deferred_item_valid', identity: '1:9', items: 1, place: { dataId: 2 } },
+    ]);
+    expect(JSON.parse(Buffer.from(passed[0]?.bytes ?? []).toString())).toEqual({
+      metrics: { a: 1 },
+      timestamp: arrivedAt,
+    });
   });
 });
