@@ -1,4 +1,5 @@
 import { parseArgs } from 'node:util';
+import { measureHostile } from './hostile.ts';
 import { measurePush, measureSpans } from './line.ts';
 import { printRows } from './report.ts';
 import { measureSpanStages } from './spans-stages.ts';
@@ -39,4 +40,8 @@ if (parts.includes('spans')) {
     await measureSpans('100 spans a request, protobuf', 'protobuf', 100, 8, seconds),
     await measureSpans('100 spans a request, JSON', 'json', 100, 8, seconds),
   ]);
+}
+if (parts.includes('hostile')) {
+  process.stdout.write('A producer of 10 points a request over 4 connections, beside hostile clients\n');
+  for (const row of await measureHostile(2000, seconds)) process.stdout.write(`${JSON.stringify(row)}\n`);
 }

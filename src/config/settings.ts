@@ -3,7 +3,7 @@ import { join, resolve } from 'node:path';
 import { Fault } from '../model/fault.ts';
 import { parseYamlFile } from './yaml-file.ts';
 
-type Kind = 'port' | 'level' | 'text' | 'url' | 'integer' | 'bytes' | 'flag' | 'path';
+type Kind = 'port' | 'level' | 'text' | 'url' | 'integer' | 'count' | 'bytes' | 'flag' | 'path';
 
 /** One setting: the environment variable, the same thing's place in the file, and what it does. */
 export type SettingDefinition = {
@@ -129,6 +129,90 @@ export const settingDefinitions: readonly SettingDefinition[] = [
     undefined,
     'addresses and networks whose X-Forwarded-For counts, separated by commas; default none',
   ),
+  define(
+    'TIDEMARK_INGRESS_PUSH_HOST',
+    'ingress.push_host',
+    'text',
+    undefined,
+    'address the push receiver listens on, default TIDEMARK_BIND_HOST; :: is every IPv6 and IPv4 address',
+  ),
+  define(
+    'TIDEMARK_INGRESS_OTLP_HOST',
+    'ingress.otlp_host',
+    'text',
+    undefined,
+    'address the trace receiver listens on, default TIDEMARK_BIND_HOST; :: is every IPv6 and IPv4 address',
+  ),
+  define(
+    'TIDEMARK_INGRESS_HEADERS_TIMEOUT_MS',
+    'ingress.headers_timeout_ms',
+    'count',
+    '10000',
+    'milliseconds in which a connection has to bring a whole request header, and a TLS handshake; 0 = no limit',
+  ),
+  define(
+    'TIDEMARK_INGRESS_REQUEST_TIMEOUT_MS',
+    'ingress.request_timeout_ms',
+    'count',
+    '60000',
+    'milliseconds in which a request has to be there with its body; 0 = no limit',
+  ),
+  define(
+    'TIDEMARK_INGRESS_IDLE_TIMEOUT_MS',
+    'ingress.idle_timeout_ms',
+    'count',
+    '75000',
+    'milliseconds a connection is kept between requests; longer than the one of a balancer in front; 0 = for ever',
+  ),
+  define(
+    'TIDEMARK_INGRESS_STALL_TIMEOUT_MS',
+    'ingress.stall_timeout_ms',
+    'count',
+    '30000',
+    'milliseconds without a byte in either direction while a request or its answer is under way; 0 = no limit',
+  ),
+  define(
+    'TIDEMARK_INGRESS_HEADER_BYTES_MAX',
+    'ingress.header_bytes_max',
+    'bytes',
+    '16KiB',
+    'bytes of a request line and its header fields; above it 431',
+  ),
+  define(
+    'TIDEMARK_INGRESS_CONNECTIONS_MAX',
+    'ingress.connections_max',
+    'count',
+    '8192',
+    'connections to both receivers of one ingress process; above it 503; 0 = no limit',
+  ),
+  define(
+    'TIDEMARK_INGRESS_ADDRESS_CONNECTIONS_MAX',
+    'ingress.address_connections_max',
+    'count',
+    '1024',
+    'connections of one address, those of trusted proxies apart; above it 503; 0 = no limit',
+  ),
+  define(
+    'TIDEMARK_INGRESS_TLS_CERT_FILE',
+    'ingress.tls_cert_file',
+    'path',
+    undefined,
+    'certificate chain of both receivers, PEM, read again when it changes; default none: plain HTTP',
+  ),
+  define(
+    'TIDEMARK_INGRESS_TLS_KEY_FILE',
+    'ingress.tls_key_file',
+    'path',
+    undefined,
+    'private key of that certificate, PEM',
+  ),
+  define(
+    'TIDEMARK_INGRESS_TLS_CLIENT_CA_FILE',
+    'ingress.tls_client_ca_file',
+    'path',
+    undefined,
+    'authorities whose client certificates are asked for and needed (mutual TLS), PEM; default none',
+  ),
   define('TIDEMARK_TRANSFER_OPS_PORT', 'transfer.ops_port', 'port', '10311', 'operations port of transfer'),
   define('TIDEMARK_METADATA_API_PORT', 'metadata.api_port', 'port', '10300', 'admin API'),
   define('TIDEMARK_METADATA_OPS_PORT', 'metadata.ops_port', 'port', '10312', 'operations port of metadata'),
@@ -227,6 +311,19 @@ export type Settings = {
     readonly opsPort: number;
     readonly bytesInFlightMax: number;
     readonly trustedProxies: string;
+    readonly pushHost: string;
+    readonly otlpHost: string;
+    /** Times in ms; 0 = no limit, of everything but headerBytesMax. */
+    readonly headersTimeoutMs: number;
+    readonly requestTimeoutMs: number;
+    readonly idleTimeoutMs: number;
+    readonly stallTimeoutMs: number;
+    readonly headerBytesMax: number;
+    readonly connectionsMax: number;
+    readonly addressConnectionsMax: number;
+    readonly tlsCertFile: string | undefined;
+    readonly tlsKeyFile: string | undefined;
+    readonly tlsClientCaFile: string | undefined;
   };
   readonly transfer: { readonly opsPort: number };
   readonly metadata: { readonly apiPort: number; readonly opsPort: number };
@@ -269,6 +366,8 @@ const wrongValue = (kind: Kind, text: string): string | undefined => {
       return /^\d{1,5}$/.test(text) && Number(text) <= 65535 ? undefined : 'is not a port (0 to 65535)';
     case 'integer':
       return /^-?\d{1,15}$/.test(text) ? undefined : 'is not an integer';
+    case 'count':
+      return /^\d{1,9}$/.test(text) ? undefined : 'is not a whole number of 0 or more';
     case 'bytes':
       return parseBytes(text) === undefined
         ? 'is not a size (a number, or a number with KiB, MiB or GiB)'
@@ -352,6 +451,12 @@ const collect = (env: NodeJS.ProcessEnv): Map<string, string> => {
   return texts;
 };
 
+/** A host to listen on as one to connect to, in the form that addresses take. */
+const reachableAt = (host: string): string => {
+  if (host === '0.0.0.0' || host === '::') return '127.0.0.1';
+  return host.includes(':') ? `[${host}]` : host;
+};
+
 const adminTokenOf = (texts: Map<string, string>, dataFolder: string): string | undefined => {
   const given = texts.get('TIDEMARK_ADMIN_TOKEN');
   if (given !== undefined) return given;
@@ -373,7 +478,6 @@ export const loadSettings = (env: NodeJS.ProcessEnv = process.env): Settings => 
   const size = (name: string): number => parseBytes(text(name)) ?? 0;
   const host = text('TIDEMARK_BIND_HOST');
   const dataFolder = resolve(text('TIDEMARK_DATA'));
-  const local = host === '0.0.0.0' || host === '::' ? '127.0.0.1' : host;
   return {
     dataFolder,
     cacheFolder: texts.get('TIDEMARK_CACHE'),
@@ -403,6 +507,18 @@ export const loadSettings = (env: NodeJS.ProcessEnv = process.env): Settings => 
       opsPort: number('TIDEMARK_INGRESS_OPS_PORT'),
       bytesInFlightMax: size('TIDEMARK_INGRESS_BYTES_IN_FLIGHT_MAX'),
       trustedProxies: text('TIDEMARK_INGRESS_TRUSTED_PROXIES'),
+      pushHost: texts.get('TIDEMARK_INGRESS_PUSH_HOST') ?? host,
+      otlpHost: texts.get('TIDEMARK_INGRESS_OTLP_HOST') ?? host,
+      headersTimeoutMs: number('TIDEMARK_INGRESS_HEADERS_TIMEOUT_MS'),
+      requestTimeoutMs: number('TIDEMARK_INGRESS_REQUEST_TIMEOUT_MS'),
+      idleTimeoutMs: number('TIDEMARK_INGRESS_IDLE_TIMEOUT_MS'),
+      stallTimeoutMs: number('TIDEMARK_INGRESS_STALL_TIMEOUT_MS'),
+      headerBytesMax: size('TIDEMARK_INGRESS_HEADER_BYTES_MAX'),
+      connectionsMax: number('TIDEMARK_INGRESS_CONNECTIONS_MAX'),
+      addressConnectionsMax: number('TIDEMARK_INGRESS_ADDRESS_CONNECTIONS_MAX'),
+      tlsCertFile: texts.get('TIDEMARK_INGRESS_TLS_CERT_FILE'),
+      tlsKeyFile: texts.get('TIDEMARK_INGRESS_TLS_KEY_FILE'),
+      tlsClientCaFile: texts.get('TIDEMARK_INGRESS_TLS_CLIENT_CA_FILE'),
     },
     transfer: { opsPort: number('TIDEMARK_TRANSFER_OPS_PORT') },
     metadata: {
@@ -420,7 +536,9 @@ export const loadSettings = (env: NodeJS.ProcessEnv = process.env): Settings => 
       prefix: text('TIDEMARK_NODE_MANAGEMENT_PREFIX'),
     },
     admin: {
-      url: texts.get('TIDEMARK_ADMIN_URL') ?? `http://${local}:${number('TIDEMARK_METADATA_API_PORT')}`,
+      url:
+        texts.get('TIDEMARK_ADMIN_URL') ??
+        `http://${reachableAt(host)}:${number('TIDEMARK_METADATA_API_PORT')}`,
       token: adminTokenOf(texts, dataFolder),
     },
   };
@@ -428,7 +546,7 @@ export const loadSettings = (env: NodeJS.ProcessEnv = process.env): Settings => 
 
 /** Where the roles reach each engine: the configured address, else the embedded one on this machine. */
 export const engineUrls = (settings: Settings): { nats: string; questdb: string; clickhouse: string } => {
-  const local = settings.host === '0.0.0.0' || settings.host === '::' ? '127.0.0.1' : settings.host;
+  const local = reachableAt(settings.host);
   return {
     nats: settings.nats.url ?? `nats://${local}:${settings.nats.clientPort}`,
     questdb: settings.questdb.url ?? `http://${local}:${settings.questdb.httpPort}`,

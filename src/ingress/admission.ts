@@ -1,17 +1,60 @@
+/** A body that is still coming in and holds bytes. */
+export type ArrivingBody = {
+  /** Whether it comes in slower than a body has to while others wait for its room. */
+  isSlow(nowMs: number): boolean;
+  /** Gives back all it holds and refuses its request. */
+  giveWay(): void;
+};
+
 /** Request bytes that one process holds at once; above the limit receivers answer 503 before they read. */
 export type BytesInFlight = {
-  /** Takes room for so many bytes; false when there is none. */
-  tryTake(bytes: number): boolean;
+  /** Whether there is room for so many bytes now; slow bodies give way first. Takes nothing. */
+  hasRoom(bytes: number): boolean;
+  /**
+   * Takes room for so many bytes; false when there is none even after slow bodies have given way. `own` is what the same request
+   * holds already.
+   */
+  tryTake(bytes: number, own?: number): boolean;
   give(bytes: number): void;
+  /** Announces a body that is coming in; the answer takes that back. */
+  watch(body: ArrivingBody): () => void;
   readonly held: number;
 };
 
-export const createBytesInFlight = (bytesMax: number, onChange: (held: number) => void): BytesInFlight => {
+/** Under a flood of refused requests each look at all bodies would itself be a load. */
+const sweepMsMin = 100;
+
+/** `bytesMax` is the limit, `onChange` is told what is held after each change. */
+export const createBytesInFlight = (
+  bytesMax: number,
+  onChange: (held: number) => void,
+  now: () => number = performance.now.bind(performance),
+): BytesInFlight => {
   let held = 0;
+  let sweptAt = Number.NEGATIVE_INFINITY;
+  const arriving = new Set<ArrivingBody>();
+
+  // One request alone may always enter, or a limit below the largest body would refuse it for ever.
+  const fits = (bytes: number, own: number): boolean => held === own || held + Math.max(1, bytes) <= bytesMax;
+
+  const sweepSlow = (): void => {
+    const nowMs = now();
+    if (nowMs - sweptAt < sweepMsMin) return;
+    sweptAt = nowMs;
+    for (const body of [...arriving]) if (body.isSlow(nowMs)) body.giveWay();
+  };
+
+  const makesRoom = (bytes: number, own: number): boolean => {
+    if (fits(bytes, own)) return true;
+    sweepSlow();
+    return fits(bytes, own);
+  };
+
   return {
-    tryTake: (bytes) => {
-      // One request alone may always enter, or a limit below the largest body would refuse it for ever.
-      if (held > 0 && held + bytes > bytesMax) return false;
+    hasRoom: (bytes) => makesRoom(bytes, 0),
+    tryTake: (bytes, own = 0) => {
+      if (bytes === 0) return true;
+      if (!makesRoom(bytes, own)) return false;
       held += bytes;
       onChange(held);
       return true;
@@ -19,6 +62,10 @@ export const createBytesInFlight = (bytesMax: number, onChange: (held: number) =
     give: (bytes) => {
       held -= bytes;
       onChange(held);
+    },
+    watch: (body) => {
+      arriving.add(body);
+      return () => arriving.delete(body);
     },
     get held() {
       return held;

@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http';
-import { promisify } from 'node:util';
-import { gunzip, inflate, zstdDecompress } from 'node:zlib';
 import type { BytesInFlight } from './admission.ts';
+import { sendContinue } from './expect-continue.ts';
+import { type CompressedEncoding, inflate } from './inflate.ts';
 
 /** Why a body could not be had: `detail` names limit and size, or the encoding. `aborted`: the client has gone. */
 export type BodyProblem = {
@@ -14,15 +14,14 @@ export type Body = { readonly bytes: Buffer; readonly wireBytes: number; release
 
 export type BodyLimits = { readonly bodyBytesMax: number; readonly inflatedBytesMax: number };
 
-const inflaters = {
-  gzip: promisify(gunzip),
-  deflate: promisify(inflate),
-  zstd: promisify(zstdDecompress),
-} as const;
+/**
+ * A body that brings less than this in a second gives way when others need its room: room is held by bytes that arrived and keep
+ * arriving, never by a promise of them.
+ */
+const slowBytesPerSecond = 65_536;
+const slowWindowMs = 1000;
 
-type Encoding = keyof typeof inflaters | 'identity';
-
-const encodingOf = (header: string | undefined): Encoding | undefined => {
+const encodingOf = (header: string | undefined): CompressedEncoding | 'identity' | undefined => {
   const name = (header ?? '').trim().toLowerCase();
   switch (name) {
     case '':
@@ -40,102 +39,138 @@ const encodingOf = (header: string | undefined): Encoding | undefined => {
   }
 };
 
+const noRoom: BodyProblem = { reason: 'not_stored', detail: 'too many request bytes are in flight' };
+const gaveWay: BodyProblem = {
+  reason: 'not_stored',
+  detail: 'too many request bytes are in flight, and this body came in too slowly',
+};
+
 const isProblem = (value: Buffer | BodyProblem): value is BodyProblem => !Buffer.isBuffer(value);
 
-/** Collects the raw body; stops listening at the limit. `take` is asked for room before each chunk is kept. */
+/** Bytes of the last full second, so that a body that came fast and then stalls is slow, too. */
+const createPace = (startMs: number) => {
+  let windowStart = startMs;
+  let inWindow = 0;
+  let isSlowBefore = false;
+  const isTooFew = (nowMs: number): boolean => (inWindow * 1000) / (nowMs - windowStart) < slowBytesPerSecond;
+  return {
+    add: (bytes: number, nowMs: number): void => {
+      inWindow += bytes;
+      if (nowMs - windowStart < slowWindowMs) return;
+      isSlowBefore = isTooFew(nowMs);
+      windowStart = nowMs;
+      inWindow = 0;
+    },
+    isSlow: (nowMs: number): boolean => (nowMs - windowStart < slowWindowMs ? isSlowBefore : isTooFew(nowMs)),
+  };
+};
+
+/** Collects the raw body; stops listening at the limit, or when it has to give way. */
 const collect = (
   request: IncomingMessage,
   bytesMax: number,
-  take: (bytes: number) => boolean,
+  room: Room,
+  inFlight: BytesInFlight,
 ): Promise<Buffer | BodyProblem> =>
   new Promise((resolve) => {
     const chunks: Buffer[] = [];
     let size = 0;
+    const pace = createPace(performance.now());
     const finish = (result: Buffer | BodyProblem): void => {
+      unwatch();
       request.off('data', onData).off('end', onEnd).off('error', onGone).off('close', onGone);
-      if (isProblem(result)) request.resume();
+      if (isProblem(result)) {
+        chunks.length = 0;
+        room.release();
+        request.resume();
+      }
       resolve(result);
     };
     const onData = (chunk: Buffer): void => {
       size += chunk.length;
+      pace.add(chunk.length, performance.now());
       if (size > bytesMax) {
         finish({ reason: 'body_too_large', detail: `more than ${bytesMax} bytes on the wire` });
-      } else if (!take(chunk.length)) {
-        finish({ reason: 'not_stored', detail: 'too many request bytes are in flight' });
-      } else chunks.push(chunk);
+      } else if (!room.take(chunk.length)) finish(noRoom);
+      else chunks.push(chunk);
     };
     const onEnd = (): void => {
       const only = chunks[0];
       finish(chunks.length === 1 && only !== undefined ? only : Buffer.concat(chunks, size));
     };
     const onGone = (): void => finish({ reason: 'aborted', detail: 'the client closed the connection' });
+    const unwatch = inFlight.watch({ isSlow: pace.isSlow, giveWay: () => finish(gaveWay) });
     request.on('data', onData).on('end', onEnd).on('error', onGone).on('close', onGone);
+    if (request.destroyed) onGone();
+    else sendContinue(request);
   });
 
+/** What one request has taken of the bytes in flight. */
+type Room = { take(bytes: number): boolean; release(): void };
+
+const createRoom = (inFlight: BytesInFlight): Room => {
+  let taken = 0;
+  return {
+    take: (bytes) => {
+      if (!inFlight.tryTake(bytes, taken)) return false;
+      taken += bytes;
+      return true;
+    },
+    release: () => {
+      if (taken > 0) inFlight.give(taken);
+      taken = 0;
+    },
+  };
+};
+
 const inflated = async (
-  bytes: Buffer,
-  encoding: keyof typeof inflaters,
+  raw: Buffer,
+  encoding: CompressedEncoding,
   bytesMax: number,
+  room: Room,
 ): Promise<Buffer | BodyProblem> => {
-  try {
-    return await inflaters[encoding](bytes, { maxOutputLength: bytesMax });
-  } catch (error) {
-    const isTooLarge =
-      error instanceof RangeError && 'code' in error && error.code === 'ERR_BUFFER_TOO_LARGE';
-    return isTooLarge
-      ? { reason: 'body_too_large', detail: `more than ${bytesMax} bytes inflated` }
-      : { reason: 'encoding_corrupt', detail: `the body is no ${encoding} data` };
+  const result = await inflate(raw, encoding, bytesMax, room.take);
+  switch (result) {
+    case 'too_large':
+      return { reason: 'body_too_large', detail: `more than ${bytesMax} bytes inflated` };
+    case 'no_room':
+      return noRoom;
+    case 'corrupt':
+      return { reason: 'encoding_corrupt', detail: `the body is no ${encoding} data` };
+    default:
+      return result;
   }
 };
 
 /**
  * Reads and inflates a request's body within the limits, in the order of design section 4: bytes in flight, encoding, size.
- * A known Content-Length is judged before anything is read.
+ * Whatever the header fields tell is judged before anything is read, and before a client that asked is told to go on.
  */
 export const readBody = async (
   request: IncomingMessage,
   limits: BodyLimits,
   inFlight: BytesInFlight,
 ): Promise<Body | BodyProblem> => {
-  const length = request.headers['content-length'];
-  const announced = length === undefined ? 0 : Number(length);
-  let taken = 0;
-  const take = (bytes: number): boolean => {
-    if (!inFlight.tryTake(bytes)) return false;
-    taken += bytes;
-    return true;
-  };
-  const release = (): void => {
-    inFlight.give(taken);
-    taken = 0;
-  };
-  const fail = (problem: BodyProblem): BodyProblem => {
-    release();
-    return problem;
-  };
+  const announced = Number(request.headers['content-length'] ?? 0);
   const isOverLimit = announced > limits.bodyBytesMax;
-  if (!isOverLimit && !take(announced)) {
-    return fail({ reason: 'not_stored', detail: 'too many request bytes are in flight' });
-  }
+  if (!inFlight.hasRoom(isOverLimit ? 0 : announced)) return noRoom;
   const encoding = encodingOf(request.headers['content-encoding']);
   if (encoding === undefined) {
-    return fail({
-      reason: 'encoding_unsupported',
-      detail: 'identity, gzip, deflate and zstd are understood',
-    });
+    return { reason: 'encoding_unsupported', detail: 'identity, gzip, deflate and zstd are understood' };
   }
   if (isOverLimit) {
-    return fail({
+    return {
       reason: 'body_too_large',
       detail: `${announced} bytes on the wire, the limit is ${limits.bodyBytesMax}`,
-    });
+    };
   }
-  const raw = await collect(request, limits.bodyBytesMax, length === undefined ? take : () => true);
-  if (isProblem(raw)) return fail(raw);
-  if (encoding === 'identity') return { bytes: raw, wireBytes: raw.length, release };
-  const bytes = await inflated(raw, encoding, limits.inflatedBytesMax);
-  if (isProblem(bytes)) return fail(bytes);
-  if (!take(bytes.length))
-    return fail({ reason: 'not_stored', detail: 'too many request bytes are in flight' });
-  return { bytes, wireBytes: raw.length, release };
+  const room = createRoom(inFlight);
+  const raw = await collect(request, limits.bodyBytesMax, room, inFlight);
+  if (isProblem(raw)) return raw;
+  const bytes = encoding === 'identity' ? raw : await inflated(raw, encoding, limits.inflatedBytesMax, room);
+  if (isProblem(bytes)) {
+    room.release();
+    return bytes;
+  }
+  return { bytes, wireBytes: raw.length, release: room.release };
 };

@@ -19,8 +19,9 @@ import { startOpsServer } from '../telemetry/ops-server.ts';
 import { stopSignal, whenStopped } from '../telemetry/stop-signal.ts';
 import { untilDone } from '../telemetry/until-done.ts';
 import { type BytesInFlight, createBytesInFlight } from './admission.ts';
+import { createConnectionCount } from './connections.ts';
 import { type BaseCounter, createBaseCounter } from './identity.ts';
-import { parseTrustedProxies, type TrustedProxies } from './otlp/client-address.ts';
+import { isTrusted, parseTrustedProxies, type TrustedProxies } from './otlp/client-address.ts';
 import { createOtlpHandler } from './otlp/handler.ts';
 import { createSpanPublisher } from './otlp/publish.ts';
 import { createOtlpServer } from './otlp/server.ts';
@@ -30,6 +31,8 @@ import { createPushServer } from './push/server.ts';
 import { createReportChannel } from './rate-channel.ts';
 import { startRateExchange } from './rate-exchange.ts';
 import type { RateLimiter } from './rate-limiter.ts';
+import type { Listening } from './receiver-server.ts';
+import { openTlsFiles, tlsPathsOf } from './tls-files.ts';
 
 /** What both receivers share. */
 type Common = {
@@ -39,6 +42,7 @@ type Common = {
   readonly inFlight: BytesInFlight;
   readonly limiter: RateLimiter;
   readonly metrics: IngressMetrics;
+  readonly listening: Listening;
   readonly log: Log;
   /** Why nothing can be taken now, for a bus that has been away longer than this. */
   readonly unready: (awayMs: number) => string | undefined;
@@ -54,7 +58,7 @@ const onDefect =
 
 /** Push -> METRICS. */
 const createPushReceiver = (pipeline: Pipelines['metrics'], columns: KvBucket, common: Common): Receiver => {
-  const { bus, directory, metrics, log } = common;
+  const { bus, directory, metrics, listening, log } = common;
   const publisher = createPublisher(bus, pipeline.publish);
   const handle = createPushHandler({
     ...common,
@@ -64,7 +68,7 @@ const createPushReceiver = (pipeline: Pipelines['metrics'], columns: KvBucket, c
     now: Date.now,
     limits: pipeline.limits,
   });
-  return { server: createPushServer(handle, metrics, onDefect(log)), close: () => publisher.close() };
+  return { server: createPushServer(handle, listening, onDefect(log)), close: () => publisher.close() };
 };
 
 /** OTLP -> TRACES. */
@@ -73,7 +77,7 @@ const createOtlpReceiver = (
   trustedProxies: TrustedProxies,
   common: Common,
 ): Receiver => {
-  const { bus, metrics, log } = common;
+  const { bus, metrics, listening, log } = common;
   const publisher = createPublisher(bus, pipeline.publish);
   const handle = createOtlpHandler({
     ...common,
@@ -83,7 +87,7 @@ const createOtlpReceiver = (
     bodyLimits: pipeline.limits,
     trustedProxies,
   });
-  return { server: createOtlpServer(handle, metrics, onDefect(log)), close: () => publisher.close() };
+  return { server: createOtlpServer(handle, listening, onDefect(log)), close: () => publisher.close() };
 };
 
 const listen = (server: Server, host: string, port: number, variable: string): Promise<void> =>
@@ -138,6 +142,25 @@ const trustedProxiesOf = ({ ingress }: Settings): TrustedProxies => {
   );
 };
 
+/** What both receivers listen with. Throws a permanent Fault for certificate files that cannot be used. */
+const listeningOf = (
+  { ingress }: Settings,
+  trustedProxies: TrustedProxies,
+  metrics: IngressMetrics,
+  log: Log,
+): Listening => {
+  const paths = tlsPathsOf(ingress);
+  return {
+    limits: ingress,
+    connections: createConnectionCount({
+      ...ingress,
+      isExempt: (address) => isTrusted(trustedProxies, address),
+    }),
+    tls: paths === undefined ? undefined : openTlsFiles(paths, ingress.headersTimeoutMs, metrics, log),
+    metrics,
+  };
+};
+
 /**
  * The receivers (design section 2): producer -> push on 10205 -> METRICS, exporter -> OTLP on 4318 -> TRACES. Runs until SIGTERM
  * or SIGINT, then answers what it holds and ends. Throws a permanent Fault for settings that cannot be used and ports that are
@@ -149,6 +172,7 @@ export const runIngress = async (settings: Settings): Promise<void> => {
   const log = createLog('ingress', settings.logLevel);
   const stop = stopSignal();
   const metrics = createIngressMetrics();
+  const listening = listeningOf(settings, trustedProxies, metrics, log);
   const checks = {
     receiver: (): string | undefined => 'the receiver is starting',
     nats: (): string | undefined => 'not connected yet',
@@ -197,20 +221,23 @@ export const runIngress = async (settings: Settings): Promise<void> => {
   );
   const { maxRateDefault } = settings;
   const { limiter } = rates;
-  const common: Common = { bus, directory, bases, inFlight, limiter, metrics, log, unready, maxRateDefault };
+  const shared = { bus, directory, bases, inFlight, limiter, metrics, listening };
+  const common: Common = { ...shared, log, unready, maxRateDefault };
 
   const push = createPushReceiver(pipelines.metrics, columns, common);
   const otlp = createOtlpReceiver(pipelines.traces, trustedProxies, common);
-  await listen(push.server, settings.host, settings.ingress.pushPort, 'TIDEMARK_INGRESS_PUSH_PORT');
-  await listen(otlp.server, settings.host, settings.ingress.otlpPort, 'TIDEMARK_INGRESS_OTLP_PORT');
+  const { pushHost, pushPort, otlpHost, otlpPort } = settings.ingress;
+  await listen(push.server, pushHost, pushPort, 'TIDEMARK_INGRESS_PUSH_PORT');
+  await listen(otlp.server, otlpHost, otlpPort, 'TIDEMARK_INGRESS_OTLP_PORT');
   checks.receiver = () => (stop.aborted ? 'the receiver is stopping' : unready(0));
   log.info(
-    { push: settings.ingress.pushPort, otlp: settings.ingress.otlpPort, ops: ops.port },
+    { push: pushPort, otlp: otlpPort, ops: ops.port, tls: listening.tls !== undefined },
     'ingress takes requests',
   );
 
   await whenStopped(stop);
   log.info({}, 'ingress stops');
+  listening.tls?.stop();
   await Promise.all([drain(push.server), drain(otlp.server)]);
   await rates.stop();
   sightings.stop();

@@ -1,18 +1,53 @@
-import { type RequestListener, type Server, STATUS_CODES } from 'node:http';
+import { type IncomingMessage, type RequestListener, type Server, STATUS_CODES } from 'node:http';
 import type { Duplex } from 'node:stream';
+import type { OpenRequests } from './open-requests.ts';
+
+/** Statuses of what is no request that a route could be asked for. */
+export type ProtocolStatus = 400 | 408 | 417 | 431;
+
+type Content = { readonly body: string | Uint8Array; readonly headers: Readonly<Record<string, string>> };
 
 /** What a receiver says to bytes that are no request of its own: body and headers of a status. */
-export type ProtocolAnswer = (status: 400 | 408 | 417 | 431) => {
+export type ProtocolAnswer = (status: ProtocolStatus) => {
   readonly body: string;
   readonly headers: Readonly<Record<string, string>>;
 };
 
-const statusOf = (code: string | undefined): 400 | 408 | 431 => {
-  if (code === 'HPE_HEADER_OVERFLOW') return 431;
-  return code === 'ERR_HTTP_REQUEST_TIMEOUT' ? 408 : 400;
+/** What a receiver says 503 with to a request on a connection too many. */
+export type OverloadAnswer = (request: IncomingMessage) => Content;
+
+/** Why a connection is ended for what came over it; a label of metrics. */
+export type WireFault =
+  | 'header_timeout'
+  | 'request_timeout'
+  | 'header_too_large'
+  | 'malformed'
+  | 'tls_handshake'
+  | 'reset';
+
+/** Time for a client to read its last answer before its connection is cut, in ms. */
+const lingerMs = 2000;
+/** Time for the answers due before it, in ms: longer than any of them takes. */
+const answersMs = 15_000;
+
+/** Which fault an error of Node's stands for. `isInRequest`: a header was complete, the body was not. */
+export const wireFaultOf = (code: string | undefined, isInRequest: boolean): WireFault => {
+  if (code === 'ERR_HTTP_REQUEST_TIMEOUT') return isInRequest ? 'request_timeout' : 'header_timeout';
+  if (code === 'HPE_HEADER_OVERFLOW') return 'header_too_large';
+  if (code?.startsWith('HPE_') === true) return 'malformed';
+  return code?.startsWith('ERR_SSL') === true || code?.includes('_TLS_') === true ? 'tls_handshake' : 'reset';
 };
 
-const writeRaw = (socket: Duplex, status: 400 | 408 | 431, answer: ProtocolAnswer): void => {
+const statuses: Readonly<Record<WireFault, ProtocolStatus | undefined>> = {
+  header_timeout: 408,
+  request_timeout: 408,
+  header_too_large: 431,
+  malformed: 400,
+  tls_handshake: undefined,
+  reset: undefined,
+};
+
+const writeRaw = (socket: Duplex, status: ProtocolStatus, answer: ProtocolAnswer): void => {
   const { body, headers } = answer(status);
   const lines = [
     `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ''}`,
@@ -25,14 +60,49 @@ const writeRaw = (socket: Duplex, status: 400 | 408 | 431, answer: ProtocolAnswe
   socket.end(`${lines.join('\r\n')}\r\n\r\n${body}`);
 };
 
+const cutAfter = (socket: Duplex, ms: number): void => {
+  const timer = setTimeout(() => socket.destroy(), ms);
+  timer.unref();
+  socket.once('close', () => clearTimeout(timer));
+};
+
+/**
+ * Says on a connection that its bytes are no request, and ends it; after the answers that are due before, so that no client takes
+ * this for the answer to an earlier request. A status of undefined ends it without a word.
+ */
+export const endWith = (
+  socket: Duplex,
+  status: ProtocolStatus | undefined,
+  open: OpenRequests,
+  answer: ProtocolAnswer,
+): void => {
+  if (status === undefined || !socket.writable) {
+    socket.destroy();
+    return;
+  }
+  cutAfter(socket, answersMs);
+  open.afterAnswers(socket, (isAnswered) => {
+    if (!isAnswered && socket.writable) writeRaw(socket, status, answer);
+    else socket.end();
+    cutAfter(socket, lingerMs);
+  });
+};
+
 /**
  * Gives a body to what Node refuses before any route is asked: broken requests, header fields beyond the limit, slow headers and
- * unknown expectations.
+ * unknown expectations. `onFault` is told of each connection that ends so.
  */
-export const answerProtocolErrors = (server: Server, answer: ProtocolAnswer): void => {
+export const answerProtocolErrors = (
+  server: Server,
+  answer: ProtocolAnswer,
+  open: OpenRequests,
+  onFault: (fault: WireFault) => void,
+): void => {
   server.on('clientError', (error: NodeJS.ErrnoException, socket) => {
-    if (error.code === 'ECONNRESET' || !socket.writable) socket.destroy();
-    else writeRaw(socket, statusOf(error.code), answer);
+    if (open.isEnding(socket)) return;
+    const fault = wireFaultOf(error.code, open.isInBody(socket));
+    onFault(fault);
+    endWith(socket, statuses[fault], open, answer);
   });
   const refuseExpectation: RequestListener = (_request, response) => {
     const { body, headers } = answer(417);

@@ -77,6 +77,34 @@ export const createIngressMetrics = () => {
       help: 'Request bytes held now; near the limit receivers answer 503',
       registers,
     }),
+    connections: new Gauge({
+      name: 'tidemark_ingress_connections',
+      help: 'Connections open now; near the limit new ones are answered 503',
+      labelNames: ['receiver'],
+      registers,
+    }),
+    connectionsEnded: new Counter({
+      name: 'tidemark_ingress_connections_ended_total',
+      help: 'Connections that the receiver refused or ended, by reason; docs/receivers/limits.md says what to do',
+      labelNames: ['receiver', 'reason'],
+      registers,
+    }),
+    tlsReloads: new Counter({
+      name: 'tidemark_ingress_tls_reloads_total',
+      help: 'Changed certificate files read again, by outcome (loaded, refused)',
+      labelNames: ['outcome'],
+      registers,
+    }),
+    tlsStale: new Gauge({
+      name: 'tidemark_ingress_tls_files_refused',
+      help: '1 while the certificate files cannot be used and the ones before serve on: mend the files',
+      registers,
+    }),
+    tlsExpiry: new Gauge({
+      name: 'tidemark_ingress_tls_certificate_expiry_timestamp_seconds',
+      help: 'When the certificate in use ends, seconds since 1970; 0 = plain HTTP',
+      registers,
+    }),
     publishes: new Counter({
       name: 'tidemark_ingress_publishes_total',
       help: 'Messages published, by outcome (stored, duplicate, not_stored, unconfirmed)',

@@ -3,7 +3,7 @@ import { connectBus } from '../../src/bus/connection.ts';
 import { openKvBucket } from '../../src/bus/kv.ts';
 import { buckets, recordKeys } from '../../src/directory/keys.ts';
 import { pointsAt } from '../support/point-cases.ts';
-import { announceBody, type PushAnswer } from '../support/push-client.ts';
+import type { PushAnswer } from '../support/push-client.ts';
 import { expectEnvelope, plainSuccess } from '../support/push-replies.ts';
 import { bodyOf, type PushStack, startPushStack } from '../support/push-stack.ts';
 import type { Report } from '../support/stack.ts';
@@ -19,7 +19,6 @@ beforeAll(async () => {
 });
 afterAll(() => on?.stop());
 
-const mebi = 2 ** 20;
 const { good, timestamp } = pointsAt(Date.now());
 
 describe('a data id', () => {
@@ -175,31 +174,6 @@ describe('max_rate', () => {
     const own = await on.report({ max_rate: 0 });
     const answers = await Promise.all(Array.from({ length: 50 }, () => on.push(own, [good])));
     expect(new Set(answers.map(({ text }) => text))).toEqual(new Set([plainSuccess]));
-  });
-});
-
-describe('too many bytes in flight', () => {
-  it('are answered 503 before a body is read, and others are taken once they have gone', async () => {
-    const holders = await Promise.all(Array.from({ length: 4 }, () => announceBody(on.port, 16 * mebi)));
-    try {
-      // A request in between would leave too little room for the last of them.
-      await waitFor('all four to be held', 5000, async () => {
-        const held = /bytes_in_flight\S* (\d+)/.exec((await on.stack.ingress[0]?.metrics()) ?? '')?.[1];
-        return Number(held) === 4 * 16 * mebi;
-      });
-      const refused = await on.push(other, [good]);
-      expect(refused.status).toBe(503);
-      expect(refused.headers['retry-after']).toMatch(/^[1-5]$/);
-      expectEnvelope(refused, {
-        code: '503',
-        result: 'false',
-        message: expect.any(String),
-        reason: 'not_stored',
-      });
-    } finally {
-      for (const socket of holders) socket.destroy();
-    }
-    await waitFor('a request to be taken', 5000, async () => (await on.push(other, [good])).status === 200);
   });
 });
 

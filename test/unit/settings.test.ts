@@ -50,7 +50,16 @@ describe('settings', () => {
       nats: { url: undefined, clientPort: 4222, monitorPort: 8222 },
       questdb: { url: undefined, httpPort: 9000, pgPort: 8812 },
       clickhouse: { url: undefined, httpPort: 8123 },
-      ingress: { pushPort: 10205, otlpPort: 4318, opsPort: 10310, bytesInFlightMax: 64 * 2 ** 20 },
+      ingress: {
+        pushPort: 10205,
+        otlpPort: 4318,
+        opsPort: 10310,
+        bytesInFlightMax: 64 * 2 ** 20,
+        pushHost: '127.0.0.1',
+        connectionsMax: 8192,
+        headerBytesMax: 16_384,
+        tlsCertFile: undefined,
+      },
       transfer: { opsPort: 10311 },
       metadata: { apiPort: 10300, opsPort: 10312 },
       admin: { url: 'http://127.0.0.1:10300', token: undefined },
@@ -71,6 +80,7 @@ describe('settings', () => {
     text: 'sample',
     url: 'http://sample:1',
     integer: '-7',
+    count: '7',
     bytes: '3MiB',
     flag: 'true',
     path: '/sample',
@@ -115,6 +125,8 @@ describe('a setting that cannot be used', () => {
     ['TIDEMARK_INGRESS_PUSH_PORT', '', 'is not a port (0 to 65535)'],
     ['TIDEMARK_MAX_RATE_DEFAULT', 'many', 'is not an integer'],
     ['TIDEMARK_MAX_RATE_DEFAULT', '1e3', 'is not an integer'],
+    ['TIDEMARK_INGRESS_CONNECTIONS_MAX', '-1', 'is not a whole number of 0 or more'],
+    ['TIDEMARK_INGRESS_IDLE_TIMEOUT_MS', '30s', 'is not a whole number of 0 or more'],
     ['TIDEMARK_INGRESS_BYTES_IN_FLIGHT_MAX', '64MB', 'is not a size'],
     ['TIDEMARK_INGRESS_BYTES_IN_FLIGHT_MAX', '-1', 'is not a size'],
     ['TIDEMARK_INGRESS_BYTES_IN_FLIGHT_MAX', '1.5GiB', 'is not a size'],
@@ -255,6 +267,10 @@ describe('the engines', () => {
     [
       { TIDEMARK_BIND_HOST: '0.0.0.0', TIDEMARK_NATS_CLIENT_PORT: '1' },
       ['nats://127.0.0.1:1', 'http://127.0.0.1:9000', 'http://127.0.0.1:8123', 'http://127.0.0.1:10300'],
+    ],
+    [
+      { TIDEMARK_BIND_HOST: '::1', TIDEMARK_NATS_CLIENT_PORT: '1' },
+      ['nats://[::1]:1', 'http://[::1]:9000', 'http://[::1]:8123', 'http://[::1]:10300'],
     ],
     [
       {

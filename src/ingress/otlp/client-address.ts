@@ -4,14 +4,35 @@ import { BlockList, isIP } from 'node:net';
 /** Proxies whose X-Forwarded-For counts. */
 export type TrustedProxies = BlockList;
 
+/** An IPv4 address that is written as IPv6 (`::ffff:10.0.0.1`, `::ffff:a00:1`) is told as IPv4. */
+const plain = (address: string): string => {
+  const mapped = /^(?:0{0,4}:){0,5}:?ffff:(.+)$/i.exec(address)?.[1];
+  if (mapped === undefined || isIP(address) !== 6) return address;
+  if (isIP(mapped) === 4) return mapped;
+  const [, high, low] = /^([\da-f]{1,4}):([\da-f]{1,4})$/i.exec(mapped) ?? [];
+  if (high === undefined || low === undefined) return address;
+  const [upper, lower] = [Number.parseInt(high, 16), Number.parseInt(low, 16)];
+  return [upper >> 8, upper & 255, lower >> 8, lower & 255].join('.');
+};
+
+/** An entry of X-Forwarded-For without what some proxies write around the address: a port, brackets, a zone. */
+const bare = (entry: string): string => {
+  const unbracketed = /^\[([^\]]+)\](?::\d+)?$/.exec(entry)?.[1] ?? entry;
+  const withoutPort = /^([\d.]+):\d+$/.exec(unbracketed)?.[1] ?? unbracketed;
+  return plain(withoutPort.split('%')[0] ?? '');
+};
+
 /** Parses a list of addresses and networks (`10.0.0.0/8, 192.168.1.7, fd00::/8`); undefined names what does not parse. */
 export const parseTrustedProxies = (text: string): { proxies: TrustedProxies } | { wrong: string } => {
   const proxies = new BlockList();
   for (const entry of text.split(',').map((part) => part.trim())) {
     if (entry === '') continue;
-    const [address = '', prefix] = entry.split('/');
+    const [written = '', prefix] = entry.split('/');
+    const address = plain(written);
     const version = isIP(address);
-    const bits = prefix === undefined ? undefined : Number(prefix);
+    // Of an IPv4 network that is written as IPv6, the first 96 bits say just that.
+    const above = address === written ? 0 : 96;
+    const bits = prefix === undefined ? undefined : Number(prefix) - above;
     const isPrefix =
       bits === undefined || (Number.isInteger(bits) && bits >= 0 && bits <= (version === 4 ? 32 : 128));
     if (version === 0 || !isPrefix) return { wrong: entry };
@@ -22,12 +43,11 @@ export const parseTrustedProxies = (text: string): { proxies: TrustedProxies } |
   return { proxies };
 };
 
-/** An IPv4 address that arrived on an IPv6 socket is told as IPv4. */
-const plain = (address: string): string => (address.startsWith('::ffff:') ? address.slice(7) : address);
-
-const isTrusted = (proxies: TrustedProxies, address: string): boolean => {
-  const version = isIP(address);
-  return version !== 0 && proxies.check(address, version === 4 ? 'ipv4' : 'ipv6');
+/** Whether this is the address of a trusted proxy. */
+export const isTrusted = (proxies: TrustedProxies, address: string): boolean => {
+  const told = plain(address);
+  const version = isIP(told);
+  return version !== 0 && proxies.check(told, version === 4 ? 'ipv4' : 'ipv6');
 };
 
 /**
@@ -35,12 +55,12 @@ const isTrusted = (proxies: TrustedProxies, address: string): boolean => {
  * (what stands before it may be made up).
  */
 export const clientAddress = (request: IncomingMessage, proxies: TrustedProxies): string => {
-  const socket = plain(request.socket.remoteAddress ?? '');
+  const socket = bare(request.socket.remoteAddress ?? '');
   if (!isTrusted(proxies, socket)) return socket;
   const header = request.headers['x-forwarded-for'];
   const chain = (Array.isArray(header) ? header.join(',') : (header ?? ''))
     .split(',')
-    .map((part) => plain(part.trim()));
+    .map((part) => bare(part.trim()));
   for (const address of chain.reverse()) {
     if (isIP(address) === 0) break;
     if (!isTrusted(proxies, address)) return address;

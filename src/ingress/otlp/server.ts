@@ -1,8 +1,8 @@
-import { createServer, type IncomingMessage, type Server, STATUS_CODES } from 'node:http';
+import { type IncomingMessage, type Server, STATUS_CODES } from 'node:http';
 import { getRequestListener, type HttpBindings } from '@hono/node-server';
 import { type Context, Hono } from 'hono';
-import type { IngressMetrics } from '../../telemetry/metrics.ts';
-import { answerProtocolErrors, hostResponse, type ProtocolAnswer } from '../protocol-errors.ts';
+import { hostResponse, type OverloadAnswer, type ProtocolAnswer } from '../protocol-errors.ts';
+import { createReceiverServer, type Listening } from '../receiver-server.ts';
 import { encodingOf, type OtlpReply, type OtlpStatus, statusReply } from './reply.ts';
 
 type Env = { Bindings: HttpBindings };
@@ -25,9 +25,10 @@ const preflightHeaders = {
 /** The trace receiver's routes. Every 4xx and 5xx of them carries a google.rpc.Status in the request's encoding. */
 export const createOtlpServer = (
   handle: (request: IncomingMessage) => Promise<OtlpReply>,
-  metrics: IngressMetrics,
+  listening: Listening,
   onDefect: (error: unknown) => void,
 ): Server => {
+  const { metrics } = listening;
   const app = new Hono<Env>({ strict: true });
   const answer = (c: Context<Env>, { status, contentType, body, headers }: OtlpReply): Response => {
     metrics.requests.inc({ receiver: 'otlp', status: String(status) });
@@ -72,14 +73,16 @@ export const createOtlpServer = (
     autoCleanupIncoming: false,
     errorHandler: () => hostResponse(protocolAnswer),
   });
-  // A missing Host is left to the adapter, which lets us answer it; HTTP/1.0 need not name one.
-  const server = createServer({ requireHostHeader: false }, (request, response) => {
-    if (request.httpVersion === '1.0') request.headers.host ??= 'localhost';
-    void listener(request, response);
-  });
-  answerProtocolErrors(server, protocolAnswer);
-  server.keepAliveTimeout = 75_000;
-  server.headersTimeout = 30_000;
-  server.requestTimeout = 120_000;
-  return server;
+  const overloadAnswer: OverloadAnswer = (request) => {
+    metrics.requests.inc({ receiver: 'otlp', status: '503' });
+    metrics.refused.inc({ receiver: 'otlp', reason: 'not_stored' });
+    const encoding = encodingOf(request.headers['content-type']) ?? 'json';
+    const { body, contentType } = statusReply(
+      encoding,
+      503,
+      'nothing was stored, send it again: too many connections',
+    );
+    return { body, headers: { 'Content-Type': contentType, ...corsHeaders, 'Retry-After': '2' } };
+  };
+  return createReceiverServer({ name: 'otlp', listener, protocolAnswer, overloadAnswer }, listening);
 };

@@ -1,9 +1,8 @@
-import type { IncomingMessage } from 'node:http';
-import { createServer, type Server } from 'node:http';
+import type { IncomingMessage, Server } from 'node:http';
 import { getRequestListener, type HttpBindings } from '@hono/node-server';
 import { type Context, Hono } from 'hono';
-import type { IngressMetrics } from '../../telemetry/metrics.ts';
-import { answerProtocolErrors, hostResponse, type ProtocolAnswer } from '../protocol-errors.ts';
+import { hostResponse, type OverloadAnswer, type ProtocolAnswer } from '../protocol-errors.ts';
+import { createReceiverServer, type Listening } from '../receiver-server.ts';
 import { type PushReply, protocolRefusal, refusal } from './reply.ts';
 
 type Env = { Bindings: HttpBindings };
@@ -13,9 +12,10 @@ const paths = ['/v2/push/', '/v2/push'];
 /** The push receiver's routes: the handler reads the raw request, so that a body is neither copied nor buffered twice. */
 export const createPushServer = (
   handle: (request: IncomingMessage) => Promise<PushReply>,
-  metrics: IngressMetrics,
+  listening: Listening,
   onDefect: (error: unknown) => void,
 ): Server => {
+  const { metrics } = listening;
   const app = new Hono<Env>({ strict: true });
   const answer = (c: Context<Env>, reply: PushReply): Response => {
     metrics.requests.inc({ receiver: 'push', status: String(reply.status) });
@@ -47,11 +47,11 @@ export const createPushServer = (
     autoCleanupIncoming: false,
     errorHandler: () => hostResponse(protocolAnswer),
   });
-  // A missing Host is left to the adapter, which lets us answer it.
-  const server = createServer({ requireHostHeader: false }, listener);
-  answerProtocolErrors(server, protocolAnswer);
-  server.keepAliveTimeout = 75_000;
-  server.headersTimeout = 30_000;
-  server.requestTimeout = 120_000;
-  return server;
+  const overloadAnswer: OverloadAnswer = () => {
+    metrics.requests.inc({ receiver: 'push', status: '503' });
+    metrics.refused.inc({ receiver: 'push', reason: 'not_stored' });
+    const { body } = refusal('not_stored', 'too many connections');
+    return { body, headers: { 'Content-Type': 'application/json', 'Retry-After': '2' } };
+  };
+  return createReceiverServer({ name: 'push', listener, protocolAnswer, overloadAnswer }, listening);
 };

@@ -1,0 +1,65 @@
+import type { Socket } from 'node:net';
+
+/** How many connections there may be; 0 = any number. Those of an address that is exempt count towards the first alone. */
+export type ConnectionCaps = {
+  readonly connectionsMax: number;
+  readonly addressConnectionsMax: number;
+  readonly isExempt: (address: string) => boolean;
+};
+
+/** Why a connection is not taken. */
+export type ConnectionRefusal = 'connections_max' | 'address_connections_max';
+
+/** A connection that is counted: taken, refused and to be answered so, or refused and to be ended unheard. */
+export type Admission =
+  | { readonly kind: 'taken' }
+  | { readonly kind: 'answer' | 'end'; readonly reason: ConnectionRefusal };
+
+/** Counts the connections of all receivers of a process. */
+export type ConnectionCount = {
+  /** Judges a new connection and counts it until it is closed. */
+  admit(socket: Socket): Admission;
+};
+
+/** So many refused connections may wait for their answer at once; beyond, refusing would cost what the limit is to save. */
+const answeredAtOnceMax = 256;
+
+export const createConnectionCount = (caps: ConnectionCaps): ConnectionCount => {
+  let taken = 0;
+  let answering = 0;
+  const byAddress = new Map<string, number>();
+
+  const refusalOf = (address: string): ConnectionRefusal | undefined => {
+    if (caps.connectionsMax > 0 && taken >= caps.connectionsMax) return 'connections_max';
+    const isOver =
+      caps.addressConnectionsMax > 0 && (byAddress.get(address) ?? 0) >= caps.addressConnectionsMax;
+    return isOver && !caps.isExempt(address) ? 'address_connections_max' : undefined;
+  };
+
+  const leave = (address: string): void => {
+    taken--;
+    const rest = (byAddress.get(address) ?? 1) - 1;
+    if (rest === 0) byAddress.delete(address);
+    else byAddress.set(address, rest);
+  };
+
+  return {
+    admit: (socket) => {
+      // Undefined for a peer that has gone already.
+      const address = socket.remoteAddress ?? '';
+      const reason = refusalOf(address);
+      if (reason === undefined) {
+        taken++;
+        byAddress.set(address, (byAddress.get(address) ?? 0) + 1);
+        socket.once('close', () => leave(address));
+        return { kind: 'taken' };
+      }
+      if (answering >= answeredAtOnceMax) return { kind: 'end', reason };
+      answering++;
+      socket.once('close', () => {
+        answering--;
+      });
+      return { kind: 'answer', reason };
+    },
+  };
+};

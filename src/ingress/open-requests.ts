@@ -1,0 +1,73 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Duplex } from 'node:stream';
+
+/** What is under way on each connection. */
+export type OpenRequests = {
+  /** Counts a request until its answer is out. Answers how many are open on its connection. */
+  add(request: IncomingMessage, response: ServerResponse): number;
+  count(socket: Duplex): number;
+  /** Whether a request ever came over the connection. */
+  hasServed(socket: Duplex): boolean;
+  /** Whether the body of the last request is still coming in. */
+  isInBody(socket: Duplex): boolean;
+  /** Whether the connection waits for its last answers. */
+  isEnding(socket: Duplex): boolean;
+  /**
+   * Calls `then` once the answers due before the broken bytes are out: at once when there are none. Those bytes are the body of
+   * the last request or come after it; `isAnswered` says that the last request has its answer already and its body was broken.
+   */
+  afterAnswers(socket: Duplex, then: (isAnswered: boolean) => void): void;
+};
+
+type Connection = {
+  open: number;
+  last: { readonly request: IncomingMessage; readonly response: ServerResponse } | undefined;
+  ending: (() => void) | undefined;
+};
+
+export const createOpenRequests = (): OpenRequests => {
+  const connections = new WeakMap<Duplex, Connection>();
+  const of = (socket: Duplex): Connection => {
+    const known = connections.get(socket);
+    if (known !== undefined) return known;
+    const connection: Connection = { open: 0, last: undefined, ending: undefined };
+    connections.set(socket, connection);
+    return connection;
+  };
+  const isInBody = ({ last }: Connection): boolean => last !== undefined && !last.request.complete;
+
+  return {
+    add: (request, response) => {
+      const connection = of(request.socket);
+      connection.open++;
+      connection.last = { request, response };
+      response.once('close', () => {
+        connection.open--;
+        connection.ending?.();
+      });
+      return connection.open;
+    },
+    count: (socket) => connections.get(socket)?.open ?? 0,
+    hasServed: (socket) => connections.get(socket)?.last !== undefined,
+    isInBody: (socket) => {
+      const connection = connections.get(socket);
+      return connection !== undefined && isInBody(connection);
+    },
+    isEnding: (socket) => connections.get(socket)?.ending !== undefined,
+    afterAnswers: (socket, then) => {
+      const connection = of(socket);
+      const isBodyBroken = isInBody(connection);
+      const isAnswered = isBodyBroken && connection.last?.response.headersSent === true;
+      // The broken request itself gets no other answer.
+      const before = isBodyBroken && !isAnswered ? 1 : 0;
+      let isDone = false;
+      const check = (): void => {
+        if (isDone || connection.open > before) return;
+        isDone = true;
+        then(isAnswered);
+      };
+      connection.ending = check;
+      check();
+    },
+  };
+};

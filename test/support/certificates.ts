@@ -1,0 +1,68 @@
+import { execFileSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+
+/** A certificate and its key, as PEM files and texts. */
+export type Certificate = {
+  readonly certFile: string;
+  readonly keyFile: string;
+  readonly cert: string;
+  readonly key: string;
+};
+
+const openssl = (...args: string[]): void => {
+  execFileSync('openssl', args, { stdio: ['ignore', 'ignore', 'pipe'] });
+};
+
+const pairOf = (folder: string, name: string): Certificate => {
+  const [certFile, keyFile] = [join(folder, `${name}.crt`), join(folder, `${name}.key`)];
+  return { certFile, keyFile, cert: readFileSync(certFile, 'utf8'), key: readFileSync(keyFile, 'utf8') };
+};
+
+const newKey = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes'];
+
+/** Makes an authority of this name for a day, its files in the folder. */
+export const makeAuthority = (folder: string, name: string): Certificate => {
+  const base = join(folder, name);
+  openssl(
+    'req',
+    '-x509',
+    ...newKey,
+    '-keyout',
+    `${base}.key`,
+    '-out',
+    `${base}.crt`,
+    '-days',
+    '1',
+    '-subj',
+    `/CN=${name}`,
+  );
+  return pairOf(folder, name);
+};
+
+/** Makes a certificate of the authority for localhost and both loopback addresses, its files in the folder. */
+export const makeCertificate = (folder: string, name: string, authority: Certificate): Certificate => {
+  const base = join(folder, name);
+  openssl(
+    'req',
+    '-x509',
+    ...newKey,
+    '-CA',
+    authority.certFile,
+    '-CAkey',
+    authority.keyFile,
+    '-keyout',
+    `${base}.key`,
+    '-out',
+    `${base}.crt`,
+    '-days',
+    '1',
+    '-subj',
+    `/CN=${name}`,
+    '-addext',
+    'subjectAltName=DNS:localhost,IP:127.0.0.1,IP:::1',
+    '-addext',
+    'basicConstraints=critical,CA:FALSE',
+  );
+  return pairOf(folder, name);
+};
