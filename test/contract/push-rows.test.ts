@@ -3,7 +3,6 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { plainSuccess } from '../support/push-replies.ts';
 import { bodyOf, type PushStack, type StoredRow, startPushStack } from '../support/push-stack.ts';
 import type { Report } from '../support/stack.ts';
-import { waitFor } from '../support/wait.ts';
 
 let on: PushStack;
 
@@ -13,17 +12,12 @@ beforeAll(async () => {
 afterAll(() => on?.stop());
 
 const now = Date.now();
-const layouts = ['wide', 'narrow'] as const;
-type Layout = (typeof layouts)[number];
+type Layout = 'wide' | 'narrow';
+// What a wide table holds of each point is in schemas/examples/push.
+const layouts: readonly Layout[] = ['narrow'];
 
 const reportOf = (layout: Layout): Promise<Report> =>
   on.report({ is_split_measurement: layout === 'narrow' });
-
-/** Columns of a table or view with their types. */
-const columnsOf = async (table: string): Promise<Record<string, string>> => {
-  const { columns } = await on.stack.query(`SELECT * FROM "${table}" LIMIT 0`);
-  return Object.fromEntries(columns.map(({ name, type }) => [name, type]));
-};
 
 const withoutUid = (rows: readonly StoredRow[]): StoredRow[] => rows.map(({ uid: _, ...row }) => row);
 
@@ -42,83 +36,6 @@ const metricsByTime = (
   }
   return points;
 };
-
-const example = (timestamp: number) => ({
-  metrics: { cpu_load: 10 },
-  target: '127.0.0.1',
-  dimension: { module: 'db', location: 'guangdong' },
-  timestamp,
-});
-
-describe('the example of specification 2.5', () => {
-  it('is one row with every field under its name and of its type', async () => {
-    const report = await reportOf('wide');
-    expect((await on.push(report, [example(now)], { 'Content-Type': 'application/json' })).text).toBe(
-      plainSuccess,
-    );
-    expect(withoutUid(await on.storedRows(report))).toEqual([
-      { timestamp: now, target: '127.0.0.1', cpu_load: 10, module: 'db', location: 'guangdong' },
-    ]);
-    expect(await columnsOf(report.result_table.table_id)).toMatchObject({
-      timestamp: 'TIMESTAMP',
-      uid: 'LONG',
-      target: 'SYMBOL',
-      more_dimensions: 'VARCHAR',
-      cpu_load: 'DOUBLE',
-      module: 'SYMBOL',
-      location: 'SYMBOL',
-    });
-    const { dataset } = await on.stack.query(
-      `SELECT designatedTimestamp, partitionBy, walEnabled, dedup FROM tables() WHERE table_name = '${report.result_table.table_id}'`,
-    );
-    expect(dataset).toEqual([['timestamp', 'DAY', true, true]]);
-  });
-
-  it('is a row a metric where measurements are split', async () => {
-    const report = await reportOf('narrow');
-    const point = { ...example(now), metrics: { cpu_load: 10, memory: 0.5 } };
-    expect((await on.push(report, [point])).text).toBe(plainSuccess);
-    const rest = { timestamp: now, target: '127.0.0.1', module: 'db', location: 'guangdong' };
-    expect(
-      withoutUid(await on.storedRows(report)).toSorted((a, b) => Number(b['value']) - Number(a['value'])),
-    ).toEqual([
-      { ...rest, metric: 'cpu_load', value: 10 },
-      { ...rest, metric: 'memory', value: 0.5 },
-    ]);
-    expect(await columnsOf(report.result_table.table_id)).toMatchObject({
-      timestamp: 'TIMESTAMP',
-      uid: 'LONG',
-      target: 'SYMBOL',
-      more_dimensions: 'VARCHAR',
-      metric: 'SYMBOL',
-      value: 'DOUBLE',
-      module: 'SYMBOL',
-      location: 'SYMBOL',
-    });
-  });
-
-  it('may carry several points: with the same time, with other metrics, with other dimensions', async () => {
-    const report = await reportOf('wide');
-    const data = [
-      example(now),
-      example(now),
-      { metrics: { cpu_load: 11, memory: 1 }, target: 'b', timestamp: now },
-      { metrics: { memory: 2 }, dimension: { zone: 'z' }, timestamp: now - 1 },
-    ];
-    expect((await on.push(report, data)).text).toBe(plainSuccess);
-    const rows = await on.storedRows(report);
-    const first = { timestamp: now, target: '127.0.0.1', cpu_load: 10, module: 'db', location: 'guangdong' };
-    const expected = [
-      first,
-      first,
-      { timestamp: now, target: 'b', cpu_load: 11, memory: 1 },
-      { timestamp: now - 1, target: '', memory: 2, zone: 'z' },
-    ];
-    expect(withoutUid(rows)).toEqual(expect.arrayContaining(expected));
-    expect(rows).toHaveLength(expected.length);
-    expect(new Set(rows.map(({ uid }) => uid)).size).toBe(expected.length);
-  });
-});
 
 describe.each(layouts)('what a point may hold (%s)', (layout) => {
   type Case = { what: string; point: Record<string, unknown>; stored: Record<string, unknown> };
@@ -258,66 +175,6 @@ describe.each(layouts)('what a point may hold (%s)', (layout) => {
 });
 
 describe('names that QuestDB would mix up', () => {
-  const clash = {
-    metrics: { CPU: 1, cpu: 2, __default__: 3, value: 4, host: 5 },
-    dimension: { cpu: 'x', Host: 'y' },
-    target: 't',
-    timestamp: now,
-  };
-
-  it('have columns of their own in a wide table', async () => {
-    const report = await reportOf('wide');
-    expect((await on.push(report, [clash])).text).toBe(plainSuccess);
-    // The same names the other way round, and once more: who came first keeps the column.
-    expect(
-      (
-        await on.push(report, [
-          { metrics: { cpu: 20, CPU: 10 }, dimension: { Host: 'z' }, timestamp: now + 1 },
-        ])
-      ).text,
-    ).toBe(plainSuccess);
-    const rows = withoutUid(await on.storedRows(report)).toSorted(
-      (a, b) => Number(a['timestamp']) - Number(b['timestamp']),
-    );
-    expect(rows).toEqual([
-      {
-        timestamp: now,
-        target: 't',
-        CPU: 1,
-        cpu__2: 2,
-        __default____2: 3,
-        value__2: 4,
-        host: 5,
-        cpu__3: 'x',
-        Host__2: 'y',
-      },
-      { timestamp: now + 1, target: '', CPU: 10, cpu__2: 20, Host__2: 'z' },
-    ]);
-  });
-
-  it('are values of metric in a narrow table, each queried by a table id of its own', async () => {
-    const report = await reportOf('narrow');
-    expect((await on.push(report, [clash])).text).toBe(plainSuccess);
-    const rest = { timestamp: now, target: 't', cpu: 'x', Host: 'y' };
-    const rows = withoutUid(await on.storedRows(report));
-    expect(rows.toSorted((a, b) => Number(a['value']) - Number(b['value']))).toEqual(
-      Object.entries(clash.metrics).map(([metric, value]) => ({ ...rest, metric, value })),
-    );
-    const prefix = report.result_table.table_id.replace('__default__', '');
-    for (const [column, value] of [
-      ['CPU', 1],
-      ['cpu__2', 2],
-      ['__default____2', 3],
-      ['value', 4],
-      ['host', 5],
-    ] as const) {
-      const { dataset } = await waitFor(`the view of ${column}`, 10_000, () =>
-        on.stack.query(`SELECT metric, value, target, cpu, Host FROM "${prefix}${column}"`),
-      );
-      expect(dataset).toEqual([[expect.any(String), value, 't', 'x', 'y']]);
-    }
-  });
-
   it('are shared by processes that see them first at the same time', async () => {
     const report = await reportOf('wide');
     const spellings = ['load', 'LOAD', 'Load', 'lOAD', 'loaD'];
@@ -339,73 +196,6 @@ describe('names that QuestDB would mix up', () => {
     const pairs = [...columns.values()];
     expect(pairs.map((pair) => new Set(pair).size)).toEqual([1, 1, 1, 1, 1]);
     expect(new Set(pairs.map(([column = '']) => column.toLowerCase())).size).toBe(5);
-  });
-});
-
-describe.each(layouts)('more than a table may hold (%s)', (layout) => {
-  const metrics = Object.fromEntries(Array.from({ length: 600 }, (_, index) => [`m${index}`, index]));
-  const dimension = Object.fromEntries(Array.from({ length: 100 }, (_, index) => [`d${index}`, `v${index}`]));
-
-  it('of 600 metrics 512 are stored, and the reply says that 88 values were dropped', async () => {
-    const report = await reportOf(layout);
-    const answer = await on.push(report, [{ metrics, timestamp: now }]);
-    expect(answer.status).toBe(200);
-    expect(answer.json).toEqual({
-      code: '200',
-      result: 'true',
-      message: '88 values dropped (metric_columns_exceeded 88)',
-      accepted: 1,
-      dropped: {},
-      values_dropped: { metric_columns_exceeded: 88 },
-      examples: [],
-    });
-    // The point that storedRows would push has a metric of its own, and there is no column left for it.
-    const table = report.result_table.table_id;
-    await on.stack.waitForRows(table, layout === 'wide' ? 1 : 512);
-    const expected = Object.fromEntries(Object.entries(metrics).slice(0, 512));
-    const { columns, dataset } = await on.stack.query(`SELECT * FROM "${table}"`);
-    const rows = dataset.map((row) =>
-      Object.fromEntries(columns.map(({ name }, index) => [name, row[index]])),
-    );
-    const fixed = ['timestamp', 'uid', 'target', 'more_dimensions'];
-    expect([...metricsByTime(rows, layout, fixed).values()]).toEqual([expected]);
-    // A later point: what is known is stored, a point with nothing that is known is dropped and said so.
-    const later = await on.push(report, [
-      { metrics: { m0: 1, m599: 2 }, timestamp: now + 1 },
-      { metrics: { m599: 3 }, timestamp: now + 2 },
-    ]);
-    expect(later.json).toMatchObject({
-      accepted: 1,
-      dropped: { metric_columns_exceeded: 1 },
-      values_dropped: { metric_columns_exceeded: 1 },
-      examples: [
-        {
-          index: 1,
-          reason: 'metric_columns_exceeded',
-          field: 'metrics',
-          detail: expect.stringContaining('512'),
-        },
-      ],
-    });
-    await on.stack.waitForRows(table, layout === 'wide' ? 2 : 513);
-  });
-
-  it('of 100 dimensions 64 are columns, the others JSON in more_dimensions, and nothing is dropped', async () => {
-    const report = await reportOf(layout);
-    const answer = await on.push(report, [
-      { metrics: { m: 1, n: 2 }, dimension: { ...dimension, d99: 'a"b\\\n漢' }, timestamp: now },
-    ]);
-    expect(answer.text).toBe(plainSuccess);
-    const rows = await on.storedRows(report);
-    expect(rows).toHaveLength(layout === 'wide' ? 1 : 2);
-    for (const row of rows) {
-      const kept = Object.entries(row).filter(([name]) => /^d\d+$/.test(name));
-      expect(Object.fromEntries(kept)).toEqual(Object.fromEntries(Object.entries(dimension).slice(0, 64)));
-      expect(JSON.parse(String(row['more_dimensions']))).toEqual({
-        ...Object.fromEntries(Object.entries(dimension).slice(64)),
-        d99: 'a"b\\\n漢',
-      });
-    }
   });
 });
 
