@@ -149,15 +149,15 @@ export const createOtlpHandler = (
     throw applicationDisabled();
   };
 
-  const handleBody = async (
+  const takeSpans = async (
     request: IncomingMessage,
     encoding: OtlpEncoding,
     bytes: Buffer,
     arrivedAt: number,
+    { applications, rateHeaders }: Admitted,
   ): Promise<OtlpReply> => {
     const reader = readers[encoding];
     const credential = credentialOf(request);
-    const { applications, rateHeaders } = await admit(credential, reader, bytes);
     const isDeduplicated = [...applications.values()].every((application) => application.deduplicate);
     const identity = isDeduplicated ? requestIdentity(`otlp:${credential ?? ''}`, '', bytes) : undefined;
     const limits = widestLimits([...applications.values()].map(({ rules }) => rules.limits));
@@ -182,6 +182,25 @@ export const createOtlpHandler = (
     return message === ''
       ? successReply(encoding, rateHeaders)
       : partialReply(encoding, rejected, message, rateHeaders);
+  };
+
+  const handleBody = async (
+    request: IncomingMessage,
+    encoding: OtlpEncoding,
+    bytes: Buffer,
+    arrivedAt: number,
+  ): Promise<OtlpReply> => {
+    const admitted = await admit(credentialOf(request), readers[encoding], bytes);
+    try {
+      return await takeSpans(request, encoding, bytes, arrivedAt, admitted);
+    } catch (error) {
+      const refused = refusalOf(
+        error instanceof MalformedBody ? malformedRefusal(error, encoding, bytes) : error,
+      );
+      const { status, reason, message, field } = refused;
+      // What is left of the rate is told in every answer to whom it holds for.
+      throw new Refused(status, reason, message, { ...admitted.rateHeaders, ...refused.headers }, field);
+    }
   };
 
   return async (request) => {
