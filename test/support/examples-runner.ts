@@ -149,8 +149,7 @@ const runCase = async (
 };
 
 /** Requests refused whole leave nothing behind, so that cases of nothing else share a source whose table has to stay empty. */
-const canShare = ({ receiver, sources, stored, exchanges, isAlone }: ExampleCase): boolean =>
-  receiver === 'push' &&
+const canShare = ({ sources, stored, exchanges, isAlone }: ExampleCase): boolean =>
   !isAlone &&
   Object.values(sources).every((source) => typeof source === 'string') &&
   Object.values(stored).every((rows) => rows === 'none') &&
