@@ -63,7 +63,7 @@ const isDecimal = (value: unknown): value is string => typeof value === 'string'
 const isPart = (value: unknown): value is SpanPart =>
   isObject(value) &&
   isCount(value['appId']) &&
-  typeof value['bizId'] === 'number' &&
+  Number.isSafeInteger(value['bizId']) &&
   isCount(value['day']) &&
   isCount(value['rows']) &&
   isDecimal(value['base']) &&

@@ -310,7 +310,9 @@ export const readBlock = (bytes: Uint8Array, wanted?: ReadonlySet<string>): Nati
   const cursor = new BlockCursor(bytes);
   const columnCount = cursor.varint();
   const rows = cursor.varint();
-  if (rows > rowsMax) throw new UnreadableBlock('it says more than it holds');
+  // A row is at least a byte of each column: without columns there is nothing that bounds it.
+  if (rows > rowsMax || (columnCount === 0 && rows > 0))
+    throw new UnreadableBlock('it says more than it holds');
   const columns = new Map<string, ReadColumn>();
   for (let index = 0; index < columnCount; index++) {
     const name = cursor.text();

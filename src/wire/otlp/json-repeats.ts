@@ -38,8 +38,8 @@ const noMember = (): Member => ({ start: 0, next: 0 });
 
 /** Goes through a JSON text and overwrites members that come again later in their object, with the comma behind them. */
 class RepeatEraser {
-  /** Whether anything was overwritten. */
-  hasErased = false;
+  /** Bytes [start, end) of those members; some lie within others. */
+  private readonly repeated: { readonly start: number; readonly end: number }[] = [];
   private readonly body: Buffer;
   private readonly scratch = new Scratch();
   private readonly cursor: JsonCursor;
@@ -51,7 +51,20 @@ class RepeatEraser {
     this.cursor = new JsonCursor(new ByteSource(body), this.scratch);
   }
 
-  run(): void {
+  /** False when there are none. */
+  run(): boolean {
+    this.find();
+    // Each byte is overwritten once, however deep repeated members lie in repeated members.
+    let done = 0;
+    for (const { start, end } of this.repeated.sort((a, b) => a.start - b.start)) {
+      if (start < done) continue;
+      this.body.fill(space, start, end);
+      done = end;
+    }
+    return done > 0;
+  }
+
+  private find(): void {
     const { cursor, open } = this;
     for (;;) {
       if (this.enterValue()) continue;
@@ -88,7 +101,7 @@ class RepeatEraser {
     return false;
   }
 
-  /** Reads the name of a member up to its value, and overwrites the member that had it before. */
+  /** Reads the name of a member up to its value, and notes the member that had it before. */
   private enterMember(members: Members): void {
     const { cursor, body, scratch } = this;
     if (cursor.peek() !== quote) throw cursor.malformed('expected a name in quotes');
@@ -107,8 +120,7 @@ class RepeatEraser {
     const earlier = members.byName.get(camel);
     members.byName.set(camel, members.last);
     if (earlier === undefined) return;
-    body.fill(space, earlier.start, earlier.next);
-    this.hasErased = true;
+    this.repeated.push({ start: earlier.start, end: earlier.next });
   }
 }
 
@@ -118,7 +130,5 @@ class RepeatEraser {
  */
 export const withoutRepeats = (body: Uint8Array): Buffer | undefined => {
   const copy = Buffer.from(body);
-  const eraser = new RepeatEraser(copy);
-  eraser.run();
-  return eraser.hasErased ? copy : undefined;
+  return new RepeatEraser(copy).run() ? copy : undefined;
 };

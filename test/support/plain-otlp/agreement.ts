@@ -152,6 +152,9 @@ const plain = (value: unknown): unknown => {
   );
 };
 
+/** A name that nobody would choose is told only in part. */
+const shortened = (name: string): string => (name.length > 80 ? `${name.slice(0, 80)}…` : name);
+
 export type Encoding = 'json' | 'protobuf';
 
 /** What a body came to, and how many rows it has. */
@@ -167,14 +170,16 @@ export const agree = (encoding: Encoding, bytes: Uint8Array, context: TracesCont
   };
   const encoded = verdictOf(() => reader.encodeTraces(bytes, { ...context, resolve }));
   const twin = verdictOf(() => twinOf[encoding](bytes, context));
+  // The reader stops at the span that is too many, and does not see what is wrong behind it.
+  if (encoded.kind === 'too many' && twin.kind === 'malformed') return { kind: 'too many', rows: 0 };
   assert.equal(encoded.kind, twin.kind);
   if (encoded.kind !== 'read' || twin.kind !== 'read') return { kind: encoded.kind, rows: 0 };
   assert.deepStrictEqual(plain(shownReader(encoded.result)), plain(shownTwin(twin.result)));
   for (const [index, { field }] of encoded.result.examples.entries()) {
-    const allowed = twin.result.examples[index]?.fields ?? [];
+    const allowed: readonly string[] = twin.result.examples[index]?.fields ?? [];
     assert.ok(allowed.includes(field), `example ${index} names ${field}, the twin ${allowed.join(' or ')}`);
   }
-  const unknown = encoded.result.spans === 0 ? [...twin.result.unknown] : [];
+  const unknown = encoded.result.spans === 0 ? [...new Set([...twin.result.unknown].map(shortened))] : [];
   if (unknown.length <= 10)
     assert.deepStrictEqual(encoded.result.unknownTopLevelKeys.toSorted(), unknown.toSorted());
   const collected = reader.collectTokens(bytes);

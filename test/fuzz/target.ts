@@ -1,0 +1,29 @@
+import type { Random } from '../support/plain-otlp/mutations.ts';
+
+/** A decoder under attack. */
+export type Target = {
+  /** Begins the names of its files in regressions/. */
+  readonly name: string;
+  /** How a case is kept: `json` for what is text. */
+  readonly form: 'json' | 'bin';
+  /** Valid inputs, always the same for a seed. */
+  readonly corpus: (seed: number) => readonly Buffer[];
+  /** An input that no sender should send; `valid` is one of the corpus, `other` another. */
+  readonly mutate: (random: Random, valid: Buffer, other: Buffer) => Buffer;
+  /**
+   * Decodes, and throws where what came of it is not what must: another error than the decoder's own, or a result that a second
+   * opinion does not share. Answers what the decoder made of it, for the statistics.
+   */
+  readonly check: (bytes: Buffer) => string | Promise<string>;
+  /** Throws when a valid input that was cut short is taken for whole; absent where a cut input may be whole. */
+  readonly checkCut?: (cut: Buffer, whole: Buffer) => void | Promise<void>;
+};
+
+/** An input for which a decoder did what it must not. */
+export type Finding = { readonly target: string; readonly bytes: Buffer; readonly why: string };
+
+export const whyOf = (error: unknown): string => {
+  if (!(error instanceof Error)) return String(error);
+  const [first = '', ...rest] = error.message.split('\n');
+  return `${error.name}: ${[first, ...rest.filter((line) => line.trim() !== '').slice(0, 12)].join('\n  ')}`;
+};

@@ -1,0 +1,61 @@
+import assert from 'node:assert/strict';
+import fc from 'fast-check';
+import {
+  type NativeBlock,
+  readBlock,
+  readBlockKeys,
+  UnreadableBlock,
+  withoutRows,
+} from '../../../src/wire/native/block-reader.ts';
+import { jsonTraces } from '../../../src/wire/otlp/json-traces.ts';
+import { encodeOtlpJson } from '../../support/otlp-protobuf.ts';
+import { anyRequest } from '../../support/otlp-requests.ts';
+import { contextOfMany } from '../../support/plain-otlp/agreement.ts';
+import { mutatedBytes, withLength } from '../bytes.ts';
+import type { Target } from '../target.ts';
+
+const rowsShown = 20;
+
+const shown = (block: NativeBlock): unknown =>
+  Array.from({ length: Math.min(block.rows, rowsShown) }, (_, row) => block.row(row));
+
+const check = (bytes: Buffer): string => {
+  let block: NativeBlock;
+  try {
+    block = readBlock(bytes);
+  } catch (error) {
+    if (error instanceof UnreadableBlock) return 'unreadable';
+    throw error;
+  }
+  // A row is at least a byte of each column: whoever goes through the rows does not go further than the bytes do.
+  assert.ok(block.rows <= bytes.length, `${block.rows} rows in ${bytes.length} bytes`);
+  const all = Uint32Array.from({ length: block.rows }, (_, row) => row);
+  assert.deepStrictEqual(shown(readBlock(block.select(all))), shown(block));
+  const rest = withoutRows(bytes, new Set([0]));
+  assert.equal(rest === undefined ? 0 : readBlock(rest).rows, Math.max(0, block.rows - 1));
+  try {
+    assert.equal(readBlockKeys(bytes).uids.length, block.rows);
+  } catch (error) {
+    if (!(error instanceof UnreadableBlock)) throw error;
+    return 'no spans';
+  }
+  return 'read';
+};
+
+/** Blocks of FORMAT Native. */
+export const nativeTarget: Target = {
+  name: 'native',
+  form: 'bin',
+  corpus: (seed) =>
+    fc
+      .sample(anyRequest, { seed, numRuns: 150 })
+      .flatMap((request) => jsonTraces.encodeTraces(encodeOtlpJson(request), contextOfMany()).runs)
+      .flatMap(({ parts }) => parts)
+      .map(({ block }) => Buffer.from(block)),
+  mutate: (random, valid, other) =>
+    random(3) === 0 ? withLength(random, valid) : mutatedBytes(random, valid, other),
+  check,
+  checkCut: (cut) => {
+    assert.throws(() => readBlock(cut), UnreadableBlock);
+  },
+};

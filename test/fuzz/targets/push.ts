@@ -1,0 +1,169 @@
+import assert from 'node:assert/strict';
+import fc from 'fast-check';
+import { decodePush } from '../../../src/ingress/push/decode.ts';
+import { countOrdinals, type EncodedPoints } from '../../../src/ingress/push/points.ts';
+import type { Layout } from '../../../src/model/records.ts';
+import { readRows } from '../../support/line-protocol-reader.ts';
+import type { Random } from '../../support/plain-otlp/mutations.ts';
+import { droppedPointsAt } from '../../support/point-cases.ts';
+import { anyText, validName } from '../../support/properties.ts';
+import { arrivedAt, contextWith, encodeWithNames, sourceWith } from '../../support/push-source.ts';
+import { mutatedBytes } from '../bytes.ts';
+import { printJson } from '../json-text.ts';
+import { asSent, plainJson, plainVerdict } from '../plain-push.ts';
+import type { Target } from '../target.ts';
+
+const dropped = droppedPointsAt(arrivedAt)
+  .map(({ point }) => point)
+  // The one that is a megabyte long would be most of the work.
+  .filter((point) => JSON.stringify(point).length < 2000);
+
+const anyPoint = fc.oneof(
+  {
+    weight: 3,
+    arbitrary: fc.record(
+      {
+        metrics: fc.dictionary(validName(12), fc.double({ noNaN: true, noDefaultInfinity: true }), {
+          minKeys: 1,
+          maxKeys: 5,
+        }),
+        target: fc.oneof(anyText(), fc.integer()),
+        dimension: fc.dictionary(
+          validName(12),
+          fc.oneof(anyText(), fc.integer(), fc.boolean(), fc.constant(null)),
+        ),
+        dimensions: fc.dictionary(validName(6), anyText(5)),
+        timestamp: fc.integer({ min: arrivedAt - 9 * 86_400_000, max: arrivedAt + 4_000_000 }),
+      },
+      { requiredKeys: ['metrics'] },
+    ),
+  },
+  { weight: 1, arbitrary: fc.constantFrom(...dropped) },
+);
+
+const anyBody = fc.record(
+  {
+    data_id: fc.oneof(fc.constant(1_500_001), fc.maxSafeNat()),
+    access_token: fc.constant('0123456789abcdef0123456789abcdef'),
+    data: fc.array(anyPoint, { minLength: 1, maxLength: 6 }),
+    other: anyText(),
+  },
+  { requiredKeys: ['data_id', 'access_token', 'data'] },
+);
+
+const asBuffer = (value: unknown): Buffer => Buffer.from(JSON.stringify(value));
+
+const total = (counts: ReadonlyMap<string, number>): number =>
+  [...counts.values()].reduce((sum, count) => sum + count, 0);
+
+/** In = kept + Σ dropped, over all and over the messages, and nothing is in two messages or in none. */
+const expectBalance = (encoded: EncodedPoints, data: readonly unknown[], layout: Layout): void => {
+  const { runs } = encoded;
+  assert.equal(encoded.accepted + total(encoded.dropped), data.length);
+  const sum = (of: (run: (typeof runs)[number]) => number): number =>
+    runs.reduce((all, run) => all + of(run), 0);
+  assert.equal(
+    sum((run) => run.points),
+    encoded.accepted,
+  );
+  assert.equal(
+    sum((run) => total(run.dropped) + run.deferred.length),
+    total(encoded.dropped),
+  );
+  assert.equal(countOrdinals(data, layout), encoded.ordinals);
+  let next = 0;
+  for (const run of runs) {
+    assert.equal(run.first, next);
+    next = run.last + 1;
+    assert.equal(readRows(run.text).length, run.rows);
+    for (const text of run.deferred) JSON.parse(text);
+  }
+  assert.equal(next, encoded.ordinals);
+};
+
+/** What a row says, without the names of columns, which depend on what was registered before. */
+type Shown = { readonly values: readonly number[]; readonly tags: readonly string[]; readonly time: number };
+
+const rowsShown = (encoded: EncodedPoints, layout: Layout): Shown[] =>
+  readRows(encoded.runs.map(({ text }) => text).join('')).map(({ tags, fields, time }) => {
+    const { metric: _, ...rest } = tags;
+    const values = Object.values(fields).filter((value) => typeof value === 'number');
+    return { values, tags: Object.values(layout === 'narrow' ? rest : tags).map(asSent), time };
+  });
+
+/** Every point judged and every row made once more, by the plain rules. */
+const expectRows = (encoded: EncodedPoints, data: readonly unknown[], layout: Layout, isKeyed: boolean) => {
+  const verdicts = data.map((point) => plainVerdict(point, arrivedAt, isKeyed));
+  const reasons = new Map<string, number>();
+  const rows: Shown[] = [];
+  for (const verdict of verdicts) {
+    if (verdict.kind === 'drop') reasons.set(verdict.reason, (reasons.get(verdict.reason) ?? 0) + 1);
+    else if (layout === 'wide')
+      rows.push({
+        values: verdict.values,
+        tags: [verdict.target, ...verdict.dimensions],
+        time: verdict.time,
+      });
+    else
+      for (const value of verdict.values)
+        rows.push({ values: [value], tags: [verdict.target, ...verdict.dimensions], time: verdict.time });
+  }
+  // Names beyond the caps make other rows, and points of more than a message are not judged here.
+  const isCapped = encoded.valuesDropped.size > 0 || encoded.dropped.has('metric_columns_exceeded');
+  const hasMore = encoded.runs.some(({ text }) => text.includes('more_dimensions='));
+  if (isCapped || hasMore || encoded.dropped.has('item_too_large')) return;
+  assert.deepStrictEqual(new Map([...encoded.dropped].toSorted()), new Map([...reasons].toSorted()));
+  assert.deepStrictEqual(rowsShown(encoded, layout), rows);
+};
+
+const checkPoints = (data: readonly unknown[], bodyLength: number): void => {
+  for (const layout of ['wide', 'narrow'] as const) {
+    const isKeyed = bodyLength % 3 === 0;
+    const context = contextWith(sourceWith(layout), { isKeyed, bodyLength });
+    const encoded = encodeWithNames(data, context);
+    expectBalance(encoded, data, layout);
+    expectRows(encoded, data, layout, isKeyed);
+  }
+};
+
+/** Refusals that there are before anybody knows whose the request is. */
+const refusals = ['body_not_json', 'body_not_object', 'data_id_invalid'];
+
+const check = (bytes: Buffer): string => {
+  const decoded = decodePush(bytes);
+  const plain = plainJson(bytes.toString('utf8'));
+  if (decoded.kind === 'refused') {
+    assert.ok(refusals.includes(decoded.reason));
+    if (plain.kind !== 'too deep')
+      assert.equal(plain.kind, decoded.reason === 'body_not_json' ? 'not json' : 'json');
+    return decoded.reason;
+  }
+  if (plain.kind !== 'too deep') {
+    assert.ok(plain.kind === 'json');
+    const sent: unknown = Object.getOwnPropertyDescriptor(Object(plain.value), 'data')?.value;
+    assert.deepStrictEqual(decoded.push.data, sent);
+  }
+  const { data } = decoded.push;
+  if (!Array.isArray(data)) return 'data_not_array';
+  if (data.length === 0) return 'data_empty';
+  checkPoints(data, bytes.length);
+  return 'push';
+};
+
+/** Push JSON: decode, rules and line protocol. */
+export const pushTarget: Target = {
+  name: 'push',
+  form: 'json',
+  corpus: (seed) => fc.sample(anyBody, { seed, numRuns: 150 }).map(asBuffer),
+  mutate: (random: Random, valid, other) => {
+    if (random(3) === 0) return mutatedBytes(random, valid, other);
+    const value: unknown = JSON.parse(valid.toString('utf8'));
+    const printed = Buffer.from(printJson(value, random, [4, 15, 60][random(3)] ?? 15));
+    return random(6) === 0 ? mutatedBytes(random, printed, other) : printed;
+  },
+  check,
+  checkCut: (cut) => {
+    const decoded = decodePush(cut);
+    assert.equal(decoded.kind === 'refused' ? decoded.reason : decoded.kind, 'body_not_json');
+  },
+};
