@@ -4,7 +4,7 @@ import { checkFile, compileSchemas } from '../../src/config/schemas.ts';
 import { parseYamlFile } from '../../src/config/yaml-file.ts';
 import { fillVariables } from './examples-values.ts';
 
-/** The form of the files under schemas/examples; schemas/examples.schema.json says what each field means. */
+/** The form of the files under schemas/examples; schemas/examples/examples.schema.json says what each field means. */
 export type ExampleFile = {
   readonly receiver: Receiver;
   readonly order: number;
@@ -129,7 +129,7 @@ export type ExampleCase = {
 
 const root = resolve(import.meta.dirname, '../..');
 
-const ajv = compileSchemas(join(root, 'schemas'));
+const ajv = compileSchemas(join(root, 'schemas/examples'));
 
 const checkedCase = (value: unknown, name: string): CaseForm => {
   const validate = ajv.getSchema('examples.schema.json#/definitions/case');
