@@ -47,21 +47,24 @@ const gaveWay: BodyProblem = {
 
 const isProblem = (value: Buffer | BodyProblem): value is BodyProblem => !Buffer.isBuffer(value);
 
-/** Bytes of the last full second, so that a body that came fast and then stalls is slow, too. */
+/** How fast a body comes in, by the second, so that one that came fast and then stalls is slow, too. */
 const createPace = (startMs: number) => {
   let windowStart = startMs;
+  let last = startMs;
   let inWindow = 0;
-  let isSlowBefore = false;
+  let wasSlow = false;
   const isTooFew = (nowMs: number): boolean => (inWindow * 1000) / (nowMs - windowStart) < slowBytesPerSecond;
   return {
     add: (bytes: number, nowMs: number): void => {
+      last = nowMs;
+      if (nowMs - windowStart >= slowWindowMs) {
+        wasSlow = isTooFew(nowMs);
+        windowStart = nowMs;
+        inWindow = 0;
+      }
       inWindow += bytes;
-      if (nowMs - windowStart < slowWindowMs) return;
-      isSlowBefore = isTooFew(nowMs);
-      windowStart = nowMs;
-      inWindow = 0;
     },
-    isSlow: (nowMs: number): boolean => (nowMs - windowStart < slowWindowMs ? isSlowBefore : isTooFew(nowMs)),
+    isSlow: (nowMs: number): boolean => wasSlow || nowMs - last >= slowWindowMs,
   };
 };
 

@@ -78,7 +78,7 @@ const push = (host = '127.0.0.1'): Promise<RawConnection> =>
 const ask = async (connection: RawConnection, request: string): Promise<number | undefined> => {
   const before = answersIn(connection.text).length;
   connection.send(request);
-  await connection.until(new RegExp(`(HTTP/1\\.1 [^]*){${before + 1}}\\r\\n\\r\\n`));
+  await connection.until(new RegExp(`(HTTP/1\\.1 [\\s\\S]*){${before + 1}}\\r\\n\\r\\n`));
   return answersIn(connection.text)[before]?.status;
 };
 

@@ -30,6 +30,44 @@ describe('bytes in flight', () => {
     expect(room.tryTake(1)).toBe(true);
   });
 
+  it('let the one request that holds all of them grow, and no other in', () => {
+    const { room } = create(100);
+    expect([room.tryTake(90, 0), room.tryTake(90, 90), room.tryTake(1, 0), room.hasRoom(0)]).toEqual([
+      true,
+      true,
+      false,
+      false,
+    ]);
+  });
+
+  // Whoever sends a byte a second must not keep those out who send at once.
+  it('are given back by slow bodies when others need them, and only then', () => {
+    let nowMs = 0;
+    const room = createBytesInFlight(
+      100,
+      () => {},
+      () => nowMs,
+    );
+    const gone: string[] = [];
+    const watch = (name: string, isSlow: boolean): void => {
+      room.tryTake(50);
+      const unwatch = room.watch({
+        isSlow: () => isSlow,
+        giveWay: () => {
+          unwatch();
+          gone.push(name);
+          room.give(50);
+        },
+      });
+    };
+    watch('slow', true);
+    watch('fast', false);
+    expect(gone).toEqual([]);
+    expect([room.hasRoom(10), gone, room.tryTake(50), room.held]).toEqual([true, ['slow'], true, 100]);
+    nowMs += 1000;
+    expect([room.tryTake(1), gone]).toEqual([false, ['slow']]);
+  });
+
   it('never pass the limit by more than one request', () => {
     always(
       fc.property(fc.array(fc.tuple(fc.nat(50), fc.boolean())), (steps) => {
