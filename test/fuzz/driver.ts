@@ -26,8 +26,8 @@ export type RunOptions = {
 /** A corpus serves so many cases; then another is made, so that a long run does not go around in one. */
 const casesPerCorpus = 4000;
 /** Inputs whose every prefix is tried, and how long they may be. */
-const sweptPerCorpus = 3;
-const sweptBytesMax = 1500;
+const sweptPerCorpus = 2;
+const sweptBytesMax = 600;
 const findingsMax = 5;
 /** No input is larger than a few kilobytes: what takes so long is not linear. */
 const caseCpuMsMax = 2000;
@@ -94,7 +94,9 @@ class Run {
   /** Cuts some of the corpus at every byte. */
   private async sweep(corpus: readonly Buffer[], count: number): Promise<void> {
     const { checkCut } = this.target;
-    const swept = corpus.filter((each) => each.length <= sweptBytesMax).slice(0, sweptPerCorpus);
+    const swept = corpus
+      .filter((each) => each.length > 1 && each.length <= sweptBytesMax)
+      .slice(0, sweptPerCorpus);
     for (const whole of swept) {
       for (let length = 0; length <= whole.length && this.cases < count; length++) {
         const cut = Buffer.from(whole.subarray(0, length));

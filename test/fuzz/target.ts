@@ -4,8 +4,6 @@ import type { Random } from '../support/plain-otlp/mutations.ts';
 export type Target = {
   /** Begins the names of its files in regressions/. */
   readonly name: string;
-  /** How a case is kept: `json` for what is text. */
-  readonly form: 'json' | 'bin';
   /** Valid inputs, always the same for a seed. */
   readonly corpus: (seed: number) => readonly Buffer[];
   /** An input that no sender should send; `valid` is one of the corpus, `other` another. */

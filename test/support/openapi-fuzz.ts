@@ -1,4 +1,4 @@
-// Runs schemathesis against a metadata role on real engines: `make fuzz`. Ends non-zero when it finds something. FUZZ_EXAMPLES is
+// Runs schemathesis against a metadata role on real engines: `make fuzz-api`. Ends non-zero when it finds something. FUZZ_EXAMPLES is
 // how many cases each operation gets at most.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';

@@ -99,7 +99,6 @@ const checkSpans = (payload: Buffer): string => {
 /** Messages of the METRICS stream. */
 export const metricsEnvelopeTarget: Target = {
   name: 'envelope-metrics',
-  form: 'bin',
   corpus: (seed) => fc.sample(anyMessage, { seed, numRuns: 150 }),
   mutate,
   check: checkMetrics,
@@ -109,7 +108,6 @@ export const metricsEnvelopeTarget: Target = {
 /** Messages of the TRACES stream. */
 export const spansEnvelopeTarget: Target = {
   name: 'envelope-spans',
-  form: 'bin',
   corpus: (seed) => {
     const context = contextOfMany();
     return fc

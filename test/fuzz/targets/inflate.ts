@@ -51,7 +51,6 @@ const second = (bytes: Buffer): Inflated => {
 /** Content that is gzip, deflate or zstd. */
 export const inflateTarget: Target = {
   name: 'inflate',
-  form: 'bin',
   corpus: (seed) =>
     fc
       .sample(fc.tuple(anyContent, fc.nat(encodings.length - 1)), { seed, numRuns: 60 })

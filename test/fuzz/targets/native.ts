@@ -45,7 +45,6 @@ const check = (bytes: Buffer): string => {
 /** Blocks of FORMAT Native. */
 export const nativeTarget: Target = {
   name: 'native',
-  form: 'bin',
   corpus: (seed) =>
     fc
       .sample(anyRequest, { seed, numRuns: 150 })

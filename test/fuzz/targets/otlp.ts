@@ -59,7 +59,6 @@ const checkOf =
 /** OTLP in JSON against its plain twin. */
 export const otlpJsonTarget: Target = {
   name: 'otlp-json',
-  form: 'json',
   corpus: corpusOf(encodeOtlpJson),
   mutate: (random: Random, valid, other) => {
     const kind = random(5);
@@ -76,7 +75,6 @@ export const otlpJsonTarget: Target = {
 /** OTLP in protobuf against its plain twin. */
 export const otlpProtobufTarget: Target = {
   name: 'otlp-protobuf',
-  form: 'bin',
   corpus: corpusOf(encodeOtlpProtobuf),
   mutate: (random: Random, valid, other) =>
     random(3) === 0 ? mutatedBytes(random, valid, other) : mutatedProtobuf(originOf(valid), random),
@@ -101,7 +99,6 @@ const bothOf = (bytes: Buffer): readonly [json: Buffer, protobuf: Buffer] | unde
 /** The same data in both encodings, which must come to the same runs, blocks and counts, byte for byte. */
 export const otlpEqualTarget: Target = {
   name: 'otlp-equal',
-  form: 'json',
   corpus: corpusOf(encodeOtlpJson),
   mutate: (random: Random, valid, other) => {
     const all = [valid, other].flatMap((each) => originOf(each).resourceSpans ?? []);

@@ -153,13 +153,12 @@ const check = (bytes: Buffer): string => {
 /** Push JSON: decode, rules and line protocol. */
 export const pushTarget: Target = {
   name: 'push',
-  form: 'json',
   corpus: (seed) => fc.sample(anyBody, { seed, numRuns: 150 }).map(asBuffer),
   mutate: (random: Random, valid, other) => {
-    if (random(3) === 0) return mutatedBytes(random, valid, other);
+    if (random(8) === 0) return mutatedBytes(random, valid, other);
     const value: unknown = JSON.parse(valid.toString('utf8'));
     const printed = Buffer.from(printJson(value, random, [4, 15, 60][random(3)] ?? 15));
-    return random(6) === 0 ? mutatedBytes(random, printed, other) : printed;
+    return random(12) === 0 ? mutatedBytes(random, printed, other) : printed;
   },
   check,
   checkCut: (cut) => {
