@@ -7,10 +7,10 @@ PACKAGES := node_modules/.installed
 ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup up test fuzz check bench format clean
+.PHONY: help setup up test fuzz fuzz-api check bench format clean
 
 help: ## list the targets
-	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST)
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST)
 
 # Not npm ci: it fails where a registry lacks the optional packages of other platforms.
 $(PACKAGES): package-lock.json package.json
@@ -27,7 +27,10 @@ up: setup ## run the whole stack on this machine until Ctrl-C
 test: setup ## run all tests, on real engines (ARGS="test/unit" for some)
 	@vitest run $(ARGS)
 
-fuzz: setup ## send the admin API what its OpenAPI document allows and what it does not (FUZZ_EXAMPLES=40 per operation)
+fuzz: $(PACKAGES) ## give every decoder what no sender should send (SEED=1 COUNT=100000 TARGET=push)
+	@SEED="$(SEED)" COUNT="$(COUNT)" TARGET="$(TARGET)" node test/fuzz/main.ts
+
+fuzz-api: setup ## send the admin API what its OpenAPI document allows and what it does not (FUZZ_EXAMPLES=40 per operation)
 	@node test/support/openapi-fuzz.ts
 
 check: $(PACKAGES) ## formatting and lint, types, import rules
