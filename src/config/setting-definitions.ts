@@ -178,14 +178,14 @@ export const settingDefinitions: readonly SettingDefinition[] = [
     'TIDEMARK_INGRESS_CONNECTIONS_MAX',
     'ingress.connections_max',
     'count',
-    '8192',
+    '16384',
     'connections to both receivers of one ingress process; above it 503; 0 = no limit',
   ),
   define(
     'TIDEMARK_INGRESS_ADDRESS_CONNECTIONS_MAX',
     'ingress.address_connections_max',
     'count',
-    '1024',
+    '0',
     'connections of one address, those of trusted proxies apart; above it 503; 0 = no limit',
   ),
   define(
