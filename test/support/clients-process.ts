@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { createInterface } from 'node:readline';
+import type { Readable } from 'node:stream';
 import { onTestFinished } from 'vitest';
 
 /** What a client is to make and to export in one go: the spans with these numbers. */
@@ -34,6 +34,19 @@ export const sdkEnvironment = ({ url, token }: Target): Record<string, string> =
   OTEL_SPAN_ATTRIBUTE_COUNT_LIMIT: '1000',
 });
 
+/** Not readline: to that, U+2028 within a JSON text ends a line. */
+async function* linesOf(stream: Readable): AsyncGenerator<string, undefined> {
+  let rest = '';
+  for await (const chunk of stream.setEncoding('utf8')) {
+    const [first = '', ...others] = String(chunk).split('\n');
+    rest += first;
+    for (const other of others) {
+      yield rest;
+      rest = other;
+    }
+  }
+}
+
 /**
  * Starts a client program: it reads one batch a line and answers one line each (both JSON), and logs on its standard error. It
  * ends with the test.
@@ -51,7 +64,7 @@ export const startClient = (
     logged += text;
   });
   const log = (): string => logged.replaceAll(target.token, '<token>');
-  const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
+  const lines = linesOf(child.stdout);
   const exited = once(child, 'exit');
   onTestFinished(async () => {
     child.stdin.end();

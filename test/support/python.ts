@@ -63,11 +63,21 @@ export const pinnedVersion = (file: string, name: string): string => {
   return line.slice(name.length + 2);
 };
 
-/** What a Python program prints, line by line. Rejects with what it wrote when it fails. */
-export const runPython = async (python: string, program: string, args: string[]): Promise<string[]> => {
-  const { stdout } = await run(python, [join(import.meta.dirname, program), ...args], {
+/**
+ * What a Python program of this folder prints, line by line, given this on its standard input, where it is not seen by others.
+ * Rejects with what it wrote when it fails.
+ */
+export const runPython = async (
+  python: string,
+  program: string,
+  args: string[],
+  input = '',
+): Promise<string[]> => {
+  const running = run(python, [join(import.meta.dirname, program), ...args], {
     env: { PATH: process.env['PATH'] ?? '', PYTHONDONTWRITEBYTECODE: '1' },
     maxBuffer: 2 ** 26,
   });
+  running.child.stdin?.end(input);
+  const { stdout } = await running;
   return stdout.split('\n').filter((line) => line !== '');
 };
