@@ -27,6 +27,12 @@ const spanOverhead = 256;
 /** Different pairs of a token and a day that one run may hold: each is a block, whose column names take their place too. */
 const runPartsMax = 256;
 
+/**
+ * Runs that one request may be cut into. A run repeats its resource, so that a small body with a large resource would otherwise come
+ * to gigabytes; 50,000 spans under a resource of 4 KB, or on as many days, are fewer.
+ */
+export const runsMax = 256;
+
 const dayMillis = 86_400_000;
 const examplesMax = 20;
 const word = 2 ** 32;
@@ -179,6 +185,10 @@ export class TraceEncoder implements SpanSink {
 
   private beginRun(ordinal: number, cost: number): TraceRun {
     this.endRun();
+    if (this.result.runs.length === runsMax) {
+      const message = `the request takes more than ${runsMax} messages, each of its resource again: send fewer spans at once`;
+      throw new TooManySpans(ordinal + 1, this.context.limits.spansMax, message);
+    }
     const run: TraceRun = { first: ordinal, last: ordinal, parts: [], deferred: [], dropped: [] };
     this.result.runs.push(run);
     this.run = run;

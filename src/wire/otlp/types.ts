@@ -158,8 +158,8 @@ export class TooManySpans extends Error {
   /** Spans that were counted until it was clear: there may be more. */
   readonly spans: number;
 
-  constructor(spans: number, spansMax: number) {
-    super(`the request holds more than ${spansMax} spans`);
+  constructor(spans: number, spansMax: number, message = `the request holds more than ${spansMax} spans`) {
+    super(message);
     this.name = 'TooManySpans';
     this.spans = spans;
   }
