@@ -12,6 +12,17 @@ export default defineConfig({
       },
       {
         extends: true,
+        // Clients that have to be built first: `make test-clients`.
+        test: {
+          name: 'clients',
+          include: ['test/clients/**/*.test.ts'],
+          fileParallelism: false,
+          testTimeout: 240_000,
+          hookTimeout: 180_000,
+        },
+      },
+      {
+        extends: true,
         test: {
           name: 'engines',
           include: ['test/{engines,contract}/**/*.test.ts'],

@@ -1,0 +1,81 @@
+import { execFile } from 'node:child_process';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { installGo, missingTool, preparation } from '../support/clients-builds.ts';
+import { startClientStack } from '../support/clients-suite.ts';
+import { startTap } from '../support/clients-tap.ts';
+import type { TraceStack } from '../support/trace-stack.ts';
+
+const run = promisify(execFile);
+
+const version = '0.161.0';
+const path = 'github.com/open-telemetry/opentelemetry-collector-contrib/cmd/telemetrygen';
+const prepared = await preparation(
+  () => installGo('telemetrygen', path, `v${version}`),
+  await missingTool('go'),
+);
+const program = 'path' in prepared ? prepared.path : '';
+const leftOut = 'why' in prepared ? ` (left out, ${prepared.why})` : '';
+
+let on: TraceStack;
+beforeAll(async () => {
+  on = await startClientStack();
+});
+afterAll(() => on?.stop());
+
+type Run = { readonly url: string; readonly token: string; readonly args: readonly string[] };
+
+/** Runs it to its end and answers what it logged, without the token. */
+const generate = async ({ url, token, args }: Run): Promise<string> => {
+  const { stdout, stderr } = await run(program, [
+    'traces',
+    '--otlp-http',
+    '--otlp-insecure',
+    '--otlp-endpoint',
+    new URL(url).host,
+    '--otlp-header',
+    `X-MON-TOKEN="${token}"`,
+    '--rate',
+    '0',
+    ...args,
+  ]);
+  return `${stdout}${stderr}`.replaceAll(token, '<token>');
+};
+
+/** How many traces its workers say they made. */
+const tracesOf = (log: string): number =>
+  [...log.matchAll(/"traces":\s*(\d+)/g)].reduce((sum, [, count]) => sum + Number(count), 0);
+
+describe.skipIf('why' in prepared)(`telemetrygen ${version}${leftOut}`, () => {
+  it('has every span of four workers stored, with its links, status and attributes', async () => {
+    const application = await on.application();
+    const args = ['--workers', '4', '--traces', '50', '--child-spans', '3', '--span-links', '2'];
+    const shape = ['--status-code', 'Error', '--service', 'shop', '--telemetry-attributes', 'team="é\\"1"'];
+    const log = await generate({ url: on.url, token: application.token, args: [...args, ...shape] });
+    expect(tracesOf(log)).toBe(200);
+    const rows = await on.storedSpans(application);
+    expect(rows).toHaveLength(200 * 4);
+    expect(new Set(rows.map(({ SpanId: id }) => id)).size).toBe(200 * 4);
+    expect(new Set(rows.map(({ TraceId: id }) => id)).size).toBe(200);
+    expect(rows.filter(({ ParentSpanId: id }) => id === '')).toHaveLength(200);
+    for (const row of rows)
+      expect(row).toMatchObject({ ServiceName: 'shop', StatusCode: 'Error', BizId: '2' });
+    const links = rows.map(({ 'Links.SpanId': ids }) => (Array.isArray(ids) ? ids.length : 0));
+    expect(Math.max(...links)).toBe(2);
+  });
+
+  it('has every span stored once although the receiver answers 503 for a while', async () => {
+    const application = await on.application();
+    const port = on.stack.ingress[0]?.ports['otlp'] ?? 0;
+    const tap = await startTap(port, '/v1/traces');
+    on.stack.engines.nats.pause();
+    const args = ['--workers', '1', '--traces', '20', '--batch-size', '10'];
+    const generating = generate({ url: tap.url, token: application.token, args });
+    await Promise.race([tap.answered(503), generating]);
+    on.stack.engines.nats.resume();
+    const log = await generating;
+    expect(tap.exchanges[0]?.status).toBe(503);
+    expect(tracesOf(log)).toBe(20);
+    expect(await on.storedSpans(application)).toHaveLength(40);
+  });
+});
