@@ -56,7 +56,7 @@ describe('settings', () => {
         opsPort: 10310,
         bytesInFlightMax: 64 * 2 ** 20,
         pushHost: '127.0.0.1',
-        connectionsMax: 8192,
+        connectionsMax: 16_384,
         headerBytesMax: 16_384,
         tlsCertFile: undefined,
       },
