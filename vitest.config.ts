@@ -17,6 +17,7 @@ export default defineConfig({
           name: 'clients',
           include: ['test/clients/**/*.test.ts'],
           fileParallelism: false,
+          sequence: { groupOrder: 3 },
           testTimeout: 240_000,
           hookTimeout: 180_000,
         },

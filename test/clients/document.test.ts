@@ -1,0 +1,37 @@
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { pinnedIn } from '../support/clients-builds.ts';
+import { pinnedVersion } from '../support/python.ts';
+
+const document = await readFile(join(import.meta.dirname, '../../docs/receivers/clients.md'), 'utf8');
+
+const pins: readonly (readonly [string, string])[] = [
+  ['Go `otlptracehttp`', await pinnedIn('go/go.mod', /otlptracehttp v(\S+)/)],
+  ['`otlphttp` exporter', await pinnedIn('collector/go.mod', /exporter\/otlphttpexporter v(\S+)/)],
+  ['OkHttp)', await pinnedIn('java/pom.xml', /opentelemetry-exporter-otlp<[\s\S]*?<version>([^<]+)/)],
+  ['of 2023', await pinnedIn('old-js/package.json', /exporter-trace-otlp-http": "([^"]+)/)],
+  ['`telemetrygen', await pinnedIn('telemetrygen.test.ts', /const version = '([^']+)'/)],
+  ['JavaScript `@', await pinnedIn('../../package.json', /exporter-trace-otlp-http": "([^"]+)/)],
+  [
+    'Python `opentelemetry-exporter-otlp-proto-http',
+    pinnedVersion('python-requirements.txt', 'opentelemetry-exporter-otlp-proto-http'),
+  ],
+  [
+    'Python `opentelemetry-exporter-otlp-json-http',
+    pinnedVersion('python-json-requirements.txt', 'opentelemetry-exporter-otlp-json-http'),
+  ],
+  [
+    'of 2025',
+    pinnedVersion('../clients/old-python/requirements.txt', 'opentelemetry-exporter-otlp-proto-http'),
+  ],
+  ['Python `bk-monitor-report`', pinnedVersion('bk-monitor-report-requirements.txt', 'bk-monitor-report')],
+];
+
+// A document that names other versions than those that were run would promise what nobody has seen.
+describe('docs/receivers/clients.md', () => {
+  it.each(pins)('names the version that is run of %s: %s', (client, version) => {
+    const line = document.split('\n').find((each) => each.includes(client));
+    expect(line).toContain(`| ${version} |`);
+  });
+});
