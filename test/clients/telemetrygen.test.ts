@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { installGo, missingTool, preparation } from '../support/clients-builds.ts';
-import { startClientStack } from '../support/clients-suite.ts';
+import { pauseBus, startClientStack } from '../support/clients-suite.ts';
 import { startTap } from '../support/clients-tap.ts';
 import type { TraceStack } from '../support/trace-stack.ts';
 
@@ -27,7 +27,7 @@ type Run = { readonly url: string; readonly token: string; readonly args: readon
 
 /** Runs it to its end and answers what it logged, without the token. */
 const generate = async ({ url, token, args }: Run): Promise<string> => {
-  const { stdout, stderr } = await run(program, [
+  const all = [
     'traces',
     '--otlp-http',
     '--otlp-insecure',
@@ -38,7 +38,10 @@ const generate = async ({ url, token, args }: Run): Promise<string> => {
     '--rate',
     '0',
     ...args,
-  ]);
+  ];
+  // Its SDK would leave out what is too much for the receiver.
+  const env = { ...process.env, OTEL_SPAN_ATTRIBUTE_COUNT_LIMIT: '1000' };
+  const { stdout, stderr } = await run(program, all, { env });
   return `${stdout}${stderr}`.replaceAll(token, '<token>');
 };
 
@@ -68,7 +71,7 @@ describe.skipIf('why' in prepared)(`telemetrygen ${version}${leftOut}`, () => {
     const application = await on.application();
     const port = on.stack.ingress[0]?.ports['otlp'] ?? 0;
     const tap = await startTap(port, '/v1/traces');
-    on.stack.engines.nats.pause();
+    await pauseBus(on);
     const args = ['--workers', '1', '--traces', '20', '--batch-size', '10'];
     const generating = generate({ url: tap.url, token: application.token, args });
     await Promise.race([tap.answered(503), generating]);
@@ -77,5 +80,17 @@ describe.skipIf('why' in prepared)(`telemetrygen ${version}${leftOut}`, () => {
     expect(tap.exchanges[0]?.status).toBe(503);
     expect(tracesOf(log)).toBe(20);
     expect(await on.storedSpans(application)).toHaveLength(40);
+  });
+
+  it('does not send again what a partial success rejects', async () => {
+    const application = await on.application();
+    const tap = await startTap(on.stack.ingress[0]?.ports['otlp'] ?? 0, '/v1/traces');
+    const attributes = Array.from({ length: 130 }, (_, index) => ['--telemetry-attributes', `a${index}="1"`]);
+    const args = ['--traces', '5', ...attributes.flat()];
+    const log = await generate({ url: tap.url, token: application.token, args });
+    expect(tracesOf(log)).toBe(5);
+    expect(tap.exchanges.map(({ status }) => status)).toEqual([200]);
+    expect(await on.storedSpans(application)).toEqual([]);
+    expect(log).toContain('too_many_attributes');
   });
 });

@@ -1,3 +1,4 @@
+import { readdir, readFile } from 'node:fs/promises';
 import { describe, expect, it } from 'vitest';
 import type { HeldRow, RunningClient, Target } from './clients-process.ts';
 import { cutFirstConnection, type Exchange, startTap } from './clients-tap.ts';
@@ -50,6 +51,17 @@ const limitRate = async (on: TraceStack, { app_id: id, token }: Application): Pr
   });
 };
 
+/** SIGSTOP reaches a process's threads one by one: waits until none of the bus's can confirm a publish any more. */
+export const pauseBus = async (on: TraceStack): Promise<void> => {
+  const { nats } = on.stack.engines;
+  nats.pause();
+  await waitFor('every thread of the bus to be stopped', 5000, async () => {
+    const tasks = `/proc/${nats.pid}/task`;
+    const stats = (await readdir(tasks)).map((task) => readFile(`${tasks}/${task}/stat`, 'utf8'));
+    return (await Promise.all(stats)).every((stat) => stat.slice(stat.lastIndexOf(')')).startsWith(') T'));
+  });
+};
+
 const otlpPort = (on: TraceStack): number => on.stack.ingress[0]?.ports['otlp'] ?? 0;
 
 /** How long after each refusal the next request came, less what it was told to wait; in ms. */
@@ -93,7 +105,7 @@ export const describeClient = (stack: () => TraceStack, kind: ClientKind): void 
       // A client that starts slowly must not find the bus away for so long that the receiver has noticed.
       const before = await client.export({ first: 0, count: 5 });
       const warm = tap.exchanges.length;
-      on.stack.engines.nats.pause();
+      await pauseBus(on);
       const exporting = client.export({ first: 5, count: 50 });
       await Promise.race([tap.answered(503), exporting]);
       on.stack.engines.nats.resume();
