@@ -7,7 +7,7 @@ PACKAGES := node_modules/.installed
 ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup up test test-clients fuzz fuzz-api check bench format clean
+.PHONY: help setup up test test-long test-clients fuzz fuzz-api check bench format clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST)
@@ -25,7 +25,10 @@ up: setup ## run the whole stack on this machine until Ctrl-C
 	@bin/tidemark up $(ARGS)
 
 test: setup ## run all tests, on real engines (ARGS="test/unit" for some)
-	@vitest run --project '!clients' $(ARGS)
+	@vitest run --project '!clients' --project '!long' $(ARGS)
+
+test-long: setup ## kill metadata in every gap between its writes, and walk its life cycle at random
+	@vitest run --project long $(ARGS)
 
 test-clients: setup ## build real clients of other languages, and run them against the receivers (ARGS="-t Java" for some)
 	@vitest run --project clients $(ARGS)

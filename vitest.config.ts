@@ -1,5 +1,8 @@
 import { defineConfig } from 'vitest/config';
 
+// Minutes of kills or of random walks: `make test-long`.
+const long = ['test/engines/metadata-{gaps,model}.test.ts'];
+
 const alone = ['test/contract/{rate-limit,overload,hostile}.test.ts'];
 
 export default defineConfig({
@@ -9,6 +12,16 @@ export default defineConfig({
       {
         extends: true,
         test: { name: 'unit', include: ['test/unit/**/*.test.ts'], sequence: { groupOrder: 0 } },
+      },
+      {
+        extends: true,
+        test: {
+          name: 'long',
+          include: long,
+          fileParallelism: false,
+          testTimeout: 600_000,
+          hookTimeout: 180_000,
+        },
       },
       {
         extends: true,
@@ -27,7 +40,7 @@ export default defineConfig({
         test: {
           name: 'engines',
           include: ['test/{engines,contract}/**/*.test.ts'],
-          exclude: [...alone],
+          exclude: [...alone, ...long],
           // Each file starts engines of its own and mostly waits for them: two at once keep two cores busy.
           maxWorkers: 2,
           sequence: { groupOrder: 1 },
