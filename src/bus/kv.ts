@@ -1,5 +1,6 @@
 import { StorageType } from '@nats-io/jetstream';
 import { type KV, type KvEntry, Kvm } from '@nats-io/kv';
+import { Fault } from '../model/fault.ts';
 import type { Bus } from './connection.ts';
 import { toFault } from './nats-fault.ts';
 
@@ -29,6 +30,9 @@ export type KvBucket = {
     pattern?: string,
   ): { stop(): void };
 };
+
+/** True for a lost compare-and-set. */
+export const isConflict = (error: unknown): boolean => error instanceof Fault && error.code === 'kv_conflict';
 
 const parseEntry = (entry: KvEntry): Stored | undefined =>
   entry.operation === 'PUT' ? { value: JSON.parse(entry.string()), revision: entry.revision } : undefined;

@@ -1,6 +1,7 @@
 import { type Command, Option } from 'commander';
 import { z } from 'zod';
 import { adminRoles } from '../metadata/admin-tokens.ts';
+import { nowSeconds } from '../metadata/values.ts';
 import { adminClient, pageOf } from './client.ts';
 import {
   addJsonOption,
@@ -35,8 +36,6 @@ const createdSchema = z.object({ admin_token: tokenSchema, token: z.string() });
 type AdminToken = z.output<typeof tokenSchema>;
 
 const path = '/api/v1/admin-tokens';
-
-const nowSeconds = (): number => Math.floor(Date.now() / 1_000);
 
 const stateOf = ({ is_revoked, expires_at }: AdminToken): string => {
   if (is_revoked) return 'revoked';

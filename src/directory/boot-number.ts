@@ -1,4 +1,5 @@
 import type { KvBucket } from '../bus/kv.ts';
+import { isConflict } from '../bus/kv.ts';
 import { Fault } from '../model/fault.ts';
 import { systemKeys } from './keys.ts';
 
@@ -22,7 +23,7 @@ export const takeBootNumber = async (system: KvBucket, nowMs: number): Promise<n
       else await system.update(systemKeys.boot, boot, stored.revision);
       return boot;
     } catch (error) {
-      if (!(error instanceof Fault) || error.code !== 'kv_conflict') throw error;
+      if (!isConflict(error)) throw error;
     }
   }
 };

@@ -1,4 +1,5 @@
 import type { KvBucket } from '../bus/kv.ts';
+import { isConflict } from '../bus/kv.ts';
 import { Fault } from '../model/fault.ts';
 import type { ColumnRegistry } from '../model/records.ts';
 import { type ColumnCaps, registerNames } from '../wire/column-naming.ts';
@@ -47,7 +48,7 @@ export const createColumnNames =
         }
         return directory.applyRegistry(next) ?? source;
       } catch (error) {
-        if (!(error instanceof Fault) || error.code !== 'kv_conflict') throw error;
+        if (!isConflict(error)) throw error;
       }
     }
     throw new Fault('transient', 'kv_contended', 'the column registry is changed too often at once');

@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { KvBucket } from '../bus/kv.ts';
-import { Fault } from '../model/fault.ts';
+import { isConflict } from '../bus/kv.ts';
 import type { RegisteredName } from '../model/records.ts';
 import type { Directory } from './directory.ts';
 import { columnsKey } from './keys.ts';
@@ -39,7 +39,7 @@ const write = async (
   if (isDeepStrictEqual(next, registry)) return;
   await columns.update(key, next, stored.revision).catch((error: unknown) => {
     // Somebody registered a name or wrote the same sighting: the next round sees what is left of it.
-    if (!(error instanceof Fault) || error.code !== 'kv_conflict') throw error;
+    if (!isConflict(error)) throw error;
   });
 };
 

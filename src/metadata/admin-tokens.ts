@@ -2,9 +2,11 @@ import { createHash, randomBytes } from 'node:crypto';
 import { z } from 'zod';
 import type { Bus } from '../bus/connection.ts';
 import type { KvBucket } from '../bus/kv.ts';
+import { isConflict } from '../bus/kv.ts';
 import { Fault } from '../model/fault.ts';
 import type { Log } from '../telemetry/log.ts';
 import { adminTokenPath, readTokenFile, replaceTokenFile, tokenOfFolder } from './admin-token-file.ts';
+import { notFound } from './problem.ts';
 import { nowSeconds } from './values.ts';
 
 /** `node` is for the polling endpoint of nodes alone. */
@@ -99,8 +101,6 @@ const parseState = (value: unknown): State => {
   // The issues could show hashes.
   throw new Fault('internal', 'record_invalid', `${key} in KV is not what it should be`);
 };
-
-const isConflict = (error: unknown): boolean => error instanceof Fault && error.code === 'kv_conflict';
 
 /** Replaces the state by what `edit` makes of it, again on a conflict. `edit` may throw; the same object writes nothing. */
 const change = async (
@@ -201,7 +201,7 @@ const requireUsable = ({ role, mon_biz_id, expires_at }: NewAdminToken, now: num
 const revoked = (state: State | undefined, tokenId: number, now: number): State => {
   const found = state?.tokens.find(({ token_id }) => token_id === tokenId);
   if (state === undefined || found === undefined) {
-    throw new Fault('permanent', 'not_found', `there is no admin token ${tokenId}`);
+    throw notFound(`admin token ${tokenId}`);
   }
   if (found.is_revoked) return state;
   const isOtherAdmin = (token: StoredToken): boolean =>
@@ -294,8 +294,7 @@ export const openAdminTokens = async (
     list: async () => (await read()).tokens.map(shown),
     get: async (tokenId) => {
       const found = (await read()).tokens.find(({ token_id }) => token_id === tokenId);
-      if (found === undefined)
-        throw new Fault('permanent', 'not_found', `there is no admin token ${tokenId}`);
+      if (found === undefined) throw notFound(`admin token ${tokenId}`);
       return shown(found);
     },
     revoke: async (tokenId) => {

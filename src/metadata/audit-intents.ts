@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import type { KvBucket } from '../bus/kv.ts';
+import { isConflict } from '../bus/kv.ts';
 import type { StreamReader } from '../bus/stream-reader.ts';
 import { Fault } from '../model/fault.ts';
 import type { Log } from '../telemetry/log.ts';
@@ -40,9 +41,6 @@ export const subjectToken = (text: string | null): string =>
 /** A subject of its own for each entry, so that a repeat is known for as long as the entry is there. */
 const subjectOf = ({ audit_id, target }: AuditEntry): string =>
   `audit.${subjectToken(target.kind)}.${subjectToken(target.id)}.${audit_id}`;
-
-/** True for a lost compare-and-set. */
-export const isConflict = (error: unknown): boolean => error instanceof Fault && error.code === 'kv_conflict';
 
 /** How entries get from the system bucket to the stream. Every step may be repeated, by any process. */
 export type Settling = {

@@ -1,6 +1,7 @@
+import { isConflict } from '../bus/kv.ts';
 import { Fault, messageOf } from '../model/fault.ts';
 import type { AuditEntry } from './audit-entry.ts';
-import { type AuditDeps, type Intent, intentPrefix, isConflict, type Settling } from './audit-intents.ts';
+import { type AuditDeps, type Intent, intentPrefix, type Settling } from './audit-intents.ts';
 
 /** Brings the entries of processes that went away, and keeps alive the intents of this one. */
 export type AuditSweeper = {

@@ -1,19 +1,14 @@
 import { isDeepStrictEqual } from 'node:util';
 import { z } from 'zod';
 import type { KvBucket } from '../bus/kv.ts';
+import { isConflict } from '../bus/kv.ts';
 import { columnRegistrySchema } from '../directory/directory.ts';
 import { columnsKey, dataIdRange, recordKeys, systemKeys } from '../directory/keys.ts';
 import { applicationPolicySchema, sourcePolicySchema } from '../directory/policies.ts';
 import { Fault } from '../model/fault.ts';
 import type { QuestdbTables } from '../stores/questdb/tables.ts';
 import { isGone } from './deletion.ts';
-import {
-  isConflict,
-  type RecordSet,
-  type Records,
-  type ReservedName,
-  reservedNames,
-} from './record-store.ts';
+import { type RecordSet, type Records, type ReservedName, reservedNames } from './record-store.ts';
 import {
   applicationSchema,
   customReportSchema,

@@ -1,9 +1,10 @@
+import { isConflict } from '../bus/kv.ts';
 import { recordKeys } from '../directory/keys.ts';
 import { Fault } from '../model/fault.ts';
 import type { CustomReport, DataSource, ResultTable, TimeSeriesGroup } from '../model/records.ts';
 import type { QuestdbTables } from '../stores/questdb/tables.ts';
 import { finishDeletion, isGone } from './deletion.ts';
-import { isConflict, type RecordSet, type Records, reservedNames, type Versioned } from './record-store.ts';
+import { type RecordSet, type Records, reservedNames, type Versioned } from './record-store.ts';
 import type { ReportRequest } from './requests.ts';
 import {
   authoredBy,

@@ -1,3 +1,4 @@
+import { isConflict } from '../bus/kv.ts';
 import { Fault } from '../model/fault.ts';
 import type {
   Application,
@@ -10,13 +11,8 @@ import type {
 import { isDataIdAlive } from './creation.ts';
 import { finishDeletion, flagDeleted, isGone } from './deletion.ts';
 import { found } from './operations.ts';
-import {
-  isConflict,
-  preconditionFailed,
-  type RecordSet,
-  type Records,
-  type Versioned,
-} from './record-store.ts';
+import { notFound } from './problem.ts';
+import { preconditionFailed, type RecordSet, type Records, type Versioned } from './record-store.ts';
 import { modified } from './values.ts';
 
 /** Who changes something, and (If-Match) the revision the record must have. */
@@ -36,8 +32,7 @@ export const readReport = async (
   reportId: number,
 ): Promise<Versioned<ReportWithRecords>> => {
   const report = await records.reports.get(reportId);
-  if (report === undefined)
-    throw new Fault('permanent', 'not_found', `there is no custom report ${reportId}`);
+  if (report === undefined) throw notFound(`custom report ${reportId}`);
   const dataId = report.value.mon_data_id;
   const [source, group, table] = await Promise.all([
     records.dataSources.get(dataId),

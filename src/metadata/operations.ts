@@ -1,15 +1,14 @@
 import { isDeepStrictEqual } from 'node:util';
+import { isConflict } from '../bus/kv.ts';
 import { recordKeys } from '../directory/keys.ts';
 import type { ApplicationPolicy } from '../directory/policies.ts';
 import { Fault } from '../model/fault.ts';
 import type { Application, DataSource, ResultTable, TimeSeriesGroup } from '../model/records.ts';
 import { type CreationDeps, isDataIdAlive, reserveGroupName } from './creation.ts';
-import { fieldFault } from './problem.ts';
-import { isConflict, type Records, reservedNames } from './record-store.ts';
+import { fieldFault, notFound } from './problem.ts';
+import { type Records, reservedNames } from './record-store.ts';
 import type { ApplicationRequest, DataSourceRequest, GroupRequest, ResultTableRequest } from './requests.ts';
 import { newApplication, newDataSource, newGroup, newResultTable, newToken, tableIdOf } from './values.ts';
-
-const notFound = (what: string): Fault => new Fault('permanent', 'not_found', `there is no ${what}`);
 
 /** What these lookups promise: the record, or a permanent Fault `not_found`. */
 export const found = async <T>(entry: Promise<{ value: T } | undefined>, what: string): Promise<T> => {

@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import { z } from 'zod';
+import { isConflict } from '../bus/kv.ts';
 import type { Pipelines } from '../config/pipelines.ts';
 import {
   type ApplicationPolicy,
@@ -9,7 +10,7 @@ import {
 } from '../directory/policies.ts';
 import type { QuestdbTables } from '../stores/questdb/tables.ts';
 import { found } from './operations.ts';
-import { isConflict, preconditionFailed, type RecordSet, type Records } from './record-store.ts';
+import { preconditionFailed, type RecordSet, type Records } from './record-store.ts';
 
 /** What holds where a policy says nothing: the pipeline files. */
 export type PolicyDefaults = {

@@ -101,6 +101,9 @@ export const toProblem = (error: unknown): Problem => {
   };
 };
 
+/** A permanent Fault `not_found`. */
+export const notFound = (what: string): Fault => new Fault('permanent', 'not_found', `there is no ${what}`);
+
 /** A refusal that names a field of the input. */
 export class FieldFault extends Fault {
   readonly field: string;

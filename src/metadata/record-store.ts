@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { z } from 'zod';
 import type { Bus } from '../bus/connection.ts';
-import { type Change, type KvBucket, openKvBucket } from '../bus/kv.ts';
+import { type Change, isConflict, type KvBucket, openKvBucket } from '../bus/kv.ts';
 import { buckets, dataIdRange, recordKeys, systemKeys } from '../directory/keys.ts';
 import {
   type ApplicationPolicy,
@@ -19,6 +19,7 @@ import type {
   ResultTable,
   TimeSeriesGroup,
 } from '../model/records.ts';
+import { notFound } from './problem.ts';
 import {
   applicationSchema,
   customReportSchema,
@@ -127,10 +128,6 @@ export const reservedNames = {
 /** Conflicts follow each other only while others succeed: more in a row than this mean that something else is wrong. */
 const conflictsMax = 100;
 
-/** True for a lost compare-and-set. */
-export const isConflict = (error: unknown): boolean =>
-  error instanceof Fault && error.kind === 'permanent' && error.code === 'kv_conflict';
-
 const parsed = <T>(key: string, schema: z.ZodType<T>, value: unknown): T => {
   const result = schema.safeParse(value);
   if (result.success) return result.data;
@@ -209,7 +206,7 @@ const createRecordSet = <T>(
       untilSettled(async () => {
         const current = await get(id);
         if (current === undefined) {
-          throw new Fault('permanent', 'not_found', `there is no ${kind.replaceAll('_', ' ')} ${id}`);
+          throw notFound(`${kind.replaceAll('_', ' ')} ${id}`);
         }
         if (revision !== undefined && revision !== current.revision)
           throw preconditionFailed(current.revision);

@@ -1,15 +1,11 @@
+import { isConflict } from '../bus/kv.ts';
 import { recordKeys } from '../directory/keys.ts';
 import { Fault } from '../model/fault.ts';
 import type { Application, DataSource, PreviousToken } from '../model/records.ts';
 import { isGone } from './deletion.ts';
 import type { ChangeBy } from './life-cycle.ts';
-import {
-  isConflict,
-  preconditionFailed,
-  type RecordSet,
-  type Records,
-  type Versioned,
-} from './record-store.ts';
+import { notFound } from './problem.ts';
+import { preconditionFailed, type RecordSet, type Records, type Versioned } from './record-store.ts';
 import { modified, newToken, nowSeconds } from './values.ts';
 
 /** What a rotation answers: the new token, and until when (Unix seconds) the one before is taken too. */
@@ -81,7 +77,7 @@ const rotate = async <T extends Tokened>(rotation: Rotation<T>): Promise<Rotated
     const before = await previous.get(id);
     const current = await set.get(id);
     if (current === undefined) {
-      throw new Fault('permanent', 'not_found', `there is no ${set.kind.replaceAll('_', ' ')} ${id}`);
+      throw notFound(`${set.kind.replaceAll('_', ' ')} ${id}`);
     }
     if (by.revision !== undefined && by.revision !== current.revision) {
       throw preconditionFailed(current.revision);

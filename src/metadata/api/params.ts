@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { recordKeys } from '../../directory/keys.ts';
-import { Fault } from '../../model/fault.ts';
+import { notFound } from '../problem.ts';
 import type { RecordSet, Records, Versioned } from '../record-store.ts';
 import { dataIdOfTableId } from '../values.ts';
 
@@ -21,8 +21,6 @@ export const tableIdParams = z.strictObject({
     .max(256)
     .meta({ description: 'The table_id', examples: ['2_mon_time_series_1500001.__default__'] }),
 });
-
-const notFound = (what: string): Fault => new Fault('permanent', 'not_found', `there is no ${what}`);
 
 /** The record and its revision. Permanent Fault `not_found`. */
 export const versioned = async <T>(set: RecordSet<T>, id: number): Promise<Versioned<T>> => {

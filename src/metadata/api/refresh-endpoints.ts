@@ -1,5 +1,5 @@
-import { Fault } from '../../model/fault.ts';
 import { listQuerySchema, pageOf as page } from '../listing.ts';
+import { notFound } from '../problem.ts';
 import { refreshOperation } from '../refresh/refresh.ts';
 import { refreshRunSchema } from '../refresh/runs.ts';
 import { type SubscriptionView, subscriptionSchema } from '../refresh/subscriptions.ts';
@@ -14,7 +14,7 @@ const runSchema = refreshRunSchema.meta({ id: 'RefreshRun' });
 const viewSchema = subscriptionSchema.meta({ id: 'Subscription' });
 
 const found = <T>(value: T | undefined, what: string): T => {
-  if (value === undefined) throw new Fault('permanent', 'not_found', `there is no ${what}`);
+  if (value === undefined) throw notFound(what);
   return value;
 };
 

@@ -1,8 +1,8 @@
 import { z } from 'zod';
-import { Fault } from '../../model/fault.ts';
 import { adminRoles, adminTokenSchema } from '../admin-tokens.ts';
 import { auditEntrySchema } from '../audit-entry.ts';
 import { listQuerySchema, pageOf as page, pageQuery } from '../listing.ts';
+import { notFound } from '../problem.ts';
 import { actionRequestSchema } from '../requests.ts';
 import { pageOf } from './answers.ts';
 import type { ApiDeps } from './deps.ts';
@@ -73,7 +73,7 @@ const auditEndpoints = ({ audit }: ApiDeps): Endpoint[] => [
     run: async ({ params }) => {
       const entry = await audit.get(params.id);
       if (entry !== undefined) return { body: entry };
-      throw new Fault('permanent', 'not_found', `there is no audit entry ${params.id}`);
+      throw notFound(`audit entry ${params.id}`);
     },
   }),
 ];

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { z } from 'zod';
 import type { KvBucket } from '../../bus/kv.ts';
+import { isConflict } from '../../bus/kv.ts';
 import { Fault } from '../../model/fault.ts';
 
 /** How long a lease lives without renewal, and how often it is renewed; both by the clock of whoever measures. */
@@ -35,8 +36,6 @@ export type Lease<N> = {
    */
   acquire(judge: (seen: Observation<N>) => N | undefined): Promise<HeldLease | undefined>;
 };
-
-const isConflict = (error: unknown): boolean => error instanceof Fault && error.code === 'kv_conflict';
 
 const lost = (): Fault =>
   new Fault('transient', 'lease_lost', 'another process may have taken over: this one stopped writing');
