@@ -116,6 +116,7 @@ describe('spans, one of each, under load', () => {
 
   /** Starts an exporter, runs the fault beside it, stops the exporter and judges. */
   const underLoad = async (name: string, fault: () => Promise<void>) => {
+    await stack.ready();
     const application = await stack.createApplication(name);
     const stopLoad = new AbortController();
     const baseSeconds = Math.floor(Date.now() / 1000) - 600;

@@ -130,6 +130,7 @@ describe('one of each, under load', () => {
 
   /** Starts a producer, runs the fault beside it, stops the producer and judges. */
   const underLoad = async (name: string, fault: () => Promise<void>) => {
+    await stack.ready();
     const report = await stack.createReport(name);
     const stopLoad = new AbortController();
     const producing = produce(report, Date.now() - 60_000, {

@@ -62,6 +62,8 @@ export type Stack = {
   waitForEmptyStream(name: 'METRICS' | 'TRACES', boundMs?: number): Promise<void>;
   /** Waits until the table holds exactly this many rows and then sees it stay so. */
   waitForRows(table: string, rows: number, boundMs?: number): Promise<void>;
+  /** Waits until every role is ready: after a fault each comes back in its own time. */
+  ready(): Promise<void>;
   stop(): Promise<void>;
 };
 
@@ -195,8 +197,11 @@ export const startStack = async (options: StackOptions = {}): Promise<Stack> => 
     await Promise.all(roles.map((role) => role.kill()));
     await engines.stop();
   };
-  try {
+  const ready = async (): Promise<void> => {
     for (const role of roles) await role.ready();
+  };
+  try {
+    await ready();
   } catch (error) {
     await stop();
     throw error;
@@ -256,6 +261,7 @@ export const startStack = async (options: StackOptions = {}): Promise<Stack> => 
       const { application }: { application: Application } = JSON.parse(JSON.stringify(body));
       return application;
     },
+    ready,
     query,
     spansQuery: async (sql) => {
       const response = await fetch(`${engines.clickhouse.url}/?output_format_json_quote_64bit_integers=1`, {
