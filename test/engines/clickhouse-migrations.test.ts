@@ -12,7 +12,15 @@ import { startEngines, type TestEngines } from '../support/engines.ts';
 import { tempFolder } from '../support/temp-folder.ts';
 
 const ownFolder = new URL('../../schemas/sql/clickhouse', import.meta.url).pathname;
-const names = ['001_otel_traces', '002_otel_traces_trace_id_ts', '003_otel_traces_trace_id_ts_mv'];
+const names = [
+  '001_otel_traces',
+  '002_otel_traces_trace_id_ts',
+  '003_otel_traces_trace_id_ts_mv',
+  '004_ingest_outcomes',
+  '005_ingest_refusals',
+  '006_ingest_samples',
+];
+const version = names.length;
 const log = createLog('test', 'silent');
 
 let engines: TestEngines;
@@ -157,10 +165,10 @@ describe('the span table', () => {
 
 describe('a migration', () => {
   it('applies each step once, in order, and says which and what version that makes', async () => {
-    expect(await run()).toEqual({ applied: names, version: 3, ttlChanged: [] });
-    expect(await run()).toEqual({ applied: [], version: 3, ttlChanged: [] });
-    expect(await readSchemaVersion(clickhouse)).toBe(3);
-    expect(await countOf('otel.schema_migrations')).toBe(3);
+    expect(await run()).toEqual({ applied: names, version, ttlChanged: [] });
+    expect(await run()).toEqual({ applied: [], version, ttlChanged: [] });
+    expect(await readSchemaVersion(clickhouse)).toBe(version);
+    expect(await countOf('otel.schema_migrations')).toBe(version);
   });
 
   // Every role of every replica may do it at its start.
@@ -172,9 +180,9 @@ describe('a migration', () => {
     const results = await Promise.all(
       clients.map((client) => migrate({ clickhouse: client, folder: ownFolder, log })),
     );
-    expect(results.map(({ version }) => version)).toEqual(results.map(() => 3));
-    expect(await run()).toEqual({ applied: [], version: 3, ttlChanged: [] });
-    expect(await countOf('otel.schema_migrations FINAL')).toBe(3);
+    expect(results.map((result) => result.version)).toEqual(results.map(() => version));
+    expect(await run()).toEqual({ applied: [], version, ttlChanged: [] });
+    expect(await countOf('otel.schema_migrations FINAL')).toBe(version);
   });
 
   it('that was killed between a step and its record goes on from there', async () => {
@@ -183,7 +191,7 @@ describe('a migration', () => {
     await clickhouse.run(
       'ALTER TABLE otel.schema_migrations DELETE WHERE version >= 2 SETTINGS mutations_sync = 1',
     );
-    expect(await run()).toEqual({ applied: names.slice(1), version: 3, ttlChanged: [] });
+    expect(await run()).toEqual({ applied: names.slice(1), version, ttlChanged: [] });
     expect(
       await countOf("system.tables WHERE database = 'otel' AND name = 'otel_traces_trace_id_ts_mv'"),
     ).toBe(1);
@@ -195,7 +203,7 @@ describe('a migration', () => {
     const folder = await folderCopy();
     writeFileSync(join(folder, '002_otel_traces_trace_id_ts.sql'), 'SELECT 1');
     writeFileSync(
-      join(folder, '004_more.sql'),
+      join(folder, '007_more.sql'),
       'CREATE TABLE IF NOT EXISTS otel.more (a UInt8) ENGINE = Memory',
     );
     await expect(run(folder)).rejects.toMatchObject({
@@ -245,7 +253,7 @@ describe('a migration', () => {
     });
     rmSync(join(folder, '002_otel_traces_trace_id_ts.sql'));
     renameSync(join(folder, 'kept'), join(folder, '002_otel_traces_trace_id_ts.sql'));
-    expect(await run(folder)).toEqual({ applied: names.slice(1), version: 3, ttlChanged: [] });
+    expect(await run(folder)).toEqual({ applied: names.slice(1), version, ttlChanged: [] });
   });
 
   // IF NOT EXISTS takes any table of the name; repeats would be counted in this one.
@@ -277,9 +285,11 @@ describe('tidemark migrate', () => {
 
   it('says what it applied, as text and as JSON', async () => {
     const first = await tidemark(engines.clickhouse.url);
-    expect(first.stdout).toBe(`${names.map((name) => `applied ${name}\n`).join('')}schema version 3\n`);
+    expect(first.stdout).toBe(
+      `${names.map((name) => `applied ${name}\n`).join('')}schema version ${version}\n`,
+    );
     const second = await tidemark(engines.clickhouse.url, '--json');
-    expect(JSON.parse(second.stdout)).toEqual({ applied: [], version: 3, ttl_changed: [] });
+    expect(JSON.parse(second.stdout)).toEqual({ applied: [], version, ttl_changed: [] });
   });
 
   it('fails where there is no ClickHouse', async () => {
@@ -298,7 +308,7 @@ describe('at the start of the stack', () => {
     await engines.clickhouse.kill();
     const result = start(AbortSignal.timeout(60_000));
     await engines.clickhouse.start();
-    expect((await result).version).toBe(3);
+    expect((await result).version).toBe(version);
   });
 
   it('it ends with the signal, and at once for what no waiting mends', async () => {
