@@ -40,10 +40,15 @@ export type Twin = {
   eventsDropped: number;
   linksDropped: number;
   readonly unknown: ReadonlySet<string>;
+  /** Of all resources, and of those that have spans: nobody has to look up the token of a resource without any. */
   readonly tokens: ReadonlySet<string>;
+  readonly tokensOfSpans: ReadonlySet<string>;
 };
 
 const count = (map: Map<string, number>, key: string): void => void map.set(key, (map.get(key) ?? 0) + 1);
+
+const tokensOf = (resources: readonly PlainResource[]): Set<string> =>
+  new Set(resources.map(tokenOf).filter((token) => token !== undefined));
 
 class Judge {
   readonly twin: Twin;
@@ -54,12 +59,13 @@ class Judge {
 
   constructor(request: PlainRequest, context: TracesContext) {
     this.context = context;
-    const tokens = request.resources.map(tokenOf).filter((token) => token !== undefined);
+    const withSpans = request.resources.filter(({ scopes }) => scopes.some(({ spans }) => spans.length > 0));
     this.twin = {
       ...{ spans: 0, rows: [], rejected: new Map(), deferred: new Map(), dropped: new Map() },
       ...{ deferredItems: [], examples: [], runs: [], parts: new Map(), leniencies: request.leniencies },
       ...{ cutValues: 0, eventsDropped: 0, linksDropped: 0 },
-      ...{ unknown: request.unknown, tokens: new Set(tokens) },
+      ...{ unknown: request.unknown, tokens: tokensOf(request.resources) },
+      ...{ tokensOfSpans: tokensOf(withSpans) },
     };
     for (const [number, resource] of request.resources.entries())
       for (const [scopeNumber, scope] of resource.scopes.entries())
