@@ -1,6 +1,7 @@
 import type { Source } from '../src/directory/directory.ts';
 import { decodePush } from '../src/ingress/push/decode.ts';
-import { type EncodedPoints, encodePoints } from '../src/ingress/push/points.ts';
+import type { EncodedPoints } from '../src/ingress/push/encoded-points.ts';
+import { encodePoints } from '../src/ingress/push/points.ts';
 import { buildMessage } from '../src/ingress/push/publish.ts';
 import { defaultTimePolicy } from '../src/model/time.ts';
 import { countedBase } from '../src/model/uid.ts';

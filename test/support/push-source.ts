@@ -1,5 +1,6 @@
 import type { Source } from '../../src/directory/directory.ts';
-import { type EncodedPoints, encodePoints, type PointContext } from '../../src/ingress/push/points.ts';
+import type { EncodedPoints } from '../../src/ingress/push/encoded-points.ts';
+import { encodePoints, type PointContext } from '../../src/ingress/push/points.ts';
 import type { ColumnRegistry, Layout } from '../../src/model/records.ts';
 import { uidBase } from '../../src/model/uid.ts';
 import { registerNames } from '../../src/wire/column-naming.ts';
@@ -56,6 +57,7 @@ export const contextWith = (source: Source, change: Partial<PointContext> = {}):
 /** As the receiver does it: what is new is registered between two passes, within the caps. */
 export const encodeWithNames = (data: readonly unknown[], context: PointContext): EncodedPoints => {
   const first = encodePoints(data, context);
+  if (first.isTooMuch) return first;
   if (first.unknownMetrics.size === 0 && first.unknownDimensions.size === 0) return first;
   const { source, caps } = context;
   const room = (known: Source['metrics'], unknown: ReadonlySet<string>, most: number): string[] => [

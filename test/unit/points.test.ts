@@ -1,12 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { pointCost, runBudget } from '../../src/ingress/push/cutting.ts';
-import {
-  countOrdinals,
-  type EncodedPoints,
-  encodePoints,
-  type PointContext,
-} from '../../src/ingress/push/points.ts';
+import type { EncodedPoints } from '../../src/ingress/push/encoded-points.ts';
+import { countOrdinals, encodePoints, type PointContext } from '../../src/ingress/push/points.ts';
 import type { DropReason } from '../../src/model/reasons.ts';
 import type { Layout } from '../../src/model/records.ts';
 import { type ReadRow, readRows } from '../support/line-protocol-reader.ts';

@@ -9,6 +9,12 @@ export const cuttingRuleVersion = 1;
 /** What the points of one message may cost together. */
 export const runBudget = 2 * 2 ** 20;
 
+/**
+ * Messages that one request may be cut into. In a narrow table each metric's row repeats target and dimensions, so that a small
+ * body with large dimensions would otherwise come to hundreds of megabytes. 300,000 rows with 80 bytes of both are fewer.
+ */
+export const runsMax = 64;
+
 const rowOverhead = 256;
 /** What numbers, booleans and nulls count as. */
 const scalarSize = 8;

@@ -9,8 +9,10 @@ import type { BytesInFlight } from '../admission.ts';
 import { type BodyLimits, readBody } from '../body.ts';
 import { type BaseCounter, type RequestIdentity, requestIdentity } from '../identity.ts';
 import { effectiveRate, type RateLimiter } from '../rate-limiter.ts';
+import { runsMax } from './cutting.ts';
 import { decodePush, type PushBody } from './decode.ts';
-import { countOrdinals, type EncodedPoints, encodePoints } from './points.ts';
+import type { EncodedPoints } from './encoded-points.ts';
+import { countOrdinals, encodePoints } from './points.ts';
 import type { PushPublisher } from './publish.ts';
 import { type PushReply, pointsReply, refusal } from './reply.ts';
 
@@ -106,6 +108,13 @@ export const createPushHandler = (
     const { rules } = source;
     const context = { source, base, arrivedAt, policy: rules.time, isKeyed, caps: rules, bodyLength };
     const first = encodePoints(data, { ...context, namesAreFinal: false });
+    if (first.isTooMuch) {
+      const why = 'in a split table the row of each metric repeats target and dimensions';
+      throw new Refused(
+        'too_many_points',
+        `they take more than ${runsMax} messages, for ${why}: send fewer at once`,
+      );
+    }
     if (first.unknownMetrics.size === 0 && first.unknownDimensions.size === 0) return first;
     const named = await deps.registerColumnNames(
       source,

@@ -13,7 +13,7 @@ import {
 } from '../../wire/envelope.ts';
 import { envelopeVersion } from '../../wire/frame.ts';
 import { cuttingRuleVersion, runBudget } from './cutting.ts';
-import type { Run } from './points.ts';
+import type { Run } from './encoded-points.ts';
 
 /** A run of one request, on its way into a message. */
 export type Fragment = {

@@ -1,0 +1,62 @@
+import type { DropReason, TimeReason, ValueReason } from '../../model/reasons.ts';
+
+/** One point that did not go the normal way, as the reply shows it. */
+export type Example = { index: number; reason: DropReason; field: string; detail: string };
+
+/** What one message takes of a request: the rows of a run of points, and the points of that run whose time failed. */
+export type Run = {
+  first: number;
+  last: number;
+  rows: number;
+  points: number;
+  text: string;
+  timeMin: number;
+  timeMax: number;
+  deferred: string[];
+  deferredOrdinals: number[];
+  dropped: Map<DropReason, number>;
+};
+
+/** A request's points after the rules. accepted + all dropped (deferred among them) = points in the request. */
+export type EncodedPoints = {
+  runs: Run[];
+  accepted: number;
+  ordinals: number;
+  dropped: Map<DropReason, number>;
+  deferred: Map<TimeReason, number>;
+  valuesDropped: Map<ValueReason, number>;
+  examples: Example[];
+  /** The request takes more messages than one may: reading stopped there, and nothing else here counts. */
+  isTooMuch: boolean;
+  /** Names that no registry entry is known for; when there are any, the runs are void until they were registered. */
+  unknownMetrics: Set<string>;
+  unknownDimensions: Set<string>;
+};
+
+/** A run without points yet. */
+export const newRun = (first: number): Run => ({
+  first,
+  last: first,
+  rows: 0,
+  points: 0,
+  text: '',
+  timeMin: Number.MAX_SAFE_INTEGER,
+  timeMax: 0,
+  deferred: [],
+  deferredOrdinals: [],
+  dropped: new Map(),
+});
+
+/** Nothing yet, with one run to begin with. */
+export const nothingEncoded = (run: Run): EncodedPoints => ({
+  runs: [run],
+  accepted: 0,
+  ordinals: 0,
+  dropped: new Map(),
+  deferred: new Map(),
+  valuesDropped: new Map(),
+  examples: [],
+  isTooMuch: false,
+  unknownMetrics: new Set(),
+  unknownDimensions: new Set(),
+});
