@@ -95,6 +95,11 @@ const spanReasons = [
   ['too_many_events', 'the span has more events than the limit', "lower the SDK's event count limit"],
   ['too_many_links', 'the span has more links than the limit', "lower the SDK's link count limit"],
   [
+    'too_many_days',
+    'the spans of the request start on too many different days: one block for each day, application and message, 2,048 at most',
+    "send fewer spans at once, or in the order of time; check the sender's clock",
+  ],
+  [
     'token_invalid',
     'the resource attribute mon.data.token, or the credential of the request, is no write token',
     'check the write token of the application',
@@ -204,6 +209,11 @@ const traceRequestReasons = [
     'send application/json or application/x-protobuf',
   ],
   ['too_many_spans', 'the request holds more spans than the limit', "lower the exporter's batch size"],
+  [
+    'too_many_tokens',
+    'the resources of the request name more different tokens than the limit',
+    'send the spans of fewer applications at once',
+  ],
   [
     'application_disabled',
     'every application that the request brings spans for is disabled',

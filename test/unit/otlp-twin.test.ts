@@ -8,6 +8,7 @@ import { mutatedJson } from '../support/plain-otlp/json-mutations.ts';
 import { randomOf } from '../support/plain-otlp/mutations.ts';
 import { mutatedProtobuf } from '../support/plain-otlp/protobuf-mutations.ts';
 import { always } from '../support/properties.ts';
+import { goodSpan, requestOf } from '../support/trace-source.ts';
 
 /** Limits that the generated requests reach, or not. */
 const anyContext = fc
@@ -51,6 +52,18 @@ describe.each(encodings)(
         fc.property(anyRequest, (request) => compare(encoding, encode(request), contextOfMany())),
         500,
       );
+    });
+
+    it('agree on spans of more days than a request may hold', () => {
+      // Ten messages of 250 days each.
+      const attributes = [{ key: 'text', value: { stringValue: 'x'.repeat(4000) } }];
+      const spans = Array.from({ length: 2500 }, (__, index) => {
+        const time = String(BigInt(goodSpan.startTimeUnixNano) - BigInt(index % 250) * 86_400_000_000_000n);
+        return { ...goodSpan, startTimeUnixNano: time, endTimeUnixNano: time, attributes };
+      });
+      const counts = { read: 0, malformed: 0, rows: 0 };
+      compare(encoding, encode(requestOf(...spans)), contextOfMany(), counts);
+      expect(counts).toEqual({ read: 1, malformed: 0, rows: 2048 });
     });
 
     it('agree under limits that a request reaches', () => {

@@ -6,7 +6,7 @@ import { readCases } from '../support/examples.ts';
 
 const root = join(import.meta.dirname, '../..');
 
-/** Codes that a request alone cannot produce: they take a fault, a purge or two versions. With the test that does. */
+/** Codes that a request alone cannot produce: they take a fault, a purge, two versions or thousands of inserts. With the test that does. */
 const elsewhere: Readonly<Record<string, string>> = {
   not_stored: 'test/contract/push-admission.test.ts',
   unconfirmed: 'test/contract/push-admission.test.ts',
@@ -15,6 +15,7 @@ const elsewhere: Readonly<Record<string, string>> = {
   unreadable_message: 'test/engines/transfer.test.ts',
   row_refused: 'test/engines/transfer.test.ts',
   block_refused: 'test/unit/traces-lane.test.ts',
+  too_many_days: 'test/unit/fuzz-amplification.test.ts',
   deferred_item_valid: 'test/unit/metrics-lane.test.ts',
 };
 

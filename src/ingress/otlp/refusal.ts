@@ -1,6 +1,6 @@
 import { Fault } from '../../model/fault.ts';
 import type { TraceRequestReason } from '../../model/reasons.ts';
-import { type MalformedBody, TooManySpans } from '../../wire/otlp/types.ts';
+import { type MalformedBody, TooManySpans, TooManyTokens } from '../../wire/otlp/types.ts';
 import type { BodyProblem } from '../body.ts';
 import { bodyHint } from './hints.ts';
 import { type OtlpEncoding, type OtlpReply, type OtlpStatus, statusReply } from './reply.ts';
@@ -82,6 +82,7 @@ export const malformedRefusal = (
 /** The refusal that an error stands for. Throws the error again when it is a defect. */
 export const refusalOf = (error: unknown): Refused => {
   if (error instanceof Refused) return error;
+  if (error instanceof TooManyTokens) return new Refused(413, 'too_many_tokens', error.message);
   if (error instanceof TooManySpans) return new Refused(413, 'too_many_spans', error.message);
   if (error instanceof Fault && error.kind !== 'internal') {
     const isUnconfirmed = error.code === 'unconfirmed';

@@ -1,6 +1,6 @@
 import { type ByteSource, isSame, sourceOf } from '../native/bytes.ts';
 import type { AttributeSlots, ReadState, SpanSink } from './span-slots.ts';
-import type { SpanOwner } from './types.ts';
+import { type SpanOwner, TooManyTokens } from './types.ts';
 
 /** The resource attribute that names the application of its spans; never stored, sampled or dead-lettered (design section 5). */
 export const tokenKey = 'mon.data.token';
@@ -70,11 +70,19 @@ export const dropAttributes = (state: ReadState, list: AttributeSlots, from: num
 export const holdsToken = (bytes: Uint8Array): boolean =>
   Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).includes(tokenKey);
 
-/** Notes the tokens of the resources that a reader goes through. */
+/**
+ * Different tokens that one request may name. An unknown one is looked up on the bus, and a body has room for a million; a gateway
+ * that gathers the spans of a cluster names a token for each application.
+ */
+export const tokensMax = 256;
+
+/** Notes the tokens of the resources that a reader goes through. Throws TooManyTokens. */
 export const tokenSink = (state: ReadState, tokens: Set<string>): SpanSink => ({
   resource: () => {
     const token = tokenOf(state);
-    if (token !== undefined) tokens.add(token);
+    if (token === undefined) return;
+    tokens.add(token);
+    if (tokens.size > tokensMax) throw new TooManyTokens(tokensMax);
   },
   span: () => {},
 });

@@ -33,6 +33,12 @@ const runPartsMax = 256;
  */
 export const runsMax = 256;
 
+/**
+ * Blocks that one request may make: one a run, application and day. Each is a part that ClickHouse writes and costs as much as
+ * hundreds of rows; a year of spans, or the applications of a gateway, are far fewer.
+ */
+export const blocksMax = 2048;
+
 const dayMillis = 86_400_000;
 const examplesMax = 20;
 const word = 2 ** 32;
@@ -67,6 +73,7 @@ export class TraceEncoder implements SpanSink {
   // Of the run at hand.
   private run: TraceRun | undefined;
   private spent = 0;
+  private blocksMade = 0;
   private readonly parts = new Set<string>();
   private lastPart = '';
   private lastDay = -1;
@@ -141,7 +148,7 @@ export class TraceEncoder implements SpanSink {
     }
     const reason = this.judgeTimes(owner);
     if (reason !== undefined) return this.defer(run, owner, ordinal, reason);
-    this.keep(owner, ordinal, day);
+    this.keep(run, owner, ordinal, day);
   }
 
   /** What came of the request. To be called once, when its reader is through. */
@@ -222,12 +229,17 @@ export class TraceEncoder implements SpanSink {
     );
   }
 
-  private keep(owner: SpanOwner, ordinal: number, day: number): void {
+  private keep(run: TraceRun, owner: SpanOwner, ordinal: number, day: number): void {
     let { block } = this;
     if (block?.day !== day || block.owner !== owner) {
       const key = `${owner.appId} ${day}`;
       block = this.blocks.get(key);
       if (block === undefined) {
+        if (this.blocksMade === blocksMax) {
+          const detail = `the spans before it start on so many days that they take ${blocksMax} blocks`;
+          return this.reject(run, owner, ordinal, 'too_many_days', 'startTimeUnixNano', detail);
+        }
+        this.blocksMade++;
         block = freeBlocks.pop() ?? new SpanBlock();
         block.begin(owner, day, this.context.arrivedAt);
         this.blocks.set(key, block);

@@ -165,9 +165,17 @@ export class TooManySpans extends Error {
   }
 }
 
+/** A request whose resources name more different tokens than are looked up for one request; nobody was asked about any. */
+export class TooManyTokens extends Error {
+  constructor(tokensMax: number) {
+    super(`the resources of the request name more than ${tokensMax} different tokens`);
+    this.name = 'TooManyTokens';
+  }
+}
+
 /**
- * One encoding of OTLP. Both calls throw MalformedBody for a body that cannot be read and `encodeTraces` also TooManySpans;
- * nothing else for anything a sender can send.
+ * One encoding of OTLP. Both calls throw MalformedBody for a body that cannot be read; `encodeTraces` also TooManySpans, and
+ * `collectTokens` TooManyTokens; nothing else for anything a sender can send.
  */
 export type TraceReader = {
   /** The different tokens in `mon.data.token` of the request's resources: they are looked up before encoding. */

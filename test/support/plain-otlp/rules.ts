@@ -25,6 +25,9 @@ const order: readonly SpanReason[] = [
 /** Design section 7.2: what fits into one message. */
 export const runBudget = 2 * 1024 * 1024;
 
+/** What one request may make: one block a run, application and day. */
+export const blocksMax = 2048;
+
 const overLimit = (
   attributes: readonly PlainAttribute[],
   field: string,

@@ -1,8 +1,8 @@
-import type { Leniency, TracesContext } from '../../../src/wire/otlp/types.ts';
+import type { Leniency, SpanOwner, TracesContext } from '../../../src/wire/otlp/types.ts';
 import { TooManySpans } from '../../../src/wire/otlp/types.ts';
 import type { SpanRow } from '../span-blocks.ts';
 import { requestOfJson } from './json.ts';
-import { forgive, type PlainRequest, type PlainResource, type PlainScope } from './model.ts';
+import { forgive, type PlainRequest, type PlainResource, type PlainScope, type PlainSpan } from './model.ts';
 import { requestOfProtobuf } from './protobuf.ts';
 import {
   deferredObject,
@@ -14,7 +14,7 @@ import {
   Texts,
   tokenOf,
 } from './rows.ts';
-import { judge, runBudget, type Verdict } from './rules.ts';
+import { blocksMax, judge, runBudget, type Verdict } from './rules.ts';
 import { attributesSize, spanSize } from './values.ts';
 
 /** Rows that become one block. */
@@ -49,6 +49,11 @@ const count = (map: Map<string, number>, key: string): void => void map.set(key,
 
 const tokensOf = (resources: readonly PlainResource[]): Set<string> =>
   new Set(resources.map(tokenOf).filter((token) => token !== undefined));
+
+const dayOf = ({ start }: PlainSpan): number => Number(BigInt(start ?? 0) / 86_400_000_000_000n);
+
+const partKey = (run: number, { appId }: SpanOwner, span: PlainSpan): string =>
+  `${run} ${appId} ${dayOf(span)}`;
 
 class Judge {
   readonly twin: Twin;
@@ -85,7 +90,7 @@ class Judge {
       const ordinal = twin.spans++;
       const cost = 256 + 2 * (spanSize(span) + repeated);
       const run = this.runOf(ordinal, cost);
-      const verdict = judge(span, resource, owner, token, cost, context);
+      const verdict = this.roomFor(judge(span, resource, owner, token, cost, context), span, owner, run);
       this.note(verdict, ordinal);
       if (typeof owner === 'string') continue;
       const item: Item = { ordinal, span, scope, resource, owner };
@@ -93,6 +98,19 @@ class Judge {
       else if (verdict.kind === 'reject') count(twin.dropped, `${run} ${owner.appId} ${verdict.reason}`);
       else twin.deferredItems.push({ run, ordinal, appId: owner.appId, item: deferredObject(item, context) });
     }
+  }
+
+  /** A span that would begin a block too many is rejected. */
+  private roomFor(
+    verdict: Verdict,
+    span: PlainSpan,
+    owner: ReturnType<TracesContext['resolve']>,
+    run: number,
+  ): Verdict {
+    const { parts } = this.twin;
+    if (verdict.kind !== 'keep' || typeof owner === 'string' || parts.size < blocksMax) return verdict;
+    if (parts.has(partKey(run, owner, span))) return verdict;
+    return { kind: 'reject', reason: 'too_many_days', fields: ['startTimeUnixNano'] };
   }
 
   /** Spans go into one run until the next would be too much. Runs with 256 days and tokens are not made here. */
@@ -121,8 +139,8 @@ class Judge {
     const { twin } = this;
     const { appId, bizId } = item.owner;
     const start = BigInt(item.span.start ?? 0);
-    const day = Number(start / 86_400_000_000_000n);
-    const key = `${run} ${appId} ${day}`;
+    const day = dayOf(item.span);
+    const key = partKey(run, item.owner, item.span);
     const part = twin.parts.get(key) ?? { run, appId, bizId, day, starts: [] };
     twin.parts.set(key, part);
     part.starts.push(start);
