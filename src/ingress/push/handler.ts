@@ -150,9 +150,10 @@ export const createPushHandler = (
         ? fault
         : new Fault('transient', 'unconfirmed', 'a part of the request was not confirmed', fault);
     }
+    // A part may be new where an earlier try was interrupted between two messages.
     const isRepeat =
       identity !== undefined &&
-      results.some((result) => result.status === 'fulfilled' && result.value === true);
+      results.every((result) => result.status === 'fulfilled' && result.value === true);
     if (isRepeat) metrics.duplicates.inc({ pipeline: 'metrics' });
   };
 
