@@ -227,6 +227,14 @@ const checkLine = (
       `Use ${consumer?.name ?? 'a stream with a consumer'}`,
     );
   }
+  if (stream.duplicateWindowMs <= receiver.publish.deadline_ms) {
+    refuse(
+      file,
+      ['receiver', 'publish', 'deadline_ms'],
+      `the last try of a publish may come when stream ${stream.name} has forgotten the first: its duplicate window is ${stream.duplicateWindowMs} ms`,
+      'Make it smaller, or duplicate_window_seconds larger',
+    );
+  }
   if (consumer.ackWaitMs <= transfer.store_timeout_ms) {
     refuse(
       file,

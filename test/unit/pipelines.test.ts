@@ -435,6 +435,19 @@ describe('a pipeline file with', () => {
     },
   );
 
+  // The stream would take the last try of a publish for a new message.
+  it('tries of a publish after the duplicate window stops the start', async () => {
+    const folder = await copied();
+    const path = join(folder, streamsFile);
+    const text = await readFile(path, 'utf8');
+    await writeFile(path, text.replaceAll('duplicate_window_seconds: 300', 'duplicate_window_seconds: 10'));
+    const message = refusalOf(folder);
+    expect(message.startsWith(`${join(folder, metricsFile)}:`)).toBe(true);
+    expect(message).toContain(' /receiver/publish/deadline_ms: the last try of a publish');
+    await writeFile(path, text.replaceAll('duplicate_window_seconds: 300', 'duplicate_window_seconds: 11'));
+    loadPipelines(folder, schemas);
+  });
+
   it.each([
     ['what is no YAML', 'pipeline: [', ':1:'],
     ['a key twice', 'pipeline: metrics\npipeline: metrics\n', ':2:'],
@@ -472,7 +485,7 @@ describe('a schema', () => {
   it.each([
     ['with an unknown keyword', '"minItems": 1', '"minItem": 1'],
     ['that is no JSON', '"type": "object"', '"type" "object"'],
-    ['with an unknown type', '"type": "integer", "minimum": 120', '"type": "int", "minimum": 120'],
+    ['with an unknown type', '"type": "integer", "minimum": 2', '"type": "int", "minimum": 2'],
   ])('%s stops the start', async (_, from, to) => {
     const folder = join(await tempFolder(), 'schemas');
     await cp(schemas, folder, { recursive: true });
