@@ -1,7 +1,8 @@
 import { Fault, messageOf } from '../model/fault.ts';
 import { type RawSpanTime, validateSpanTime } from '../model/span-time.ts';
 import { insertId } from '../stores/clickhouse/query-id.ts';
-import type { GuardedInsert, SpanWriter, TraceTimes } from '../stores/clickhouse/span-writer.ts';
+import type { BatchBounds } from '../stores/clickhouse/span-statements.ts';
+import type { SpanWriter, TraceTimes } from '../stores/clickhouse/span-writer.ts';
 import { type BlockKeys, readBlockKeys, UnreadableBlock } from '../wire/native/block-reader.ts';
 import {
   decodeSpansEnvelope,
@@ -16,6 +17,8 @@ import type { Judged, Lane, SetAside, WriteOutcome } from './lane.ts';
 export type TracesLaneOptions = {
   readonly stream: string;
   readonly boot: number;
+  readonly ackWaitMs: number;
+  readonly now: () => number;
   /** `suspect`: only what may have been inserted before is compared with what is stored; `always`: everything. */
   readonly guard: 'suspect' | 'always';
 };
@@ -74,10 +77,7 @@ const messagesOf = (pieces: readonly Piece[]) => {
 };
 
 /** What the guard compares by: uids, times and names of these pieces. */
-const boundsOf = (
-  pieces: readonly Piece[],
-  keys: readonly BlockKeys[],
-): Omit<GuardedInsert, 'queryId' | 'blocks'> => {
+const boundsOf = (pieces: readonly Piece[], keys: readonly BlockKeys[]): BatchBounds => {
   let timeMin = BigInt(pieces[0]?.part.timeMin ?? 0);
   let timeMax = timeMin;
   for (const { part } of pieces) {
@@ -188,7 +188,26 @@ export const createTracesLane = (
     return { queryId, sequences, blocks: pieces.map(({ block }) => block) };
   };
 
-  const insertPlain = (pieces: readonly Piece[]): Promise<void> => writer.insertPlain(attemptOf(pieces));
+  /** Not kept alive for so long that another worker may have been given it meanwhile: this process was paused. */
+  const isOverdue = ({ message }: Piece): boolean =>
+    options.now() - message.touchedAt > options.ackWaitMs / 2;
+
+  const reportOverlap = async (pieces: readonly Piece[], bounds: BatchBounds): Promise<void> => {
+    if ((await writer.countRepeats(bounds)) === 0) return;
+    for (const day of byDay(pieces).keys()) events.onOverlap(day);
+  };
+
+  const insertPlain = async (pieces: readonly Piece[]): Promise<void> => {
+    await writer.insertPlain(attemptOf(pieces));
+    if (!pieces.some(isOverdue)) return;
+    await reportOverlap(
+      pieces,
+      boundsOf(
+        pieces,
+        pieces.map(({ block }) => readBlockKeys(block)),
+      ),
+    );
+  };
 
   const insertGuarded = async (pieces: readonly Piece[]): Promise<void> => {
     const killed = await writer.killCovering({ stream: options.stream, ...messagesOf(pieces) });
@@ -198,8 +217,7 @@ export const createTracesLane = (
     await writer.insertGuarded({ ...attemptOf(pieces), ...bounds });
     await writer.repairTraceLookup(traceTimesOf(keys));
     const isTakeover = killed > 0 || pieces.some(({ message }) => message.delivery.redelivered);
-    if (!isTakeover || (await writer.countRepeats(bounds)) === 0) return;
-    for (const day of byDay(pieces).keys()) events.onOverlap(day);
+    if (isTakeover || pieces.some(isOverdue)) await reportOverlap(pieces, bounds);
   };
 
   /** Inserts the pieces; when the store refuses rows, halves them until the refused blocks stand alone. */

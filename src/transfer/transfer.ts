@@ -91,7 +91,7 @@ const startTraces = (
   const lane = createTracesLane(
     writer,
     fence,
-    { stream, boot, guard: pipeline.guard },
+    { stream, boot, ackWaitMs: pipeline.consumer.ackWaitMs, now: Date.now, guard: pipeline.guard },
     {
       onGuarded: (killed) => {
         metrics.guarded.inc(label);

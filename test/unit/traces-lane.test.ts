@@ -92,11 +92,12 @@ const laneOf = (
   freshAbove: number,
   guard: 'suspect' | 'always' = 'suspect',
   overlaps: number[] = [],
+  nowMs = 0,
 ) =>
   createTracesLane(
     writer,
     { isFresh: (sequence) => sequence > freshAbove },
-    { stream: 'TRACES', boot: 7, guard },
+    { stream: 'TRACES', boot: 7, ackWaitMs: 30_000, now: () => nowMs, guard },
     { onGuarded: () => {}, onOverlap: (day) => overlaps.push(day) },
   );
 
@@ -164,5 +165,16 @@ describe('the line of spans', () => {
     const { writer } = recordingWriter(ignore, 1);
     await laneOf(writer, 0, 'suspect', overlaps).write([messageOf(1, [0], true)], ignore);
     expect(overlaps).toEqual([Math.floor(arrivedAt / 1000 / daySeconds)]);
+  });
+
+  // A process that was paused may write what another one has written meanwhile.
+  it.each([
+    ['in time: no look', 15_000, 0],
+    ['after half the ack wait without a sign of life: a look for repeats', 15_001, 1],
+  ])('inserts a fresh message %s', async (_, nowMs, days) => {
+    const overlaps: number[] = [];
+    const { writer } = recordingWriter(ignore, 1);
+    await laneOf(writer, 0, 'suspect', overlaps, nowMs).write([messageOf(1, [0])], ignore);
+    expect(overlaps).toHaveLength(days);
   });
 });
