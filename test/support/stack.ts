@@ -38,7 +38,9 @@ export type Report = {
 
 export type Application = { app_id: number; token: string };
 
-type Jsz = { account_details?: { stream_detail?: { name: string; state: { messages: number } }[] }[] };
+type StreamName = 'METRICS' | 'TRACES' | 'LEDGER' | 'DEADLETTER';
+type StreamState = { messages: number; last_seq: number };
+type Jsz = { account_details?: { stream_detail?: { name: string; state: StreamState }[] }[] };
 
 export type QueryAnswer = { columns: { name: string; type: string }[]; dataset: unknown[][] };
 
@@ -58,8 +60,10 @@ export type Stack = {
   query(sql: string): Promise<QueryAnswer>;
   /** Rows of a query to ClickHouse, 64-bit numbers as text. */
   spansQuery(sql: string): Promise<Record<string, unknown>[]>;
+  /** What the server says of a stream now. */
+  streamState(name: StreamName): Promise<StreamState>;
   /** Waits until nothing of this stream is left. */
-  waitForEmptyStream(name: 'METRICS' | 'TRACES', boundMs?: number): Promise<void>;
+  waitForEmptyStream(name: StreamName, boundMs?: number): Promise<void>;
   /** Waits until the table holds exactly this many rows and then sees it stay so. */
   waitForRows(table: string, rows: number, boundMs?: number): Promise<void>;
   /** Waits until every role is ready: after a fault each comes back in its own time. */
@@ -121,7 +125,7 @@ const roleProcess = (
 };
 
 /** Pipelines with a short ack wait, so that a killed worker's messages come again within a test's patience. */
-const testPipelines = (folder: string, ackWaitSeconds: number): string => {
+const testPipelines = (folder: string, ackWaitSeconds: number, duplicateWindowSeconds = 300): string => {
   const target = join(folder, 'pipelines');
   cpSync(join(root, 'pipelines'), target, { recursive: true });
   const edit = (file: string, change: (text: string) => string): void => {
@@ -129,10 +133,17 @@ const testPipelines = (folder: string, ackWaitSeconds: number): string => {
     writeFileSync(path, change(readFileSync(path, 'utf8')));
   };
   edit('streams.yaml', (text) =>
-    text.replace(/ack_wait_seconds: \d+/g, `ack_wait_seconds: ${ackWaitSeconds}`),
+    text
+      .replace(/ack_wait_seconds: \d+/g, `ack_wait_seconds: ${ackWaitSeconds}`)
+      .replace(/duplicate_window_seconds: \d+/g, `duplicate_window_seconds: ${duplicateWindowSeconds}`),
   );
+  const deadlineMs = Math.min(10_000, duplicateWindowSeconds * 750);
   for (const file of ['metrics.yaml', 'traces.yaml']) {
-    edit(file, (text) => text.replace(/store_timeout_ms: \d+/, `store_timeout_ms: ${ackWaitSeconds * 750}`));
+    edit(file, (text) =>
+      text
+        .replace(/store_timeout_ms: \d+/, `store_timeout_ms: ${ackWaitSeconds * 750}`)
+        .replace(/deadline_ms: \d+/, `deadline_ms: ${deadlineMs}`),
+    );
   }
   return target;
 };
@@ -149,6 +160,10 @@ export type StackOptions = {
   readonly ingress?: number;
   readonly transfer?: number;
   readonly ackWaitSeconds?: number;
+  /** Of every stream: how long it knows a message id again, and how long the guard is on after each connect. */
+  readonly duplicateWindowSeconds?: number;
+  /** Variables of one role (`transfer-0`), for instance other ways to the engines. */
+  readonly roleEnv?: (role: string, engines: TestEngines) => Promise<Record<string, string>>;
   readonly env?: Record<string, string>;
   /** With ClickHouse and its tables, for spans. */
   readonly traces?: boolean;
@@ -167,31 +182,39 @@ export const startStack = async (options: StackOptions = {}): Promise<Stack> => 
     ...engines.env,
     TIDEMARK_DATA: join(engines.folder, 'data'),
     TIDEMARK_MAX_RATE_DEFAULT: '0',
-    TIDEMARK_PIPELINES: testPipelines(engines.folder, options.ackWaitSeconds ?? 6),
+    TIDEMARK_PIPELINES: testPipelines(
+      engines.folder,
+      options.ackWaitSeconds ?? 6,
+      options.duplicateWindowSeconds,
+    ),
     ...options.env,
   };
   const metadataPorts = { api: next(), ops: next() };
   env['TIDEMARK_METADATA_API_PORT'] = String(metadataPorts.api);
   env['TIDEMARK_METADATA_OPS_PORT'] = String(metadataPorts.ops);
-  const metadata = roleProcess('metadata', 'metadata', env, metadataPorts);
-  const ingress = Array.from({ length: ingressCount }, (_, index) => {
+  const envOf = async (role: string): Promise<Record<string, string>> => ({
+    ...env,
+    ...(await options.roleEnv?.(role, engines)),
+  });
+  const metadata = roleProcess('metadata', 'metadata', await envOf('metadata'), metadataPorts);
+  const startIngress = async (_: unknown, index: number): Promise<RoleProcess> => {
+    const name = `ingress-${index}`;
     const own = { push: next(), otlp: next(), ops: next() };
     const variables = {
       TIDEMARK_INGRESS_PUSH_PORT: String(own.push),
       TIDEMARK_INGRESS_OTLP_PORT: String(own.otlp),
       TIDEMARK_INGRESS_OPS_PORT: String(own.ops),
     };
-    return roleProcess('ingress', `ingress-${index}`, { ...env, ...variables }, own);
-  });
-  const transfer = Array.from({ length: transferCount }, (_, index) => {
+    return roleProcess('ingress', name, { ...(await envOf(name)), ...variables }, own);
+  };
+  const startTransfer = async (_: unknown, index: number): Promise<RoleProcess> => {
+    const name = `transfer-${index}`;
     const own = { ops: next() };
-    return roleProcess(
-      'transfer',
-      `transfer-${index}`,
-      { ...env, TIDEMARK_TRANSFER_OPS_PORT: String(own.ops) },
-      own,
-    );
-  });
+    const variables = { TIDEMARK_TRANSFER_OPS_PORT: String(own.ops) };
+    return roleProcess('transfer', name, { ...(await envOf(name)), ...variables }, own);
+  };
+  const ingress = await Promise.all(Array.from({ length: ingressCount }, startIngress));
+  const transfer = await Promise.all(Array.from({ length: transferCount }, startTransfer));
   const roles = [metadata, ...ingress, ...transfer];
   const stop = async (): Promise<void> => {
     await Promise.all(roles.map((role) => role.kill()));
@@ -225,6 +248,12 @@ export const startStack = async (options: StackOptions = {}): Promise<Stack> => 
     if (!response.ok) throw new Error(`${sql}: ${text}`);
     const answer: QueryAnswer = JSON.parse(text);
     return answer;
+  };
+  const streamState = async (name: StreamName): Promise<StreamState> => {
+    const answer: Jsz = JSON.parse(await (await fetch(`${engines.natsMonitorUrl}/jsz?streams=true`)).text());
+    const stream = answer.account_details?.[0]?.stream_detail?.find((each) => each.name === name);
+    if (stream === undefined) throw new Error(`there is no stream ${name}`);
+    return stream.state;
   };
   const countRows = async (table: string): Promise<number> =>
     Number((await query(`SELECT count() FROM "${table}"`)).dataset[0]?.[0]);
@@ -275,14 +304,11 @@ export const startStack = async (options: StackOptions = {}): Promise<Stack> => 
         .filter((line) => line !== '')
         .map((line): Record<string, unknown> => JSON.parse(line));
     },
+    streamState,
     waitForEmptyStream: async (name, boundMs = 60_000) => {
       await waitFor(`stream ${name} is empty`, boundMs, async () => {
-        const answer: Jsz = JSON.parse(
-          await (await fetch(`${engines.natsMonitorUrl}/jsz?streams=true`)).text(),
-        );
-        const stream = answer.account_details?.[0]?.stream_detail?.find((each) => each.name === name);
-        if (stream === undefined || stream.state.messages > 0)
-          throw new Error(`${stream?.state.messages} messages`);
+        const { messages } = await streamState(name);
+        if (messages > 0) throw new Error(`${messages} messages`);
         return true;
       });
     },

@@ -1,0 +1,186 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type Batch, pointsBatch, spansBatch, storedOnce } from '../support/batches.ts';
+import type { Gate } from '../support/gate.ts';
+import { type GatedStack, startGatedStack } from '../support/gated-stack.ts';
+import {
+  ackOf,
+  insertOfSpans,
+  pointsStored,
+  type StepMatch,
+  second,
+  spansStored,
+  writeOfPoints,
+} from '../support/steps.ts';
+import { waitFor } from '../support/wait.ts';
+
+// Transfer, killed at each instant between a delivery and its ack. What kills the databases themselves do is in
+// kill-points-stores, and at every rename of a part in test/engines/clickhouse-kills.test.ts.
+
+let stack: GatedStack;
+beforeAll(async () => {
+  // A window this short lets the guard down soon after each start: fresh messages take the plain insert.
+  stack = await startGatedStack({ duplicateWindowSeconds: 2, transfer: 2 });
+  await stack.transfer[1]?.stop();
+});
+afterAll(() => stack?.stop());
+
+type Signal = {
+  readonly name: string;
+  readonly engine: 'questdb' | 'clickhouse';
+  readonly write: StepMatch;
+  readonly stored: StepMatch;
+  make(): Promise<Batch>;
+};
+
+let batches = 0;
+const signals: Signal[] = [
+  {
+    name: 'points',
+    engine: 'questdb',
+    write: writeOfPoints(),
+    stored: pointsStored,
+    make: () => pointsBatch(stack, `worker ${++batches}`, { key: 'k' }),
+  },
+  {
+    name: 'spans',
+    engine: 'clickhouse',
+    write: insertOfSpans,
+    stored: spansStored,
+    make: () => spansBatch(stack, `worker ${++batches}`),
+  },
+];
+
+/** Sends the batch, kills transfer when this step is reached, and starts it again. Answers what was stored at the kill. */
+const killAt = async (batch: Batch, gate: Gate, what: string, step: StepMatch) => {
+  const hold = gate.hold(what, step);
+  await batch.sendUntilTaken();
+  await hold.arrived();
+  await stack.transfer[0]?.kill();
+  hold.lose();
+  const left = await batch.stored();
+  stack.transfer[0]?.start();
+  await stack.transfer[0]?.ready();
+  return left;
+};
+
+/** Waits until fresh messages are inserted without the guard. */
+const guardIsDown = async (): Promise<void> => {
+  const guarded = async (): Promise<number> =>
+    Number(/guarded_inserts_total\S* (\d+)/.exec((await stack.transfer[0]?.metrics()) ?? '')?.[1] ?? 0);
+  await waitFor('the guard is down', 30_000, async () => {
+    const before = await guarded();
+    const again = await spansBatch(stack, `worker ${++batches}`, { items: 1 });
+    await again.sendUntilTaken();
+    await again.settled();
+    return (await guarded()) === before;
+  });
+};
+
+/** What ClickHouse does by itself in its own time. */
+const optimize = async (): Promise<void> => {
+  const answer = await fetch(stack.engines.clickhouse.url, {
+    method: 'POST',
+    body: 'OPTIMIZE TABLE otel.otel_traces FINAL',
+  });
+  expect(answer.status).toBe(200);
+};
+
+describe.each(signals)('transfer killed with $name', ({ name, engine, write, stored, make }) => {
+  const toStore = () => stack.gate('transfer-0', engine);
+
+  it('after delivery, before the database call: delivered again, stored once', async () => {
+    const batch = await make();
+    expect(await killAt(batch, toStore(), 'the write', write)).toEqual(storedOnce(0));
+    expect(await batch.settled()).toEqual(storedOnce(batch.items));
+  });
+
+  it('between database success and outcome: written again, stored once', async () => {
+    if (name === 'spans') await guardIsDown();
+    const batch = await make();
+    const left = await killAt(batch, toStore(), 'the answer of the store', stored);
+    if (name === 'spans') expect(left).toEqual(storedOnce(batch.items));
+    expect(await batch.settled()).toEqual(storedOnce(batch.items));
+  });
+
+  it('between outcome and ack: written again, stored once', async () => {
+    if (name === 'spans') await guardIsDown();
+    const batch = await make();
+    await killAt(batch, stack.gate('transfer-0', 'nats'), 'the ack', ackOf(batch.stream));
+    expect(await batch.settled()).toEqual(storedOnce(batch.items));
+  });
+
+  it('an ack that is lost: delivered again, stored once', async () => {
+    const batch = await make();
+    const hold = stack.gate('transfer-0', 'nats').hold('the ack', ackOf(batch.stream));
+    await batch.sendUntilTaken();
+    await hold.arrived();
+    hold.lose();
+    expect(await batch.settled()).toEqual(storedOnce(batch.items));
+  });
+});
+
+describe('transfer killed with spans of several days', () => {
+  it('between parts of a multi-day insert: the guard inserts the days that are missing', async () => {
+    await guardIsDown();
+    const batch = await spansBatch(stack, `worker ${++batches}`, { items: 30, days: 3 });
+    const gate = stack.gate('transfer-0', 'clickhouse');
+    expect(await killAt(batch, gate, 'the insert of the second day', second(insertOfSpans))).toEqual(
+      storedOnce(10),
+    );
+    expect(await batch.settled()).toEqual(storedOnce(30));
+  });
+});
+
+describe.each(signals)('a worker of $name', ({ name, engine, write, make }) => {
+  /** Sends the batch and holds the first worker's write on the wire until the second has taken over and stored it. */
+  const overtake = async (batch: Batch, stopFirst: () => Promise<void> | void) => {
+    if (name === 'spans') await guardIsDown();
+    const hold = stack.gate('transfer-0', engine).hold('the write', write, { outlivesClient: true });
+    await batch.sendUntilTaken();
+    await hold.arrived();
+    await stopFirst();
+    stack.transfer[1]?.start();
+    await stack.transfer[1]?.ready();
+    expect(await batch.settled()).toEqual(storedOnce(batch.items));
+    return hold;
+  };
+
+  it('paused longer than its ack wait with its write on the wire: another takes over, the late write is made undone', async () => {
+    const [first] = stack.transfer;
+    const batch = await make();
+    try {
+      const hold = await overtake(batch, () => first?.signal('SIGSTOP'));
+      const late = stack.gate('transfer-0', 'nats').hold('the late ack', ackOf(batch.stream));
+      hold.release();
+      first?.signal('SIGCONT');
+      await late.arrived();
+      late.release();
+    } finally {
+      first?.signal('SIGCONT');
+      await stack.transfer[1]?.stop();
+    }
+    await waitFor('every row is there once', 30_000, async () => (await batch.stored()).rows === batch.items);
+    expect(await batch.settled()).toEqual(storedOnce(batch.items));
+  });
+
+  it('killed with its write on the wire, which arrives after another took over: equal rows that merge into one', async () => {
+    const [first] = stack.transfer;
+    const batch = await make();
+    try {
+      (await overtake(batch, () => first?.kill())).release();
+      if (name === 'spans') {
+        await waitFor(
+          'the late write is there',
+          30_000,
+          async () => (await batch.stored()).rows > batch.items,
+        );
+        await optimize();
+      }
+    } finally {
+      first?.start();
+      await first?.ready();
+      await stack.transfer[1]?.stop();
+    }
+    expect(await batch.settled()).toEqual(storedOnce(batch.items));
+  });
+});

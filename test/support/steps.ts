@@ -1,0 +1,67 @@
+import type { Step } from './gate.ts';
+
+/** The steps at which the tests stop a role, as a gate sees them. */
+export type StepMatch = (step: Step) => boolean;
+
+const subjects = { METRICS: 'metrics.', TRACES: 'traces.', LEDGER: 'ledger.', DEADLETTER: 'deadletter.' };
+
+type StreamName = keyof typeof subjects;
+
+/** Passes the first such step. */
+export const second = (match: StepMatch): StepMatch => {
+  let seen = 0;
+  return (step) => match(step) && ++seen === 2;
+};
+
+/** A publish to a stream. */
+export const publishTo =
+  (stream: StreamName): StepMatch =>
+  ({ from, text }) =>
+    from === 'client' && text.startsWith(`HPUB ${subjects[stream]}`);
+
+/** JetStream's confirmation of a publish to a stream. */
+export const pubAckOf =
+  (stream: StreamName): StepMatch =>
+  ({ from, text }) =>
+    from === 'server' && text.includes(`"stream":"${stream}"`) && text.includes('"seq":');
+
+/** A write of a key of a KV bucket. */
+export const putInto =
+  (bucket: string): StepMatch =>
+  ({ from, text }) =>
+    from === 'client' && /^H?PUB /.test(text) && text.includes(` $KV.${bucket}.`);
+
+/** The worker's ack of a message of a stream. */
+export const ackOf =
+  (stream: StreamName): StepMatch =>
+  ({ from, text }) =>
+    from === 'client' &&
+    text.startsWith('PUB $JS.ACK.') &&
+    text.includes(`.${stream}.`) &&
+    text.endsWith('+ACK\r\n');
+
+/** A write of line protocol to QuestDB; with `from` bytes of it sent before. */
+export const writeOfPoints =
+  (offsetMin = 0): StepMatch =>
+  ({ from, request, offset }) =>
+    from === 'client' && request.startsWith('/write') && offset >= offsetMin;
+
+/** QuestDB's 204: the rows are committed. */
+export const pointsStored: StepMatch = ({ from, request, text }) =>
+  from === 'server' && request.startsWith('/write') && text.startsWith('HTTP/1.1 204');
+
+const isSpanInsert = (request: string): boolean => request.includes('INSERT INTO otel.otel_traces (');
+
+/** An insert of spans into ClickHouse. */
+export const insertOfSpans: StepMatch = ({ from, request, offset }) =>
+  from === 'client' && offset === 0 && isSpanInsert(request);
+
+/** ClickHouse's 200 to one: the rows are committed. */
+export const spansStored: StepMatch = ({ from, request, text }) =>
+  from === 'server' && isSpanInsert(request) && text.startsWith('HTTP/1.1 200');
+
+/** A statement of QuestDB's SQL. */
+export const sqlStatement =
+  (pattern: RegExp, from: Step['from'] = 'client'): StepMatch =>
+  (step) =>
+    step.from === from && step.offset === 0 && step.request.startsWith('/exec') && pattern.test(step.request);
