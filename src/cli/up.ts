@@ -64,6 +64,7 @@ const makeTables = async (
     url: urls.clickhouse,
     folder: join(settings.schemasFolder, 'sql', 'clickhouse'),
     retentionDays,
+    isPowerSafe: settings.durability === 'power',
     log: { debug: () => {}, info: tell, warn: tell, error: tell },
     signal,
   });

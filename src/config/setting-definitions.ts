@@ -1,5 +1,15 @@
 /** What a setting's text has to be. */
-export type Kind = 'port' | 'level' | 'text' | 'url' | 'integer' | 'count' | 'bytes' | 'flag' | 'path';
+export type Kind =
+  | 'port'
+  | 'level'
+  | 'text'
+  | 'url'
+  | 'integer'
+  | 'count'
+  | 'bytes'
+  | 'flag'
+  | 'path'
+  | 'durability';
 
 /** One setting: the environment variable, the same thing's place in the file, and what it does. */
 export type SettingDefinition = {
@@ -57,6 +67,13 @@ export const settingDefinitions: readonly SettingDefinition[] = [
     'integer',
     '1000',
     'requests per second where max_rate is -1; 0 = unlimited',
+  ),
+  define(
+    'TIDEMARK_DURABILITY',
+    'durability',
+    'durability',
+    'process',
+    'what an acknowledged item survives: process = the death of any process; power = a power cut too',
   ),
   define('TIDEMARK_NATS_URL', 'nats.url', 'url', undefined, 'NATS server to use instead of an embedded one'),
   define(

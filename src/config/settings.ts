@@ -6,6 +6,9 @@ import { parseYamlFile } from './yaml-file.ts';
 
 export { type SettingDefinition, settingDefinitions } from './setting-definitions.ts';
 
+/** What an acknowledged item survives: the death of any process, or a power cut too. */
+export type Durability = 'process' | 'power';
+
 /** Settings of every role and command, checked. Ports are 0..65535, sizes are bytes. */
 export type Settings = {
   readonly dataFolder: string;
@@ -16,6 +19,7 @@ export type Settings = {
   readonly schemasFolder: string;
   readonly tablePrefix: string;
   readonly maxRateDefault: number;
+  readonly durability: Durability;
   readonly nats: {
     readonly url: string | undefined;
     readonly clientPort: number;
@@ -97,6 +101,8 @@ const wrongValue = (kind: Kind, text: string): string | undefined => {
       return /^[a-z]+:\/\/[^/]/i.test(text) && URL.canParse(text)
         ? undefined
         : 'is not an address like http://host:port';
+    case 'durability':
+      return text === 'process' || text === 'power' ? undefined : 'is neither process nor power';
     case 'level':
       return logLevels.includes(text) ? undefined : `is none of ${logLevels.join(', ')}`;
     default:
@@ -205,6 +211,7 @@ export const loadSettings = (env: NodeJS.ProcessEnv = process.env): Settings => 
     schemasFolder: join(programFolder, 'schemas'),
     tablePrefix: text('TIDEMARK_TABLE_PREFIX'),
     maxRateDefault: number('TIDEMARK_MAX_RATE_DEFAULT'),
+    durability: text('TIDEMARK_DURABILITY') === 'power' ? 'power' : 'process',
     nats: {
       url: texts.get('TIDEMARK_NATS_URL'),
       clientPort: number('TIDEMARK_NATS_CLIENT_PORT'),

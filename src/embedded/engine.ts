@@ -1,3 +1,4 @@
+import type { Durability } from '../config/settings.ts';
 import type { LogLine } from './child.ts';
 import { createService, type Service, type ServiceDefinition } from './service.ts';
 
@@ -5,7 +6,14 @@ import { createService, type Service, type ServiceDefinition } from './service.t
 export type Engine = Service<'nats' | 'questdb' | 'clickhouse'>;
 
 /** What a factory is given. A `log` of one's own sees every line of the engine. */
-export type EngineOptions<Ports> = { folder: string; host: string; ports: Ports; log: LogLine };
+export type EngineOptions<Ports> = {
+  folder: string;
+  host: string;
+  ports: Ports;
+  log: LogLine;
+  /** Default `process`: what was acknowledged survives the end of the engine, not of the machine. */
+  durability?: Durability;
+};
 
 const limits = { startTimeoutMs: 120_000, stopGraceMs: 15_000 };
 

@@ -1,12 +1,18 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import type { Durability } from '../config/settings.ts';
 import { createEngine, type Engine, type EngineOptions } from './engine.ts';
 import { createInstaller, type Installer } from './install.ts';
 
 /** Enough for the byte budgets of all streams and buckets. The server reserves it, it does not allocate it. */
 const fileStoreBytesMax = '48GB';
 
-const configuration = (folder: string, host: string, ports: { client: number; monitor: number }): string =>
+const configuration = (
+  folder: string,
+  host: string,
+  ports: { client: number; monitor: number },
+  durability: Durability,
+): string =>
   [
     'server_name: tidemark',
     `listen: ${JSON.stringify(`${host}:${ports.client}`)}`,
@@ -17,13 +23,15 @@ const configuration = (folder: string, host: string, ports: { client: number; mo
     `  store_dir: ${JSON.stringify(join(folder, 'store'))}`,
     `  max_file_store: ${fileStoreBytesMax}`,
     '  max_memory_store: 64MB',
+    // A PubAck then waits for fsync; without it the system writes out within two minutes.
+    ...(durability === 'power' ? ['  sync_interval: always'] : []),
     '}',
     '',
   ].join('\n');
 
 /** nats-server with JetStream on disk; its configuration file and its store are in `folder`. */
 export const createNatsEngine = (
-  { folder, host, ports, log }: EngineOptions<{ client: number; monitor: number }>,
+  { folder, host, ports, log, durability = 'process' }: EngineOptions<{ client: number; monitor: number }>,
   installer: Installer = createInstaller(),
 ): Engine =>
   createEngine({
@@ -39,9 +47,11 @@ export const createNatsEngine = (
       const command = await installer.nats();
       await mkdir(folder, { recursive: true });
       const path = join(folder, 'nats.conf');
-      await writeFile(path, configuration(folder, host, ports));
+      await writeFile(path, configuration(folder, host, ports, durability));
       return { command, args: ['--config', path] };
     },
     listening: /Server is ready/,
+    // After a failed write (a full disk) a stream takes nothing more until the server has started anew.
+    needsRestartWhenUnwell: true,
     answers: async (signal) => (await fetch(`http://${host}:${ports.monitor}/healthz`, { signal })).ok,
   });

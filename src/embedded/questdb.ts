@@ -1,6 +1,7 @@
 import { mkdir, rm } from 'node:fs/promises';
 import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
+import type { Durability } from '../config/settings.ts';
 import { createEngine, type Engine, type EngineOptions } from './engine.ts';
 import { createInstaller, type Installer } from './install.ts';
 
@@ -14,7 +15,11 @@ const workers = String(Math.max(1, Math.min(4, Math.floor(availableParallelism()
  * to 16 MB a table of some hundred columns takes gigabytes. Workers spin before they sleep: fewer and sleepier ones
  * leave the machine alone when nothing arrives.
  */
-const settings = (host: string, ports: { http: number; pg: number }): Record<string, string> => ({
+const settings = (
+  host: string,
+  ports: { http: number; pg: number },
+  durability: Durability,
+): Record<string, string> => ({
   QDB_HTTP_BIND_TO: `${host}:${ports.http}`,
   QDB_HTTP_NET_CONNECTION_LIMIT: '256',
   QDB_HTTP_MIN_ENABLED: 'false',
@@ -23,6 +28,7 @@ const settings = (host: string, ports: { http: number; pg: number }): Record<str
   QDB_LINE_UDP_ENABLED: 'false',
   QDB_LINE_AUTO_CREATE_NEW_TABLES: 'false',
   QDB_LINE_AUTO_CREATE_NEW_COLUMNS: 'true',
+  QDB_CAIRO_COMMIT_MODE: durability === 'power' ? 'sync' : 'nosync',
   QDB_TELEMETRY_ENABLED: 'false',
   QDB_TELEMETRY_DISABLE_COMPLETELY: 'true',
   QDB_METRICS_ENABLED: 'false',
@@ -47,7 +53,7 @@ const settings = (host: string, ports: { http: number; pg: number }): Record<str
 
 /** QuestDB on the machine's Java; its root is `folder`. A QDB_ variable of the environment wins over ours. */
 export const createQuestdbEngine = (
-  { folder, host, ports, log }: EngineOptions<{ http: number; pg: number }>,
+  { folder, host, ports, log, durability = 'process' }: EngineOptions<{ http: number; pg: number }>,
   installer: Installer = createInstaller(),
 ): Engine =>
   createEngine({
@@ -69,7 +75,7 @@ export const createQuestdbEngine = (
       return {
         command: java,
         args: [...args, '-m', 'io.questdb/io.questdb.ServerMain', '-d', folder],
-        env: { ...settings(host, ports), ...process.env },
+        env: { ...settings(host, ports, durability), ...process.env },
       };
     },
     listening: /server-main enjoy/,

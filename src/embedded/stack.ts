@@ -84,7 +84,8 @@ export const createMachineInstaller = (
 
 const createEngines = (settings: Settings, plan: StackPlan, installer: Installer, log: LogLine): Engine[] => {
   const { engineHost: host, ports } = plan;
-  const options = (name: string) => ({ folder: join(settings.dataFolder, name), host, log });
+  const { durability } = settings;
+  const options = (name: string) => ({ folder: join(settings.dataFolder, name), host, log, durability });
   const engines: Engine[] = [];
   if (settings.questdb.url === undefined) {
     const own = { http: ports.questdbHttp.port, pg: ports.questdbPg.port };

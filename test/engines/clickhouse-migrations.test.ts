@@ -12,6 +12,9 @@ import { startEngines, type TestEngines } from '../support/engines.ts';
 import { tempFolder } from '../support/temp-folder.ts';
 
 const ownFolder = new URL('../../schemas/sql/clickhouse', import.meta.url).pathname;
+/** What a run that changes nothing beside its steps says. */
+const unchanged = { ttlChanged: [], durabilityChanged: [], restored: [] };
+
 const names = [
   '001_otel_traces',
   '002_otel_traces_trace_id_ts',
@@ -165,8 +168,8 @@ describe('the span table', () => {
 
 describe('a migration', () => {
   it('applies each step once, in order, and says which and what version that makes', async () => {
-    expect(await run()).toEqual({ applied: names, version, ttlChanged: [] });
-    expect(await run()).toEqual({ applied: [], version, ttlChanged: [] });
+    expect(await run()).toEqual({ ...unchanged, applied: names, version });
+    expect(await run()).toEqual({ ...unchanged, applied: [], version });
     expect(await readSchemaVersion(clickhouse)).toBe(version);
     expect(await countOf('otel.schema_migrations')).toBe(version);
   });
@@ -181,7 +184,7 @@ describe('a migration', () => {
       clients.map((client) => migrate({ clickhouse: client, folder: ownFolder, log })),
     );
     expect(results.map((result) => result.version)).toEqual(results.map(() => version));
-    expect(await run()).toEqual({ applied: [], version, ttlChanged: [] });
+    expect(await run()).toEqual({ ...unchanged, applied: [], version });
     expect(await countOf('otel.schema_migrations FINAL')).toBe(version);
   });
 
@@ -191,7 +194,7 @@ describe('a migration', () => {
     await clickhouse.run(
       'ALTER TABLE otel.schema_migrations DELETE WHERE version >= 2 SETTINGS mutations_sync = 1',
     );
-    expect(await run()).toEqual({ applied: names.slice(1), version, ttlChanged: [] });
+    expect(await run()).toEqual({ ...unchanged, applied: names.slice(1), version });
     expect(
       await countOf("system.tables WHERE database = 'otel' AND name = 'otel_traces_trace_id_ts_mv'"),
     ).toBe(1);
@@ -221,8 +224,8 @@ describe('a migration', () => {
       join(folder, '010_more.sql'),
       'CREATE TABLE IF NOT EXISTS otel.more (a UInt8) ENGINE = Memory',
     );
-    expect(await run(folder)).toEqual({ applied: ['010_more'], version: 10, ttlChanged: [] });
-    expect(await run()).toEqual({ applied: [], version: 10, ttlChanged: [] });
+    expect(await run(folder)).toEqual({ ...unchanged, applied: ['010_more'], version: 10 });
+    expect(await run()).toEqual({ ...unchanged, applied: [], version: 10 });
   });
 
   it.each([
@@ -253,7 +256,7 @@ describe('a migration', () => {
     });
     rmSync(join(folder, '002_otel_traces_trace_id_ts.sql'));
     renameSync(join(folder, 'kept'), join(folder, '002_otel_traces_trace_id_ts.sql'));
-    expect(await run(folder)).toEqual({ applied: names.slice(1), version, ttlChanged: [] });
+    expect(await run(folder)).toEqual({ ...unchanged, applied: names.slice(1), version });
   });
 
   // IF NOT EXISTS takes any table of the name; repeats would be counted in this one.
@@ -276,6 +279,45 @@ describe('a migration', () => {
   });
 });
 
+describe('a table that somebody dropped', () => {
+  it('is made again by the next run, and what fills it too', async () => {
+    await run();
+    await clickhouse.run('DROP TABLE otel.otel_traces SYNC');
+    expect(await run()).toEqual({ ...unchanged, applied: [], version, restored: names });
+    await clickhouse.run("INSERT INTO otel.otel_traces (Timestamp, TraceId) SELECT now64(9), 'found'");
+    expect(await countOf("otel.otel_traces_trace_id_ts WHERE TraceId = 'found'")).toBe(1);
+    await clickhouse.run('DROP TABLE otel.ingest_refusals SYNC');
+    const from = names.findIndex((name) => name.includes('ingest_refusals'));
+    expect(await run()).toEqual({ ...unchanged, applied: [], version, restored: names.slice(from) });
+    expect(await run()).toEqual({ ...unchanged, applied: [], version });
+  });
+});
+
+describe('durability', () => {
+  const settingsOf = async (): Promise<string[]> => {
+    const rows = await clickhouse.rows(
+      z.object({ name: z.string() }),
+      `SELECT name FROM system.tables WHERE database = 'otel' AND engine_full LIKE '%fsync_after_insert = 1%'
+        AND engine_full LIKE '%fsync_part_directory = 1%' ORDER BY name`,
+    );
+    return rows.map(({ name }) => name);
+  };
+
+  // Without it the last half minute of inserts is only in the memory of the machine when its power goes.
+  it('power makes every table wait for the disk, process takes that back, and each is done once', async () => {
+    await run();
+    expect(await settingsOf()).toEqual([]);
+    const powerSafe = () => migrate({ clickhouse, folder: ownFolder, log, isPowerSafe: true });
+    const { durabilityChanged } = await powerSafe();
+    expect(durabilityChanged).toContain('otel_traces');
+    expect(durabilityChanged).toContain('ingest_outcomes');
+    expect(await settingsOf()).toEqual(durabilityChanged);
+    expect((await powerSafe()).durabilityChanged).toEqual([]);
+    expect((await run()).durabilityChanged).toEqual(durabilityChanged);
+    expect(await settingsOf()).toEqual([]);
+  });
+});
+
 describe('tidemark migrate', () => {
   const program = new URL('../../src/main.ts', import.meta.url).pathname;
   const tidemark = (url: string, ...args: string[]) =>
@@ -289,7 +331,13 @@ describe('tidemark migrate', () => {
       `${names.map((name) => `applied ${name}\n`).join('')}schema version ${version}\n`,
     );
     const second = await tidemark(engines.clickhouse.url, '--json');
-    expect(JSON.parse(second.stdout)).toEqual({ applied: [], version, ttl_changed: [] });
+    expect(JSON.parse(second.stdout)).toEqual({
+      applied: [],
+      restored: [],
+      version,
+      ttl_changed: [],
+      durability_changed: [],
+    });
   });
 
   it('fails where there is no ClickHouse', async () => {

@@ -84,6 +84,7 @@ describe('settings', () => {
     bytes: '3MiB',
     flag: 'true',
     path: '/sample',
+    durability: 'power',
   };
   const sampleOf = ({ kind }: SettingDefinition): string => sample[kind];
   // A documented setting that nothing reads is found out in production, when it is needed.
@@ -128,6 +129,7 @@ describe('a setting that cannot be used', () => {
     ['TIDEMARK_INGRESS_CONNECTIONS_MAX', '-1', 'is not a whole number of 0 or more'],
     ['TIDEMARK_INGRESS_IDLE_TIMEOUT_MS', '30s', 'is not a whole number of 0 or more'],
     ['TIDEMARK_INGRESS_BYTES_IN_FLIGHT_MAX', '64MB', 'is not a size'],
+    ['TIDEMARK_DURABILITY', 'disk', 'is neither process nor power'],
     ['TIDEMARK_INGRESS_BYTES_IN_FLIGHT_MAX', '-1', 'is not a size'],
     ['TIDEMARK_INGRESS_BYTES_IN_FLIGHT_MAX', '1.5GiB', 'is not a size'],
     ['TIDEMARK_NATS_URL', 'localhost', 'is not an address'],

@@ -4,6 +4,7 @@ import type { Log } from '../../telemetry/log.ts';
 import { untilDone } from '../../telemetry/until-done.ts';
 import { spanColumns } from '../../wire/native/span-columns.ts';
 import { type Clickhouse, createClickhouse, database } from './client.ts';
+import { alignDurability } from './migrate-durability.ts';
 import { alignTtl } from './migrate-ttl.ts';
 import {
   type AppliedMigration,
@@ -22,6 +23,10 @@ export type MigrateResult = {
   readonly version: number;
   /** Names of the tables whose TTL this run changed. */
   readonly ttlChanged: readonly string[];
+  /** Names of the tables whose inserts this run made wait for the disk, or no longer wait. */
+  readonly durabilityChanged: readonly string[];
+  /** Names of the steps that were applied before and again now, because what they made was gone. */
+  readonly restored: readonly string[];
 };
 
 export type MigrateOptions = {
@@ -30,6 +35,8 @@ export type MigrateOptions = {
   readonly folder: string;
   /** Days that spans are kept; undefined = for ever. */
   readonly retentionDays?: number | undefined;
+  /** An insert is answered once its rows are on the disk and survive a power cut; default false. */
+  readonly isPowerSafe?: boolean;
   readonly log: Log;
 };
 
@@ -83,12 +90,42 @@ const checkTable = async (clickhouse: Clickhouse): Promise<void> => {
   }
 };
 
+const nameRow = z.object({ name: z.string() });
+
+/** Names of ours that a step makes. */
+const madeBy = ({ statement }: Migration): string[] =>
+  [...statement.matchAll(/^CREATE (?:TABLE|MATERIALIZED VIEW|VIEW) IF NOT EXISTS otel\.(\w+)/gm)].flatMap(
+    ([, name]) => name ?? [],
+  );
+
+/**
+ * Applied steps whose table or view somebody dropped. They are run again with those after them: a later step may change what
+ * an earlier one made, and each may be repeated.
+ */
+const stepsToRepeat = async (
+  clickhouse: Clickhouse,
+  migrations: readonly Migration[],
+  known: ReadonlySet<number>,
+): Promise<Migration[]> => {
+  const rows = await clickhouse.rows(
+    nameRow,
+    'SELECT name FROM system.tables WHERE database = {database:String}',
+    { params: { database } },
+  );
+  const present = new Set(rows.map(({ name }) => name));
+  const old = migrations.filter(({ version }) => known.has(version));
+  const from = old.findIndex((step) => madeBy(step).some((name) => !present.has(name)));
+  return from === -1 ? [] : old.slice(from);
+};
+
 const versionOf = (applied: readonly AppliedMigration[]): number =>
   applied.reduce((highest, { version }) => Math.max(highest, version), 0);
 
 /**
  * Brings the tables up to the steps in `folder`: applies, in order, those that are not recorded as applied, and sets the TTL of
- * the spans to the retention where it is another. May run any number of times and in any number of processes at once, and be killed anywhere. Throws the Faults of `toFault`, and permanent ones:
+ * the spans to the retention, and the durability of the tables, where it is another; makes again what somebody dropped. May run
+ * any number of times and in any number of processes at once, and be killed anywhere. Throws the Faults of `toFault`, and
+ * permanent ones:
  * `migrations_invalid`, `migration_changed` (a file is not what was applied) and `clickhouse_table_unusable` (a table of ours
  * was made by somebody else); nothing was applied then, except before the last.
  */
@@ -96,6 +133,7 @@ export const migrate = async ({
   clickhouse,
   folder,
   retentionDays,
+  isPowerSafe = false,
   log,
 }: MigrateOptions): Promise<MigrateResult> => {
   const migrations = readMigrations(folder);
@@ -103,6 +141,12 @@ export const migrate = async ({
   const before = await readApplied(clickhouse);
   refuseChanged(migrations, before, folder);
   const known = new Set(before.map(({ version }) => version));
+  const restored: string[] = [];
+  for (const migration of await stepsToRepeat(clickhouse, migrations, known)) {
+    await apply(clickhouse, migration);
+    restored.push(migration.name);
+    log.warn({ migration: migration.name }, 'migration applied again: a table of ours was gone');
+  }
   const applied: string[] = [];
   for (const migration of migrations) {
     if (known.has(migration.version)) continue;
@@ -116,7 +160,10 @@ export const migrate = async ({
   const ttlChanged = await alignTtl(clickhouse, retentionDays);
   if (ttlChanged.length > 0)
     log.info({ tables: ttlChanged.join(), days: retentionDays ?? 'off' }, 'TTL changed');
-  return { applied, version: versionOf(after), ttlChanged };
+  const durabilityChanged = await alignDurability(clickhouse, isPowerSafe);
+  if (durabilityChanged.length > 0)
+    log.info({ tables: durabilityChanged.join(), isPowerSafe }, 'durability changed');
+  return { applied, version: versionOf(after), ttlChanged, durabilityChanged, restored };
 };
 
 /** The highest step applied to this ClickHouse. Before the first migration a permanent Fault `clickhouse_rejected`. */

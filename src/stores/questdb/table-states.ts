@@ -1,0 +1,55 @@
+import { z } from 'zod';
+import { type QuestdbSql, quoteIdentifier } from './sql.ts';
+
+/** How a table of points does. Suspended: what is written to it is kept, but not to be seen before it is resumed. */
+export type TableState = {
+  readonly name: string;
+  readonly isSuspended: boolean;
+  /** Why it was suspended, as QuestDB puts it; empty where it does not say. */
+  readonly why: string;
+  /** False: somebody switched its upsert keys off, and a row that is written twice is there twice. */
+  readonly deduplicates: boolean;
+  /** Commits that are confirmed and not yet to be seen. */
+  readonly pendingCommits: number;
+};
+
+const rowSchema = z.tuple([
+  z.string(),
+  z.boolean(),
+  z.boolean(),
+  z.string().nullable(),
+  z.string().nullable(),
+  z.number().nullable(),
+]);
+
+const whyOf = (tag: string | null, message: string | null): string =>
+  [tag ?? '', (message ?? '').replace(/\s+/g, ' ').slice(0, 200)].filter((text) => text !== '').join(': ');
+
+/** The states of all WAL tables. Throws the Faults of QuestdbSql. */
+export const readTableStates = async (sql: QuestdbSql): Promise<TableState[]> => {
+  const { dataset } = await sql.exec(
+    `SELECT t.table_name, w.suspended, t.dedup, w.errorTag, w.errorMessage, w.sequencerTxn - w.writerTxn
+      FROM tables() t JOIN wal_tables() w ON t.table_name = w.name`,
+  );
+  return dataset.map((row) => {
+    const [name, isSuspended, deduplicates, tag, message, pending] = rowSchema.parse(row);
+    return { name, isSuspended, deduplicates, why: whyOf(tag, message), pendingCommits: pending ?? 0 };
+  });
+};
+
+/** Goes on with the commit a table was suspended at; it is suspended again when that fails again. */
+export const resumeTable = async (sql: QuestdbSql, name: string): Promise<void> => {
+  await sql.exec(`ALTER TABLE ${quoteIdentifier(name)} RESUME WAL`);
+};
+
+/** Switches the upsert keys on again. Rows that are there twice by then stay so. */
+export const enableDeduplication = async (sql: QuestdbSql, name: string): Promise<void> => {
+  await sql.exec(`ALTER TABLE ${quoteIdentifier(name)} DEDUP ENABLE UPSERT KEYS(timestamp, uid)`);
+};
+
+/** Whether a commit is answered only once it is on the disk (`cairo.commit.mode` is not `nosync`). */
+export const commitsAreSynced = async (sql: QuestdbSql): Promise<boolean> => {
+  const { columns, dataset } = await sql.exec('SHOW PARAMETERS');
+  const [path, value] = [columns.indexOf('property_path'), columns.indexOf('value')];
+  return dataset.some((row) => row[path] === 'cairo.commit.mode' && row[value] !== 'nosync');
+};
