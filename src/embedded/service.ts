@@ -31,6 +31,11 @@ export type Service<Name extends string = string> = {
   /** SIGCONT. */
   resume(): void;
   onExit(listener: ExitListener): void;
+  /**
+   * False when it runs and does not answer well, for a service that comes right only by a restart; always true for others, and
+   * for one that does not run or is being started or stopped.
+   */
+  isWell(): Promise<boolean>;
 };
 
 /** What differs between the services. */
@@ -46,6 +51,8 @@ export type ServiceDefinition<Name extends string = string> = {
   listening?: RegExp;
   /** Whether it answers like a service of ours before `signal` is aborted; a rejection means not yet. */
   answers(signal: AbortSignal): Promise<boolean>;
+  /** What makes it answer badly passes only with a restart. */
+  needsRestartWhenUnwell?: boolean;
   startTimeoutMs: number;
   stopGraceMs: number;
 };
@@ -150,6 +157,13 @@ export const createService = <Name extends string>(definition: ServiceDefinition
     resume: () => child?.signal('SIGCONT'),
     onExit: (listener) => {
       listeners.push(listener);
+    },
+    isWell: async () => {
+      const asked = child;
+      if (definition.needsRestartWhenUnwell !== true || asked?.running !== true || starting !== undefined)
+        return true;
+      const isAnswering = await definition.answers(AbortSignal.timeout(answerTimeoutMs)).catch(() => false);
+      return isAnswering || ending || child !== asked;
     },
   };
 };

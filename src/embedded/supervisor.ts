@@ -6,20 +6,33 @@ import { type Service, ServiceStartError } from './service.ts';
 
 /** Keeps services running until it is stopped. */
 export type Supervisor = {
-  /** Starts it; throws what its first start throws. From then on it is restarted whenever it ends by itself. */
+  /**
+   * Starts it; throws what its first start throws. From then on it is restarted whenever it ends by itself, and when it was
+   * unwell three looks in a row (see `Service.isWell`).
+   */
   start(service: Service): Promise<void>;
   /** Stops these services one after the other, in this order. Nothing is restarted any more. */
   stop(services: readonly Service[]): Promise<void>;
 };
 
 /** How soon a service that ended is started again. */
-export type RestartPolicy = { firstMs: number; mostMs: number; healthyMs: number };
+export type RestartPolicy = {
+  firstMs: number;
+  mostMs: number;
+  healthyMs: number;
+  /** Time between looks at a running service. */
+  lookEveryMs: number;
+};
 
-const defaultPolicy: RestartPolicy = { firstMs: 250, mostMs: 5000, healthyMs: 10_000 };
+const defaultPolicy: RestartPolicy = { firstMs: 250, mostMs: 5000, healthyMs: 10_000, lookEveryMs: 5_000 };
+
+const unwellLooksMax = 3;
 
 /** At once the first time, then doubling up to `mostMs`. */
-export const restartDelayMs = (failures: number, { firstMs, mostMs }: RestartPolicy): number =>
-  failures === 0 ? 0 : Math.min(mostMs, firstMs * 2 ** (failures - 1));
+export const restartDelayMs = (
+  failures: number,
+  { firstMs, mostMs }: Pick<RestartPolicy, 'firstMs' | 'mostMs'>,
+): number => (failures === 0 ? 0 : Math.min(mostMs, firstMs * 2 ** (failures - 1)));
 
 /**
  * `onFatal` is called with the last lines of a service that refused its configuration: starting it again would only
@@ -76,10 +89,26 @@ export const createSupervisor = (
     });
   };
 
+  const lookAfter = async (service: Service): Promise<void> => {
+    let unwell = 0;
+    for (;;) {
+      await delay(policy.lookEveryMs, undefined, { signal: stopping.signal });
+      unwell = (await service.isWell()) ? 0 : unwell + 1;
+      if (unwell < unwellLooksMax || isStopping()) continue;
+      unwell = 0;
+      deps.log(service.name, 'does not answer well, it is started anew');
+      await service.restart().catch((error: unknown) => {
+        deps.log(service.name, `could not be restarted: ${messageOf(error)}`);
+      });
+    }
+  };
+
   return {
     start: async (service) => {
       await service.start();
       watch(service);
+      // Ends when the supervisor stops.
+      lookAfter(service).catch(() => {});
     },
     stop: async (services) => {
       stopping.abort();

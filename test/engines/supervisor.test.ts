@@ -2,14 +2,18 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { FolderInUseError, lockFolder } from '../../src/embedded/lock.ts';
-import { createService, type Service } from '../../src/embedded/service.ts';
+import { createService, type Service, type ServiceDefinition } from '../../src/embedded/service.ts';
 import { createSupervisor, restartDelayMs } from '../../src/embedded/supervisor.ts';
 import { tempFolder } from '../support/temp-folder.ts';
 
-const policy = { firstMs: 20, mostMs: 100, healthyMs: 60_000 };
+const policy = { firstMs: 20, mostMs: 100, healthyMs: 60_000, lookEveryMs: 50 };
 
 /** A service that says it listens and then runs `script`. */
-const createScript = (name: string, script: string): Service => {
+const createScript = (
+  name: string,
+  script: string,
+  more: Partial<Pick<ServiceDefinition, 'answers' | 'needsRestartWhenUnwell'>> = {},
+): Service => {
   const service = createService({
     name,
     url: '',
@@ -22,6 +26,7 @@ const createScript = (name: string, script: string): Service => {
     answers: () => Promise.resolve(true),
     startTimeoutMs: 20_000,
     stopGraceMs: 5000,
+    ...more,
   });
   onTestFinished(() => service.kill());
   return service;
@@ -53,6 +58,25 @@ describe('a supervised service', () => {
       expect(service.pid).not.toBe(before);
     }
     expect(lines[0]).toBe('role was ended by SIGKILL, it is started again');
+    await supervisor.stop([service]);
+  });
+
+  // A NATS whose disk was full answers and stores nothing until it is started anew.
+  it('is started anew when it stays unwell, and left alone when it is unwell only for a moment', async () => {
+    const { supervisor, lines } = watch();
+    let answers: boolean[] = [];
+    const service = createScript('engine', lives, {
+      answers: () => Promise.resolve(answers.shift() ?? true),
+      needsRestartWhenUnwell: true,
+    });
+    await supervisor.start(service);
+    const before = service.pid;
+    answers = [false, false, true, false];
+    await expect.poll(() => answers, { timeout: 10_000 }).toEqual([]);
+    expect([service.pid, lines]).toEqual([before, []]);
+    answers = [true, false, false, false];
+    await expect.poll(() => service.running && service.pid !== before, { timeout: 10_000 }).toBe(true);
+    expect(lines).toEqual(['engine does not answer well, it is started anew']);
     await supervisor.stop([service]);
   });
 
