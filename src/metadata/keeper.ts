@@ -5,12 +5,14 @@ import type { QuestdbTables } from '../stores/questdb/tables.ts';
 import type { Log } from '../telemetry/log.ts';
 import { finishDeletion, isDeletionOpen } from './deletion.ts';
 import type { Records } from './record-store.ts';
+import type { TableRepair } from './table-repair.ts';
 import { modified } from './values.ts';
 
 /** What the keeper works on. */
 export type KeeperDeps = {
   readonly records: Records;
   readonly tables: QuestdbTables;
+  readonly repair: TableRepair;
   /** How long after its request a purged table may still be written to: ack wait and store timeout of the consumer. */
   readonly purgeWaitMs: number;
   readonly now: () => number;
@@ -27,6 +29,7 @@ export type Keeper = {
 const everyMs = 1_000;
 /** Asking QuestDB for all tables costs more than looking at our own copies. */
 const tablesEveryMs = 30_000;
+const repairEveryMs = 5_000;
 
 /** A deletion or purge whose call ended half way. */
 const finishReport = async (records: Records, report: CustomReport): Promise<void> => {
@@ -83,6 +86,7 @@ export const startKeeper = (deps: KeeperDeps): Keeper => {
   const { records, now, log } = deps;
   const stopping = new AbortController();
   let tablesAt = Number.NEGATIVE_INFINITY;
+  let repairAt = Number.NEGATIVE_INFINITY;
 
   const round = async (): Promise<void> => {
     const failures: unknown[] = [];
@@ -97,6 +101,10 @@ export const startKeeper = (deps: KeeperDeps): Keeper => {
     }
     for (const { value } of records.reports.list()) {
       if (value.state !== 'active' && value.state !== 'creating') await attempt(finishReport(records, value));
+    }
+    if (now() - repairAt >= repairEveryMs) {
+      repairAt = now();
+      await attempt(deps.repair.round());
     }
     if (now() - tablesAt >= tablesEveryMs) {
       await attempt(

@@ -23,6 +23,7 @@ import { openRecords } from './record-store.ts';
 import type { CollectorDefaults } from './refresh/document.ts';
 import type { AuthorizeNode } from './refresh/polling-endpoint.ts';
 import { createRefresh } from './refresh/refresh.ts';
+import { createTableRepair } from './table-repair.ts';
 import { dataIdOfTableId } from './values.ts';
 import { keepMetricViews } from './views.ts';
 
@@ -149,8 +150,9 @@ const runOnBus = async (bus: Bus, parts: Parts): Promise<void> => {
     audit.start();
     refresh.start();
     const { consumer, storeTimeoutMs } = pipelines.metrics;
+    const repair = createTableRepair({ records, tables, sql, now: Date.now, log });
     const purgeWaitMs = consumer.ackWaitMs + storeTimeoutMs;
-    running.push(startKeeper({ records, tables, purgeWaitMs, now: Date.now, log }));
+    running.push(startKeeper({ records, tables, repair, purgeWaitMs, now: Date.now, log }));
     const api = createApi({
       records,
       tables,

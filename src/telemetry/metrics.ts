@@ -200,6 +200,17 @@ export const createTransferMetrics = () => {
       labelNames: ['pipeline'],
       registers,
     }),
+    questdbTables: new Gauge({
+      name: 'tidemark_transfer_questdb_tables',
+      help: 'Tables of points in QuestDB, by state: ok, suspended (rows are kept and not yet to be seen), no_upsert_keys',
+      labelNames: ['state'],
+      registers,
+    }),
+    questdbPendingCommits: new Gauge({
+      name: 'tidemark_transfer_questdb_pending_commits',
+      help: 'Commits that QuestDB confirmed and has not applied yet, of the table that is furthest behind',
+      registers,
+    }),
     heldBytes: new Gauge({
       name: 'tidemark_transfer_held_bytes',
       help: 'Message bytes held and not yet settled',

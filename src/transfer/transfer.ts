@@ -11,6 +11,7 @@ import { type Purges, startPurges } from '../directory/purges.ts';
 import { messageOf } from '../model/fault.ts';
 import { type Clickhouse, createClickhouse } from '../stores/clickhouse/client.ts';
 import { createSpanWriter, type SpanWriter } from '../stores/clickhouse/span-writer.ts';
+import { createQuestdbSql } from '../stores/questdb/sql.ts';
 import { createQuestdbWriter, type QuestdbWriter } from '../stores/questdb/writer.ts';
 import { createLog, type Log } from '../telemetry/log.ts';
 import { createTransferMetrics, type TransferMetrics } from '../telemetry/metrics.ts';
@@ -20,6 +21,7 @@ import { untilDone } from '../telemetry/until-done.ts';
 import { type RunningConsumer, startConsumer } from './consumer.ts';
 import { createFence } from './fence.ts';
 import { createMetricsLane } from './metrics-lane.ts';
+import { startTableWatch, type TableWatch } from './table-watch.ts';
 import { createTracesLane } from './traces-lane.ts';
 
 type Common = {
@@ -118,7 +120,13 @@ export const runTransfer = async (settings: Settings): Promise<void> => {
   const log = createLog('transfer', settings.logLevel);
   const stop = stopSignal();
   const metrics = createTransferMetrics();
-  const running: { bus?: Bus; purges?: Purges; points?: RunningConsumer; spans?: RunningConsumer } = {};
+  const running: {
+    bus?: Bus;
+    purges?: Purges;
+    points?: RunningConsumer;
+    spans?: RunningConsumer;
+    watch?: TableWatch;
+  } = {};
   const newer = (): string | undefined => {
     const version = running.points?.newerVersion ?? running.spans?.newerVersion;
     return version === undefined ? undefined : `version ${version} is newer than this program`;
@@ -135,6 +143,8 @@ export const runTransfer = async (settings: Settings): Promise<void> => {
       },
       records: () => (running.purges?.isReady === true ? undefined : 'the purges are not read yet'),
       questdb: () => running.points?.storeProblem,
+      questdb_tables: () => running.watch?.problem,
+      questdb_durability: () => running.watch?.durabilityProblem,
       clickhouse: () => running.spans?.storeProblem,
       envelope: newer,
     },
@@ -164,6 +174,9 @@ export const runTransfer = async (settings: Settings): Promise<void> => {
   const common: Common = { bus, deadLetters: createDeadLetters(publisher), metrics, log };
   const questdb = createQuestdbWriter({ url: urls.questdb, timeoutMs: metricsPipeline.storeTimeoutMs });
   const clickhouse = createClickhouse({ url: urls.clickhouse });
+  const sql = createQuestdbSql({ url: urls.questdb });
+  const watch = startTableWatch({ sql, durability: settings.durability, metrics });
+  running.watch = watch;
   const purges = startPurges(records);
   running.purges = purges;
   running.spans = startTraces(traces, clickhouse, boot, common);
@@ -179,7 +192,8 @@ export const runTransfer = async (settings: Settings): Promise<void> => {
   await Promise.all([running.points?.stop(), running.spans.stop()]);
   purges.stop();
   publisher.close();
-  await Promise.all([questdb.close(), clickhouse.close()]);
+  await watch.stop();
+  await Promise.all([questdb.close(), clickhouse.close(), sql.close()]);
   await bus.close();
   await ops.stop();
 };

@@ -114,6 +114,7 @@ const keeperRound = async (): Promise<void> => {
   const keeper = startKeeper({
     records: deps.records,
     tables: deps.tables,
+    repair: { round: async () => {} },
     purgeWaitMs: 0,
     now: Date.now,
     log: createLog('test', 'silent'),

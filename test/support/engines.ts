@@ -40,11 +40,17 @@ const createFor = {
     createClickhouseEngine({ folder, host, ports: { http }, log }),
 };
 
+/** Is given the folder of each engine before it starts; what it answers is called after the engine's end. */
+export type FolderHook = (name: EngineName, folder: string) => (() => void) | undefined;
+
 /**
  * Starts real engines on free ports in a temporary folder:
  * `const engines = await startEngines({ nats: true }); … await engines.stop()`.
  */
-export const startEngines = async (wanted: Partial<Record<EngineName, boolean>>): Promise<TestEngines> => {
+export const startEngines = async (
+  wanted: Partial<Record<EngineName, boolean>>,
+  onFolder?: FolderHook,
+): Promise<TestEngines> => {
   const folder = await mkdtemp(join(tmpdir(), 'tidemark-test-'));
   const lines: string[] = [];
   const log: LogLine = (source, line) => {
@@ -54,16 +60,20 @@ export const startEngines = async (wanted: Partial<Record<EngineName, boolean>>)
   const engines = new Map<EngineName, Engine>();
   const env: Record<string, string> = {};
   let natsMonitorUrl = '';
+  const afterEnd: (() => void)[] = [];
   for (const name of ['nats', 'questdb', 'clickhouse'] as const) {
     if (wanted[name] !== true) continue;
     const enginePorts = ports.splice(0, 2);
     if (name === 'nats') natsMonitorUrl = `http://${host}:${enginePorts[1]}`;
     const engine = createFor[name](join(folder, name), log, enginePorts);
     engines.set(name, engine);
+    const end = onFolder?.(name, join(folder, name));
+    if (end !== undefined) afterEnd.push(end);
     env[`TIDEMARK_${name.toUpperCase()}_URL`] = engine.url;
   }
   const stop = async (): Promise<void> => {
     await Promise.all([...engines.values()].map((engine) => engine.kill()));
+    for (const end of afterEnd) end();
     await rm(folder, { recursive: true, force: true });
   };
   try {

@@ -5,7 +5,7 @@ import { join, resolve } from 'node:path';
 import { freePorts } from '../../src/embedded/ports.ts';
 import { createClickhouse } from '../../src/stores/clickhouse/client.ts';
 import { migrate } from '../../src/stores/clickhouse/migrate.ts';
-import { startEngines, type TestEngines } from './engines.ts';
+import { type FolderHook, startEngines, type TestEngines } from './engines.ts';
 import { waitFor } from './wait.ts';
 
 const root = resolve(import.meta.dirname, '../..');
@@ -167,11 +167,15 @@ export type StackOptions = {
   readonly env?: Record<string, string>;
   /** With ClickHouse and its tables, for spans. */
   readonly traces?: boolean;
+  readonly onEngineFolder?: FolderHook;
 };
 
 /** Starts NATS, QuestDB, metadata and as many ingress and transfer processes as asked for (one each). */
 export const startStack = async (options: StackOptions = {}): Promise<Stack> => {
-  const engines = await startEngines({ nats: true, questdb: true, clickhouse: options.traces === true });
+  const engines = await startEngines(
+    { nats: true, questdb: true, clickhouse: options.traces === true },
+    options.onEngineFolder,
+  );
   if (options.traces === true) await makeTables(engines.clickhouse.url);
   const ingressCount = options.ingress ?? 1;
   const transferCount = options.transfer ?? 1;

@@ -1,0 +1,99 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type Report, type Stack, startStack } from '../support/stack.ts';
+import { waitFor } from '../support/wait.ts';
+
+let stack: Stack;
+
+beforeAll(async () => {
+  // QuestDB suspends a table on command only then.
+  process.env['QDB_DEV_MODE_ENABLED'] = 'true';
+  stack = await startStack();
+});
+afterAll(async () => {
+  delete process.env['QDB_DEV_MODE_ENABLED'];
+  await stack?.stop();
+});
+
+let nextTime = Date.now() - 600_000;
+
+const push = async (report: Report, points: number): Promise<void> => {
+  const data = Array.from({ length: points }, () => ({ metrics: { up: 1 }, timestamp: nextTime++ }));
+  const response = await fetch(`http://127.0.0.1:${stack.ingress[0]?.ports['push']}/v2/push/`, {
+    method: 'POST',
+    body: JSON.stringify({
+      data_id: report.data_source.mon_data_id,
+      access_token: report.data_source.token,
+      data,
+    }),
+  });
+  expect([response.status, await response.text()]).toEqual([200, expect.stringContaining('')]);
+};
+
+const tableOf = (report: Report): string => report.result_table.table_id;
+
+const readiness = async (): Promise<Record<string, string>> => {
+  const response = await fetch(`http://127.0.0.1:${stack.transfer[0]?.ports['ops']}/readyz`);
+  const { failing }: { failing: Record<string, string> } = JSON.parse(await response.text());
+  return failing;
+};
+
+const untilNamed = (check: string, table: string): Promise<boolean> =>
+  waitFor(
+    `${check} names ${table}`,
+    60_000,
+    async () => (await readiness())[check]?.includes(table) === true,
+  );
+
+const untilFine = (): Promise<boolean> =>
+  waitFor('nothing fails', 60_000, async () => Object.keys(await readiness()).length === 0);
+
+describe('a table of points in trouble', () => {
+  it('that QuestDB suspended takes rows, is named in readiness and metrics, and is resumed without hands', async () => {
+    const report = await stack.createReport('suspended');
+    await push(report, 3);
+    await stack.waitForRows(tableOf(report), 3);
+    await stack.metadata.kill();
+    await stack.query(`ALTER TABLE "${tableOf(report)}" SUSPEND WAL WITH 'DISK FULL', 'no room'`);
+    await push(report, 4);
+    await stack.waitForEmptyStream('METRICS');
+    await untilNamed('questdb_tables', tableOf(report));
+    expect((await readiness())['questdb_tables']).toContain('DISK FULL: no room');
+    expect(await stack.transfer[0]?.metrics()).toMatch(
+      /tidemark_transfer_questdb_tables\{[^}]*state="suspended"[^}]*\} 1/,
+    );
+    expect((await stack.query(`SELECT count() FROM "${tableOf(report)}"`)).dataset).toEqual([[3]]);
+    stack.metadata.start();
+    await stack.waitForRows(tableOf(report), 7, 60_000);
+    await untilFine();
+  });
+
+  it('that is dropped under load is made again, and what comes from then on is in it once; others go on', async () => {
+    await stack.metadata.ready();
+    const dropped = await stack.createReport('dropped');
+    const other = await stack.createReport('other');
+    await push(dropped, 2);
+    await push(other, 2);
+    await stack.waitForRows(tableOf(dropped), 2);
+    await stack.query(`DROP TABLE "${tableOf(dropped)}"`);
+    // A commit that was under way may still be confirmed and go with the old table.
+    await waitFor('QuestDB says that the table is gone', 30_000, async () => {
+      await push(dropped, 1);
+      return /writes_total\{[^}]*outcome="table_missing"/.test((await stack.transfer[0]?.metrics()) ?? '');
+    });
+    const since = nextTime;
+    for (let pushes = 0; pushes < 20; pushes++) {
+      await push(dropped, 5);
+      await push(other, 5);
+    }
+    await stack.waitForRows(tableOf(other), 102, 60_000);
+    const countSince = `SELECT count() FROM "${tableOf(dropped)}" WHERE timestamp >= ${since}000`;
+    await waitFor(
+      'the points since then are there',
+      90_000,
+      async () => (await stack.query(countSince)).dataset[0]?.[0] === 100,
+    );
+    expect(stack.metadata.lines.join('\n')).toContain('it was made again, empty');
+    await stack.waitForEmptyStream('METRICS');
+    expect((await stack.query(countSince)).dataset).toEqual([[100]]);
+  });
+});
