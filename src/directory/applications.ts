@@ -49,6 +49,8 @@ export type Applications = {
   keepOnly(seen: ReadonlySet<string>): void;
   /** The application that takes this token at this time (Unix milliseconds): its current one, or the one before until it expires. */
   byToken(token: string, nowMs: number): ApplicationSource | undefined;
+  /** Whether this is a token of any application, expired or not. */
+  holdsToken(text: string): boolean;
 };
 
 /** Lookups compare digests, so that their time says nothing about a token. `defaults`: what holds without a policy. */
@@ -113,6 +115,7 @@ export const createApplications = (defaults: ApplicationRules): Applications => 
           replace(appId, kept);
       }
     },
+    holdsToken: (text) => grants.has(digestOf(text)),
     byToken: (token, nowMs) => {
       const found = grants.get(digestOf(token));
       return found !== undefined && nowMs < found.untilMs ? found.application : undefined;

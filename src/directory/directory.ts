@@ -25,6 +25,8 @@ export type Directory = {
   authorizeApplication(token: string): Promise<ApplicationSource | undefined>;
   /** The same from memory alone. */
   application(token: string): ApplicationSource | undefined;
+  /** Whether this is a token of any data id or application, from memory; for taking secrets out of what is shown. */
+  isCredential(text: string): boolean;
   /** Takes in a registry that this process has just written, before the watch tells of it. */
   applyRegistry(registry: ColumnRegistry): Source | undefined;
   /** As of `Sources`. */
@@ -220,6 +222,7 @@ export const startDirectory = ({
         () => lookUpApplication(token),
       ),
     application,
+    isCredential: (text) => sources.holdsToken(text) || applications.holdsToken(text),
     applyRegistry: (registry) => {
       sources.apply(columnsKey(registry.mon_data_id), registry);
       return sources.get(registry.mon_data_id);

@@ -135,6 +135,8 @@ export type Sources = {
   /** Forgets what a whole reading of the bucket did not show. */
   keepOnly(bucket: keyof typeof kindsOfBucket, seen: ReadonlySet<string>): void;
   get(dataId: number): Source | undefined;
+  /** Whether this is a token of any data id, current or of before its last rotation. */
+  holdsToken(text: string): boolean;
   /** What was seen since the last call of names that the registries last saw before `seconds` (Unix). */
   takeSightings(seconds: number): Sighting[];
 };
@@ -142,12 +144,28 @@ export type Sources = {
 /** `inherited`: the rules of a data id without a policy. */
 export const createSources = (inherited: SourceRules): Sources => {
   const byDataId = new Map<number, Known>();
+  /** By token, of how many records: two data ids may have been imported with one. */
+  const tokens = new Map<string, number>();
+
+  const noteToken = (token: string | undefined, by: 1 | -1): void => {
+    if (token === undefined) return;
+    const count = (tokens.get(token) ?? 0) + by;
+    if (count > 0) tokens.set(token, count);
+    else tokens.delete(token);
+  };
+
+  const noteTokens = ({ data_source, previous_token }: Known, by: 1 | -1): void => {
+    noteToken(data_source?.token, by);
+    noteToken(previous_token?.token, by);
+  };
 
   const set = <K extends Kind>(kind: K, dataId: number, value: unknown): void => {
     const parsed = value === undefined ? undefined : schemas[kind].parse(value);
     const known: Known = byDataId.get(dataId) ?? {};
+    noteTokens(known, -1);
     if (parsed === undefined) delete known[kind];
     else known[kind] = parsed;
+    noteTokens(known, 1);
     known.source = buildSource(dataId, known, inherited);
     byDataId.set(dataId, known);
   };
@@ -167,6 +185,7 @@ export const createSources = (inherited: SourceRules): Sources => {
       }
     },
     get: (dataId) => byDataId.get(dataId)?.source,
+    holdsToken: (text) => tokens.has(text),
     takeSightings: (seconds) => {
       const sightings: Sighting[] = [];
       for (const [dataId, { columns }] of byDataId) {

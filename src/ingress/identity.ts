@@ -6,6 +6,8 @@ import { countedBase, counterEnd, hashedBase, type UidBase } from '../model/uid.
 export type BaseCounter = {
   /** False until a boot number was taken. */
   readonly isReady: boolean;
+  /** The boot number that bases begin with now; undefined while there is none. */
+  readonly boot: number | undefined;
   /** A base with room for so many ordinals; undefined while there is no boot number. */
   take(ordinals: number): UidBase | undefined;
 };
@@ -36,6 +38,9 @@ export const createBaseCounter = (
   return {
     get isReady() {
       return boot !== undefined;
+    },
+    get boot() {
+      return boot;
     },
     take: (ordinals) => {
       if (boot === undefined) return undefined;

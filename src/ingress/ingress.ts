@@ -12,16 +12,18 @@ import { buckets } from '../directory/keys.ts';
 import { ruleDefaults } from '../directory/rules.ts';
 import { startSightings } from '../directory/sightings.ts';
 import { messageOf } from '../model/fault.ts';
+import { openLedgerFeed } from '../outcomes/ledger-feed.ts';
 import { listenFault } from '../telemetry/listen-fault.ts';
 import { createLog, type Log } from '../telemetry/log.ts';
 import { createIngressMetrics, type IngressMetrics } from '../telemetry/metrics.ts';
 import { startOpsServer } from '../telemetry/ops-server.ts';
 import { stopSignal, whenStopped } from '../telemetry/stop-signal.ts';
 import { untilDone } from '../telemetry/until-done.ts';
+import { type AccountDependencies, createAccount } from './account.ts';
 import { type BytesInFlight, createBytesInFlight } from './admission.ts';
+import { isTrusted, parseTrustedProxies, type TrustedProxies } from './client-address.ts';
 import { createConnectionCount } from './connections.ts';
 import { type BaseCounter, createBaseCounter } from './identity.ts';
-import { isTrusted, parseTrustedProxies, type TrustedProxies } from './otlp/client-address.ts';
 import { createOtlpHandler } from './otlp/handler.ts';
 import { createSpanPublisher } from './otlp/publish.ts';
 import { createOtlpServer } from './otlp/server.ts';
@@ -43,6 +45,7 @@ type Common = {
   readonly limiter: RateLimiter;
   readonly metrics: IngressMetrics;
   readonly listening: Listening;
+  readonly accounting: AccountDependencies;
   readonly log: Log;
   /** Why nothing can be taken now, for a bus that has been away longer than this. */
   readonly unready: (awayMs: number) => string | undefined;
@@ -58,17 +61,22 @@ const onDefect =
 
 /** Push -> METRICS. */
 const createPushReceiver = (pipeline: Pipelines['metrics'], columns: KvBucket, common: Common): Receiver => {
-  const { bus, directory, metrics, listening, log } = common;
+  const { bus, directory, metrics, listening, accounting, log } = common;
+  const account = createAccount('push', accounting);
   const publisher = createPublisher(bus, pipeline.publish);
   const handle = createPushHandler({
     ...common,
+    account,
     registerColumnNames: createColumnNames(columns, directory, Date.now),
     publisher: createPushPublisher(publisher, pipeline.publish, metrics),
     unready: () => common.unready(pipeline.publish.awayMs),
     now: Date.now,
     limits: pipeline.limits,
   });
-  return { server: createPushServer(handle, listening, onDefect(log)), close: () => publisher.close() };
+  return {
+    server: createPushServer(handle, listening, account, onDefect(log)),
+    close: () => publisher.close(),
+  };
 };
 
 /** OTLP -> TRACES. */
@@ -77,17 +85,22 @@ const createOtlpReceiver = (
   trustedProxies: TrustedProxies,
   common: Common,
 ): Receiver => {
-  const { bus, metrics, listening, log } = common;
+  const { bus, metrics, listening, accounting, log } = common;
+  const account = createAccount('otlp', accounting);
   const publisher = createPublisher(bus, pipeline.publish);
   const handle = createOtlpHandler({
     ...common,
+    account,
     publisher: createSpanPublisher(publisher, pipeline.publish, metrics),
     unready: () => common.unready(pipeline.publish.awayMs),
     now: Date.now,
     bodyLimits: pipeline.limits,
     trustedProxies,
   });
-  return { server: createOtlpServer(handle, listening, onDefect(log)), close: () => publisher.close() };
+  return {
+    server: createOtlpServer(handle, listening, account, onDefect(log)),
+    close: () => publisher.close(),
+  };
 };
 
 const listen = (server: Server, host: string, port: number, variable: string): Promise<void> =>
@@ -221,7 +234,10 @@ export const runIngress = async (settings: Settings): Promise<void> => {
   );
   const { maxRateDefault } = settings;
   const { limiter } = rates;
-  const shared = { bus, directory, bases, inFlight, limiter, metrics, listening };
+  const { isCredential } = directory;
+  const feed = openLedgerFeed({ bus, metrics, isCredential, boot: () => bases.boot, log });
+  const accounting = { ...feed, metrics, trustedProxies };
+  const shared = { bus, directory, bases, inFlight, limiter, metrics, listening, accounting };
   const common: Common = { ...shared, log, unready, maxRateDefault };
 
   const push = createPushReceiver(pipelines.metrics, columns, common);
@@ -239,7 +255,7 @@ export const runIngress = async (settings: Settings): Promise<void> => {
   log.info({}, 'ingress stops');
   listening.tls?.stop();
   await Promise.all([drain(push.server), drain(otlp.server)]);
-  await rates.stop();
+  await Promise.all([rates.stop(), feed.stop()]);
   sightings.stop();
   directory.stop();
   push.close();

@@ -12,12 +12,29 @@ const createRegistry = (role: string): Registry => {
   return registry;
 };
 
+/** Figures of what a receiver or a worker tells LEDGER beside the outcomes. */
+const ledgerFeedMetrics = (registers: Registry[]) => ({
+  ledgerRows: new Counter({
+    name: 'tidemark_ledger_feed_rows_total',
+    help: 'Rows of refusals and samples that LEDGER has taken, by kind',
+    labelNames: ['kind'],
+    registers,
+  }),
+  ledgerRowsLost: new Counter({
+    name: 'tidemark_ledger_feed_rows_lost_total',
+    help: 'Rows of refusals and samples given up because LEDGER did not take them or is more than half full, by kind',
+    labelNames: ['kind'],
+    registers,
+  }),
+});
+
 /** Figures of ingress. Labels are bounded: pipeline names, codes of the closed table of reasons, HTTP status. */
 export const createIngressMetrics = () => {
   const registry = createRegistry('ingress');
   const registers = [registry];
   return {
     registry,
+    ...ledgerFeedMetrics(registers),
     requests: new Counter({
       name: 'tidemark_ingress_requests_total',
       help: 'Requests answered, by receiver and HTTP status',
@@ -127,6 +144,7 @@ export const createTransferMetrics = () => {
   const registers = [registry];
   return {
     registry,
+    ...ledgerFeedMetrics(registers),
     messages: new Counter({
       name: 'tidemark_transfer_messages_total',
       help: 'Messages settled, by settlement (ack, retry, dead_letter)',

@@ -6,7 +6,7 @@ import {
   isTrusted,
   parseTrustedProxies,
   type TrustedProxies,
-} from '../../src/ingress/otlp/client-address.ts';
+} from '../../src/ingress/client-address.ts';
 
 const proxiesOf = (text: string): TrustedProxies => {
   const parsed = parseTrustedProxies(text);

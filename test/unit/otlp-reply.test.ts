@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { bodyHint, shownKey } from '../../src/ingress/otlp/hints.ts';
 import { malformedRefusal, refusalReply } from '../../src/ingress/otlp/refusal.ts';
 import { partialReply, statusReply } from '../../src/ingress/otlp/reply.ts';
-import { createSenderNames } from '../../src/ingress/otlp/sender.ts';
+import { createSenderNames } from '../../src/ingress/sender.ts';
 import { MalformedBody } from '../../src/wire/otlp/types.ts';
 import { encodings, partialOf, wholeStatusOf } from '../support/otlp-client.ts';
 import { encodeOtlpProtobuf } from '../support/otlp-protobuf.ts';

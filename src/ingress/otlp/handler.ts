@@ -10,11 +10,13 @@ import {
   type SpanOwner,
   type TraceReader,
 } from '../../wire/otlp/types.ts';
+import type { Account } from '../account.ts';
 import type { BytesInFlight } from '../admission.ts';
 import { type BodyLimits, readBody } from '../body.ts';
+import { clientAddress, type TrustedProxies } from '../client-address.ts';
 import { type BaseCounter, requestIdentity } from '../identity.ts';
 import { effectiveRate, type RateLimiter } from '../rate-limiter.ts';
-import { clientAddress, type TrustedProxies } from './client-address.ts';
+import { createSenderNames } from '../sender.ts';
 import { widestLimits } from './limits.ts';
 import { outcomeMessage, repeatMessage } from './outcome-message.ts';
 import type { SpanPublisher } from './publish.ts';
@@ -30,7 +32,7 @@ import {
   unauthorized,
 } from './refusal.ts';
 import { encodingOf, type OtlpEncoding, type OtlpReply, partialReply, successReply } from './reply.ts';
-import { createSenderNames } from './sender.ts';
+import { accountForSpans, type OtlpSender, sampleRefusedOtlp, sampleSpans, soleOwner } from './samples.ts';
 
 export type OtlpDependencies = {
   readonly directory: Directory;
@@ -39,6 +41,7 @@ export type OtlpDependencies = {
   readonly limiter: RateLimiter;
   readonly publisher: SpanPublisher;
   readonly metrics: IngressMetrics;
+  readonly account: Account;
   /** Why nothing can be taken now, or undefined. */
   readonly unready: () => string | undefined;
   readonly now: () => number;
@@ -69,12 +72,13 @@ type Admitted = {
 export const createOtlpHandler = (
   deps: OtlpDependencies,
 ): ((request: IncomingMessage) => Promise<OtlpReply>) => {
-  const { metrics } = deps;
+  const { metrics, account } = deps;
   const senders = createSenderNames();
 
   const authorize = async (
     credential: string | undefined,
     tokens: readonly string[],
+    sender: OtlpSender,
   ): Promise<ReadonlyMap<string | undefined, ApplicationSource>> => {
     const applications = new Map<string | undefined, ApplicationSource>();
     for (const token of [undefined, ...tokens]) {
@@ -84,6 +88,7 @@ export const createOtlpHandler = (
       if (application !== undefined) applications.set(token, application);
     }
     if (applications.size === 0) throw unauthorized();
+    sender.owner = soleOwner(applications.values());
     if ([...applications.values()].every((application) => !application.isEnabled)) {
       throw applicationDisabled();
     }
@@ -91,13 +96,17 @@ export const createOtlpHandler = (
   };
 
   /** A request counts once against each application it brings spans for. */
-  const limit = (applications: Iterable<ApplicationSource>): Readonly<Record<string, string>> => {
+  const limit = (
+    applications: Iterable<ApplicationSource>,
+    sender: OtlpSender,
+  ): Readonly<Record<string, string>> => {
     let headers: Readonly<Record<string, string>> = {};
     for (const { appId, maxRate } of new Map([...applications].map((each) => [each.appId, each])).values()) {
       const rate = effectiveRate(maxRate, deps.maxRateDefault);
       const verdict = deps.limiter.judge(`a:${appId}`, rate, deps.now());
       if (verdict === undefined) continue;
       if (!verdict.isAdmitted) {
+        sender.owner = appId;
         throw new Refused(429, 'rate_limited', `more requests than max_rate, which is ${rate} per second`, {
           ...verdict.headers,
           ...retryAfter(verdict.retryAfterSeconds),
@@ -112,9 +121,12 @@ export const createOtlpHandler = (
     credential: string | undefined,
     reader: TraceReader,
     bytes: Buffer,
+    sender: OtlpSender,
   ): Promise<Admitted> => {
-    const applications = await authorize(credential, reader.collectTokens(bytes));
-    return { applications, rateHeaders: limit(applications.values()) };
+    const tokens = reader.collectTokens(bytes);
+    sender.secrets = credential === undefined ? tokens : [credential, ...tokens];
+    const applications = await authorize(credential, tokens, sender);
+    return { applications, rateHeaders: limit(applications.values(), sender) };
   };
 
   const ownerOf = (application: ApplicationSource | undefined): SpanOwner | 'invalid' | 'disabled' => {
@@ -130,14 +142,6 @@ export const createOtlpHandler = (
     for (const [reason, spans] of encoded.rejected) metrics.dropped.inc({ pipeline, reason }, spans);
     for (const [reason, spans] of encoded.deferred) metrics.deferred.inc({ pipeline, reason }, spans);
     for (const [kind, times] of encoded.leniencies) metrics.leniencies.inc({ kind, sender }, times);
-    if (encoded.cutValues > 0)
-      metrics.valuesDropped.inc({ pipeline, reason: 'value_cut' }, encoded.cutValues);
-    if (encoded.eventsDropped > 0) {
-      metrics.valuesDropped.inc({ pipeline, reason: 'event_time_invalid' }, encoded.eventsDropped);
-    }
-    if (encoded.linksDropped > 0) {
-      metrics.valuesDropped.inc({ pipeline, reason: 'link_id_invalid' }, encoded.linksDropped);
-    }
   };
 
   /** When no span is left to any application, the request as a whole is refused like one with a wrong credential. */
@@ -150,12 +154,13 @@ export const createOtlpHandler = (
   };
 
   const takeSpans = async (
-    request: IncomingMessage,
+    sender: OtlpSender,
     encoding: OtlpEncoding,
     bytes: Buffer,
     arrivedAt: number,
     { applications, rateHeaders }: Admitted,
   ): Promise<OtlpReply> => {
+    const { request } = sender;
     const reader = readers[encoding];
     const credential = credentialOf(request);
     const isDeduplicated = [...applications.values()].every((application) => application.deduplicate);
@@ -169,15 +174,21 @@ export const createOtlpHandler = (
       base,
       arrivedAt,
       limits,
+      wantsSample: account.wants,
     });
+    sender.spans = encoded.spans;
+    sender.sdk = encoded.sdk;
     refuseIfNobodys(encoded);
     const fragments = encoded.runs.map((run) => ({ run, base, arrivedAt }));
     const isRepeat = await deps.publisher.publish(fragments, identity?.sha256Hex ?? base.text);
     if (isRepeat) {
-      metrics.duplicates.inc({ pipeline: 'traces' });
+      account.repeated(sender.owner, encoded.spans);
       return partialReply(encoding, 0, repeatMessage, rateHeaders);
     }
     count(encoded, senders.nameOf(encoded.sdk, request.headers['user-agent']));
+    const disabled = [...applications.values()].filter(({ isEnabled }) => !isEnabled);
+    accountForSpans(account, encoded, soleOwner(disabled));
+    sampleSpans(account, sender, encoded);
     const { rejected, message } = outcomeMessage(encoded);
     return message === ''
       ? successReply(encoding, rateHeaders)
@@ -185,14 +196,14 @@ export const createOtlpHandler = (
   };
 
   const handleBody = async (
-    request: IncomingMessage,
+    sender: OtlpSender,
     encoding: OtlpEncoding,
     bytes: Buffer,
     arrivedAt: number,
   ): Promise<OtlpReply> => {
-    const admitted = await admit(credentialOf(request), readers[encoding], bytes);
+    const admitted = await admit(credentialOf(sender.request), readers[encoding], bytes, sender);
     try {
-      return await takeSpans(request, encoding, bytes, arrivedAt, admitted);
+      return await takeSpans(sender, encoding, bytes, arrivedAt, admitted);
     } catch (error) {
       const refused = refusalOf(
         error instanceof MalformedBody ? malformedRefusal(error, encoding, bytes) : error,
@@ -205,6 +216,7 @@ export const createOtlpHandler = (
 
   return async (request) => {
     const encoding = encodingOf(request.headers['content-type']);
+    const sender: OtlpSender = { request, owner: 0, spans: 0, sdk: '', secrets: [] };
     try {
       const why = deps.unready();
       if (why !== undefined) throw overloaded(why);
@@ -215,7 +227,7 @@ export const createOtlpHandler = (
       if ('reason' in body) throw bodyRefusal(body);
       try {
         metrics.bodyBytes.inc({ receiver: 'otlp' }, body.wireBytes);
-        return await handleBody(request, encoding, body.bytes, deps.now());
+        return await handleBody(sender, encoding, body.bytes, deps.now());
       } catch (error) {
         throw error instanceof MalformedBody ? malformedRefusal(error, encoding, body.bytes) : error;
       } finally {
@@ -223,7 +235,8 @@ export const createOtlpHandler = (
       }
     } catch (error) {
       const refused = refusalOf(error);
-      metrics.refused.inc({ receiver: 'otlp', reason: refused.reason });
+      account.refused(refused.reason, sender.owner, sender.spans);
+      sampleRefusedOtlp(account, sender, refused);
       return refusalReply(encoding ?? 'json', refused);
     }
   };

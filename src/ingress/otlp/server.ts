@@ -1,6 +1,7 @@
 import { type IncomingMessage, type Server, STATUS_CODES } from 'node:http';
 import { getRequestListener, type HttpBindings } from '@hono/node-server';
 import { type Context, Hono } from 'hono';
+import type { Account } from '../account.ts';
 import { hostResponse, type OverloadAnswer, type ProtocolAnswer } from '../protocol-errors.ts';
 import { createReceiverServer, type Listening } from '../receiver-server.ts';
 import { encodingOf, type OtlpReply, type OtlpStatus, statusReply } from './reply.ts';
@@ -26,6 +27,7 @@ const preflightHeaders = {
 export const createOtlpServer = (
   handle: (request: IncomingMessage) => Promise<OtlpReply>,
   listening: Listening,
+  account: Account,
   onDefect: (error: unknown) => void,
 ): Server => {
   const { metrics } = listening;
@@ -41,7 +43,7 @@ export const createOtlpServer = (
     message: string,
     headers: Readonly<Record<string, string>> = {},
   ): Response => {
-    metrics.refused.inc({ receiver: 'otlp', reason });
+    account.refused(reason);
     return answer(
       c,
       statusReply(encodingOf(c.req.header('content-type')) ?? 'json', status, message, headers),
@@ -62,7 +64,7 @@ export const createOtlpServer = (
   // These come before any Content-Type is known to be right, so they are JSON.
   const protocolAnswer: ProtocolAnswer = (status) => {
     metrics.requests.inc({ receiver: 'otlp', status: String(status) });
-    metrics.refused.inc({ receiver: 'otlp', reason: 'protocol_error' });
+    account.refused('protocol_error');
     const message = `this is no HTTP request that can be read: ${STATUS_CODES[status] ?? status}`;
     const body = JSON.stringify({ code: 3, message });
     return { body, headers: { 'Content-Type': 'application/json', ...corsHeaders } };
@@ -75,7 +77,7 @@ export const createOtlpServer = (
   });
   const overloadAnswer: OverloadAnswer = (request) => {
     metrics.requests.inc({ receiver: 'otlp', status: '503' });
-    metrics.refused.inc({ receiver: 'otlp', reason: 'not_stored' });
+    account.refused('not_stored');
     const encoding = encodingOf(request.headers['content-type']) ?? 'json';
     const { body, contentType } = statusReply(
       encoding,

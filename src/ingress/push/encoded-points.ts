@@ -26,6 +26,8 @@ export type EncodedPoints = {
   deferred: Map<TimeReason, number>;
   valuesDropped: Map<ValueReason, number>;
   examples: Example[];
+  /** The first of each reason that came too late for `examples`. */
+  lateExamples: Example[];
   /** The request takes more messages than one may: reading stopped there, and nothing else here counts. */
   isTooMuch: boolean;
   /** Names that no registry entry is known for; when there are any, the runs are void until they were registered. */
@@ -56,6 +58,7 @@ export const nothingEncoded = (run: Run): EncodedPoints => ({
   deferred: new Map(),
   valuesDropped: new Map(),
   examples: [],
+  lateExamples: [],
   isTooMuch: false,
   unknownMetrics: new Set(),
   unknownDimensions: new Set(),

@@ -5,6 +5,7 @@ import { Fault } from '../../model/fault.ts';
 import type { RequestReason } from '../../model/reasons.ts';
 import type { UidBase } from '../../model/uid.ts';
 import type { IngressMetrics } from '../../telemetry/metrics.ts';
+import type { Account } from '../account.ts';
 import type { BytesInFlight } from '../admission.ts';
 import { type BodyLimits, readBody } from '../body.ts';
 import { type BaseCounter, type RequestIdentity, requestIdentity } from '../identity.ts';
@@ -15,6 +16,7 @@ import type { EncodedPoints } from './encoded-points.ts';
 import { countOrdinals, encodePoints } from './points.ts';
 import type { PushPublisher } from './publish.ts';
 import { type PushReply, pointsReply, refusal } from './reply.ts';
+import { samplePoints, sampleRefusedPush } from './samples.ts';
 
 export type PushDependencies = {
   readonly directory: Directory;
@@ -24,6 +26,7 @@ export type PushDependencies = {
   readonly limiter: RateLimiter;
   readonly publisher: PushPublisher;
   readonly metrics: IngressMetrics;
+  readonly account: Account;
   /** Why nothing can be taken now, or undefined. */
   readonly unready: () => string | undefined;
   readonly now: () => number;
@@ -35,9 +38,11 @@ export type PushDependencies = {
 class Refused extends Error {
   readonly reply: PushReply;
   readonly reason: RequestReason;
+  readonly detail: string;
   constructor(reason: RequestReason, detail = '', headers: Record<string, string> = {}) {
     super(reason);
     this.reason = reason;
+    this.detail = detail;
     this.reply = refusal(reason, detail, headers);
   }
 }
@@ -46,6 +51,12 @@ const retryAfter = (seconds: number): Record<string, string> => ({ 'Retry-After'
 
 type Admitted = { source: Source; push: PushBody; rateHeaders: Readonly<Record<string, string>> };
 
+/** What is known of a request so far, for telling whose it was when it is refused. */
+type Sender = { readonly request: IncomingMessage; push?: PushBody; dataId: number };
+
+const itemsOf = ({ push, dataId }: Sender): number =>
+  dataId !== 0 && Array.isArray(push?.data) ? push.data.length : 0;
+
 /**
  * Answers one push (specification 4.1, design section 4): admit, inflate, decode, authorize, rules, names, encode, publish.
  * 200 only after the PubAck of everything kept. Never throws: every failure is a reply.
@@ -53,22 +64,24 @@ type Admitted = { source: Source; push: PushBody; rateHeaders: Readonly<Record<s
 export const createPushHandler = (
   deps: PushDependencies,
 ): ((request: IncomingMessage) => Promise<PushReply>) => {
-  const { metrics } = deps;
+  const { metrics, account } = deps;
 
-  const authorize = async (push: PushBody): Promise<Source> => {
+  const authorize = async (push: PushBody, sender: Sender): Promise<Source> => {
     const source = await deps.directory.authorize(push.dataId, push.token);
     if (source === undefined) throw new Refused('unauthorized');
+    sender.dataId = source.dataId;
     if (!source.isEnabled) throw new Refused('data_source_disabled', `data id ${source.dataId}`);
     if (source.typeLabel !== 'time_series')
       throw new Refused('unsupported_type', `it is of type ${source.typeLabel}`);
     return source;
   };
 
-  const admit = async (bytes: Buffer): Promise<Admitted> => {
+  const admit = async (bytes: Buffer, sender: Sender): Promise<Admitted> => {
     const decoded = decodePush(bytes);
     if (decoded.kind === 'refused') throw new Refused(decoded.reason, decoded.detail);
     const { push } = decoded;
-    const source = await authorize(push);
+    sender.push = push;
+    const source = await authorize(push, sender);
     const rate = deps.limiter.judge(
       `d:${source.dataId}`,
       effectiveRate(source.maxRate, deps.maxRateDefault),
@@ -131,6 +144,7 @@ export const createPushHandler = (
     base: UidBase,
     arrivedAt: number,
     identity: RequestIdentity | undefined,
+    items: number,
   ): Promise<void> => {
     const results = await Promise.allSettled(
       encoded.runs.map((run) => {
@@ -154,10 +168,10 @@ export const createPushHandler = (
     const isRepeat =
       identity !== undefined &&
       results.every((result) => result.status === 'fulfilled' && result.value === true);
-    if (isRepeat) metrics.duplicates.inc({ pipeline: 'metrics' });
+    if (isRepeat) account.repeated(source.dataId, items);
   };
 
-  const count = (encoded: EncodedPoints): void => {
+  const count = (encoded: EncodedPoints, { dataId }: Source): void => {
     const pipeline = 'metrics';
     const isPublished = encoded.accepted > 0;
     if (isPublished) metrics.accepted.inc({ pipeline }, encoded.accepted);
@@ -165,17 +179,14 @@ export const createPushHandler = (
       const isDeferred = isPublished && [...encoded.deferred.keys()].some((deferred) => deferred === reason);
       (isDeferred ? metrics.deferred : metrics.dropped).inc({ pipeline, reason }, points);
     }
-    for (const [reason, values] of encoded.valuesDropped)
-      metrics.valuesDropped.inc({ pipeline, reason }, values);
+    for (const [reason, values] of encoded.valuesDropped) account.lost(reason, dataId, values);
+    if (!isPublished) account.refusedItems(encoded.dropped, dataId, 1);
   };
 
-  const handleBody = async (
-    request: IncomingMessage,
-    bytes: Buffer,
-    arrivedAt: number,
-  ): Promise<PushReply> => {
+  const handleBody = async (sender: Sender, bytes: Buffer, arrivedAt: number): Promise<PushReply> => {
+    const { request } = sender;
     if (bytes.length === 0) throw new Refused('body_empty');
-    const { source, push, rateHeaders } = await admit(bytes);
+    const { source, push, rateHeaders } = await admit(bytes, sender);
     try {
       const data = pointsOf(push, source);
       const key = request.headers['idempotency-key'];
@@ -186,27 +197,34 @@ export const createPushHandler = (
       const base = identity?.base ?? deps.bases.take(countOrdinals(data, source.layout));
       if (base === undefined) throw new Fault('transient', 'not_stored', 'the receiver is starting');
       const encoded = await encode(data, source, base, arrivedAt, identity !== undefined, bytes.length);
-      if (encoded.accepted > 0) await publish(encoded, source, base, arrivedAt, identity);
-      count(encoded);
+      if (encoded.accepted > 0) await publish(encoded, source, base, arrivedAt, identity, data.length);
+      count(encoded, source);
+      samplePoints(account, request, source, push, encoded);
       return withHeaders(pointsReply(encoded), rateHeaders);
     } catch (error) {
-      return withHeaders(replyOf(error), rateHeaders);
+      return withHeaders(replyOf(error, sender), rateHeaders);
     }
   };
 
-  const replyOf = (error: unknown): PushReply => {
+  const tell = (reason: RequestReason, detail: string, sender: Sender): void => {
+    account.refused(reason, sender.dataId, itemsOf(sender));
+    sampleRefusedPush(account, sender.request, sender.dataId, reason, detail, sender.push);
+  };
+
+  const replyOf = (error: unknown, sender: Sender): PushReply => {
     if (error instanceof Refused) {
-      metrics.refused.inc({ receiver: 'push', reason: error.reason });
+      tell(error.reason, error.detail, sender);
       return error.reply;
     }
-    // Whatever failed before a publish (KV, NATS) has stored nothing.
-    const reason = error instanceof Fault && error.code === 'unconfirmed' ? 'unconfirmed' : 'not_stored';
-    metrics.refused.inc({ receiver: 'push', reason });
     if (!(error instanceof Fault) || error.kind === 'internal') throw error;
+    // Whatever failed before a publish (KV, NATS) has stored nothing.
+    const reason = error.code === 'unconfirmed' ? 'unconfirmed' : 'not_stored';
+    tell(reason, '', sender);
     return refusal(reason, '', retryAfter(reason === 'unconfirmed' ? 2 : 1));
   };
 
   return async (request) => {
+    const sender: Sender = { request, dataId: 0 };
     try {
       const why = deps.unready();
       if (why !== undefined) throw new Refused('not_stored', why, retryAfter(1));
@@ -216,12 +234,12 @@ export const createPushHandler = (
       }
       try {
         metrics.bodyBytes.inc({ receiver: 'push' }, body.wireBytes);
-        return await handleBody(request, body.bytes, deps.now());
+        return await handleBody(sender, body.bytes, deps.now());
       } finally {
         body.release();
       }
     } catch (error) {
-      return replyOf(error);
+      return replyOf(error, sender);
     }
   };
 };

@@ -7,7 +7,7 @@ import { type UidBase, uidText } from '../../model/uid.ts';
 import type { ColumnCaps } from '../../wire/column-naming.ts';
 import { escapeTag } from '../../wire/line-protocol.ts';
 import { pointCost, runBudget, runsMax, sizesCannotReachBudget } from './cutting.ts';
-import { type EncodedPoints, newRun, nothingEncoded, type Run } from './encoded-points.ts';
+import { type EncodedPoints, type Example, newRun, nothingEncoded, type Run } from './encoded-points.ts';
 import { isObject, type JsonObject, PointReader, shown } from './point-reader.ts';
 
 export type PointContext = {
@@ -174,20 +174,24 @@ class PointEncoder {
   }
 
   private drop(reason: DropReason, index: number, field: string, detail: string): void {
+    this.addExample({ index, reason, field, detail });
     count(this.result.dropped, reason);
     count(this.run.dropped, reason);
-    if (this.result.examples.length < examplesMax)
-      this.result.examples.push({ index, reason, field, detail });
+  }
+
+  /** To be called before the item is counted. */
+  private addExample(example: Example): void {
+    const { examples, lateExamples, dropped } = this.result;
+    if (examples.length < examplesMax) examples.push(example);
+    else if (!dropped.has(example.reason)) lateExamples.push(example);
   }
 
   private defer(reason: TimeReason, point: JsonObject, index: number, ordinal: number, raw: unknown): void {
+    this.addExample({ index, reason, field: 'timestamp', detail: `got ${shown(raw)}` });
     count(this.result.dropped, reason);
     count(this.result.deferred, reason);
     this.run.deferred.push(deferredText(point));
     this.run.deferredOrdinals.push(ordinal);
-    if (this.result.examples.length < examplesMax) {
-      this.result.examples.push({ index, reason, field: 'timestamp', detail: `got ${shown(raw)}` });
-    }
   }
 }
 

@@ -1,6 +1,7 @@
 import type { IncomingMessage, Server } from 'node:http';
 import { getRequestListener, type HttpBindings } from '@hono/node-server';
 import { type Context, Hono } from 'hono';
+import type { Account } from '../account.ts';
 import { hostResponse, type OverloadAnswer, type ProtocolAnswer } from '../protocol-errors.ts';
 import { createReceiverServer, type Listening } from '../receiver-server.ts';
 import { type PushReply, protocolRefusal, refusal } from './reply.ts';
@@ -13,6 +14,7 @@ const paths = ['/v2/push/', '/v2/push'];
 export const createPushServer = (
   handle: (request: IncomingMessage) => Promise<PushReply>,
   listening: Listening,
+  account: Account,
   onDefect: (error: unknown) => void,
 ): Server => {
   const { metrics } = listening;
@@ -24,21 +26,22 @@ export const createPushServer = (
   for (const path of paths) {
     app.post(path, async (c) => answer(c, await handle(c.env.incoming)));
     app.all(path, (c) => {
-      metrics.refused.inc({ receiver: 'push', reason: 'method_not_allowed' });
+      account.refused('method_not_allowed');
       return answer(c, refusal('method_not_allowed', '', { Allow: 'POST' }));
     });
   }
   app.notFound((c) => {
-    metrics.refused.inc({ receiver: 'push', reason: 'path_unknown' });
+    account.refused('path_unknown');
     return answer(c, refusal('path_unknown', ''));
   });
   app.onError((error, c) => {
     onDefect(error);
+    account.refused('not_stored');
     return answer(c, refusal('not_stored', 'a defect of the receiver', { 'Retry-After': '5' }));
   });
   const protocolAnswer: ProtocolAnswer = (status) => {
     metrics.requests.inc({ receiver: 'push', status: String(status) });
-    metrics.refused.inc({ receiver: 'push', reason: 'protocol_error' });
+    account.refused('protocol_error');
     return { body: protocolRefusal(status), headers: { 'Content-Type': 'application/json' } };
   };
   const listener = getRequestListener(app.fetch, {
@@ -49,7 +52,7 @@ export const createPushServer = (
   });
   const overloadAnswer: OverloadAnswer = () => {
     metrics.requests.inc({ receiver: 'push', status: '503' });
-    metrics.refused.inc({ receiver: 'push', reason: 'not_stored' });
+    account.refused('not_stored');
     const { body } = refusal('not_stored', 'too many connections');
     return { body, headers: { 'Content-Type': 'application/json', 'Retry-After': '2' } };
   };

@@ -1,8 +1,9 @@
 import type { SpanReason, TimeReason } from '../../model/reasons.ts';
-import { endsBeforeStart, judgeSpanTime } from '../../model/span-time.ts';
+import { endsBeforeStart, judgeSpanTime, type SpanTimePolicy } from '../../model/span-time.ts';
 import { deferredText, sentTime } from './deferred-text.ts';
 import { ResourceRow, sdkOf, tokenKey, tokenOf } from './resource-row.ts';
 import { SpanBlock } from './span-block.ts';
+import { sampledItem } from './span-sample.ts';
 import type { ReadState, SpanSink } from './span-slots.ts';
 import {
   type EncodedTraces,
@@ -95,7 +96,9 @@ export class TraceEncoder implements SpanSink {
       rejected: new Map(),
       deferred: new Map(),
       examples: [],
+      samples: [],
       leniencies: state.leniencies,
+      lost: [],
       cutValues: 0,
       eventsDropped: 0,
       linksDropped: 0,
@@ -213,10 +216,24 @@ export class TraceEncoder implements SpanSink {
       result.cutValues += tally.cutValues;
       result.eventsDropped += tally.eventsDropped;
       result.linksDropped += tally.linksDropped;
+      if (tally.cutValues + tally.eventsDropped + tally.linksDropped > 0) this.addLost(block);
       if (tally.repairs > 0) count(result.leniencies, 'invalid_utf8', tally.repairs);
       if (tally.repeatedKeys > 0) count(result.leniencies, 'duplicate_key', tally.repeatedKeys);
     }
     this.release();
+  }
+
+  private addLost({ owner, tally }: SpanBlock): void {
+    const appId = owner?.appId ?? 0;
+    const { lost } = this.result;
+    let known = lost.find((each) => each.appId === appId);
+    if (known === undefined) {
+      known = { appId, cutValues: 0, eventsDropped: 0, linksDropped: 0 };
+      lost.push(known);
+    }
+    known.cutValues += tally.cutValues;
+    known.eventsDropped += tally.eventsDropped;
+    known.linksDropped += tally.linksDropped;
   }
 
   private judgeTimes(owner: SpanOwner): TimeReason | undefined {
@@ -258,6 +275,7 @@ export class TraceEncoder implements SpanSink {
     const field = this.token === undefined ? '' : `resource.attributes["${tokenKey}"]`;
     const detail = why === 'invalid' ? 'it is no write token' : 'its application is disabled';
     this.addExample({ index: ordinal, reason, field, detail });
+    this.sample(0, { index: ordinal, reason, field, detail });
   }
 
   private reject(
@@ -276,6 +294,7 @@ export class TraceEncoder implements SpanSink {
     }
     count(dropped.reasons, reason);
     this.addExample({ index: ordinal, reason, field, detail });
+    this.sample(appId, { index: ordinal, reason, field, detail });
   }
 
   private defer(run: TraceRun, owner: SpanOwner, ordinal: number, reason: TimeReason): void {
@@ -289,17 +308,34 @@ export class TraceEncoder implements SpanSink {
     }
     deferred.ordinals.push(ordinal);
     deferred.texts.push(deferredText(state, this.row));
-    if (result.examples.length >= examplesMax) return;
+    if (result.examples.length < examplesMax) this.addExample(this.timeExample(ordinal, reason, policy));
+    if (this.wantsSample(appId, reason)) this.take(appId, this.timeExample(ordinal, reason, policy));
+  }
+
+  private timeExample(ordinal: number, reason: TimeReason, policy: SpanTimePolicy): SpanExample {
+    const { state } = this;
     const { start, end } = state.span;
     const isStart = judgeSpanTime(start.millis, start.rest, this.context.arrivedAt, policy) !== undefined;
     const sent = sentTime(state, isStart ? start : end);
-    const detail = sent === undefined ? 'it is absent or zero' : `got ${JSON.stringify(sent)}`;
-    this.addExample({
+    return {
       index: ordinal,
       reason,
       field: isStart ? 'startTimeUnixNano' : 'endTimeUnixNano',
-      detail,
-    });
+      detail: sent === undefined ? 'it is absent or zero' : `got ${JSON.stringify(sent)}`,
+    };
+  }
+
+  private wantsSample(appId: number, reason: SpanExample['reason']): boolean {
+    return this.context.wantsSample?.(appId, reason) === true;
+  }
+
+  private sample(appId: number, example: SpanExample): void {
+    if (this.wantsSample(appId, example.reason)) this.take(appId, example);
+  }
+
+  private take(appId: number, example: SpanExample): void {
+    const item = sampledItem(this.state, appId === 0 ? undefined : this.row, example.reason);
+    this.result.samples.push({ ...example, appId, item });
   }
 
   private addExample(example: SpanExample): void {

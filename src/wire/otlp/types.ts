@@ -46,6 +46,16 @@ export type TracesContext = {
   readonly arrivedAt: number;
   /** `spansMax` is of the request; of the others no owner has wider ones. */
   readonly limits: TraceLimits;
+  /** Asked of each span that is rejected or deferred: whether to show it among the samples. `appId` is 0 for nobody's. */
+  readonly wantsSample?: (appId: number, reason: SpanReason | TimeReason) => boolean;
+};
+
+/** Values of one application that were left out of its accepted spans, or cut. */
+export type LostValues = {
+  readonly appId: number;
+  cutValues: number;
+  eventsDropped: number;
+  linksDropped: number;
 };
 
 /** Rows of one application that start on one day: a block of FORMAT Native. Times are nanoseconds in decimal. */
@@ -98,6 +108,17 @@ export type SpanExample = {
   readonly detail: string;
 };
 
+/** A span that was rejected or deferred, as far as it is shown: few attributes, long texts cut, the resource without its token. */
+export type SpanSample = {
+  readonly appId: number;
+  /** Its ordinal in the request. */
+  readonly index: number;
+  readonly reason: SpanReason | TimeReason;
+  readonly field: string;
+  readonly detail: string;
+  readonly item: object;
+};
+
 /** What an encoder forgave a sender; counted, so that operators see who is off the specification. */
 export const leniencyKinds = [
   'snake_case',
@@ -127,7 +148,11 @@ export type EncodedTraces = {
   readonly deferred: Map<TimeReason, number>;
   /** The first 20 rejected or deferred. */
   readonly examples: SpanExample[];
+  /** Those that were wanted. */
+  readonly samples: SpanSample[];
   readonly leniencies: Map<Leniency, number>;
+  /** By application, where there is any. */
+  readonly lost: LostValues[];
   /** Values of accepted spans that were longer than the limit or nested too deep. */
   cutValues: number;
   /** Events of accepted spans that were left out for their time. */

@@ -14,6 +14,10 @@ const tidy = (name: string): string =>
     .replace(/[^a-z0-9.+/_-]+/g, '_')
     .slice(0, lengthMax);
 
+/** The SDK that the resource names, else the product in User-Agent; empty without either. As sent: it has no bound. */
+export const senderName = (sdk: string, userAgent: string | undefined): string =>
+  sdk === '' ? (/^\s*([^\s(]+)/.exec(userAgent ?? '')?.[1] ?? '') : sdk;
+
 /** Every further name after the first hundred is `other`, so that no sender can grow the metrics. */
 export const createSenderNames = (): SenderNames => {
   const names = new Set<string>();

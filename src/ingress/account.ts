@@ -1,0 +1,77 @@
+import type { IncomingMessage } from 'node:http';
+import type { Pipeline, Refusals } from '../outcomes/refusals.ts';
+import type { Sample, Samples } from '../outcomes/samples.ts';
+import type { IngressMetrics } from '../telemetry/metrics.ts';
+import { clientAddress, type TrustedProxies } from './client-address.ts';
+import { senderName } from './sender.ts';
+
+/** What of an example differs from one to the next of a request. */
+export type Example = Pick<Sample, 'reason' | 'ordinal' | 'field' | 'value' | 'detail' | 'payload'> &
+  Partial<Pick<Sample, 'stage' | 'secrets'>>;
+
+/**
+ * What a receiver tells of requests and values outside the balance (design section 9): the figures of the process and the rows of
+ * LEDGER, from one call an occurrence. `owner` is a data id or an application that the request has shown a right to, else 0.
+ */
+export type Account = {
+  /** A request answered with an error; `items` as far as they were counted. */
+  refused(reason: string, owner?: number, items?: number): void;
+  /** Items that a request was refused for, or that nobody of its senders has a right to, by reason. */
+  refusedItems(items: ReadonlyMap<string, number>, owner: number, requests: 0 | 1): void;
+  /** A request that was recognised as one stored before. */
+  repeated(owner: number, items: number): void;
+  /** Values that were left out of items that were stored. */
+  lost(reason: string, owner: number, values: number): void;
+  /** Whether an example is wanted now; each yes is to be followed by `sample`. */
+  wants(owner: number, reason: string): boolean;
+  /** An example of this request; `sdk` is what its resource says, if anything. */
+  sample(request: IncomingMessage, owner: number, sdk: string, example: Example): void;
+};
+
+export type AccountDependencies = {
+  readonly metrics: IngressMetrics;
+  readonly refusals: Refusals;
+  readonly samples: Samples;
+  readonly trustedProxies: TrustedProxies;
+};
+
+const pipelines = { push: 'metrics', otlp: 'traces' } as const satisfies Record<string, Pipeline>;
+
+export const createAccount = (
+  receiver: keyof typeof pipelines,
+  { metrics, refusals, samples, trustedProxies }: AccountDependencies,
+): Account => {
+  const pipeline = pipelines[receiver];
+  return {
+    refused: (reason, owner = 0, items = 0) => {
+      metrics.refused.inc({ receiver, reason });
+      refusals.add(pipeline, 'refused', owner, reason, 1, items);
+    },
+    refusedItems: (items, owner, requests) => {
+      let rest: number = requests;
+      for (const [reason, count] of items) {
+        refusals.add(pipeline, 'refused', owner, reason, rest, count);
+        rest = 0;
+      }
+    },
+    repeated: (owner, items) => {
+      metrics.duplicates.inc({ pipeline });
+      refusals.add(pipeline, 'duplicate', owner, 'duplicate_request', 1, items);
+    },
+    lost: (reason, owner, values) => {
+      if (values === 0) return;
+      metrics.valuesDropped.inc({ pipeline, reason }, values);
+      refusals.add(pipeline, 'value_lost', owner, reason, 1, values);
+    },
+    wants: (owner, reason) => samples.wants(pipeline, owner, reason),
+    sample: (request, owner, sdk, example) =>
+      samples.add({
+        stage: 'receiver',
+        ...example,
+        pipeline,
+        owner,
+        sender: clientAddress(request, trustedProxies),
+        sdk: senderName(sdk, request.headers['user-agent']),
+      }),
+  };
+};

@@ -1,0 +1,82 @@
+import type { IncomingMessage } from 'node:http';
+import type { ApplicationSource } from '../../directory/applications.ts';
+import { explain } from '../../model/reasons.ts';
+import type { EncodedTraces } from '../../wire/otlp/types.ts';
+import type { Account } from '../account.ts';
+import type { Refused } from './refusal.ts';
+
+/** What is known of a request so far, for telling whose it was when it is refused. */
+export type OtlpSender = {
+  readonly request: IncomingMessage;
+  /** The only application of the request; 0 while there is none, or where there are several. */
+  owner: number;
+  /** Spans, once they were counted. */
+  spans: number;
+  sdk: string;
+  /** Its credentials, right or wrong. */
+  secrets: readonly string[];
+};
+
+/** The application that a request is of, where it is of one alone. */
+export const soleOwner = (applications: Iterable<ApplicationSource>): number => {
+  const ids = new Set([...applications].map(({ appId }) => appId));
+  const [first = 0] = ids;
+  return ids.size === 1 ? first : 0;
+};
+
+const gotPattern = /^(.*?)(?:, )?got (.*)$/s;
+
+/** Takes the examples that the encoder has shown. Those whose time failed are dropped in transfer. */
+export const sampleSpans = (
+  account: Account,
+  { request, secrets }: OtlpSender,
+  { samples, sdk }: EncodedTraces,
+): void => {
+  for (const { appId, index, reason, field, detail, item } of samples) {
+    const [, why = detail, value] = gotPattern.exec(detail) ?? [];
+    account.sample(request, appId, sdk, {
+      reason,
+      stage: explain(reason)?.stage ?? 'receiver',
+      ordinal: index,
+      field,
+      value,
+      detail: why,
+      payload: item,
+      secrets,
+    });
+  }
+};
+
+/** Takes an example of a refused request: its body stays out, for it is nobody's or was not read. */
+export const sampleRefusedOtlp = (
+  account: Account,
+  { request, owner, sdk, secrets }: OtlpSender,
+  { reason, field, message }: Refused,
+): void => {
+  if (!account.wants(owner, reason)) return;
+  account.sample(request, owner, sdk, {
+    reason,
+    ordinal: -1,
+    field: field === 'body' ? '' : field,
+    value: undefined,
+    detail: message,
+    payload: undefined,
+    secrets,
+  });
+};
+
+/** Tells what a request has lost and what of it belongs to nobody; `disabledOwner` is the only disabled application of it, else 0. */
+export const accountForSpans = (account: Account, encoded: EncodedTraces, disabledOwner: number): void => {
+  for (const { appId, cutValues, eventsDropped, linksDropped } of encoded.lost) {
+    account.lost('value_cut', appId, cutValues);
+    account.lost('event_time_invalid', appId, eventsDropped);
+    account.lost('link_id_invalid', appId, linksDropped);
+  }
+  for (const [reason, owner] of [
+    ['token_invalid', 0],
+    ['application_disabled', disabledOwner],
+  ] as const) {
+    const spans = encoded.rejected.get(reason) ?? 0;
+    if (spans > 0) account.refusedItems(new Map([[reason, spans]]), owner, 0);
+  }
+};

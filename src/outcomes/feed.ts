@@ -1,0 +1,134 @@
+import type { Publisher } from '../bus/publisher.ts';
+import { messageOf } from '../model/fault.ts';
+import type { Log } from '../telemetry/log.ts';
+import { envelopeVersion } from '../wire/frame.ts';
+import type { Refusals } from './refusals.ts';
+import { ledgerSubjects } from './rows.ts';
+import type { Samples } from './samples.ts';
+
+type Kind = 'refusals' | 'samples';
+
+export type FeedDependencies = {
+  readonly publisher: Publisher;
+  readonly refusals: Refusals;
+  readonly samples: Samples;
+  /** The boot number of this process; undefined while there is none. */
+  readonly boot: () => number | undefined;
+  /** How full LEDGER is, 0 to 1: outcomes wait for room in it, examples do not have to. */
+  readonly fill: () => Promise<number>;
+  readonly onPublished: (kind: Kind, rows: number) => void;
+  readonly onLost: (kind: Kind, rows: number) => void;
+  readonly log: Log;
+};
+
+/** Brings refusals and samples to LEDGER, once a second. Nobody waits for it. */
+export type Feed = { stop(): Promise<void> };
+
+type Batch = { readonly kind: Kind; readonly id: string; readonly payload: Buffer; readonly rows: number };
+
+const everyMs = 1_000;
+/** What waits for LEDGER while that refuses; the oldest gives way. */
+const waitingBytesMax = 4 * 2 ** 20;
+/** Above this share of LEDGER's budget examples are left out: its rest is for outcomes. */
+const fillMax = 0.5;
+const fillEveryMs = 10_000;
+const stopMsMax = 2_000;
+
+const linesOf = (rows: readonly object[]): Buffer =>
+  Buffer.from(rows.map((row) => `${JSON.stringify(row)}\n`).join(''));
+
+/** Whether LEDGER has room for examples, asked for now and then. */
+const createRoom = (fill: () => Promise<number>) => {
+  let askedAt = Number.NEGATIVE_INFINITY;
+  let hasRoom = true;
+  return async (): Promise<boolean> => {
+    const now = performance.now();
+    if (now - askedAt < fillEveryMs) return hasRoom;
+    askedAt = now;
+    hasRoom = await fill().then(
+      (share) => share < fillMax,
+      () => true,
+    );
+    return hasRoom;
+  };
+};
+
+/**
+ * Best effort, in bounded memory: a batch that is not confirmed is sent again under the same id, so that it is counted once; the
+ * oldest of more than 4 MiB is given up and told to `onLost`. A process that is killed takes its last second with it.
+ */
+export const startFeed = (deps: FeedDependencies): Feed => {
+  const { publisher, refusals, samples, boot, log } = deps;
+  const hasRoom = createRoom(deps.fill);
+  const waiting: Batch[] = [];
+  let waitingBytes = 0;
+  let seq = 0;
+  let sending: Promise<void> | undefined;
+  let isFailing = false;
+
+  const enqueue = (kind: Kind, id: string, rows: readonly object[]): void => {
+    if (rows.length === 0) return;
+    const payload = linesOf(rows);
+    waiting.push({ kind, id: `${kind}:${id}`, payload, rows: rows.length });
+    waitingBytes += payload.length;
+    while (waitingBytes > waitingBytesMax) {
+      // The first one may be on its way: it is not taken from under its publish.
+      const [oldest] = waiting.splice(sending === undefined ? 0 : 1, 1);
+      if (oldest === undefined) break;
+      waitingBytes -= oldest.payload.length;
+      deps.onLost(oldest.kind, oldest.rows);
+    }
+  };
+
+  const gather = async (): Promise<void> => {
+    const bootNumber = boot();
+    if (bootNumber === undefined) return;
+    const count = ++seq;
+    const id = `${bootNumber}:${count}`;
+    enqueue('refusals', id, refusals.take(bootNumber, count));
+    const rows = samples.take(bootNumber);
+    if (rows.length === 0) return;
+    if (await hasRoom()) enqueue('samples', id, rows);
+    else deps.onLost('samples', rows.length);
+  };
+
+  const sendAll = async (): Promise<void> => {
+    try {
+      for (let batch = waiting[0]; batch !== undefined; batch = waiting[0]) {
+        await publisher.publish(ledgerSubjects[batch.kind], batch.id, batch.payload, envelopeVersion);
+        waiting.shift();
+        waitingBytes -= batch.payload.length;
+        deps.onPublished(batch.kind, batch.rows);
+        if (isFailing) log.info({}, 'refusals and examples reach LEDGER again');
+        isFailing = false;
+      }
+    } catch (error) {
+      if (!isFailing) log.warn({ error: messageOf(error) }, 'refusals and examples do not reach LEDGER');
+      isFailing = true;
+    }
+  };
+
+  const send = (): Promise<void> => {
+    sending ??= sendAll().finally(() => {
+      sending = undefined;
+    });
+    return sending;
+  };
+
+  const tick = (): void => {
+    gather()
+      .then(send)
+      .catch((error: unknown) => log.error({ error: messageOf(error) }, 'a defect of the feed of LEDGER'));
+  };
+  const timer = setInterval(tick, everyMs);
+  timer.unref();
+
+  return {
+    stop: async () => {
+      clearInterval(timer);
+      const bound = new Promise<void>((resolve) => setTimeout(resolve, stopMsMax).unref());
+      await Promise.race([gather().then(send), bound]);
+      for (const { kind, rows } of waiting) deps.onLost(kind, rows);
+    },
+  };
+};

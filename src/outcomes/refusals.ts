@@ -1,0 +1,85 @@
+import type { RefusalRow } from './rows.ts';
+
+export type Pipeline = RefusalRow['pipeline'];
+
+/** What a receiver turned away, saw again or left out, beside the balance of what it acknowledged. */
+export type Refusals = {
+  /**
+   * Counts `requests` and `items` for a data id (metrics) or an application (traces); `owner` 0 where nobody has shown a right
+   * to that name, or an attacker could name what does not exist.
+   */
+  add(
+    pipeline: Pipeline,
+    kind: RefusalRow['kind'],
+    owner: number,
+    reason: string,
+    requests: number,
+    items: number,
+  ): void;
+  /** What was counted since the last call, under this boot number and count. */
+  take(boot: number, seq: number): RefusalRow[];
+};
+
+type Counted = Omit<RefusalRow, 'boot' | 'seq' | 'requests' | 'items'> & { requests: number; items: number };
+
+export type RefusalOptions = {
+  readonly now: () => number;
+  /** Different rows between two calls of `take`; what is beyond is counted under owner 0. */
+  readonly rowsMax?: number;
+};
+
+const minuteMs = 60_000;
+const rowsMaxDefault = 10_000;
+
+/** `YYYY-MM-DD hh:mm:ss`, UTC. */
+const secondText = (ms: number): string => new Date(ms).toISOString().slice(0, 19).replace('T', ' ');
+
+/** Memory is bounded: besides the bound, only owner 0 with the codes of the closed table of reasons is kept. */
+export const createRefusals = ({ now, rowsMax = rowsMaxDefault }: RefusalOptions): Refusals => {
+  let rows = new Map<string, Counted>();
+  let minuteAt = -1;
+  let minute = '';
+
+  const minuteOf = (): string => {
+    const at = Math.floor(now() / minuteMs);
+    if (at !== minuteAt) {
+      minuteAt = at;
+      minute = secondText(at * minuteMs);
+    }
+    return minute;
+  };
+
+  const rowOf = (pipeline: Pipeline, kind: RefusalRow['kind'], owner: number, reason: string): Counted => {
+    const time = minuteOf();
+    const key = `${pipeline} ${kind} ${owner} ${reason} ${time}`;
+    const known = rows.get(key);
+    if (known !== undefined) return known;
+    if (rows.size >= rowsMax && owner !== 0) return rowOf(pipeline, kind, 0, reason);
+    const row: Counted = {
+      pipeline,
+      data_id: pipeline === 'metrics' ? owner : 0,
+      app_id: pipeline === 'traces' ? owner : 0,
+      minute: time,
+      kind,
+      reason,
+      requests: 0,
+      items: 0,
+    };
+    rows.set(key, row);
+    return row;
+  };
+
+  return {
+    add: (pipeline, kind, owner, reason, requests, items) => {
+      const row = rowOf(pipeline, kind, owner, reason);
+      row.requests += requests;
+      row.items += items;
+    },
+    take: (boot, seq) => {
+      if (rows.size === 0) return [];
+      const taken = [...rows.values()].map((row): RefusalRow => ({ ...row, boot, seq }));
+      rows = new Map();
+      return taken;
+    },
+  };
+};

@@ -1,0 +1,171 @@
+import { namesSecret, type Redaction, redacted } from './redaction.ts';
+import type { Pipeline } from './refusals.ts';
+import type { SampleRow } from './rows.ts';
+
+/** An example of what was dropped, refused or set aside, as received: it is redacted and bounded here. */
+export type Sample = {
+  readonly pipeline: Pipeline;
+  /** Data id or application; 0 where nobody has shown a right to one. */
+  readonly owner: number;
+  readonly stage: 'receiver' | 'transfer';
+  readonly reason: string;
+  /** -1: the request or message as a whole. */
+  readonly ordinal: number;
+  readonly field: string;
+  readonly value: unknown;
+  readonly detail: string;
+  /** A text, or a value that is written as JSON; undefined for nothing. */
+  readonly payload: unknown;
+  readonly sender: string;
+  readonly sdk: string;
+  /** Credentials that came with it, right or wrong. */
+  readonly secrets?: readonly string[];
+};
+
+/** Takes examples, few of each kind, and never more than a bound. */
+export type Samples = {
+  /**
+   * Whether an example of this is wanted now; each yes is one of the few of its minute, so ask only to add. Cheap enough to ask
+   * for each item that is dropped.
+   */
+  wants(pipeline: Pipeline, owner: number, reason: string): boolean;
+  add(sample: Sample): void;
+  /** What was added since the last call. */
+  take(boot: number): SampleRow[];
+};
+
+export type SampleOptions = {
+  readonly now: () => number;
+  readonly redaction: Redaction;
+  readonly onLost: (rows: number) => void;
+};
+
+/** Of one owner and reason in a minute, and of all of them together in a second, by this process. */
+export const sampleLimits = {
+  ofReasonPerMinute: 5,
+  perSecond: 50,
+  ownersPerMinute: 10_000,
+  held: 500,
+} as const;
+
+/** Bytes of the texts of one row. */
+export const sampleBytesMax = {
+  payload: 1024,
+  value: 256,
+  detail: 1024,
+  field: 256,
+  sender: 64,
+  sdk: 128,
+} as const;
+
+const minuteMs = 60_000;
+
+/** `YYYY-MM-DD hh:mm:ss.mmm`, UTC. */
+const timeText = (ms: number): string => new Date(ms).toISOString().slice(0, 23).replace('T', ' ');
+
+const valueText = (value: unknown): string | undefined => {
+  if (typeof value === 'string') return value;
+  return value === undefined || typeof value === 'object' ? undefined : String(value);
+};
+
+export const createSamples = ({ now, redaction, onLost }: SampleOptions): Samples => {
+  const counts: Record<Pipeline, Map<number, Map<string, number>>> = {
+    metrics: new Map(),
+    traces: new Map(),
+  };
+  let minute = -1;
+  let second = -1;
+  let inSecond = 0;
+  let held: Omit<SampleRow, 'boot'>[] = [];
+  let seq = 0;
+
+  const beginPeriods = (): void => {
+    const ms = now();
+    const atMinute = Math.floor(ms / minuteMs);
+    if (atMinute !== minute) {
+      minute = atMinute;
+      counts.metrics.clear();
+      counts.traces.clear();
+    }
+    const atSecond = Math.floor(ms / 1000);
+    if (atSecond === second) return;
+    second = atSecond;
+    inSecond = 0;
+  };
+
+  const fieldOf = ({
+    field,
+    value,
+    detail,
+    secrets,
+  }: Sample): Pick<SampleRow, 'field' | 'value' | 'detail'> => {
+    const isSecret = namesSecret(field);
+    const plain = valueText(value);
+    const shown =
+      plain === undefined
+        ? value === undefined
+          ? ''
+          : redaction.json(value, sampleBytesMax.value, secrets)
+        : redaction.text(plain, sampleBytesMax.value, secrets);
+    return {
+      field: redaction.text(field, sampleBytesMax.field, secrets),
+      value: isSecret && typeof value !== 'number' && shown !== '' ? redacted : shown,
+      // What was got stands in `value`; here it may have been cut before it was redacted.
+      detail: redaction.text(
+        isSecret || value !== undefined ? detail.replace(/(?:, )?got [\s\S]*$/, '') : detail,
+        sampleBytesMax.detail,
+        secrets,
+      ),
+    };
+  };
+
+  const payloadOf = ({ payload, secrets }: Sample): string => {
+    if (payload === undefined) return '';
+    return typeof payload === 'string'
+      ? redaction.text(payload, sampleBytesMax.payload, secrets)
+      : redaction.json(payload, sampleBytesMax.payload, secrets);
+  };
+
+  return {
+    wants: (pipeline, owner, reason) => {
+      beginPeriods();
+      if (inSecond >= sampleLimits.perSecond) return false;
+      const owners = counts[pipeline];
+      let ofOwner = owners.get(owner);
+      if (ofOwner === undefined) {
+        if (owners.size >= sampleLimits.ownersPerMinute) return false;
+        ofOwner = new Map();
+        owners.set(owner, ofOwner);
+      }
+      const taken = ofOwner.get(reason) ?? 0;
+      if (taken >= sampleLimits.ofReasonPerMinute) return false;
+      ofOwner.set(reason, taken + 1);
+      inSecond++;
+      return true;
+    },
+    add: (sample) => {
+      if (held.length >= sampleLimits.held) return onLost(1);
+      const { pipeline, owner, stage, reason, ordinal, sender, sdk, secrets } = sample;
+      held.push({
+        at: timeText(now()),
+        pipeline,
+        data_id: pipeline === 'metrics' ? owner : 0,
+        app_id: pipeline === 'traces' ? owner : 0,
+        stage,
+        reason,
+        ordinal,
+        ...fieldOf(sample),
+        payload: payloadOf(sample),
+        sender: redaction.text(sender, sampleBytesMax.sender, secrets),
+        sdk: redaction.text(sdk, sampleBytesMax.sdk, secrets),
+        seq: seq++,
+      });
+    },
+    take: (boot) => {
+      if (held.length === 0) return [];
+      const taken = held.map((row): SampleRow => ({ ...row, boot }));
+      held = [];
+      return taken;
+    },
+  };
+};
