@@ -18,13 +18,17 @@ const tidy = (name: string): string =>
 export const senderName = (sdk: string, userAgent: string | undefined): string =>
   sdk === '' ? (/^\s*([^\s(]+)/.exec(userAgent ?? '')?.[1] ?? '') : sdk;
 
-/** Every further name after the first hundred is `other`, so that no sender can grow the metrics. */
-export const createSenderNames = (): SenderNames => {
+/**
+ * Every further name after the first hundred is `other`, so that no sender can grow the metrics. A name that is a credential (a
+ * header that was set in the wrong place) is `unknown`.
+ */
+export const createSenderNames = (isCredential: (text: string) => boolean): SenderNames => {
   const names = new Set<string>();
   return {
     nameOf: (sdk, userAgent) => {
       const product = /^\s*([^\s/(]+)/.exec(userAgent ?? '')?.[1] ?? '';
-      const name = tidy(sdk === '' ? product : sdk) || 'unknown';
+      const given = sdk === '' ? product : sdk;
+      const name = given.split(/[^\w-]+/).some(isCredential) ? 'unknown' : tidy(given) || 'unknown';
       if (names.has(name)) return name;
       if (names.size >= namesMax) return 'other';
       names.add(name);

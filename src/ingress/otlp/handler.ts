@@ -73,7 +73,7 @@ export const createOtlpHandler = (
   deps: OtlpDependencies,
 ): ((request: IncomingMessage) => Promise<OtlpReply>) => {
   const { metrics, account } = deps;
-  const senders = createSenderNames();
+  const senders = createSenderNames(deps.directory.isCredential);
 
   const authorize = async (
     credential: string | undefined,
@@ -136,11 +136,13 @@ export const createOtlpHandler = (
     return { appId, bizId, fillDimensions, policy: rules.time, limits: rules.limits };
   };
 
-  const count = (encoded: EncodedTraces, sender: string): void => {
+  const count = (encoded: EncodedTraces, userAgent: string | undefined): void => {
     const pipeline = 'traces';
     if (encoded.accepted > 0) metrics.accepted.inc({ pipeline }, encoded.accepted);
     for (const [reason, spans] of encoded.rejected) metrics.dropped.inc({ pipeline, reason }, spans);
     for (const [reason, spans] of encoded.deferred) metrics.deferred.inc({ pipeline, reason }, spans);
+    if (encoded.leniencies.size === 0) return;
+    const sender = senders.nameOf(encoded.sdk, userAgent);
     for (const [kind, times] of encoded.leniencies) metrics.leniencies.inc({ kind, sender }, times);
   };
 
@@ -185,7 +187,7 @@ export const createOtlpHandler = (
       account.repeated(sender.owner, encoded.spans);
       return partialReply(encoding, 0, repeatMessage, rateHeaders);
     }
-    count(encoded, senders.nameOf(encoded.sdk, request.headers['user-agent']));
+    count(encoded, request.headers['user-agent']);
     const disabled = [...applications.values()].filter(({ isEnabled }) => !isEnabled);
     accountForSpans(account, encoded, soleOwner(disabled));
     sampleSpans(account, sender, encoded);

@@ -24,7 +24,7 @@ export const soleOwner = (applications: Iterable<ApplicationSource>): number => 
   return ids.size === 1 ? first : 0;
 };
 
-const gotPattern = /^(.*?)(?:, )?got (.*)$/s;
+const gotPattern = /^(.*?)(?:, )?got "?(.*?)"?$/s;
 
 /** Takes the examples that the encoder has shown. Those whose time failed are dropped in transfer. */
 export const sampleSpans = (
