@@ -62,12 +62,19 @@ export type PointsOptions = {
   readonly metric?: string;
 };
 
+export type PointsBatch = Batch & {
+  readonly table: string;
+  readonly dataId: number;
+  /** Pushes other points to the same report, without a key. */
+  push(data: readonly object[]): Promise<Response>;
+};
+
 /** A push of points to a report of its own. */
 export const pointsBatch = async (
   stack: Stack,
   name: string,
   { items = 20, key, targetLength = 10, metric = 'value' }: PointsOptions = {},
-): Promise<Batch & { readonly table: string; readonly dataId: number }> => {
+): Promise<PointsBatch> => {
   const report = await stack.createReport(name);
   const { mon_data_id: dataId, token } = report.data_source;
   const { table_id: table } = report.result_table;
@@ -77,8 +84,10 @@ export const pointsBatch = async (
     target: 't'.repeat(targetLength),
     timestamp: baseMs + index,
   }));
+  const url = (receiver: number): string =>
+    `http://127.0.0.1:${stack.ingress[receiver]?.ports['push']}/v2/push/`;
   const { send, sendUntilTaken } = sender({
-    url: (receiver) => `http://127.0.0.1:${stack.ingress[receiver]?.ports['push']}/v2/push/`,
+    url,
     headers: key === undefined ? {} : { 'idempotency-key': key },
     body: JSON.stringify({ data_id: dataId, access_token: token, data }),
   });
@@ -86,21 +95,22 @@ export const pointsBatch = async (
     const { dataset } = await stack.query(`SELECT count(), count_distinct(uid) FROM "${table}"`);
     return { rows: Number(dataset[0]?.[0]), uids: Number(dataset[0]?.[1]), lostTraces: 0 };
   };
+  const pushTo = (receiver: number, data: readonly object[]): Promise<Response> =>
+    fetch(url(receiver), {
+      method: 'POST',
+      body: JSON.stringify({ data_id: dataId, access_token: token, data }),
+    });
   await waitFor('the receivers know the report', 30_000, async () => {
-    for (const receiver of stack.ingress) {
-      const answer = await fetch(`http://127.0.0.1:${receiver.ports['push']}/v2/push/`, {
-        method: 'POST',
-        body: JSON.stringify({ data_id: dataId, access_token: token, data: [] }),
-      });
-      if (answer.status !== 400) return false;
-    }
-    return true;
+    const answers = await Promise.all(stack.ingress.map((_, receiver) => pushTo(receiver, [])));
+    // Nothing of it can be kept, but whose it is was known.
+    return answers.every(({ status }) => status === 400);
   });
   return {
     items,
     stream: 'METRICS',
     table,
     dataId,
+    push: (data) => pushTo(0, data),
     send,
     sendUntilTaken,
     stored,
