@@ -15,6 +15,7 @@ export type RoleProcess = {
   readonly name: string;
   readonly ports: Readonly<Record<string, number>>;
   readonly pid: number;
+  readonly running: boolean;
   /** What it wrote, line by line. */
   readonly lines: readonly string[];
   /** Waits for `/readyz` to answer 200. */
@@ -101,6 +102,9 @@ const roleProcess = (
     get pid() {
       return child.pid ?? -1;
     },
+    get running() {
+      return child.exitCode === null && child.signalCode === null;
+    },
     start,
     signal: (signal) => {
       child.kill(signal);
@@ -148,6 +152,16 @@ const testPipelines = (folder: string, ackWaitSeconds: number, duplicateWindowSe
   return target;
 };
 
+/** Other byte budgets for streams, in the pipelines' folder. */
+const setBudgets = (folder: string, budgets: Readonly<Record<string, string>>): void => {
+  const path = join(folder, 'streams.yaml');
+  let text = readFileSync(path, 'utf8');
+  for (const [stream, bytes] of Object.entries(budgets)) {
+    text = text.replace(new RegExp(`(  ${stream}:\\n(?:    .*\\n)*?    bytes_max: )\\S+`), `$1${bytes}`);
+  }
+  writeFileSync(path, text);
+};
+
 const quiet = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
 
 const makeTables = async (url: string): Promise<void> => {
@@ -162,6 +176,8 @@ export type StackOptions = {
   readonly ackWaitSeconds?: number;
   /** Of every stream: how long it knows a message id again, and how long the guard is on after each connect. */
   readonly duplicateWindowSeconds?: number;
+  /** Byte budgets of streams, as the pipeline file writes them (`4MiB`). */
+  readonly bytesMax?: Readonly<Record<string, string>>;
   /** Variables of one role (`transfer-0`), for instance other ways to the engines. */
   readonly roleEnv?: (role: string, engines: TestEngines) => Promise<Record<string, string>>;
   readonly env?: Record<string, string>;
@@ -193,6 +209,7 @@ export const startStack = async (options: StackOptions = {}): Promise<Stack> => 
     ),
     ...options.env,
   };
+  setBudgets(join(engines.folder, 'pipelines'), options.bytesMax ?? {});
   const metadataPorts = { api: next(), ops: next() };
   env['TIDEMARK_METADATA_API_PORT'] = String(metadataPorts.api);
   env['TIDEMARK_METADATA_OPS_PORT'] = String(metadataPorts.ops);
