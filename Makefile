@@ -7,7 +7,7 @@ PACKAGES := node_modules/.installed
 ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup up test test-long test-clients fuzz fuzz-api check bench format clean
+.PHONY: help setup up test test-long test-clients faults fuzz fuzz-api check bench format clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST)
@@ -32,6 +32,9 @@ test-long: setup ## kill metadata in every gap between its writes, and walk its 
 
 test-clients: setup ## build real clients of other languages, and run them against the receivers (ARGS="-t Java" for some)
 	@vitest run --project clients $(ARGS)
+
+faults: setup ## kill, pause and stop every process under load, and hold every item against its answer (SEED=1 KILLS=200 MINUTES=40)
+	@SEED="$(SEED)" KILLS="$(KILLS)" MINUTES="$(MINUTES)" node test/faults/main.ts
 
 fuzz: $(PACKAGES) ## give every decoder what no sender should send (SEED=1 COUNT=100000 TARGET=push)
 	@SEED="$(SEED)" COUNT="$(COUNT)" TARGET="$(TARGET)" node test/fuzz/main.ts

@@ -64,7 +64,7 @@ export const pointOf = (id: number, seed: number, timestamp: number) => {
 };
 
 /** JSON.stringify writes -0 as 0; a sender in another language does not. */
-const toJson = (point: ReturnType<typeof pointOf>): string => {
+export const toJson = (point: ReturnType<typeof pointOf>): string => {
   const text = JSON.stringify(point);
   return Object.is(point.metrics.value_a, -0) ? text.replace('"value_a":0', '"value_a":-0') : text;
 };

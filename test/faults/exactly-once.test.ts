@@ -1,0 +1,25 @@
+import { expect, it } from 'vitest';
+import { violationsOf } from './report.ts';
+import { killsOf, run } from './run.ts';
+import { isProcessFault, processKinds } from './schedule.ts';
+
+it('eight kills over all six kinds of process, with faults of links between them: every item as it was answered', async () => {
+  const result = await run({
+    seed: 2,
+    kills: 8,
+    killsPerRound: 8,
+    gapMs: 1_200,
+    sendersEach: 2,
+    duplicateWindowSeconds: 300,
+    hasOutcomes: false,
+    msMax: 120_000,
+    say: () => {},
+  });
+  expect(violationsOf(result)).toEqual([]);
+  const done = result.rounds.flatMap((round) => round.done);
+  expect(killsOf(done)).toBeGreaterThanOrEqual(8);
+  const kinds = new Set(done.flatMap(({ fault }) => (isProcessFault(fault) ? [fault.processKind] : [])));
+  expect([...kinds].sort()).toEqual([...processKinds].sort());
+  const claims = result.rounds.flatMap((round) => round.claims);
+  expect(claims.filter(({ debt }) => debt === 'owed').length).toBeGreaterThan(50);
+});

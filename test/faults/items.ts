@@ -1,0 +1,148 @@
+import { createRandom } from '../../bench/bodies.ts';
+import type { OtlpSpan } from '../support/otlp-protobuf.ts';
+import { pointOf, toJson } from '../support/producer.ts';
+import { spanOf } from '../support/span-producer.ts';
+
+/** How the items of a target are stored: a row a point, a row a metric, a row a span. */
+export type Layout = 'wide' | 'narrow' | 'spans';
+
+/** What all items of a run follow from, beside their number. Milliseconds, a whole second. */
+export type World = { readonly seed: number; readonly baseMs: number };
+
+/**
+ * What has to become of an item: `good` is stored; `swing` is stored or dropped as `timestamp_too_old`, as the policy was when
+ * it was judged; anything else is the reason it is dropped for.
+ */
+export type Fate = 'good' | 'swing' | BadPoint | BadSpan;
+
+const badPoints = [
+  'metrics_empty',
+  'metric_name_invalid',
+  'timestamp_unit_seconds',
+  'timestamp_not_numeric',
+  'timestamp_too_far_ahead',
+] as const;
+type BadPoint = (typeof badPoints)[number];
+
+const badSpans = [
+  'trace_id_invalid',
+  'timestamp_unit_millis',
+  'end_before_start',
+  'too_many_events',
+] as const;
+type BadSpan = (typeof badSpans)[number];
+
+const dayMs = 86_400_000;
+const badShare = 0.04;
+const swingShare = 0.1;
+
+/** Items that the policy of their target decides on are this old; the policy bounds the age at half of it, or not at all. */
+export const swingAgeMs = 4 * dayMs;
+
+const pick = <T>(from: readonly T[], random: () => number, otherwise: T): T =>
+  from[Math.floor(random() * from.length)] ?? otherwise;
+
+/** The first item of a request is always good: a push without one is a 400 and is published nowhere. */
+export const fateOf = (
+  id: number,
+  layout: Layout,
+  isFirst: boolean,
+  hasSwing: boolean,
+  seed: number,
+): Fate => {
+  const random = createRandom(seed * 31 + id);
+  const share = random();
+  if (isFirst || share > badShare + swingShare) return 'good';
+  if (share > badShare) return hasSwing ? 'swing' : 'good';
+  return layout === 'spans'
+    ? pick(badSpans, random, 'trace_id_invalid')
+    : pick(badPoints, random, 'metrics_empty');
+};
+
+/** Every third item is of the day before, so that a write touches two partitions. */
+const startOf = (id: number, fate: Fate, baseMs: number): number =>
+  baseMs - (id % 3 === 0 ? dayMs : 0) - (fate === 'swing' ? swingAgeMs : 0);
+
+/** When the point happened, ms. */
+export const pointTime = (id: number, fate: Fate, baseMs: number): number =>
+  startOf(id, fate, baseMs) + (id % 10_000);
+
+const newColumnEvery = 4_000;
+const newColumnsMax = 24;
+
+/** A metric that other points do not have; a new one appears now and then, so that columns are added while processes die. */
+export const rareMetric = (id: number): string | undefined =>
+  id % 50 === 0 ? `rare_${Math.floor(id / newColumnEvery) % newColumnsMax}` : undefined;
+
+/** Value of the rare metric. */
+export const rareValue = (id: number): number => id + 0.5;
+
+const spoilPoint = (text: string, fate: Fate, time: number, nowMs: number): string => {
+  const withTime = (timestamp: string): string =>
+    text.replace(`"timestamp":${time}`, `"timestamp":${timestamp}`);
+  switch (fate) {
+    case 'metrics_empty':
+      return text.replace(/"metrics":\{[^}]*\}/, '"metrics":{}');
+    case 'metric_name_invalid':
+      return text.replace('"metrics":{', '"metrics":{"1st":1,');
+    case 'timestamp_unit_seconds':
+      return withTime(String(Math.floor(time / 1000)));
+    case 'timestamp_not_numeric':
+      return withTime('"N"');
+    case 'timestamp_too_far_ahead':
+      return withTime(String(nowMs + 30 * dayMs));
+    default:
+      return text;
+  }
+};
+
+/** What a wide row of this number holds. */
+export const widePoint = (id: number, fate: Fate, { seed, baseMs }: World) =>
+  pointOf(id, seed, pointTime(id, fate, baseMs));
+
+/** What narrow rows of this number hold: every value tells the number, and the metric by its last bits. */
+export const narrowPoint = (id: number, fate: Fate, { seed, baseMs }: World) => {
+  const random = createRandom(seed * 17 + id);
+  const metrics: Record<string, number> = { load: id * 8 + 1 };
+  if (random() < 0.6) metrics['free'] = id * 8 + 2;
+  if (random() < 0.3) metrics['idle'] = id * 8 + 3;
+  return {
+    metrics,
+    target: `10.0.0.${id % 50}`,
+    dimension: { module: `module-${Math.floor(random() * 20)}` },
+    timestamp: pointTime(id, fate, baseMs),
+  };
+};
+
+/** The number that a value of a narrow row tells. */
+export const numberOfNarrowValue = (value: number): number => Math.floor(value / 8);
+
+/** The point as a producer writes it, spoilt when it has to be dropped. */
+export const pointText = (id: number, layout: 'wide' | 'narrow', fate: Fate, world: World): string => {
+  const rare = layout === 'wide' ? rareMetric(id) : undefined;
+  let text =
+    layout === 'wide' ? toJson(widePoint(id, fate, world)) : JSON.stringify(narrowPoint(id, fate, world));
+  if (rare !== undefined) text = text.replace('"metrics":{', `"metrics":{"${rare}":${rareValue(id)},`);
+  return spoilPoint(text, fate, pointTime(id, fate, world.baseMs), world.baseMs);
+};
+
+/** What the row of a span of this number holds. */
+export const goodSpan = (id: number, fate: Fate, { seed, baseMs }: World) =>
+  spanOf(id, seed, startOf(id, fate, baseMs) / 1000);
+
+/** The span as an exporter sends it, spoilt when it has to be dropped. */
+export const spanToSend = (id: number, fate: Fate, world: World): OtlpSpan => {
+  const span = goodSpan(id, fate, world);
+  switch (fate) {
+    case 'trace_id_invalid':
+      return { ...span, traceId: '0'.repeat(32) };
+    case 'timestamp_unit_millis':
+      return { ...span, startTimeUnixNano: String(BigInt(span.startTimeUnixNano) / 1_000_000n) };
+    case 'end_before_start':
+      return { ...span, endTimeUnixNano: String(BigInt(span.startTimeUnixNano) - 1n) };
+    case 'too_many_events':
+      return { ...span, events: Array.from({ length: 129 }, () => ({ name: 'e' })) };
+    default:
+      return span;
+  }
+};

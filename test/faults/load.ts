@@ -1,0 +1,218 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { gzipSync } from 'node:zlib';
+import { Agent, request } from 'undici';
+import { createRandom } from '../../bench/bodies.ts';
+import { encodeOtlpJson, encodeOtlpProtobuf, type OtlpRequest } from '../support/otlp-protobuf.ts';
+import { fateOf, pointText, spanToSend, type World } from './items.ts';
+import type { Claim, Oracle, Target, Try } from './oracle.ts';
+
+/** Where one ingress process is reached: ports of its two receivers, on loopback. */
+export type Receiver = { readonly push: number; readonly otlp: number };
+
+export type LoadOptions = {
+  readonly oracle: Oracle;
+  readonly world: World;
+  readonly receivers: readonly Receiver[];
+  readonly targets: readonly Target[];
+  /** How many senders each target has: half of those of points name their requests, all of spans do. */
+  readonly sendersEach: number;
+  /** Greatest pause between two requests of a sender, ms. */
+  readonly pauseMsMax: number;
+};
+
+/** Senders at work. */
+export type Load = {
+  /** Sends large requests to this target from `connections` senders until a receiver says that there is no room. */
+  flood(target: Target, boundMs: number): Promise<boolean>;
+  /** Claims no more; resolves once every request that may be sent again was answered 2xx. */
+  finish(): Promise<void>;
+};
+
+type Wire = { readonly body: Buffer; readonly headers: Record<string, string>; readonly path: string };
+
+const answerTimeoutMs = 8_000;
+/** Items of a request that is to fill a stream. */
+const floodCount = 1_800;
+const retryMs = { least: 100, most: 600 };
+
+/** Mostly few items, sometimes hundreds, and now and then more than one message holds (2 MiB by the cutting rule). */
+const countOf = (random: () => number, isNamed: boolean): number => {
+  const share = random();
+  if (share < 0.45) return 1;
+  if (share < 0.85) return 2 + Math.floor(random() * 48);
+  if (share < 0.985) return 50 + Math.floor(random() * 350);
+  return isNamed ? 4_500 : 1_500;
+};
+
+const pushWire = (claim: Claim, world: World, isPacked: boolean): Wire => {
+  const { target, first, count, isNamed } = claim;
+  if (target.layout === 'spans') throw new Error('spans are not pushed');
+  const points: string[] = [];
+  for (let id = first; id < first + count; id++) {
+    const fate = fateOf(id, target.layout, id === first, target.hasSwing, world.seed);
+    points.push(pointText(id, target.layout, fate, world));
+  }
+  const text = `{"data_id":${target.id},"access_token":"${target.token}","data":[${points.join(',')}]}`;
+  return {
+    path: '/v2/push/',
+    body: isPacked ? gzipSync(text, { level: 1 }) : Buffer.from(text),
+    headers: {
+      ...(isPacked ? { 'content-encoding': 'gzip' } : {}),
+      ...(isNamed ? { 'idempotency-key': `request-${first}` } : {}),
+    },
+  };
+};
+
+const spansWire = (claim: Claim, world: World, isJson: boolean, isPacked: boolean): Wire => {
+  const { target, first, count } = claim;
+  const spans = Array.from({ length: count }, (_, index) => {
+    const id = first + index;
+    return spanToSend(id, fateOf(id, 'spans', index === 0, target.hasSwing, world.seed), world);
+  });
+  const whole: OtlpRequest = {
+    resourceSpans: [
+      {
+        resource: {
+          attributes: [{ key: 'service.name', value: { stringValue: `service-${first % 4}` } }],
+        },
+        scopeSpans: [{ scope: { name: 'faults', version: '1' }, spans }],
+      },
+    ],
+  };
+  const body = isJson ? encodeOtlpJson(whole) : encodeOtlpProtobuf(whole);
+  return {
+    path: '/v1/traces',
+    body: isPacked ? gzipSync(body, { level: 1 }) : body,
+    headers: {
+      'content-type': isJson ? 'application/json' : 'application/x-protobuf',
+      'x-mon-token': target.token,
+      ...(isPacked ? { 'content-encoding': 'gzip' } : {}),
+    },
+  };
+};
+
+/** Why a receiver refused; OTLP says it in words. */
+const reasonIn = (text: string): string => {
+  const told = /"reason":"(\w+)"/.exec(text)?.[1];
+  if (told !== undefined) return told;
+  if (text.includes('not confirmed in time')) return 'unconfirmed';
+  return text.includes('nothing was stored') ? 'not_stored' : '';
+};
+
+/** Sends once; status 0 when no whole answer came. */
+const sendOnce = async (agent: Agent, url: string, receiver: number, wire: Wire): Promise<Try> => {
+  const sentAt = Date.now();
+  try {
+    const response = await request(url, {
+      method: 'POST',
+      body: wire.body,
+      headers: wire.headers,
+      dispatcher: agent,
+      headersTimeout: answerTimeoutMs,
+      bodyTimeout: answerTimeoutMs,
+    });
+    const text = await response.body.text();
+    const status = response.statusCode;
+    return { sentAt, answeredAt: Date.now(), receiver, status, reason: status === 200 ? '' : reasonIn(text) };
+  } catch {
+    return { sentAt, answeredAt: Date.now(), receiver, status: 0, reason: '' };
+  }
+};
+
+const debtAfter = ({ status, reason }: Try, isNamed: boolean): Claim['debt'] => {
+  if (status >= 200 && status < 300) return 'owed';
+  if (isNamed) return 'open';
+  return status === 0 || reason === 'unconfirmed' ? 'uncertain' : 'absent';
+};
+
+/** Starts the senders. What each of them sends follows from the seed; when, from the machine. */
+export const startLoad = (options: LoadOptions): Load => {
+  const { oracle, world, receivers } = options;
+  const stop = new AbortController();
+  let turn = 0;
+
+  const nextUrl = (wire: Wire, claim: Claim): { url: string; receiver: number } => {
+    const receiver = turn++ % receivers.length;
+    const ports = receivers[receiver];
+    const port = claim.target.layout === 'spans' ? ports?.otlp : ports?.push;
+    return { url: `http://127.0.0.1:${port}${wire.path}`, receiver };
+  };
+
+  /** Sends until it is known what is owed of the request; one with a name as often as it takes, another one once. */
+  const settle = async (
+    agent: Agent,
+    claim: Claim,
+    wire: Wire,
+    random: () => number,
+    onAnswer: (answer: Try) => void,
+  ): Promise<void> => {
+    for (;;) {
+      const { url, receiver } = nextUrl(wire, claim);
+      const answer = await sendOnce(agent, url, receiver, wire);
+      claim.tries.push(answer);
+      claim.debt = debtAfter(answer, claim.isNamed);
+      onAnswer(answer);
+      if (claim.debt !== 'open') return;
+      await delay(retryMs.least + random() * (retryMs.most - retryMs.least));
+    }
+  };
+
+  const sendClaim = async (
+    agent: Agent,
+    what: Pick<Claim, 'target' | 'isNamed' | 'count'>,
+    random: () => number,
+    onAnswer: (answer: Try) => void = () => {},
+  ): Promise<void> => {
+    const isPacked = random() < 0.2;
+    const isJson = random() < 0.5;
+    const isSpans = what.target.layout === 'spans';
+    const form = `${isSpans ? (isJson ? 'json' : 'protobuf') : 'push'}${isPacked ? ', gzip' : ''}`;
+    const claim = oracle.claim({ ...what, form });
+    const wire = isSpans ? spansWire(claim, world, isJson, isPacked) : pushWire(claim, world, isPacked);
+    await settle(agent, claim, wire, random, onAnswer);
+  };
+
+  const send = async (target: Target, sender: number): Promise<void> => {
+    const random = createRandom(world.seed * 101 + target.id * 13 + sender);
+    const isNamed = target.layout === 'spans' || sender % 2 === 1;
+    const agent = new Agent({ connections: 1, pipelining: 1 });
+    while (!stop.signal.aborted) {
+      await sendClaim(agent, { target, isNamed, count: countOf(random, isNamed) }, random);
+      await delay(random() * options.pauseMsMax);
+    }
+    await agent.destroy();
+  };
+
+  const flood = async (target: Target, boundMs: number): Promise<boolean> => {
+    const end = Date.now() + boundMs;
+    const isNamed = target.layout === 'spans';
+    let isFull = false;
+    const floodFrom = async (sender: number): Promise<void> => {
+      const random = createRandom(world.seed * 211 + target.id + sender);
+      const agent = new Agent({ connections: 1, pipelining: 1 });
+      while (!isFull && !stop.signal.aborted && Date.now() < end) {
+        await sendClaim(agent, { target, isNamed, count: floodCount }, random, ({ status, reason }) => {
+          if (status === 503 && reason === 'not_stored') isFull = true;
+        });
+      }
+      await agent.destroy();
+    };
+    const flooding = Promise.all([0, 1, 2, 3].map(floodFrom)).then(() => undefined);
+    senders.push(flooding);
+    while (!isFull && Date.now() < end) await delay(50);
+    return isFull;
+  };
+
+  const senders = options.targets.flatMap((target) =>
+    Array.from({ length: options.sendersEach }, (_, sender) => send(target, sender)),
+  );
+  // A defect of a sender is told when all of them are waited for.
+  for (const sender of senders) sender.catch(() => undefined);
+  return {
+    flood,
+    finish: async () => {
+      stop.abort();
+      await Promise.all(senders);
+    },
+  };
+};

@@ -1,0 +1,140 @@
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { type Finding, offences } from './judge.ts';
+import type { Claim } from './oracle.ts';
+import { killsOf, type Round, type Run } from './run.ts';
+import { describeFault, isProcessFault, processKinds, weightOf } from './schedule.ts';
+
+const shownMax = 20;
+/** Faults this long before and after a request are told with it, ms. */
+const nearMs = 10_000;
+
+const sum = <T>(items: readonly T[], value: (item: T) => number): number =>
+  items.reduce((total, item) => total + value(item), 0);
+
+const kindOfKill = { kill: 'kill', kill_twice: 'kill', stop: 'stop', pause: 'pause' } as const;
+
+/** `ingress 12 kills, 3 pauses, 2 stops` by kind of process. */
+const killLines = (rounds: readonly Round[]): string[] => {
+  const done = rounds.flatMap((round) => round.done.map(({ fault }) => fault)).filter(isProcessFault);
+  return processKinds.map((processKind) => {
+    const mine = done.filter((fault) => fault.processKind === processKind);
+    const count = (kind: 'kill' | 'stop' | 'pause'): number =>
+      sum(
+        mine.filter((fault) => kindOfKill[fault.kind] === kind),
+        weightOf,
+      );
+    return `  ${processKind.padEnd(10)} ${count('kill')} kills, ${count('pause')} pauses, ${count('stop')} stops`;
+  });
+};
+
+const linkLine = (rounds: readonly Round[]): string => {
+  const counts = new Map<string, number>();
+  for (const { fault, note } of rounds.flatMap((round) => round.done)) {
+    if (isProcessFault(fault)) continue;
+    const name =
+      fault.kind === 'link'
+        ? fault.weather.kind
+        : fault.kind === 'fill'
+          ? note === 'the receiver had no room'
+            ? 'stream filled'
+            : 'stream not filled'
+          : fault.kind;
+    counts.set(name, (counts.get(name) ?? 0) + 1);
+  }
+  return [...counts].map(([name, count]) => `${name} ${count}`).join(', ');
+};
+
+const answerLine = (claims: readonly Claim[]): string => {
+  const tries = claims.flatMap((claim) => claim.tries);
+  const count = (status: number, reason?: string): number =>
+    tries.filter((each) => each.status === status && (reason === undefined || each.reason === reason)).length;
+  return `${tries.length} tries: ${count(200)} answered 200, ${count(0)} unanswered, ${count(503)} times 503 (${count(503, 'not_stored')} not_stored, ${count(503, 'unconfirmed')} unconfirmed)`;
+};
+
+/** The figures of a run, as lines. */
+export const summaryOf = ({ rounds, seconds, isWhole }: Run): string[] => {
+  const claims = rounds.flatMap((round) => round.claims);
+  const items = (debt: Claim['debt']): number =>
+    sum(
+      claims.filter((claim) => claim.debt === debt),
+      ({ count }) => count,
+    );
+  const findings = rounds.flatMap((round) => round.verdict.findings);
+  const verdicts = rounds.map((round) => round.verdict);
+  const judged = offences.map(
+    (offence) => `${offence} ${findings.filter((finding) => finding.offence === offence).length}`,
+  );
+  const crashes = rounds.flatMap((round) => round.crashes);
+  const slow = rounds
+    .flatMap((round) => round.done)
+    .filter(({ fault, note }) => fault.kind === 'stop' && note !== '');
+  return [
+    `${killsOf(rounds.flatMap((round) => round.done))} kills, pauses and stops in ${rounds.length} rounds${isWhole ? '' : ' (not all that were asked for)'}`,
+    ...killLines(rounds),
+    `other faults: ${linkLine(rounds)}`,
+    `${claims.length} requests of ${sum(claims, ({ count }) => count)} items, ${answerLine(claims)}`,
+    `items: ${items('owed')} acknowledged, ${items('uncertain')} uncertain (${sum(verdicts, (verdict) => verdict.uncertainPresent)} of them stored), ${items('absent')} refused for good`,
+    `rows read: ${sum(verdicts, ({ rows }) => rows)}; seen twice by overlaps when the streams had just become empty: ${sum(verdicts, ({ overlaps }) => overlaps)}; late repeats: ${sum(verdicts, ({ lateRepeats }) => lateRepeats)}`,
+    `violations: ${judged.join(', ')}`,
+    `processes that ended by themselves: ${crashes.length}; that had to be killed to stop: ${slow.length}`,
+    ...crashes,
+    `${seconds.toFixed(0)} s`,
+  ];
+};
+
+const at = (ms: number): string => new Date(ms).toISOString().slice(11, 23);
+
+const describeClaim = (claim: Claim): string[] => [
+  `  request: ${claim.target.name}, ${claim.form}, items ${claim.first} to ${claim.first + claim.count - 1}, ${claim.isNamed ? 'named' : 'unnamed'}, ${claim.debt}`,
+  ...claim.tries
+    .slice(-8)
+    .map(
+      ({ sentAt, answeredAt, receiver, status, reason }) =>
+        `    ingress-${receiver} ${at(sentAt)} to ${at(answeredAt)}: ${status === 0 ? 'no answer' : `${status} ${reason}`}`,
+    ),
+];
+
+const describeFinding = ({ offence, target, detail, id, claim }: Finding, { done }: Round): string[] => {
+  const lines = [`${offence} in ${target}${id === undefined ? '' : `, item ${id}`}: ${detail.slice(0, 400)}`];
+  if (claim === undefined) return lines;
+  lines.push(...describeClaim(claim));
+  const from = (claim.tries[0]?.sentAt ?? 0) - nearMs;
+  const until = (claim.tries.at(-1)?.answeredAt ?? 0) + nearMs;
+  for (const fault of done) {
+    if (fault.until < from || fault.from > until) continue;
+    lines.push(
+      `    fault ${at(fault.from)} to ${at(fault.until)}: ${describeFault(fault.fault)} ${fault.note}`,
+    );
+  }
+  return lines;
+};
+
+/** What is wrong, with requests, answers and the faults near them; some of each offence. */
+export const violationsOf = ({ rounds }: Run): string[] =>
+  rounds.flatMap((round) =>
+    offences.flatMap((offence) =>
+      round.verdict.findings
+        .filter((finding) => finding.offence === offence)
+        .slice(0, shownMax)
+        .flatMap((finding) => describeFinding(finding, round)),
+    ),
+  );
+
+/** Writes the figures, the violations, all faults and what every process wrote to a folder. */
+export const keepRun = (run: Run, folder: string): void => {
+  mkdirSync(folder, { recursive: true });
+  const write = (name: string, lines: readonly string[]): void =>
+    writeFileSync(join(folder, name), `${lines.join('\n')}\n`);
+  write('report.txt', [...summaryOf(run), '', ...violationsOf(run)]);
+  write(
+    'faults.txt',
+    run.rounds.flatMap(({ done }, index) =>
+      done.map(
+        ({ fault, from, until, note }) =>
+          `round ${index} ${at(from)} to ${at(until)}: ${describeFault(fault)} ${note}`,
+      ),
+    ),
+  );
+  for (const [name, lines] of run.logs) write(`${name}.log`, lines);
+};

@@ -1,0 +1,171 @@
+import type { Application, Report } from '../support/stack.ts';
+import { ackWaitSeconds, type Cluster, startCluster } from './cluster.ts';
+import { type DoneFault, drive, untilReady } from './driver.ts';
+import type { World } from './items.ts';
+import { judge, untilSettled, type Verdict } from './judge.ts';
+import { startLoad } from './load.ts';
+import { type Claim, createOracle, type Oracle, type Target } from './oracle.ts';
+import { isProcessFault, planFaults, weightOf } from './schedule.ts';
+
+export type RunOptions = {
+  readonly seed: number;
+  /** Kills, pauses and stops in all. */
+  readonly kills: number;
+  /** Kills of one round: after each the streams are emptied and everything is judged. */
+  readonly killsPerRound: number;
+  /** From one fault of a process to the next, on average, ms. */
+  readonly gapMs: number;
+  readonly sendersEach: number;
+  readonly duplicateWindowSeconds: number;
+  readonly hasOutcomes: boolean;
+  /** No more faults after this time. */
+  readonly msMax: number;
+  readonly say: (line: string) => void;
+};
+
+/** What one round came to. */
+export type Round = {
+  readonly claims: readonly Claim[];
+  readonly verdict: Verdict;
+  readonly done: readonly DoneFault[];
+  readonly crashes: readonly string[];
+  readonly seconds: Readonly<Record<'driving' | 'settling' | 'judging', number>>;
+};
+
+export type Run = {
+  readonly rounds: readonly Round[];
+  readonly isWhole: boolean;
+  readonly seconds: number;
+  /** What each process wrote, by its name. */
+  readonly logs: ReadonlyMap<string, readonly string[]>;
+};
+
+/** Sources of a round of their own: a judge reads no more than one round's rows. */
+const createTargets = async ({ stack }: Cluster, round: number): Promise<Target[]> => {
+  const pushTarget = (
+    name: string,
+    layout: 'wide' | 'narrow',
+    report: Report,
+    hasSwing: boolean,
+  ): Target => ({
+    name: `${name}, round ${round}`,
+    layout,
+    id: report.data_source.mon_data_id,
+    token: report.data_source.token,
+    hasSwing,
+  });
+  const spansTarget = (name: string, app: Application, hasSwing: boolean): Target => ({
+    name: `${name}, round ${round}`,
+    layout: 'spans',
+    id: app.app_id,
+    token: app.token,
+    hasSwing,
+  });
+  return [
+    pushTarget('wide', 'wide', await stack.createReport(`wide_${round}`), false),
+    pushTarget(
+      'narrow',
+      'narrow',
+      await stack.createReport(`narrow_${round}`, { is_split_measurement: true }),
+      false,
+    ),
+    pushTarget('wide with changes', 'wide', await stack.createReport(`swing_${round}`), true),
+    spansTarget('spans', await stack.createApplication(`spans_${round}`), false),
+    spansTarget('spans with changes', await stack.createApplication(`spans_swing_${round}`), true),
+  ];
+};
+
+const runRound = async (
+  cluster: Cluster,
+  oracle: Oracle,
+  world: World,
+  plan: {
+    readonly seed: number;
+    readonly kills: number;
+    readonly round: number;
+    readonly signal: AbortSignal;
+  },
+  options: RunOptions,
+): Promise<Round> => {
+  await untilReady(cluster);
+  const targets = await createTargets(cluster, plan.round);
+  const load = startLoad({
+    oracle,
+    world,
+    receivers: cluster.receivers,
+    targets,
+    sendersEach: options.sendersEach,
+    pauseMsMax: 400,
+  });
+  const faults = planFaults({
+    seed: plan.seed,
+    processFaults: plan.kills,
+    gapMs: options.gapMs,
+    ackWaitMs: ackWaitSeconds * 1000,
+  });
+  const [wide, , , spans] = targets;
+  if (wide === undefined || spans === undefined) throw new Error('there are no targets to flood');
+  const startedAt = Date.now();
+  const { done, crashes } = await drive(faults, {
+    cluster,
+    load,
+    swinging: targets.filter(({ hasSwing }) => hasSwing),
+    flooded: { METRICS: wide, TRACES: spans },
+    signal: plan.signal,
+  });
+  const drivenAt = Date.now();
+  await untilReady(cluster);
+  await load.finish();
+  await untilSettled(cluster.stack);
+  const settledAt = Date.now();
+  const claims = oracle.take();
+  const verdict = await judge({ ...options, stack: cluster.stack, world, targets, claims });
+  const seconds = {
+    driving: (drivenAt - startedAt) / 1000,
+    settling: (settledAt - drivenAt) / 1000,
+    judging: (Date.now() - settledAt) / 1000,
+  };
+  return { claims, verdict, done, crashes, seconds };
+};
+
+/** Kills, pauses and stops of these faults. */
+export const killsOf = (done: readonly DoneFault[]): number =>
+  done.reduce((sum, { fault }) => (isProcessFault(fault) ? sum + weightOf(fault) : sum), 0);
+
+/**
+ * Starts everything, drives faults in rounds and judges after each; ends all that it started, however it ends. Stops at
+ * the first round with a violation, since what follows would be judged on its ruins.
+ */
+export const run = async (options: RunOptions): Promise<Run> => {
+  const startedAt = Date.now();
+  const signal = AbortSignal.timeout(options.msMax);
+  const baseMs = Math.floor(startedAt / 1000) * 1000 - 600_000;
+  const world: World = { seed: options.seed, baseMs };
+  const oracle = createOracle();
+  const rounds: Round[] = [];
+  const cluster = await startCluster(options);
+  let kills = 0;
+  try {
+    while (kills < options.kills && !signal.aborted) {
+      const round = rounds.length;
+      const wanted = Math.min(options.killsPerRound, options.kills - kills);
+      const plan = { seed: options.seed * 1000 + round, kills: wanted, round, signal };
+      const result = await runRound(cluster, oracle, world, plan, options);
+      rounds.push(result);
+      kills += killsOf(result.done);
+      const { verdict, claims, seconds } = result;
+      options.say(
+        `round ${round}: ${killsOf(result.done)} kills, ${claims.length} requests, ${verdict.rows} rows, ${verdict.findings.length} violations; ${seconds.driving.toFixed(0)} s of faults, ${seconds.settling.toFixed(0)} s until all was settled, ${seconds.judging.toFixed(0)} s of judging`,
+      );
+      if (verdict.findings.length > 0) break;
+    }
+  } finally {
+    await cluster.stop();
+  }
+  return {
+    rounds,
+    isWhole: kills >= options.kills,
+    seconds: (Date.now() - startedAt) / 1000,
+    logs: new Map([...cluster.victims.keys()].map((name) => [name, cluster.linesOf(name)])),
+  };
+};
