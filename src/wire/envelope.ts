@@ -1,6 +1,7 @@
 import type { Layout } from '../model/records.ts';
 import type { TimePolicy } from '../model/time.ts';
 import { cutSections, decodeFrame, encodeFrame, isCount, isObject } from './frame.ts';
+import { isDecimal, isMessageKey, type MessageKey } from './message-key.ts';
 
 /** Encoded rows of one table: line protocol, complete lines. Times are milliseconds, least and greatest of its rows. */
 export type Part = {
@@ -41,6 +42,8 @@ export type MetricsHeader = {
   readonly kind: 'metrics';
   /** Arrival of the first request in the message, ms since the epoch. */
   readonly arrivedAt: number;
+  /** Of the record of its outcomes. Programs before it was told did not write it. */
+  readonly key?: MessageKey;
   readonly parts: readonly Part[];
   readonly deferred: readonly DeferredGroup[];
   readonly outcomes: readonly ReceiverOutcomes[];
@@ -70,7 +73,7 @@ const isPart = (value: unknown): value is Part =>
   (value.layout === 'wide' || value.layout === 'narrow') &&
   isCount(value.rows) &&
   isCount(value.points) &&
-  typeof value.base === 'string' &&
+  isDecimal(value.base) &&
   isCount(value.first) &&
   isCount(value.last) &&
   isCount(value.timeMin) &&
@@ -82,7 +85,7 @@ const isDeferredGroup = (value: unknown): value is DeferredGroup =>
   isCount(value.dataId) &&
   isCount(value.arrivedAt) &&
   isObject(value.policy) &&
-  typeof value.base === 'string' &&
+  isDecimal(value.base) &&
   Array.isArray(value.ordinals) &&
   value.ordinals.every(isCount) &&
   isCount(value.bytes);
@@ -97,6 +100,7 @@ const isMetricsHeader = (value: unknown): value is MetricsHeader =>
   isObject(value) &&
   value.kind === 'metrics' &&
   isCount(value.arrivedAt) &&
+  (value.key === undefined || isMessageKey(value.key)) &&
   Array.isArray(value.parts) &&
   value.parts.every(isPart) &&
   Array.isArray(value.deferred) &&

@@ -1,5 +1,6 @@
 import type { SpanTimePolicy } from '../model/span-time.ts';
 import { cutSections, decodeFrame, encodeFrame, isCount, isObject } from './frame.ts';
+import { isDecimal, isMessageKey, type MessageKey } from './message-key.ts';
 
 /** A FORMAT Native block of spans of one application that start on one day. */
 export type SpanPart = {
@@ -37,6 +38,8 @@ export type SpansHeader = {
   readonly kind: 'spans';
   /** Arrival of the request, ms since the epoch. */
   readonly arrivedAt: number;
+  /** Of the record of its outcomes. Programs before it was told did not write it. */
+  readonly key?: MessageKey;
   readonly parts: readonly SpanPart[];
   readonly deferred: readonly DeferredSpans[];
   readonly outcomes: readonly SpanOutcomes[];
@@ -57,8 +60,6 @@ export type ReadSpans =
 /** `sections` match parts, then deferred, in order. */
 export const encodeSpansEnvelope = (header: SpansHeader, sections: readonly Uint8Array[]): Buffer =>
   encodeFrame(header, sections);
-
-const isDecimal = (value: unknown): value is string => typeof value === 'string' && /^\d{1,20}$/.test(value);
 
 const isPart = (value: unknown): value is SpanPart =>
   isObject(value) &&
@@ -93,6 +94,7 @@ const isSpansHeader = (value: unknown): value is SpansHeader =>
   isObject(value) &&
   value['kind'] === 'spans' &&
   isCount(value['arrivedAt']) &&
+  (value['key'] === undefined || isMessageKey(value['key'])) &&
   Array.isArray(value['parts']) &&
   value['parts'].every(isPart) &&
   Array.isArray(value['deferred']) &&

@@ -42,6 +42,7 @@ export const buildSpansMessage = ({ run, base, arrivedAt }: SpanFragment): Buffe
     version: envelopeVersion,
     kind: 'spans',
     arrivedAt,
+    key: { base: base.text, first: run.first },
     parts,
     deferred,
     outcomes: run.dropped.map(({ appId, reasons }) => ({ appId, dropped: Object.fromEntries(reasons) })),

@@ -102,10 +102,12 @@ export const buildMessage = (fragments: readonly Fragment[]): Buffer => {
     parts.push(part);
     partSections.push(section);
   }
+  const [first] = fragments;
   const header: MetricsHeader = {
     version: envelopeVersion,
     kind: 'metrics',
-    arrivedAt: fragments[0]?.arrivedAt ?? 0,
+    arrivedAt: first?.arrivedAt ?? 0,
+    ...(first === undefined ? {} : { key: { base: first.base.text, first: first.run.first } }),
     parts,
     deferred,
     outcomes,
