@@ -17,6 +17,15 @@ export type DeadLetterHeader = {
   readonly appId?: number;
   readonly table?: string;
   readonly uid?: string;
+  /** Items that the record of the outcomes counts as dead-lettered for it; 0 where another dead letter stands for the same item. */
+  readonly items: number;
+  /** Key of the message's record of outcomes and the minute of its arrival, or of the item's own where `ordinal` is told. */
+  readonly outcome?: { readonly base: string; readonly first: number; readonly minute: string };
+  /**
+   * Of one item: the key of the records that its redrives and its purge write, with `redrive` (design section 9). Without it the dead
+   * letter is a whole message: redriven, its record replaces the one with this key.
+   */
+  readonly ordinal?: number;
   readonly redrive: number;
   readonly at: number;
 };

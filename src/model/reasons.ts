@@ -244,6 +244,11 @@ const deadLetterReasons = [
     'the receiver held the time of an item to be wrong, and transfer finds it valid: two versions disagree',
     'bring all processes to one version',
   ],
+  [
+    'ledger_line_refused',
+    'ClickHouse refuses a record of outcomes, refusals or samples for good; the items themselves are not concerned',
+    'read the error in the dead letter: the tables may be older than the program (tidemark migrate)',
+  ],
 ] as const;
 
 export type PointReason = (typeof pointReasons)[number][0];

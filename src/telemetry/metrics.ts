@@ -229,6 +229,16 @@ export const createTransferMetrics = () => {
       help: 'Commits that QuestDB confirmed and has not applied yet, of the table that is furthest behind',
       registers,
     }),
+    ledgerBytes: new Gauge({
+      name: 'tidemark_ledger_stream_bytes',
+      help: 'Bytes in stream LEDGER; over half of tidemark_ledger_stream_bytes_max: find out why ClickHouse does not take outcomes',
+      registers,
+    }),
+    ledgerBytesMax: new Gauge({
+      name: 'tidemark_ledger_stream_bytes_max',
+      help: 'Byte budget of stream LEDGER; once it is full, nothing is acknowledged',
+      registers,
+    }),
     heldBytes: new Gauge({
       name: 'tidemark_transfer_held_bytes',
       help: 'Message bytes held and not yet settled',

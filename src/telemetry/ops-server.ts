@@ -6,15 +6,28 @@ import { listenFault } from './listen-fault.ts';
 /** One dependency's state for `/readyz`: undefined when it is fine, else why not. */
 export type ReadyChecks = Readonly<Record<string, () => string | undefined>>;
 
-/** The answer of `/readyz`: 200 when every check passes, else 503; the body names each failing dependency and why. */
-export const readiness = (checks: ReadyChecks): { status: 200 | 503; body: string } => {
-  const failing: Record<string, string> = {};
+const told = (checks: ReadyChecks): Record<string, string> => {
+  const reasons: Record<string, string> = {};
   for (const [name, check] of Object.entries(checks)) {
     const why = check();
-    if (why !== undefined) failing[name] = why;
+    if (why !== undefined) reasons[name] = why;
   }
+  return reasons;
+};
+
+/**
+ * The answer of `/readyz`: 200 when every check passes, else 503; the body names each failing dependency and why. Warnings
+ * are told beside them and fail nothing: the role does its work, and somebody should look.
+ */
+export const readiness = (
+  checks: ReadyChecks,
+  warnings: ReadyChecks = {},
+): { status: 200 | 503; body: string } => {
+  const failing = told(checks);
   const ready = Object.keys(failing).length === 0;
-  return { status: ready ? 200 : 503, body: JSON.stringify({ ready, failing }) };
+  const warned = told(warnings);
+  const body = { ready, failing, ...(Object.keys(warned).length === 0 ? {} : { warnings: warned }) };
+  return { status: ready ? 200 : 503, body: JSON.stringify(body) };
 };
 
 /** Serves `/livez`, `/readyz` and `/metrics` of one role. Throws a permanent Fault when the port is taken. */
@@ -24,6 +37,7 @@ export const startOpsServer = async (options: {
   variable: string;
   registry: Registry;
   checks: ReadyChecks;
+  warnings?: ReadyChecks;
 }): Promise<{ port: number; stop(): Promise<void> }> => {
   const server = createServer((request, response) => {
     const path = (request.url ?? '/').split('?')[0];
@@ -32,7 +46,7 @@ export const startOpsServer = async (options: {
     };
     if (path === '/livez') return answer(200, 'application/json', '{"live":true}');
     if (path === '/readyz') {
-      const { status, body } = readiness(options.checks);
+      const { status, body } = readiness(options.checks, options.warnings);
       return answer(status, 'application/json', body);
     }
     if (path === '/metrics') {

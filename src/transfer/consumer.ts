@@ -3,7 +3,7 @@ import { startPuller } from '../bus/puller.ts';
 import type { ConsumerDefinition } from '../config/pipelines.ts';
 import type { DeadLetters } from '../dead-letters/dead-letters.ts';
 import { messageOf } from '../model/fault.ts';
-import { createCountingRecorder } from '../outcomes/recorder.ts';
+import type { Ledger } from '../outcomes/ledger.ts';
 import type { Log } from '../telemetry/log.ts';
 import type { TransferMetrics } from '../telemetry/metrics.ts';
 import type { Lane } from './lane.ts';
@@ -12,11 +12,12 @@ import { createWorker } from './worker.ts';
 /** Two pulls' worth: one being written, one gathered meanwhile. */
 const pullsHeld = 2;
 
-const drainMs = 5_000;
+const drainMsDefault = 5_000;
 
 /** One durable consumer of this process: pulls, writes, settles. */
 export type RunningConsumer = {
   readonly storeProblem: string | undefined;
+  readonly ledgerProblem: string | undefined;
   readonly newerVersion: number | undefined;
   /** Takes no more, writes and settles what it holds. */
   stop(): Promise<void>;
@@ -27,12 +28,15 @@ export type ConsumerOptions = {
   readonly pullBytesMax: number;
   readonly rowsPerWriteMax: number;
   readonly writeIntervalMs: number;
+  /** How long stopping waits for what is held to be written; default 5 s. */
+  readonly drainMs?: number;
 };
 
 export type ConsumerDependencies<E> = {
   readonly bus: Bus;
   readonly lane: Lane<E>;
   readonly deadLetters: DeadLetters;
+  readonly ledger: Ledger;
   readonly metrics: TransferMetrics;
   readonly log: Log;
 };
@@ -40,10 +44,9 @@ export type ConsumerDependencies<E> = {
 /** Starts the line of one signal: the puller brings messages to the worker, the lane brings them to the store. */
 export const startConsumer = <E>(
   options: ConsumerOptions,
-  { bus, lane, deadLetters, metrics, log }: ConsumerDependencies<E>,
+  { bus, lane, deadLetters, ledger, metrics, log }: ConsumerDependencies<E>,
 ): RunningConsumer => {
   const { consumer } = options;
-  const label = { pipeline: lane.pipeline };
   const worker = createWorker(
     {
       stream: consumer.stream,
@@ -55,11 +58,7 @@ export const startConsumer = <E>(
     {
       lane,
       deadLetters,
-      outcomes: createCountingRecorder({
-        stored: (items) => metrics.stored.inc(label, items),
-        rows: (rows) => metrics.rows.inc(label, rows),
-        dropped: (reason, items) => metrics.dropped.inc({ ...label, reason }, items),
-      }),
+      ledger,
       metrics,
       log,
       now: Date.now,
@@ -79,12 +78,15 @@ export const startConsumer = <E>(
     get storeProblem() {
       return worker.storeProblem;
     },
+    get ledgerProblem() {
+      return worker.ledgerProblem;
+    },
     get newerVersion() {
       return worker.newerVersion;
     },
     stop: async () => {
       await puller.stop();
-      await worker.drain(drainMs);
+      await worker.drain(options.drainMs ?? drainMsDefault);
     },
   };
 };

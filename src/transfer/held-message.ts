@@ -1,5 +1,6 @@
 import type { Delivery } from '../bus/puller.ts';
 import { validatePointTime } from '../model/time.ts';
+import { addOutcome, deadLetteredOutcome, droppedOutcome, type Tally } from '../outcomes/tally.ts';
 import type { MetricsEnvelope, MetricsHeader } from '../wire/envelope.ts';
 
 /** A message between its delivery and its settlement. */
@@ -20,18 +21,33 @@ export const rowsOf = (header: MetricsHeader): number => {
   return rows;
 };
 
-/** Verdicts on the deferred points of a message: dropped by reason, and those that passed after all. */
-export type DeferredVerdicts = {
-  readonly dropped: Map<string, number>;
-  readonly passed: {
-    readonly dataId: number;
-    readonly base: string;
-    readonly ordinal: number;
-    readonly text: string;
-  }[];
-  /** A section that is no JSON array of as many points as the header says. */
-  readonly unreadable: boolean;
+/** A deferred item whose time is valid after all: it cannot be encoded here. */
+export type PassedItem = {
+  readonly owner: number;
+  readonly base: string;
+  readonly ordinal: number;
+  readonly text: string;
 };
+
+/** Verdicts on items of a message: dropped in transfer by reason, and all of them by data id or application. */
+export type Verdicts = {
+  readonly dropped: Map<string, number>;
+  readonly tally: Tally;
+};
+
+/** Verdicts on the deferred items of a message. */
+export type DeferredVerdicts = Verdicts & {
+  readonly passed: PassedItem[];
+  /** Items of sections that are no JSON array of as many items as the header says: their message is set aside. */
+  unreadableItems: number;
+};
+
+export const noVerdicts = (): DeferredVerdicts => ({
+  dropped: new Map(),
+  tally: new Map(),
+  passed: [],
+  unreadableItems: 0,
+});
 
 /** The items of a deferred section: a JSON array of so many; undefined for anything else. */
 export const readDeferredItems = (section: Uint8Array | undefined, count: number): unknown[] | undefined => {
@@ -43,9 +59,39 @@ export const readDeferredItems = (section: Uint8Array | undefined, count: number
   }
 };
 
-/** Adds to the items that were dropped for a reason. */
-export const addDropped = (dropped: Map<string, number>, reason: string, items: number): void => {
-  if (items > 0) dropped.set(reason, (dropped.get(reason) ?? 0) + items);
+/** Drops items of a data id or application. */
+export const drop = ({ dropped, tally }: Verdicts, owner: number, reason: string, items: number): void => {
+  if (items === 0) return;
+  dropped.set(reason, (dropped.get(reason) ?? 0) + items);
+  addOutcome(tally, owner, droppedOutcome(reason), items);
+};
+
+/** A group of deferred items, as both signals' headers tell of it. */
+type Group = { readonly base: string; readonly ordinals: readonly number[] };
+
+/** Judges the items of one section; `reasonOf` answers why an item is dropped, or undefined where it is not. */
+export const judgeSection = (
+  verdicts: DeferredVerdicts,
+  owner: number,
+  { base, ordinals }: Group,
+  section: Uint8Array | undefined,
+  reasonOf: (item: unknown) => string | undefined,
+): void => {
+  const items = readDeferredItems(section, ordinals.length);
+  if (items === undefined) {
+    verdicts.unreadableItems += ordinals.length;
+    addOutcome(verdicts.tally, owner, deadLetteredOutcome, ordinals.length);
+    return;
+  }
+  const counts = new Map<string, number>();
+  const passedBefore = verdicts.passed.length;
+  for (const [place, item] of items.entries()) {
+    const reason = reasonOf(item);
+    if (reason !== undefined) counts.set(reason, (counts.get(reason) ?? 0) + 1);
+    else verdicts.passed.push({ owner, base, ordinal: ordinals[place] ?? 0, text: JSON.stringify(item) });
+  }
+  for (const [reason, count] of counts) drop(verdicts, owner, reason, count);
+  addOutcome(verdicts.tally, owner, deadLetteredOutcome, verdicts.passed.length - passedBefore);
 };
 
 const noneOf: ReadonlySet<number> = new Set();
@@ -61,26 +107,14 @@ export const judgeDeferred = (
   { header, deferredBytes }: MetricsEnvelope,
   purged: ReadonlySet<number> = noneOf,
 ): DeferredVerdicts => {
-  const dropped = new Map<string, number>();
-  const passed: DeferredVerdicts['passed'] = [];
+  const verdicts = noVerdicts();
   for (const [index, group] of header.deferred.entries()) {
-    if (purged.has(group.dataId)) {
-      addDropped(dropped, 'data_source_purged', group.ordinals.length);
-      continue;
-    }
-    const items = readDeferredItems(deferredBytes[index], group.ordinals.length);
-    if (items === undefined) return { dropped, passed, unreadable: true };
-    for (const [place, item] of items.entries()) {
-      const reason = validatePointTime(timestampOf(item), group.arrivedAt, group.policy);
-      if (reason !== undefined) addDropped(dropped, reason, 1);
-      else
-        passed.push({
-          dataId: group.dataId,
-          base: group.base,
-          ordinal: group.ordinals[place] ?? 0,
-          text: JSON.stringify(item),
-        });
-    }
+    const { dataId, arrivedAt, policy } = group;
+    if (purged.has(dataId)) drop(verdicts, dataId, 'data_source_purged', group.ordinals.length);
+    else
+      judgeSection(verdicts, dataId, group, deferredBytes[index], (item) =>
+        validatePointTime(timestampOf(item), arrivedAt, policy),
+      );
   }
-  return { dropped, passed, unreadable: false };
+  return verdicts;
 };

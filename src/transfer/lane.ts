@@ -1,4 +1,6 @@
 import type { DeadLetterReason } from '../dead-letters/dead-letters.ts';
+import type { Tally } from '../outcomes/tally.ts';
+import type { MessageKey } from '../wire/message-key.ts';
 import type { HeldMessage } from './held-message.ts';
 
 /** What reading a message's payload can come to. */
@@ -22,6 +24,8 @@ export type SetAside = {
     readonly table?: string;
     readonly uid?: string;
   };
+  /** Of one item: makes the key of the record that its redrive writes. */
+  readonly uid?: bigint;
 };
 
 /** What became of a batch that was written: all of it is stored but for what is named here. */
@@ -33,22 +37,29 @@ export type Written<E> = {
   readonly purged: ReadonlySet<number>;
 };
 
-/** What the items of a message come to once it is written: kept + Σ dropped + passed = the items that reached transfer. */
+/** What the items of a message come to once it is written. */
 export type Judged = {
+  readonly arrivedAt: number;
+  /** Undefined where the message tells none. */
+  readonly key: MessageKey | undefined;
   /** Items whose rows were written, those included that the store refused. */
   readonly kept: number;
   readonly rows: number;
+  /** Dropped in transfer, by reason. */
   readonly dropped: ReadonlyMap<string, number>;
+  /** All items of the message, the receiver's drops among them; empty where its items are nobody's. */
+  readonly tally: Tally;
   /** Items whose time is valid after all: they cannot be encoded here. */
   readonly passed: readonly SetAside[];
-  readonly unreadable: boolean;
+  /** Deferred items that cannot be read: the message is set aside for them. */
+  readonly unreadableItems: number;
 };
 
 export type WriteOutcome = 'stored' | 'row_refused' | 'table_missing' | 'failed';
 
 /** What differs between the signals: how a message is read, written and judged. The worker is one. */
 export type Lane<E> = {
-  readonly pipeline: 'metrics' | 'traces';
+  readonly pipeline: 'metrics' | 'traces' | 'ledger';
   /** Named in logs and readiness. */
   readonly store: string;
   read(payload: Uint8Array, version: number | undefined): ReadMessage<E>;

@@ -1,14 +1,16 @@
 import { bytesIdentity } from '../dead-letters/dead-letters.ts';
 import type { Purges } from '../directory/purges.ts';
+import { messageKeyOf } from '../outcomes/outcome-rows.ts';
+import { addOutcome, addReceiverDrops, storedOutcome } from '../outcomes/tally.ts';
 import type { QuestdbWriter } from '../stores/questdb/writer.ts';
 import { decodeEnvelope, type MetricsEnvelope } from '../wire/envelope.ts';
-import { addDropped, type HeldMessage, judgeDeferred, rowsOf } from './held-message.ts';
+import { drop, type HeldMessage, judgeDeferred, type PassedItem, rowsOf } from './held-message.ts';
 import type { Judged, Lane, SetAside, Written } from './lane.ts';
 import { type BatchResult, type RefusedRow, writeBatch } from './write-batch.ts';
 
 const uidPattern = /[, ]uid=(\d+)i/;
 
-const refusedRow = ({ table, row, why }: RefusedRow): SetAside => {
+const refusedRow = ({ dataId, table, row, why }: RefusedRow): SetAside => {
   const uid = uidPattern.exec(Buffer.from(row).toString('utf8'))?.[1];
   return {
     reason: 'row_refused',
@@ -16,7 +18,8 @@ const refusedRow = ({ table, row, why }: RefusedRow): SetAside => {
     bytes: row,
     identity: uid ?? bytesIdentity(row),
     items: 1,
-    place: { table, ...(uid === undefined ? {} : { uid }) },
+    place: { dataId, table, ...(uid === undefined ? {} : { uid }) },
+    ...(uid === undefined ? {} : { uid: BigInt(uid) }),
   };
 };
 
@@ -61,30 +64,40 @@ const writtenOf = (
   return { setAside, homeless, purged };
 };
 
+const passedPoint = ({ owner, base, ordinal, text }: PassedItem): SetAside => ({
+  reason: 'deferred_item_valid',
+  why: 'the receiver deferred a point whose time this program finds valid',
+  bytes: Buffer.from(text),
+  identity: `${base}:${ordinal}`,
+  items: 1,
+  place: { dataId: owner, uid: `${base}+${ordinal}` },
+  uid: BigInt(base) + BigInt(ordinal),
+});
+
 const judge = (envelope: MetricsEnvelope, purged: ReadonlySet<number>): Judged => {
-  const { dropped, passed, unreadable } = judgeDeferred(envelope, purged);
+  const { header } = envelope;
+  const verdicts = judgeDeferred(envelope, purged);
+  const { dropped, tally, passed, unreadableItems } = verdicts;
   let kept = 0;
   let rows = 0;
-  for (const part of envelope.header.parts) {
-    if (purged.has(part.dataId)) addDropped(dropped, 'data_source_purged', part.points);
+  for (const part of header.parts) {
+    if (purged.has(part.dataId)) drop(verdicts, part.dataId, 'data_source_purged', part.points);
     else {
+      addOutcome(tally, part.dataId, storedOutcome, part.points);
       kept += part.points;
       rows += part.rows;
     }
   }
+  for (const { dataId, dropped: drops } of header.outcomes) addReceiverDrops(tally, dataId, drops);
   return {
+    arrivedAt: header.arrivedAt,
+    key: messageKeyOf(header),
     kept,
     rows,
     dropped,
-    unreadable,
-    passed: passed.map(({ dataId, base, ordinal, text }) => ({
-      reason: 'deferred_item_valid',
-      why: 'the receiver deferred a point whose time this program finds valid',
-      bytes: Buffer.from(text),
-      identity: `${base}:${ordinal}`,
-      items: 1,
-      place: { dataId, uid: `${base}+${ordinal}` },
-    })),
+    tally,
+    passed: passed.map(passedPoint),
+    unreadableItems,
   };
 };
 

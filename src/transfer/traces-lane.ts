@@ -1,5 +1,8 @@
 import { Fault, messageOf } from '../model/fault.ts';
 import { type RawSpanTime, validateSpanTime } from '../model/span-time.ts';
+import { ordinalsMax } from '../model/uid.ts';
+import { messageKeyOf } from '../outcomes/outcome-rows.ts';
+import { addOutcome, addReceiverDrops, storedOutcome } from '../outcomes/tally.ts';
 import { insertId } from '../stores/clickhouse/query-id.ts';
 import type { BatchBounds } from '../stores/clickhouse/span-statements.ts';
 import type { SpanWriter, TraceTimes } from '../stores/clickhouse/span-writer.ts';
@@ -11,7 +14,7 @@ import {
   type SpansHeader,
 } from '../wire/spans-envelope.ts';
 import type { Fence } from './fence.ts';
-import { addDropped, type HeldMessage, readDeferredItems } from './held-message.ts';
+import { type HeldMessage, judgeSection, noVerdicts, type PassedItem } from './held-message.ts';
 import type { Judged, Lane, SetAside, WriteOutcome } from './lane.ts';
 
 export type TracesLaneOptions = {
@@ -57,6 +60,9 @@ const byDay = (pieces: readonly Piece[]): Map<number, Piece[]> => {
   return days;
 };
 
+/** Stands for a whole block in the key of its redrive's record: no request has an item of so high an ordinal. */
+const blockUid = ({ base, day }: SpanPart): bigint => BigInt(base) + BigInt(ordinalsMax - 1 - day);
+
 const refusedBlock = ({ part, block }: Piece, why: string): SetAside => ({
   reason: 'block_refused',
   why,
@@ -64,6 +70,7 @@ const refusedBlock = ({ part, block }: Piece, why: string): SetAside => ({
   identity: `${part.base}:${part.first}:${part.appId}:${part.day}`,
   items: part.rows,
   place: { appId: part.appId },
+  uid: blockUid(part),
 });
 
 /** The same rows will always fail: by ClickHouse's word, or because a block does not even read as one. */
@@ -123,38 +130,41 @@ const rawTime = (value: unknown): RawSpanTime => {
 const field = (value: unknown, name: string): unknown =>
   typeof value === 'object' && value !== null ? Reflect.get(value, name) : undefined;
 
+const passedSpan = ({ owner, base, ordinal, text }: PassedItem): SetAside => ({
+  reason: 'deferred_item_valid',
+  why: 'the receiver deferred a span whose times this program finds valid',
+  bytes: Buffer.from(text),
+  identity: `${base}:${ordinal}`,
+  items: 1,
+  place: { appId: owner, uid: `${base}+${ordinal}` },
+  uid: BigInt(base) + BigInt(ordinal),
+});
+
 /** Judges the deferred spans with the arrival and the windows that travel with them (design decision D2). */
 const judge = ({ header, deferredBytes }: SpansEnvelope): Judged => {
-  const rows = rowsOf(header);
-  const dropped = new Map<string, number>();
-  const passed: SetAside[] = [];
+  const verdicts = noVerdicts();
+  const { dropped, tally, passed } = verdicts;
   for (const [index, group] of header.deferred.entries()) {
-    const items = readDeferredItems(deferredBytes[index], group.ordinals.length);
-    if (items === undefined) return { kept: rows, rows, dropped, passed, unreadable: true };
-    for (const [place, item] of items.entries()) {
+    judgeSection(verdicts, group.appId, group, deferredBytes[index], (item) => {
       const span = field(item, 'span');
       const start = rawTime(field(span, 'startTimeUnixNano'));
-      const reason = validateSpanTime(
-        start,
-        rawTime(field(span, 'endTimeUnixNano')),
-        group.arrivedAt,
-        group.policy,
-      );
-      if (reason !== undefined) addDropped(dropped, reason, 1);
-      else {
-        const ordinal = group.ordinals[place] ?? 0;
-        passed.push({
-          reason: 'deferred_item_valid',
-          why: 'the receiver deferred a span whose times this program finds valid',
-          bytes: Buffer.from(JSON.stringify(item)),
-          identity: `${group.base}:${ordinal}`,
-          items: 1,
-          place: { appId: group.appId, uid: `${group.base}+${ordinal}` },
-        });
-      }
-    }
+      const end = rawTime(field(span, 'endTimeUnixNano'));
+      return validateSpanTime(start, end, group.arrivedAt, group.policy);
+    });
   }
-  return { kept: rows, rows, dropped, passed, unreadable: false };
+  for (const { appId, rows } of header.parts) addOutcome(tally, appId, storedOutcome, rows);
+  for (const { appId, dropped: drops } of header.outcomes) addReceiverDrops(tally, appId, drops);
+  const rows = rowsOf(header);
+  return {
+    arrivedAt: header.arrivedAt,
+    key: messageKeyOf(header),
+    kept: rows,
+    rows,
+    dropped,
+    tally,
+    passed: passed.map(passedSpan),
+    unreadableItems: verdicts.unreadableItems,
+  };
 };
 
 /**

@@ -2,14 +2,21 @@ import { type Bus, connectBusWhenUp } from '../bus/connection.ts';
 import { openKvBucket } from '../bus/kv.ts';
 import { createPublisher } from '../bus/publisher.ts';
 import { ensureTopology } from '../bus/topology.ts';
-import { loadPipelines, type MetricsPipeline, type TracesPipeline } from '../config/pipelines.ts';
+import {
+  loadPipelines,
+  type MetricsPipeline,
+  type StreamDefinition,
+  type TracesPipeline,
+} from '../config/pipelines.ts';
 import { engineUrls, type Settings } from '../config/settings.ts';
 import { createDeadLetters, type DeadLetters } from '../dead-letters/dead-letters.ts';
 import { takeBootNumber } from '../directory/boot-number.ts';
 import { buckets } from '../directory/keys.ts';
 import { type Purges, startPurges } from '../directory/purges.ts';
-import { messageOf } from '../model/fault.ts';
+import { Fault, messageOf } from '../model/fault.ts';
+import { createLedger, type Ledger } from '../outcomes/ledger.ts';
 import { type Clickhouse, createClickhouse } from '../stores/clickhouse/client.ts';
+import { createLedgerWriter } from '../stores/clickhouse/ledger-writer.ts';
 import { createSpanWriter, type SpanWriter } from '../stores/clickhouse/span-writer.ts';
 import { createQuestdbSql } from '../stores/questdb/sql.ts';
 import { createQuestdbWriter, type QuestdbWriter } from '../stores/questdb/writer.ts';
@@ -20,6 +27,8 @@ import { stopSignal, whenStopped } from '../telemetry/stop-signal.ts';
 import { untilDone } from '../telemetry/until-done.ts';
 import { type RunningConsumer, startConsumer } from './consumer.ts';
 import { createFence } from './fence.ts';
+import { type FillAlarm, startFillAlarm } from './ledger-alarm.ts';
+import { createLedgerLane } from './ledger-lane.ts';
 import { createMetricsLane } from './metrics-lane.ts';
 import { startTableWatch, type TableWatch } from './table-watch.ts';
 import { createTracesLane } from './traces-lane.ts';
@@ -27,6 +36,7 @@ import { createTracesLane } from './traces-lane.ts';
 type Common = {
   readonly bus: Bus;
   readonly deadLetters: DeadLetters;
+  readonly ledger: Ledger;
   readonly metrics: TransferMetrics;
   readonly log: Log;
 };
@@ -106,8 +116,49 @@ const startTraces = (
   return startConsumer(pipeline, { ...common, lane });
 };
 
+const ledgerDefaults = {
+  pullBytesMax: 16 * 2 ** 20,
+  rowsPerWriteMax: 50_000,
+  // ClickHouse wants few and large inserts, and nobody waits for outcomes.
+  writeIntervalMs: 1_000,
+  drainMs: 1_000,
+  insertMsMax: 20_000,
+};
+
+const streamNamed = (streams: readonly StreamDefinition[], name: string): StreamDefinition => {
+  const stream = streams.find((each) => each.name === name);
+  if (stream !== undefined) return stream;
+  throw new Fault('permanent', 'config_invalid', `pipelines/streams.yaml has no stream ${name}`);
+};
+
+const startLedgerAlarm = ({ name, bytesMax }: StreamDefinition, { bus, metrics, log }: Common): FillAlarm => {
+  metrics.ledgerBytesMax.set(bytesMax);
+  return startFillAlarm(bus, {
+    stream: name,
+    bytesMax,
+    log,
+    onFill: (bytes) => metrics.ledgerBytes.set(bytes),
+  });
+};
+
+/** LEDGER -> ClickHouse. */
+const startLedger = (
+  { consumer }: StreamDefinition,
+  clickhouse: Clickhouse,
+  common: Common,
+): RunningConsumer => {
+  if (consumer === undefined)
+    throw new Fault('permanent', 'config_invalid', 'stream LEDGER has no consumer in pipelines/streams.yaml');
+  // Below the ack wait: a message is not given to a second worker while the first may still be writing it.
+  const insertMsMax = Math.min(ledgerDefaults.insertMsMax, consumer.ackWaitMs * 0.75);
+  return startConsumer(
+    { ...ledgerDefaults, consumer },
+    { ...common, lane: createLedgerLane(createLedgerWriter(clickhouse, insertMsMax)) },
+  );
+};
+
 /**
- * A consumer process (design section 2): METRICS to QuestDB and TRACES to ClickHouse, dead letters beside them. Any number of
+ * A consumer process (design section 2): METRICS to QuestDB and TRACES to ClickHouse, dead letters and outcomes beside them. Any number of
  * them share the consumers. Runs until SIGTERM or SIGINT, then writes and settles what it holds. Throws a permanent Fault for
  * settings that cannot be used.
  */
@@ -126,9 +177,12 @@ export const runTransfer = async (settings: Settings): Promise<void> => {
     points?: RunningConsumer;
     spans?: RunningConsumer;
     watch?: TableWatch;
+    outcomes?: RunningConsumer;
+    alarm?: FillAlarm;
   } = {};
   const newer = (): string | undefined => {
-    const version = running.points?.newerVersion ?? running.spans?.newerVersion;
+    const version =
+      running.points?.newerVersion ?? running.spans?.newerVersion ?? running.outcomes?.newerVersion;
     return version === undefined ? undefined : `version ${version} is newer than this program`;
   };
   const ops = await startOpsServer({
@@ -146,7 +200,13 @@ export const runTransfer = async (settings: Settings): Promise<void> => {
       questdb_tables: () => running.watch?.problem,
       questdb_durability: () => running.watch?.durabilityProblem,
       clickhouse: () => running.spans?.storeProblem,
+      ledger: () => running.points?.ledgerProblem ?? running.spans?.ledgerProblem,
       envelope: newer,
+    },
+    // Items are stored all the same: their outcomes wait in LEDGER.
+    warnings: {
+      outcomes: () => running.outcomes?.storeProblem,
+      ledger: () => running.alarm?.warning,
     },
   });
 
@@ -171,7 +231,13 @@ export const runTransfer = async (settings: Settings): Promise<void> => {
   );
 
   const publisher = createPublisher(bus, metricsPipeline.publish);
-  const common: Common = { bus, deadLetters: createDeadLetters(publisher), metrics, log };
+  const common: Common = {
+    bus,
+    deadLetters: createDeadLetters(publisher),
+    ledger: createLedger(publisher, boot),
+    metrics,
+    log,
+  };
   const questdb = createQuestdbWriter({ url: urls.questdb, timeoutMs: metricsPipeline.storeTimeoutMs });
   const clickhouse = createClickhouse({ url: urls.clickhouse });
   const sql = createQuestdbSql({ url: urls.questdb });
@@ -179,6 +245,9 @@ export const runTransfer = async (settings: Settings): Promise<void> => {
   running.watch = watch;
   const purges = startPurges(records);
   running.purges = purges;
+  const ledgerStream = streamNamed(streams, 'LEDGER');
+  running.alarm = startLedgerAlarm(ledgerStream, common);
+  running.outcomes = startLedger(ledgerStream, clickhouse, common);
   running.spans = startTraces(traces, clickhouse, boot, common);
   // A point of a purged data id must not get into a table that is there still.
   await Promise.race([purges.whenReady, whenStopped(stop)]);
@@ -189,7 +258,8 @@ export const runTransfer = async (settings: Settings): Promise<void> => {
 
   await whenStopped(stop);
   log.info({}, 'transfer stops');
-  await Promise.all([running.points?.stop(), running.spans.stop()]);
+  await Promise.all([running.points?.stop(), running.spans.stop(), running.outcomes.stop()]);
+  running.alarm.stop();
   purges.stop();
   publisher.close();
   await watch.stop();

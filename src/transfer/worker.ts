@@ -1,11 +1,12 @@
 import type { Delivery } from '../bus/puller.ts';
-import { bytesIdentity, type DeadLetters } from '../dead-letters/dead-letters.ts';
+import type { DeadLetters } from '../dead-letters/dead-letters.ts';
 import { messageOf } from '../model/fault.ts';
-import type { OutcomeRecorder } from '../outcomes/recorder.ts';
+import type { Ledger } from '../outcomes/ledger.ts';
 import type { Log } from '../telemetry/log.ts';
 import type { TransferMetrics } from '../telemetry/metrics.ts';
 import type { HeldMessage } from './held-message.ts';
-import type { Lane, SetAside, Written } from './lane.ts';
+import type { Lane, Written } from './lane.ts';
+import { createSettler } from './settle.ts';
 
 export type WorkerOptions = {
   readonly stream: string;
@@ -20,7 +21,7 @@ export type WorkerOptions = {
 export type WorkerDependencies<E> = {
   readonly lane: Lane<E>;
   readonly deadLetters: DeadLetters;
-  readonly outcomes: OutcomeRecorder;
+  readonly ledger: Ledger;
   readonly metrics: TransferMetrics;
   readonly log: Log;
   readonly now: () => number;
@@ -34,6 +35,8 @@ export type Worker = {
   readonly hasRoom: boolean;
   /** Why the store cannot be written to just now, or undefined. */
   readonly storeProblem: string | undefined;
+  /** Why outcomes are not recorded just now, so that nothing is acknowledged, or undefined. */
+  readonly ledgerProblem: string | undefined;
   /** Version of a message that only a newer program can read, or undefined. */
   readonly newerVersion: number | undefined;
   /** Drops what was not sent yet: after a lost connection it comes again. */
@@ -43,7 +46,6 @@ export type Worker = {
 };
 
 const newerRetryMs = 30_000;
-const homelessRetryMs = 5_000;
 const backoffMs = { first: 100, most: 2_000 };
 
 export const createWorker = <E>(options: WorkerOptions, deps: WorkerDependencies<E>): Worker => {
@@ -59,6 +61,7 @@ export const createWorker = <E>(options: WorkerOptions, deps: WorkerDependencies
   let lastWriteAt = 0;
   let writing = false;
   let idle: (() => void) | undefined;
+  const settler = createSettler({ ...deps, stream: options.stream, isStopping: () => stopping });
 
   const setHeld = (bytes: number): void => {
     heldBytes = bytes;
@@ -73,48 +76,6 @@ export const createWorker = <E>(options: WorkerOptions, deps: WorkerDependencies
     setHeld(heldBytes - bytes);
   };
 
-  const settle = (settlement: 'ack' | 'retry' | 'dead_letter', count = 1): void => {
-    metrics.messages.inc({ pipeline, settlement }, count);
-  };
-
-  const putAside = async (
-    delivery: Delivery,
-    { reason, why, bytes, identity, items, place }: SetAside,
-  ): Promise<void> => {
-    const header = {
-      version: 1,
-      reason,
-      error: why,
-      stream: options.stream,
-      streamSequence: delivery.streamSequence,
-      subject: delivery.subject,
-      ...place,
-      redrive: 0,
-      at: deps.now(),
-    } as const;
-    await deps.deadLetters.put(identity, header, bytes);
-    metrics.deadLettered.inc({ pipeline, reason }, items);
-    log.error({ reason, why, ...place, sequence: delivery.streamSequence }, 'set aside in the dead letters');
-  };
-
-  const putMessageAside = async (delivery: Delivery, why: string): Promise<void> => {
-    await putAside(delivery, {
-      reason: 'unreadable_message',
-      why,
-      bytes: delivery.payload,
-      identity: bytesIdentity(delivery.payload),
-      items: 1,
-      place: {},
-    });
-    delivery.ack();
-    settle('dead_letter');
-  };
-
-  const giveBack = (delivery: Delivery, delayMs: number): void => {
-    delivery.nak(delayMs);
-    settle('retry');
-  };
-
   const take = (delivery: Delivery): void => {
     if (delivery.redelivered) metrics.redelivered.inc({ pipeline });
     const read = lane.read(delivery.payload, delivery.version);
@@ -125,11 +86,11 @@ export const createWorker = <E>(options: WorkerOptions, deps: WorkerDependencies
         { version: read.version },
         'a newer program wrote this message: it is held back, upgrade transfer',
       );
-      giveBack(delivery, newerRetryMs);
+      settler.giveBack(delivery, newerRetryMs);
       return;
     }
     if (read.kind === 'unreadable') {
-      putMessageAside(delivery, read.why).catch((error: unknown) => {
+      settler.settleUnreadable(delivery, read.why).catch((error: unknown) => {
         log.error({ error: messageOf(error) }, 'the dead letter was not confirmed; the message comes again');
       });
       return;
@@ -188,45 +149,14 @@ export const createWorker = <E>(options: WorkerOptions, deps: WorkerDependencies
     }
   };
 
-  /** Store confirmed -> dead letters confirmed -> outcome recorded -> ack (design decision D4). */
-  const settleMessage = async (
-    { delivery, envelope }: HeldMessage<E>,
-    refused: readonly SetAside[],
-    purged: ReadonlySet<number>,
-  ): Promise<void> => {
-    const judged = lane.judge(envelope, purged);
-    if (judged.unreadable) return putMessageAside(delivery, 'a section of deferred items cannot be read');
-    let refusedItems = 0;
-    for (const each of refused) {
-      await putAside(delivery, each);
-      refusedItems += each.items;
-    }
-    for (const each of judged.passed) await putAside(delivery, each);
-    await deps.outcomes.record({
-      stored: judged.kept - refusedItems,
-      rows: judged.rows,
-      dropped: judged.dropped,
-      deadLettered: refusedItems + judged.passed.length,
-    });
-    delivery.ack();
-    settle('ack');
-  };
-
-  const settleBatch = async (batch: readonly HeldMessage<E>[], written: Written<E>): Promise<void> => {
-    for (const message of batch) {
-      if (written.homeless.has(message)) giveBack(message.delivery, homelessRetryMs);
-      else await settleMessage(message, written.setAside.get(message) ?? [], written.purged);
-    }
-  };
-
   const writeOnce = async (): Promise<void> => {
     const batch = nextBatch();
     inWrite = batch;
     if (batch.length > 0) {
       const result = await writeUntilKnown(batch);
-      if (result === undefined) for (const message of batch) giveBack(message.delivery, 0);
+      if (result === undefined) for (const message of batch) settler.giveBack(message.delivery, 0);
       else {
-        await settleBatch(batch, result).catch((error: unknown) => {
+        await settler.settle(batch, result).catch((error: unknown) => {
           log.warn({ error: messageOf(error) }, 'a batch was not settled; what is unsettled comes again');
         });
       }
@@ -285,6 +215,9 @@ export const createWorker = <E>(options: WorkerOptions, deps: WorkerDependencies
     get storeProblem() {
       return storeProblem;
     },
+    get ledgerProblem() {
+      return settler.problem;
+    },
     get newerVersion() {
       // It comes again after each hold-back; once it stays away, a newer program has taken it.
       return newer !== undefined && deps.now() - newer.seenAt < 2 * newerRetryMs ? newer.version : undefined;
@@ -303,7 +236,7 @@ export const createWorker = <E>(options: WorkerOptions, deps: WorkerDependencies
       const timer = new Promise<void>((resolve) => setTimeout(resolve, timeoutMs).unref());
       await Promise.race([finished, timer]);
       stopping = true;
-      for (const message of gathered) giveBack(message.delivery, 0);
+      for (const message of gathered) settler.giveBack(message.delivery, 0);
       letGo(gathered);
       gathered = [];
       if (writing) await finished;

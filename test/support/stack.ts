@@ -199,6 +199,8 @@ export const startStack = async (options: StackOptions = {}): Promise<Stack> => 
   const next = (): number => ports.pop() ?? 0;
   mkdirSync(join(engines.folder, 'data'), { recursive: true });
   const env: Record<string, string> = {
+    // Where no ClickHouse was asked for, outcomes wait in LEDGER and go into nobody else's.
+    TIDEMARK_CLICKHOUSE_URL: 'http://127.0.0.1:1',
     ...engines.env,
     TIDEMARK_DATA: join(engines.folder, 'data'),
     TIDEMARK_MAX_RATE_DEFAULT: '0',

@@ -46,7 +46,7 @@ describe('deferred points', () => {
       timestamp_too_far_ahead: 1,
       timestamp_unit_micros: 1,
     });
-    expect([verdicts.passed, verdicts.unreadable]).toEqual([[], false]);
+    expect([verdicts.passed, verdicts.unreadableItems]).toEqual([[], 0]);
   });
 
   // Design decision D2: arrival and windows travel, so that a redelivery hours later is not judged by another clock.
@@ -70,13 +70,13 @@ describe('deferred points', () => {
     const verdicts = judgeDeferred(envelope(group(text, { ordinals: [3, 8, 9] })));
     expect(verdicts.passed).toEqual([
       {
-        dataId: 1500001,
+        owner: 1500001,
         base: '7000',
         ordinal: 8,
         text: JSON.stringify({ metrics: { a: 1 }, timestamp: arrivedAt }),
       },
       {
-        dataId: 1500001,
+        owner: 1500001,
         base: '7000',
         ordinal: 9,
         text: JSON.stringify({ metrics: { a: 1 }, timestamp: arrivedAt - 1 }),
@@ -91,7 +91,7 @@ describe('deferred points', () => {
     ['fewer points than ordinals', points('N'), [0, 1]],
     ['more points than ordinals', points('N', 'N'), [0]],
   ])('in a section with %s make the message unreadable', (_, section, ordinals) => {
-    expect(judgeDeferred(envelope(group(section, { ordinals }))).unreadable).toBe(true);
+    expect(judgeDeferred(envelope(group(section, { ordinals }))).unreadableItems).toBe(ordinals.length);
   });
 
   it('that are no objects are dropped as without time', () => {

@@ -17,6 +17,7 @@ const elsewhere: Readonly<Record<string, string>> = {
   block_refused: 'test/unit/traces-lane.test.ts',
   too_many_days: 'test/unit/fuzz-amplification.test.ts',
   deferred_item_valid: 'test/unit/metrics-lane.test.ts',
+  ledger_line_refused: 'test/engines/outcomes-ledger.test.ts',
 };
 
 /** What only a defect of ours yields: test/contract/examples.test.ts asserts that no case met one. */

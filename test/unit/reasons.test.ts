@@ -44,6 +44,7 @@ describe('the table of reasons', () => {
       'row_refused',
       'block_refused',
       'deferred_item_valid',
+      'ledger_line_refused',
     ]);
     expect(codesOf('request').length).toBeGreaterThan(15);
   });

@@ -1,0 +1,105 @@
+import { z } from 'zod';
+import { type Clickhouse, database } from '../stores/clickhouse/client.ts';
+import { ledgerTables, type OutcomeRow } from './rows.ts';
+import { deadLetteredOutcome, droppedOutcome, storedOutcome } from './tally.ts';
+
+/** What became of the items of one data id (points; `appId` is 0) or application (spans; `dataId` is 0). */
+export type Balance = {
+  readonly pipeline: OutcomeRow['pipeline'];
+  readonly dataId: number;
+  readonly appId: number;
+  /** Items in requests that were answered 2xx. */
+  readonly received: number;
+  readonly stored: number;
+  /** By reason. */
+  readonly dropped: Readonly<Record<string, number>>;
+  readonly deadLettered: number;
+};
+
+/** Which records count: those of a data id or an application, of minutes of arrival from `sinceMs` on and before `untilMs`. */
+export type BalanceFilter = {
+  readonly dataId?: number;
+  readonly appId?: number;
+  readonly sinceMs?: number;
+  readonly untilMs?: number;
+};
+
+const balanceRow = z.object({
+  pipeline: z.enum(['metrics', 'traces']),
+  data_id: z.coerce.number(),
+  app_id: z.coerce.number(),
+  received: z.coerce.number(),
+  outcomes: z.record(z.string(), z.coerce.number()),
+});
+
+const seconds = (ms: number): number => Math.max(0, Math.floor(ms / 1000));
+
+const conditionsOf = ({ dataId, appId, sinceMs, untilMs }: BalanceFilter) => {
+  const conditions: string[] = [];
+  const params: Record<string, number> = {};
+  if (dataId !== undefined) {
+    conditions.push("pipeline = 'metrics' AND data_id = {dataId:Int64}");
+    params['dataId'] = dataId;
+  }
+  if (appId !== undefined) {
+    conditions.push("pipeline = 'traces' AND app_id = {appId:Int64}");
+    params['appId'] = appId;
+  }
+  if (sinceMs !== undefined) {
+    conditions.push('minute >= toDateTime({since:UInt32})');
+    params['since'] = seconds(sinceMs);
+  }
+  if (untilMs !== undefined) {
+    conditions.push('minute < toDateTime({until:UInt32})');
+    params['until'] = seconds(untilMs);
+  }
+  return { where: conditions.length === 0 ? '' : `WHERE ${conditions.join(' AND ')}`, params };
+};
+
+const droppedPrefix = droppedOutcome('');
+
+const toBalance = ({
+  pipeline,
+  data_id,
+  app_id,
+  received,
+  outcomes,
+}: z.output<typeof balanceRow>): Balance => {
+  const dropped: Record<string, number> = {};
+  for (const [outcome, items] of Object.entries(outcomes)) {
+    if (outcome.startsWith(droppedPrefix) && items !== 0)
+      dropped[outcome.slice(droppedPrefix.length)] = items;
+  }
+  return {
+    pipeline,
+    dataId: data_id,
+    appId: app_id,
+    received,
+    stored: outcomes[storedOutcome] ?? 0,
+    dropped,
+    deadLettered: outcomes[deadLetteredOutcome] ?? 0,
+  };
+};
+
+/**
+ * The balance of each data id and application that has records, points first. Once the streams are empty and nobody writes,
+ * received = stored + dropped + dead-lettered. Throws the Faults of ClickHouse.
+ */
+export const readBalances = async (
+  clickhouse: Clickhouse,
+  filter: BalanceFilter = {},
+): Promise<Balance[]> => {
+  const { where, params } = conditionsOf(filter);
+  const rows = await clickhouse.rows(
+    balanceRow,
+    `SELECT pipeline, data_id, app_id, sum(received) AS received, sumMap(outcomes) AS outcomes
+       FROM (SELECT * FROM ${database}.${ledgerTables.outcomes} FINAL ${where})
+      GROUP BY pipeline, data_id, app_id ORDER BY pipeline, data_id, app_id`,
+    { params },
+  );
+  return rows.map(toBalance);
+};
+
+/** Whether every item received is accounted for. */
+export const addsUp = ({ received, stored, dropped, deadLettered }: Balance): boolean =>
+  received === stored + deadLettered + Object.values(dropped).reduce((sum, items) => sum + items, 0);

@@ -1,0 +1,102 @@
+import { createHash } from 'node:crypto';
+import { ordinalsMax } from '../model/uid.ts';
+import { isDecimal, type MessageKey } from '../wire/message-key.ts';
+import type { OutcomeRow } from './rows.ts';
+import { deadLetteredOutcome, type Tally } from './tally.ts';
+
+export type Pipeline = OutcomeRow['pipeline'];
+
+/** Last second that ClickHouse's DateTime holds. */
+const timeMsMax = 4_294_967_295_000;
+
+/** `YYYY-MM-DD hh:mm:00`, UTC. */
+export const minuteText = (ms: number): string =>
+  `${new Date(Math.min(ms, timeMsMax)).toISOString().slice(0, 16).replace('T', ' ')}:00`;
+
+/** `YYYY-MM-DD hh:mm:ss.mmm`, UTC. */
+export const momentText = (ms: number): string =>
+  new Date(Math.min(ms, timeMsMax)).toISOString().slice(0, 23).replace('T', ' ');
+
+type Keyed = { readonly base: string; readonly first: number };
+
+/** What a header says of its sections, as far as a key can be taken from it. */
+type KeyedHeader = {
+  readonly key?: MessageKey;
+  readonly parts: readonly Keyed[];
+  readonly deferred: readonly { readonly base: string; readonly ordinals: readonly number[] }[];
+};
+
+/** The key of a message; of one written before keys were, that of its first section. Undefined when it has none. */
+export const messageKeyOf = ({ key, parts, deferred }: KeyedHeader): MessageKey | undefined => {
+  if (key !== undefined) return key;
+  const [part] = parts;
+  const [group] = deferred;
+  const base = part?.base ?? group?.base;
+  if (!isDecimal(base)) return undefined;
+  return { base, first: part?.first ?? group?.ordinals[0] ?? 0 };
+};
+
+/** The key of a message that tells none: its bytes are the same in every delivery. */
+export const keyOfBytes = (bytes: Uint8Array): MessageKey => {
+  const digest = createHash('sha256').update(bytes).digest();
+  return { base: (digest.readBigUInt64BE(0) >> 1n).toString(), first: 0 };
+};
+
+/** The key of a record of one item, beside its message's. */
+export type ItemKey = MessageKey & { readonly ordinal: number };
+
+/**
+ * Key of the item with this uid: its message's and its ordinal there. An item of a later request in a shared message may stand
+ * before that one's base: then its own uid stands for it.
+ */
+export const itemKeyOf = (key: MessageKey, uid: bigint): ItemKey => {
+  const ordinal = uid - BigInt(key.base);
+  return ordinal >= 0n && ordinal < BigInt(ordinalsMax)
+    ? { ...key, ordinal: Number(ordinal) }
+    : { base: uid.toString(), first: 0, ordinal: 0 };
+};
+
+const rowOf = (
+  pipeline: Pipeline,
+  owner: number,
+  key: MessageKey,
+  counts: ReadonlyMap<string, number>,
+  times: { readonly minute: string; readonly at: string },
+): OutcomeRow => {
+  let received = 0;
+  for (const items of counts.values()) received += items;
+  return {
+    pipeline,
+    data_id: pipeline === 'metrics' ? owner : 0,
+    app_id: pipeline === 'traces' ? owner : 0,
+    base: key.base,
+    first: key.first,
+    ordinal: -1,
+    redrive: 0,
+    minute: times.minute,
+    received,
+    outcomes: Object.fromEntries(counts),
+    at: times.at,
+  };
+};
+
+/** The records of one message, one for each data id or application: received = the sum of the outcomes. Times in ms. */
+export const outcomeRows = (
+  pipeline: Pipeline,
+  key: MessageKey,
+  tally: Tally,
+  arrivedAt: number,
+  now: number,
+): OutcomeRow[] => {
+  const times = { minute: minuteText(arrivedAt), at: momentText(now) };
+  const rows: OutcomeRow[] = [];
+  for (const [owner, counts] of tally) rows.push(rowOf(pipeline, owner, key, counts, times));
+  return rows;
+};
+
+/** The record of a message that nobody can read: one item of nobody, until it is redriven or purged. */
+export const unreadableRow = (pipeline: Pipeline, payload: Uint8Array, now: number): OutcomeRow =>
+  rowOf(pipeline, 0, keyOfBytes(payload), new Map([[deadLetteredOutcome, 1]]), {
+    minute: minuteText(now),
+    at: momentText(now),
+  });

@@ -1,0 +1,20 @@
+import { type Clickhouse, database } from './client.ts';
+
+/** Writes lines of JSON into the tables of outcomes, refusals and samples. */
+export type LedgerWriter = {
+  /**
+   * Stores every line; one that is there already replaces itself. Throws the Faults of `toFault`: `clickhouse_rows_refused` when a
+   * line of them can never be stored; none of them is stored then.
+   */
+  insert(table: string, lines: readonly Uint8Array[]): Promise<void>;
+};
+
+export const createLedgerWriter = (clickhouse: Clickhouse, timeoutMs: number): LedgerWriter => ({
+  insert: async (table, lines) => {
+    await clickhouse.insert(`INSERT INTO ${database}.${table} FORMAT JSONEachRow`, lines, {
+      timeoutMs,
+      // Late rows may be of any number of months, or days of samples.
+      settings: { max_partitions_per_insert_block: 0, optimize_on_insert: 0 },
+    });
+  },
+});

@@ -1,0 +1,204 @@
+import type { Delivery } from '../bus/puller.ts';
+import { bytesIdentity, type DeadLetterHeader, type DeadLetters } from '../dead-letters/dead-letters.ts';
+import { messageOf } from '../model/fault.ts';
+import type { Ledger } from '../outcomes/ledger.ts';
+import { itemKeyOf, keyOfBytes, minuteText, outcomeRows, unreadableRow } from '../outcomes/outcome-rows.ts';
+import type { OutcomeRow } from '../outcomes/rows.ts';
+import { moveToDeadLetters } from '../outcomes/tally.ts';
+import type { Log } from '../telemetry/log.ts';
+import type { TransferMetrics } from '../telemetry/metrics.ts';
+import type { MessageKey } from '../wire/message-key.ts';
+import type { HeldMessage } from './held-message.ts';
+import type { Judged, Lane, SetAside, Written } from './lane.ts';
+
+export type SettlerDependencies<E> = {
+  readonly lane: Pick<Lane<E>, 'pipeline' | 'judge'>;
+  readonly stream: string;
+  readonly deadLetters: DeadLetters;
+  readonly ledger: Ledger;
+  readonly metrics: TransferMetrics;
+  readonly log: Log;
+  readonly now: () => number;
+  /** Asked while the ledger does not confirm: true = give the messages back. */
+  readonly isStopping: () => boolean;
+};
+
+/** Settles messages: store confirmed -> dead letters confirmed -> outcome recorded -> ack (design decision D4). */
+export type Settler<E> = {
+  /**
+   * Settles what was written. A message whose dead letter is not confirmed stays unsettled and comes again. While LEDGER is full or
+   * away the batch waits: its messages must be kept alive meanwhile.
+   */
+  settle(batch: readonly HeldMessage<E>[], written: Written<E>): Promise<void>;
+  /** Sets a message aside that cannot be read. Throws the publisher's Faults: it is not settled then and comes again. */
+  settleUnreadable(delivery: Delivery, why: string): Promise<void>;
+  giveBack(delivery: Delivery, delayMs: number): void;
+  /** Why outcomes are not recorded just now, or undefined. */
+  readonly problem: string | undefined;
+};
+
+const homelessRetryMs = 5_000;
+const backoffMs = { first: 100, most: 2_000 };
+
+/** A message that is ready to be acknowledged once its outcomes are recorded. */
+type Settled<E> = { readonly message: HeldMessage<E>; readonly judged: Judged; readonly stored: number };
+
+export const createSettler = <E>(deps: SettlerDependencies<E>): Settler<E> => {
+  const { lane, metrics, log } = deps;
+  const { pipeline } = lane;
+  let problem: string | undefined;
+
+  const count = (settlement: 'ack' | 'retry' | 'dead_letter', messages = 1): void => {
+    metrics.messages.inc({ pipeline, settlement }, messages);
+  };
+
+  const giveBack = (delivery: Delivery, delayMs: number): void => {
+    delivery.nak(delayMs);
+    count('retry');
+  };
+
+  const putAside = async (
+    delivery: Delivery,
+    { reason, why, bytes, identity, place }: SetAside,
+    outcome: Pick<DeadLetterHeader, 'items' | 'outcome' | 'ordinal'>,
+  ): Promise<void> => {
+    const header: DeadLetterHeader = {
+      version: 1,
+      reason,
+      error: why,
+      stream: deps.stream,
+      streamSequence: delivery.streamSequence,
+      subject: delivery.subject,
+      ...place,
+      ...outcome,
+      redrive: 0,
+      at: deps.now(),
+    };
+    await deps.deadLetters.put(identity, header, bytes);
+    metrics.deadLettered.inc({ pipeline, reason }, outcome.items);
+    log.error({ reason, why, ...place, sequence: delivery.streamSequence }, 'set aside in the dead letters');
+  };
+
+  const unreadable = (payload: Uint8Array, why: string): SetAside => ({
+    reason: 'unreadable_message',
+    why,
+    bytes: payload,
+    identity: bytesIdentity(payload),
+    items: 1,
+    place: {},
+  });
+
+  /** Records rows until LEDGER confirms them. False: it was stopped before. */
+  const record = async (rows: readonly OutcomeRow[]): Promise<boolean> => {
+    let waitMs = backoffMs.first;
+    while (rows.length > 0) {
+      try {
+        await deps.ledger.record(rows);
+        if (problem !== undefined) log.info({ pipeline }, 'outcomes are recorded again');
+        break;
+      } catch (error) {
+        const why = messageOf(error);
+        if (problem === undefined)
+          log.warn({ pipeline, error: why }, 'outcomes are not recorded; messages wait unacknowledged');
+        problem = why;
+        if (deps.isStopping()) return false;
+        await new Promise((resolve) => setTimeout(resolve, waitMs));
+        waitMs = Math.min(waitMs * 2, backoffMs.most);
+      }
+    }
+    if (rows.length > 0) problem = undefined;
+    return true;
+  };
+
+  /** Sets aside what the message brings to the dead letters, and moves it there in the tally. */
+  const setAside = async (
+    { delivery }: HeldMessage<E>,
+    judged: Judged,
+    refused: readonly SetAside[],
+    key: MessageKey | undefined,
+  ): Promise<number> => {
+    const minute = minuteText(judged.arrivedAt);
+    const recordOf = (uid: bigint | undefined): Pick<DeadLetterHeader, 'outcome' | 'ordinal'> => {
+      if (key === undefined) return {};
+      if (uid === undefined) return { outcome: { ...key, minute } };
+      const { base, first, ordinal } = itemKeyOf(key, uid);
+      return { outcome: { base, first, minute }, ordinal };
+    };
+    let refusedItems = 0;
+    for (const each of refused) {
+      const owner = each.place.dataId ?? each.place.appId;
+      const items = owner === undefined ? each.items : moveToDeadLetters(judged.tally, owner, each.items);
+      await putAside(delivery, each, { items, ...recordOf(each.uid) });
+      refusedItems += items;
+    }
+    for (const each of judged.passed) {
+      await putAside(delivery, each, { items: each.items, ...recordOf(each.uid) });
+    }
+    if (judged.unreadableItems > 0) {
+      const aside = unreadable(delivery.payload, 'a section of deferred items cannot be read');
+      await putAside(delivery, aside, { items: judged.unreadableItems, ...recordOf(undefined) });
+    }
+    return refusedItems;
+  };
+
+  const acknowledge = (settled: readonly Settled<E>[]): void => {
+    let stored = 0;
+    let rows = 0;
+    for (const { message, judged, stored: items } of settled) {
+      stored += items;
+      rows += judged.rows;
+      for (const [reason, dropped] of judged.dropped) metrics.dropped.inc({ pipeline, reason }, dropped);
+      message.delivery.ack();
+      count(judged.unreadableItems > 0 ? 'dead_letter' : 'ack');
+    }
+    metrics.stored.inc({ pipeline }, stored);
+    metrics.rows.inc({ pipeline }, rows);
+  };
+
+  const rowsOf = (judged: Judged, key: MessageKey | undefined): OutcomeRow[] =>
+    pipeline === 'ledger' || key === undefined
+      ? []
+      : outcomeRows(pipeline, key, judged.tally, judged.arrivedAt, deps.now());
+
+  return {
+    settle: async (batch, written) => {
+      const settled: Settled<E>[] = [];
+      const rows: OutcomeRow[] = [];
+      for (const message of batch) {
+        if (written.homeless.has(message)) {
+          giveBack(message.delivery, homelessRetryMs);
+          continue;
+        }
+        const judged = lane.judge(message.envelope, written.purged);
+        const key =
+          judged.key ?? (judged.tally.size === 0 ? undefined : keyOfBytes(message.delivery.payload));
+        try {
+          const refusedItems = await setAside(message, judged, written.setAside.get(message) ?? [], key);
+          rows.push(...rowsOf(judged, key));
+          settled.push({ message, judged, stored: judged.kept - refusedItems });
+        } catch (error) {
+          log.warn({ error: messageOf(error) }, 'a dead letter was not confirmed; its message comes again');
+        }
+      }
+      if (await record(rows)) acknowledge(settled);
+      else for (const { message } of settled) giveBack(message.delivery, 0);
+    },
+    settleUnreadable: async (delivery, why) => {
+      const { payload } = delivery;
+      const now = deps.now();
+      const rows: OutcomeRow[] = pipeline === 'ledger' ? [] : [unreadableRow(pipeline, payload, now)];
+      const [row] = rows;
+      await putAside(delivery, unreadable(payload, why), {
+        items: 1,
+        ...(row === undefined ? {} : { outcome: { base: row.base, first: row.first, minute: row.minute } }),
+      });
+      await deps.ledger.record(rows);
+      delivery.ack();
+      count('dead_letter');
+    },
+    giveBack,
+    get problem() {
+      return problem;
+    },
+  };
+};
