@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs';
+import type { Durability } from '../src/config/settings.ts';
 import { type Stack, startStack } from '../test/support/stack.ts';
 import { waitFor } from '../test/support/wait.ts';
 import { pushBodies } from './bodies.ts';
@@ -80,8 +81,9 @@ export const measurePush = async (
   points: number,
   connections: number,
   seconds: number,
+  durability: Durability,
 ): Promise<Row> => {
-  const stack = await startStack();
+  const stack = await startStack({ durability });
   try {
     const report = await stack.createReport('bench');
     const { mon_data_id: dataId, token } = report.data_source;
@@ -111,8 +113,9 @@ export const measureSpans = async (
   spans: number,
   connections: number,
   seconds: number,
+  durability: Durability,
 ): Promise<Row> => {
-  const stack = await startStack({ traces: true });
+  const stack = await startStack({ traces: true, durability });
   try {
     const { token } = await stack.createApplication('bench');
     let salt = 0;

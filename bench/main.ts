@@ -11,10 +11,12 @@ const { values } = parseArgs({
   options: {
     seconds: { type: 'string', default: '10' },
     only: { type: 'string', default: 'times,stages,push,spans' },
+    durability: { type: 'string', default: 'process' },
   },
 });
 const parts = values.only.split(',');
 const seconds = Number(values.seconds);
+const durability = values.durability === 'power' ? 'power' : 'process';
 
 if (parts.includes('times')) {
   process.stdout.write('Times that are promised\n');
@@ -31,14 +33,14 @@ if (parts.includes('stages')) {
 }
 if (parts.includes('push')) {
   printRows('Push to visible in QuestDB, generator and engines on the same machine', 'points', [
-    await measurePush('1000 points a request', 1000, 8, seconds),
-    await measurePush('1 point a request', 1, 64, seconds),
+    await measurePush('1000 points a request', 1000, 8, seconds, durability),
+    await measurePush('1 point a request', 1, 64, seconds, durability),
   ]);
 }
 if (parts.includes('spans')) {
   printRows('Export to visible in ClickHouse, generator and engines on the same machine', 'spans', [
-    await measureSpans('100 spans a request, protobuf', 'protobuf', 100, 8, seconds),
-    await measureSpans('100 spans a request, JSON', 'json', 100, 8, seconds),
+    await measureSpans('100 spans a request, protobuf', 'protobuf', 100, 8, seconds, durability),
+    await measureSpans('100 spans a request, JSON', 'json', 100, 8, seconds, durability),
   ]);
 }
 if (parts.includes('hostile')) {

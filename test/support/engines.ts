@@ -1,6 +1,7 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import type { Durability } from '../../src/config/settings.ts';
 import type { LogLine } from '../../src/embedded/child.ts';
 import { createClickhouseEngine } from '../../src/embedded/clickhouse.ts';
 import type { Engine } from '../../src/embedded/engine.ts';
@@ -31,17 +32,24 @@ export type TestEngines = {
 
 const host = '127.0.0.1';
 
+type OwnOptions = { folder: string; log: LogLine; durability: Durability };
+
 const createFor = {
-  nats: (folder: string, log: LogLine, [client = 0, monitor = 0]: number[]) =>
-    createNatsEngine({ folder, host, ports: { client, monitor }, log }),
-  questdb: (folder: string, log: LogLine, [http = 0, pg = 0]: number[]) =>
-    createQuestdbEngine({ folder, host, ports: { http, pg }, log }),
-  clickhouse: (folder: string, log: LogLine, [http = 0]: number[]) =>
+  nats: ({ folder, log, durability }: OwnOptions, [client = 0, monitor = 0]: number[]) =>
+    createNatsEngine({ folder, host, ports: { client, monitor }, log, durability }),
+  questdb: ({ folder, log, durability }: OwnOptions, [http = 0, pg = 0]: number[]) =>
+    createQuestdbEngine({ folder, host, ports: { http, pg }, log, durability }),
+  clickhouse: ({ folder, log }: OwnOptions, [http = 0]: number[]) =>
     createClickhouseEngine({ folder, host, ports: { http }, log }),
 };
 
 /** Is given the folder of each engine before it starts; what it answers is called after the engine's end. */
 export type FolderHook = (name: EngineName, folder: string) => (() => void) | undefined;
+
+export type EnginesOptions = {
+  readonly onFolder?: FolderHook | undefined;
+  readonly durability?: Durability | undefined;
+};
 
 /**
  * Starts real engines on free ports in a temporary folder:
@@ -49,7 +57,7 @@ export type FolderHook = (name: EngineName, folder: string) => (() => void) | un
  */
 export const startEngines = async (
   wanted: Partial<Record<EngineName, boolean>>,
-  onFolder?: FolderHook,
+  { onFolder, durability = 'process' }: EnginesOptions = {},
 ): Promise<TestEngines> => {
   const folder = await mkdtemp(join(tmpdir(), 'tidemark-test-'));
   const lines: string[] = [];
@@ -65,7 +73,7 @@ export const startEngines = async (
     if (wanted[name] !== true) continue;
     const enginePorts = ports.splice(0, 2);
     if (name === 'nats') natsMonitorUrl = `http://${host}:${enginePorts[1]}`;
-    const engine = createFor[name](join(folder, name), log, enginePorts);
+    const engine = createFor[name]({ folder: join(folder, name), log, durability }, enginePorts);
     engines.set(name, engine);
     const end = onFolder?.(name, join(folder, name));
     if (end !== undefined) afterEnd.push(end);

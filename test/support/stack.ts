@@ -2,6 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { cpSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
+import type { Durability } from '../../src/config/settings.ts';
 import { freePorts } from '../../src/embedded/ports.ts';
 import { createClickhouse } from '../../src/stores/clickhouse/client.ts';
 import { migrate } from '../../src/stores/clickhouse/migrate.ts';
@@ -164,9 +165,9 @@ const setBudgets = (folder: string, budgets: Readonly<Record<string, string>>): 
 
 const quiet = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
 
-const makeTables = async (url: string): Promise<void> => {
+const makeTables = async (url: string, isPowerSafe: boolean): Promise<void> => {
   const clickhouse = createClickhouse({ url });
-  await migrate({ clickhouse, folder: join(root, 'schemas/sql/clickhouse'), log: quiet });
+  await migrate({ clickhouse, folder: join(root, 'schemas/sql/clickhouse'), isPowerSafe, log: quiet });
   await clickhouse.close();
 };
 
@@ -184,15 +185,17 @@ export type StackOptions = {
   /** With ClickHouse and its tables, for spans. */
   readonly traces?: boolean;
   readonly onEngineFolder?: FolderHook;
+  /** Of engines, tables and roles; default `process`. */
+  readonly durability?: Durability;
 };
 
 /** Starts NATS, QuestDB, metadata and as many ingress and transfer processes as asked for (one each). */
 export const startStack = async (options: StackOptions = {}): Promise<Stack> => {
   const engines = await startEngines(
     { nats: true, questdb: true, clickhouse: options.traces === true },
-    options.onEngineFolder,
+    { onFolder: options.onEngineFolder, durability: options.durability },
   );
-  if (options.traces === true) await makeTables(engines.clickhouse.url);
+  if (options.traces === true) await makeTables(engines.clickhouse.url, options.durability === 'power');
   const ingressCount = options.ingress ?? 1;
   const transferCount = options.transfer ?? 1;
   const ports = await freePorts(2 + 3 * ingressCount + transferCount);
@@ -204,6 +207,7 @@ export const startStack = async (options: StackOptions = {}): Promise<Stack> => 
     ...engines.env,
     TIDEMARK_DATA: join(engines.folder, 'data'),
     TIDEMARK_MAX_RATE_DEFAULT: '0',
+    TIDEMARK_DURABILITY: options.durability ?? 'process',
     TIDEMARK_PIPELINES: testPipelines(
       engines.folder,
       options.ackWaitSeconds ?? 6,
