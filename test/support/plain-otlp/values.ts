@@ -37,11 +37,13 @@ export const textOf = (value: PlainValue): Text => {
   return Buffer.from(value.kind === 'none' ? '' : nestedText(value));
 };
 
-/** How many values in it were nested too deep. */
+/** How many values in it were nested too deep; of entries with one key the last alone is there to be cut. */
 export const cutsIn = (value: PlainValue): number => {
   if (value.kind === 'cut') return 1;
   if (value.kind === 'array') return sum(value.values, cutsIn);
-  return value.kind === 'kvlist' ? sum(value.entries, (entry) => cutsIn(entry.value)) : 0;
+  if (value.kind !== 'kvlist') return 0;
+  const last = new Map(value.entries.map((entry) => [entry.key.toString('utf8'), entry.value]));
+  return sum([...last.values()], cutsIn);
 };
 
 export const sum = <T>(items: readonly T[], amount: (item: T) => number): number =>
