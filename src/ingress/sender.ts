@@ -14,13 +14,16 @@ const tidy = (name: string): string =>
     .replace(/[^a-z0-9.+/_-]+/g, '_')
     .slice(0, lengthMax);
 
+/** No product is called so, but a token of another deployment may be, or a part of one. */
+const tokenForm = /[0-9a-f]{16}/i;
+
 /** The SDK that the resource names, else the product in User-Agent; empty without either. As sent: it has no bound. */
 export const senderName = (sdk: string, userAgent: string | undefined): string =>
   sdk === '' ? (/^\s*([^\s(]+)/.exec(userAgent ?? '')?.[1] ?? '') : sdk;
 
 /**
  * Every further name after the first hundred is `other`, so that no sender can grow the metrics. A name that is a credential (a
- * header that was set in the wrong place) is `unknown`.
+ * header that was set in the wrong place), or looks like one, is `unknown`.
  */
 export const createSenderNames = (isCredential: (text: string) => boolean): SenderNames => {
   const names = new Set<string>();
@@ -28,7 +31,8 @@ export const createSenderNames = (isCredential: (text: string) => boolean): Send
     nameOf: (sdk, userAgent) => {
       const product = /^\s*([^\s/(]+)/.exec(userAgent ?? '')?.[1] ?? '';
       const given = sdk === '' ? product : sdk;
-      const name = given.split(/[^\w-]+/).some(isCredential) ? 'unknown' : tidy(given) || 'unknown';
+      const isToken = tokenForm.test(given) || given.split(/[^\w-]+/).some(isCredential);
+      const name = isToken ? 'unknown' : tidy(given) || 'unknown';
       if (names.has(name)) return name;
       if (names.size >= namesMax) return 'other';
       names.add(name);
