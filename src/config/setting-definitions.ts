@@ -9,7 +9,8 @@ export type Kind =
   | 'bytes'
   | 'flag'
   | 'path'
-  | 'durability';
+  | 'durability'
+  | 'secret';
 
 /** One setting: the environment variable, the same thing's place in the file, and what it does. */
 export type SettingDefinition = {
@@ -246,7 +247,7 @@ export const settingDefinitions: readonly SettingDefinition[] = [
   define(
     'TIDEMARK_NODE_MANAGEMENT_TOKEN',
     'node_management.token',
-    'text',
+    'secret',
     undefined,
     'token for the node management API',
   ),
@@ -295,7 +296,7 @@ export const settingDefinitions: readonly SettingDefinition[] = [
   define(
     'TIDEMARK_ADMIN_TOKEN',
     'admin.token',
-    'text',
+    'secret',
     undefined,
     'bearer token of the command line, default from admin.token in the data folder',
   ),

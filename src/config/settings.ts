@@ -1,10 +1,9 @@
 import { readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import { Fault } from '../model/fault.ts';
-import { type Kind, settingDefinitions } from './setting-definitions.ts';
-import { parseYamlFile } from './yaml-file.ts';
+import { collectTexts, parseBytes } from './setting-texts.ts';
 
 export { type SettingDefinition, settingDefinitions } from './setting-definitions.ts';
+export { parseBytes, settingFault } from './setting-texts.ts';
 
 /** What an acknowledged item survives: the death of any process, or a power cut too. */
 export type Durability = 'process' | 'power';
@@ -67,114 +66,6 @@ export const exitCodeConfig = 78;
 
 const programFolder = resolve(import.meta.dirname, '../..');
 
-/** A setting that cannot be used: where it stands, why, and what to do. */
-export const settingFault = (place: string, reason: string, remedy: string): Fault =>
-  new Fault('permanent', 'config_invalid', `${place}: ${reason}. ${remedy}`);
-
-const byteUnits: Readonly<Record<string, number>> = { '': 1, KiB: 2 ** 10, MiB: 2 ** 20, GiB: 2 ** 30 };
-
-/** Bytes of `512`, `64KiB`, `16MiB`, `2GiB`; undefined for anything else. */
-export const parseBytes = (text: string): number | undefined => {
-  const match = /^(\d{1,12})\s*(KiB|MiB|GiB)?$/.exec(text.trim());
-  const unit = byteUnits[match?.[2] ?? ''];
-  return match === null || unit === undefined ? undefined : Number(match[1]) * unit;
-};
-
-const logLevels = ['trace', 'debug', 'info', 'warn', 'error', 'silent'];
-
-const wrongValue = (kind: Kind, text: string): string | undefined => {
-  switch (kind) {
-    case 'port':
-      return /^\d{1,5}$/.test(text) && Number(text) <= 65535 ? undefined : 'is not a port (0 to 65535)';
-    case 'integer':
-      return /^-?\d{1,15}$/.test(text) ? undefined : 'is not an integer';
-    case 'count':
-      return /^\d{1,9}$/.test(text) ? undefined : 'is not a whole number of 0 or more';
-    case 'bytes':
-      return parseBytes(text) === undefined
-        ? 'is not a size (a number, or a number with KiB, MiB or GiB)'
-        : undefined;
-    case 'flag':
-      return text === 'true' || text === 'false' ? undefined : 'is neither true nor false';
-    case 'url':
-      // `localhost:4222` parses too: as the scheme `localhost`.
-      return /^[a-z]+:\/\/[^/]/i.test(text) && URL.canParse(text)
-        ? undefined
-        : 'is not an address like http://host:port';
-    case 'durability':
-      return text === 'process' || text === 'power' ? undefined : 'is neither process nor power';
-    case 'level':
-      return logLevels.includes(text) ? undefined : `is none of ${logLevels.join(', ')}`;
-    default:
-      return text === '' ? 'is empty' : undefined;
-  }
-};
-
-const nearest = (name: string, names: readonly string[]): string => {
-  const shared = (other: string): number => {
-    let count = 0;
-    while (count < name.length && name[count] === other[count]) count++;
-    return count;
-  };
-  return names.reduce((best, other) => (shared(other) > shared(best) ? other : best), names[0] ?? '');
-};
-
-const fileValues = (file: string | undefined): Map<string, { text: string; place: string }> => {
-  const values = new Map<string, { text: string; place: string }>();
-  if (file === undefined) return values;
-  const known = settingDefinitions.map((definition) => definition.key).filter((key) => key !== '');
-  for (const { path, value, place } of parseYamlFile(file).leaves()) {
-    const key = path.join('.');
-    if (!known.includes(key)) {
-      throw settingFault(
-        place,
-        `unknown key ${key}`,
-        `Did you mean ${nearest(key, known)}? Remove it or correct it`,
-      );
-    }
-    values.set(key, { text: value === null ? '' : String(value), place });
-  }
-  return values;
-};
-
-const refuseUnknownVariables = (env: NodeJS.ProcessEnv): void => {
-  const known = settingDefinitions.map((definition) => definition.env);
-  for (const name of Object.keys(env)) {
-    if (!name.startsWith('TIDEMARK_') || known.includes(name)) continue;
-    throw settingFault(
-      `environment variable ${name}`,
-      'there is no such setting',
-      `Did you mean ${nearest(name, known)}? Unset it or correct it`,
-    );
-  }
-};
-
-/** The effective text of every setting that has one, by its variable's name. Throws a permanent Fault naming the place. */
-const collect = (env: NodeJS.ProcessEnv): Map<string, string> => {
-  refuseUnknownVariables(env);
-  const file = fileValues(env.TIDEMARK_CONFIG);
-  const texts = new Map<string, string>();
-  for (const definition of settingDefinitions) {
-    const fromEnv = env[definition.env];
-    const fromFile = file.get(definition.key);
-    const text = fromEnv ?? fromFile?.text ?? definition.fallback;
-    if (text === undefined) continue;
-    const wrong = wrongValue(definition.kind, text);
-    if (wrong !== undefined) {
-      const place =
-        fromEnv === undefined
-          ? (fromFile?.place ?? definition.key)
-          : `environment variable ${definition.env}`;
-      // Addresses may hold passwords.
-      const isSecret = definition.kind === 'url' || definition.env === 'TIDEMARK_ADMIN_TOKEN';
-      const shown = isSecret ? '' : ` ${JSON.stringify(text)}`;
-      throw settingFault(place, `the value${shown} ${wrong}`, `It is: ${definition.meaning}`);
-    }
-    texts.set(definition.env, text);
-  }
-  return texts;
-};
-
 /** A host to listen on as one to connect to, in the form that addresses take. */
 const reachableAt = (host: string): string => {
   if (host === '0.0.0.0' || host === '::') return '127.0.0.1';
@@ -196,7 +87,7 @@ const adminTokenOf = (texts: Map<string, string>, dataFolder: string): string | 
  * place, reason and remedy for an unknown name or an unusable value.
  */
 export const loadSettings = (env: NodeJS.ProcessEnv = process.env): Settings => {
-  const texts = collect(env);
+  const texts = new Map([...collectTexts(env)].map(([name, { text: value }]) => [name, value]));
   const text = (name: string): string => texts.get(name) ?? '';
   const number = (name: string): number => Number(texts.get(name));
   const size = (name: string): number => parseBytes(text(name)) ?? 0;

@@ -106,8 +106,10 @@ const roleEnvironment = (settings: Settings, plan: StackPlan, env: NodeJS.Proces
   const ownPorts = Object.values(plan.ports).map(({ variable, port }) => [variable, String(port)]);
   // One machine trying things out is not the shared deployment the limit protects; a value given anywhere holds.
   const rate = settings.maxRateDefault === 1000 && env.TIDEMARK_MAX_RATE_DEFAULT === undefined;
+  // Addresses out of files are given as addresses: both at once would be refused.
+  const files = ['TIDEMARK_NATS_URL_FILE', 'TIDEMARK_QUESTDB_URL_FILE', 'TIDEMARK_CLICKHOUSE_URL_FILE'];
   return {
-    ...env,
+    ...Object.fromEntries(Object.entries(env).filter(([name]) => !files.includes(name))),
     ...Object.fromEntries(ownPorts),
     TIDEMARK_DATA: settings.dataFolder,
     TIDEMARK_NATS_URL: plan.urls.nats,

@@ -85,6 +85,7 @@ describe('settings', () => {
     flag: 'true',
     path: '/sample',
     durability: 'power',
+    secret: 'sample',
   };
   const sampleOf = ({ kind }: SettingDefinition): string => sample[kind];
   // A documented setting that nothing reads is found out in production, when it is needed.

@@ -1,0 +1,64 @@
+import type { Command } from 'commander';
+import { loadPipelines } from '../config/pipelines.ts';
+import { collectTexts, defaultSource, isSecret } from '../config/setting-texts.ts';
+import { loadSettings, type SettingDefinition, settingDefinitions } from '../config/settings.ts';
+import type { JsonOption } from './options.ts';
+import { nothing, printJson, printTable } from './output.ts';
+
+type Shown = { readonly setting: string; readonly value: string | null; readonly source: string };
+
+const hidden = '***';
+
+/** An address with its user and password hidden, any other secret hidden whole. */
+const shownText = (definition: SettingDefinition, text: string): string => {
+  if (!isSecret(definition)) return text;
+  if (definition.kind !== 'url') return hidden;
+  const url = new URL(text);
+  if (url.username !== '') url.username = hidden;
+  if (url.password !== '') url.password = hidden;
+  return url.href;
+};
+
+const shownSettings = (): Shown[] => {
+  const texts = collectTexts(process.env);
+  return settingDefinitions.map((definition) => {
+    const found = texts.get(definition.env);
+    if (found === undefined) return { setting: definition.env, value: null, source: 'not set' };
+    return { setting: definition.env, value: shownText(definition, found.text), source: found.source };
+  });
+};
+
+const print = ({ json }: JsonOption): void => {
+  const shown = shownSettings();
+  if (json) return printJson({ items: shown });
+  printTable(
+    ['SETTING', 'VALUE', 'FROM'],
+    shown.map(({ setting, value, source }) => [setting, value ?? nothing, source]),
+  );
+};
+
+/** Settings, the settings file and the pipeline files, as every role reads them at its start. */
+const check = ({ json }: JsonOption): void => {
+  const settings = loadSettings();
+  loadPipelines(settings.pipelinesFolder, settings.schemasFolder);
+  const changed = shownSettings().filter(({ value, source }) => value !== null && source !== defaultSource);
+  if (json) return printJson({ ok: true, changed });
+  process.stdout.write(
+    `settings and pipelines can be used; ${changed.length} of ${settingDefinitions.length} settings are not the default\n`,
+  );
+};
+
+/** `tidemark config check | print`. */
+export const registerConfig = (program: Command): void => {
+  const config = program.command('config').description('settings, from environment, files and defaults');
+  config
+    .command('check')
+    .description('say whether settings and pipeline files can be used; exit code 78 and the place where not')
+    .option('--json', 'print {ok, changed} as JSON')
+    .action(check);
+  config
+    .command('print')
+    .description('print every setting with where its value comes from; secrets are hidden')
+    .option('--json', 'print them as JSON')
+    .action(print);
+};

@@ -1,0 +1,164 @@
+import { readFileSync } from 'node:fs';
+import { Fault, messageOf } from '../model/fault.ts';
+import { type Kind, type SettingDefinition, settingDefinitions } from './setting-definitions.ts';
+import { parseYamlFile } from './yaml-file.ts';
+
+/** The effective text of a setting and who said it: a variable, a place in the settings file, or nobody. */
+export type SettingText = { readonly text: string; readonly source: string };
+
+/** What `source` says of a default. */
+export const defaultSource = 'default';
+
+/** A setting that cannot be used: where it stands, why, and what to do. */
+export const settingFault = (place: string, reason: string, remedy: string): Fault =>
+  new Fault('permanent', 'config_invalid', `${place}: ${reason}. ${remedy}`);
+
+const byteUnits: Readonly<Record<string, number>> = { '': 1, KiB: 2 ** 10, MiB: 2 ** 20, GiB: 2 ** 30 };
+
+/** Bytes of `512`, `64KiB`, `16MiB`, `2GiB`; undefined for anything else. */
+export const parseBytes = (text: string): number | undefined => {
+  const match = /^(\d{1,12})\s*(KiB|MiB|GiB)?$/.exec(text.trim());
+  const unit = byteUnits[match?.[2] ?? ''];
+  return match === null || unit === undefined ? undefined : Number(match[1]) * unit;
+};
+
+const logLevels = ['trace', 'debug', 'info', 'warn', 'error', 'silent'];
+
+const wrongValue = (kind: Kind, text: string): string | undefined => {
+  switch (kind) {
+    case 'port':
+      return /^\d{1,5}$/.test(text) && Number(text) <= 65535 ? undefined : 'is not a port (0 to 65535)';
+    case 'integer':
+      return /^-?\d{1,15}$/.test(text) ? undefined : 'is not an integer';
+    case 'count':
+      return /^\d{1,9}$/.test(text) ? undefined : 'is not a whole number of 0 or more';
+    case 'bytes':
+      return parseBytes(text) === undefined
+        ? 'is not a size (a number, or a number with KiB, MiB or GiB)'
+        : undefined;
+    case 'flag':
+      return text === 'true' || text === 'false' ? undefined : 'is neither true nor false';
+    case 'url':
+      // `localhost:4222` parses too: as the scheme `localhost`.
+      return /^[a-z]+:\/\/[^/]/i.test(text) && URL.canParse(text)
+        ? undefined
+        : 'is not an address like http://host:port';
+    case 'durability':
+      return text === 'process' || text === 'power' ? undefined : 'is neither process nor power';
+    case 'level':
+      return logLevels.includes(text) ? undefined : `is none of ${logLevels.join(', ')}`;
+    default:
+      return text === '' ? 'is empty' : undefined;
+  }
+};
+
+const nearest = (name: string, names: readonly string[]): string => {
+  const shared = (other: string): number => {
+    let count = 0;
+    while (count < name.length && name[count] === other[count]) count++;
+    return count;
+  };
+  return names.reduce((best, other) => (shared(other) > shared(best) ? other : best), names[0] ?? '');
+};
+
+const fileValues = (file: string | undefined): Map<string, { text: string; place: string }> => {
+  const values = new Map<string, { text: string; place: string }>();
+  if (file === undefined) return values;
+  const known = settingDefinitions.map((definition) => definition.key).filter((key) => key !== '');
+  for (const { path, value, place } of parseYamlFile(file).leaves()) {
+    const key = path.join('.');
+    if (!known.includes(key)) {
+      throw settingFault(
+        place,
+        `unknown key ${key}`,
+        `Did you mean ${nearest(key, known)}? Remove it or correct it`,
+      );
+    }
+    values.set(key, { text: value === null ? '' : String(value), place });
+  }
+  return values;
+};
+
+/** Addresses may hold passwords. */
+export const isSecret = ({ kind }: Pick<SettingDefinition, 'kind'>): boolean =>
+  kind === 'url' || kind === 'secret';
+
+/**
+ * The variable that names a file with the value of a secret setting. Undefined for what is no secret, and where that variable is
+ * a setting of its own.
+ */
+export const fileVariable = (definition: SettingDefinition): string | undefined => {
+  const variable = `${definition.env}_FILE`;
+  if (!isSecret(definition) || settingDefinitions.some(({ env }) => env === variable)) return undefined;
+  return variable;
+};
+
+const refuseUnknownVariables = (env: NodeJS.ProcessEnv): void => {
+  const known = settingDefinitions.flatMap((definition) =>
+    [definition.env, fileVariable(definition) ?? []].flat(),
+  );
+  for (const name of Object.keys(env)) {
+    if (!name.startsWith('TIDEMARK_') || known.includes(name)) continue;
+    throw settingFault(
+      `environment variable ${name}`,
+      'there is no such setting',
+      `Did you mean ${nearest(name, known)}? Unset it or correct it`,
+    );
+  }
+};
+
+/** A secret out of its file, without the line's end. */
+const secretOf = (definition: SettingDefinition, env: NodeJS.ProcessEnv): SettingText | undefined => {
+  const variable = fileVariable(definition);
+  const file = variable === undefined ? undefined : env[variable];
+  if (variable === undefined || file === undefined) return undefined;
+  const place = `environment variable ${variable}`;
+  if (env[definition.env] !== undefined) {
+    throw settingFault(place, `${definition.env} is set too`, 'Unset one of them');
+  }
+  try {
+    return { text: readFileSync(file, 'utf8').trim(), source: place };
+  } catch (error) {
+    throw settingFault(
+      place,
+      `the file cannot be read (${messageOf(error)})`,
+      'Correct the path or its permissions',
+    );
+  }
+};
+
+const textOf = (
+  definition: SettingDefinition,
+  env: NodeJS.ProcessEnv,
+  file: ReadonlyMap<string, { text: string; place: string }>,
+): SettingText | undefined => {
+  const secret = secretOf(definition, env);
+  if (secret !== undefined) return secret;
+  const fromEnv = env[definition.env];
+  if (fromEnv !== undefined) return { text: fromEnv, source: `environment variable ${definition.env}` };
+  const fromFile = file.get(definition.key);
+  if (fromFile !== undefined) return { text: fromFile.text, source: fromFile.place };
+  return definition.fallback === undefined ? undefined : { text: definition.fallback, source: defaultSource };
+};
+
+/**
+ * The effective text of every setting that has one, by its variable's name: from the variable, from the file that
+ * `<variable>_FILE` names (secrets and addresses), from the settings file, or the default. Throws a permanent Fault
+ * `config_invalid` that names the place of an unknown name or an unusable value.
+ */
+export const collectTexts = (env: NodeJS.ProcessEnv): Map<string, SettingText> => {
+  refuseUnknownVariables(env);
+  const file = fileValues(env.TIDEMARK_CONFIG);
+  const texts = new Map<string, SettingText>();
+  for (const definition of settingDefinitions) {
+    const found = textOf(definition, env, file);
+    if (found === undefined) continue;
+    const wrong = wrongValue(definition.kind, found.text);
+    if (wrong !== undefined) {
+      const shown = isSecret(definition) ? '' : ` ${JSON.stringify(found.text)}`;
+      throw settingFault(found.source, `the value${shown} ${wrong}`, `It is: ${definition.meaning}`);
+    }
+    texts.set(definition.env, found);
+  }
+  return texts;
+};
