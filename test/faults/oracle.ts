@@ -80,7 +80,8 @@ export const claimOf = (claims: readonly Claim[], id: number): Claim | undefined
     const middle = (low + high) >> 1;
     const claim = claims[middle];
     if (claim === undefined) return undefined;
-    if (id < claim.first) high = middle - 1;
+    // What is no number at all belongs to nobody.
+    if (!(id >= claim.first)) high = middle - 1;
     else if (id >= claim.first + claim.count) low = middle + 1;
     else return claim;
   }

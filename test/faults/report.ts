@@ -1,9 +1,10 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { type Finding, offences } from './judge.ts';
+
 import type { Claim } from './oracle.ts';
 import { killsOf, type Round, type Run } from './run.ts';
 import { describeFault, isProcessFault, processKinds, weightOf } from './schedule.ts';
+import { type Finding, offences } from './verdict.ts';
 
 const shownMax = 20;
 /** Faults this long before and after a request are told with it, ms. */
