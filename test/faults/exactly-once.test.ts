@@ -11,7 +11,7 @@ it('eight kills over all six kinds of process, with faults of links between them
     gapMs: 1_200,
     sendersEach: 2,
     duplicateWindowSeconds: 300,
-    hasOutcomes: false,
+    hasOutcomes: true,
     msMax: 120_000,
     say: () => {},
   });

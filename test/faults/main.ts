@@ -34,7 +34,7 @@ const result = await run({
   gapMs: 2_000,
   sendersEach: 2,
   duplicateWindowSeconds,
-  hasOutcomes: false,
+  hasOutcomes: true,
   msMax: minutes * 60_000,
   say,
 });

@@ -112,15 +112,17 @@ const describeFinding = ({ offence, target, detail, id, claim }: Finding, { done
 };
 
 /** What is wrong, with requests, answers and the faults near them; some of each offence. */
-export const violationsOf = ({ rounds }: Run): string[] =>
-  rounds.flatMap((round) =>
+export const violationsOf = ({ rounds, failure }: Run): string[] => [
+  ...(failure === undefined ? [] : [`the run did not come to its end: ${failure}`]),
+  ...rounds.flatMap((round) =>
     offences.flatMap((offence) =>
       round.verdict.findings
         .filter((finding) => finding.offence === offence)
         .slice(0, shownMax)
         .flatMap((finding) => describeFinding(finding, round)),
     ),
-  );
+  ),
+];
 
 /** Writes the figures, the violations, all faults and what every process wrote to a folder. */
 export const keepRun = (run: Run, folder: string): void => {

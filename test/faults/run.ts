@@ -1,3 +1,4 @@
+import { messageOf } from '../../src/model/fault.ts';
 import type { Application, Report } from '../support/stack.ts';
 import { ackWaitSeconds, type Cluster, startCluster } from './cluster.ts';
 import { type DoneFault, drive, untilReady } from './driver.ts';
@@ -35,6 +36,8 @@ export type Round = {
 export type Run = {
   readonly rounds: readonly Round[];
   readonly isWhole: boolean;
+  /** Why the run could not be brought to its end: something did not come back, or did not empty. */
+  readonly failure: string | undefined;
   readonly seconds: number;
   /** What each process wrote, by its name. */
   readonly logs: ReadonlyMap<string, readonly string[]>;
@@ -145,6 +148,7 @@ export const run = async (options: RunOptions): Promise<Run> => {
   const rounds: Round[] = [];
   const cluster = await startCluster(options);
   let kills = 0;
+  let failure: string | undefined;
   try {
     while (kills < options.kills && !signal.aborted) {
       const round = rounds.length;
@@ -159,12 +163,15 @@ export const run = async (options: RunOptions): Promise<Run> => {
       );
       if (verdict.findings.length > 0) break;
     }
+  } catch (error) {
+    failure = messageOf(error);
   } finally {
     await cluster.stop();
   }
   return {
     rounds,
     isWhole: kills >= options.kills,
+    failure,
     seconds: (Date.now() - startedAt) / 1000,
     logs: new Map([...cluster.victims.keys()].map((name) => [name, cluster.linesOf(name)])),
   };
