@@ -3,3 +3,6 @@ export const envelopeVersionHeader = 'Tidemark-Envelope';
 
 /** JetStream stores a message with the same id once within its duplicate window. */
 export const messageIdHeader = 'Nats-Msg-Id';
+
+/** How often a message was sent back from the dead letters; absent on its first way. */
+export const redriveHeader = 'Tidemark-Redrive';

@@ -1,4 +1,6 @@
+import { headers as newHeaders } from '@nats-io/transport-node';
 import type { Bus } from './connection.ts';
+import { envelopeVersionHeader } from './message-headers.ts';
 import { toFault } from './nats-fault.ts';
 
 /** JetStream's answer where the subject has a message already. */
@@ -30,5 +32,49 @@ export const eraseKey = async (bus: Bus, bucket: string, key: string): Promise<v
     await manager.streams.purge(`KV_${bucket}`, { filter: `$KV.${bucket}.${key}` });
   } catch (error) {
     throw toFault(error);
+  }
+};
+
+/** A message that is published now and then, beside the hot path. */
+export type ConfirmedMessage = {
+  readonly subject: string;
+  readonly messageId: string;
+  readonly payload: Uint8Array;
+  /** Envelope version for its header. */
+  readonly version?: number;
+  readonly headers?: Readonly<Record<string, string>>;
+};
+
+const confirmTries = 3;
+
+/** Publishes with a message id and waits for the PubAck; tries again with the same id. Transient Fault: it may be stored. */
+export const publishConfirmed = async (
+  bus: Bus,
+  { subject, messageId, payload, version, headers = {} }: ConfirmedMessage,
+): Promise<void> => {
+  const head = newHeaders();
+  if (version !== undefined) head.set(envelopeVersionHeader, String(version));
+  for (const [name, value] of Object.entries(headers)) head.set(name, value);
+  for (let tries = 1; ; tries++) {
+    try {
+      await bus.js.publish(subject, payload, { msgID: messageId, headers: head });
+      return;
+    } catch (error) {
+      const fault = toFault(error);
+      if (fault.kind !== 'transient' || fault.code === 'stream_full' || tries === confirmTries) throw fault;
+    }
+  }
+};
+
+/** Removes one message of a stream; one that is gone already counts as removed. Transient Faults. */
+export const deleteMessage = async (bus: Bus, stream: string, sequence: number): Promise<void> => {
+  const manager = await bus.manager();
+  try {
+    await manager.streams.deleteMessage(stream, sequence, false);
+  } catch (error) {
+    const found = await manager.streams.getMessage(stream, { seq: sequence }).catch((again: unknown) => {
+      throw toFault(again);
+    });
+    if (found !== null) throw toFault(error);
   }
 };

@@ -1,7 +1,7 @@
 import { createInbox, type Msg, nanos } from '@nats-io/transport-node';
 import { Fault } from '../model/fault.ts';
 import type { Bus } from './connection.ts';
-import { envelopeVersionHeader } from './message-headers.ts';
+import { envelopeVersionHeader, redriveHeader } from './message-headers.ts';
 
 /** A message as a worker holds it until it is settled. */
 export type Delivery = {
@@ -11,6 +11,8 @@ export type Delivery = {
   readonly version: number | undefined;
   readonly streamSequence: number;
   readonly redelivered: boolean;
+  /** How often it was sent back from the dead letters: 0 on its first way. */
+  readonly redrive: number;
   ack(): void;
   /** Gives it back, to be delivered again after this time. */
   nak(delayMs: number): void;
@@ -53,6 +55,12 @@ const readAckSubject = (reply: string): { deliveries: number; streamSequence: nu
   return { deliveries: Number(tokens[4 + offset]), streamSequence: Number(tokens[5 + offset]) };
 };
 
+/** A header's count; 0 without one, and for what is none. */
+const countOf = (text: string | undefined): number => {
+  const count = Number(text ?? '0');
+  return Number.isSafeInteger(count) && count > 0 ? count : 0;
+};
+
 const toDelivery = (bus: Bus, message: Msg): Delivery => {
   const reply = message.reply ?? '';
   const { deliveries, streamSequence } = readAckSubject(reply);
@@ -63,6 +71,7 @@ const toDelivery = (bus: Bus, message: Msg): Delivery => {
     version: version === undefined || version === '' ? undefined : Number(version),
     streamSequence,
     redelivered: deliveries > 1,
+    redrive: countOf(message.headers?.get(redriveHeader)),
     ack: () => bus.nc.publish(reply, '+ACK'),
     nak: (delayMs) => bus.nc.publish(reply, `-NAK ${JSON.stringify({ delay: nanos(delayMs) })}`),
     working: () => bus.nc.publish(reply, '+WPI'),

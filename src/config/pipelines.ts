@@ -34,6 +34,17 @@ export type PublishDefinition = {
   readonly awayMs: number;
 };
 
+/** When a consumer stops because too much of what it writes goes to the dead letters. Counted in items. */
+export type BreakerDefinition = {
+  /** Items set aside with none stored in between. */
+  readonly inARowMax: number;
+  /** Share of the last `shareItemsMin` items or more, 0 to 1. */
+  readonly shareMax: number;
+  readonly shareItemsMin: number;
+  /** Until one batch is tried again, ms. */
+  readonly pauseMs: number;
+};
+
 /** What runs for custom metrics. Sizes are bytes. */
 export type MetricsPipeline = {
   readonly limits: {
@@ -49,6 +60,9 @@ export type MetricsPipeline = {
   readonly pullBytesMax: number;
   readonly rowsPerWriteMax: number;
   readonly storeTimeoutMs: number;
+  /** How long a table may fail while others take rows before it is set aside. */
+  readonly tableWaitMs: number;
+  readonly breaker: BreakerDefinition;
 };
 
 /** What runs for traces. Sizes are bytes. */
@@ -73,6 +87,7 @@ export type TracesPipeline = {
   readonly writeIntervalMs: number;
   readonly guard: 'suspect' | 'always';
   readonly storeTimeoutMs: number;
+  readonly breaker: BreakerDefinition;
 };
 
 export type Pipelines = {
@@ -111,10 +126,17 @@ type LineFile = {
     rows_per_write_max: number;
     store: string;
     store_timeout_ms: number;
+    breaker?: {
+      dead_letters_in_a_row_max?: number;
+      dead_letters_share_max?: number;
+      share_items_min?: number;
+      pause_seconds?: number;
+    };
   };
 };
 
 type MetricsFile = LineFile & {
+  transfer: { table_wait_seconds?: number };
   receiver: { limits: { points_max: number; metric_columns_max: number; dimension_columns_max: number } };
 };
 
@@ -207,6 +229,18 @@ const streamOf = (
   return stream;
 };
 
+const toBreaker = ({
+  dead_letters_in_a_row_max: inARowMax = 1_000,
+  dead_letters_share_max: shareMax = 0.2,
+  share_items_min: shareItemsMin = 10_000,
+  pause_seconds: pauseSeconds = 60,
+}: LineFile['transfer']['breaker'] = {}): BreakerDefinition => ({
+  inARowMax,
+  shareMax,
+  shareItemsMin,
+  pauseMs: pauseSeconds * 1000,
+});
+
 /** What both signals demand of their parts together; answers what follows from it. */
 const checkLine = (
   file: YamlFile,
@@ -268,6 +302,7 @@ const checkLine = (
     pullBytesMax,
     rowsPerWriteMax: transfer.rows_per_write_max,
     storeTimeoutMs: transfer.store_timeout_ms,
+    breaker: toBreaker(transfer.breaker),
   };
 };
 
@@ -282,6 +317,7 @@ const toMetrics = (
   streams: readonly StreamDefinition[],
 ): MetricsPipeline => ({
   ...checkLine(file, content, 'metrics', streams),
+  tableWaitMs: (content.transfer.table_wait_seconds ?? 60) * 1000,
   limits: {
     ...bodyLimits(content),
     pointsMax: content.receiver.limits.points_max,

@@ -1,9 +1,14 @@
 import { createHash } from 'node:crypto';
 import type { Publisher } from '../bus/publisher.ts';
 import type { DeadLetterReason } from '../model/reasons.ts';
+import type { Part } from '../wire/envelope.ts';
 import { encodeFrame, envelopeVersion } from '../wire/frame.ts';
+import type { SpanPart } from '../wire/spans-envelope.ts';
 
 export type { DeadLetterReason } from '../model/reasons.ts';
+
+/** What the bytes of a dead letter are, where they are rows: a part of a message for QuestDB or ClickHouse. */
+export type DeadLetterPart = Part | SpanPart;
 
 /** What was set aside, beside its bytes. `redrive` counts how often it was sent back (0 at first). */
 export type DeadLetterHeader = {
@@ -26,6 +31,7 @@ export type DeadLetterHeader = {
    * letter is a whole message: redriven, its record replaces the one with this key.
    */
   readonly ordinal?: number;
+  readonly part?: DeadLetterPart;
   readonly redrive: number;
   readonly at: number;
 };

@@ -232,12 +232,22 @@ const deadLetterReasons = [
   [
     'row_refused',
     'QuestDB refuses the row of a point for good',
-    'read the error in the dead letter and mend its cause',
+    'read the error in the dead letter, mend its cause and redrive it',
+  ],
+  [
+    'span_refused',
+    'ClickHouse refuses a span for good',
+    'read the error in the dead letter, mend its cause and redrive it',
   ],
   [
     'block_refused',
-    'ClickHouse refuses a block of spans for good',
-    'read the error in the dead letter and mend its cause',
+    'ClickHouse refuses a block of spans for good and it cannot be told which of them',
+    'read the error in the dead letter, mend its cause and redrive it',
+  ],
+  [
+    'table_unavailable',
+    'the table of the points in QuestDB failed for longer than table_wait_seconds while others took rows',
+    'mend or make the table, then redrive its dead letters',
   ],
   [
     'deferred_item_valid',
@@ -259,7 +269,7 @@ export type RequestReason = (typeof requestReasons)[number][0];
 export type TraceRequestReason = (typeof traceRequestReasons)[number][0] | RequestReason;
 export type DeadLetterReason = (typeof deadLetterReasons)[number][0];
 /** Why an item was dropped. */
-export type DropReason = PointReason | TimeReason | 'data_source_purged';
+export type DropReason = PointReason | TimeReason | 'data_source_purged' | 'purged_by_operator';
 /** Why single values of a kept point were dropped. */
 export type ValueReason = 'metric_columns_exceeded';
 /** Why an event or a link of a kept span was left out. */
@@ -301,6 +311,14 @@ export const reasons: readonly Reason[] = [
     stage: 'transfer',
     mender: 'operator',
     meaning: 'the data source was purged while the item was on its way',
+    remedy: 'none: purging was asked for',
+  },
+  {
+    code: 'purged_by_operator',
+    of: 'item',
+    stage: 'transfer',
+    mender: 'operator',
+    meaning: 'the item was in the dead letters and an operator purged it there',
     remedy: 'none: purging was asked for',
   },
   {

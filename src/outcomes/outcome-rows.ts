@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { ordinalsMax } from '../model/uid.ts';
 import { isDecimal, type MessageKey } from '../wire/message-key.ts';
+import type { Redrive } from '../wire/redrive.ts';
 import type { OutcomeRow } from './rows.ts';
 import { deadLetteredOutcome, type Tally } from './tally.ts';
 
@@ -94,9 +95,40 @@ export const outcomeRows = (
   return rows;
 };
 
-/** The record of a message that nobody can read: one item of nobody, until it is redriven or purged. */
-export const unreadableRow = (pipeline: Pipeline, payload: Uint8Array, now: number): OutcomeRow =>
-  rowOf(pipeline, 0, keyOfBytes(payload), new Map([[deadLetteredOutcome, 1]]), {
+/**
+ * The record of a message that nobody can read: one item of nobody, until it is redriven or purged. One that was redriven and
+ * still cannot be read changes nothing: its redrive's record takes nothing out of the dead letters.
+ */
+export const unreadableRow = (
+  pipeline: Pipeline,
+  payload: Uint8Array,
+  now: number,
+  redrive = 0,
+): OutcomeRow => ({
+  ...rowOf(pipeline, 0, keyOfBytes(payload), new Map([[deadLetteredOutcome, redrive === 0 ? 1 : 0]]), {
     minute: minuteText(now),
     at: momentText(now),
-  });
+  }),
+  redrive,
+});
+
+/**
+ * The records of a message from the dead letters: its items are taken out of them and counted as what they came to, dead-lettered
+ * again among that. None where no record was written of the dead letter.
+ */
+export const redriveRows = (
+  pipeline: Pipeline,
+  { outcome, items, number }: Redrive,
+  tally: Tally,
+  now: number,
+): OutcomeRow[] => {
+  if (outcome === undefined) return [];
+  const rows: OutcomeRow[] = [];
+  for (const [owner, counts] of tally) {
+    const changed = new Map(counts);
+    changed.set(deadLetteredOutcome, (changed.get(deadLetteredOutcome) ?? 0) - items);
+    const row = rowOf(pipeline, owner, outcome, changed, { minute: outcome.minute, at: momentText(now) });
+    rows.push({ ...row, ordinal: outcome.ordinal, redrive: number });
+  }
+  return rows;
+};

@@ -187,10 +187,34 @@ export const createTransferMetrics = () => {
       labelNames: ['pipeline', 'reason'],
       registers,
     }),
+    breakerOpen: new Gauge({
+      name: 'tidemark_transfer_breaker_open',
+      help: '1 while the consumer takes nothing because too much went to the dead letters: read them and mend the cause',
+      labelNames: ['pipeline'],
+      registers,
+    }),
+    deadLettersHeld: new Gauge({
+      name: 'tidemark_transfer_dead_letters_held',
+      help: '1 while dead letters cannot be kept (DEADLETTER is full) and the consumer stands still: redrive or purge some',
+      labelNames: ['pipeline'],
+      registers,
+    }),
     writes: new Counter({
       name: 'tidemark_transfer_writes_total',
       help: 'Write requests to the store, by outcome (stored, row_refused, table_missing, failed)',
       labelNames: ['pipeline', 'outcome'],
+      registers,
+    }),
+    tablesSetAside: new Gauge({
+      name: 'tidemark_transfer_tables_set_aside',
+      help: 'Tables that fail while others take rows: their points go to the dead letters. Mend them, then redrive',
+      labelNames: ['pipeline'],
+      registers,
+    }),
+    unclassified: new Counter({
+      name: 'tidemark_transfer_store_answers_unclassified_total',
+      help: 'Answers of a store whose code no list of ours names, by code; they are tried again. Report them',
+      labelNames: ['pipeline', 'code'],
       registers,
     }),
     writeSeconds: new Histogram({

@@ -1,11 +1,13 @@
 import type { Bus } from '../bus/connection.ts';
 import { startPuller } from '../bus/puller.ts';
-import type { ConsumerDefinition } from '../config/pipelines.ts';
+import type { BreakerDefinition, ConsumerDefinition } from '../config/pipelines.ts';
 import type { DeadLetters } from '../dead-letters/dead-letters.ts';
+import { patientDeadLetters } from '../dead-letters/patient.ts';
 import { messageOf } from '../model/fault.ts';
 import type { Ledger } from '../outcomes/ledger.ts';
 import type { Log } from '../telemetry/log.ts';
 import type { TransferMetrics } from '../telemetry/metrics.ts';
+import { type Breaker, createBreaker } from './breaker.ts';
 import type { Lane } from './lane.ts';
 import { createWorker } from './worker.ts';
 
@@ -19,6 +21,12 @@ export type RunningConsumer = {
   readonly storeProblem: string | undefined;
   readonly ledgerProblem: string | undefined;
   readonly newerVersion: number | undefined;
+  /** Why it takes nothing because too much went to the dead letters, or undefined. */
+  readonly breakerWhy: string | undefined;
+  /** Why dead letters cannot be kept, so that it stands still, or undefined. */
+  readonly deadLetterProblem: string | undefined;
+  /** Closes the breaker by hand. */
+  resetBreaker(): void;
   /** Takes no more, writes and settles what it holds. */
   stop(): Promise<void>;
 };
@@ -30,6 +38,7 @@ export type ConsumerOptions = {
   readonly writeIntervalMs: number;
   /** How long stopping waits for what is held to be written; default 5 s. */
   readonly drainMs?: number;
+  readonly breaker: BreakerDefinition;
 };
 
 export type ConsumerDependencies<E> = {
@@ -41,12 +50,49 @@ export type ConsumerDependencies<E> = {
   readonly log: Log;
 };
 
+const openBreaker = <E>(
+  limits: BreakerDefinition,
+  { lane, metrics, log }: Pick<ConsumerDependencies<E>, 'lane' | 'metrics' | 'log'>,
+  onRoom: () => void,
+): Breaker => {
+  const label = { pipeline: lane.pipeline };
+  metrics.breakerOpen.set(label, 0);
+  return createBreaker(limits, {
+    onChange: (state, why) => {
+      metrics.breakerOpen.set(label, state === 'closed' ? 0 : 1);
+      if (state === 'open')
+        log.error(
+          { ...label, why, pauseMs: limits.pauseMs },
+          'the consumer stops: too much goes to the dead letters',
+        );
+      if (state === 'closed') log.info(label, 'the consumer goes on');
+      onRoom();
+    },
+  });
+};
+
 /** Starts the line of one signal: the puller brings messages to the worker, the lane brings them to the store. */
 export const startConsumer = <E>(
   options: ConsumerOptions,
   { bus, lane, deadLetters, ledger, metrics, log }: ConsumerDependencies<E>,
 ): RunningConsumer => {
   const { consumer } = options;
+  const label = { pipeline: lane.pipeline };
+  let isStopping = false;
+  let held: string | undefined;
+  const onRoom = (): void => puller.roomMade();
+  const patient = patientDeadLetters(deadLetters, {
+    isStopping: () => isStopping,
+    onHeld: (why) => {
+      if (why !== undefined && held === undefined)
+        log.error({ ...label, why }, 'dead letters cannot be kept; the consumer stands still until they can');
+      if (why === undefined) log.info(label, 'dead letters are kept again; the consumer goes on');
+      held = why;
+      metrics.deadLettersHeld.set(label, why === undefined ? 0 : 1);
+      onRoom();
+    },
+  });
+  const breaker = openBreaker(options.breaker, { lane, metrics, log }, onRoom);
   const worker = createWorker(
     {
       stream: consumer.stream,
@@ -57,12 +103,14 @@ export const startConsumer = <E>(
     },
     {
       lane,
-      deadLetters,
       ledger,
+      deadLetters: patient,
+      breaker,
+      isHeld: () => held !== undefined,
       metrics,
       log,
       now: Date.now,
-      onRoom: () => puller.roomMade(),
+      onRoom,
     },
   );
   const puller = startPuller(bus, {
@@ -84,7 +132,16 @@ export const startConsumer = <E>(
     get newerVersion() {
       return worker.newerVersion;
     },
+    get breakerWhy() {
+      return breaker.why;
+    },
+    get deadLetterProblem() {
+      return held;
+    },
+    resetBreaker: () => breaker.reset(),
     stop: async () => {
+      isStopping = true;
+      breaker.stop();
       await puller.stop();
       await worker.drain(options.drainMs ?? drainMsDefault);
     },

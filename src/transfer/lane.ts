@@ -1,6 +1,7 @@
-import type { DeadLetterReason } from '../dead-letters/dead-letters.ts';
+import type { DeadLetterPart, DeadLetterReason } from '../dead-letters/dead-letters.ts';
 import type { Tally } from '../outcomes/tally.ts';
 import type { MessageKey } from '../wire/message-key.ts';
+import type { Redrive } from '../wire/redrive.ts';
 import type { HeldMessage } from './held-message.ts';
 
 /** What reading a message's payload can come to. */
@@ -26,13 +27,17 @@ export type SetAside = {
   };
   /** Of one item: makes the key of the record that its redrive writes. */
   readonly uid?: bigint;
+  /** What the bytes are, where they are rows: with it they can be sent again. */
+  readonly part?: DeadLetterPart;
 };
 
 /** What became of a batch that was written: all of it is stored but for what is named here. */
 export type Written<E> = {
   readonly setAside: ReadonlyMap<HeldMessage<E>, readonly SetAside[]>;
-  /** Messages whose place is not there (yet): given back, to come again. */
+  /** Messages that cannot be stored just now, while others can: given back, to come again. */
   readonly homeless: ReadonlySet<HeldMessage<E>>;
+  /** Why the store took nothing of the batch, where it answered and all of it waits; undefined when it took something. */
+  readonly problem?: string;
   /** Data ids that were left out of the whole batch, because they are purged. */
   readonly purged: ReadonlySet<number>;
 };
@@ -53,6 +58,8 @@ export type Judged = {
   readonly passed: readonly SetAside[];
   /** Deferred items that cannot be read: the message is set aside for them. */
   readonly unreadableItems: number;
+  /** Of a message from the dead letters: the record that its items are in. */
+  readonly redrive?: Redrive | undefined;
 };
 
 export type WriteOutcome = 'stored' | 'row_refused' | 'table_missing' | 'failed';

@@ -1,26 +1,57 @@
 import { bytesIdentity } from '../dead-letters/dead-letters.ts';
 import type { Purges } from '../directory/purges.ts';
+import { messageOf } from '../model/fault.ts';
 import { messageKeyOf } from '../outcomes/outcome-rows.ts';
 import { addOutcome, addReceiverDrops, storedOutcome } from '../outcomes/tally.ts';
-import type { QuestdbWriter } from '../stores/questdb/writer.ts';
-import { decodeEnvelope, type MetricsEnvelope } from '../wire/envelope.ts';
+import { isUnclassifiedAnswer, type QuestdbWriter, unclassifiedStatus } from '../stores/questdb/writer.ts';
+import { decodeEnvelope, type MetricsEnvelope, type Part } from '../wire/envelope.ts';
 import { drop, type HeldMessage, judgeDeferred, type PassedItem, rowsOf } from './held-message.ts';
 import type { Judged, Lane, SetAside, Written } from './lane.ts';
+import { type TablePlan, type TableTroubles, unavailablePart } from './table-troubles.ts';
 import { type BatchResult, type RefusedRow, writeBatch } from './write-batch.ts';
 
 const uidPattern = /[, ]uid=(\d+)i/;
+const timePattern = / (\d+)\n?$/;
 
-const refusedRow = ({ dataId, table, row, why }: RefusedRow): SetAside => {
-  const uid = uidPattern.exec(Buffer.from(row).toString('utf8'))?.[1];
+/** What the row alone is, as a part: its uid is its base, for a part of several requests names only the first one's. */
+const partOfRow = (part: Part, row: Uint8Array, text: string, uid: string, points: number): Part => {
+  const time = Number(timePattern.exec(text)?.[1] ?? part.timeMin);
   return {
-    reason: 'row_refused',
-    why,
-    bytes: row,
-    identity: uid ?? bytesIdentity(row),
-    items: 1,
-    place: { dataId, table, ...(uid === undefined ? {} : { uid }) },
-    ...(uid === undefined ? {} : { uid: BigInt(uid) }),
+    ...part,
+    rows: 1,
+    points,
+    base: uid,
+    first: 0,
+    last: 0,
+    timeMin: time,
+    timeMax: time,
+    bytes: row.length,
   };
+};
+
+/** The text without what differs between the rows that one point has in a narrow table. */
+const pointOf = (text: string): string =>
+  text.replace(/,metric=(?:\\.|[^, \\])*/, '').replace(/ value=[^,]*|,?uid=\d+i/g, '');
+
+/** Refused rows of one message for the dead letters; in a narrow table the first row of a point stands for the point. */
+const refusedRows = (rows: readonly RefusedRow[]): SetAside[] => {
+  const points = new Set<string>();
+  return rows.map(({ part, row, why }) => {
+    const text = Buffer.from(row).toString('utf8');
+    const uid = uidPattern.exec(text)?.[1];
+    const point = part.layout === 'narrow' ? pointOf(text) : undefined;
+    const items = point !== undefined && points.has(point) ? 0 : 1;
+    if (point !== undefined) points.add(point);
+    return {
+      reason: 'row_refused',
+      why,
+      bytes: row,
+      identity: uid ?? bytesIdentity(row),
+      items,
+      place: { dataId: part.dataId, table: part.table, ...(uid === undefined ? {} : { uid }) },
+      ...(uid === undefined ? {} : { uid: BigInt(uid), part: partOfRow(part, row, text, uid, items) }),
+    };
+  });
 };
 
 const purgedOf = (batch: readonly HeldMessage[], purges: Pick<Purges, 'has'>): Set<number> => {
@@ -33,35 +64,50 @@ const purgedOf = (batch: readonly HeldMessage[], purges: Pick<Purges, 'has'>): S
   return purged;
 };
 
-/** What became of the batch. A table that is gone because its data id was purged meanwhile leaves nobody homeless. */
-const writtenOf = (
+/** Tables of the batch but those of purged data ids, with what to do with each. */
+const planOf = (
   batch: readonly HeldMessage[],
-  { refused, missingTables }: BatchResult,
-  purged: Set<number>,
-  purges: Pick<Purges, 'has'>,
-  onMissingTable: (table: string) => void,
-): Written<MetricsEnvelope> => {
-  const homeless = new Set<HeldMessage>();
-  const missing = new Set<string>();
-  for (const message of batch) {
-    for (const { table, dataId } of message.envelope.header.parts) {
-      if (!missingTables.has(table) || purged.has(dataId)) continue;
-      if (purges.has(dataId)) purged.add(dataId);
-      else {
-        homeless.add(message);
-        missing.add(table);
-      }
+  purged: ReadonlySet<number>,
+  troubles: TableTroubles,
+): Map<string, TablePlan> => {
+  const plans = new Map<string, TablePlan>();
+  for (const { envelope } of batch) {
+    for (const { table, dataId } of envelope.header.parts) {
+      if (!purged.has(dataId) && !plans.has(table)) plans.set(table, troubles.plan(table));
     }
   }
-  for (const table of missing) onMissingTable(table);
-  const setAside = new Map<HeldMessage, SetAside[]>();
-  for (const row of refused) {
-    if (purged.has(row.dataId)) continue;
-    const rows = setAside.get(row.message);
-    if (rows === undefined) setAside.set(row.message, [refusedRow(row)]);
-    else rows.push(refusedRow(row));
+  return plans;
+};
+
+/** What the tables of a batch came to; a failing one with what becomes of its rows. */
+type TableResult = BatchResult & { readonly failing: ReadonlyMap<string, string> };
+
+/**
+ * Some tables together, then others each by itself: those that were in trouble before, or all, to find the ones that the store
+ * refuses for a reason that names no row.
+ */
+const writeTables = async (
+  write: (isWanted: (table: string) => boolean) => Promise<BatchResult>,
+  together: ReadonlySet<string>,
+  apart: readonly string[],
+): Promise<TableResult> => {
+  const first = together.size === 0 ? undefined : await write((table) => together.has(table));
+  const refused: RefusedRow[] = [...(first?.refused ?? [])];
+  const storedTables = new Set<string>(first?.storedTables);
+  const missingTables = new Set<string>(first?.missingTables);
+  const failing = new Map<string, string>();
+  for (const each of apart) {
+    try {
+      const result = await write((table) => table === each);
+      refused.push(...result.refused);
+      for (const stored of result.storedTables) storedTables.add(stored);
+      for (const missing of result.missingTables) missingTables.add(missing);
+    } catch (error) {
+      if (!isUnclassifiedAnswer(error)) throw error;
+      failing.set(each, messageOf(error));
+    }
   }
-  return { setAside, homeless, purged };
+  return { refused, storedTables, missingTables, failing };
 };
 
 const passedPoint = ({ owner, base, ordinal, text }: PassedItem): SetAside => ({
@@ -98,26 +144,117 @@ const judge = (envelope: MetricsEnvelope, purged: ReadonlySet<number>): Judged =
     tally,
     passed: passed.map(passedPoint),
     unreadableItems,
+    redrive: header.redrive,
   };
+};
+
+/** Tries of whole batches that QuestDB answers with something unknown, before each table is written by itself. */
+const triesTogetherMax = 2;
+
+export type MetricsLaneEvents = {
+  /** QuestDB answered a status with a text that we do not know. */
+  readonly onUnclassified: (status: string) => void;
+  /** True for a table that may not be written to: what is written twice would be there twice. */
+  readonly isUnsafe: (table: string) => boolean;
+};
+
+/** What became of the batch, table by table. A table that is gone because its data id was purged meanwhile troubles nobody. */
+const writtenOf = (
+  batch: readonly HeldMessage[],
+  plans: ReadonlyMap<string, TablePlan>,
+  result: TableResult,
+  purged: Set<number>,
+  purges: Pick<Purges, 'has'>,
+  troubles: TableTroubles,
+): Written<MetricsEnvelope> => {
+  const fates = new Map(plans);
+  for (const { envelope } of batch) {
+    for (const { table, dataId } of envelope.header.parts) {
+      if (result.missingTables.has(table) && !purged.has(dataId) && purges.has(dataId)) purged.add(dataId);
+    }
+  }
+  // The stored ones first: that others take rows is what makes a failing table one that fails alone.
+  troubles.stored(result.storedTables);
+  const homeless = new Set<HeldMessage>();
+  const setAside = new Map<HeldMessage, SetAside[]>();
+  const add = (message: HeldMessage, more: readonly SetAside[]): void => {
+    setAside.set(message, [...(setAside.get(message) ?? []), ...more]);
+  };
+  const failed = new Set<string>();
+  for (const message of batch) {
+    for (const [index, part] of message.envelope.header.parts.entries()) {
+      const { table, dataId } = part;
+      if (purged.has(dataId)) continue;
+      const why = result.missingTables.has(table) ? 'the table is not there' : result.failing.get(table);
+      if (why !== undefined && !failed.has(table)) {
+        failed.add(table);
+        fates.set(table, troubles.failed(table, why));
+      }
+      const fate = fates.get(table);
+      if (fate === 'wait') homeless.add(message);
+      const bytes = message.envelope.partBytes[index];
+      if (fate === 'set_aside' && bytes !== undefined)
+        add(message, [unavailablePart(part, bytes, troubles.why(table) ?? '')]);
+    }
+  }
+  for (const [message, rows] of Map.groupBy(result.refused, (row) => row.message)) {
+    const kept = rows.filter(({ part }) => !purged.has(part.dataId) && !failed.has(part.table));
+    if (kept.length > 0) add(message, refusedRows(kept));
+  }
+  const problem =
+    result.storedTables.size === 0 && result.refused.length === 0
+      ? [...result.failing.values()][0]
+      : undefined;
+  return { setAside, homeless, purged, ...(problem === undefined ? {} : { problem }) };
 };
 
 /**
  * Points: METRICS -> QuestDB. Those of purged data ids are dropped, as of the purges known when the write begins: a write that
- * was begun before may finish. Others in the same message are stored as ever.
+ * was begun before may finish. Others in the same message are stored as ever. A table that fails alone waits, then is set aside.
  */
 export const createMetricsLane = (
   writer: QuestdbWriter,
   purges: Pick<Purges, 'has'>,
-  onMissingTable: (table: string) => void,
-): Lane<MetricsEnvelope> => ({
-  pipeline: 'metrics',
-  store: 'QuestDB',
-  read: decodeEnvelope,
-  rowsOf: ({ header }) => rowsOf(header),
-  write: async (batch, onWrite) => {
-    const purged = purgedOf(batch, purges);
-    const result = await writeBatch(writer, batch, onWrite, purged);
-    return writtenOf(batch, result, purged, purges, onMissingTable);
-  },
-  judge,
-});
+  troubles: TableTroubles,
+  events: MetricsLaneEvents,
+): Lane<MetricsEnvelope> => {
+  /** Whole batches in a row that QuestDB answered with something unknown. */
+  let failedTogether = 0;
+  return {
+    pipeline: 'metrics',
+    store: 'QuestDB',
+    read: decodeEnvelope,
+    rowsOf: ({ header }) => rowsOf(header),
+    write: async (batch, onWrite) => {
+      const purged = purgedOf(batch, purges);
+      const plans = planOf(batch, purged, troubles);
+      const due = [...plans].flatMap(([table, plan]) => (plan === 'write' ? [table] : []));
+      const unsafe = new Set(due.filter(events.isUnsafe));
+      const failedBefore = failedTogether;
+      failedTogether = 0;
+      const isApart = (table: string): boolean =>
+        failedBefore >= triesTogetherMax || troubles.why(table) !== undefined;
+      const tables = due.filter((table) => !unsafe.has(table));
+      const write = (isWanted: (table: string) => boolean): Promise<BatchResult> =>
+        writeBatch(writer, batch, onWrite, ({ dataId, table }) => purged.has(dataId) || !isWanted(table));
+      try {
+        const result = await writeTables(
+          write,
+          new Set(tables.filter((table) => !isApart(table))),
+          tables.filter(isApart),
+        );
+        const failing = new Map(result.failing);
+        for (const table of unsafe) failing.set(table, 'its upsert keys are off: rows could be there twice');
+        return writtenOf(batch, plans, { ...result, failing }, purged, purges, troubles);
+      } catch (error) {
+        const status = unclassifiedStatus(error);
+        if (status !== undefined) {
+          events.onUnclassified(status);
+          failedTogether = failedBefore + 1;
+        }
+        throw error;
+      }
+    },
+    judge,
+  };
+};

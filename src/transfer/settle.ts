@@ -2,7 +2,14 @@ import type { Delivery } from '../bus/puller.ts';
 import { bytesIdentity, type DeadLetterHeader, type DeadLetters } from '../dead-letters/dead-letters.ts';
 import { messageOf } from '../model/fault.ts';
 import type { Ledger } from '../outcomes/ledger.ts';
-import { itemKeyOf, keyOfBytes, minuteText, outcomeRows, unreadableRow } from '../outcomes/outcome-rows.ts';
+import {
+  itemKeyOf,
+  keyOfBytes,
+  minuteText,
+  outcomeRows,
+  redriveRows,
+  unreadableRow,
+} from '../outcomes/outcome-rows.ts';
 import type { OutcomeRow } from '../outcomes/rows.ts';
 import { moveToDeadLetters } from '../outcomes/tally.ts';
 import type { Log } from '../telemetry/log.ts';
@@ -59,7 +66,7 @@ export const createSettler = <E>(deps: SettlerDependencies<E>): Settler<E> => {
 
   const putAside = async (
     delivery: Delivery,
-    { reason, why, bytes, identity, place }: SetAside,
+    { reason, why, bytes, identity, place, part }: SetAside,
     outcome: Pick<DeadLetterHeader, 'items' | 'outcome' | 'ordinal'>,
   ): Promise<void> => {
     const header: DeadLetterHeader = {
@@ -71,7 +78,8 @@ export const createSettler = <E>(deps: SettlerDependencies<E>): Settler<E> => {
       subject: delivery.subject,
       ...place,
       ...outcome,
-      redrive: 0,
+      ...(part === undefined ? {} : { part }),
+      redrive: delivery.redrive,
       at: deps.now(),
     };
     await deps.deadLetters.put(identity, header, bytes);
@@ -155,10 +163,12 @@ export const createSettler = <E>(deps: SettlerDependencies<E>): Settler<E> => {
     metrics.rows.inc({ pipeline }, rows);
   };
 
-  const rowsOf = (judged: Judged, key: MessageKey | undefined): OutcomeRow[] =>
-    pipeline === 'ledger' || key === undefined
-      ? []
-      : outcomeRows(pipeline, key, judged.tally, judged.arrivedAt, deps.now());
+  const rowsOf = (judged: Judged, key: MessageKey | undefined): OutcomeRow[] => {
+    if (pipeline === 'ledger' || key === undefined) return [];
+    const { redrive, tally } = judged;
+    if (redrive !== undefined) return redriveRows(pipeline, redrive, tally, deps.now());
+    return outcomeRows(pipeline, key, tally, judged.arrivedAt, deps.now());
+  };
 
   return {
     settle: async (batch, written) => {
@@ -186,7 +196,8 @@ export const createSettler = <E>(deps: SettlerDependencies<E>): Settler<E> => {
     settleUnreadable: async (delivery, why) => {
       const { payload } = delivery;
       const now = deps.now();
-      const rows: OutcomeRow[] = pipeline === 'ledger' ? [] : [unreadableRow(pipeline, payload, now)];
+      const rows: OutcomeRow[] =
+        pipeline === 'ledger' ? [] : [unreadableRow(pipeline, payload, now, delivery.redrive)];
       const [row] = rows;
       await putAside(delivery, unreadable(payload, why), {
         items: 1,

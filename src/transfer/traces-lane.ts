@@ -1,21 +1,18 @@
 import { Fault, messageOf } from '../model/fault.ts';
 import { type RawSpanTime, validateSpanTime } from '../model/span-time.ts';
-import { ordinalsMax } from '../model/uid.ts';
 import { messageKeyOf } from '../outcomes/outcome-rows.ts';
 import { addOutcome, addReceiverDrops, storedOutcome } from '../outcomes/tally.ts';
+import { isTransientAnswer, unclassifiedCode } from '../stores/clickhouse/faults.ts';
 import { insertId } from '../stores/clickhouse/query-id.ts';
 import type { BatchBounds } from '../stores/clickhouse/span-statements.ts';
 import type { SpanWriter, TraceTimes } from '../stores/clickhouse/span-writer.ts';
 import { type BlockKeys, readBlockKeys, UnreadableBlock } from '../wire/native/block-reader.ts';
-import {
-  decodeSpansEnvelope,
-  type SpanPart,
-  type SpansEnvelope,
-  type SpansHeader,
-} from '../wire/spans-envelope.ts';
+import { decodeSpansEnvelope, type SpansEnvelope, type SpansHeader } from '../wire/spans-envelope.ts';
 import type { Fence } from './fence.ts';
 import { type HeldMessage, judgeSection, noVerdicts, type PassedItem } from './held-message.ts';
-import type { Judged, Lane, SetAside, WriteOutcome } from './lane.ts';
+import type { Judged, Lane, SetAside, WriteOutcome, Written } from './lane.ts';
+import { createLoneFailures } from './lone-failures.ts';
+import { byDay, halvesOf, type Piece, piecesOf, refusedBlock, refusedPiece } from './span-pieces.ts';
 
 export type TracesLaneOptions = {
   readonly stream: string;
@@ -31,47 +28,25 @@ export type TracesLaneEvents = {
   readonly onGuarded: (killed: number) => void;
   /** Two attempts at rows of this day (since 1970 UTC) had overlapped: some are there twice until they merge. */
   readonly onOverlap: (day: number) => void;
+  /** The store answered a code that no list of ours names. */
+  readonly onUnclassified: (code: string) => void;
 };
 
 type Held = HeldMessage<SpansEnvelope>;
 
+/** What was refused in one write: each a span or a block of its message. */
+type Refusals = { readonly of: Map<Held, SetAside[]>; count: number };
+
+const refusalsMax = 1_000;
+/** A batch that the store answers with a passing error so often is written message by message, to find the one it is about. */
+const triesTogetherMax = 6;
+/** So many messages that fail one after the other, and none stored: then it is the store. */
+const failuresApartMax = 3;
+/** A message that fails alone so often while others are stored is set aside. */
+const loneAttemptsMax = 5;
+
 /** A span is one row. */
 const rowsOf = ({ parts }: SpansHeader): number => parts.reduce((rows, part) => rows + part.rows, 0);
-
-/** One part of a message on its way into an insert. */
-type Piece = { readonly message: Held; readonly part: SpanPart; readonly block: Uint8Array };
-
-const piecesOf = (messages: readonly Held[]): Piece[] =>
-  messages.flatMap((message) =>
-    message.envelope.header.parts.flatMap((part, index) => {
-      const block = message.envelope.partBytes[index];
-      return block === undefined ? [] : [{ message, part, block }];
-    }),
-  );
-
-/** An insert is of one day: ClickHouse makes and commits a part for each. */
-const byDay = (pieces: readonly Piece[]): Map<number, Piece[]> => {
-  const days = new Map<number, Piece[]>();
-  for (const piece of pieces) {
-    const group = days.get(piece.part.day);
-    if (group === undefined) days.set(piece.part.day, [piece]);
-    else group.push(piece);
-  }
-  return days;
-};
-
-/** Stands for a whole block in the key of its redrive's record: no request has an item of so high an ordinal. */
-const blockUid = ({ base, day }: SpanPart): bigint => BigInt(base) + BigInt(ordinalsMax - 1 - day);
-
-const refusedBlock = ({ part, block }: Piece, why: string): SetAside => ({
-  reason: 'block_refused',
-  why,
-  bytes: block,
-  identity: `${part.base}:${part.first}:${part.appId}:${part.day}`,
-  items: part.rows,
-  place: { appId: part.appId },
-  uid: blockUid(part),
-});
 
 /** The same rows will always fail: by ClickHouse's word, or because a block does not even read as one. */
 const isFaultOfRows = (error: unknown): boolean =>
@@ -164,6 +139,7 @@ const judge = ({ header, deferredBytes }: SpansEnvelope): Judged => {
     tally,
     passed: passed.map(passedSpan),
     unreadableItems: verdicts.unreadableItems,
+    redrive: header.redrive,
   };
 };
 
@@ -178,12 +154,15 @@ export const createTracesLane = (
   events: TracesLaneEvents,
 ): Lane<SpansEnvelope> => {
   const sent = new WeakSet<Held>();
+  const tries = new WeakMap<Held, number>();
+  const lone = createLoneFailures(loneAttemptsMax);
   let attempts = 0;
 
   const isSuspect = (message: Held): boolean =>
     options.guard === 'always' ||
     sent.has(message) ||
     message.delivery.redelivered ||
+    message.delivery.redrive > 0 ||
     !fence.isFresh(message.delivery.streamSequence);
 
   const attemptOf = (pieces: readonly Piece[]) => {
@@ -230,34 +209,37 @@ export const createTracesLane = (
     if (isTakeover || pieces.some(isOverdue)) await reportOverlap(pieces, bounds);
   };
 
-  /** Inserts the pieces; when the store refuses rows, halves them until the refused blocks stand alone. */
+  /**
+   * Inserts the pieces; when the store refuses rows, halves them until each refused row stands alone. Past `refusalsMax` of one
+   * write a piece is no longer looked into: whole blocks are set aside, good rows with them, instead of an insert for each row.
+   */
   const insertOrSplit = async (
     pieces: readonly Piece[],
     insert: (pieces: readonly Piece[]) => Promise<void>,
-    refused: Map<Held, SetAside[]>,
+    refused: Refusals,
   ): Promise<void> => {
     try {
       await insert(pieces);
     } catch (error) {
       if (!isFaultOfRows(error)) throw error;
       const [only] = pieces;
-      if (pieces.length === 1 && only !== undefined) {
-        refused.set(only.message, [
-          ...(refused.get(only.message) ?? []),
-          refusedBlock(only, messageOf(error)),
+      const halves = pieces.length === 1 && refused.count >= refusalsMax ? undefined : halvesOf(pieces);
+      if (halves !== undefined) {
+        for (const half of halves) await insertOrSplit(half, insertGuarded, refused);
+      } else if (only !== undefined) {
+        refused.count++;
+        refused.of.set(only.message, [
+          ...(refused.of.get(only.message) ?? []),
+          refusedPiece(only, messageOf(error)),
         ]);
-        return;
       }
-      const middle = Math.ceil(pieces.length / 2);
-      await insertOrSplit(pieces.slice(0, middle), insertGuarded, refused);
-      await insertOrSplit(pieces.slice(middle), insertGuarded, refused);
     }
   };
 
   const writeAll = async (
     messages: readonly Held[],
     insert: (pieces: readonly Piece[]) => Promise<void>,
-    refused: Map<Held, SetAside[]>,
+    refused: Refusals,
     onWrite: (outcome: WriteOutcome, seconds: number) => void,
   ): Promise<void> => {
     for (const pieces of byDay(piecesOf(messages)).values()) {
@@ -267,10 +249,65 @@ export const createTracesLane = (
         await insertOrSplit(pieces, insert, refused);
       } catch (error) {
         onWrite('failed', seconds());
+        const code = unclassifiedCode(error);
+        if (code !== undefined) events.onUnclassified(code);
         throw error;
       }
       onWrite('stored', seconds());
     }
+  };
+
+  const writeTogether: Lane<SpansEnvelope>['write'] = async (batch, onWrite) => {
+    const suspects: Held[] = [];
+    const fresh: Held[] = [];
+    for (const message of batch) {
+      (isSuspect(message) ? suspects : fresh).push(message);
+      sent.add(message);
+    }
+    const refused: Refusals = { of: new Map(), count: 0 };
+    await writeAll(fresh, insertPlain, refused, onWrite);
+    await writeAll(suspects, insertGuarded, refused, onWrite);
+    lone.stored();
+    return { setAside: refused.of, homeless: new Set(), purged: new Set() };
+  };
+
+  /** Message by message: what fails waits while the others are stored, and what keeps failing alone is set aside. */
+  const writeApart = async (
+    batch: readonly Held[],
+    onWrite: (outcome: WriteOutcome, seconds: number) => void,
+  ): Promise<Written<SpansEnvelope>> => {
+    const refused: Refusals = { of: new Map(), count: 0 };
+    const waiting = new Set<Held>();
+    let hasStored = false;
+    let problem = '';
+    for (const message of batch) {
+      if (!hasStored && waiting.size >= failuresApartMax) {
+        waiting.add(message);
+        continue;
+      }
+      try {
+        await writeAll([message], insertGuarded, refused, onWrite);
+        lone.stored();
+        hasStored = true;
+      } catch (error) {
+        if (!isTransientAnswer(error)) throw error;
+        problem = messageOf(error);
+        if (lone.failed(message.delivery.streamSequence)) {
+          const why = `fails each time while others are stored: ${problem}`;
+          refused.of.set(
+            message,
+            piecesOf([message]).map((piece) => refusedBlock(piece, why)),
+          );
+        } else waiting.add(message);
+      }
+    }
+    const hasSettled = hasStored || refused.of.size > 0;
+    return {
+      setAside: refused.of,
+      homeless: waiting,
+      purged: new Set(),
+      ...(hasSettled ? {} : { problem }),
+    };
   };
 
   return {
@@ -279,16 +316,15 @@ export const createTracesLane = (
     read: decodeSpansEnvelope,
     rowsOf: ({ header }) => rowsOf(header),
     write: async (batch, onWrite) => {
-      const suspects: Held[] = [];
-      const fresh: Held[] = [];
-      for (const message of batch) {
-        (isSuspect(message) ? suspects : fresh).push(message);
-        sent.add(message);
+      if (batch.every((message) => (tries.get(message) ?? 0) >= triesTogetherMax))
+        return writeApart(batch, onWrite);
+      try {
+        return await writeTogether(batch, onWrite);
+      } catch (error) {
+        if (isTransientAnswer(error))
+          for (const message of batch) tries.set(message, (tries.get(message) ?? 0) + 1);
+        throw error;
       }
-      const setAside = new Map<Held, SetAside[]>();
-      await writeAll(fresh, insertPlain, setAside, onWrite);
-      await writeAll(suspects, insertGuarded, setAside, onWrite);
-      return { setAside, homeless: new Set(), purged: new Set() };
     },
     judge,
   };

@@ -30,6 +30,7 @@ import { createFence } from './fence.ts';
 import { type FillAlarm, startFillAlarm } from './ledger-alarm.ts';
 import { createLedgerLane } from './ledger-lane.ts';
 import { createMetricsLane } from './metrics-lane.ts';
+import { createTableTroubles } from './table-troubles.ts';
 import { startTableWatch, type TableWatch } from './table-watch.ts';
 import { createTracesLane } from './traces-lane.ts';
 
@@ -41,22 +42,40 @@ type Common = {
   readonly log: Log;
 };
 
+const tableRetryMs = 5_000;
+const tableProbeMs = 30_000;
+
 /** METRICS -> validate time -> QuestDB. */
 const startMetrics = (
   pipeline: MetricsPipeline,
   writer: QuestdbWriter,
   purges: Purges,
+  watch: Pick<TableWatch, 'isUnsafe'>,
   common: Common,
-): RunningConsumer =>
-  startConsumer(
-    { ...pipeline, writeIntervalMs: 0 },
-    {
-      ...common,
-      lane: createMetricsLane(writer, purges, (table) =>
-        common.log.error({ table }, 'QuestDB has no such table; its messages wait'),
+): RunningConsumer => {
+  const { log, metrics } = common;
+  const label = { pipeline: 'metrics' };
+  const troubles = createTableTroubles({
+    waitMs: pipeline.tableWaitMs,
+    retryMs: Math.min(tableRetryMs, pipeline.tableWaitMs),
+    probeMs: Math.min(tableProbeMs, pipeline.tableWaitMs),
+    now: Date.now,
+    onWait: (table, why) =>
+      log.error({ table, why }, 'QuestDB does not take rows of a table; its messages wait'),
+    onSetAside: (table, why) =>
+      log.error(
+        { table, why },
+        'the table still fails while others take rows; its points go to the dead letters as table_unavailable',
       ),
-    },
-  );
+    onBack: (table) => log.info({ table }, 'the table takes rows again'),
+    onCount: (count) => metrics.tablesSetAside.set(label, count),
+  });
+  const lane = createMetricsLane(writer, purges, troubles, {
+    onUnclassified: (code) => metrics.unclassified.inc({ ...label, code }),
+    isUnsafe: watch.isUnsafe,
+  });
+  return startConsumer({ ...pipeline, writeIntervalMs: 0 }, { ...common, lane });
+};
 
 /** Merges days in which attempts overlapped, beside the writing: a large day takes minutes. One at a time for each day. */
 const createDayOptimizer = (writer: SpanWriter, { metrics, log }: Common) => {
@@ -111,6 +130,7 @@ const startTraces = (
         if (killed > 0) log.warn({ killed }, 'ended inserts of an earlier attempt');
       },
       onOverlap: optimizer.optimize,
+      onUnclassified: (code) => metrics.unclassified.inc({ ...label, code }),
     },
   );
   return startConsumer(pipeline, { ...common, lane });
@@ -123,6 +143,7 @@ const ledgerDefaults = {
   writeIntervalMs: 1_000,
   drainMs: 1_000,
   insertMsMax: 20_000,
+  breaker: { inARowMax: 1_000, shareMax: 0.2, shareItemsMin: 10_000, pauseMs: 60_000 },
 };
 
 const streamNamed = (streams: readonly StreamDefinition[], name: string): StreamDefinition => {
@@ -155,6 +176,21 @@ const startLedger = (
     { ...ledgerDefaults, consumer },
     { ...common, lane: createLedgerLane(createLedgerWriter(clickhouse, insertMsMax)) },
   );
+};
+
+/** The consumers that stand still because too much went to the dead letters, and why. */
+const breakerWhy = ({
+  points,
+  spans,
+}: {
+  readonly points?: RunningConsumer;
+  readonly spans?: RunningConsumer;
+}): string | undefined => {
+  const whys = [
+    ['metrics', points?.breakerWhy],
+    ['traces', spans?.breakerWhy],
+  ].flatMap(([pipeline, why]) => (why === undefined ? [] : [`${pipeline}: ${why}`]));
+  return whys.length === 0 ? undefined : whys.join('; ');
 };
 
 /**
@@ -202,6 +238,8 @@ export const runTransfer = async (settings: Settings): Promise<void> => {
       clickhouse: () => running.spans?.storeProblem,
       ledger: () => running.points?.ledgerProblem ?? running.spans?.ledgerProblem,
       envelope: newer,
+      breaker: () => breakerWhy(running),
+      deadletter: () => running.points?.deadLetterProblem ?? running.spans?.deadLetterProblem,
     },
     // Items are stored all the same: their outcomes wait in LEDGER.
     warnings: {
@@ -252,7 +290,7 @@ export const runTransfer = async (settings: Settings): Promise<void> => {
   // A point of a purged data id must not get into a table that is there still.
   await Promise.race([purges.whenReady, whenStopped(stop)]);
   if (!stop.aborted) {
-    running.points = startMetrics(metricsPipeline, questdb, purges, common);
+    running.points = startMetrics(metricsPipeline, questdb, purges, watch, common);
     log.info({ ops: ops.port }, 'transfer takes messages');
   }
 

@@ -4,6 +4,7 @@ import { messageOf } from '../model/fault.ts';
 import type { Ledger } from '../outcomes/ledger.ts';
 import type { Log } from '../telemetry/log.ts';
 import type { TransferMetrics } from '../telemetry/metrics.ts';
+import { type Breaker, fitToSettle } from './breaker.ts';
 import type { HeldMessage } from './held-message.ts';
 import type { Lane, Written } from './lane.ts';
 import { createSettler } from './settle.ts';
@@ -27,6 +28,9 @@ export type WorkerDependencies<E> = {
   readonly now: () => number;
   /** Called whenever messages were settled. */
   readonly onRoom: () => void;
+  readonly breaker: Breaker;
+  /** True while dead letters cannot be kept: no more is taken. */
+  readonly isHeld: () => boolean;
 };
 
 /** One consumer's line: read, validate time, gather, write, settle (design section 2). */
@@ -49,7 +53,7 @@ const newerRetryMs = 30_000;
 const backoffMs = { first: 100, most: 2_000 };
 
 export const createWorker = <E>(options: WorkerOptions, deps: WorkerDependencies<E>): Worker => {
-  const { metrics, log, lane } = deps;
+  const { metrics, log, lane, breaker } = deps;
   const { pipeline } = lane;
   let gathered: HeldMessage<E>[] = [];
   let inWrite: HeldMessage<E>[] = [];
@@ -89,7 +93,16 @@ export const createWorker = <E>(options: WorkerOptions, deps: WorkerDependencies
       settler.giveBack(delivery, newerRetryMs);
       return;
     }
+    if (breaker.state === 'open') {
+      settler.giveBack(delivery, 0);
+      return;
+    }
     if (read.kind === 'unreadable') {
+      if (breaker.state === 'trial' && !breaker.tried(1, 1)) {
+        settler.giveBack(delivery, 0);
+        return;
+      }
+      breaker.note(1, 1);
       settler.settleUnreadable(delivery, read.why).catch((error: unknown) => {
         log.error({ error: messageOf(error) }, 'the dead letter was not confirmed; the message comes again');
       });
@@ -123,6 +136,15 @@ export const createWorker = <E>(options: WorkerOptions, deps: WorkerDependencies
     return batch;
   };
 
+  const noteStore = (problem: string | undefined): void => {
+    const store = lane.store;
+    if (problem !== undefined && storeProblem === undefined)
+      log.warn({ store, error: problem }, 'the store does not take rows; trying again');
+    if (problem === undefined && storeProblem !== undefined)
+      log.info({ store }, 'the store takes rows again');
+    storeProblem = problem;
+  };
+
   /** Writes until the outcome is known; a store that is away is tried for ever, while the messages are kept alive. */
   const writeUntilKnown = async (batch: readonly HeldMessage<E>[]): Promise<Written<E> | undefined> => {
     let waitMs = backoffMs.first;
@@ -132,21 +154,21 @@ export const createWorker = <E>(options: WorkerOptions, deps: WorkerDependencies
           metrics.writes.inc({ pipeline, outcome });
           metrics.writeSeconds.observe({ pipeline }, seconds);
         });
-        if (storeProblem !== undefined) log.info({ store: lane.store }, 'the store takes rows again');
-        storeProblem = undefined;
+        noteStore(result.problem);
         return result;
       } catch (error) {
-        if (storeProblem === undefined)
-          log.warn(
-            { store: lane.store, error: messageOf(error) },
-            'the store does not take rows; trying again',
-          );
-        storeProblem = messageOf(error);
+        noteStore(messageOf(error));
         if (stopping) return undefined;
         await new Promise((resolve) => setTimeout(resolve, waitMs));
         waitMs = Math.min(waitMs * 2, backoffMs.most);
       }
     }
+  };
+
+  const giveBackGathered = (): void => {
+    for (const message of gathered) settler.giveBack(message.delivery, 0);
+    letGo(gathered);
+    gathered = [];
   };
 
   const writeOnce = async (): Promise<void> => {
@@ -156,13 +178,14 @@ export const createWorker = <E>(options: WorkerOptions, deps: WorkerDependencies
       const result = await writeUntilKnown(batch);
       if (result === undefined) for (const message of batch) settler.giveBack(message.delivery, 0);
       else {
-        await settler.settle(batch, result).catch((error: unknown) => {
+        await settler.settle(batch, fitToSettle(breaker, batch, result)).catch((error: unknown) => {
           log.warn({ error: messageOf(error) }, 'a batch was not settled; what is unsettled comes again');
         });
       }
     }
     letGo(batch);
     inWrite = [];
+    if (breaker.state === 'open') giveBackGathered();
     deps.onRoom();
   };
 
@@ -210,7 +233,9 @@ export const createWorker = <E>(options: WorkerOptions, deps: WorkerDependencies
   return {
     take,
     get hasRoom() {
-      return heldBytes < options.heldBytesMax;
+      if (breaker.state === 'open' || deps.isHeld()) return false;
+      // A trial is of one pull.
+      return heldBytes < (breaker.state === 'trial' ? 1 : options.heldBytesMax);
     },
     get storeProblem() {
       return storeProblem;
@@ -236,9 +261,7 @@ export const createWorker = <E>(options: WorkerOptions, deps: WorkerDependencies
       const timer = new Promise<void>((resolve) => setTimeout(resolve, timeoutMs).unref());
       await Promise.race([finished, timer]);
       stopping = true;
-      for (const message of gathered) settler.giveBack(message.delivery, 0);
-      letGo(gathered);
-      gathered = [];
+      giveBackGathered();
       if (writing) await finished;
       clearInterval(keepAlive);
     },

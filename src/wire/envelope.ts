@@ -2,6 +2,7 @@ import type { Layout } from '../model/records.ts';
 import type { TimePolicy } from '../model/time.ts';
 import { cutSections, decodeFrame, encodeFrame, isCount, isObject } from './frame.ts';
 import { isDecimal, isMessageKey, type MessageKey } from './message-key.ts';
+import { isRedrive, type Redrive } from './redrive.ts';
 
 /** Encoded rows of one table: line protocol, complete lines. Times are milliseconds, least and greatest of its rows. */
 export type Part = {
@@ -47,6 +48,8 @@ export type MetricsHeader = {
   readonly parts: readonly Part[];
   readonly deferred: readonly DeferredGroup[];
   readonly outcomes: readonly ReceiverOutcomes[];
+  /** Of a message from the dead letters. */
+  readonly redrive?: Redrive;
 };
 
 /** A decoded message; the sections are views of the payload, not copies. */
@@ -66,7 +69,7 @@ export type ReadResult =
 export const encodeEnvelope = (header: MetricsHeader, sections: readonly Uint8Array[]): Buffer =>
   encodeFrame(header, sections);
 
-const isPart = (value: unknown): value is Part =>
+export const isPart = (value: unknown): value is Part =>
   isObject(value) &&
   isCount(value.dataId) &&
   typeof value.table === 'string' &&
@@ -106,7 +109,8 @@ const isMetricsHeader = (value: unknown): value is MetricsHeader =>
   Array.isArray(value.deferred) &&
   value.deferred.every(isDeferredGroup) &&
   Array.isArray(value.outcomes) &&
-  value.outcomes.every(isReceiverOutcomes);
+  value.outcomes.every(isReceiverOutcomes) &&
+  (value.redrive === undefined || isRedrive(value.redrive));
 
 /** Reads a payload of the METRICS stream; never throws (see decodeFrame). */
 export const decodeEnvelope = (payload: Uint8Array, versionInHeader: number | undefined): ReadResult => {

@@ -1,6 +1,7 @@
 import type { SpanTimePolicy } from '../model/span-time.ts';
 import { cutSections, decodeFrame, encodeFrame, isCount, isObject } from './frame.ts';
 import { isDecimal, isMessageKey, type MessageKey } from './message-key.ts';
+import { isRedrive, type Redrive } from './redrive.ts';
 
 /** A FORMAT Native block of spans of one application that start on one day. */
 export type SpanPart = {
@@ -43,6 +44,8 @@ export type SpansHeader = {
   readonly parts: readonly SpanPart[];
   readonly deferred: readonly DeferredSpans[];
   readonly outcomes: readonly SpanOutcomes[];
+  /** Of a message from the dead letters. */
+  readonly redrive?: Redrive;
 };
 
 /** A decoded message; the sections are views of the payload, not copies. */
@@ -61,7 +64,7 @@ export type ReadSpans =
 export const encodeSpansEnvelope = (header: SpansHeader, sections: readonly Uint8Array[]): Buffer =>
   encodeFrame(header, sections);
 
-const isPart = (value: unknown): value is SpanPart =>
+export const isSpanPart = (value: unknown): value is SpanPart =>
   isObject(value) &&
   isCount(value['appId']) &&
   Number.isSafeInteger(value['bizId']) &&
@@ -96,11 +99,12 @@ const isSpansHeader = (value: unknown): value is SpansHeader =>
   isCount(value['arrivedAt']) &&
   (value['key'] === undefined || isMessageKey(value['key'])) &&
   Array.isArray(value['parts']) &&
-  value['parts'].every(isPart) &&
+  value['parts'].every(isSpanPart) &&
   Array.isArray(value['deferred']) &&
   value['deferred'].every(isDeferred) &&
   Array.isArray(value['outcomes']) &&
-  value['outcomes'].every(isOutcomes);
+  value['outcomes'].every(isOutcomes) &&
+  (value['redrive'] === undefined || isRedrive(value['redrive']));
 
 /** Reads a payload of the TRACES stream; never throws (see decodeFrame). */
 export const decodeSpansEnvelope = (payload: Uint8Array, versionInHeader: number | undefined): ReadSpans => {

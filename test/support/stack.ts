@@ -130,7 +130,12 @@ const roleProcess = (
 };
 
 /** Pipelines with a short ack wait, so that a killed worker's messages come again within a test's patience. */
-const testPipelines = (folder: string, ackWaitSeconds: number, duplicateWindowSeconds = 300): string => {
+const testPipelines = (
+  folder: string,
+  ackWaitSeconds: number,
+  duplicateWindowSeconds = 300,
+  change: (file: string, text: string) => string = (_file, text) => text,
+): string => {
   const target = join(folder, 'pipelines');
   cpSync(join(root, 'pipelines'), target, { recursive: true });
   const edit = (file: string, change: (text: string) => string): void => {
@@ -150,6 +155,8 @@ const testPipelines = (folder: string, ackWaitSeconds: number, duplicateWindowSe
         .replace(/deadline_ms: \d+/, `deadline_ms: ${deadlineMs}`),
     );
   }
+  for (const file of ['streams.yaml', 'metrics.yaml', 'traces.yaml'])
+    edit(file, (text) => change(file, text));
   return target;
 };
 
@@ -187,6 +194,8 @@ export type StackOptions = {
   readonly onEngineFolder?: FolderHook;
   /** Of engines, tables and roles; default `process`. */
   readonly durability?: Durability;
+  /** Edits a pipeline file before the roles read it. */
+  readonly pipelines?: (file: string, text: string) => string;
 };
 
 /** Starts NATS, QuestDB, metadata and as many ingress and transfer processes as asked for (one each). */
@@ -212,6 +221,7 @@ export const startStack = async (options: StackOptions = {}): Promise<Stack> => 
       engines.folder,
       options.ackWaitSeconds ?? 6,
       options.duplicateWindowSeconds,
+      options.pipelines,
     ),
     ...options.env,
   };

@@ -3,6 +3,7 @@ import { Fault } from '../../src/model/fault.ts';
 import type { WriteResult } from '../../src/stores/questdb/writer.ts';
 import type { HeldMessage } from '../../src/transfer/held-message.ts';
 import { createMetricsLane } from '../../src/transfer/metrics-lane.ts';
+import { createTableTroubles } from '../../src/transfer/table-troubles.ts';
 import type { DeferredGroup, Part } from '../../src/wire/envelope.ts';
 
 const arrivedAt = Date.UTC(2026, 5, 1, 12);
@@ -47,6 +48,7 @@ const messageOf = (
       version: 1,
       streamSequence: 1,
       redelivered: false,
+      redrive: 0,
       ack: () => {},
       nak: () => {},
       working: () => {},
@@ -66,6 +68,11 @@ const messageOf = (
 const laneOf = (purged: Set<number>, answer: (body: string) => WriteResult = () => ({ kind: 'stored' })) => {
   const bodies: string[] = [];
   const missing: string[] = [];
+  const setAsideTables: string[] = [];
+  const back: string[] = [];
+  const unclassified: string[] = [];
+  const unsafe = new Set<string>();
+  const clock = { now: 0 };
   const lane = createMetricsLane(
     {
       write: async (bytes) => {
@@ -76,7 +83,17 @@ const laneOf = (purged: Set<number>, answer: (body: string) => WriteResult = () 
       close: async () => {},
     },
     { has: (dataId) => purged.has(dataId) },
-    (table) => missing.push(table),
+    createTableTroubles({
+      waitMs: 60_000,
+      retryMs: 5_000,
+      probeMs: 30_000,
+      now: () => clock.now,
+      onWait: (table) => missing.push(table),
+      onSetAside: (table) => setAsideTables.push(table),
+      onBack: (table) => back.push(table),
+      onCount: () => {},
+    }),
+    { onUnclassified: (status) => unclassified.push(status), isUnsafe: (table) => unsafe.has(table) },
   );
   const written = async (...messages: HeldMessage[]) => {
     const result = await lane.write(messages, () => {});
@@ -86,7 +103,7 @@ const laneOf = (purged: Set<number>, answer: (body: string) => WriteResult = () 
     });
     return { ...result, verdicts };
   };
-  return { lane, written, bodies, missing };
+  return { lane, written, bodies, missing, setAsideTables, back, unclassified, unsafe, clock };
 };
 
 const tablesIn = (body: string | undefined): string[] => body?.match(/^t\d+/gm) ?? [];
@@ -198,5 +215,65 @@ describe('a deferred point whose time turns out to be valid', () => {
       metrics: { a: 1 },
       timestamp: arrivedAt,
     });
+  });
+});
+
+const tablesOf = (messages: ReadonlySet<HeldMessage>): string[] =>
+  [...messages].flatMap(({ envelope }) => envelope.header.parts.map(({ table }) => table));
+
+// What fails for a reason that names no row would otherwise be tried with everybody else's rows for ever.
+describe('a table that QuestDB does not take rows of', () => {
+  const answerUnknown = (): never => {
+    throw new Fault('transient', 'questdb_unclassified', 'QuestDB answered 500: table is busy');
+  };
+
+  it('is found by writing each table by itself; the others are stored, and it is set aside after a minute', async () => {
+    const { written, setAsideTables, back, unclassified, clock } = laneOf(new Set(), (body) =>
+      body.includes('t1,') && clock.now < 100_000 ? answerUnknown() : { kind: 'stored' },
+    );
+    const [bad, good] = [messageOf([1]), messageOf([2])];
+    await expect(written(bad, good)).rejects.toMatchObject({ kind: 'transient' });
+    await expect(written(bad, good)).rejects.toMatchObject({ kind: 'transient' });
+    expect(unclassified).toEqual(['500', '500']);
+    const apart = await written(bad, good);
+    expect([tablesOf(apart.homeless), apart.setAside.size, apart.problem]).toEqual([['t1'], 0, undefined]);
+    clock.now = 1_000;
+    const waiting = await written(bad, good);
+    expect([tablesOf(waiting.homeless), waiting.setAside.size]).toEqual([['t1'], 0]);
+    for (clock.now = 6_000; setAsideTables.length === 0 && clock.now < 90_000; clock.now += 6_000) {
+      for (let tries = 0; tries < 3; tries++) await written(bad, good).catch(() => undefined);
+    }
+    expect(clock.now).toBeGreaterThanOrEqual(60_000);
+    expect(setAsideTables).toEqual(['t1']);
+    const aside = await written(messageOf([1, 2]));
+    const [letter] = [...aside.setAside.values()].flat();
+    expect(letter).toMatchObject({
+      reason: 'table_unavailable',
+      items: 1,
+      place: { table: 't1', dataId: 1 },
+    });
+    expect(letter?.part).toMatchObject({ table: 't1', rows: 1 });
+    expect(aside.homeless.size).toBe(0);
+    clock.now = 130_000;
+    expect((await written(bad)).setAside.size).toBe(0);
+    expect(back).toEqual(['t1']);
+  });
+
+  it('is not set aside while the others fail too: then it is QuestDB', async () => {
+    const { written, setAsideTables, clock } = laneOf(new Set(), answerUnknown);
+    for (clock.now = 0; clock.now < 300_000; clock.now += 6_000) {
+      for (let tries = 0; tries < 3; tries++) {
+        const result = await written(messageOf([1]), messageOf([2])).catch(() => undefined);
+        expect(result?.problem ?? 'table is busy').toContain('table is busy');
+      }
+    }
+    expect(setAsideTables).toEqual([]);
+  });
+
+  it('is not written to when its upsert keys are off', async () => {
+    const { written, bodies, unsafe } = laneOf(new Set());
+    unsafe.add('t1');
+    const { homeless } = await written(messageOf([1]), messageOf([2]));
+    expect([tablesOf(homeless), bodies.map(tablesIn)]).toEqual([['t1'], [['t2']]]);
   });
 });

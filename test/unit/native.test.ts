@@ -106,6 +106,27 @@ describe('a block of FORMAT Native', () => {
     );
   });
 
+  it('is cut into slices that hold its rows, byte for byte as those rows encoded anew', () => {
+    always(
+      fc.property(
+        fc.array(anyRow, { minLength: 1, maxLength: 20 }),
+        fc.array(fc.nat(20), { maxLength: 4 }),
+        (rows, cuts) => {
+          const block = readBlock(blockOf(rows));
+          const edges = [
+            0,
+            ...cuts.map((cut) => Math.min(cut, rows.length)).sort((a, b) => a - b),
+            rows.length,
+          ];
+          for (const [index, from] of edges.slice(0, -1).entries()) {
+            const to = edges[index + 1] ?? rows.length;
+            expect(block.slice(from, to).equals(blockOf(rows.slice(from, to)))).toBe(true);
+          }
+        },
+      ),
+    );
+  });
+
   it('loses the rows that are to be left out, and is nothing without any', () => {
     const rows = fc.sample(anyRow, { numRuns: 5, seed: 1 });
     const block = blockOf(rows);

@@ -14,8 +14,11 @@ const elsewhere: Readonly<Record<string, string>> = {
   data_source_purged: 'test/engines/transfer-purge.test.ts',
   unreadable_message: 'test/engines/transfer.test.ts',
   row_refused: 'test/engines/transfer.test.ts',
+  span_refused: 'test/engines/poison.test.ts',
   block_refused: 'test/unit/traces-lane.test.ts',
   too_many_days: 'test/unit/fuzz-amplification.test.ts',
+  table_unavailable: 'test/engines/set-aside.test.ts',
+  purged_by_operator: 'test/unit/reasons.test.ts',
   deferred_item_valid: 'test/unit/metrics-lane.test.ts',
   ledger_line_refused: 'test/engines/outcomes-ledger.test.ts',
 };

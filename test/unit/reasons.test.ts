@@ -40,9 +40,12 @@ describe('the table of reasons', () => {
     const inTransfer = reasons.filter(({ stage }) => stage === 'transfer').map(({ code }) => code);
     expect(inTransfer.filter((code) => !/^timestamp_|^end_before_start$/.test(code))).toEqual([
       'data_source_purged',
+      'purged_by_operator',
       'unreadable_message',
       'row_refused',
+      'span_refused',
       'block_refused',
+      'table_unavailable',
       'deferred_item_valid',
       'ledger_line_refused',
     ]);

@@ -25,6 +25,7 @@ const messageOf = (...parts: [table: string, uids: number[]][]): HeldMessage => 
       version: 1,
       streamSequence: ++sequence,
       redelivered: false,
+      redrive: 0,
       ack: () => {},
       nak: () => {},
       working: () => {},
@@ -94,7 +95,11 @@ describe('a batch', () => {
     const { writer, bodies } = createStore(new Set(), new Set());
     const { outcomes, onWrite } = noticed();
     const batch = [messageOf(['a', [1, 2]], ['b', [3]]), messageOf(['b', [4]]), messageOf(['a', [5]])];
-    expect(await writeBatch(writer, batch, onWrite)).toEqual({ refused: [], missingTables: new Set() });
+    expect(await writeBatch(writer, batch, onWrite)).toEqual({
+      storedTables: new Set(['a', 'b']),
+      refused: [],
+      missingTables: new Set(),
+    });
     expect(bodies.map((body) => readRows(body).map(({ table, uid }: ReadRow) => table + uid))).toEqual([
       ['a1', 'a2', 'a5', 'b3', 'b4'],
     ]);
@@ -108,7 +113,7 @@ describe('a batch', () => {
     const first = messageOf(['a', [1, 2, 3]]);
     const second = messageOf(['a', [4]], ['b', [5, 6]]);
     const { refused, missingTables } = await writeBatch(writer, [first, second], onWrite);
-    expect(refused.map(({ message, table, row, why }) => [message, table, uidOf(row), why])).toEqual([
+    expect(refused.map(({ message, part, row, why }) => [message, part.table, uidOf(row), why])).toEqual([
       [first, 'a', 2, 'uid 2'],
       [second, 'a', 4, 'uid 4'],
       [second, 'b', 5, 'uid 5'],
@@ -123,7 +128,11 @@ describe('a batch', () => {
     const { outcomes, onWrite } = noticed();
     const batch = [messageOf(['gone', [1]], ['a', [2]]), messageOf(['lost', [3]]), messageOf(['gone', [4]])];
     const result = await writeBatch(writer, batch, onWrite);
-    expect(result).toEqual({ refused: [], missingTables: new Set(['gone', 'lost']) });
+    expect(result).toEqual({
+      storedTables: new Set(['a']),
+      refused: [],
+      missingTables: new Set(['gone', 'lost']),
+    });
     expect([...stored.keys()]).toEqual(['2']);
     expect(outcomes).toEqual(['table_missing', 'table_missing', 'stored']);
   });
@@ -131,7 +140,11 @@ describe('a batch', () => {
   it('without rows is not sent', async () => {
     const { writer, bodies } = createStore(new Set(), new Set());
     const { onWrite } = noticed();
-    expect(await writeBatch(writer, [], onWrite)).toEqual({ refused: [], missingTables: new Set() });
+    expect(await writeBatch(writer, [], onWrite)).toEqual({
+      storedTables: new Set(),
+      refused: [],
+      missingTables: new Set(),
+    });
     await writeBatch(writer, [messageOf(), messageOf(['a', []])], onWrite);
     expect(bodies).toEqual([]);
   });
@@ -178,7 +191,7 @@ describe('a batch', () => {
           // A row of a table that turns out to be missing later may be refused before; no other may.
           const refusedUids = refused.map(({ row }) => uidOf(row));
           const kept = refused
-            .filter(({ table }) => !missingList.includes(table))
+            .filter(({ part }) => !missingList.includes(part.table))
             .map(({ row }) => uidOf(row));
           expect(kept.toSorted()).toEqual(expected.refused.toSorted());
           expect(new Set(refusedUids).size).toBe(refusedUids.length);

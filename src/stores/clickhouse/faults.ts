@@ -140,3 +140,13 @@ export const toFault = (error: unknown): Fault => {
       return new Fault('transient', 'clickhouse_unclassified', text, error);
   }
 };
+
+/** True for a transient Fault that the server itself answered: it lives, and other rows may be stored. */
+export const isTransientAnswer = (error: unknown): boolean =>
+  error instanceof Fault && error.kind === 'transient' && error.cause instanceof ClickHouseError;
+
+/** The code of an answer that no list above names; undefined for every other error. */
+export const unclassifiedCode = (error: unknown): string | undefined =>
+  error instanceof Fault && error.code === 'clickhouse_unclassified' && error.cause instanceof ClickHouseError
+    ? error.cause.code
+    : undefined;

@@ -12,7 +12,10 @@ export type WriteResult =
 
 /** Writes line protocol with millisecond timestamps. Writing the same rows again changes nothing (upsert on timestamp, uid). */
 export type QuestdbWriter = {
-  /** Throws a transient Fault `questdb_unavailable` when the outcome is unknown: write again. */
+  /**
+   * Throws a transient Fault when the outcome is unknown: write again. `questdb_unavailable`: away, late, busy;
+   * `questdb_unclassified`: it answered something about these rows or their tables that no text of ours names.
+   */
   write(rows: Uint8Array): Promise<WriteResult>;
   close(): Promise<void>;
 };
@@ -21,8 +24,14 @@ export type QuestdbWriter = {
  * QuestDB has one code for all its 400s, so its texts are matched here and nowhere else (version 9.3.4). What matches none of
  * these and names a line is that row's fault; what names none is unknown and tried again.
  */
-const tableMissing = /table: (.+); table does not exist, creating new tables is disabled/;
-const columnMissing = /column: .*(?:does not exist|creating new columns is disabled)/;
+const refusalTexts: readonly (readonly ['table_missing' | 'unknown', RegExp])[] = [
+  ['table_missing', /table: (.+); table does not exist, creating new tables is disabled/],
+  // Never a row's fault: a connection that wrote before keeps an old picture of the columns.
+  ['unknown', /column: .*(?:does not exist|creating new columns is disabled)/],
+];
+
+/** Statuses that say nothing of the rows or their table: the server is busy, or does not know who asks. */
+const statusesOfServer: readonly number[] = [401, 403, 404, 408, 429, 502, 503, 504];
 
 type QuestdbError = { message: string; line: number | undefined };
 
@@ -44,9 +53,12 @@ const parseError = (body: string): QuestdbError => {
 /** The reading of a 400; undefined when it is nobody's fault that we know. */
 export const readRefusal = (body: string): Exclude<WriteResult, { kind: 'stored' }> | undefined => {
   const { message, line } = parseError(body);
-  const table = tableMissing.exec(message)?.[1];
-  if (table !== undefined) return { kind: 'table_missing', table };
-  if (columnMissing.test(message) || line === undefined) return undefined;
+  for (const [kind, pattern] of refusalTexts) {
+    const found = pattern.exec(message);
+    if (found === null) continue;
+    return kind === 'table_missing' ? { kind, table: found[1] ?? '' } : undefined;
+  }
+  if (line === undefined) return undefined;
   return { kind: 'row_refused', line, why: message.replace(/\s+/g, ' ').slice(0, 500) };
 };
 
@@ -56,6 +68,16 @@ const basicAuth = (url: URL): Record<string, string> =>
     : {
         Authorization: `Basic ${Buffer.from(`${decodeURIComponent(url.username)}:${decodeURIComponent(url.password)}`).toString('base64')}`,
       };
+
+/** True where QuestDB lives and answered something unknown: other tables may take their rows. */
+export const isUnclassifiedAnswer = (error: unknown): boolean =>
+  error instanceof Fault && error.code === 'questdb_unclassified';
+
+/** The status of such an answer; undefined for every other error. */
+export const unclassifiedStatus = (error: unknown): string | undefined =>
+  error instanceof Fault && error.code === 'questdb_unclassified'
+    ? /answered (\d{3})/.exec(error.message)?.[1]
+    : undefined;
 
 export type QuestdbWriterOptions = {
   /** `http://[user:password@]host:port` */
@@ -97,8 +119,8 @@ export const createQuestdbWriter = ({ url, timeoutMs }: QuestdbWriterOptions): Q
       if (refusal !== undefined) return refusal;
       throw new Fault(
         'transient',
-        'questdb_unavailable',
-        `QuestDB answered ${status}: ${parseError(body).message}`,
+        statusesOfServer.includes(status) ? 'questdb_unavailable' : 'questdb_unclassified',
+        `QuestDB answered ${status}: ${parseError(body).message.replace(/\s+/g, ' ').slice(0, 500)}`,
       );
     },
     close: () => agent.close(),

@@ -208,6 +208,11 @@ export class NativeBlock {
     return Object.fromEntries([...this.columns].map(([name, column]) => [name, this.value(column, row)]));
   }
 
+  /** A block of the rows from number `from` (0 is the first) up to, not including, `to`. */
+  slice(from: number, to: number): Buffer {
+    return this.select(Uint32Array.from({ length: to - from }, (_, index) => from + index));
+  }
+
   /** A block of the given rows, in their order. */
   select(rows: Uint32Array): Buffer {
     const source = new ByteSource(this.bytes);

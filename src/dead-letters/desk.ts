@@ -1,0 +1,197 @@
+import type { Bus } from '../bus/connection.ts';
+import { isConflict, type KvBucket } from '../bus/kv.ts';
+import { deleteMessage, eraseKey, publishConfirmed } from '../bus/outbox.ts';
+import { createStreamReader } from '../bus/stream-reader.ts';
+import { Fault } from '../model/fault.ts';
+import { keyOfBytes } from '../outcomes/outcome-rows.ts';
+import { ledgerSubjects, type OutcomeRow } from '../outcomes/rows.ts';
+import { deadLetterStream, isMeant, itemsOf, type Letter, type LetterFilter, readLetter } from './letter.ts';
+import { redriveMessage } from './redrive-message.ts';
+
+/** A page of dead letters; there may be fewer than asked for and yet a `next`, because a page looks at so many at most. */
+export type LetterPage = { readonly letters: readonly Letter[]; readonly next: number | undefined };
+
+/** What operators do with the dead letters. Every call throws a transient Fault while NATS is away. */
+export type Desk = {
+  /** Newest first, below `before` (a sequence). */
+  list(filter: LetterFilter, options: { limit: number; before?: number | undefined }): Promise<LetterPage>;
+  /** Oldest first, from a sequence on and not past `last`. */
+  listUpwards(
+    filter: LetterFilter,
+    options: { limit: number; from: number; last: number },
+  ): Promise<LetterPage>;
+  /** Undefined when there is none (any more). */
+  get(sequence: number): Promise<Letter | undefined>;
+  /** The sequence of the newest one, 0 when there never was one. */
+  last(): Promise<number>;
+  /**
+   * Sends it back on its way, and removes it once that is stored. May be repeated and done by several at once: its rows are stored
+   * once. Permanent Faults: `not_redrivable`, `dead_letter_busy` (a purge of it was begun).
+   */
+  redrive(letter: Letter): Promise<void>;
+  /**
+   * Removes it for ever; its items count as dropped by `purged_by_operator`. May be repeated. Permanent Fault `dead_letter_busy`
+   * when a redrive of it was begun: its rows may be stored.
+   */
+  purge(letter: Letter): Promise<void>;
+};
+
+type Action = 'redrive' | 'purge';
+
+export type DeskDependencies = {
+  readonly bus: Bus;
+  /** Bucket in which it is written down what is being done to a dead letter, and its name. */
+  readonly claims: KvBucket;
+  readonly claimsBucket: string;
+  readonly now: () => number;
+};
+
+const pageMax = 256;
+/** Messages that one page looks at, at most, for a filter that fits few of them. */
+const lookedAtMax = 4_096;
+
+/** The record that takes the items out of the dead letters (design section 9); undefined where none says that they are there. */
+const recordOf = (letter: Letter, now: number, outcomes: OutcomeRow['outcomes']): OutcomeRow | undefined => {
+  const { outcome, ordinal, stream, dataId, appId, redrive } = letter.header;
+  const pipeline = stream === 'TRACES' ? 'traces' : 'metrics';
+  const items = itemsOf(letter);
+  if (outcome === undefined || items === 0 || (stream !== 'TRACES' && stream !== 'METRICS')) return undefined;
+  return {
+    pipeline,
+    data_id: pipeline === 'metrics' ? (dataId ?? 0) : 0,
+    app_id: pipeline === 'traces' ? (appId ?? 0) : 0,
+    base: outcome.base,
+    first: outcome.first,
+    ordinal: ordinal ?? -1,
+    redrive: redrive + 1,
+    minute: outcome.minute,
+    received: Object.values(outcomes).reduce((sum, count) => sum + count, 0),
+    outcomes,
+    at: new Date(now).toISOString().slice(0, 23).replace('T', ' '),
+  };
+};
+
+const purgedRow = (letter: Letter, now: number): OutcomeRow | undefined => {
+  const items = itemsOf(letter);
+  return recordOf(letter, now, { dead_lettered: -items, 'dropped/purged_by_operator': items });
+};
+
+/**
+ * A message that nobody could read was counted as one item of nobody. Once it can be read, its own records count its items; when it
+ * still cannot, transfer replaces this record.
+ */
+const unreadRow = (letter: Letter, now: number): OutcomeRow | undefined => {
+  const { reason, outcome, ordinal } = letter.header;
+  const isOfNobody =
+    reason === 'unreadable_message' &&
+    ordinal === undefined &&
+    outcome?.base === keyOfBytes(letter.bytes).base;
+  return isOfNobody ? recordOf(letter, now, { dead_lettered: -itemsOf(letter) }) : undefined;
+};
+
+const busy = (sequence: number, action: Action): Fault =>
+  new Fault(
+    'permanent',
+    'dead_letter_busy',
+    action === 'redrive'
+      ? `a redrive of dead letter ${sequence} was begun: its rows may be stored already; redrive it again to finish that`
+      : `a purge of dead letter ${sequence} was begun; purge it again to finish that`,
+  );
+
+export const createDesk = ({ bus, claims, claimsBucket, now }: DeskDependencies): Desk => {
+  const reader = createStreamReader(bus);
+  const keyOf = (sequence: number): string => `dead_letter.${sequence}`;
+
+  /** What is done to a dead letter is decided once, by the first who writes it down: the other act is refused until it is finished. */
+  const claim = async ({ sequence }: Letter, action: Action): Promise<void> => {
+    try {
+      await claims.create(keyOf(sequence), { action, at: now() });
+    } catch (error) {
+      if (!isConflict(error)) throw error;
+      const begun = (await claims.get(keyOf(sequence)))?.value;
+      const other: unknown =
+        typeof begun === 'object' && begun !== null ? Reflect.get(begun, 'action') : action;
+      if (other !== action) throw busy(sequence, action === 'purge' ? 'redrive' : 'purge');
+    }
+  };
+
+  const record = async (id: string, { header }: Letter, row: OutcomeRow | undefined): Promise<void> => {
+    if (row === undefined) return;
+    await publishConfirmed(bus, {
+      subject: ledgerSubjects.outcomes,
+      messageId: `${id}:${header.redrive + 1}`,
+      payload: Buffer.from(`${JSON.stringify(row)}\n`),
+    });
+  };
+
+  const remove = async ({ sequence }: Letter): Promise<void> => {
+    await deleteMessage(bus, deadLetterStream, sequence);
+    await eraseKey(bus, claimsBucket, keyOf(sequence));
+  };
+
+  const isThere = async ({ sequence }: Letter): Promise<boolean> => (await get(sequence)) !== undefined;
+
+  const get = async (sequence: number): Promise<Letter | undefined> => {
+    const { entries } = await reader.readForwards(deadLetterStream, { fromSequence: sequence, limit: 1 });
+    const [entry] = entries;
+    return entry?.sequence === sequence ? readLetter(entry) : undefined;
+  };
+
+  return {
+    get,
+    last: async () => {
+      const { entries } = await reader.readBackwards(deadLetterStream, { limit: 1 });
+      return entries[0]?.sequence ?? 0;
+    },
+    list: async (filter, { limit, before }) => {
+      const letters: Letter[] = [];
+      let next = before;
+      for (let lookedAt = 0; letters.length < limit && lookedAt < lookedAtMax; ) {
+        const page = await reader.readBackwards(deadLetterStream, { beforeSequence: next, limit: pageMax });
+        for (const entry of page.entries) {
+          lookedAt++;
+          next = entry.sequence;
+          const letter = readLetter(entry);
+          if (letter !== undefined && isMeant(letter, filter)) letters.push(letter);
+          if (letters.length === limit) return { letters, next };
+        }
+        next = page.next;
+        if (next === undefined) return { letters, next };
+      }
+      return { letters, next };
+    },
+    listUpwards: async (filter, { limit, from, last }) => {
+      const letters: Letter[] = [];
+      let next = from;
+      for (let lookedAt = 0; letters.length < limit && lookedAt < lookedAtMax; ) {
+        const page = await reader.readForwards(deadLetterStream, { fromSequence: next, limit: pageMax });
+        for (const entry of page.entries) {
+          if (entry.sequence > last) return { letters, next: undefined };
+          lookedAt++;
+          next = entry.sequence + 1;
+          const letter = readLetter(entry);
+          if (letter !== undefined && isMeant(letter, filter)) letters.push(letter);
+          if (letters.length === limit) return { letters, next: next <= last ? next : undefined };
+        }
+        if (page.next === undefined || page.next > last) return { letters, next: undefined };
+        next = page.next;
+      }
+      return { letters, next };
+    },
+    redrive: async (letter) => {
+      const message = redriveMessage(letter);
+      await claim(letter, 'redrive');
+      // Whoever had it before us may have finished meanwhile: then nothing must be sent again.
+      if (await isThere(letter)) {
+        await record(`rr:${letter.identity}`, letter, unreadRow(letter, now()));
+        await publishConfirmed(bus, message);
+      }
+      await remove(letter);
+    },
+    purge: async (letter) => {
+      await claim(letter, 'purge');
+      if (await isThere(letter)) await record(`pg:${letter.identity}`, letter, purgedRow(letter, now()));
+      await remove(letter);
+    },
+  };
+};

@@ -1,0 +1,73 @@
+import { z } from 'zod';
+import { messageIdHeader } from '../bus/message-headers.ts';
+import type { StoredMessage } from '../bus/stream-reader.ts';
+import { isPart } from '../wire/envelope.ts';
+import { decodeFrame } from '../wire/frame.ts';
+import { isSpanPart } from '../wire/spans-envelope.ts';
+import type { DeadLetterPart } from './dead-letters.ts';
+
+export const deadLetterStream = 'DEADLETTER';
+
+const partSchema = z.custom<DeadLetterPart>((value) => isPart(value) || isSpanPart(value));
+
+const headerSchema = z.object({
+  version: z.number(),
+  reason: z.string(),
+  error: z.string(),
+  stream: z.string(),
+  streamSequence: z.number(),
+  subject: z.string(),
+  dataId: z.number().optional(),
+  appId: z.number().optional(),
+  table: z.string().optional(),
+  uid: z.string().optional(),
+  part: partSchema.optional(),
+  items: z.number().optional(),
+  outcome: z.object({ base: z.string(), first: z.number(), minute: z.string() }).optional(),
+  ordinal: z.number().optional(),
+  redrive: z.number().default(0),
+  at: z.number(),
+});
+
+/** A dead letter as it is kept. */
+export type Letter = {
+  /** Its number in DEADLETTER: what it is called by. */
+  readonly sequence: number;
+  /** When it was set aside, ms since the epoch. */
+  readonly at: number;
+  /** What its message id was made of: the same for each of its redrives. */
+  readonly identity: string;
+  readonly header: z.output<typeof headerSchema>;
+  readonly bytes: Buffer;
+};
+
+/** The letter in a message of DEADLETTER; undefined where it is none that this program can read. */
+export const readLetter = ({ sequence, headers, payload }: StoredMessage): Letter | undefined => {
+  const frame = decodeFrame(payload, undefined);
+  if (frame.kind !== 'frame') return undefined;
+  const header = headerSchema.safeParse(frame.header);
+  if (!header.success) return undefined;
+  const messageId = headers.get(messageIdHeader) ?? '';
+  const identity = /^dl:(.+):\d+$/.exec(messageId)?.[1] ?? `sequence-${sequence}`;
+  return { sequence, at: header.data.at, identity, header: header.data, bytes: frame.body };
+};
+
+/** Items that it stands for. */
+export const itemsOf = ({ header }: Letter): number => header.items ?? header.part?.rows ?? 1;
+
+/** Which dead letters are meant; everything that is told has to hold. */
+export type LetterFilter = {
+  readonly reason?: string | undefined;
+  readonly dataId?: number | undefined;
+  readonly appId?: number | undefined;
+  readonly table?: string | undefined;
+  /** Set aside at or after this time, ms since the epoch. */
+  readonly since?: number | undefined;
+};
+
+export const isMeant = ({ header, at }: Letter, filter: LetterFilter): boolean =>
+  (filter.reason === undefined || header.reason === filter.reason) &&
+  (filter.dataId === undefined || header.dataId === filter.dataId) &&
+  (filter.appId === undefined || header.appId === filter.appId) &&
+  (filter.table === undefined || header.table === filter.table) &&
+  (filter.since === undefined || at >= filter.since);

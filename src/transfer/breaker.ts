@@ -1,0 +1,145 @@
+import type { BreakerDefinition } from '../config/pipelines.ts';
+import type { HeldMessage } from './held-message.ts';
+import type { SetAside, Written } from './lane.ts';
+
+/**
+ * Stops a consumer whose items go to the dead letters one after the other: that many bad rows are no bad rows but a bad
+ * deployment, and an emptied stream would have to be redriven. `open`: nothing is taken; `trial`: after the pause one batch is
+ * taken, and settled only if it is fit.
+ */
+export type BreakerState = 'closed' | 'open' | 'trial';
+
+export type Breaker = {
+  readonly state: BreakerState;
+  /** Why it is not closed; undefined when it is. */
+  readonly why: string | undefined;
+  /** Counts the items of a settled message. Dead letters that an operator asked for (redriven ones) are not to be counted. */
+  note(items: number, deadLettered: number): void;
+  /** Judges the batch of a trial, before any of it is set aside: true closes the breaker, false opens it again. */
+  tried(items: number, deadLettered: number): boolean;
+  /** Closes it by hand and forgets what was counted. */
+  reset(): void;
+  stop(): void;
+};
+
+/** Rows of a message that go to the dead letters for what they are; not those of a table that is away. */
+const refusedRows = (setAside: readonly SetAside[]): number => {
+  let rows = 0;
+  for (const { reason, part, items } of setAside)
+    if (reason !== 'table_unavailable') rows += part?.rows ?? items;
+  return rows;
+};
+
+/**
+ * What of a written batch may be settled: while the breaker is not closed, messages that bring dead letters are given back. A
+ * redriven message is not counted: its dead letter is there already.
+ */
+export const fitToSettle = <E>(
+  breaker: Breaker,
+  batch: readonly HeldMessage<E>[],
+  written: Written<E>,
+): Written<E> => {
+  const refused = new Map<HeldMessage<E>, number>();
+  let items = 0;
+  let deadLettered = 0;
+  for (const message of batch) {
+    if (written.homeless.has(message) || message.delivery.redrive > 0) continue;
+    const rows = refusedRows(written.setAside.get(message) ?? []);
+    refused.set(message, rows);
+    items += message.rows;
+    deadLettered += rows;
+  }
+  if (breaker.state === 'trial' && items > 0) breaker.tried(items, deadLettered);
+  const homeless = new Set(written.homeless);
+  for (const [message, rows] of refused) {
+    if (rows > 0 && breaker.state !== 'closed') homeless.add(message);
+    else breaker.note(message.rows, rows);
+  }
+  return { ...written, homeless };
+};
+
+export type BreakerEvents = {
+  readonly onChange: (state: BreakerState, why: string | undefined) => void;
+};
+
+type Tally = { items: number; deadLettered: number };
+
+const percent = (share: number): string => `${Math.round(share * 1000) / 10} %`;
+
+export const createBreaker = (limits: BreakerDefinition, { onChange }: BreakerEvents): Breaker => {
+  let state: BreakerState = 'closed';
+  let why: string | undefined;
+  let inARow = 0;
+  /** The share is of this many items or up to twice as many: the older tally is let go when the newer one is full. */
+  let older: Tally = { items: 0, deadLettered: 0 };
+  let newer: Tally = { items: 0, deadLettered: 0 };
+  let timer: NodeJS.Timeout | undefined;
+
+  const change = (to: BreakerState, reason: string | undefined): void => {
+    state = to;
+    why = reason;
+    onChange(to, reason);
+  };
+
+  const open = (reason: string): void => {
+    clearTimeout(timer);
+    timer = setTimeout(() => change('trial', `${reason}; one batch is tried`), limits.pauseMs);
+    timer.unref();
+    change('open', reason);
+  };
+
+  const forget = (): void => {
+    clearTimeout(timer);
+    inARow = 0;
+    older = { items: 0, deadLettered: 0 };
+    newer = { items: 0, deadLettered: 0 };
+  };
+
+  const count = (items: number, deadLettered: number): void => {
+    inARow = deadLettered < items ? 0 : inARow + deadLettered;
+    if (newer.items >= limits.shareItemsMin) {
+      older = newer;
+      newer = { items: 0, deadLettered: 0 };
+    }
+    newer.items += items;
+    newer.deadLettered += deadLettered;
+  };
+
+  const verdict = (): string | undefined => {
+    if (inARow > limits.inARowMax) return `${inARow} items in a row went to the dead letters`;
+    const items = older.items + newer.items;
+    const share = items === 0 ? 0 : (older.deadLettered + newer.deadLettered) / items;
+    if (items >= limits.shareItemsMin && share > limits.shareMax)
+      return `${percent(share)} of the last ${items} items went to the dead letters`;
+    return undefined;
+  };
+
+  return {
+    get state() {
+      return state;
+    },
+    get why() {
+      return why;
+    },
+    note: (items, deadLettered) => {
+      if (items === 0 && deadLettered === 0) return;
+      count(items, deadLettered);
+      const reason = state === 'closed' ? verdict() : undefined;
+      if (reason !== undefined) open(reason);
+    },
+    tried: (items, deadLettered) => {
+      if (items > 0 && deadLettered < items && deadLettered <= items * limits.shareMax) {
+        forget();
+        change('closed', undefined);
+        return true;
+      }
+      open(`${deadLettered} of the ${items} items that were tried would go to the dead letters`);
+      return false;
+    },
+    reset: () => {
+      forget();
+      if (state !== 'closed') change('closed', undefined);
+    },
+    stop: () => clearTimeout(timer),
+  };
+};

@@ -1,0 +1,34 @@
+/**
+ * Counts how often a message failed alone while the store took others: one that makes the store fail each time must not be
+ * tried for ever. A store that takes nothing at all proves nothing against a message.
+ */
+export type LoneFailures = {
+  /** The store took something. */
+  stored(): void;
+  /** The message failed by itself. True once that has happened `attemptsMax` times with others stored in between. */
+  failed(streamSequence: number): boolean;
+};
+
+/** The oldest are forgotten beyond so many: their count begins anew. */
+const messagesMax = 10_000;
+
+export const createLoneFailures = (attemptsMax: number): LoneFailures => {
+  let storedCount = 0;
+  const known = new Map<number, { attempts: number; storedCount: number }>();
+  return {
+    stored: () => {
+      storedCount++;
+    },
+    failed: (sequence) => {
+      const before = known.get(sequence);
+      const proves = before === undefined || storedCount > before.storedCount;
+      const attempts = (before?.attempts ?? 0) + (proves ? 1 : 0);
+      known.delete(sequence);
+      if (attempts >= attemptsMax) return true;
+      known.set(sequence, { attempts, storedCount });
+      const oldest = known.size > messagesMax ? known.keys().next().value : undefined;
+      if (oldest !== undefined) known.delete(oldest);
+      return false;
+    },
+  };
+};
