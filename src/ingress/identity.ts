@@ -14,27 +14,33 @@ export type BaseCounter = {
 
 const retryMs = 500;
 
-/** Takes a boot number at once and again whenever the counter runs out; `takeBoot` is tried until it succeeds. */
+/**
+ * Takes a boot number at once, and the next one when half of what the counter has is spent, so that nobody waits at its end;
+ * `takeBoot` is tried until it succeeds.
+ */
 export const createBaseCounter = (
   takeBoot: () => Promise<number>,
   onFault: (why: string) => void,
 ): BaseCounter => {
   let boot: number | undefined;
+  let spare: number | undefined;
+  let isAsking = false;
   let next = 0;
-  const renew = (): void => {
-    boot = undefined;
+  const ask = (): void => {
+    isAsking = true;
     takeBoot().then(
       (number) => {
-        boot = number;
-        next = 0;
+        isAsking = false;
+        if (boot === undefined) boot = number;
+        else spare = number;
       },
       (error: unknown) => {
         onFault(messageOf(error));
-        setTimeout(renew, retryMs).unref();
+        setTimeout(ask, retryMs).unref();
       },
     );
   };
-  renew();
+  ask();
   return {
     get isReady() {
       return boot !== undefined;
@@ -43,13 +49,18 @@ export const createBaseCounter = (
       return boot;
     },
     take: (ordinals) => {
-      if (boot === undefined) return undefined;
-      if (next + ordinals > counterEnd) {
-        renew();
+      if (boot !== undefined && next + ordinals > counterEnd) {
+        boot = spare;
+        spare = undefined;
+        next = 0;
+      }
+      if (boot === undefined) {
+        if (!isAsking) ask();
         return undefined;
       }
       const base = countedBase(boot, next);
       next += ordinals;
+      if (next > counterEnd / 2 && spare === undefined && !isAsking) ask();
       return base;
     },
   };
