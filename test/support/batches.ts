@@ -60,20 +60,23 @@ export type PointsOptions = {
   /** Characters of each point's target: 3000 points of 400 take two messages. */
   readonly targetLength?: number;
   readonly metric?: string;
+  /** From one point to the next, ms; the first is a minute old. */
+  readonly stepMs?: number;
 };
 
 export type PointsBatch = Batch & {
   readonly table: string;
   readonly dataId: number;
+  readonly accessToken: string;
   /** Pushes other points to the same report, without a key. */
-  push(data: readonly object[]): Promise<Response>;
+  push(data: readonly object[], receiver?: number): Promise<Response>;
 };
 
 /** A push of points to a report of its own. */
 export const pointsBatch = async (
   stack: Stack,
   name: string,
-  { items = 20, key, targetLength = 10, metric = 'value' }: PointsOptions = {},
+  { items = 20, key, targetLength = 10, metric = 'value', stepMs = 1 }: PointsOptions = {},
 ): Promise<PointsBatch> => {
   const report = await stack.createReport(name);
   const { mon_data_id: dataId, token } = report.data_source;
@@ -82,7 +85,7 @@ export const pointsBatch = async (
   const data = Array.from({ length: items }, (_, index) => ({
     metrics: { [metric]: index },
     target: 't'.repeat(targetLength),
-    timestamp: baseMs + index,
+    timestamp: baseMs + index * stepMs,
   }));
   const url = (receiver: number): string =>
     `http://127.0.0.1:${stack.ingress[receiver]?.ports['push']}/v2/push/`;
@@ -110,7 +113,8 @@ export const pointsBatch = async (
     stream: 'METRICS',
     table,
     dataId,
-    push: (data) => pushTo(0, data),
+    accessToken: token,
+    push: (data, receiver = 0) => pushTo(receiver, data),
     send,
     sendUntilTaken,
     stored,

@@ -1,0 +1,254 @@
+import { gzipSync } from 'node:zlib';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type Bus, connectBus } from '../../src/bus/connection.ts';
+import { type KvBucket, openKvBucket } from '../../src/bus/kv.ts';
+import { takeBootNumber } from '../../src/directory/boot-number.ts';
+import { systemKeys } from '../../src/directory/keys.ts';
+import { pointsBatch, spansBatch, storedOnce } from '../support/batches.ts';
+import { type LiveRecords, openLiveRecords } from '../support/live-records.ts';
+import { type Stack, startStack } from '../support/stack.ts';
+import { until } from '../support/until.ts';
+import { waitFor } from '../support/wait.ts';
+
+let batches = 0;
+const nextName = (): string => `identity ${++batches}`;
+
+/** Requests that a receiver took for repeats. */
+const repeatsAt = async (stack: Stack, receiver: number): Promise<number> =>
+  [
+    ...((await stack.ingress[receiver]?.metrics()) ?? '').matchAll(
+      /duplicate_requests_total\{[^}]*\} (\d+)/g,
+    ),
+  ].reduce((sum, [, count]) => sum + Number(count), 0);
+
+describe('two receivers', () => {
+  let stack: Stack;
+  let live: LiveRecords;
+  beforeAll(async () => {
+    stack = await startStack({ ingress: 2, traces: true });
+    live = await openLiveRecords(stack);
+  });
+  afterAll(async () => {
+    await live?.close();
+    await stack?.stop();
+  });
+
+  describe('boot numbers', () => {
+    const minute = 60_000;
+    const epoch = Date.UTC(2024, 0, 1);
+    const buses: Bus[] = [];
+    let buckets = 0;
+    /** A store of their own, as two processes see it. */
+    const openTwice = async (): Promise<[KvBucket, KvBucket]> => {
+      const name = `boots-${++buckets}`;
+      while (buses.length < 2) buses.push(await connectBus(stack.engines.nats.url, 'boots'));
+      const [one, other] = await Promise.all(buses.map((bus) => openKvBucket(bus, name)));
+      if (one === undefined || other === undefined) throw new Error('two buses are needed');
+      return [one, other];
+    };
+    afterAll(() => Promise.all(buses.map((bus) => bus.close())));
+
+    it('are never given twice, though many processes start at once', async () => {
+      const stores = await openTwice();
+      const now = epoch + 1_000 * minute;
+      const boots = await Promise.all(
+        Array.from({ length: 12 }, (_, index) => takeBootNumber(stores[index % 2] ?? stores[0], now)),
+      );
+      expect(boots.toSorted((a, b) => a - b)).toEqual(
+        Array.from({ length: 12 }, (_, index) => 1_000 + index),
+      );
+    });
+
+    it('rise with every start, though the clock goes back', async () => {
+      const [store] = await openTwice();
+      expect(await takeBootNumber(store, epoch + 500 * minute)).toBe(500);
+      expect(await takeBootNumber(store, epoch + 100 * minute)).toBe(501);
+      expect(await takeBootNumber(store, epoch - 100 * minute)).toBe(502);
+      expect(await takeBootNumber(store, epoch + 503 * minute)).toBe(503);
+    });
+
+    it('rise although the store was lost, by the clock', async () => {
+      const [before] = await openTwice();
+      const last = await takeBootNumber(before, epoch + 700 * minute);
+      const [after] = await openTwice();
+      expect(await takeBootNumber(after, epoch + 701 * minute)).toBeGreaterThan(last);
+    });
+
+    it('end below 2^24: nothing is taken then rather than a uid twice', async () => {
+      const [store] = await openTwice();
+      await store.put(systemKeys.boot, 2 ** 24 - 2);
+      expect(await takeBootNumber(store, epoch)).toBe(2 ** 24 - 1);
+      await expect(takeBootNumber(store, epoch)).rejects.toMatchObject({
+        kind: 'internal',
+        code: 'boot_numbers_exhausted',
+      });
+    });
+
+    it('begin the uids of each process start, so that equal points of all of them are stored', async () => {
+      const batch = await pointsBatch(stack, nextName());
+      await batch.sendUntilTaken(0);
+      await batch.sendUntilTaken(1);
+      await stack.ingress[0]?.kill();
+      stack.ingress[0]?.start();
+      await stack.ingress[0]?.ready();
+      await batch.sendUntilTaken(0);
+      expect(await batch.settled()).toEqual(storedOnce(3 * batch.items));
+      const { dataset } = await stack.query(
+        `SELECT DISTINCT uid / ${2 ** 38} boot FROM "${batch.table}" ORDER BY boot`,
+      );
+      expect(dataset).toHaveLength(3);
+    });
+  });
+
+  describe('an Idempotency-Key', () => {
+    it('holds at every receiver: the retry through the other one is counted there, answered alike and not stored', async () => {
+      const batch = await pointsBatch(stack, nextName(), { key: 'a key' });
+      const before = await repeatsAt(stack, 1);
+      const first = await batch.send(0);
+      const second = await batch.send(1);
+      expect(second).toEqual(first);
+      expect(await repeatsAt(stack, 1)).toBe(before + 1);
+      expect(await batch.settled()).toEqual(storedOnce(batch.items));
+    });
+
+    it.each([
+      ['one character', 'k'],
+      ['any printable character', '~!@#$%^&*()"\'{}[]<>?/\\|,; =:'],
+      ['4000 characters', 'k'.repeat(4_000)],
+    ])('may be of %s, and another one differs by its last character', async (_, key) => {
+      const batch = await pointsBatch(stack, nextName());
+      const url = `http://127.0.0.1:${stack.ingress[0]?.ports['push']}/v2/push/`;
+      const body = JSON.stringify({
+        data_id: batch.dataId,
+        access_token: batch.accessToken,
+        data: [{ metrics: { value: 1 }, timestamp: Date.now() }],
+      });
+      for (const each of [key, key, `${key}.`, key]) {
+        const answer = await fetch(url, { method: 'POST', headers: { 'idempotency-key': each }, body });
+        expect(answer.status).toBe(200);
+      }
+      expect(await batch.settled()).toEqual(storedOnce(2));
+    });
+
+    it('stands for the first try, though the policy has changed before the second', async () => {
+      const twoMessages = { items: 3_000, targetLength: 400, stepMs: -1_000 };
+      const batch = await pointsBatch(stack, nextName(), { key: 'a key', ...twoMessages });
+      expect(await batch.sendUntilTaken(0)).not.toContain('timestamp_too_old');
+      await live.sourcePolicy(batch.dataId, { age_seconds_max: 1_500 });
+      await waitFor('the policy holds at the other receiver', 30_000, async () => {
+        const answer = await batch.push([{ metrics: { value: 1 }, timestamp: Date.now() - 1_600_000 }], 1);
+        return answer.status === 400;
+      });
+      const probes = (await batch.settled()).rows - batch.items;
+      const before = await repeatsAt(stack, 1);
+      const { status, text } = await batch.send(1);
+      expect([status, text]).toEqual([200, expect.stringContaining('timestamp_too_old')]);
+      expect(await repeatsAt(stack, 1)).toBe(before + 1);
+      expect(await batch.settled()).toEqual(storedOnce(batch.items + probes));
+    });
+  });
+
+  describe('an OTLP request', () => {
+    const post = (receiver: number, headers: Record<string, string>, body: string | Buffer) =>
+      fetch(`http://127.0.0.1:${stack.ingress[receiver]?.ports['otlp']}/v1/traces`, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json', ...headers },
+        body,
+      });
+
+    let probes = 0;
+    /** One span with a value of nine bytes, another each time. */
+    const probeBody = (): string => {
+      const nanos = `${Date.now()}000000`;
+      const span = {
+        traceId: `${++probes}`.padStart(32, 'b'),
+        spanId: `${probes}`.padStart(16, 'b'),
+        name: 'probe',
+        startTimeUnixNano: nanos,
+        endTimeUnixNano: nanos,
+        attributes: [{ key: 'k', value: { stringValue: '123456789' } }],
+      };
+      return JSON.stringify({ resourceSpans: [{ scopeSpans: [{ spans: [span] }] }] });
+    };
+
+    it('is the same through the other receiver, compressed, and with its token as a bearer', async () => {
+      const batch = await spansBatch(stack, nextName());
+      const before = await repeatsAt(stack, 1);
+      expect(await (await post(0, { 'x-mon-token': batch.token }, batch.body)).text()).toBe('{}');
+      const repeats = [
+        await post(1, { 'x-mon-token': batch.token }, batch.body),
+        await post(1, { 'x-mon-token': batch.token, 'content-encoding': 'gzip' }, gzipSync(batch.body)),
+        await post(1, { authorization: `Bearer ${batch.token}` }, batch.body),
+      ];
+      for (const answer of repeats) {
+        expect(answer.status).toBe(200);
+        expect(await answer.text()).toContain('counted as duplicate_request');
+      }
+      expect(await repeatsAt(stack, 1)).toBe(before + 3);
+      expect(await batch.settled()).toEqual(storedOnce(batch.items));
+    });
+
+    it('stands for the first try, though the policy has changed before the second', async () => {
+      const batch = await spansBatch(stack, nextName(), { items: 3_000, attributeLength: 400 });
+      await batch.sendUntilTaken(0);
+      await live.applicationPolicy(batch.appId, { value_bytes_max: 1 });
+      await waitFor('the policy holds at the other receiver', 30_000, async () => {
+        const probe = await post(1, { 'x-mon-token': batch.token }, probeBody());
+        return (await probe.text()).includes('values cut');
+      });
+      const repeat = await post(1, { 'x-mon-token': batch.token }, batch.body);
+      expect(await repeat.text()).toContain('duplicate_request');
+      await batch.settled();
+      const [row] = await stack.spansQuery(
+        `SELECT count() AS rows, uniqExact(uid) AS uids FROM otel.otel_traces
+         WHERE AppId = ${batch.appId} AND SpanName = 'operation'`,
+      );
+      expect(row).toEqual({ rows: '3000', uids: '3000' });
+    });
+  });
+});
+
+describe.each(['suspect', 'always'] as const)('a retry after the duplicate window, guard: %s', (guard) => {
+  let stack: Stack;
+  beforeAll(async () => {
+    stack = await startStack({
+      traces: true,
+      duplicateWindowSeconds: 2,
+      pipelines: (_, text) => text.replace('guard: suspect', `guard: ${guard}`),
+    });
+  });
+  afterAll(() => stack?.stop());
+
+  it('of points with their key changes nothing: each is written in its own place', async () => {
+    const batch = await pointsBatch(stack, nextName(), { key: 'a key' });
+    await batch.sendUntilTaken();
+    const before = await stack.streamState('METRICS');
+    await batch.settled();
+    await until('the stream has forgotten the request', async () => {
+      await batch.sendUntilTaken();
+      return (await stack.streamState('METRICS')).last_seq > before.last_seq;
+    });
+    expect(await batch.settled()).toEqual(storedOnce(batch.items));
+  });
+
+  const once =
+    guard === 'always' ? 'is not stored again' : 'is one to whom reads with FINAL, and one once merged';
+  it(`of spans ${once}`, async () => {
+    const batch = await spansBatch(stack, nextName());
+    expect(await batch.sendUntilTaken()).toBe('{}');
+    await batch.settled();
+    await until('the request is taken as a new one', async () => (await batch.sendUntilTaken()) === '{}');
+    const { rows, uids } = await batch.settled();
+    expect(uids).toBe(batch.items);
+    if (guard === 'always') expect(rows).toBe(batch.items);
+    const [read] = await stack.spansQuery(
+      `SELECT count() AS rows FROM otel.otel_traces FINAL WHERE AppId = ${batch.appId}`,
+    );
+    expect(read).toEqual({ rows: String(batch.items) });
+    await fetch(stack.engines.clickhouse.url, {
+      method: 'POST',
+      body: 'OPTIMIZE TABLE otel.otel_traces FINAL',
+    });
+    expect(await batch.settled()).toEqual(storedOnce(batch.items));
+  });
+});
