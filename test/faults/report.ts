@@ -77,6 +77,7 @@ export const summaryOf = ({ rounds, seconds, isWhole }: Run): string[] => {
     `${claims.length} requests of ${sum(claims, ({ count }) => count)} items, ${answerLine(claims)}`,
     `items: ${items('owed')} acknowledged, ${items('uncertain')} uncertain (${sum(verdicts, (verdict) => verdict.uncertainPresent)} of them stored), ${items('absent')} refused for good`,
     `rows read: ${sum(verdicts, ({ rows }) => rows)}; seen twice by overlaps when the streams had just become empty: ${sum(verdicts, ({ overlaps }) => overlaps)}; late repeats: ${sum(verdicts, ({ lateRepeats }) => lateRepeats)}`,
+    `inserts of spans past the guard, in processes that saw the end of a round: ${sum(rounds, ({ plainInserts }) => plainInserts)}`,
     `violations: ${judged.join(', ')}`,
     `processes that ended by themselves: ${crashes.length}; that had to be killed to stop: ${slow.length}`,
     ...crashes,
@@ -96,8 +97,27 @@ const describeClaim = (claim: Claim): string[] => [
     ),
 ];
 
-const describeFinding = ({ offence, target, detail, id, claim }: Finding, { done }: Round): string[] => {
-  const lines = [`${offence} in ${target}${id === undefined ? '' : `, item ${id}`}: ${detail.slice(0, 400)}`];
+/** Findings of one offence in one request, or one that is of no request. */
+type Offending = { readonly first: Finding; readonly ids: readonly number[] };
+
+const byRequest = (findings: readonly Finding[]): Offending[] => {
+  const ofClaims = new Map<Claim, { first: Finding; ids: number[] }>();
+  const others: Offending[] = [];
+  for (const finding of findings) {
+    const { claim, id } = finding;
+    const ids = id === undefined ? [] : [id];
+    const known = claim === undefined ? undefined : ofClaims.get(claim);
+    if (known !== undefined) known.ids.push(...ids);
+    else if (claim !== undefined) ofClaims.set(claim, { first: finding, ids });
+    else others.push({ first: finding, ids });
+  }
+  return [...ofClaims.values(), ...others];
+};
+
+const describeOffending = ({ first, ids }: Offending, { done }: Round): string[] => {
+  const { offence, target, detail, claim } = first;
+  const items = ids.length === 0 ? '' : `, ${ids.length} items: ${ids.slice(0, shownMax).join(' ')}`;
+  const lines = [`${offence} in ${target}${items}: ${detail.slice(0, 400)}`];
   if (claim === undefined) return lines;
   lines.push(...describeClaim(claim));
   const from = (claim.tries[0]?.sentAt ?? 0) - nearMs;
@@ -111,15 +131,14 @@ const describeFinding = ({ offence, target, detail, id, claim }: Finding, { done
   return lines;
 };
 
-/** What is wrong, with requests, answers and the faults near them; some of each offence. */
+/** What is wrong, with requests, answers and the faults near them; some requests of each offence. */
 export const violationsOf = ({ rounds, failure }: Run): string[] => [
   ...(failure === undefined ? [] : [`the run did not come to its end: ${failure}`]),
   ...rounds.flatMap((round) =>
     offences.flatMap((offence) =>
-      round.verdict.findings
-        .filter((finding) => finding.offence === offence)
+      byRequest(round.verdict.findings.filter((finding) => finding.offence === offence))
         .slice(0, shownMax)
-        .flatMap((finding) => describeFinding(finding, round)),
+        .flatMap((offending) => describeOffending(offending, round)),
     ),
   ),
 ];

@@ -19,8 +19,12 @@ export type RunOptions = {
   readonly sendersEach: number;
   readonly duplicateWindowSeconds: number;
   readonly hasOutcomes: boolean;
+  /** Rounds, counted from 0, that spare NATS and transfer. */
+  readonly calmRounds: readonly number[];
   /** No more faults after this time. */
   readonly msMax: number;
+  /** Ends the run where it is, with all that it started. */
+  readonly interrupt?: AbortSignal;
   readonly say: (line: string) => void;
 };
 
@@ -30,6 +34,8 @@ export type Round = {
   readonly verdict: Verdict;
   readonly done: readonly DoneFault[];
   readonly crashes: readonly string[];
+  /** Inserts of spans that went past the guard, by transfer processes as they are at the end of the round. */
+  readonly plainInserts: number;
   readonly seconds: Readonly<Record<'driving' | 'settling' | 'judging', number>>;
 };
 
@@ -78,6 +84,25 @@ const createTargets = async ({ stack }: Cluster, round: number): Promise<Target[
   ];
 };
 
+const figureIn = (metrics: string, name: RegExp): number =>
+  metrics
+    .split('\n')
+    .filter((line) => name.test(line))
+    .reduce((sum, line) => sum + Number(line.slice(line.lastIndexOf(' '))), 0);
+
+const plainInsertsOf = async ({ stack }: Cluster): Promise<number> => {
+  let plain = 0;
+  for (const transfer of stack.transfer) {
+    const metrics = await transfer.metrics();
+    const stored = figureIn(
+      metrics,
+      /^tidemark_transfer_writes_total\{(?=.*pipeline="traces")(?=.*outcome="stored")/,
+    );
+    plain += stored - figureIn(metrics, /^tidemark_transfer_guarded_inserts_total\{.*pipeline="traces"/);
+  }
+  return Math.max(0, plain);
+};
+
 const runRound = async (
   cluster: Cluster,
   oracle: Oracle,
@@ -105,6 +130,7 @@ const runRound = async (
     processFaults: plan.kills,
     gapMs: options.gapMs,
     ackWaitMs: ackWaitSeconds * 1000,
+    isCalm: options.calmRounds.includes(plan.round),
   });
   const [wide, , , spans] = targets;
   if (wide === undefined || spans === undefined) throw new Error('there are no targets to flood');
@@ -128,7 +154,8 @@ const runRound = async (
     settling: (settledAt - drivenAt) / 1000,
     judging: (Date.now() - settledAt) / 1000,
   };
-  return { claims, verdict, done, crashes, seconds };
+  const plainInserts = await plainInsertsOf(cluster);
+  return { claims, verdict, done, crashes, plainInserts, seconds };
 };
 
 /** Kills, pauses and stops of these faults. */
@@ -149,12 +176,16 @@ export const run = async (options: RunOptions): Promise<Run> => {
   const cluster = await startCluster(options);
   let kills = 0;
   let failure: string | undefined;
+  const interrupted = new Promise<never>((_, reject) => {
+    options.interrupt?.addEventListener('abort', () => reject(new Error('it was interrupted')));
+  });
+  interrupted.catch(() => undefined);
   try {
     while (kills < options.kills && !signal.aborted) {
       const round = rounds.length;
       const wanted = Math.min(options.killsPerRound, options.kills - kills);
       const plan = { seed: options.seed * 1000 + round, kills: wanted, round, signal };
-      const result = await runRound(cluster, oracle, world, plan, options);
+      const result = await Promise.race([runRound(cluster, oracle, world, plan, options), interrupted]);
       rounds.push(result);
       kills += killsOf(result.done);
       const { verdict, claims, seconds } = result;
