@@ -6,6 +6,8 @@ import { loadPipelines, type MetricsPipeline } from '../config/pipelines.ts';
 import { engineUrls, type Settings } from '../config/settings.ts';
 import { dataIdRange } from '../directory/keys.ts';
 import { Fault, messageOf } from '../model/fault.ts';
+import { createOutcomeReads } from '../outcomes/reads.ts';
+import { type Clickhouse, createClickhouse } from '../stores/clickhouse/client.ts';
 import { createQuestdbSql, type QuestdbSql } from '../stores/questdb/sql.ts';
 import { createQuestdbTables, type QuestdbTables } from '../stores/questdb/tables.ts';
 import { listenFault } from '../telemetry/listen-fault.ts';
@@ -103,6 +105,7 @@ type Parts = {
   readonly log: Log;
   readonly signal: AbortSignal;
   readonly sql: QuestdbSql;
+  readonly clickhouse: Clickhouse;
   readonly registry: Registry;
   readonly checks: Readonly<Record<string, () => string | undefined>>;
   readonly onAnswer: (status: number) => void;
@@ -153,7 +156,9 @@ const runOnBus = async (bus: Bus, parts: Parts): Promise<void> => {
     const repair = createTableRepair({ records, tables, sql, now: Date.now, log });
     const purgeWaitMs = consumer.ackWaitMs + storeTimeoutMs;
     running.push(startKeeper({ records, tables, repair, purgeWaitMs, now: Date.now, log }));
+    const outcomes = createOutcomeReads(bus, parts.clickhouse, pipelines.streams);
     const api = createApi({
+      outcomes,
       records,
       tables,
       tablePrefix: settings.tablePrefix,
@@ -170,6 +175,7 @@ const runOnBus = async (bus: Bus, parts: Parts): Promise<void> => {
     parts.onListening();
     log.info({ port: settings.metadata.apiPort }, 'the admin API answers');
     await whenStopped(signal);
+    outcomes.live.stop();
     await finish(server);
   } finally {
     await Promise.all(running.map((each) => each.stop()));
@@ -189,6 +195,7 @@ export const runMetadata = async (settings: Settings): Promise<void> => {
   const metrics = createMetadataMetrics();
   const urls = engineUrls(settings);
   const sql = createQuestdbSql({ url: urls.questdb });
+  const clickhouse = createClickhouse({ url: urls.clickhouse, connectionsMax: 4 });
   const ending = new AbortController();
   const questdb = probe(sql, AbortSignal.any([signal, ending.signal]));
   let bus: Bus | undefined;
@@ -215,6 +222,7 @@ export const runMetadata = async (settings: Settings): Promise<void> => {
       log,
       signal,
       sql,
+      clickhouse,
       checks,
       registry: metrics.registry,
       onAnswer: (status) => metrics.requests.inc({ status: String(status) }),
@@ -228,6 +236,6 @@ export const runMetadata = async (settings: Settings): Promise<void> => {
     ending.abort();
     await bus?.close();
     await ops?.stop();
-    await sql.close();
+    await Promise.all([sql.close(), clickhouse.close()]);
   }
 };

@@ -74,6 +74,16 @@ const kinds: Readonly<Record<string, Kind>> = {
     'No data ids are left',
     'Every data id was given out; a new deployment is needed.',
   ),
+  clickhouse_rejected: {
+    status: 503,
+    title: 'ClickHouse refuses the query',
+    remedy: 'Run tidemark migrate; if the tables are there, check the account that metadata reads with.',
+  },
+  too_many_readers: {
+    status: 503,
+    title: 'Too many readers listen',
+    remedy: 'End one of them, or list what is kept.',
+  },
   kv_conflict: conflict('Another call changed the record', 'Read it again and repeat the call.'),
 };
 

@@ -1,3 +1,4 @@
+import type { OutcomeReads } from '../../outcomes/reads.ts';
 import type { Log } from '../../telemetry/log.ts';
 import type { ReadyChecks } from '../../telemetry/ops-server.ts';
 import type { AdminTokens } from '../admin-tokens.ts';
@@ -11,6 +12,7 @@ export type ApiDeps = CreationDeps & {
   readonly adminTokens: AdminTokens;
   readonly audit: Audit;
   readonly refresh: Refresh;
+  readonly outcomes: OutcomeReads;
   readonly policyDefaults: PolicyDefaults;
   readonly checks: ReadyChecks;
   /** False while NATS is away: lists would be of unknown age, and the rest would only wait for its time-out. */

@@ -11,6 +11,7 @@ import type { ApiDeps } from './deps.ts';
 import type { Answer, Endpoint, Prepared } from './endpoint.ts';
 import { openApiDocument } from './openapi.ts';
 import { operationEndpoints } from './operation-endpoints.ts';
+import { answerLiveDrops, liveDropsPath, outcomeEndpoints } from './outcome-endpoints.ts';
 import { allPolicyEndpoints } from './policy-endpoints.ts';
 import { recordEndpoints } from './record-endpoints.ts';
 import { refreshEndpoints } from './refresh-endpoints.ts';
@@ -32,6 +33,7 @@ export const endpointsOf = (deps: ApiDeps): Endpoint[] => [
   ...allTokenEndpoints(),
   ...allPolicyEndpoints(deps),
   ...refreshEndpoints(deps),
+  ...outcomeEndpoints(deps),
   ...systemEndpoints(deps),
   ...backupEndpoints(deps),
 ];
@@ -140,7 +142,11 @@ const queryOf = (context: Context): Record<string, string> => {
 type Env = { Variables: { identity: AdminIdentity } };
 
 /** Who calls, if the token's role allows it: before anything of the request is read. */
-const admit = async (deps: ApiDeps, endpoint: Endpoint, context: Context<Env>): Promise<void> => {
+const admit = async (
+  deps: ApiDeps,
+  endpoint: Pick<Endpoint, 'role'>,
+  context: Context<Env>,
+): Promise<void> => {
   if (!deps.isConnected()) throw new Fault('transient', 'nats_unavailable', 'NATS does not answer');
   const identity = await identify(deps, context);
   if (!roleAllows(identity.role, endpoint.role)) {
@@ -204,6 +210,10 @@ export const createApi = (deps: ApiDeps): Hono<Env> => {
       (context) => call(deps, endpoint, context),
     );
   }
+  api.get(liveDropsPath, async (context) => {
+    await admit(deps, { role: 'viewer' }, context);
+    return answerLiveDrops(deps.outcomes, queryOf(context));
+  });
   api.route('/', deps.refresh.pollingApp);
   api.notFound(async (context) => {
     await identify(deps, context);

@@ -1,0 +1,87 @@
+import type { Bus } from '../bus/connection.ts';
+import { listen } from '../bus/listen.ts';
+import { Fault } from '../model/fault.ts';
+import { type DropFilter, dropsIn } from './drops.ts';
+import { ledgerSubjects } from './rows.ts';
+
+/** Examples as they are published, to whoever listens. */
+export type LiveDrops = {
+  /**
+   * Newline-delimited JSON without an end: a `Drop` a line; `{"skipped": n}` where a reader was too slow for so many; now and then
+   * an empty line. Transient Faults: `too_many_readers`, or when NATS does not answer.
+   */
+  open(filter: DropFilter): Promise<ReadableStream<Uint8Array>>;
+  /** Ends every stream. */
+  stop(): void;
+};
+
+/** Each has a subscription and a buffer of its own. */
+const readersMax = 64;
+const linesMax = 1_000;
+/** So that a proxy between does not take the silence for an end, and a reader that has gone is noticed. */
+const quietMs = 10_000;
+
+export const createLiveDrops = (bus: Bus): LiveDrops => {
+  const ends = new Set<() => void>();
+
+  const open = async (filter: DropFilter): Promise<ReadableStream<Uint8Array>> => {
+    if (ends.size >= readersMax) {
+      throw new Fault('transient', 'too_many_readers', `${readersMax} readers listen already`);
+    }
+    let skipped = 0;
+    let controller: ReadableStreamDefaultController<Uint8Array> | undefined;
+    let unsubscribe = (): void => {};
+    const hasRoom = (): boolean => (controller?.desiredSize ?? 0) > 0;
+    const write = (text: string): void => controller?.enqueue(Buffer.from(text));
+    const release = (): void => {
+      ends.delete(end);
+      clearInterval(timer);
+      unsubscribe();
+      controller = undefined;
+    };
+    const end = (): void => {
+      const open = controller;
+      release();
+      open?.close();
+    };
+    const timer = setInterval(() => {
+      if (hasRoom()) write('\n');
+    }, quietMs);
+    timer.unref();
+    ends.add(end);
+    const stream = new ReadableStream<Uint8Array>(
+      {
+        start: (opened) => {
+          controller = opened;
+        },
+        cancel: release,
+      },
+      new CountQueuingStrategy({ highWaterMark: linesMax }),
+    );
+    try {
+      unsubscribe = await listen(bus, ledgerSubjects.samples, (payload) => {
+        for (const drop of dropsIn(payload, filter)) {
+          if (!hasRoom()) {
+            skipped++;
+            continue;
+          }
+          if (skipped > 0) write(`${JSON.stringify({ skipped })}\n`);
+          skipped = 0;
+          write(`${JSON.stringify(drop)}\n`);
+        }
+      });
+    } catch (error) {
+      release();
+      throw error;
+    }
+    if (!ends.has(end)) unsubscribe();
+    return stream;
+  };
+
+  return {
+    open,
+    stop: () => {
+      for (const end of [...ends]) end();
+    },
+  };
+};
