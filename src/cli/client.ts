@@ -19,6 +19,11 @@ export type AdminClient = {
     path: string,
     request?: Request,
   ): Promise<Answered<T>>;
+  /**
+   * Reads an answer of lines that has no end, until the API ends it. `onOpen` is called once it has begun. Throws the same Faults;
+   * `admin_unreachable` also where the connection is lost.
+   */
+  follow(path: string, onOpen: () => void, onLine: (line: string) => void): Promise<void>;
 };
 
 /** A page of a list. */
@@ -52,30 +57,42 @@ const faultOf = (status: number, text: string, url: string): Fault => {
 /** A client of the admin API at `settings.admin.url`. */
 export const createAdminClient = (settings: Settings): AdminClient => {
   const { url, token } = settings.admin;
+
+  const call = (path: string, init: RequestInit): Promise<Response> => {
+    if (token === undefined) {
+      throw new Fault(
+        'permanent',
+        'admin_token_missing',
+        `no admin token: set TIDEMARK_ADMIN_TOKEN, or TIDEMARK_DATA to the data folder of metadata (there is no ${join(settings.dataFolder, 'admin.token')})`,
+      );
+    }
+    return fetch(`${url.replace(/\/$/, '')}${path}`, {
+      ...init,
+      headers: { Authorization: `Bearer ${token}`, 'Content-Type': 'application/json' },
+    });
+  };
+
+  const unreachable = (error: unknown): Fault => {
+    const cause = error instanceof Error && error.cause !== undefined ? error.cause : error;
+    return new Fault(
+      'transient',
+      'admin_unreachable',
+      `the admin API is not reachable at ${url} (${messageOf(cause)}): start tidemark metadata, or set TIDEMARK_ADMIN_URL`,
+      error,
+    );
+  };
+
   return {
     ask: async (schema, method, path, { body, timeoutMs = requestTimeoutMs } = {}) => {
-      if (token === undefined) {
-        throw new Fault(
-          'permanent',
-          'admin_token_missing',
-          `no admin token: set TIDEMARK_ADMIN_TOKEN, or TIDEMARK_DATA to the data folder of metadata (there is no ${join(settings.dataFolder, 'admin.token')})`,
-        );
-      }
-      const reply = await fetch(`${url.replace(/\/$/, '')}${path}`, {
+      const init = {
         method,
-        headers: { Authorization: `Bearer ${token}`, 'Content-Type': 'application/json' },
         signal: AbortSignal.timeout(timeoutMs),
         ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-      })
+      };
+      const reply = await call(path, init)
         .then(async (response) => ({ status: response.status, text: await response.text() }))
         .catch((error: unknown) => {
-          const cause = error instanceof Error && error.cause !== undefined ? error.cause : error;
-          throw new Fault(
-            'transient',
-            'admin_unreachable',
-            `the admin API is not reachable at ${url} (${messageOf(cause)}): start tidemark metadata, or set TIDEMARK_ADMIN_URL`,
-            error,
-          );
+          throw error instanceof Fault ? error : unreachable(error);
         });
       if (reply.status !== 200) throw faultOf(reply.status, reply.text, url);
       const json = parseJson(reply.text);
@@ -86,6 +103,23 @@ export const createAdminClient = (settings: Settings): AdminClient => {
         'admin_api_failed',
         `${url} answered something else than expected at ${path}`,
       );
+    },
+    follow: async (path, onOpen, onLine) => {
+      try {
+        const response = await call(path, {});
+        if (response.status !== 200) throw faultOf(response.status, await response.text(), url);
+        onOpen();
+        let rest = '';
+        for await (const chunk of (response.body ?? new ReadableStream()).pipeThrough(
+          new TextDecoderStream(),
+        )) {
+          const lines = `${rest}${chunk}`.split('\n');
+          rest = lines.pop() ?? '';
+          for (const line of lines) if (line !== '') onLine(line);
+        }
+      } catch (error) {
+        throw error instanceof Fault ? error : unreachable(error);
+      }
     },
   };
 };

@@ -62,6 +62,17 @@ export const idArgument = (text: string): number => {
   return Number(text);
 };
 
+/** Whose: of a data id, of an application, or of all. */
+export type OwnerOptions = { dataId?: number; appId?: number };
+
+/** Gives a command `--data-id` and `--app-id`, of which one at most may be given. */
+export const addOwnerOptions = (command: Command): Command =>
+  command
+    .addOption(
+      new Option('--data-id <mon_data_id>', 'only this data id').argParser(idArgument).conflicts('appId'),
+    )
+    .addOption(new Option('--app-id <app_id>', 'only this application').argParser(idArgument));
+
 /** What an id on the command line means. */
 export type Subject = { readonly kind: 'data_id' | 'application'; readonly id: number };
 

@@ -5,6 +5,11 @@ export const printJson = (value: unknown): void => {
   process.stdout.write(`${JSON.stringify(value, null, 2)}\n`);
 };
 
+/** One JSON value as a line on stdout, for programs that read a stream of them. */
+export const printJsonLine = (value: unknown): void => {
+  process.stdout.write(`${JSON.stringify(value)}\n`);
+};
+
 /** What the admin API answered: as it came for programs, or through `print` for people. */
 export const printAnswer = <T>(
   { value, json }: { value: T; json: unknown },

@@ -14,6 +14,8 @@ export type Balance = {
   /** By reason. */
   readonly dropped: Readonly<Record<string, number>>;
   readonly deadLettered: number;
+  /** Start of the minute of arrival, Unix seconds; only where balances are read minute by minute. */
+  readonly minute?: number;
 };
 
 /** Which records count: those of a data id or an application, of minutes of arrival from `sinceMs` on and before `untilMs`. */
@@ -30,11 +32,13 @@ const balanceRow = z.object({
   app_id: z.coerce.number(),
   received: z.coerce.number(),
   outcomes: z.record(z.string(), z.coerce.number()),
+  minute_at: z.coerce.number().optional(),
 });
 
 const seconds = (ms: number): number => Math.max(0, Math.floor(ms / 1000));
 
-const conditionsOf = ({ dataId, appId, sinceMs, untilMs }: BalanceFilter) => {
+/** The filter on the columns that all tables by the minute have. */
+export const conditionsOf = ({ dataId, appId, sinceMs, untilMs }: BalanceFilter) => {
   const conditions: string[] = [];
   const params: Record<string, number> = {};
   if (dataId !== undefined) {
@@ -64,6 +68,7 @@ const toBalance = ({
   app_id,
   received,
   outcomes,
+  minute_at: minute,
 }: z.output<typeof balanceRow>): Balance => {
   const dropped: Record<string, number> = {};
   for (const [outcome, items] of Object.entries(outcomes)) {
@@ -78,23 +83,29 @@ const toBalance = ({
     stored: outcomes[storedOutcome] ?? 0,
     dropped,
     deadLettered: outcomes[deadLetteredOutcome] ?? 0,
+    ...(minute === undefined ? {} : { minute }),
   };
 };
 
 /**
- * The balance of each data id and application that has records, points first. Once the streams are empty and nobody writes,
+ * The balance of each data id and application that has records, points first; `byMinute`: of each minute of
+ * arrival, the newest first. Once the streams are empty and nobody writes,
  * received = stored + dropped + dead-lettered. Throws the Faults of ClickHouse.
  */
 export const readBalances = async (
   clickhouse: Clickhouse,
   filter: BalanceFilter = {},
+  byMinute = false,
 ): Promise<Balance[]> => {
   const { where, params } = conditionsOf(filter);
+  const minute = byMinute
+    ? { column: ', toUnixTimestamp(minute) AS minute_at', group: ', minute', order: 'minute DESC, ' }
+    : { column: '', group: '', order: '' };
   const rows = await clickhouse.rows(
     balanceRow,
-    `SELECT pipeline, data_id, app_id, sum(received) AS received, sumMap(outcomes) AS outcomes
+    `SELECT pipeline, data_id, app_id, sum(received) AS received, sumMap(outcomes) AS outcomes${minute.column}
        FROM (SELECT * FROM ${database}.${ledgerTables.outcomes} FINAL ${where})
-      GROUP BY pipeline, data_id, app_id ORDER BY pipeline, data_id, app_id`,
+      GROUP BY pipeline, data_id, app_id${minute.group} ORDER BY ${minute.order}pipeline, data_id, app_id`,
     { params },
   );
   return rows.map(toBalance);

@@ -1,6 +1,6 @@
 import { z } from 'zod';
+import { type AccountOf, readAccounts } from '../../outcomes/accounts.ts';
 import { type DropPlace, readDrops } from '../../outcomes/drops.ts';
-import { readBalances } from '../../outcomes/queries.ts';
 import type { OutcomeReads } from '../../outcomes/reads.ts';
 import { pageQuery } from '../listing.ts';
 import { fieldFault, parseInput } from '../problem.ts';
@@ -112,6 +112,19 @@ const placeOf = (cursor: string | undefined): DropPlace | undefined => {
   return { atMs: Number(atMs), boot: Number(boot), seq: Number(seq) };
 };
 
+/** More than these are a question for ClickHouse. */
+const accountsMax = 10_000;
+
+const shownAccount = ({ pipeline, dataId, appId, minute, deadLettered, addsUp, ...rest }: AccountOf) => ({
+  pipeline,
+  data_id: dataId,
+  app_id: appId,
+  minute: minute ?? null,
+  ...rest,
+  dead_lettered: deadLettered,
+  adds_up: addsUp,
+});
+
 const hourSeconds = 3_600;
 
 const balances = ({ outcomes }: ApiDeps): Endpoint =>
@@ -138,11 +151,19 @@ const balances = ({ outcomes }: ApiDeps): Endpoint =>
       const until = query.until ?? Math.floor(outcomes.now() / 1000);
       const since = query.since ?? Math.max(0, until - hourSeconds);
       if (since > until) throw fieldFault('invalid_value', 'since', 'must not be after until');
-      const filter = { ...ownerOf(query), since, until };
-      const [items, streams] = await Promise.all([
-        readBalances(outcomes.clickhouse, filter, query.by === 'minute'),
+      const { dataId, appId } = ownerOf(query);
+      const filter = {
+        ...(dataId === undefined ? {} : { dataId }),
+        ...(appId === undefined ? {} : { appId }),
+        // Minutes that have begun in between count whole.
+        sinceMs: 1000 * (since - (since % 60)),
+        untilMs: 1000 * (until + 1),
+      };
+      const [accounts, streams] = await Promise.all([
+        readAccounts(outcomes.clickhouse, filter, query.by === 'minute'),
         outcomes.inFlight(),
       ]);
+      const items = accounts.slice(0, accountsMax).map(shownAccount);
       const inFlight = streams.map(({ name, messages, bytes, bytesMax, ackPending }) => ({
         stream: name,
         messages,

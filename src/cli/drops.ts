@@ -1,0 +1,162 @@
+import type { Command } from 'commander';
+import { z } from 'zod';
+import { Fault, messageOf } from '../model/fault.ts';
+import { type AdminClient, adminClient, pageOf } from './client.ts';
+import type { PageOptions } from './options.ts';
+import {
+  addOwnerOptions,
+  addPageOptions,
+  durationArgument,
+  type OwnerOptions,
+  queryText,
+} from './options.ts';
+import { nothing, printAnswer, printJsonLine, printMore, printTable } from './output.ts';
+
+const dropSchema = z.object({
+  at: z.number(),
+  data_id: z.number(),
+  app_id: z.number(),
+  pipeline: z.enum(['metrics', 'traces']),
+  reason: z.string(),
+  ordinal: z.number(),
+  field: z.string(),
+  value: z.string(),
+  detail: z.string(),
+  payload: z.string(),
+  sender: z.string(),
+  sdk: z.string(),
+});
+
+type Drop = z.output<typeof dropSchema>;
+
+const skippedSchema = z.object({ skipped: z.number() });
+
+const timeText = (seconds: number): string =>
+  new Date(Math.round(seconds * 1_000)).toISOString().replace('T', ' ');
+
+/** What nobody has shown a right to has no id. */
+const ownerText = ({ data_id: dataId, app_id: appId, pipeline }: Drop): string => {
+  if (pipeline === 'metrics') return dataId === 0 ? 'a push' : `data id ${dataId}`;
+  return appId === 0 ? 'traces' : `application ${appId}`;
+};
+
+const head = ['TIME', 'WHOSE', 'REASON', 'FIELD', 'VALUE', 'SENDER', 'SDK', 'DETAIL'];
+
+/** Line breaks and control characters of a sender's are not for the terminal of an operator. */
+const printable = (text: string): string =>
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is taken out
+  text.replace(/[\u0000-\u001F\u007F-\u009F]/g, '·');
+
+const cellsOf = (drop: Drop): string[] =>
+  [
+    timeText(drop.at),
+    ownerText(drop),
+    drop.reason,
+    drop.field || nothing,
+    drop.value || nothing,
+    drop.sender || nothing,
+    drop.sdk || nothing,
+    drop.detail || nothing,
+  ].map(printable);
+
+type DropsOptions = PageOptions &
+  OwnerOptions & { tail?: true; reason?: string; since?: number; payload?: true };
+
+const printLine = (drop: Drop, { payload }: DropsOptions): void => {
+  process.stdout.write(`${cellsOf(drop).join('  ')}\n`);
+  if (payload && drop.payload !== '') process.stdout.write(`    ${printable(drop.payload)}\n`);
+};
+
+const list = async (options: DropsOptions): Promise<void> => {
+  const { limit, cursor, dataId, appId, reason, since } = options;
+  const query = queryText({
+    limit,
+    cursor,
+    data_id: dataId,
+    app_id: appId,
+    reason,
+    since: since === undefined ? undefined : Math.floor(Date.now() / 1_000) - since,
+  });
+  const answer = await adminClient().ask(pageOf(dropSchema), 'GET', `/api/v1/drops${query}`);
+  printAnswer(answer, options, ({ items, next_cursor }) => {
+    const rows = items.toReversed();
+    if (options.payload) for (const drop of rows) printLine(drop, options);
+    else printTable(head, rows.map(cellsOf));
+    printMore(next_cursor);
+  });
+};
+
+const againMs = 1_000;
+
+const parseJson = (text: string): unknown => {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+};
+
+/** One line of the live answer. */
+const printLive = (line: string, options: DropsOptions): void => {
+  const value = parseJson(line);
+  const skipped = skippedSchema.safeParse(value);
+  if (skipped.success) {
+    process.stderr.write(`… ${skipped.data.skipped} were left out: they came faster than they were read\n`);
+    return;
+  }
+  const drop = dropSchema.safeParse(value);
+  if (!drop.success) return;
+  if (options.json) printJsonLine(value);
+  else printLine(drop.data, options);
+};
+
+/** Reads on through restarts of metadata; only what the first call is refused for ends it. */
+const follow = async (client: AdminClient, path: string, options: DropsOptions): Promise<void> => {
+  let isFirst = true;
+  for (;;) {
+    try {
+      await client.follow(
+        path,
+        () => {
+          process.stderr.write(isFirst ? 'waiting for drops; Ctrl-C ends\n' : 'listening again\n');
+          isFirst = false;
+        },
+        (line) => printLive(line, options),
+      );
+      process.stderr.write('the admin API ended the answer; asking again\n');
+    } catch (error) {
+      if (isFirst || (error instanceof Fault && error.kind === 'permanent')) throw error;
+      process.stderr.write(`${messageOf(error)}\n`);
+    }
+    await new Promise((resolve) => setTimeout(resolve, againMs));
+  }
+};
+
+const tail = async (options: DropsOptions): Promise<void> => {
+  const { dataId, appId, reason } = options;
+  // `| head` has read enough.
+  process.stdout.on('error', () => process.exit(0));
+  const query = queryText({ data_id: dataId, app_id: appId, reason });
+  await follow(adminClient(), `/api/v1/drops/live${query}`, options);
+};
+
+const run = async (options: DropsOptions, command: Command): Promise<void> => {
+  if (!options.tail) return list(options);
+  if (options.since !== undefined || options.limit !== undefined || options.cursor !== undefined)
+    command.error('error: --tail shows what comes: it takes no --since, --limit and --cursor');
+  return tail(options);
+};
+
+/** `tidemark drops`. */
+export const registerDrops = (program: Command): void => {
+  const drops = program
+    .command('drops')
+    .description(
+      'examples of what was dropped, refused or set aside, with the reason and the sender; the newest stands last (with --json first)',
+    )
+    .option('--tail', 'print them as they come, until Ctrl-C; with --json one a line')
+    .option('--reason <code>', 'only this reason, see tidemark explain')
+    .option('--since <duration>', 'only of the last 15m, 1h, 7d', durationArgument)
+    .option('--payload', 'print the item, too, as far as it is kept');
+  addPageOptions(addOwnerOptions(drops)).action(run);
+};

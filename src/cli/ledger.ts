@@ -1,0 +1,189 @@
+import type { Command } from 'commander';
+import { z } from 'zod';
+import { adminClient } from './client.ts';
+import {
+  addJsonOption,
+  addOwnerOptions,
+  durationArgument,
+  type JsonOption,
+  type OwnerOptions,
+  queryText,
+} from './options.ts';
+import { nothing, printAnswer, printFields, printTable, timeText } from './output.ts';
+
+const refusalSchema = z.object({
+  kind: z.enum(['refused', 'duplicate', 'value_lost']),
+  reason: z.string(),
+  requests: z.number(),
+  items: z.number(),
+});
+
+const balanceSchema = z.object({
+  pipeline: z.enum(['metrics', 'traces']),
+  data_id: z.number(),
+  app_id: z.number(),
+  minute: z.number().nullable(),
+  received: z.number(),
+  stored: z.number(),
+  dead_lettered: z.number(),
+  dropped: z.record(z.string(), z.number()),
+  adds_up: z.boolean(),
+  refusals: z.array(refusalSchema),
+});
+
+const answerSchema = z.object({
+  since: z.number(),
+  until: z.number(),
+  items: z.array(balanceSchema),
+  in_flight: z.array(
+    z.object({ stream: z.string(), messages: z.number(), bytes: z.number(), ack_pending: z.number() }),
+  ),
+});
+
+type Answer = z.output<typeof answerSchema>;
+type Balance = z.output<typeof balanceSchema>;
+type Kind = z.output<typeof refusalSchema>['kind'];
+
+const listed = (counts: Readonly<Record<string, number>>): string =>
+  Object.entries(counts)
+    .toSorted(([, left], [, right]) => right - left)
+    .map(([reason, items]) => `${reason} ${items}`)
+    .join(', ');
+
+const total = (counts: Readonly<Record<string, number>>): number =>
+  Object.values(counts).reduce((sum, items) => sum + items, 0);
+
+const ownerText = ({ pipeline, data_id: dataId, app_id: appId }: Balance): string =>
+  pipeline === 'metrics' ? `data id ${dataId || nothing}` : `application ${appId || nothing}`;
+
+/** What was turned away of a kind: requests and items, and both by reason. */
+const refusedText = ({ refusals }: Balance, kind: Kind): string => {
+  const rows = refusals.filter((row) => row.kind === kind);
+  if (rows.length === 0) return '0';
+  const items = rows.reduce((sum, row) => sum + row.items, 0);
+  if (kind === 'value_lost')
+    return `${items} (${rows.map((row) => `${row.reason} ${row.items}`).join(', ')})`;
+  const requests = rows.reduce((sum, row) => sum + row.requests, 0);
+  const reasons = rows.map(
+    (row) => `${row.reason} ${row.requests === 0 ? `${row.items} items` : row.requests}`,
+  );
+  const shown = kind === 'duplicate' ? '' : ` (${reasons.join(', ')})`;
+  return `${requests} requests, ${items} items${shown}`;
+};
+
+const inFlightText = ({ in_flight: streams }: Answer): string =>
+  streams
+    .map(
+      ({ stream, messages, ack_pending: held }) =>
+        `${stream} ${messages}${held === 0 ? '' : ` (${held} with a worker)`}`,
+    )
+    .join(', ');
+
+const inFlight = ({ in_flight: streams }: Answer): number =>
+  streams.reduce((sum, { messages }) => sum + messages, 0);
+
+const verdict = (balance: Balance, answer: Answer): string => {
+  const sum = balance.stored + balance.dead_lettered + total(balance.dropped);
+  if (!balance.adds_up) return `NO: ${balance.received} were received, and ${sum} are accounted for`;
+  const equation = `${balance.received} = ${balance.stored} stored + ${total(balance.dropped)} dropped + ${balance.dead_lettered} dead-lettered`;
+  const waiting = inFlight(answer);
+  return waiting === 0 ? `yes: ${equation}` : `yes, so far: ${equation}; ${waiting} messages are in flight`;
+};
+
+const droppedText = ({ dropped }: Balance): string =>
+  total(dropped) === 0 ? '0' : `${total(dropped)} (${listed(dropped)})`;
+
+const printOne = (balance: Balance, answer: Answer): void => {
+  printFields([
+    [balance.pipeline === 'metrics' ? 'data id' : 'application', String(balance.data_id || balance.app_id)],
+    ['from', timeText(answer.since)],
+    ['until', timeText(answer.until)],
+    ['received', String(balance.received)],
+    ['stored', String(balance.stored)],
+    ['dropped', droppedText(balance)],
+    ['dead-lettered', String(balance.dead_lettered)],
+    ['adds up', verdict(balance, answer)],
+    ['in flight', `${inFlightText(answer)} (messages of all data ids and applications)`],
+    ['refused', refusedText(balance, 'refused')],
+    ['repeated', refusedText(balance, 'duplicate')],
+    ['values lost', refusedText(balance, 'value_lost')],
+  ]);
+};
+
+const printMany = (answer: Answer, byMinute: boolean): void => {
+  printTable(
+    [
+      ...(byMinute ? ['MINUTE'] : []),
+      'WHOSE',
+      'RECEIVED',
+      'STORED',
+      'DROPPED',
+      'DEAD-LETTERED',
+      'ADDS UP',
+      'REFUSED',
+      'REPEATED',
+      'VALUES LOST',
+    ],
+    answer.items.map((balance) => [
+      ...(byMinute ? [timeText(balance.minute)] : []),
+      ownerText(balance),
+      String(balance.received),
+      String(balance.stored),
+      droppedText(balance),
+      String(balance.dead_lettered),
+      balance.adds_up ? 'yes' : 'NO',
+      refusedText(balance, 'refused'),
+      refusedText(balance, 'duplicate'),
+      refusedText(balance, 'value_lost'),
+    ]),
+  );
+  process.stdout.write(`in flight: ${inFlightText(answer)}\n`);
+};
+
+type LedgerOptions = JsonOption & OwnerOptions & { since: number; by?: 'minute' };
+
+const emptyOf = ({ dataId, appId }: OwnerOptions): Balance => ({
+  pipeline: dataId === undefined ? 'traces' : 'metrics',
+  data_id: dataId ?? 0,
+  app_id: appId ?? 0,
+  minute: null,
+  received: 0,
+  stored: 0,
+  dead_lettered: 0,
+  dropped: {},
+  adds_up: true,
+  refusals: [],
+});
+
+const ledger = async (options: LedgerOptions): Promise<void> => {
+  const { dataId, appId, since, by } = options;
+  const query = queryText({
+    data_id: dataId,
+    app_id: appId,
+    since: Math.max(0, Math.floor(Date.now() / 1_000) - since),
+    by,
+  });
+  const answered = await adminClient().ask(answerSchema, 'GET', `/api/v1/outcomes${query}`);
+  printAnswer(answered, options, (answer) => {
+    const isOne = (dataId !== undefined || appId !== undefined) && by === undefined;
+    if (isOne) printOne(answer.items[0] ?? emptyOf(options), answer);
+    else printMany(answer, by === 'minute');
+  });
+};
+
+const hourSeconds = 3_600;
+
+/** `tidemark ledger`. */
+export const registerLedger = (program: Command): void => {
+  const command = program
+    .command('ledger')
+    .description(
+      'what became of everything that was acknowledged: received = stored + dropped + dead-lettered; and beside it what was refused',
+    )
+    .option('--since <duration>', 'of the last 15m, 1h (default), 7d', durationArgument, hourSeconds)
+    .option('--by-minute', 'a line for each minute of arrival');
+  addJsonOption(addOwnerOptions(command)).action(
+    ({ byMinute, ...options }: LedgerOptions & { byMinute?: true }) =>
+      ledger({ ...options, ...(byMinute ? { by: 'minute' as const } : {}) }),
+  );
+};

@@ -1,0 +1,89 @@
+import { z } from 'zod';
+import { type Clickhouse, database } from '../stores/clickhouse/client.ts';
+import { addsUp, type Balance, type BalanceFilter, conditionsOf, readBalances } from './balance.ts';
+import { ledgerTables, type RefusalRow } from './rows.ts';
+
+/** Requests and items beside the balance, by kind and reason. */
+export type RefusalSum = Pick<RefusalRow, 'kind' | 'reason' | 'requests' | 'items'>;
+
+/** The balance of one data id or application, and what its receivers turned away, saw again and left out beside it. */
+export type AccountOf = Balance & { readonly addsUp: boolean; readonly refusals: readonly RefusalSum[] };
+
+const refusalRow = z.object({
+  pipeline: z.enum(['metrics', 'traces']),
+  data_id: z.coerce.number(),
+  app_id: z.coerce.number(),
+  minute_at: z.coerce.number().optional(),
+  kind: z.enum(['refused', 'duplicate', 'value_lost']),
+  reason: z.string(),
+  requests: z.coerce.number(),
+  items: z.coerce.number(),
+});
+
+const readRefusals = (clickhouse: Clickhouse, filter: BalanceFilter, byMinute: boolean) => {
+  const { where, params } = conditionsOf(filter);
+  const minute = byMinute
+    ? { column: ', toUnixTimestamp(minute) AS minute_at', group: ', minute' }
+    : undefined;
+  return clickhouse.rows(
+    refusalRow,
+    `SELECT pipeline, data_id, app_id, kind, reason, sum(requests) AS requests, sum(items) AS items${minute?.column ?? ''}
+       FROM (SELECT * FROM ${database}.${ledgerTables.refusals} FINAL ${where})
+      GROUP BY pipeline, data_id, app_id, kind, reason${minute?.group ?? ''} ORDER BY kind, requests DESC, items DESC, reason`,
+    { params },
+  );
+};
+
+type Place = Pick<Balance, 'pipeline' | 'dataId' | 'appId' | 'minute'>;
+
+const keyOf = ({ pipeline, dataId, appId, minute }: Place): string =>
+  `${pipeline} ${dataId} ${appId} ${minute}`;
+
+const emptyBalance = (place: Place): Balance => ({
+  ...place,
+  received: 0,
+  stored: 0,
+  dropped: {},
+  deadLettered: 0,
+});
+
+const order = (left: Balance, right: Balance): number =>
+  (right.minute ?? 0) - (left.minute ?? 0) ||
+  left.pipeline.localeCompare(right.pipeline) ||
+  left.dataId - right.dataId ||
+  left.appId - right.appId;
+
+/**
+ * What became of the items of each data id and application, points first; `byMinute`: of each minute of arrival, the newest first.
+ * Those of which there are refusals alone are among them. Throws the Faults of the ClickHouse client.
+ */
+export const readAccounts = async (
+  clickhouse: Clickhouse,
+  filter: BalanceFilter,
+  byMinute: boolean,
+): Promise<AccountOf[]> => {
+  const [balances, refused] = await Promise.all([
+    readBalances(clickhouse, filter, byMinute),
+    readRefusals(clickhouse, filter, byMinute),
+  ]);
+  const byKey = new Map(
+    balances.map((balance): [string, { balance: Balance; refusals: RefusalSum[] }] => [
+      keyOf(balance),
+      { balance, refusals: [] },
+    ]),
+  );
+  for (const { pipeline, data_id, app_id, minute_at, ...sum } of refused) {
+    const place: Place = {
+      pipeline,
+      dataId: data_id,
+      appId: app_id,
+      ...(minute_at === undefined ? {} : { minute: minute_at }),
+    };
+    const known = byKey.get(keyOf(place));
+    if (known === undefined) byKey.set(keyOf(place), { balance: emptyBalance(place), refusals: [sum] });
+    else known.refusals.push(sum);
+  }
+  return [...byKey.values()]
+    .map(({ balance, refusals }) => ({ ...balance, addsUp: addsUp(balance), refusals }))
+    .toSorted(order);
+};
