@@ -140,7 +140,7 @@ const printMany = (answer: Answer, byMinute: boolean): void => {
   process.stdout.write(`in flight: ${inFlightText(answer)}\n`);
 };
 
-type LedgerOptions = JsonOption & OwnerOptions & { since: number; by?: 'minute' };
+type LedgerOptions = JsonOption & OwnerOptions & { since?: number; by?: 'minute' };
 
 const emptyOf = ({ dataId, appId }: OwnerOptions): Balance => ({
   pipeline: dataId === undefined ? 'traces' : 'metrics',
@@ -155,8 +155,10 @@ const emptyOf = ({ dataId, appId }: OwnerOptions): Balance => ({
   refusals: [],
 });
 
+const hourSeconds = 3_600;
+
 const ledger = async (options: LedgerOptions): Promise<void> => {
-  const { dataId, appId, since, by } = options;
+  const { dataId, appId, since = hourSeconds, by } = options;
   const query = queryText({
     data_id: dataId,
     app_id: appId,
@@ -171,8 +173,6 @@ const ledger = async (options: LedgerOptions): Promise<void> => {
   });
 };
 
-const hourSeconds = 3_600;
-
 /** `tidemark ledger`. */
 export const registerLedger = (program: Command): void => {
   const command = program
@@ -180,7 +180,7 @@ export const registerLedger = (program: Command): void => {
     .description(
       'what became of everything that was acknowledged: received = stored + dropped + dead-lettered; and beside it what was refused',
     )
-    .option('--since <duration>', 'of the last 15m, 1h (default), 7d', durationArgument, hourSeconds)
+    .option('--since <duration>', 'of the last 15m, 1h (default), 7d', durationArgument)
     .option('--by-minute', 'a line for each minute of arrival');
   addJsonOption(addOwnerOptions(command)).action(
     ({ byMinute, ...options }: LedgerOptions & { byMinute?: true }) =>

@@ -8,10 +8,10 @@ import { ledgerSubjects } from './rows.ts';
 export type LiveDrops = {
   /**
    * Newline-delimited JSON without an end: a `Drop` a line; `{"skipped": n}` where a reader was too slow for so many; now and then
-   * an empty line. Transient Faults: `too_many_readers`, or when NATS does not answer.
+   * an empty line. Transient Faults: `too_many_readers`, `stopping`, or when NATS does not answer.
    */
   open(filter: DropFilter): Promise<ReadableStream<Uint8Array>>;
-  /** Ends every stream. */
+  /** Ends every stream, and opens no other. */
   stop(): void;
 };
 
@@ -24,7 +24,11 @@ const quietMs = 10_000;
 export const createLiveDrops = (bus: Bus): LiveDrops => {
   const ends = new Set<() => void>();
 
+  let isStopped = false;
+
   const open = async (filter: DropFilter): Promise<ReadableStream<Uint8Array>> => {
+    // A reader that comes again over a connection that is left would hold up the stop.
+    if (isStopped) throw new Fault('transient', 'stopping', 'the admin API stops');
     if (ends.size >= readersMax) {
       throw new Fault('transient', 'too_many_readers', `${readersMax} readers listen already`);
     }
@@ -81,6 +85,7 @@ export const createLiveDrops = (bus: Bus): LiveDrops => {
   return {
     open,
     stop: () => {
+      isStopped = true;
       for (const end of [...ends]) end();
     },
   };

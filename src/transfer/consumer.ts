@@ -9,6 +9,7 @@ import type { Log } from '../telemetry/log.ts';
 import type { TransferMetrics } from '../telemetry/metrics.ts';
 import { type Breaker, createBreaker } from './breaker.ts';
 import type { Lane } from './lane.ts';
+import type { TransferSamples } from './samples.ts';
 import { createWorker } from './worker.ts';
 
 /** Two pulls' worth: one being written, one gathered meanwhile. */
@@ -46,6 +47,7 @@ export type ConsumerDependencies<E> = {
   readonly lane: Lane<E>;
   readonly deadLetters: DeadLetters;
   readonly ledger: Ledger;
+  readonly samples: TransferSamples;
   readonly metrics: TransferMetrics;
   readonly log: Log;
 };
@@ -74,7 +76,7 @@ const openBreaker = <E>(
 /** Starts the line of one signal: the puller brings messages to the worker, the lane brings them to the store. */
 export const startConsumer = <E>(
   options: ConsumerOptions,
-  { bus, lane, deadLetters, ledger, metrics, log }: ConsumerDependencies<E>,
+  { bus, lane, deadLetters, ledger, samples, metrics, log }: ConsumerDependencies<E>,
 ): RunningConsumer => {
   const { consumer } = options;
   const label = { pipeline: lane.pipeline };
@@ -107,6 +109,7 @@ export const startConsumer = <E>(
       deadLetters: patient,
       breaker,
       isHeld: () => held !== undefined,
+      samples,
       metrics,
       log,
       now: Date.now,

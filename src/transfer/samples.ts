@@ -16,7 +16,14 @@ const textReasons = new Set(['row_refused', 'deferred_item_valid']);
 const payloadBytesMax = 4096;
 
 export const createTransferSamples = (samples: Samples): TransferSamples => {
-  const common = { stage: 'transfer', ordinal: -1, field: '', value: undefined, sender: '', sdk: '' } as const;
+  const common = {
+    stage: 'transfer',
+    ordinal: -1,
+    field: '',
+    value: undefined,
+    sender: '',
+    sdk: '',
+  } as const;
   return {
     setAside: (pipeline, { reason, why, bytes, place }) => {
       const owner = (pipeline === 'metrics' ? place.dataId : place.appId) ?? 0;

@@ -17,12 +17,14 @@ import type { TransferMetrics } from '../telemetry/metrics.ts';
 import type { MessageKey } from '../wire/message-key.ts';
 import type { HeldMessage } from './held-message.ts';
 import type { Judged, Lane, SetAside, Written } from './lane.ts';
+import type { TransferSamples } from './samples.ts';
 
 export type SettlerDependencies<E> = {
   readonly lane: Pick<Lane<E>, 'pipeline' | 'judge'>;
   readonly stream: string;
   readonly deadLetters: DeadLetters;
   readonly ledger: Ledger;
+  readonly samples: TransferSamples;
   readonly metrics: TransferMetrics;
   readonly log: Log;
   readonly now: () => number;
@@ -66,9 +68,10 @@ export const createSettler = <E>(deps: SettlerDependencies<E>): Settler<E> => {
 
   const putAside = async (
     delivery: Delivery,
-    { reason, why, bytes, identity, place, part }: SetAside,
+    aside: SetAside,
     outcome: Pick<DeadLetterHeader, 'items' | 'outcome' | 'ordinal'>,
   ): Promise<void> => {
+    const { reason, why, bytes, identity, place, part } = aside;
     const header: DeadLetterHeader = {
       version: 1,
       reason,
@@ -84,6 +87,7 @@ export const createSettler = <E>(deps: SettlerDependencies<E>): Settler<E> => {
     };
     await deps.deadLetters.put(identity, header, bytes);
     metrics.deadLettered.inc({ pipeline, reason }, outcome.items);
+    deps.samples.setAside(pipeline, aside);
     log.error({ reason, why, ...place, sequence: delivery.streamSequence }, 'set aside in the dead letters');
   };
 
@@ -172,6 +176,7 @@ export const createSettler = <E>(deps: SettlerDependencies<E>): Settler<E> => {
 
   return {
     settle: async (batch, written) => {
+      deps.samples.purged(written.purged);
       const settled: Settled<E>[] = [];
       const rows: OutcomeRow[] = [];
       for (const message of batch) {

@@ -15,6 +15,7 @@ import { buckets } from '../directory/keys.ts';
 import { type Purges, startPurges } from '../directory/purges.ts';
 import { Fault, messageOf } from '../model/fault.ts';
 import { createLedger, type Ledger } from '../outcomes/ledger.ts';
+import { openLedgerFeed } from '../outcomes/ledger-feed.ts';
 import { type Clickhouse, createClickhouse } from '../stores/clickhouse/client.ts';
 import { createLedgerWriter } from '../stores/clickhouse/ledger-writer.ts';
 import { createSpanWriter, type SpanWriter } from '../stores/clickhouse/span-writer.ts';
@@ -30,6 +31,7 @@ import { createFence } from './fence.ts';
 import { type FillAlarm, startFillAlarm } from './ledger-alarm.ts';
 import { createLedgerLane } from './ledger-lane.ts';
 import { createMetricsLane } from './metrics-lane.ts';
+import { createTransferSamples, looksLikeToken, type TransferSamples } from './samples.ts';
 import { createTableTroubles } from './table-troubles.ts';
 import { startTableWatch, type TableWatch } from './table-watch.ts';
 import { createTracesLane } from './traces-lane.ts';
@@ -38,6 +40,7 @@ type Common = {
   readonly bus: Bus;
   readonly deadLetters: DeadLetters;
   readonly ledger: Ledger;
+  readonly samples: TransferSamples;
   readonly metrics: TransferMetrics;
   readonly log: Log;
 };
@@ -269,10 +272,12 @@ export const runTransfer = async (settings: Settings): Promise<void> => {
   );
 
   const publisher = createPublisher(bus, metricsPipeline.publish);
+  const feed = openLedgerFeed({ bus, metrics, isCredential: looksLikeToken, boot: () => boot, log });
   const common: Common = {
     bus,
     deadLetters: createDeadLetters(publisher),
     ledger: createLedger(publisher, boot),
+    samples: createTransferSamples(feed.samples),
     metrics,
     log,
   };
@@ -297,6 +302,7 @@ export const runTransfer = async (settings: Settings): Promise<void> => {
   await whenStopped(stop);
   log.info({}, 'transfer stops');
   await Promise.all([running.points?.stop(), running.spans.stop(), running.outcomes.stop()]);
+  await feed.stop();
   running.alarm.stop();
   purges.stop();
   publisher.close();

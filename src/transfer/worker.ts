@@ -7,6 +7,7 @@ import type { TransferMetrics } from '../telemetry/metrics.ts';
 import { type Breaker, fitToSettle } from './breaker.ts';
 import type { HeldMessage } from './held-message.ts';
 import type { Lane, Written } from './lane.ts';
+import type { TransferSamples } from './samples.ts';
 import { createSettler } from './settle.ts';
 
 export type WorkerOptions = {
@@ -23,6 +24,7 @@ export type WorkerDependencies<E> = {
   readonly lane: Lane<E>;
   readonly deadLetters: DeadLetters;
   readonly ledger: Ledger;
+  readonly samples: TransferSamples;
   readonly metrics: TransferMetrics;
   readonly log: Log;
   readonly now: () => number;

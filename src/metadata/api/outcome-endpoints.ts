@@ -208,9 +208,12 @@ const liveQuery = z.strictObject({ ...ownerQuery, reason });
 export const answerLiveDrops = async (
   { live }: OutcomeReads,
   query: Readonly<Record<string, string>>,
+  isHead: boolean,
 ): Promise<Response> => {
   const asked = parseInput(liveQuery, query);
-  const stream = await live.open({ ...ownerOf(asked), reason: asked.reason });
+  const filter = { ...ownerOf(asked), reason: asked.reason };
+  // Nobody would read it, nor end it.
+  const stream = isHead ? null : await live.open(filter);
   return new Response(stream, {
     headers: {
       'Content-Type': 'application/x-ndjson',

@@ -212,7 +212,7 @@ export const createApi = (deps: ApiDeps): Hono<Env> => {
   }
   api.get(liveDropsPath, async (context) => {
     await admit(deps, { role: 'viewer' }, context);
-    return answerLiveDrops(deps.outcomes, queryOf(context));
+    return answerLiveDrops(deps.outcomes, queryOf(context), context.req.method === 'HEAD');
   });
   api.route('/', deps.refresh.pollingApp);
   api.notFound(async (context) => {

@@ -1,0 +1,269 @@
+import { spawn } from 'node:child_process';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { z } from 'zod';
+import { createCli } from '../support/cli.ts';
+import { type Application, type Report, type Stack, startStack } from '../support/stack.ts';
+import { waitFor } from '../support/wait.ts';
+
+let stack: Stack;
+let report: Report;
+let application: Application;
+
+const cli = createCli(() => ({ PATH: process.env['PATH'], ...stack.env }));
+
+const push = async (
+  { data_source: { mon_data_id: dataId, token } }: Report,
+  data: unknown,
+  headers: Record<string, string> = {},
+): Promise<number> => {
+  const response = await fetch(`http://127.0.0.1:${stack.ingress[0]?.ports['push']}/v2/push/`, {
+    method: 'POST',
+    headers: { 'User-Agent': 'reporter/1.2', ...headers },
+    body: JSON.stringify({ data_id: dataId, access_token: token, data }),
+  });
+  await response.text();
+  return response.status;
+};
+
+const good = { metrics: { cpu: 1 }, target: 'a' };
+const late = { ...good, timestamp: 'N' };
+const wrong = { metrics: { cpu: 'high' }, target: 'a\u001b[31m' };
+
+beforeAll(async () => {
+  stack = await startStack({ traces: true });
+  report = await stack.createReport('read');
+  application = await stack.createApplication('read');
+  const keyed = { 'Idempotency-Key': 'k1' };
+  const timed = [{ ...good, timestamp: Date.now() }];
+  expect(await push(report, [good, good, late, wrong])).toBe(200);
+  expect(await push(report, timed, keyed)).toBe(200);
+  expect(await push(report, timed, keyed)).toBe(200);
+  expect(await push(report, [{ metrics: {} }])).toBe(400);
+  const body = {
+    resourceSpans: [
+      {
+        resource: { attributes: [{ key: 'service.name', value: { stringValue: 'cart' } }] },
+        scopeSpans: [
+          {
+            spans: [
+              { traceId: 'no', spanId: 'eee19b7ec3c1b174', name: 'bad' },
+              {
+                traceId: '5b8efff798038103d269b633813fc60c',
+                spanId: 'eee19b7ec3c1b174',
+                name: 'good',
+                startTimeUnixNano: `${Date.now()}000000`,
+                endTimeUnixNano: `${Date.now()}000000`,
+              },
+            ],
+          },
+        ],
+      },
+    ],
+  };
+  const response = await fetch(`http://127.0.0.1:${stack.ingress[0]?.ports['otlp']}/v1/traces`, {
+    method: 'POST',
+    headers: { 'Content-Type': 'application/json', 'X-MON-TOKEN': application.token },
+    body: JSON.stringify(body),
+  });
+  expect(response.status).toBe(200);
+  await waitFor('the outcomes, refusals and samples in ClickHouse', 60_000, async () => {
+    const [row] = await stack.spansQuery(
+      'SELECT (SELECT toUInt32(sum(received)) FROM otel.ingest_outcomes FINAL) AS received, ' +
+        '(SELECT toUInt32(sum(requests)) FROM otel.ingest_refusals FINAL) AS refused, ' +
+        '(SELECT toUInt32(count()) FROM otel.ingest_samples FINAL) AS samples',
+    );
+    expect(row).toMatchObject({ received: 7, refused: 2 });
+    return Number(row?.['samples']) >= 4;
+  });
+});
+afterAll(() => stack?.stop());
+
+const balanceSchema = z.looseObject({
+  data_id: z.number(),
+  app_id: z.number(),
+  received: z.number(),
+  stored: z.number(),
+  dropped: z.record(z.string(), z.number()),
+  dead_lettered: z.number(),
+  adds_up: z.boolean(),
+  minute: z.number().nullable(),
+  refusals: z.array(z.unknown()),
+});
+const balancesSchema = z.object({
+  since: z.number(),
+  until: z.number(),
+  items: z.array(balanceSchema),
+  in_flight: z.array(z.looseObject({ stream: z.string(), messages: z.number() })),
+});
+const dropSchema = z.looseObject({
+  at: z.number(),
+  reason: z.string(),
+  data_id: z.number(),
+  payload: z.string(),
+});
+const dropsSchema = z.object({ items: z.array(dropSchema), next_cursor: z.string().nullable() });
+
+const ofReport = () => ({
+  pipeline: 'metrics',
+  data_id: report.data_source.mon_data_id,
+  app_id: 0,
+  minute: null,
+  received: 5,
+  stored: 3,
+  dead_lettered: 0,
+  dropped: { metric_value_invalid: 1, timestamp_not_numeric: 1 },
+  adds_up: true,
+  refusals: [
+    { kind: 'duplicate', reason: 'duplicate_request', requests: 1, items: 1 },
+    { kind: 'refused', reason: 'metrics_empty', requests: 1, items: 1 },
+  ],
+});
+
+// The one question an operator is asked: "we sent so many, where are they?"
+describe('the balance', () => {
+  it('accounts for every item of a data id and of an application, over the API and as a command', async () => {
+    const dataId = report.data_source.mon_data_id;
+    const { status, body } = await stack.api('GET', `/api/v1/outcomes?data_id=${dataId}`);
+    expect({ status, items: balancesSchema.parse(body).items }).toEqual({ status: 200, items: [ofReport()] });
+    const answer = await cli.json(balancesSchema, `ledger --app-id ${application.app_id} --since 1d`);
+    expect(answer.items).toMatchObject([
+      { app_id: application.app_id, received: 2, stored: 1, dropped: { trace_id_invalid: 1 }, adds_up: true },
+    ]);
+    expect(answer.in_flight.map(({ stream }) => stream)).toEqual(['METRICS', 'TRACES', 'LEDGER']);
+    const text = await cli.text(`ledger --data-id ${dataId}`);
+    expect(text).toMatch(/^received +5$/m);
+    expect(text).toMatch(/^dropped +2 \(\w+ 1, \w+ 1\)$/m);
+    expect(text).toMatch(/^adds up +yes.*: 5 = 3 stored \+ 2 dropped \+ 0 dead-lettered/m);
+    expect(text).toMatch(/^in flight +METRICS 0, TRACES 0, LEDGER \d/m);
+    expect(text).toMatch(/^refused +1 requests, 1 items \(metrics_empty 1\)$/m);
+    expect(text).toMatch(/^repeated +1 requests, 1 items$/m);
+    expect(await cli.text('ledger')).toMatch(new RegExp(`^data id ${dataId} +5 +3 +2 .*yes`, 'm'));
+  });
+
+  it('is told minute by minute, and of a time in which nothing came it is empty', async () => {
+    const { items } = await cli.json(balancesSchema, `ledger --data-id ${ofReport().data_id} --by-minute`);
+    expect(items.reduce((sum, { received }) => sum + received, 0)).toBe(5);
+    for (const { minute } of items) expect(Number(minute) % 60).toBe(0);
+    const { body } = await stack.api('GET', '/api/v1/outcomes?since=1000&until=2000');
+    expect(balancesSchema.parse(body)).toMatchObject({ since: 1000, until: 2000, items: [] });
+    expect(await cli.text('ledger --data-id 1999999')).toMatch(/^adds up +yes/m);
+  });
+
+  it.each([
+    ['data_id=1&app_id=1', 'app_id'],
+    ['data_id=x', 'data_id'],
+    ['since=9&until=5', 'since'],
+    ['by=hour', 'by'],
+    ['dataid=1', 'dataid'],
+  ])('refuses %s and names the field', async (query, field) => {
+    expect(await stack.api('GET', `/api/v1/outcomes?${query}`)).toMatchObject({
+      status: 422,
+      body: { code: 'invalid_value', field },
+    });
+  });
+});
+
+describe('examples of what was dropped', () => {
+  it('are listed newest first, by owner and reason, page by page', async () => {
+    const dataId = report.data_source.mon_data_id;
+    const all = await cli.json(dropsSchema, `drops --data-id ${dataId} --since 1h`);
+    expect(all.items.map(({ reason }) => reason).toSorted()).toEqual([
+      'metric_value_invalid',
+      'metrics_empty',
+      'timestamp_not_numeric',
+    ]);
+    expect(all.items.map(({ at }) => at)).toEqual(all.items.map(({ at }) => at).toSorted((a, b) => b - a));
+    const paged: unknown[] = [];
+    for (let cursor: string | null = ''; cursor !== null; ) {
+      const more = cursor === '' ? '' : `&cursor=${cursor}`;
+      const { body } = await stack.api('GET', `/api/v1/drops?data_id=${dataId}&limit=1${more}`);
+      const page = dropsSchema.parse(body);
+      paged.push(...page.items);
+      cursor = page.next_cursor;
+    }
+    expect(paged).toEqual(all.items);
+    const one = await cli.json(dropsSchema, `drops --data-id ${dataId} --reason metric_value_invalid`);
+    expect(one.items).toMatchObject([
+      { field: 'metrics.cpu', value: 'high', ordinal: 3, sdk: 'reporter/1.2' },
+    ]);
+    const ofApplication = await cli.json(dropsSchema, `drops --app-id ${application.app_id}`);
+    expect(ofApplication.items).toMatchObject([{ reason: 'trace_id_invalid', app_id: application.app_id }]);
+    const text = await cli.text(`drops --data-id ${dataId} --payload`);
+    expect(text).toMatch(
+      /metric_value_invalid +metrics\.cpu +high +127\.0\.0\.1 +reporter\/1\.2 +expected a number/,
+    );
+    // What a sender wrote must not steer the terminal of who reads it.
+    expect(text).not.toContain('\u001b');
+  });
+
+  it('refuses a cursor that no list answered', async () => {
+    expect(await stack.api('GET', '/api/v1/drops?cursor=abc')).toMatchObject({
+      status: 422,
+      body: { field: 'cursor' },
+    });
+  });
+
+  it('come as they happen, those that were asked for, and go on after metadata was away', async () => {
+    const own = await stack.createReport('tailed');
+    const other = await stack.createReport('not tailed');
+    const dataId = own.data_source.mon_data_id;
+    const args = ['drops', '--tail', '--data-id', String(dataId), '--json'];
+    const child = spawn(new URL('../../bin/tidemark', import.meta.url).pathname, args, {
+      env: { PATH: process.env['PATH'], ...stack.env },
+    });
+    const written = { out: '', err: '' };
+    child.stdout.on('data', (chunk: Buffer) => {
+      written.out += chunk.toString();
+    });
+    child.stderr.on('data', (chunk: Buffer) => {
+      written.err += chunk.toString();
+    });
+    const lines = () =>
+      written.out
+        .split('\n')
+        .slice(0, -1)
+        .map((line) => dropSchema.parse(JSON.parse(line)));
+    try {
+      await waitFor('the tail to listen', 30_000, () => written.err.includes('waiting for drops'));
+      expect(await push(other, [good, wrong])).toBe(200);
+      expect(await push(own, [good, wrong])).toBe(200);
+      await waitFor('the drop to be printed', 30_000, () => lines().length > 0);
+      expect(lines()).toMatchObject([{ reason: 'metric_value_invalid', data_id: dataId }]);
+      await stack.metadata.stop();
+      stack.metadata.start();
+      await stack.metadata.ready();
+      await waitFor('the tail to listen again', 30_000, () => written.err.includes('listening again'));
+      expect(await push(own, [good, late])).toBe(200);
+      await waitFor('the next drop to be printed', 30_000, () => lines().length > 1);
+      expect(lines()[1]).toMatchObject({ reason: 'timestamp_not_numeric', data_id: dataId });
+    } finally {
+      child.kill('SIGKILL');
+    }
+    expect(written.out + written.err).not.toContain(own.data_source.token);
+  });
+
+  it('are for those who may look, and refused to others before anything is read', async () => {
+    for (const path of ['/api/v1/drops', '/api/v1/drops/live', '/api/v1/outcomes']) {
+      const response = await fetch(`http://127.0.0.1:${stack.metadata.ports['api']}${path}`);
+      expect([path, response.status]).toEqual([path, 401]);
+    }
+    expect(await stack.api('GET', '/api/v1/drops/live?reasn=x')).toMatchObject({ status: 422 });
+  });
+});
+
+// Last: it takes ClickHouse away.
+describe('while ClickHouse is away', () => {
+  it('names it in a 503, and shows what comes all the same', async () => {
+    await stack.engines.clickhouse.stop();
+    for (const path of ['/api/v1/outcomes', '/api/v1/drops']) {
+      expect(await stack.api('GET', path)).toMatchObject({
+        status: 503,
+        body: { code: 'clickhouse_unavailable' },
+      });
+    }
+    expect(await cli.run('ledger')).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining('ClickHouse does not answer'),
+    });
+  });
+});
