@@ -1,4 +1,5 @@
 import type { Bus } from '../bus/connection.ts';
+import { streamState } from '../bus/stream-state.ts';
 import { messageOf } from '../model/fault.ts';
 import type { Log } from '../telemetry/log.ts';
 
@@ -44,8 +45,7 @@ export const startFillAlarm = (
   const read = async (): Promise<void> => {
     if (!bus.connected) return;
     try {
-      const manager = await bus.manager();
-      judge((await manager.streams.info(stream)).state.bytes);
+      judge((await streamState(bus, stream)).bytes);
     } catch (error) {
       log.debug({ stream, error: messageOf(error) }, 'how full the stream is was not read');
     }

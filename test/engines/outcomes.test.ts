@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createPublisher, type Publisher } from '../../src/bus/publisher.ts';
 import { encodeEnvelope, type MetricsHeader, type Part } from '../../src/wire/envelope.ts';
@@ -338,5 +339,17 @@ describe('the balance of an application', () => {
     expect(await outcomes.settled({ appId })).toMatchObject([{ received: 3, stored: 0, deadLettered: 3 }]);
     const letters = (await deadLetterHeaders()).filter((header) => header['appId'] === appId);
     expect(letters).toMatchObject([{ reason: 'block_refused', items: 3, outcome: { first: 0 } }]);
+  });
+});
+
+describe('docs/outcomes.md', () => {
+  it('has queries that work, and no record that does not add up', async () => {
+    const text = readFileSync(new URL('../../docs/outcomes.md', import.meta.url), 'utf8');
+    const [block] = /```sql\n([\s\S]*?)```/.exec(text)?.slice(1) ?? [];
+    const queries = (block ?? '').split(';').filter((query) => query.trim() !== '');
+    const answers = [];
+    for (const query of queries) answers.push(await stack.spansQuery(query));
+    expect(answers).toEqual([expect.arrayContaining([]), expect.arrayContaining([]), []]);
+    expect(answers[0]?.length).toBeGreaterThan(0);
   });
 });
