@@ -96,4 +96,25 @@ describe('a table of points in trouble', () => {
     await stack.waitForEmptyStream('METRICS');
     expect((await stack.query(countSince)).dataset).toEqual([[100]]);
   });
+
+  it('whose upsert keys were switched off is not written to until they are on again', async () => {
+    const report = await stack.createReport('keyless');
+    const table = tableOf(report);
+    await push(report, 2);
+    await stack.waitForRows(table, 2);
+    await stack.metadata.kill();
+    await stack.query(`ALTER TABLE "${table}" DEDUP DISABLE`);
+    await untilNamed('questdb_tables', table);
+    await push(report, 3);
+    await waitFor('transfer leaves its rows for later', 60_000, () =>
+      stack.transfer[0]?.lines.some((line) => line.includes(table) && line.includes('upsert keys are off')),
+    );
+    expect((await stack.query(`SELECT count() FROM "${table}"`)).dataset).toEqual([[2]]);
+    stack.metadata.start();
+    await stack.waitForRows(table, 5, 60_000);
+    await untilFine();
+    expect((await stack.query(`SELECT dedup FROM tables() WHERE table_name = '${table}'`)).dataset).toEqual([
+      [true],
+    ]);
+  });
 });
