@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { RefusalRow, SampleRow } from '../../src/outcomes/rows.ts';
+import { createCli } from '../support/cli.ts';
 import { type LedgerTap, startLedgerTap } from '../support/ledger-tap.ts';
 import { type Application, type Report, type Stack, startStack } from '../support/stack.ts';
 import { waitFor } from '../support/wait.ts';
@@ -296,11 +297,22 @@ describe('credentials', () => {
     }
     await sampleOf(own.data_source.mon_data_id, 'point_not_object');
     await sampleOf(0, 'span_not_object', appId);
+    const kept = 'SELECT * FROM otel.ingest_samples FINAL';
+    await waitFor('the examples in ClickHouse', 60_000, async () => {
+      const rows = await stack.spansQuery(kept);
+      return rows.some((row) => row['reason'] === 'span_not_object' && Number(row['app_id']) === appId);
+    });
+    const tables = [kept, 'SELECT * FROM otel.ingest_refusals', 'SELECT * FROM otel.ingest_outcomes'];
+    const stored = JSON.stringify(await Promise.all(tables.map((sql) => stack.spansQuery(sql))));
+    const cli = createCli(() => ({ PATH: process.env['PATH'], ...stack.env }));
+    const shown = await cli.text('drops --limit 1000 --payload');
+    const json = (await cli.run('drops --limit 1000 --json')).stdout;
+    expect(shown).toContain('span_not_object');
     const logs = [...stack.ingress, ...stack.transfer, stack.metadata]
       .flatMap(({ lines }) => lines)
       .join('\n');
     const metrics = await Promise.all([...stack.ingress, ...stack.transfer].map((role) => role.metrics()));
-    const places = { ledger: tap.text(), logs, metrics: metrics.join('\n') };
+    const places = { ledger: tap.text(), stored, shown, json, logs, metrics: metrics.join('\n') };
     for (const [place, text] of Object.entries(places)) {
       for (const secret of [...secrets, 'hunter2']) expect(text, place).not.toContain(secret.slice(0, 12));
     }
