@@ -4,7 +4,7 @@ import { type Bus, connectBus } from '../../src/bus/connection.ts';
 import { type KvBucket, openKvBucket } from '../../src/bus/kv.ts';
 import { takeBootNumber } from '../../src/directory/boot-number.ts';
 import { systemKeys } from '../../src/directory/keys.ts';
-import { pointsBatch, spansBatch, storedOnce } from '../support/batches.ts';
+import { pointsBatch, settledOnce, spansBatch } from '../support/batches.ts';
 import { type LiveRecords, openLiveRecords } from '../support/live-records.ts';
 import { type Stack, startStack } from '../support/stack.ts';
 import { until } from '../support/until.ts';
@@ -92,7 +92,7 @@ describe('two receivers', () => {
       stack.ingress[0]?.start();
       await stack.ingress[0]?.ready();
       await batch.sendUntilTaken(0);
-      expect(await batch.settled()).toEqual(storedOnce(3 * batch.items));
+      expect(await batch.settled()).toEqual(settledOnce(3 * batch.items));
       const { dataset } = await stack.query(
         `SELECT DISTINCT uid / ${2 ** 38} boot FROM "${batch.table}" ORDER BY boot`,
       );
@@ -108,7 +108,7 @@ describe('two receivers', () => {
       const second = await batch.send(1);
       expect(second).toEqual(first);
       expect(await repeatsAt(stack, 1)).toBe(before + 1);
-      expect(await batch.settled()).toEqual(storedOnce(batch.items));
+      expect(await batch.settled()).toEqual(settledOnce(batch.items));
     });
 
     it.each([
@@ -127,7 +127,7 @@ describe('two receivers', () => {
         const answer = await fetch(url, { method: 'POST', headers: { 'idempotency-key': each }, body });
         expect(answer.status).toBe(200);
       }
-      expect(await batch.settled()).toEqual(storedOnce(2));
+      expect(await batch.settled()).toEqual(settledOnce(2));
     });
 
     it('stands for the first try, though the policy has changed before the second', async () => {
@@ -144,7 +144,7 @@ describe('two receivers', () => {
       const { status, text } = await batch.send(1);
       expect([status, text]).toEqual([200, expect.stringContaining('timestamp_too_old')]);
       expect(await repeatsAt(stack, 1)).toBe(before + 1);
-      expect(await batch.settled()).toEqual(storedOnce(batch.items + probes));
+      expect(await batch.settled()).toEqual(settledOnce(batch.items + probes));
     });
   });
 
@@ -185,7 +185,7 @@ describe('two receivers', () => {
         expect(await answer.text()).toContain('counted as duplicate_request');
       }
       expect(await repeatsAt(stack, 1)).toBe(before + 3);
-      expect(await batch.settled()).toEqual(storedOnce(batch.items));
+      expect(await batch.settled()).toEqual(settledOnce(batch.items));
     });
 
     it('stands for the first try, though the policy has changed before the second', async () => {
@@ -228,7 +228,7 @@ describe.each(['suspect', 'always'] as const)('a retry after the duplicate windo
       await batch.sendUntilTaken();
       return (await stack.streamState('METRICS')).last_seq > before.last_seq;
     });
-    expect(await batch.settled()).toEqual(storedOnce(batch.items));
+    expect(await batch.settled()).toEqual(settledOnce(batch.items));
   });
 
   const once =
@@ -249,6 +249,6 @@ describe.each(['suspect', 'always'] as const)('a retry after the duplicate windo
       method: 'POST',
       body: 'OPTIMIZE TABLE otel.otel_traces FINAL',
     });
-    expect(await batch.settled()).toEqual(storedOnce(batch.items));
+    expect(await batch.settled()).toEqual(settledOnce(batch.items));
   });
 });

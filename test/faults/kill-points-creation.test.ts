@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Bus, connectBus } from '../../src/bus/connection.ts';
 import { buckets } from '../../src/directory/keys.ts';
-import { pointsBatch, storedOnce } from '../support/batches.ts';
+import { pointsBatch, settledOnce, storedOnce } from '../support/batches.ts';
 import { type GatedStack, startGatedStack } from '../support/gated-stack.ts';
 import { ackOf, pubAckOf, publishTo, putInto, type StepMatch, sqlStatement } from '../support/steps.ts';
 import { waitFor } from '../support/wait.ts';
@@ -51,7 +51,7 @@ describe('metadata killed during table creation', () => {
     // A client that had no answer looks before it calls again: the name is taken once.
     const batch = await waitFor('the report can be used', 30_000, () => pointsBatch(stack, name));
     await batch.sendUntilTaken();
-    expect(await batch.settled()).toEqual(storedOnce(batch.items));
+    expect(await batch.settled()).toEqual(settledOnce(batch.items));
     const { dataset } = await stack.query(
       "SELECT count() FROM tables() WHERE table_name LIKE '%__default__'",
     );
@@ -74,7 +74,7 @@ describe('ingress killed during column creation', () => {
     stack.ingress[0]?.start();
     await stack.ingress[0]?.ready();
     await batch.sendUntilTaken();
-    expect(await batch.settled()).toEqual(storedOnce(batch.items));
+    expect(await batch.settled()).toEqual(settledOnce(batch.items));
     const { dataset } = await stack.query(
       `SELECT "column" FROM table_columns('${batch.table}') WHERE lower("column") LIKE 'fresh%'`,
     );
@@ -118,7 +118,7 @@ describe('transfer killed during dead-lettering', () => {
           { metrics: { good: 2 }, target: 'after' },
         ]),
       );
-      expect(await batch.settled()).toEqual(storedOnce(2));
+      expect(await batch.settled()).toEqual({ ...storedOnce(2), received: 3, recorded: 2 });
       const letters = (await streamBodies('DEADLETTER')).filter((body) =>
         body.includes(`refused\\ ${batch.dataId}`),
       );

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type Batch, pointsBatch, spansBatch, storedOnce } from '../support/batches.ts';
+import { type Batch, pointsBatch, settledOnce, spansBatch } from '../support/batches.ts';
 import type { Gate } from '../support/gate.ts';
 import { type GatedStack, startGatedStack } from '../support/gated-stack.ts';
 import { pubAckOf, publishTo, type StepMatch, second } from '../support/steps.ts';
@@ -57,9 +57,9 @@ describe.each(signals)('ingress killed with a request of %s', (_signal, make) =>
   it('before publish: nothing is stored, and the retry is stored once', async () => {
     const batch = await make();
     await killAt(batch, 'the publish', publishTo(batch.stream));
-    expect(await batch.settled()).toEqual(storedOnce(0));
+    expect(await batch.settled()).toEqual(settledOnce(0));
     await batch.sendUntilTaken();
-    expect(await batch.settled()).toEqual(storedOnce(batch.items));
+    expect(await batch.settled()).toEqual(settledOnce(batch.items));
   });
 
   it('after PubAck before the reply: the retry is a repeat, and stored once', async () => {
@@ -67,7 +67,7 @@ describe.each(signals)('ingress killed with a request of %s', (_signal, make) =>
     await killAt(batch, 'the PubAck', pubAckOf(batch.stream));
     await batch.sendUntilTaken();
     expect(await duplicates()).toBe(1);
-    expect(await batch.settled()).toEqual(storedOnce(batch.items));
+    expect(await batch.settled()).toEqual(settledOnce(batch.items));
   });
 
   it('between two messages of one request: the retry adds what is missing', async () => {
@@ -79,7 +79,7 @@ describe.each(signals)('ingress killed with a request of %s', (_signal, make) =>
     await batch.sendUntilTaken();
     // A request of which a part is new is no repeat.
     expect(await duplicates()).toBe(0);
-    expect(await batch.settled()).toEqual(storedOnce(batch.items));
+    expect(await batch.settled()).toEqual(settledOnce(batch.items));
   });
 });
 
@@ -93,7 +93,7 @@ describe.each(signals)('a request of %s whose first PubAck is dropped', (_signal
     hold.lose();
     expect((await answer).status).toBe(200);
     expect(await duplicates()).toBe(before);
-    expect(await batch.settled()).toEqual(storedOnce(batch.items));
+    expect(await batch.settled()).toEqual(settledOnce(batch.items));
   });
 });
 
@@ -123,7 +123,7 @@ describe.each(signals)('NATS killed with a request of %s', (_signal, make) => {
   it('before it has the message: it is published again once the connection is back', async () => {
     const batch = await make();
     await killNatsAt(batch, 'the publish', publishTo(batch.stream));
-    expect(await batch.settled()).toEqual(storedOnce(batch.items));
+    expect(await batch.settled()).toEqual(settledOnce(batch.items));
   });
 
   it('between the first store and the retry, the message waiting: the stream knows its id again', async () => {
@@ -133,7 +133,7 @@ describe.each(signals)('NATS killed with a request of %s', (_signal, make) => {
     await killNatsAt(batch, 'the PubAck', pubAckOf(batch.stream));
     expect(await lastSequence(batch)).toBe(before + 1);
     await restart('transfer');
-    expect(await batch.settled()).toEqual(storedOnce(batch.items));
+    expect(await batch.settled()).toEqual(settledOnce(batch.items));
   });
 
   it('between the first store and the retry, the message consumed: the stream has forgotten its id, the store has not', async () => {
@@ -141,7 +141,7 @@ describe.each(signals)('NATS killed with a request of %s', (_signal, make) => {
     const before = await lastSequence(batch);
     await killNatsAt(batch, 'the PubAck', pubAckOf(batch.stream), () => batch.settled());
     expect(await lastSequence(batch)).toBe(before + 2);
-    expect(await batch.settled()).toEqual(storedOnce(batch.items));
+    expect(await batch.settled()).toEqual(settledOnce(batch.items));
   });
 });
 
@@ -150,6 +150,6 @@ describe('a push without a key', () => {
     const batch = await pointsBatch(stack, `ingress ${++batches}`);
     await killAt(batch, 'the PubAck', pubAckOf('METRICS'));
     await batch.sendUntilTaken();
-    expect(await batch.settled()).toEqual(storedOnce(2 * batch.items));
+    expect(await batch.settled()).toEqual(settledOnce(2 * batch.items));
   });
 });

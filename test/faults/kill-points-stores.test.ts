@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { pointsBatch, spansBatch, storedOnce } from '../support/batches.ts';
+import { pointsBatch, settledOnce, spansBatch } from '../support/batches.ts';
 import { type GatedStack, startGatedStack } from '../support/gated-stack.ts';
 import { spanSelect } from '../support/span-rows.ts';
 import { insertOfSpans, pointsStored, type StepMatch, spansStored, writeOfPoints } from '../support/steps.ts';
@@ -46,7 +46,7 @@ describe('QuestDB killed', () => {
   ])('%s', async (_, step) => {
     const batch = await pointsBatch(stack, nextName(), { items: large.items, targetLength: large.length });
     await killStoreAt('questdb', step, batch.sendUntilTaken);
-    expect(await batch.settled()).toEqual(storedOnce(batch.items));
+    expect(await batch.settled()).toEqual(settledOnce(batch.items));
   });
 
   it('during column creation: the column is made once, with every row', async () => {
@@ -56,7 +56,7 @@ describe('QuestDB killed', () => {
     await killStoreAt('questdb', pointsStored, async () => {
       expect((await batch.push([{ metrics: { another: 1 }, target: 'a' }])).status).toBe(200);
     });
-    expect(await batch.settled()).toEqual(storedOnce(batch.items + 1));
+    expect(await batch.settled()).toEqual(settledOnce(batch.items + 1));
     const { dataset } = await stack.query(
       `SELECT count() FROM table_columns('${batch.table}') WHERE lower("column") LIKE 'another%'`,
     );
@@ -73,7 +73,7 @@ describe('ClickHouse killed', () => {
   ])('%s', async (_, step) => {
     const batch = await spansBatch(stack, nextName(), { items: large.items, attributeLength: large.length });
     await killStoreAt('clickhouse', step, batch.sendUntilTaken);
-    expect(await batch.settled()).toEqual(storedOnce(batch.items));
+    expect(await batch.settled()).toEqual(settledOnce(batch.items));
   });
 
   it('between source part and view part: the trace is found by its id after the next try', async () => {
@@ -85,7 +85,7 @@ describe('ClickHouse killed', () => {
       await command('TRUNCATE TABLE otel.otel_traces_trace_id_ts');
       expect((await batch.stored()).lostTraces).toBe(2);
     });
-    expect(await batch.settled()).toEqual(storedOnce(batch.items));
+    expect(await batch.settled()).toEqual(settledOnce(batch.items));
   });
 
   it('during merge: the parts it was merging are there again, and merge to the same rows', async () => {

@@ -1,11 +1,15 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type Batch, pointsBatch, spansBatch, storedOnce } from '../support/batches.ts';
+import { type Batch, pointsBatch, settledOnce, spansBatch, storedOnce } from '../support/batches.ts';
 import type { Gate } from '../support/gate.ts';
 import { type GatedStack, startGatedStack } from '../support/gated-stack.ts';
 import {
   ackOf,
+  insertOfOutcomes,
   insertOfSpans,
+  outcomesStored,
   pointsStored,
+  pubAckOf,
+  publishTo,
   type StepMatch,
   second,
   spansStored,
@@ -91,7 +95,7 @@ describe.each(signals)('transfer killed with $name', ({ name, engine, write, sto
   it('after delivery, before the database call: delivered again, stored once', async () => {
     const batch = await make();
     expect(await killAt(batch, toStore(), 'the write', write)).toEqual(storedOnce(0));
-    expect(await batch.settled()).toEqual(storedOnce(batch.items));
+    expect(await batch.settled()).toEqual(settledOnce(batch.items));
   });
 
   it('between database success and outcome: written again, stored once', async () => {
@@ -99,14 +103,27 @@ describe.each(signals)('transfer killed with $name', ({ name, engine, write, sto
     const batch = await make();
     const left = await killAt(batch, toStore(), 'the answer of the store', stored);
     if (name === 'spans') expect(left).toEqual(storedOnce(batch.items));
-    expect(await batch.settled()).toEqual(storedOnce(batch.items));
+    expect(await batch.settled()).toEqual(settledOnce(batch.items));
   });
 
-  it('between outcome and ack: written again, stored once', async () => {
+  it('after database success, before its outcome is recorded: stored once, recorded once', async () => {
+    if (name === 'spans') await guardIsDown();
+    const batch = await make();
+    await killAt(batch, stack.gate('transfer-0', 'nats'), 'the outcome', publishTo('LEDGER'));
+    expect(await batch.settled()).toEqual(settledOnce(batch.items));
+  });
+
+  it('after its outcome is recorded, before it hears of it: stored once, recorded once', async () => {
+    const batch = await make();
+    await killAt(batch, stack.gate('transfer-0', 'nats'), 'the PubAck of the outcome', pubAckOf('LEDGER'));
+    expect(await batch.settled()).toEqual(settledOnce(batch.items));
+  });
+
+  it('between outcome and ack: written again, stored once, recorded once', async () => {
     if (name === 'spans') await guardIsDown();
     const batch = await make();
     await killAt(batch, stack.gate('transfer-0', 'nats'), 'the ack', ackOf(batch.stream));
-    expect(await batch.settled()).toEqual(storedOnce(batch.items));
+    expect(await batch.settled()).toEqual(settledOnce(batch.items));
   });
 
   it('an ack that is lost: delivered again, stored once', async () => {
@@ -115,7 +132,25 @@ describe.each(signals)('transfer killed with $name', ({ name, engine, write, sto
     await batch.sendUntilTaken();
     await hold.arrived();
     hold.lose();
-    expect(await batch.settled()).toEqual(storedOnce(batch.items));
+    expect(await batch.settled()).toEqual(settledOnce(batch.items));
+  });
+});
+
+describe('transfer killed with outcomes', () => {
+  // The ledger's consumer settles like the others.
+  it.each([
+    ['before their insert', insertOfOutcomes],
+    ['after their insert, before its answer', outcomesStored],
+  ])('%s: recorded once', async (_, step) => {
+    const batch = await pointsBatch(stack, `worker ${++batches}`);
+    await killAt(batch, stack.gate('transfer-0', 'clickhouse'), 'the insert of outcomes', step);
+    expect(await batch.settled()).toEqual(settledOnce(batch.items));
+  });
+
+  it('at their ack: recorded once', async () => {
+    const batch = await pointsBatch(stack, `worker ${++batches}`);
+    await killAt(batch, stack.gate('transfer-0', 'nats'), 'the ack of outcomes', ackOf('LEDGER'));
+    expect(await batch.settled()).toEqual(settledOnce(batch.items));
   });
 });
 
@@ -127,7 +162,7 @@ describe('transfer killed with spans of several days', () => {
     expect(await killAt(batch, gate, 'the insert of the second day', second(insertOfSpans))).toEqual(
       storedOnce(10),
     );
-    expect(await batch.settled()).toEqual(storedOnce(30));
+    expect(await batch.settled()).toEqual(settledOnce(30));
   });
 });
 
@@ -141,7 +176,7 @@ describe.each(signals)('a worker of $name', ({ name, engine, write, make }) => {
     await stopFirst();
     stack.transfer[1]?.start();
     await stack.transfer[1]?.ready();
-    expect(await batch.settled()).toEqual(storedOnce(batch.items));
+    expect(await batch.settled()).toEqual(settledOnce(batch.items));
     return hold;
   };
 
@@ -160,7 +195,7 @@ describe.each(signals)('a worker of $name', ({ name, engine, write, make }) => {
       await stack.transfer[1]?.stop();
     }
     await waitFor('every row is there once', 30_000, async () => (await batch.stored()).rows === batch.items);
-    expect(await batch.settled()).toEqual(storedOnce(batch.items));
+    expect(await batch.settled()).toEqual(settledOnce(batch.items));
   });
 
   it('killed with its write on the wire, which arrives after another took over: equal rows that merge into one', async () => {
@@ -181,6 +216,6 @@ describe.each(signals)('a worker of $name', ({ name, engine, write, make }) => {
       await first?.ready();
       await stack.transfer[1]?.stop();
     }
-    expect(await batch.settled()).toEqual(storedOnce(batch.items));
+    expect(await batch.settled()).toEqual(settledOnce(batch.items));
   });
 });

@@ -10,7 +10,22 @@ export type Stored = {
   readonly lostTraces: number;
 };
 
+/** The same, and what the records of outcomes say of it. */
+export type Settled = Stored & {
+  /** Items that requests answered 2xx brought, as recorded. */
+  readonly received: number;
+  /** Those of them that are stored, as recorded. */
+  readonly recorded: number;
+};
+
 export const storedOnce = (rows: number): Stored => ({ rows, uids: rows, lostTraces: 0 });
+
+/** Every item is stored once and recorded once, and so is nothing else. */
+export const settledOnce = (items: number): Settled => ({
+  ...storedOnce(items),
+  received: items,
+  recorded: items,
+});
 
 /** One request of a producer or exporter, which sends the same bytes each time. */
 export type Batch = {
@@ -20,8 +35,8 @@ export type Batch = {
   send(receiver?: number): Promise<{ status: number | 'unanswered'; text: string }>;
   /** As a client does that had no answer: the same bytes until the answer is 200, whose text is answered. */
   sendUntilTaken(receiver?: number): Promise<string>;
-  /** What is stored once nothing is on its way any more. */
-  settled(): Promise<Stored>;
+  /** What is stored and recorded once nothing is on its way any more. */
+  settled(): Promise<Settled>;
   /** What is stored now. */
   stored(): Promise<Stored>;
 };
@@ -51,6 +66,15 @@ const sender = ({ url, headers, body }: Wire): Pick<Batch, 'send' | 'sendUntilTa
         return status === 200 && text;
       }),
   };
+};
+
+const recorded = async (stack: Stack, whose: string) => {
+  await stack.waitForEmptyStream('LEDGER');
+  const [row] = await stack.spansQuery(
+    `SELECT sum(received) AS received, sum(outcomes['stored']) AS recorded
+     FROM otel.ingest_outcomes FINAL WHERE ${whose}`,
+  );
+  return { received: Number(row?.['received']), recorded: Number(row?.['recorded']) };
 };
 
 export type PointsOptions = {
@@ -126,7 +150,7 @@ export const pointsBatch = async (
         );
         return dataset.length === 0;
       });
-      return stored();
+      return { ...(await stored()), ...(await recorded(stack, `data_id = ${dataId}`)) };
     },
   };
 };
@@ -202,7 +226,7 @@ export const spansBatch = async (
     stored,
     settled: async () => {
       await stack.waitForEmptyStream('TRACES');
-      return stored();
+      return { ...(await stored()), ...(await recorded(stack, `app_id = ${appId}`)) };
     },
   };
 };

@@ -60,6 +60,16 @@ export const insertOfSpans: StepMatch = ({ from, request, offset }) =>
 export const spansStored: StepMatch = ({ from, request, text }) =>
   from === 'server' && isSpanInsert(request) && text.startsWith('HTTP/1.1 200');
 
+const isOutcomesInsert = (request: string): boolean => request.includes('INSERT INTO otel.ingest_outcomes');
+
+/** An insert of outcomes into ClickHouse. */
+export const insertOfOutcomes: StepMatch = ({ from, request, offset }) =>
+  from === 'client' && offset === 0 && isOutcomesInsert(request);
+
+/** ClickHouse's 200 to one. */
+export const outcomesStored: StepMatch = ({ from, request, text }) =>
+  from === 'server' && isOutcomesInsert(request) && text.startsWith('HTTP/1.1 200');
+
 /** A statement of QuestDB's SQL. */
 export const sqlStatement =
   (pattern: RegExp, from: Step['from'] = 'client'): StepMatch =>
