@@ -1,0 +1,90 @@
+// Breaks the sources in one place at a time and runs the test that has to see it: node test/sabotage/main.ts [part of a name].
+// Ends with 1 when a sabotage goes unseen, or when the code it breaks has moved.
+import { spawnSync } from 'node:child_process';
+import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { z } from 'zod';
+import { type Edit, type Sabotage, sabotages } from './sabotages.ts';
+
+const root = resolve(import.meta.dirname, '../..');
+const sources = ['src', 'test', 'bench', 'bin', 'docs', 'pipelines', 'schemas'];
+const files = ['package.json', 'tsconfig.json', 'vitest.config.ts'];
+
+const reportSchema = z.object({
+  testResults: z.array(
+    z.object({ assertionResults: z.array(z.object({ fullName: z.string(), status: z.string() })) }),
+  ),
+});
+
+const copyTree = (): string => {
+  const folder = mkdtempSync(join(tmpdir(), 'tidemark-sabotage-'));
+  for (const name of sources) cpSync(join(root, name), join(folder, name), { recursive: true });
+  for (const name of files) cpSync(join(root, name), join(folder, name));
+  symlinkSync(join(root, 'node_modules'), join(folder, 'node_modules'));
+  return folder;
+};
+
+const apply = (folder: string, { file, from, to }: Edit): void => {
+  const path = join(folder, file);
+  const [before = '', after, ...more] = readFileSync(path, 'utf8').split(from);
+  if (after === undefined || more.length > 0) {
+    throw new Error(`the code has moved: ${JSON.stringify(from)} does not stand once in ${file}`);
+  }
+  writeFileSync(path, before + to + after);
+};
+
+/** Runs the tests of a sabotage in this tree; answers their names by how they ended. */
+const runTests = (
+  folder: string,
+  { project, file, tests }: Sabotage,
+): { failed: string[]; passed: string[] } => {
+  const output = join(folder, 'report.json');
+  const pattern = tests.replace(/[.*+?^${}()|[\]\\]/g, '\\$&');
+  const args = [
+    'run',
+    '--project',
+    project,
+    file,
+    '-t',
+    pattern,
+    '--reporter=json',
+    `--outputFile=${output}`,
+  ];
+  spawnSync(join(root, 'node_modules/.bin/vitest'), args, { cwd: folder, stdio: 'ignore' });
+  const report = reportSchema.parse(JSON.parse(readFileSync(output, 'utf8')));
+  const ended = (status: string): string[] =>
+    report.testResults
+      .flatMap(({ assertionResults }) => assertionResults)
+      .filter((result) => result.status === status)
+      .map(({ fullName }) => fullName);
+  return { failed: ended('failed'), passed: ended('passed') };
+};
+
+/** What came of one: undefined when its test saw it. */
+const survived = (sabotage: Sabotage): string | undefined => {
+  const folder = copyTree();
+  try {
+    for (const edit of sabotage.edits) apply(folder, edit);
+    const { failed, passed } = runTests(folder, sabotage);
+    if (failed.length > 0) {
+      process.stdout.write(`seen      ${sabotage.name}: ${failed.join('; ')}\n`);
+      return undefined;
+    }
+    return passed.length > 0 ? `nothing failed of ${passed.join('; ')}` : 'no test ran';
+  } catch (error) {
+    return error instanceof Error ? error.message : String(error);
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+};
+
+const wanted = process.argv[2] ?? '';
+let unseen = 0;
+for (const sabotage of sabotages.filter(({ name }) => name.includes(wanted))) {
+  const why = survived(sabotage);
+  if (why === undefined) continue;
+  unseen++;
+  process.stdout.write(`NOT SEEN  ${sabotage.name}: ${why}\n`);
+}
+process.exitCode = unseen === 0 ? 0 : 1;
