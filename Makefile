@@ -5,9 +5,10 @@ MACHINE_PATH := $(PATH)
 export PATH := $(CURDIR)/node_modules/.bin:$(PATH)
 PACKAGES := node_modules/.installed
 ARGS ?=
+ITEMS ?= 2000000
 
 .DEFAULT_GOAL := help
-.PHONY: help setup up test test-long test-clients faults fuzz fuzz-api check bench format clean
+.PHONY: help setup up test test-long test-clients faults sabotage fuzz fuzz-api check bench backlog guard-cost format clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST)
@@ -42,6 +43,9 @@ fuzz: $(PACKAGES) ## give every decoder what no sender should send (SEED=1 COUNT
 fuzz-api: setup ## send the admin API what its OpenAPI document allows and what it does not (FUZZ_EXAMPLES=40 per operation)
 	@node test/support/openapi-fuzz.ts
 
+sabotage: setup ## break what exactly once rests on, one thing at a time, and see the test that has to fail (ARGS="guard" for one)
+	@node test/sabotage/main.ts $(ARGS)
+
 check: $(PACKAGES) ## formatting and lint, types, import rules
 	@biome check --error-on-warnings
 	@tsc -p .
@@ -49,6 +53,12 @@ check: $(PACKAGES) ## formatting and lint, types, import rules
 
 bench: setup ## measure the throughput of the whole line
 	@node bench/main.ts $(ARGS)
+
+backlog: setup ## fill the streams with transfer away, then drain them with one transfer and count (ITEMS=20000000)
+	@node bench/backlog.ts --items "$(ITEMS)" $(ARGS)
+
+guard-cost: setup ## measure what the guard costs an insert of spans (ARGS="--rows 20000000")
+	@node bench/guard.ts $(ARGS)
 
 format: $(PACKAGES) ## format the sources and apply safe fixes
 	@biome check --write
