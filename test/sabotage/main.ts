@@ -13,7 +13,11 @@ const files = ['package.json', 'tsconfig.json', 'vitest.config.ts'];
 
 const reportSchema = z.object({
   testResults: z.array(
-    z.object({ assertionResults: z.array(z.object({ fullName: z.string(), status: z.string() })) }),
+    z.object({
+      /** Why the file as a whole did not run. */
+      message: z.string().default(''),
+      assertionResults: z.array(z.object({ fullName: z.string(), status: z.string() })),
+    }),
   ),
 });
 
@@ -38,9 +42,9 @@ const apply = (folder: string, { file, from, to }: Edit): void => {
 const runTests = (
   folder: string,
   { project, file, tests }: Sabotage,
-): { failed: string[]; passed: string[] } => {
+): { failed: string[]; passed: string[]; why: string } => {
   const output = join(folder, 'report.json');
-  const pattern = tests.replace(/[.*+?^${}()|[\]\\]/g, '\\$&');
+  const pattern = tests.replace(/[.*+?^${}()|[\]\\]/g, '\\$&').replace(' > ', ' (?:> )?');
   const args = [
     'run',
     '--project',
@@ -58,7 +62,8 @@ const runTests = (
       .flatMap(({ assertionResults }) => assertionResults)
       .filter((result) => result.status === status)
       .map(({ fullName }) => fullName);
-  return { failed: ended('failed'), passed: ended('passed') };
+  const why = report.testResults.map(({ message }) => message.split('\n')[0]).join('; ');
+  return { failed: ended('failed'), passed: ended('passed'), why };
 };
 
 /** What came of one: undefined when its test saw it. */
@@ -66,12 +71,12 @@ const survived = (sabotage: Sabotage): string | undefined => {
   const folder = copyTree();
   try {
     for (const edit of sabotage.edits) apply(folder, edit);
-    const { failed, passed } = runTests(folder, sabotage);
+    const { failed, passed, why } = runTests(folder, sabotage);
     if (failed.length > 0) {
       process.stdout.write(`seen      ${sabotage.name}: ${failed.join('; ')}\n`);
       return undefined;
     }
-    return passed.length > 0 ? `nothing failed of ${passed.join('; ')}` : 'no test ran';
+    return passed.length > 0 ? `nothing failed of ${passed.join('; ')}` : `no test ran ${why}`;
   } catch (error) {
     return error instanceof Error ? error.message : String(error);
   } finally {

@@ -7,7 +7,7 @@ export type Sabotage = {
   readonly edits: readonly Edit[];
   readonly project: 'unit' | 'engines' | 'alone';
   readonly file: string;
-  /** What the names of the tests that are run hold. */
+  /** What the names of the tests that are run hold; ` > ` stands between a group and its test. */
   readonly tests: string;
 };
 
@@ -26,7 +26,7 @@ export const sabotages: readonly Sabotage[] = [
     ],
     project: 'alone',
     file: worker,
-    tests: 'transfer killed with points after delivery',
+    tests: 'transfer killed with points > after delivery',
   },
   {
     name: 'outcome after ack',
@@ -39,7 +39,7 @@ export const sabotages: readonly Sabotage[] = [
     ],
     project: 'alone',
     file: worker,
-    tests: 'transfer killed with points after database success',
+    tests: 'transfer killed with points > after database success',
   },
   {
     name: 'guard off',
@@ -52,7 +52,7 @@ export const sabotages: readonly Sabotage[] = [
     ],
     project: 'alone',
     file: worker,
-    tests: 'transfer killed with spans between database success and outcome',
+    tests: 'transfer killed with spans > between database success and outcome',
   },
   {
     name: 'DEDUP off in QuestDB',
@@ -73,7 +73,7 @@ export const sabotages: readonly Sabotage[] = [
     ],
     project: 'alone',
     file: worker,
-    tests: 'transfer killed with points between database success and outcome',
+    tests: 'transfer killed with points > between database success and outcome',
   },
   {
     name: 'publish without waiting for its PubAck',
@@ -86,7 +86,7 @@ export const sabotages: readonly Sabotage[] = [
     ],
     project: 'alone',
     file: 'test/faults/kill-points-ingress.test.ts',
-    tests: 'ingress killed with a request of spans before publish',
+    tests: 'ingress killed with a request of spans > before publish',
   },
   {
     name: 'uid that differs from try to try',
@@ -99,7 +99,7 @@ export const sabotages: readonly Sabotage[] = [
     ],
     project: 'engines',
     file: 'test/contract/identity.test.ts',
-    tests: 'guard: suspect of points with their key changes nothing',
+    tests: 'guard: suspect > of points with their key changes nothing',
   },
   {
     name: 'message id that differs from try to try',
@@ -112,7 +112,7 @@ export const sabotages: readonly Sabotage[] = [
     ],
     project: 'alone',
     file: 'test/faults/kill-points-ingress.test.ts',
-    tests: 'ingress killed with a request of spans after PubAck',
+    tests: 'ingress killed with a request of spans > after PubAck',
   },
   {
     name: 'the same boot number at every start',
