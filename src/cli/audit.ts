@@ -75,7 +75,7 @@ export const registerAudit = (program: Command): void => {
     .option(
       '--kind <kind>',
       'only of this kind: report, data_source, group, table, application, source_policy, application_policy, ' +
-        'admin_token, records, refresh_run',
+        'admin_token, records, refresh_run, dead_letter, consumer',
     )
     .option('--id <id>', 'only with this id; a report goes by its custom_report_id, a table by its table_id');
   addPageOptions(audit).action(list);

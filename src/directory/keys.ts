@@ -50,6 +50,8 @@ export const systemKeys = {
   boot: 'boot',
   counter: (name: 'data_id' | 'custom_report_id' | 'time_series_group_id' | 'app_id'): string =>
     `counter.${name}`,
+  /** Put to let the consumers of a pipeline go on that their breaker stopped. */
+  resume: (pipeline: string): string => `resume.${pipeline}`,
 } as const;
 
 /** Data ids are handed out from this range, both ends included, as in the original system. */

@@ -4,7 +4,8 @@ import { type Bus, connectBusWhenUp } from '../bus/connection.ts';
 import { ensureTopology } from '../bus/topology.ts';
 import { loadPipelines, type MetricsPipeline } from '../config/pipelines.ts';
 import { engineUrls, type Settings } from '../config/settings.ts';
-import { dataIdRange } from '../directory/keys.ts';
+import { createDesk } from '../dead-letters/desk.ts';
+import { buckets, dataIdRange, systemKeys } from '../directory/keys.ts';
 import { Fault, messageOf } from '../model/fault.ts';
 import { createOutcomeReads } from '../outcomes/reads.ts';
 import { type Clickhouse, createClickhouse } from '../stores/clickhouse/client.ts';
@@ -165,6 +166,15 @@ const runOnBus = async (bus: Bus, parts: Parts): Promise<void> => {
       adminTokens,
       audit,
       refresh,
+      deadLetters: createDesk({
+        bus,
+        claims: records.system,
+        claimsBucket: buckets.system,
+        now: Date.now,
+      }),
+      resumeConsumer: async (pipeline) => {
+        await records.system.put(systemKeys.resume(pipeline), { at: Date.now() });
+      },
       policyDefaults: policyDefaultsOf(pipelines),
       checks: parts.checks,
       isConnected: () => bus.connected,

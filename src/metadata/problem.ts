@@ -84,6 +84,14 @@ const kinds: Readonly<Record<string, Kind>> = {
     title: 'Too many readers listen',
     remedy: 'End one of them, or list what is kept.',
   },
+  not_redrivable: conflict(
+    'The dead letter cannot be sent back',
+    'Look at it, send its items again through a receiver, and purge it.',
+  ),
+  dead_letter_busy: conflict(
+    'Another act on the dead letter was begun',
+    'Repeat the act that the detail names.',
+  ),
   kv_conflict: conflict('Another call changed the record', 'Read it again and repeat the call.'),
 };
 

@@ -11,7 +11,7 @@ import {
 import { engineUrls, type Settings } from '../config/settings.ts';
 import { createDeadLetters, type DeadLetters } from '../dead-letters/dead-letters.ts';
 import { takeBootNumber } from '../directory/boot-number.ts';
-import { buckets } from '../directory/keys.ts';
+import { buckets, systemKeys } from '../directory/keys.ts';
 import { type Purges, startPurges } from '../directory/purges.ts';
 import { Fault, messageOf } from '../model/fault.ts';
 import { createLedger, type Ledger } from '../outcomes/ledger.ts';
@@ -258,14 +258,15 @@ export const runTransfer = async (settings: Settings): Promise<void> => {
   running.bus = bus;
   bus.onDisconnect(() => log.warn({}, 'NATS connection lost'));
   bus.onReconnect(() => log.info({}, 'NATS connection is back'));
-  const { boot, records } = await untilDone(
+  const { boot, system, records } = await untilDone(
     async () => {
       await ensureTopology(bus, streams);
-      const [system, bucket] = await Promise.all([
+      const [systemBucket, bucket] = await Promise.all([
         openKvBucket(bus, buckets.system),
         openKvBucket(bus, buckets.records),
       ]);
-      return { boot: await takeBootNumber(system, Date.now()), records: bucket };
+      const number = await takeBootNumber(systemBucket, Date.now());
+      return { boot: number, system: systemBucket, records: bucket };
     },
     stop,
     (error) => log.warn({ error: messageOf(error) }, 'waiting for JetStream'),
@@ -286,6 +287,15 @@ export const runTransfer = async (settings: Settings): Promise<void> => {
   const sql = createQuestdbSql({ url: urls.questdb });
   const watch = startTableWatch({ sql, durability: settings.durability, metrics });
   running.watch = watch;
+  // An operator lets consumers go on in every process by putting this key.
+  const resumes = system.watch(
+    ({ key }) => {
+      if (key === systemKeys.resume('metrics')) running.points?.resetBreaker();
+      if (key === systemKeys.resume('traces')) running.spans?.resetBreaker();
+    },
+    () => {},
+    systemKeys.resume('*'),
+  );
   const purges = startPurges(records);
   running.purges = purges;
   const ledgerStream = streamNamed(streams, 'LEDGER');
@@ -304,6 +314,7 @@ export const runTransfer = async (settings: Settings): Promise<void> => {
   await Promise.all([running.points?.stop(), running.spans.stop(), running.outcomes.stop()]);
   await feed.stop();
   running.alarm.stop();
+  resumes.stop();
   purges.stop();
   publisher.close();
   await watch.stop();

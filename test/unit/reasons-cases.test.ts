@@ -18,7 +18,7 @@ const elsewhere: Readonly<Record<string, string>> = {
   block_refused: 'test/unit/traces-lane.test.ts',
   too_many_days: 'test/unit/fuzz-amplification.test.ts',
   table_unavailable: 'test/engines/set-aside.test.ts',
-  purged_by_operator: 'test/unit/reasons.test.ts',
+  purged_by_operator: 'test/engines/dlq-redrive.test.ts',
   deferred_item_valid: 'test/unit/metrics-lane.test.ts',
   ledger_line_refused: 'test/engines/outcomes-ledger.test.ts',
 };

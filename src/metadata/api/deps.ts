@@ -1,3 +1,4 @@
+import type { Desk } from '../../dead-letters/desk.ts';
 import type { OutcomeReads } from '../../outcomes/reads.ts';
 import type { Log } from '../../telemetry/log.ts';
 import type { ReadyChecks } from '../../telemetry/ops-server.ts';
@@ -13,6 +14,9 @@ export type ApiDeps = CreationDeps & {
   readonly audit: Audit;
   readonly refresh: Refresh;
   readonly outcomes: OutcomeReads;
+  readonly deadLetters: Desk;
+  /** Lets the consumers of this pipeline go on, in every transfer process. */
+  readonly resumeConsumer: (pipeline: string) => Promise<void>;
   readonly policyDefaults: PolicyDefaults;
   readonly checks: ReadyChecks;
   /** False while NATS is away: lists would be of unknown age, and the rest would only wait for its time-out. */

@@ -7,6 +7,7 @@ import { type AdminIdentity, roleAllows } from '../admin-tokens.ts';
 import { fieldFault, type Problem, toProblem } from '../problem.ts';
 import { applicationEndpoints } from './application-endpoints.ts';
 import { backupEndpoints } from './backup-endpoints.ts';
+import { deadLetterEndpoints } from './dead-letter-endpoints.ts';
 import type { ApiDeps } from './deps.ts';
 import type { Answer, Endpoint, Prepared } from './endpoint.ts';
 import { openApiDocument } from './openapi.ts';
@@ -34,6 +35,7 @@ export const endpointsOf = (deps: ApiDeps): Endpoint[] => [
   ...allPolicyEndpoints(deps),
   ...refreshEndpoints(deps),
   ...outcomeEndpoints(deps),
+  ...deadLetterEndpoints(deps),
   ...systemEndpoints(deps),
   ...backupEndpoints(deps),
 ];

@@ -1,0 +1,255 @@
+import { type Command, InvalidArgumentError, Option } from 'commander';
+import { z } from 'zod';
+import { Fault } from '../model/fault.ts';
+import { adminClient, pageOf } from './client.ts';
+import {
+  addJsonOption,
+  addPageOptions,
+  idArgument,
+  type JsonOption,
+  type PageOptions,
+  queryText,
+} from './options.ts';
+import {
+  integerArgument,
+  nothing,
+  printAnswer,
+  printFields,
+  printJson,
+  printMore,
+  printTable,
+  timeText,
+} from './output.ts';
+
+const letterSchema = z.object({
+  sequence: z.number(),
+  at: z.number(),
+  reason: z.string(),
+  error: z.string(),
+  data_id: z.number().nullable(),
+  app_id: z.number().nullable(),
+  table: z.string().nullable(),
+  uid: z.string().nullable(),
+  items: z.number(),
+  redrives: z.number(),
+  bytes: z.number(),
+});
+
+const shownSchema = letterSchema.extend({
+  stream: z.string(),
+  is_redrivable: z.boolean(),
+  content: z.object({
+    form: z.string(),
+    rows: z.array(z.record(z.string(), z.unknown())).optional(),
+    text: z.string().optional(),
+    cut: z.number(),
+  }),
+});
+
+const doneSchema = z.object({
+  matched: z.number(),
+  items: z.number(),
+  done: z.number(),
+  failed: z.array(z.object({ sequence: z.number(), code: z.string(), detail: z.string() })),
+  next_cursor: z.string().nullable(),
+});
+
+type Letter = z.output<typeof letterSchema>;
+type Done = z.output<typeof doneSchema>;
+
+const path = '/api/v1/dead-letters';
+
+/** A call works on up to a thousand dead letters, one after the other. */
+const callTimeoutMs = 300_000;
+
+const secondsOf = { s: 1, m: 60, h: 3_600, d: 86_400 } as const;
+
+/** A moment as Unix seconds: `2h` or `7d` ago, or an ISO time. */
+const sinceArgument = (text: string): number => {
+  const [, digits, unit] = /^(\d{1,9})([smhd])$/.exec(text) ?? [];
+  if (digits !== undefined && (unit === 's' || unit === 'm' || unit === 'h' || unit === 'd'))
+    return Math.max(0, Math.floor(Date.now() / 1000) - Number(digits) * secondsOf[unit]);
+  const ms = /^\d{4}-\d{2}-\d{2}/.test(text) ? Date.parse(text) : Number.NaN;
+  if (Number.isNaN(ms))
+    throw new InvalidArgumentError('It must be 30m, 2h or 7d (ago), or a time as 2026-11-20T13:30:00Z.');
+  return Math.floor(ms / 1000);
+};
+
+type Filter = { reason?: string; dataId?: number; appId?: number; table?: string; since?: number };
+
+const addFilter = (command: Command): Command =>
+  command
+    .option('--reason <code>', 'only of this reason (tidemark explain <code>)')
+    .option('--data-id <id>', 'only of this data id', idArgument)
+    .option('--app-id <id>', 'only of this application', idArgument)
+    .option('--table <name>', 'only bound for this table')
+    .option('--since <when>', 'only set aside since: 30m, 2h, 7d, or a time', sinceArgument);
+
+const filterOf = ({ reason, dataId, appId, table, since }: Filter) => ({
+  reason,
+  data_id: dataId,
+  app_id: appId,
+  table,
+  since,
+});
+
+const ownerOf = ({ data_id: dataId, app_id: appId }: Letter): string => {
+  if (dataId !== null) return `data id ${dataId}`;
+  return appId === null ? nothing : `application ${appId}`;
+};
+
+const textLengthMax = 80;
+const cut = (text: string): string =>
+  text.length <= textLengthMax ? text : `${text.slice(0, textLengthMax - 1)}…`;
+
+const list = async (options: PageOptions & Filter): Promise<void> => {
+  const { limit, cursor } = options;
+  const query = queryText({ limit, cursor, ...filterOf(options) });
+  const answer = await adminClient().ask(pageOf(letterSchema), 'GET', `${path}${query}`);
+  printAnswer(answer, options, ({ items, next_cursor }) => {
+    printTable(
+      ['SEQUENCE', 'TIME', 'REASON', 'OWNER', 'ITEMS', 'REDRIVES', 'ERROR'],
+      items.map((letter) => [
+        String(letter.sequence),
+        timeText(letter.at),
+        letter.reason,
+        ownerOf(letter),
+        String(letter.items),
+        String(letter.redrives),
+        cut(letter.error),
+      ]),
+    );
+    printMore(next_cursor);
+  });
+};
+
+const show = async (sequence: number, options: JsonOption): Promise<void> => {
+  const answer = await adminClient().ask(shownSchema, 'GET', `${path}/${sequence}`);
+  printAnswer(answer, options, (letter) => {
+    printFields([
+      ['dead letter', String(letter.sequence)],
+      ['set aside', timeText(letter.at)],
+      ['reason', letter.reason],
+      ['error', letter.error],
+      ['owner', ownerOf(letter)],
+      ['table', letter.table ?? nothing],
+      ['uid', letter.uid ?? nothing],
+      ['items', String(letter.items)],
+      ['redrives', String(letter.redrives)],
+      ['can be redriven', letter.is_redrivable ? 'yes' : 'no'],
+      ['bytes', String(letter.bytes)],
+    ]);
+    const { form, rows, text, cut: left } = letter.content;
+    process.stdout.write(`\n${rows === undefined ? `${(text ?? '').trimEnd()}\n` : ''}`);
+    if (rows !== undefined) printJson(rows);
+    if (left > 0) process.stdout.write(`(${left} ${form === 'rows' ? 'rows' : 'bytes'} more)\n`);
+  });
+};
+
+type BulkOptions = JsonOption & Filter & { limit?: number; all?: true; dryRun?: true; yes?: true };
+
+/** Calls until everything that is meant is done, or `limit` of it. */
+const bulk = async (
+  action: 'redrive' | 'purge',
+  sequences: readonly number[],
+  options: BulkOptions,
+): Promise<Done> => {
+  const client = adminClient();
+  const total: Done = { matched: 0, items: 0, done: 0, failed: [], next_cursor: null };
+  let room = options.limit ?? Number.POSITIVE_INFINITY;
+  for (let cursor: string | undefined; room > 0; ) {
+    const body = {
+      ...filterOf(options),
+      ...(sequences.length === 0 ? {} : { sequences }),
+      all: options.all,
+      dry_run: options.dryRun,
+      limit: Math.min(room, 1_000),
+      cursor,
+    };
+    const { value } = await client.ask(doneSchema, 'POST', `${path}/${action}`, {
+      body,
+      timeoutMs: callTimeoutMs,
+    });
+    total.matched += value.matched;
+    total.items += value.items;
+    total.done += value.done;
+    total.failed.push(...value.failed);
+    total.next_cursor = value.next_cursor;
+    room -= value.matched;
+    if (value.next_cursor === null) break;
+    cursor = value.next_cursor;
+  }
+  return total;
+};
+
+const printDone = (done: Done, verb: string, options: BulkOptions): void => {
+  if (options.json) printJson(done);
+  else {
+    const would = options.dryRun ? `would be ${verb}` : verb;
+    process.stdout.write(`${done.done} dead letters (${done.items} items) ${would}\n`);
+    for (const { sequence, detail } of done.failed) process.stderr.write(`${sequence}: ${detail}\n`);
+  }
+  if (done.failed.length > 0) process.exitCode = 1;
+};
+
+const redrive = async (sequences: readonly number[], options: BulkOptions): Promise<void> => {
+  printDone(await bulk('redrive', sequences, options), 'sent back', options);
+};
+
+const purge = async (sequences: readonly number[], options: BulkOptions): Promise<void> => {
+  if (options.yes !== true && options.dryRun !== true) {
+    const meant = await bulk('purge', sequences, { ...options, dryRun: true });
+    throw new Fault(
+      'permanent',
+      'purge_not_confirmed',
+      `${meant.matched} dead letters (${meant.items} items) would be removed for ever: say --yes`,
+    );
+  }
+  printDone(await bulk('purge', sequences, options), 'purged', options);
+};
+
+const resume = async (pipeline: string, options: JsonOption): Promise<void> => {
+  const answer = await adminClient().ask(
+    z.object({ pipeline: z.string() }),
+    'POST',
+    `/api/v1/consumers/${pipeline}/resume`,
+    { body: {} },
+  );
+  printAnswer(answer, options, () => process.stdout.write(`${pipeline} goes on\n`));
+};
+
+const sequenceArgument = (text: string, before: number[] = []): number[] => [...before, idArgument(text)];
+
+const addBulk = (command: Command): Command =>
+  addJsonOption(
+    addFilter(command.argument('[sequence...]', 'these alone (tidemark dlq list)', sequenceArgument, []))
+      .option('--all', 'all there are')
+      .option('--limit <n>', 'at most so many', integerArgument)
+      .addOption(new Option('--dry-run', 'tell what would be done and do nothing')),
+  );
+
+/** `tidemark dlq list | show | redrive | purge | resume`. */
+export const registerDlq = (program: Command): void => {
+  const dlq = program
+    .command('dlq')
+    .description('dead letters: what the databases refused for good, with its bytes');
+  addPageOptions(addFilter(dlq.command('list').description('list dead letters, newest first'))).action(list);
+  addJsonOption(
+    dlq
+      .command('show')
+      .description('show one with what is in it')
+      .argument('<sequence>', 'which one (tidemark dlq list)', idArgument),
+  ).action(show);
+  addBulk(
+    dlq.command('redrive').description('send them back on their way, oldest first; rows are stored once'),
+  ).action(redrive);
+  addBulk(dlq.command('purge').description('remove them for ever; their items count as dropped'))
+    .option('--yes', 'do it')
+    .action(purge);
+  addJsonOption(
+    dlq
+      .command('resume')
+      .description('let a consumer go on that stopped because too much went to the dead letters')
+      .addArgument(dlq.createArgument('<pipeline>', 'which consumer').choices(['metrics', 'traces'])),
+  ).action(resume);
+};

@@ -1,0 +1,348 @@
+import { z } from 'zod';
+import type { Desk } from '../../dead-letters/desk.ts';
+import { itemsOf, type Letter, type LetterFilter } from '../../dead-letters/letter.ts';
+import { redriveMessage } from '../../dead-letters/redrive-message.ts';
+import { showBytes } from '../../dead-letters/shown.ts';
+import { Fault } from '../../model/fault.ts';
+import { pageQuery } from '../listing.ts';
+import { fieldFault, notFound } from '../problem.ts';
+import { actionRequestSchema } from '../requests.ts';
+import { pageOf } from './answers.ts';
+import type { ApiDeps } from './deps.ts';
+import { type Endpoint, endpoint, type Input, none } from './endpoint.ts';
+import type { Note } from './noting.ts';
+import { idParams } from './params.ts';
+
+const tag = 'Dead letters';
+
+const letterShape = {
+  sequence: z.int().meta({ description: 'What it is called by' }),
+  at: z.int().meta({ description: 'When it was set aside, Unix seconds' }),
+  reason: z.string(),
+  error: z.string(),
+  data_id: z.int().nullable(),
+  app_id: z.int().nullable(),
+  table: z.string().nullable(),
+  uid: z.string().nullable(),
+  items: z.int().meta({ description: 'Points or spans it stands for' }),
+  redrives: z.int().meta({ description: 'How often it was sent back before' }),
+  bytes: z.int().meta({ description: 'Size' }),
+};
+
+const letterSchema = z.strictObject(letterShape).meta({ id: 'DeadLetter' });
+
+const shownSchema = z
+  .strictObject({
+    ...letterShape,
+    stream: z.string(),
+    subject: z.string(),
+    stream_sequence: z.int(),
+    is_redrivable: z.boolean(),
+    content: z.strictObject({
+      form: z.enum(['rows', 'text', 'base64']),
+      rows: z.array(z.record(z.string(), z.unknown())).optional(),
+      text: z.string().optional(),
+      cut: z.int().meta({ description: 'Rows or bytes that are not shown' }),
+    }),
+  })
+  .meta({ id: 'ShownDeadLetter' });
+
+const view = (letter: Letter): z.output<typeof letterSchema> => {
+  const { sequence, at, header, bytes } = letter;
+  return {
+    sequence,
+    at: Math.floor(at / 1000),
+    reason: header.reason,
+    error: header.error,
+    data_id: header.dataId ?? null,
+    app_id: header.appId ?? null,
+    table: header.table ?? null,
+    uid: header.uid ?? null,
+    items: itemsOf(letter),
+    redrives: header.redrive,
+    bytes: bytes.length,
+  };
+};
+
+const isRedrivable = (letter: Letter): boolean => {
+  try {
+    redriveMessage(letter);
+    return true;
+  } catch (error) {
+    if (error instanceof Fault) return false;
+    throw error;
+  }
+};
+
+const shownView = (letter: Letter): z.output<typeof shownSchema> => {
+  const { stream, subject, streamSequence } = letter.header;
+  const { rows, ...content } = showBytes(letter);
+  return {
+    ...view(letter),
+    stream,
+    subject,
+    stream_sequence: streamSequence,
+    is_redrivable: isRedrivable(letter),
+    content: { ...content, ...(rows === undefined ? {} : { rows: [...rows] }) },
+  };
+};
+
+const integerText = z
+  .string()
+  .regex(/^\d{1,12}$/, 'must be an integer')
+  .transform(Number)
+  .pipe(z.int().min(0).max(999_999_999_999));
+
+const listQuery = z.strictObject({
+  ...pageQuery,
+  reason: z.string().max(64).optional(),
+  data_id: integerText.optional(),
+  app_id: integerText.optional(),
+  table: z.string().max(256).optional(),
+  since: integerText.optional(),
+});
+
+const count = z.int('must be an integer').min(0).max(999_999_999_999);
+const sequencesMax = 1_000;
+const limitMax = 1_000;
+
+const bulkRequest = z.strictObject({
+  reason: z.string('must be text').max(64).optional(),
+  data_id: count.optional(),
+  app_id: count.optional(),
+  table: z.string('must be text').max(256).optional(),
+  since: count.optional().meta({ description: 'Set aside at or after, Unix seconds' }),
+  sequences: z
+    .array(count, 'must be a list')
+    .max(sequencesMax)
+    .optional()
+    .meta({ description: 'These alone' }),
+  all: z
+    .boolean()
+    .optional()
+    .meta({ description: 'Without any filter it has to be said that all are meant' }),
+  dry_run: z.boolean().optional().meta({ description: 'Tell what would be done and do nothing' }),
+  limit: z.int('must be an integer').min(1).max(limitMax).default(limitMax),
+  cursor: z
+    .string()
+    .regex(/^\d{1,15}-\d{1,15}$/, 'is none that a call answered')
+    .optional()
+    .meta({ description: 'The next_cursor of the call before', examples: ['12-40'] }),
+  operator: actionRequestSchema.shape.operator,
+});
+
+type BulkRequest = z.output<typeof bulkRequest>;
+
+const bulkAnswer = z
+  .strictObject({
+    matched: z.int().meta({ description: 'Dead letters that were meant' }),
+    items: z.int().meta({ description: 'Points or spans in those that were done (or would be)' }),
+    done: z.int(),
+    failed: z.array(z.strictObject({ sequence: z.int(), code: z.string(), detail: z.string() })),
+    next_cursor: z.string().nullable().meta({ description: 'Not null: there is more, call again with it' }),
+  })
+  .meta({ id: 'DeadLettersDone' });
+
+type Done = z.output<typeof bulkAnswer>;
+
+const filterOf = (query: {
+  readonly reason?: string | undefined;
+  readonly data_id?: number | undefined;
+  readonly app_id?: number | undefined;
+  readonly table?: string | undefined;
+  readonly since?: number | undefined;
+}): LetterFilter => ({
+  reason: query.reason,
+  dataId: query.data_id,
+  appId: query.app_id,
+  table: query.table,
+  since: query.since === undefined ? undefined : query.since * 1000,
+});
+
+/** The dead letters that are meant: those of the sequences, or from the oldest on up to what was the newest at the first call. */
+const meantBy = async (
+  desk: Desk,
+  request: BulkRequest,
+): Promise<{ letters: readonly Letter[]; next: string | null }> => {
+  if (request.sequences !== undefined) {
+    const found = await Promise.all([...new Set(request.sequences)].map((sequence) => desk.get(sequence)));
+    return { letters: found.filter((letter) => letter !== undefined), next: null };
+  }
+  const filter = filterOf(request);
+  if (request.all !== true && Object.values(filter).every((value) => value === undefined))
+    throw fieldFault('invalid_value', 'all', 'say which dead letters are meant, or all: true');
+  const [from = '1', last] = request.cursor?.split('-') ?? [];
+  const end = last === undefined ? await desk.last() : Number(last);
+  const page = await desk.listUpwards(filter, { limit: request.limit, from: Number(from), last: end });
+  return { letters: page.letters, next: page.next === undefined ? null : `${page.next}-${end}` };
+};
+
+const doEach = async (
+  desk: Desk,
+  request: BulkRequest,
+  act: (letter: Letter) => Promise<void>,
+  note: Note,
+): Promise<Done> => {
+  const { letters, next } = await meantBy(desk, request);
+  const done: Done = { matched: letters.length, items: 0, done: 0, failed: [], next_cursor: next };
+  for (const letter of letters) {
+    try {
+      if (request.dry_run !== true) {
+        await act(letter);
+        note({ kind: 'dead_letter', id: String(letter.sequence), before: view(letter), after: undefined });
+      }
+      done.done++;
+      done.items += itemsOf(letter);
+    } catch (error) {
+      // What passes by itself ends the call: the rest would fail the same way. What is done is told by the audit.
+      if (!(error instanceof Fault) || error.kind !== 'permanent') throw error;
+      done.failed.push({ sequence: letter.sequence, code: error.code, detail: error.message });
+    }
+  }
+  return done;
+};
+
+const letterOf = async (desk: Desk, sequence: number): Promise<Letter> => {
+  const letter = await desk.get(sequence);
+  if (letter === undefined) throw notFound(`dead letter ${sequence}`);
+  return letter;
+};
+
+const readingEndpoints = ({ deadLetters: desk }: ApiDeps): Endpoint[] => [
+  endpoint({
+    method: 'GET',
+    path: '/api/v1/dead-letters',
+    tag,
+    summary: 'Lists the dead letters, newest first; a page may be short and yet have a cursor',
+    role: 'viewer',
+    params: none,
+    query: listQuery,
+    body: none,
+    answer: pageOf(letterSchema),
+    run: async ({ query }) => {
+      const before =
+        query.cursor === undefined
+          ? undefined
+          : Number(Buffer.from(query.cursor, 'base64url').toString('latin1'));
+      if (before !== undefined && !Number.isSafeInteger(before))
+        throw fieldFault('invalid_value', 'cursor', 'is none that a list answered');
+      const { letters, next } = await desk.list(filterOf(query), { limit: query.limit, before });
+      return {
+        body: {
+          items: letters.map(view),
+          next_cursor: next === undefined ? null : Buffer.from(String(next)).toString('base64url'),
+        },
+      };
+    },
+  }),
+  endpoint({
+    method: 'GET',
+    path: '/api/v1/dead-letters/{id}',
+    tag,
+    summary:
+      'Shows a dead letter with its bytes as people read them, bounded; values under names of secrets are masked',
+    role: 'viewer',
+    params: idParams,
+    query: none,
+    body: none,
+    answer: shownSchema,
+    run: async ({ params }) => ({ body: shownView(await letterOf(desk, params.id)) }),
+  }),
+];
+
+/** One dead letter by its sequence, with what both acts on it have in common. */
+const act = async (
+  { params, note }: Input<{ id: number }, undefined, unknown>,
+  desk: Desk,
+  action: 'redrive' | 'purge',
+): Promise<{ body: z.output<typeof letterSchema> }> => {
+  const letter = await letterOf(desk, params.id);
+  await desk[action](letter);
+  note({ kind: 'dead_letter', id: String(params.id), before: view(letter), after: undefined });
+  return { body: view(letter) };
+};
+
+/** The dead letters (design section 7.6): looking, sending back, removing. */
+export const deadLetterEndpoints = (deps: ApiDeps): Endpoint[] => {
+  const { deadLetters: desk } = deps;
+  return [
+    ...readingEndpoints(deps),
+    endpoint({
+      method: 'POST',
+      path: '/api/v1/dead-letters/redrive',
+      tag,
+      summary:
+        'Sends the dead letters that are meant back, oldest first; they are removed once that is stored',
+      role: 'editor',
+      params: none,
+      query: none,
+      body: bulkRequest,
+      hasOperator: true,
+      answer: bulkAnswer,
+      audit: () => ({ action: 'dead_letter.redrive', kind: 'dead_letter', id: undefined }),
+      run: async ({ body, note }) => ({ body: await doEach(desk, body, desk.redrive, note) }),
+    }),
+    endpoint({
+      method: 'POST',
+      path: '/api/v1/dead-letters/purge',
+      tag,
+      summary:
+        'Removes the dead letters that are meant for ever; their items count as dropped by purged_by_operator',
+      role: 'admin',
+      params: none,
+      query: none,
+      body: bulkRequest,
+      hasOperator: true,
+      answer: bulkAnswer,
+      audit: () => ({ action: 'dead_letter.purge', kind: 'dead_letter', id: undefined }),
+      run: async ({ body, note }) => ({ body: await doEach(desk, body, desk.purge, note) }),
+    }),
+    endpoint({
+      method: 'POST',
+      path: '/api/v1/dead-letters/{id}/redrive',
+      tag,
+      summary: 'Sends a dead letter back; it is removed once that is stored',
+      role: 'editor',
+      params: idParams,
+      query: none,
+      body: actionRequestSchema,
+      hasOperator: true,
+      answer: letterSchema,
+      audit: ({ id }) => ({ action: 'dead_letter.redrive', kind: 'dead_letter', id: String(id) }),
+      run: (input) => act(input, desk, 'redrive'),
+    }),
+    endpoint({
+      method: 'DELETE',
+      path: '/api/v1/dead-letters/{id}',
+      tag,
+      summary: 'Removes a dead letter for ever; its items count as dropped by purged_by_operator',
+      role: 'admin',
+      params: idParams,
+      query: none,
+      body: actionRequestSchema,
+      hasOperator: true,
+      answer: letterSchema,
+      audit: ({ id }) => ({ action: 'dead_letter.purge', kind: 'dead_letter', id: String(id) }),
+      run: (input) => act(input, desk, 'purge'),
+    }),
+    endpoint({
+      method: 'POST',
+      path: '/api/v1/consumers/{pipeline}/resume',
+      tag,
+      summary:
+        'Lets a consumer go on that stopped because too much went to the dead letters, in every transfer process',
+      role: 'editor',
+      params: z.strictObject({ pipeline: z.enum(['metrics', 'traces']) }),
+      query: none,
+      body: actionRequestSchema,
+      hasOperator: true,
+      answer: z.strictObject({ pipeline: z.string() }),
+      audit: ({ pipeline }) => ({ action: 'consumer.resume', kind: 'consumer', id: pipeline }),
+      run: async ({ params: { pipeline }, note }) => {
+        await deps.resumeConsumer(pipeline);
+        note({ kind: 'consumer', id: pipeline, before: undefined, after: { resumed: true } });
+        return { body: { pipeline } };
+      },
+    }),
+  ];
+};

@@ -1,0 +1,278 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { z } from 'zod';
+import { type Bus, connectBus } from '../../src/bus/connection.ts';
+import { openKvBucket } from '../../src/bus/kv.ts';
+import { publishConfirmed } from '../../src/bus/outbox.ts';
+import { createDesk } from '../../src/dead-letters/desk.ts';
+import { redriveMessage } from '../../src/dead-letters/redrive-message.ts';
+import { buckets } from '../../src/directory/keys.ts';
+import { type Cli, createCli } from '../support/cli.ts';
+import { readDeadLetters } from '../support/dead-letters.ts';
+import { type Application, type Stack, startStack } from '../support/stack.ts';
+import { until } from '../support/until.ts';
+
+let stack: Stack;
+let bus: Bus;
+let cli: Cli;
+let nextTrace = 1;
+
+beforeAll(async () => {
+  stack = await startStack({ traces: true });
+  bus = await connectBus(stack.engines.nats.url, 'test');
+  const env = {
+    PATH: process.env['PATH'],
+    TIDEMARK_ADMIN_URL: `http://127.0.0.1:${stack.metadata.ports['api']}`,
+  };
+  cli = createCli(() => ({ ...env, TIDEMARK_ADMIN_TOKEN: stack.adminToken() }));
+});
+afterAll(async () => {
+  await bus?.close();
+  await stack?.stop();
+});
+
+const clickhouse = async (sql: string): Promise<void> => {
+  const url = `${stack.engines.clickhouse.url}/?query=${encodeURIComponent(sql)}`;
+  const response = await fetch(url, { method: 'POST' });
+  if (!response.ok) throw new Error(await response.text());
+};
+const refuse = (name: string) =>
+  clickhouse(`ALTER TABLE otel.otel_traces ADD CONSTRAINT ${name} CHECK SpanName != '${name}'`);
+const accept = (name: string) => clickhouse(`ALTER TABLE otel.otel_traces DROP CONSTRAINT ${name}`);
+
+/** Sends three spans, the middle one of this name. */
+const send = async (application: Application, name: string): Promise<string> => {
+  const traceId = String(nextTrace++).padStart(32, 'c');
+  const time = `${Date.now()}000000`;
+  const spans = ['first', name, 'last'].map((each, index) => ({
+    traceId,
+    spanId: String(index + 1).padStart(16, '0'),
+    name: each,
+    startTimeUnixNano: time,
+    endTimeUnixNano: time,
+    attributes: [{ key: 'password', value: { stringValue: 'hunter2hunter2' } }],
+  }));
+  const response = await fetch(`http://127.0.0.1:${stack.ingress[0]?.ports['otlp']}/v1/traces`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', 'x-mon-token': application.token },
+    body: JSON.stringify({ resourceSpans: [{ scopeSpans: [{ spans }] }] }),
+  });
+  expect(response.status).toBe(200);
+  return traceId;
+};
+
+const settled = async (): Promise<void> => {
+  for (const stream of ['METRICS', 'TRACES', 'LEDGER'])
+    await until(`${stream} is empty`, async () => {
+      const { state } = await (await bus.manager()).streams.info(stream);
+      return state.messages === 0;
+    });
+};
+
+/** Names of the stored spans, without and with what merges would make one of. */
+const stored = async (traceId: string): Promise<{ plain: unknown[]; distinct: unknown }> => {
+  const rows = await stack.spansQuery(
+    `SELECT SpanName, uid FROM otel.otel_traces WHERE TraceId = '${traceId}' ORDER BY uid`,
+  );
+  return { plain: rows.map((row) => row['SpanName']), distinct: new Set(rows.map((row) => row['uid'])).size };
+};
+
+/** What the records say became of an application's spans. */
+const balance = async ({ app_id: appId }: Application): Promise<Record<string, number>> => {
+  const rows = await stack.spansQuery(
+    `SELECT kind, sum(count) AS items FROM otel.ingest_outcomes FINAL ARRAY JOIN mapKeys(outcomes) AS kind, mapValues(outcomes) AS count
+      WHERE app_id = ${appId} GROUP BY kind HAVING items != 0 ORDER BY kind`,
+  );
+  return Object.fromEntries(rows.map((row) => [String(row['kind']), Number(row['items'])]));
+};
+
+const listSchema = z.object({
+  items: z.array(
+    z.object({ sequence: z.number(), reason: z.string(), redrives: z.number(), items: z.number() }),
+  ),
+  next_cursor: z.string().nullable(),
+});
+const doneSchema = z.object({ matched: z.number(), done: z.number(), items: z.number() });
+
+const lettersOf = async (application: Application) =>
+  (await cli.json(listSchema, `dlq list --app-id ${application.app_id}`)).items;
+
+/** An application with one dead letter, and the trace that it belongs to. */
+const withLetter = async (name: string) => {
+  const application = await stack.createApplication(name);
+  await refuse(name);
+  const traceId = await send(application, name);
+  await settled();
+  const [letter] = await lettersOf(application);
+  if (letter === undefined) throw new Error('no dead letter');
+  expect(letter).toMatchObject({ reason: 'span_refused', redrives: 0, items: 1 });
+  expect(await balance(application)).toEqual({ stored: 2, dead_lettered: 1 });
+  return { application, traceId, sequence: letter.sequence };
+};
+
+const allStored = async (application: Application, traceId: string, name: string): Promise<void> => {
+  await settled();
+  expect(await stored(traceId)).toEqual({ plain: ['first', name, 'last'], distinct: 3 });
+  expect(await balance(application)).toEqual({ stored: 3 });
+  expect(await lettersOf(application)).toEqual([]);
+};
+
+const desk = async () => {
+  const claims = await openKvBucket(bus, buckets.system);
+  return createDesk({ bus, claims, claimsBucket: buckets.system, now: Date.now });
+};
+
+// An operator who mends a cause must be able to send everything back without asking what was stored already.
+describe('a dead letter that is redriven', () => {
+  it('is shown with its row, its secrets masked, and then stored once; its item moves from dead-lettered to stored', async () => {
+    const { application, traceId, sequence } = await withLetter('p1');
+    const shown = await cli.text(`dlq show ${sequence}`);
+    expect(shown).toContain('"SpanName": "p1"');
+    expect(shown).toContain(traceId);
+    expect(shown).not.toContain('hunter2');
+    await accept('p1');
+    const dry = await cli.json(doneSchema, `dlq redrive --app-id ${application.app_id} --dry-run`);
+    expect(dry).toMatchObject({ matched: 1, done: 1 });
+    expect(await lettersOf(application)).toHaveLength(1);
+    expect(await cli.text(`dlq redrive --app-id ${application.app_id}`)).toBe(
+      '1 dead letters (1 items) sent back\n',
+    );
+    await allStored(application, traceId, 'p1');
+  });
+
+  it('and refused again is kept anew with its redrive counted, and stored once by the next redrive', async () => {
+    const { application, traceId, sequence } = await withLetter('p2');
+    await cli.text(`dlq redrive ${sequence}`);
+    const again = await until('it is refused again', async () =>
+      (await lettersOf(application)).find((letter) => letter.sequence > sequence),
+    );
+    await settled();
+    expect(again).toMatchObject({ reason: 'span_refused', redrives: 1 });
+    expect(await lettersOf(application)).toHaveLength(1);
+    expect(await balance(application)).toEqual({ stored: 2, dead_lettered: 1 });
+    const [letter] = (await readDeadLetters(bus)).filter((each) => each.sequence === again.sequence);
+    expect(letter?.messageId).toMatch(/^dl:\d+:1:1$/);
+    await accept('p2');
+    await cli.text(`dlq redrive ${again.sequence}`);
+    await allStored(application, traceId, 'p2');
+  });
+
+  it('by two at once is stored once', async () => {
+    const { application, traceId, sequence } = await withLetter('p3');
+    await accept('p3');
+    const answers = await Promise.all(
+      [1, 2, 3].map(() => stack.api('POST', `/api/v1/dead-letters/${sequence}/redrive`, {})),
+    );
+    expect(answers.some(({ status }) => status === 200)).toBe(true);
+    expect(answers.every(({ status }) => status === 200 || status === 404)).toBe(true);
+    await allStored(application, traceId, 'p3');
+  });
+
+  it('by a process that was killed after the PubAck is stored once by the next redrive, within the duplicate window and after it', async () => {
+    const { application, traceId, sequence } = await withLetter('p4');
+    await accept('p4');
+    const letter = await (await desk()).get(sequence);
+    if (letter === undefined) throw new Error('no dead letter');
+    const message = redriveMessage(letter);
+    await publishConfirmed(bus, message);
+    // What the stream takes when it has forgotten the message id.
+    await publishConfirmed(bus, { ...message, messageId: `${message.messageId}-forgotten` });
+    await settled();
+    await cli.text(`dlq redrive ${sequence}`);
+    await allStored(application, traceId, 'p4');
+  });
+
+  it('and was begun cannot be purged, nor can one whose purge was begun be redriven: its rows may be stored', async () => {
+    const { application, traceId, sequence } = await withLetter('p5');
+    const claims = await openKvBucket(bus, buckets.system);
+    await claims.create(`dead_letter.${sequence}`, { action: 'redrive', at: 1 });
+    const { code, stderr } = await cli.run(`dlq purge ${sequence} --yes`);
+    expect([code, stderr]).toEqual([1, expect.stringContaining('a redrive of dead letter')]);
+    await accept('p5');
+    await cli.text(`dlq redrive ${sequence}`);
+    await allStored(application, traceId, 'p5');
+    expect(await claims.get(`dead_letter.${sequence}`)).toBeUndefined();
+  });
+
+  it('of a message that cannot be read goes back as the bytes it is, and comes again with its redrive counted', async () => {
+    const garbage = Buffer.from('no envelope, whoever reads it');
+    await publishConfirmed(bus, { subject: 'traces.0', messageId: 'garbage', payload: garbage, version: 1 });
+    const find = async (redrive: number) =>
+      (await readDeadLetters(bus)).find(
+        ({ header, bytes }) => bytes.equals(garbage) && header['redrive'] === redrive,
+      );
+    const first = await until('it is set aside', () => find(0));
+    await cli.text(`dlq redrive ${first.sequence}`);
+    await until('it comes again', () => find(1));
+    await settled();
+    expect(await find(0)).toBeUndefined();
+  });
+});
+
+describe('a dead letter that is purged', () => {
+  it('is gone for ever and its item counts as dropped by the operator; not without a yes, nor by who may not', async () => {
+    const { application, traceId, sequence } = await withLetter('p6');
+    await accept('p6');
+    const { code, stderr } = await cli.run(`dlq purge --app-id ${application.app_id}`);
+    expect([code, stderr]).toEqual([1, expect.stringContaining('1 dead letters (1 items) would be removed')]);
+    expect(await lettersOf(application)).toHaveLength(1);
+    expect((await cli.run('dlq purge --yes')).stderr).toContain('all: true');
+    expect(await cli.text(`dlq purge ${sequence} --yes`)).toBe('1 dead letters (1 items) purged\n');
+    await settled();
+    expect(await lettersOf(application)).toEqual([]);
+    expect((await stored(traceId)).plain).toEqual(['first', 'last']);
+    expect(await balance(application)).toEqual({ stored: 2, 'dropped/purged_by_operator': 1 });
+    expect(await cli.text('audit --kind dead_letter')).toContain('dead_letter.purge');
+  });
+});
+
+// The way of a table that was set aside: a part of many rows in one dead letter.
+describe('the points of a table that was set aside', () => {
+  it('are all stored once when they are redriven after the table is there', async () => {
+    const report = await stack.createReport('redriven points');
+    const table = report.result_table.table_id;
+    const rows = [1, 2, 3]
+      .map((uid) => `${table},target=a up=${uid},uid=${uid}i ${1_700_000_000_000 + uid}\n`)
+      .join('');
+    const part = {
+      dataId: report.data_source.mon_data_id,
+      table,
+      layout: 'wide',
+      rows: 3,
+      points: 3,
+      base: '1',
+      first: 0,
+      last: 2,
+      timeMin: 1_700_000_000_001,
+      timeMax: 1_700_000_000_003,
+      bytes: rows.length,
+    };
+    const header = JSON.stringify({
+      version: 1,
+      reason: 'table_unavailable',
+      error: 'the table is not there',
+      stream: 'METRICS',
+      streamSequence: 1,
+      subject: 'metrics.0',
+      dataId: part.dataId,
+      table,
+      uid: '1+0',
+      part,
+      items: 3,
+      redrive: 0,
+      at: Date.now(),
+    });
+    const length = Buffer.alloc(4);
+    length.writeUInt32LE(Buffer.byteLength(header));
+    const payload = Buffer.concat([length, Buffer.from(header), Buffer.from(rows)]);
+    await publishConfirmed(bus, {
+      subject: 'deadletter.metrics',
+      messageId: 'dl:1:0:t:0',
+      payload,
+      version: 1,
+    });
+    expect(await cli.text('dlq list --reason table_unavailable')).toContain(`data id ${part.dataId}`);
+    expect(await cli.text(`dlq redrive --table "${table}"`)).toBe('1 dead letters (3 items) sent back\n');
+    await stack.waitForRows(table, 3);
+    expect(await cli.text('dlq list --reason table_unavailable')).not.toContain(`data id ${part.dataId}`);
+  });
+});
