@@ -38,7 +38,7 @@ const letterSchema = z.object({
 const shownSchema = letterSchema.extend({
   stream: z.string(),
   is_redrivable: z.boolean(),
-  content: z.object({
+  shown: z.object({
     form: z.string(),
     rows: z.array(z.record(z.string(), z.unknown())).optional(),
     text: z.string().optional(),
@@ -139,7 +139,7 @@ const show = async (sequence: number, options: JsonOption): Promise<void> => {
       ['can be redriven', letter.is_redrivable ? 'yes' : 'no'],
       ['bytes', String(letter.bytes)],
     ]);
-    const { form, rows, text, cut: left } = letter.content;
+    const { form, rows, text, cut: left } = letter.shown;
     process.stdout.write(`\n${rows === undefined ? `${(text ?? '').trimEnd()}\n` : ''}`);
     if (rows !== undefined) printJson(rows);
     if (left > 0) process.stdout.write(`(${left} ${form === 'rows' ? 'rows' : 'bytes'} more)\n`);

@@ -38,7 +38,7 @@ const shownSchema = z
     subject: z.string(),
     stream_sequence: z.int(),
     is_redrivable: z.boolean(),
-    content: z.strictObject({
+    shown: z.strictObject({
       form: z.enum(['rows', 'text', 'base64']),
       rows: z.array(z.record(z.string(), z.unknown())).optional(),
       text: z.string().optional(),
@@ -76,14 +76,14 @@ const isRedrivable = (letter: Letter): boolean => {
 
 const shownView = (letter: Letter): z.output<typeof shownSchema> => {
   const { stream, subject, streamSequence } = letter.header;
-  const { rows, ...content } = showBytes(letter);
+  const { rows, ...shown } = showBytes(letter);
   return {
     ...view(letter),
     stream,
     subject,
     stream_sequence: streamSequence,
     is_redrivable: isRedrivable(letter),
-    content: { ...content, ...(rows === undefined ? {} : { rows: [...rows] }) },
+    shown: { ...shown, ...(rows === undefined ? {} : { rows: [...rows] }) },
   };
 };
 
@@ -106,30 +106,32 @@ const count = z.int('must be an integer').min(0).max(999_999_999_999);
 const sequencesMax = 1_000;
 const limitMax = 1_000;
 
-const bulkRequest = z.strictObject({
-  reason: z.string('must be text').max(64).optional(),
-  data_id: count.optional(),
-  app_id: count.optional(),
-  table: z.string('must be text').max(256).optional(),
-  since: count.optional().meta({ description: 'Set aside at or after, Unix seconds' }),
-  sequences: z
-    .array(count, 'must be a list')
-    .max(sequencesMax)
-    .optional()
-    .meta({ description: 'These alone' }),
-  all: z
-    .boolean()
-    .optional()
-    .meta({ description: 'Without any filter it has to be said that all are meant' }),
-  dry_run: z.boolean().optional().meta({ description: 'Tell what would be done and do nothing' }),
-  limit: z.int('must be an integer').min(1).max(limitMax).default(limitMax),
-  cursor: z
-    .string()
-    .regex(/^\d{1,15}-\d{1,15}$/, 'is none that a call answered')
-    .optional()
-    .meta({ description: 'The next_cursor of the call before', examples: ['12-40'] }),
-  operator: actionRequestSchema.shape.operator,
-});
+const bulkRequest = z
+  .strictObject({
+    reason: z.string('must be text').max(64).optional(),
+    data_id: count.optional(),
+    app_id: count.optional(),
+    table: z.string('must be text').max(256).optional(),
+    since: count.optional().meta({ description: 'Set aside at or after, Unix seconds' }),
+    sequences: z
+      .array(count, 'must be a list')
+      .max(sequencesMax)
+      .optional()
+      .meta({ description: 'These alone' }),
+    all: z
+      .boolean()
+      .optional()
+      .meta({ description: 'Without any filter it has to be said that all are meant' }),
+    dry_run: z.boolean().optional().meta({ description: 'Tell what would be done and do nothing' }),
+    limit: z.int('must be an integer').min(1).max(limitMax).default(limitMax),
+    cursor: z
+      .string()
+      .regex(/^\d{1,15}-\d{1,15}$/, 'is none that a call answered')
+      .optional()
+      .meta({ description: 'The next_cursor of the call before', examples: ['12-40'] }),
+    operator: actionRequestSchema.shape.operator,
+  })
+  .meta({ examples: [{ reason: 'row_refused' }] });
 
 type BulkRequest = z.output<typeof bulkRequest>;
 
