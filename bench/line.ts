@@ -41,6 +41,8 @@ const measure = async (name: string, stack: Stack, line: Line, seconds: number):
     transfer: stack.transfer[0]?.pid ?? 0,
     nats: stack.engines.nats.pid ?? 0,
     [line.store]: stack.engines[line.store].pid ?? 0,
+    // The outcomes of points go there, too.
+    clickhouse: stack.engines.clickhouse.pid ?? 0,
   };
   const load = line.load();
   const before = Object.fromEntries(Object.entries(pids).map(([role, pid]) => [role, cpuSeconds(pid)]));
@@ -83,7 +85,7 @@ export const measurePush = async (
   seconds: number,
   durability: Durability,
 ): Promise<Row> => {
-  const stack = await startStack({ durability });
+  const stack = await startStack({ traces: true, durability });
   try {
     const report = await stack.createReport('bench');
     const { mon_data_id: dataId, token } = report.data_source;
