@@ -27,8 +27,8 @@ const lastLinesMax = 60;
 
 let deathSignal: readonly string[] | undefined;
 
-/** Linux only: setpriv has the kernel kill the child when this process dies, however it dies. */
-const deathSignalPrefix = (): readonly string[] => {
+/** What to put before a command. Linux only: setpriv has the kernel kill the child when this process dies, however it dies. */
+export const deathSignalPrefix = (): readonly string[] => {
   if (deathSignal === undefined) {
     const prefix = ['setpriv', '--pdeathsig', 'KILL'];
     const [command = '', ...args] = [...prefix, 'true'];

@@ -30,6 +30,8 @@ export type DriverOptions = {
   readonly flooded: Readonly<Record<'METRICS' | 'TRACES', Target>>;
   /** Ends the plan early, for instance because the time is up. */
   readonly signal: AbortSignal;
+  /** Told of each fault once it is over. */
+  readonly onDone: (done: DoneFault) => void;
 };
 
 /** Longest a flood may take to fill a stream, ms. */
@@ -93,7 +95,9 @@ export const drive = async (faults: readonly Fault[], options: DriverOptions): P
       .then(async () => {
         const from = Date.now();
         const note = await work();
-        done.push({ fault, from, until: Date.now(), note });
+        const over = { fault, from, until: Date.now(), note };
+        done.push(over);
+        options.onDone(over);
       })
       .finally(() => {
         for (const name of names) if (held.get(name) === mine) held.delete(name);
@@ -178,9 +182,9 @@ export const drive = async (faults: readonly Fault[], options: DriverOptions): P
     }
   };
 
-  const over = new AbortController();
+  const end = new AbortController();
   const supervising = (async () => {
-    while (!over.signal.aborted) {
+    while (!end.signal.aborted) {
       await supervise();
       await delay(superviseMs);
     }
@@ -193,7 +197,7 @@ export const drive = async (faults: readonly Fault[], options: DriverOptions): P
     launch(fault);
   }
   await Promise.all(all);
-  over.abort();
+  end.abort();
   await supervising;
   await supervise();
   return { done: done.sort((left, right) => left.from - right.from), crashes };

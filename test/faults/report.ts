@@ -151,11 +151,9 @@ export const keepRun = (run: Run, folder: string): void => {
   write('report.txt', [...summaryOf(run), '', ...violationsOf(run)]);
   write(
     'faults.txt',
-    run.rounds.flatMap(({ done }, index) =>
-      done.map(
-        ({ fault, from, until, note }) =>
-          `round ${index} ${at(from)} to ${at(until)}: ${describeFault(fault)} ${note}`,
-      ),
+    run.faults.map(
+      ({ round, done: { fault, from, until, note } }) =>
+        `round ${round} ${at(from)} to ${at(until)}: ${describeFault(fault)} ${note}`,
     ),
   );
   for (const [name, lines] of run.logs) write(`${name}.log`, lines);

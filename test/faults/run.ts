@@ -1,5 +1,6 @@
-import { messageOf } from '../../src/model/fault.ts';
-import type { Application, Report } from '../support/stack.ts';
+import { setTimeout as delay } from 'node:timers/promises';
+import { inspect } from 'node:util';
+import { waitFor } from '../support/wait.ts';
 import { ackWaitSeconds, type Cluster, startCluster } from './cluster.ts';
 import { type DoneFault, drive, untilReady } from './driver.ts';
 import type { World } from './items.ts';
@@ -44,43 +45,39 @@ export type Run = {
   readonly isWhole: boolean;
   /** Why the run could not be brought to its end: something did not come back, or did not empty. */
   readonly failure: string | undefined;
+  /** All that was done, in unfinished rounds too. */
+  readonly faults: readonly { readonly round: number; readonly done: DoneFault }[];
   readonly seconds: number;
   /** What each process wrote, by its name. */
   readonly logs: ReadonlyMap<string, readonly string[]>;
 };
 
+/** A slow machine may lose a call of ours too: what only reads, or makes something new, is tried again. */
+const callMsMax = 120_000;
+/** Longest to wait for the answers to what is sent again, once every fault is over. */
+const finishMsMax = 180_000;
+
 /** Sources of a round of their own: a judge reads no more than one round's rows. */
 const createTargets = async ({ stack }: Cluster, round: number): Promise<Target[]> => {
-  const pushTarget = (
-    name: string,
-    layout: 'wide' | 'narrow',
-    report: Report,
-    hasSwing: boolean,
-  ): Target => ({
-    name: `${name}, round ${round}`,
-    layout,
-    id: report.data_source.mon_data_id,
-    token: report.data_source.token,
-    hasSwing,
-  });
-  const spansTarget = (name: string, app: Application, hasSwing: boolean): Target => ({
-    name: `${name}, round ${round}`,
-    layout: 'spans',
-    id: app.app_id,
-    token: app.token,
-    hasSwing,
-  });
+  let tries = 0;
+  const create = async (name: string, layout: Target['layout'], hasSwing: boolean): Promise<Target> => {
+    const common = { name: `${name}, round ${round}`, layout, hasSwing };
+    return waitFor(`${common.name} is made`, callMsMax, async () => {
+      const unique = `${layout}_${round}_${++tries}`;
+      if (layout === 'spans') {
+        const { app_id: id, token } = await stack.createApplication(unique);
+        return { ...common, id, token };
+      }
+      const report = await stack.createReport(unique, { is_split_measurement: layout === 'narrow' });
+      return { ...common, id: report.data_source.mon_data_id, token: report.data_source.token };
+    });
+  };
   return [
-    pushTarget('wide', 'wide', await stack.createReport(`wide_${round}`), false),
-    pushTarget(
-      'narrow',
-      'narrow',
-      await stack.createReport(`narrow_${round}`, { is_split_measurement: true }),
-      false,
-    ),
-    pushTarget('wide with changes', 'wide', await stack.createReport(`swing_${round}`), true),
-    spansTarget('spans', await stack.createApplication(`spans_${round}`), false),
-    spansTarget('spans with changes', await stack.createApplication(`spans_swing_${round}`), true),
+    await create('wide', 'wide', false),
+    await create('narrow', 'narrow', false),
+    await create('wide with changes', 'wide', true),
+    await create('spans', 'spans', false),
+    await create('spans with changes', 'spans', true),
   ];
 };
 
@@ -112,6 +109,7 @@ const runRound = async (
     readonly kills: number;
     readonly round: number;
     readonly signal: AbortSignal;
+    readonly onDone: (done: DoneFault) => void;
   },
   options: RunOptions,
 ): Promise<Round> => {
@@ -141,20 +139,24 @@ const runRound = async (
     swinging: targets.filter(({ hasSwing }) => hasSwing),
     flooded: { METRICS: wide, TRACES: spans },
     signal: plan.signal,
+    onDone: plan.onDone,
   });
   const drivenAt = Date.now();
   await untilReady(cluster);
-  await load.finish();
+  // What is open still is found by the judge.
+  await Promise.race([load.finish(), delay(finishMsMax, undefined, { ref: false })]);
   await untilSettled(cluster.stack);
   const settledAt = Date.now();
   const claims = oracle.take();
-  const verdict = await judge({ ...options, stack: cluster.stack, world, targets, claims });
+  const verdict = await waitFor('all rows are read', callMsMax, () =>
+    judge({ ...options, stack: cluster.stack, world, targets, claims }),
+  );
   const seconds = {
     driving: (drivenAt - startedAt) / 1000,
     settling: (settledAt - drivenAt) / 1000,
     judging: (Date.now() - settledAt) / 1000,
   };
-  const plainInserts = await plainInsertsOf(cluster);
+  const plainInserts = await waitFor('the metrics are read', callMsMax, () => plainInsertsOf(cluster));
   return { claims, verdict, done, crashes, plainInserts, seconds };
 };
 
@@ -176,6 +178,7 @@ export const run = async (options: RunOptions): Promise<Run> => {
   const cluster = await startCluster(options);
   let kills = 0;
   let failure: string | undefined;
+  const faults: { readonly round: number; readonly done: DoneFault }[] = [];
   const interrupted = new Promise<never>((_, reject) => {
     options.interrupt?.addEventListener('abort', () => reject(new Error('it was interrupted')));
   });
@@ -184,7 +187,10 @@ export const run = async (options: RunOptions): Promise<Run> => {
     while (kills < options.kills && !signal.aborted) {
       const round = rounds.length;
       const wanted = Math.min(options.killsPerRound, options.kills - kills);
-      const plan = { seed: options.seed * 1000 + round, kills: wanted, round, signal };
+      const onDone = (done: DoneFault): void => {
+        faults.push({ round, done });
+      };
+      const plan = { seed: options.seed * 1000 + round, kills: wanted, round, signal, onDone };
       const result = await Promise.race([runRound(cluster, oracle, world, plan, options), interrupted]);
       rounds.push(result);
       kills += killsOf(result.done);
@@ -195,7 +201,7 @@ export const run = async (options: RunOptions): Promise<Run> => {
       if (verdict.findings.length > 0) break;
     }
   } catch (error) {
-    failure = messageOf(error);
+    failure = inspect(error);
   } finally {
     await cluster.stop();
   }
@@ -203,6 +209,7 @@ export const run = async (options: RunOptions): Promise<Run> => {
     rounds,
     isWhole: kills >= options.kills,
     failure,
+    faults,
     seconds: (Date.now() - startedAt) / 1000,
     logs: new Map([...cluster.victims.keys()].map((name) => [name, cluster.linesOf(name)])),
   };

@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { cpSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import type { Durability } from '../../src/config/settings.ts';
+import { deathSignalPrefix } from '../../src/embedded/child.ts';
 import { freePorts } from '../../src/embedded/ports.ts';
 import { createClickhouse } from '../../src/stores/clickhouse/client.ts';
 import { migrate } from '../../src/stores/clickhouse/migrate.ts';
@@ -82,7 +83,14 @@ const roleProcess = (
   const lines: string[] = [];
   let child: ChildProcess;
   const start = (): void => {
-    child = spawn(process.execPath, [join(root, 'src/main.ts'), role], {
+    // A test that is killed takes its roles with it.
+    const [command = '', ...args] = [
+      ...deathSignalPrefix(),
+      process.execPath,
+      join(root, 'src/main.ts'),
+      role,
+    ];
+    child = spawn(command, args, {
       env: { PATH: process.env['PATH'] ?? '', HOME: process.env['HOME'] ?? '', ...env },
       stdio: ['ignore', 'pipe', 'pipe'],
     });
