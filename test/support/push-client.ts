@@ -44,12 +44,24 @@ export type PushClient = {
   close(): void;
 };
 
+/** Of itself Node sends the body of a GET or a DELETE with nothing that says where it ends. */
+const framingOf = (body: PushRequest['body']): Record<string, string> => {
+  if (body === undefined) return {};
+  if (typeof body === 'string' || Buffer.isBuffer(body))
+    return { 'Content-Length': String(Buffer.byteLength(body)) };
+  return { 'Transfer-Encoding': 'chunked' };
+};
+
 export const createPushClient = (port: number, connections = Number.POSITIVE_INFINITY): PushClient => {
   const agent = new Agent({ keepAlive: true, maxSockets: connections });
   const send: PushClient['send'] = ({ method = 'POST', path = '/v2/push/', headers = {}, body }) =>
     new Promise((resolve, reject) => {
       let continued = false;
-      const outgoing = request({ host: '127.0.0.1', port, method, path, agent, headers });
+      const framing = framingOf(body);
+      const outgoing = request({
+        ...{ host: '127.0.0.1', port, method, path, agent },
+        headers: { ...framing, ...headers },
+      });
       outgoing.once('continue', () => {
         continued = true;
       });
