@@ -42,6 +42,8 @@ const killAt = async (batch: Batch, what: string, step: StepMatch): Promise<void
   const hold = gate.hold(what, step);
   const answer = batch.send();
   await hold.arrived();
+  // An answer that waits for nothing would be given before this one.
+  await stack.ingress[0]?.metrics();
   await stack.ingress[0]?.kill();
   hold.lose();
   expect((await answer).status).toBe('unanswered');
