@@ -7,7 +7,7 @@ import { createDesk } from '../../src/dead-letters/desk.ts';
 import { redriveMessage } from '../../src/dead-letters/redrive-message.ts';
 import { buckets } from '../../src/directory/keys.ts';
 import { type Cli, createCli } from '../support/cli.ts';
-import { readDeadLetters } from '../support/dead-letters.ts';
+import { figureOf, readDeadLetters } from '../support/dead-letters.ts';
 import { type Application, type Stack, startStack } from '../support/stack.ts';
 import { until } from '../support/until.ts';
 
@@ -17,7 +17,14 @@ let cli: Cli;
 let nextTrace = 1;
 
 beforeAll(async () => {
-  stack = await startStack({ traces: true });
+  stack = await startStack({
+    traces: true,
+    // A pause so long that no test sees its end.
+    pipelines: (_file, text) =>
+      text
+        .replace(/dead_letters_in_a_row_max: \d+/, 'dead_letters_in_a_row_max: 20')
+        .replace(/pause_seconds: \d+/, 'pause_seconds: 3600'),
+  });
   bus = await connectBus(stack.engines.nats.url, 'test');
   const env = {
     PATH: process.env['PATH'],
@@ -274,5 +281,26 @@ describe('the points of a table that was set aside', () => {
     expect(await cli.text(`dlq redrive --table "${table}"`)).toBe('1 dead letters (3 items) sent back\n');
     await stack.waitForRows(table, 3);
     expect(await cli.text('dlq list --reason table_unavailable')).not.toContain(`data id ${part.dataId}`);
+  });
+});
+
+// An operator who has mended the cause does not want to wait for the end of a pause.
+describe('a consumer that its breaker stopped', () => {
+  it('goes on at once when it is told to', async () => {
+    const application = await stack.createApplication('resumed');
+    const isOpen = async (): Promise<boolean> =>
+      figureOf((await stack.transfer[0]?.metrics()) ?? '', 'tidemark_transfer_breaker_open', {
+        pipeline: 'traces',
+      }) === 1;
+    await clickhouse("ALTER TABLE otel.otel_traces ADD CONSTRAINT nothing CHECK SpanName = ''");
+    for (let sent = 0; sent < 10; sent++) await send(application, 'x');
+    await until('the breaker is open', isOpen);
+    await clickhouse('ALTER TABLE otel.otel_traces DROP CONSTRAINT nothing');
+    const waiting = await send(application, 'waits');
+    expect(await isOpen()).toBe(true);
+    expect(await cli.text('dlq resume traces')).toBe('traces goes on\n');
+    await settled();
+    expect((await stored(waiting)).plain).toEqual(['first', 'waits', 'last']);
+    expect(await isOpen()).toBe(false);
   });
 });

@@ -61,10 +61,13 @@ describe('the breaker', () => {
     expect(breaker.tried(10, 10)).toBe(false);
     expect(breaker.state).toBe('open');
     vi.advanceTimersByTime(1_000);
+    // Some are good, and still too few.
+    expect(breaker.tried(10, 3)).toBe(false);
+    vi.advanceTimersByTime(1_000);
     expect(breaker.tried(10, 2)).toBe(true);
     expect([breaker.state, breaker.why]).toEqual(['closed', undefined]);
     breaker.note(5, 5);
-    expect(changes).toEqual(['open', 'trial', 'open', 'trial', 'closed']);
+    expect(changes).toEqual(['open', 'trial', 'open', 'trial', 'open', 'trial', 'closed']);
   });
 
   it('is closed by hand at any time, and forgets what it counted', () => {

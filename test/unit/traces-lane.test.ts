@@ -129,6 +129,13 @@ describe('the line of spans', () => {
     expect(calls).toEqual(['plain 1', 'kill 5-9', 'guarded 2', 'lookup 2']);
   });
 
+  it('guards what comes from the dead letters: an earlier redrive of it may have been stored', async () => {
+    const { writer, calls } = recordingWriter();
+    const { delivery, ...rest } = messageOf(1, [0]);
+    await laneOf(writer, 0).write([{ ...rest, delivery: { ...delivery, redrive: 1 } }], ignore);
+    expect(calls).toEqual(['kill 1-1', 'guarded 1', 'lookup 1']);
+  });
+
   it('guards everything when it is told to', async () => {
     const { writer, calls } = recordingWriter();
     await laneOf(writer, 0, 'always').write([messageOf(1, [0])], ignore);

@@ -155,6 +155,22 @@ describe('a batch', () => {
     expect([refused.length, bodies.length]).toEqual([2, 2]);
   });
 
+  // A table with a wrong column refuses each row by itself: the whole request for each of them would never end.
+  it('of which most rows are refused is sent in pieces, and every good row is stored', async () => {
+    const uids = Array.from({ length: 900 }, (_, uid) => uid);
+    const refusedUids = new Set(uids.filter((uid) => uid % 100 !== 7));
+    const { writer, bodies, stored } = createStore(refusedUids, new Set());
+    const batch = [messageOf(['a', uids.slice(0, 800)]), messageOf(['a', uids.slice(800)], ['b', [900]])];
+    const { refused } = await writeBatch(writer, batch, noticed().onWrite);
+    expect(refused).toHaveLength(refusedUids.size);
+    expect([...stored.keys()].map(Number).toSorted((a, b) => a - b)).toEqual(
+      [...uids, 900].filter((uid) => !refusedUids.has(uid)),
+    );
+    const wholeBytes = bodies[0]?.length ?? 0;
+    const sentBytes = bodies.reduce((sum, { length }) => sum + length, 0);
+    expect(sentBytes).toBeLessThan((refusedUids.size * wholeBytes) / 3);
+  });
+
   it('ends every row as stored, refused or of a missing table, once', async () => {
     const tables = ['a', 'b', 'c'];
     const parts = fc.array(fc.tuple(fc.constantFrom(...tables), fc.integer({ min: 0, max: 4 })), {
