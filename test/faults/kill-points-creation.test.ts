@@ -1,12 +1,12 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Bus, connectBus } from '../../src/bus/connection.ts';
 import { buckets } from '../../src/directory/keys.ts';
-import { pointsBatch, settledOnce, storedOnce } from '../support/batches.ts';
+import { pointsBatch, settledOnce, spansBatch, storedOnce } from '../support/batches.ts';
 import { type GatedStack, startGatedStack } from '../support/gated-stack.ts';
 import { ackOf, pubAckOf, publishTo, putInto, type StepMatch, sqlStatement } from '../support/steps.ts';
 import { waitFor } from '../support/wait.ts';
 
-// Kills while something is made: a table, a column, a dead letter. Every gap between two writes of metadata is walked in
+// Kills while something is made or brought back: a table, a column, a dead letter. Every gap between two writes of metadata is walked in
 // test/engines/metadata-gaps.test.ts (make test-long).
 
 let stack: GatedStack;
@@ -125,4 +125,37 @@ describe('transfer killed during dead-lettering', () => {
       expect(letters).toHaveLength(1);
     },
   );
+});
+
+describe('metadata killed during a redrive', () => {
+  const command = async (statement: string): Promise<void> => {
+    const answer = await fetch(stack.engines.clickhouse.url, { method: 'POST', body: statement });
+    if (!answer.ok) throw new Error(await answer.text());
+  };
+
+  it.each<[string, StepMatch]>([
+    ['before its publish', publishTo('TRACES')],
+    ['after its PubAck', pubAckOf('TRACES')],
+    ['before the letter is removed', ({ text }) => text.includes('$JS.API.STREAM.MSG.DELETE.DEADLETTER')],
+  ])('%s: the next redrive stores the span once, and it counts as stored', async (_, step) => {
+    const batch = await spansBatch(stack, nextName(), { items: 1 });
+    await command(`ALTER TABLE otel.otel_traces ADD CONSTRAINT refused CHECK AppId != ${batch.appId}`);
+    await batch.sendUntilTaken();
+    expect(await batch.settled()).toEqual({ ...storedOnce(0), received: 1, recorded: 0 });
+    const { last_seq: letter, messages } = await stack.streamState('DEADLETTER');
+    await command('ALTER TABLE otel.otel_traces DROP CONSTRAINT refused');
+    const redrive = () => stack.api('POST', `/api/v1/dead-letters/${letter}/redrive`, {});
+    const hold = stack.gate('metadata', 'nats').hold('the step', step);
+    const unanswered = redrive().catch(() => 'unanswered');
+    await hold.arrived();
+    await stack.metadata.kill();
+    hold.lose();
+    stack.metadata.start();
+    await stack.metadata.ready();
+    expect(await unanswered).toBe('unanswered');
+    expect((await stack.streamState('DEADLETTER')).messages).toBe(messages);
+    expect((await redrive()).status).toBe(200);
+    expect((await stack.streamState('DEADLETTER')).messages).toBe(messages - 1);
+    expect(await batch.settled()).toEqual(settledOnce(1));
+  });
 });
