@@ -16,6 +16,7 @@ import { mutatedJson } from '../../support/plain-otlp/json-mutations.ts';
 import { type Random, shuffled } from '../../support/plain-otlp/mutations.ts';
 import { mutatedProtobuf } from '../../support/plain-otlp/protobuf-mutations.ts';
 import { mutatedBytes } from '../bytes.ts';
+import { exampleBodies, pickBody } from '../example-bodies.ts';
 import { depthOf, depthSafe, printJson } from '../json-text.ts';
 import type { Target } from '../target.ts';
 
@@ -37,6 +38,11 @@ const corpusOf =
       origins.set(bytes, request);
       return bytes;
     });
+
+const documented = {
+  json: exampleBodies('traces', 'json'),
+  protobuf: exampleBodies('traces', 'protobuf'),
+};
 
 const originOf = (bytes: Buffer): OtlpRequest => origins.get(bytes) ?? {};
 
@@ -61,8 +67,9 @@ export const otlpJsonTarget: Target = {
   name: 'otlp-json',
   corpus: corpusOf(encodeOtlpJson),
   mutate: (random: Random, valid, other) => {
-    const kind = random(5);
+    const kind = random(6);
     if (kind === 0) return mutatedBytes(random, valid, other);
+    if (kind === 5) return mutatedBytes(random, pickBody(random, documented.json, valid), other);
     if (kind === 1) return Buffer.from(printJson(originOf(valid), random, random(2) === 0 ? 15 : 60));
     return mutatedJson(originOf(valid), random);
   },
@@ -76,8 +83,11 @@ export const otlpJsonTarget: Target = {
 export const otlpProtobufTarget: Target = {
   name: 'otlp-protobuf',
   corpus: corpusOf(encodeOtlpProtobuf),
-  mutate: (random: Random, valid, other) =>
-    random(3) === 0 ? mutatedBytes(random, valid, other) : mutatedProtobuf(originOf(valid), random),
+  mutate: (random: Random, valid, other) => {
+    const kind = random(7);
+    if (kind === 6) return mutatedBytes(random, pickBody(random, documented.protobuf, valid), other);
+    return kind < 2 ? mutatedBytes(random, valid, other) : mutatedProtobuf(originOf(valid), random);
+  },
   check: checkOf('protobuf'),
 };
 

@@ -10,6 +10,7 @@ import { droppedPointsAt } from '../../support/point-cases.ts';
 import { anyText, validName } from '../../support/properties.ts';
 import { arrivedAt, contextWith, encodeWithNames, sourceWith } from '../../support/push-source.ts';
 import { mutatedBytes } from '../bytes.ts';
+import { exampleBodies, pickBody } from '../example-bodies.ts';
 import { printJson } from '../json-text.ts';
 import { asSent, plainJson, plainVerdict } from '../plain-push.ts';
 import type { Target } from '../target.ts';
@@ -152,12 +153,15 @@ const check = (bytes: Buffer): string => {
   return 'push';
 };
 
+const documented = exampleBodies('push', 'json');
+
 /** Push JSON: decode, rules and line protocol. */
 export const pushTarget: Target = {
   name: 'push',
   corpus: (seed) => fc.sample(anyBody, { seed, numRuns: 150 }).map(asBuffer),
   mutate: (random: Random, valid, other) => {
     if (random(8) === 0) return mutatedBytes(random, valid, other);
+    if (random(8) === 0) return mutatedBytes(random, pickBody(random, documented, valid), other);
     const value: unknown = JSON.parse(valid.toString('utf8'));
     const printed = Buffer.from(printJson(value, random, [4, 15, 60][random(3)] ?? 15));
     return random(12) === 0 ? mutatedBytes(random, printed, other) : printed;

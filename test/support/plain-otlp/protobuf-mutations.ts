@@ -51,12 +51,14 @@ const fieldsOf = (bytes: Buffer, message: string): Field[] => {
   return fields;
 };
 
-/** A varint, sometimes longer than it has to be. */
+/** A varint, sometimes longer than it has to be, and now and then than it may be: ten bytes are the most. */
 const varint = (value: bigint, random: Random): Buffer => {
   const bytes: number[] = [];
   for (let rest = value; rest > 0n || bytes.length === 0; rest >>= 7n)
     bytes.push(Number(rest & 0x7fn) | 0x80);
-  if (random(40) === 0) while (bytes.length < 10 && random(3) > 0) bytes.push(0x80);
+  const most = random(300) === 0 ? 14 : 10;
+  if (most > 10 || random(40) === 0)
+    while (bytes.length < most && random(most > 10 ? 9 : 3) > 0) bytes.push(0x80);
   bytes.push((bytes.pop() ?? 0) & 0x7f);
   return Buffer.from(bytes);
 };
