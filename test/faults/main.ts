@@ -37,6 +37,7 @@ const result = await run({
   sendersEach: 2,
   // Three in a row last longer than the duplicate window: in the third, inserts of spans go past the guard.
   calmRounds: isOdd ? [2, 3, 4] : [],
+  isWarm: false,
   interrupt: interrupt.signal,
   duplicateWindowSeconds,
   hasOutcomes: true,

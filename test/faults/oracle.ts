@@ -48,7 +48,8 @@ export type Oracle = {
   claim(what: Pick<Claim, 'target' | 'count' | 'isNamed' | 'form'>): Claim;
   /** Everything claimed since the last call, in the order of its numbers. */
   take(): Claim[];
-  readonly open: readonly Claim[];
+  /** Everything claimed since then. */
+  readonly claims: readonly Claim[];
 };
 
 export const createOracle = (): Oracle => {
@@ -66,8 +67,8 @@ export const createOracle = (): Oracle => {
       claims = [];
       return taken;
     },
-    get open() {
-      return claims.filter(({ debt }) => debt === 'open');
+    get claims() {
+      return claims;
     },
   };
 };

@@ -7,6 +7,7 @@ import type { World } from './items.ts';
 import { judge, untilSettled, type Verdict } from './judge.ts';
 import { startLoad } from './load.ts';
 import { type Claim, createOracle, type Oracle, type Target } from './oracle.ts';
+import { readRows } from './rows.ts';
 import { isProcessFault, planFaults, weightOf } from './schedule.ts';
 
 export type RunOptions = {
@@ -20,6 +21,8 @@ export type RunOptions = {
   readonly sendersEach: number;
   readonly duplicateWindowSeconds: number;
   readonly hasOutcomes: boolean;
+  /** Whether the faults begin only once every source has rows, so that QuestDB has made the first columns of its tables. */
+  readonly isWarm: boolean;
   /** Rounds, counted from 0, that spare NATS and transfer. */
   readonly calmRounds: readonly number[];
   /** No more faults after this time. */
@@ -100,6 +103,19 @@ const plainInsertsOf = async ({ stack }: Cluster): Promise<number> => {
   return Math.max(0, plain);
 };
 
+const untilRows = (
+  { stack }: Cluster,
+  targets: readonly Target[],
+  world: World,
+  oracle: Oracle,
+): Promise<boolean> =>
+  waitFor('every source has rows', callMsMax, async () => {
+    for (const target of targets) {
+      if ((await readRows(stack, target, oracle.claims, world)).length === 0) return false;
+    }
+    return true;
+  });
+
 const runRound = async (
   cluster: Cluster,
   oracle: Oracle,
@@ -132,6 +148,7 @@ const runRound = async (
   });
   const [wide, , , spans] = targets;
   if (wide === undefined || spans === undefined) throw new Error('there are no targets to flood');
+  if (options.isWarm) await untilRows(cluster, targets, world, oracle);
   const startedAt = Date.now();
   const { done, crashes } = await drive(faults, {
     cluster,

@@ -118,7 +118,7 @@ const roleProcess = (
     signal: (signal) => {
       child.kill(signal);
     },
-    ready: async (boundMs = 30_000) => {
+    ready: async (boundMs = 90_000) => {
       await waitFor(`${name} ready`, boundMs, async () => {
         if (child.exitCode !== null) throw new Error(`${name} ended: ${lines.slice(-5).join('\n')}`);
         return (await fetch(`http://127.0.0.1:${ports['ops']}/readyz`)).ok;
