@@ -28,7 +28,7 @@ up: setup ## run the whole stack on this machine until Ctrl-C
 test: setup ## run all tests, on real engines (ARGS="test/unit" for some)
 	@vitest run --project '!clients' --project '!long' $(ARGS)
 
-test-long: setup ## kill metadata in every gap between its writes, and walk its life cycle at random
+test-long: setup ## kill metadata in every gap between its writes, walk its life cycle at random, kill each process under load, fill disks
 	@vitest run --project long $(ARGS)
 
 test-clients: setup ## build real clients of other languages, and run them against the receivers (ARGS="-t Java" for some)

@@ -1,9 +1,16 @@
 import { defineConfig } from 'vitest/config';
 
-// Minutes of kills or of random walks: `make test-long`.
-const long = ['test/engines/metadata-{gaps,model}.test.ts'];
+// Minutes of kills, of random walks or of full disks: `make test-long`.
+const long = [
+  'test/engines/metadata-{gaps,model}.test.ts',
+  'test/faults/{kills-under-load*,full-disk}.test.ts',
+];
 
-const alone = ['test/contract/{rate-limit,overload,hostile}.test.ts'];
+// Under load or with promised rates: beside another file they would measure the machine and not the guarantee.
+const alone = [
+  'test/contract/{rate-limit,overload,hostile}.test.ts',
+  'test/faults/{exactly-once,ctrl-c}.test.ts',
+];
 
 export default defineConfig({
   test: {
@@ -39,7 +46,7 @@ export default defineConfig({
         extends: true,
         test: {
           name: 'engines',
-          include: ['test/{engines,contract}/**/*.test.ts'],
+          include: ['test/{engines,contract,faults}/**/*.test.ts'],
           exclude: [...alone, ...long],
           // Each file starts engines of its own and mostly waits for them: two at once keep two cores busy.
           maxWorkers: 2,
@@ -52,8 +59,7 @@ export default defineConfig({
         extends: true,
         test: {
           name: 'alone',
-          include: ['test/faults/**/*.test.ts', ...alone],
-          // Under load or with promised rates: beside another file they would measure the machine and not the guarantee.
+          include: alone,
           fileParallelism: false,
           sequence: { groupOrder: 2 },
           testTimeout: 240_000,

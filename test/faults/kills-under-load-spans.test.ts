@@ -1,0 +1,109 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import {
+  cleanSpanVerdict,
+  exportSpans,
+  judgeSpans,
+  type SpanBooks,
+  spansSql,
+} from '../support/span-producer.ts';
+import { type Application, type Stack, startStack } from '../support/stack.ts';
+import { waitFor } from '../support/wait.ts';
+
+const seed = 5;
+
+const tracesUrl = (stack: Stack, index = 0): string =>
+  `http://127.0.0.1:${stack.ingress[index]?.ports['otlp']}/v1/traces`;
+
+const countOf = async (stack: Stack, appId: number): Promise<number> => {
+  const [row] = await stack.spansQuery(
+    `SELECT count() AS spans FROM otel.otel_traces WHERE AppId = ${appId}`,
+  );
+  return Number(row?.['spans']);
+};
+
+const settleAndJudge = async (
+  stack: Stack,
+  application: Application,
+  books: SpanBooks,
+  baseSeconds: number,
+) => {
+  await stack.waitForEmptyStream('TRACES', 150_000);
+  return judgeSpans(await stack.spansQuery(spansSql(application.app_id)), books, seed, baseSeconds);
+};
+
+describe('spans, one of each, under load', () => {
+  let stack: Stack;
+  beforeAll(async () => {
+    stack = await startStack({ traces: true, transfer: 2 });
+  });
+  afterAll(() => stack.stop());
+
+  /** Starts an exporter, runs the fault beside it, stops the exporter and judges. */
+  const underLoad = async (name: string, fault: () => Promise<void>) => {
+    await stack.ready();
+    const application = await stack.createApplication(name);
+    const stopLoad = new AbortController();
+    const baseSeconds = Math.floor(Date.now() / 1000) - 600;
+    const exporting = exportSpans(baseSeconds, {
+      seed,
+      connections: 2,
+      spansMax: 200,
+      until: stopLoad.signal,
+      urls: [tracesUrl(stack)],
+      token: application.token,
+    });
+    await waitFor('spans arrive', 30_000, async () => (await countOf(stack, application.app_id)) > 500);
+    await fault();
+    stopLoad.abort();
+    const books = await exporting;
+    return { books, verdict: await settleAndJudge(stack, application, books, baseSeconds) };
+  };
+
+  it('ClickHouse away for 20 s: the receiver goes on answering 200; exact', async () => {
+    const { books, verdict } = await underLoad('clickhouse-stop', async () => {
+      await stack.engines.clickhouse.stop();
+      const stoppedAt = Date.now();
+      await waitFor('20 s have passed', 25_000, () => Date.now() - stoppedAt >= 20_000);
+      await stack.engines.clickhouse.start();
+    });
+    expect([...books.statuses.keys()]).toEqual([200]);
+    expect(verdict).toEqual(cleanSpanVerdict);
+  });
+
+  it('ClickHouse killed -9 twice: exact', async () => {
+    const { books, verdict } = await underLoad('clickhouse-kill', async () => {
+      for (let kills = 0; kills < 2; kills++) {
+        await stack.engines.clickhouse.kill();
+        await stack.engines.clickhouse.start();
+      }
+    });
+    expect([...books.statuses.keys()]).toEqual([200]);
+    expect(verdict).toEqual(cleanSpanVerdict);
+  });
+
+  it('transfer killed -9 three times: exact', async () => {
+    const { books, verdict } = await underLoad('transfer-kill', async () => {
+      for (let kills = 0; kills < 3; kills++) {
+        for (const transfer of stack.transfer) {
+          await transfer.kill();
+          transfer.start();
+          await transfer.ready();
+        }
+      }
+    });
+    expect([...books.statuses.keys()]).toEqual([200]);
+    expect(verdict).toEqual(cleanSpanVerdict);
+  });
+
+  it('NATS killed -9 twice while the exporter sends again: exact', async () => {
+    const { books, verdict } = await underLoad('nats-kill', async () => {
+      for (let kills = 0; kills < 2; kills++) {
+        await stack.engines.nats.kill();
+        await stack.engines.nats.start();
+        await stack.ingress[0]?.ready();
+      }
+    });
+    expect(books.uncertain.size).toBe(0);
+    expect(verdict).toEqual(cleanSpanVerdict);
+  });
+});
