@@ -42,7 +42,10 @@ const victimOfRole = (role: RoleProcess): Victim => ({
   },
   kill: () => role.kill(),
   stop: async () => {
-    const hasEnded = await Promise.race([role.stop().then(() => true), delay(stopMsMax, false, { ref: false })]);
+    const hasEnded = await Promise.race([
+      role.stop().then(() => true),
+      delay(stopMsMax, false, { ref: false }),
+    ]);
     if (!hasEnded) await role.kill();
     return hasEnded;
   },
