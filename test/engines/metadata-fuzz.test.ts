@@ -1,8 +1,11 @@
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
+import { connectBus } from '../../src/bus/connection.ts';
+import { createPublisher } from '../../src/bus/publisher.ts';
+import { bytesIdentity, createDeadLetters } from '../../src/dead-letters/dead-letters.ts';
 import { createReport, operations as creations } from '../support/admin-api.ts';
-import { startEngines, type TestEngines } from '../support/engines.ts';
+import { makeTables, startEngines, type TestEngines } from '../support/engines.ts';
 import { type MetadataRole, startMetadataRole } from '../support/metadata-role.ts';
 import { breachesOf, createSchemaCheck, type SchemaCheck } from '../support/openapi-answers.ts';
 import { createRawClient, type RawAnswer, type RawClient } from '../support/openapi-client.ts';
@@ -41,7 +44,8 @@ const issued = async (role: string): Promise<string> => {
 };
 
 beforeAll(async () => {
-  engines = await startEngines({ nats: true, questdb: true });
+  engines = await startEngines({ nats: true, questdb: true, clickhouse: true });
+  await makeTables(engines.clickhouse.url);
   metadata = await startMetadataRole(engines);
   client = createRawClient(metadata.url);
   document = readDocument((await metadata.ask('GET', '/openapi.json')).body);
@@ -53,12 +57,39 @@ beforeAll(async () => {
     await issued('admin'),
   ];
   tokens = { admin, editor, viewer, node, nobody: undefined, garbage: '\u00e4 \u00ff' };
+  await plantDeadLetters();
 });
 afterAll(async () => {
   client?.close();
   await metadata?.role.stop();
   await engines?.stop();
 });
+
+const deadLettersMax = 60;
+
+/** Unreadable messages, as transfer sets them aside. */
+const plantDeadLetters = async (): Promise<void> => {
+  const bus = await connectBus(engines.nats.url, 'test');
+  const publisher = createPublisher(bus, { deadlineMs: 10_000, awayMs: 5_000 });
+  const deadLetters = createDeadLetters(publisher);
+  for (let index = 0; index < deadLettersMax; index++) {
+    const bytes = Buffer.from(`no message ${index}`);
+    const header = {
+      version: 1,
+      reason: 'unreadable_message',
+      error: 'too short',
+      stream: 'METRICS',
+      streamSequence: index + 1,
+      subject: 'metrics.0',
+      items: 1,
+      redrive: 0,
+      at: Date.now(),
+    } as const;
+    await deadLetters.put(bytesIdentity(bytes), header, bytes);
+  }
+  publisher.close();
+  await bus.close();
+};
 
 /** Records in every state, so that most requests meet one, whatever those before have deleted. */
 const plant = async (round: number, seen: Seen): Promise<void> => {

@@ -1,6 +1,6 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import type { Durability } from '../../src/config/settings.ts';
 import type { LogLine } from '../../src/embedded/child.ts';
 import { createClickhouseEngine } from '../../src/embedded/clickhouse.ts';
@@ -8,6 +8,8 @@ import type { Engine } from '../../src/embedded/engine.ts';
 import { createNatsEngine } from '../../src/embedded/nats.ts';
 import { freePorts } from '../../src/embedded/ports.ts';
 import { createQuestdbEngine } from '../../src/embedded/questdb.ts';
+import { createClickhouse } from '../../src/stores/clickhouse/client.ts';
+import { migrate } from '../../src/stores/clickhouse/migrate.ts';
 
 type EngineName = Engine['name'];
 
@@ -112,4 +114,18 @@ export const startEngines = async (
     stop,
     [Symbol.asyncDispose]: stop,
   };
+};
+
+const quiet = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
+
+/** Makes the tables in the ClickHouse at this address. */
+export const makeTables = async (url: string, isPowerSafe = false): Promise<void> => {
+  const clickhouse = createClickhouse({ url });
+  await migrate({
+    clickhouse,
+    folder: resolve(import.meta.dirname, '../../schemas/sql/clickhouse'),
+    isPowerSafe,
+    log: quiet,
+  });
+  await clickhouse.close();
 };

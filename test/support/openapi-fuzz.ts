@@ -4,7 +4,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { startEngines } from './engines.ts';
+import { makeTables, startEngines } from './engines.ts';
 import { startMetadataRole } from './metadata-role.ts';
 import { installPython } from './python.ts';
 
@@ -15,8 +15,9 @@ const examples = process.env['FUZZ_EXAMPLES'] ?? '40';
 const selfDestroying = '/api/v1/admin-tokens/{id}/revoke';
 
 const python = await installPython('openapi-fuzz-requirements.txt');
-const engines = await startEngines({ nats: true, questdb: true });
+const engines = await startEngines({ nats: true, questdb: true, clickhouse: true });
 try {
+  await makeTables(engines.clickhouse.url);
   const metadata = await startMetadataRole(engines);
   try {
     const token = (await readFile(join(metadata.dataFolder, 'admin.token'), 'utf8')).trim();

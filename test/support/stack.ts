@@ -5,9 +5,7 @@ import { join, resolve } from 'node:path';
 import type { Durability } from '../../src/config/settings.ts';
 import { deathSignalPrefix } from '../../src/embedded/child.ts';
 import { freePorts } from '../../src/embedded/ports.ts';
-import { createClickhouse } from '../../src/stores/clickhouse/client.ts';
-import { migrate } from '../../src/stores/clickhouse/migrate.ts';
-import { type FolderHook, startEngines, type TestEngines } from './engines.ts';
+import { type FolderHook, makeTables, startEngines, type TestEngines } from './engines.ts';
 import { waitFor } from './wait.ts';
 
 const root = resolve(import.meta.dirname, '../..');
@@ -176,14 +174,6 @@ const setBudgets = (folder: string, budgets: Readonly<Record<string, string>>): 
     text = text.replace(new RegExp(`(  ${stream}:\\n(?:    .*\\n)*?    bytes_max: )\\S+`), `$1${bytes}`);
   }
   writeFileSync(path, text);
-};
-
-const quiet = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
-
-const makeTables = async (url: string, isPowerSafe: boolean): Promise<void> => {
-  const clickhouse = createClickhouse({ url });
-  await migrate({ clickhouse, folder: join(root, 'schemas/sql/clickhouse'), isPowerSafe, log: quiet });
-  await clickhouse.close();
 };
 
 export type StackOptions = {
