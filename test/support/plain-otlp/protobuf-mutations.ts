@@ -56,7 +56,7 @@ const varint = (value: bigint, random: Random): Buffer => {
   const bytes: number[] = [];
   for (let rest = value; rest > 0n || bytes.length === 0; rest >>= 7n)
     bytes.push(Number(rest & 0x7fn) | 0x80);
-  const most = random(300) === 0 ? 14 : 10;
+  const most = random(3000) === 0 ? 14 : 10;
   if (most > 10 || random(40) === 0)
     while (bytes.length < most && random(most > 10 ? 9 : 3) > 0) bytes.push(0x80);
   bytes.push((bytes.pop() ?? 0) & 0x7f);
