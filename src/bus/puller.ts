@@ -130,7 +130,8 @@ export const startPuller = (bus: Bus, options: PullerOptions): Puller => {
 
   const run = async (): Promise<void> => {
     while (!stopping) {
-      if (!options.hasRoom()) await waitForRoom();
+      // One write lets go of less than a pull brings: room that was made need not be enough.
+      while (!options.hasRoom() && !stopping) await waitForRoom();
       if (stopping) return;
       const { code, description, deliveries } = bus.connected
         ? await pullOnce()
