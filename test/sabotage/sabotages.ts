@@ -5,7 +5,7 @@ export type Edit = { readonly file: string; readonly from: string; readonly to: 
 export type Sabotage = {
   readonly name: string;
   readonly edits: readonly Edit[];
-  readonly project: 'unit' | 'engines' | 'alone';
+  readonly project: 'unit' | 'engines';
   readonly file: string;
   /** What the names of the tests that are run hold; ` > ` stands between a group and its test. */
   readonly tests: string;
@@ -24,7 +24,7 @@ export const sabotages: readonly Sabotage[] = [
         to: 'delivery.ack();\n    gathered.push({ delivery, ',
       },
     ],
-    project: 'alone',
+    project: 'engines',
     file: worker,
     tests: 'transfer killed with points > after delivery',
   },
@@ -37,7 +37,7 @@ export const sabotages: readonly Sabotage[] = [
         to: 'acknowledge(settled);\n      if (!(await record(rows))) for',
       },
     ],
-    project: 'alone',
+    project: 'engines',
     file: worker,
     tests: 'transfer killed with points > after database success',
   },
@@ -50,7 +50,7 @@ export const sabotages: readonly Sabotage[] = [
         to: 'fresh.push(message)',
       },
     ],
-    project: 'alone',
+    project: 'engines',
     file: worker,
     tests: 'transfer killed with spans > between database success and outcome',
   },
@@ -71,7 +71,7 @@ export const sabotages: readonly Sabotage[] = [
         to: 'if (state.name === "")',
       },
     ],
-    project: 'alone',
+    project: 'engines',
     file: worker,
     tests: 'transfer killed with points > between database success and outcome',
   },
@@ -84,7 +84,7 @@ export const sabotages: readonly Sabotage[] = [
         to: 'if (awaySince === undefined) send(token, entry, now);\n        resolve({ duplicate: false });',
       },
     ],
-    project: 'alone',
+    project: 'engines',
     file: 'test/faults/kill-points-ingress.test.ts',
     tests: 'ingress killed with a request of spans > before publish',
   },
@@ -110,7 +110,7 @@ export const sabotages: readonly Sabotage[] = [
         to: 'head.set(messageIdHeader, entry.messageId + Math.random());',
       },
     ],
-    project: 'alone',
+    project: 'engines',
     file: 'test/faults/kill-points-ingress.test.ts',
     tests: 'ingress killed with a request of spans > after PubAck',
   },
