@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Bus, connectBus } from '../../src/bus/connection.ts';
 import { createPublisher, type Publisher } from '../../src/bus/publisher.ts';
-import { minuteText, momentText } from '../../src/outcomes/outcome-rows.ts';
+import { minuteText, momentText } from '../../src/outcomes/times.ts';
 import { createLog } from '../../src/telemetry/log.ts';
 import { startFillAlarm } from '../../src/transfer/ledger-alarm.ts';
 import { createOutcomeReader, type OutcomeReader } from '../support/outcomes.ts';

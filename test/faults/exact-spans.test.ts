@@ -1,34 +1,14 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import {
   cleanSpanVerdict,
+  countOf,
   exportSpans,
-  judgeSpans,
-  type SpanBooks,
-  spansSql,
+  settleAndJudge,
+  tracesUrl,
 } from '../support/span-producer.ts';
-import { type Application, type Stack, startStack } from '../support/stack.ts';
+import { type Stack, startStack } from '../support/stack.ts';
 
 const seed = 5;
-
-const tracesUrl = (stack: Stack, index = 0): string =>
-  `http://127.0.0.1:${stack.ingress[index]?.ports['otlp']}/v1/traces`;
-
-const countOf = async (stack: Stack, appId: number): Promise<number> => {
-  const [row] = await stack.spansQuery(
-    `SELECT count() AS spans FROM otel.otel_traces WHERE AppId = ${appId}`,
-  );
-  return Number(row?.['spans']);
-};
-
-const settleAndJudge = async (
-  stack: Stack,
-  application: Application,
-  books: SpanBooks,
-  baseSeconds: number,
-) => {
-  await stack.waitForEmptyStream('TRACES', 150_000);
-  return judgeSpans(await stack.spansQuery(spansSql(application.app_id)), books, seed, baseSeconds);
-};
 
 describe('spans through two ingress and two transfer processes', () => {
   let stack: Stack;
@@ -49,7 +29,7 @@ describe('spans through two ingress and two transfer processes', () => {
       token: application.token,
     });
     expect(books.acknowledged.size).toBe(100_000);
-    expect(await settleAndJudge(stack, application, books, baseSeconds)).toEqual(cleanSpanVerdict);
+    expect(await settleAndJudge(stack, application, books, seed, baseSeconds)).toEqual(cleanSpanVerdict);
     const [lookup] = await stack.spansQuery(
       `SELECT count() AS lost FROM (SELECT DISTINCT TraceId FROM otel.otel_traces WHERE AppId = ${application.app_id}) WHERE TraceId NOT IN (SELECT TraceId FROM otel.otel_traces_trace_id_ts)`,
     );

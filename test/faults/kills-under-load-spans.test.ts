@@ -1,35 +1,15 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import {
   cleanSpanVerdict,
+  countOf,
   exportSpans,
-  judgeSpans,
-  type SpanBooks,
-  spansSql,
+  settleAndJudge,
+  tracesUrl,
 } from '../support/span-producer.ts';
-import { type Application, type Stack, startStack } from '../support/stack.ts';
+import { type Stack, startStack } from '../support/stack.ts';
 import { waitFor } from '../support/wait.ts';
 
 const seed = 5;
-
-const tracesUrl = (stack: Stack, index = 0): string =>
-  `http://127.0.0.1:${stack.ingress[index]?.ports['otlp']}/v1/traces`;
-
-const countOf = async (stack: Stack, appId: number): Promise<number> => {
-  const [row] = await stack.spansQuery(
-    `SELECT count() AS spans FROM otel.otel_traces WHERE AppId = ${appId}`,
-  );
-  return Number(row?.['spans']);
-};
-
-const settleAndJudge = async (
-  stack: Stack,
-  application: Application,
-  books: SpanBooks,
-  baseSeconds: number,
-) => {
-  await stack.waitForEmptyStream('TRACES', 150_000);
-  return judgeSpans(await stack.spansQuery(spansSql(application.app_id)), books, seed, baseSeconds);
-};
 
 describe('spans, one of each, under load', () => {
   let stack: Stack;
@@ -56,7 +36,7 @@ describe('spans, one of each, under load', () => {
     await fault();
     stopLoad.abort();
     const books = await exporting;
-    return { books, verdict: await settleAndJudge(stack, application, books, baseSeconds) };
+    return { books, verdict: await settleAndJudge(stack, application, books, seed, baseSeconds) };
   };
 
   it('ClickHouse away for 20 s: the receiver goes on answering 200; exact', async () => {

@@ -1,5 +1,6 @@
 import { Agent, request } from 'undici';
 import { createRandom } from '../../bench/bodies.ts';
+import type { Application, Stack } from './stack.ts';
 
 /** What a producer knows of its spans, by the number in their attribute `id`. */
 export type SpanBooks = {
@@ -145,4 +146,28 @@ export const judgeSpans = (
   }
   for (const id of books.acknowledged) if (!seen.has(id)) verdict.missing++;
   return verdict;
+};
+
+/** Where a receiver of the stack takes traces. */
+export const tracesUrl = (stack: Stack, index = 0): string =>
+  `http://127.0.0.1:${stack.ingress[index]?.ports['otlp']}/v1/traces`;
+
+/** Rows of an application, as a plain query counts them. */
+export const countOf = async (stack: Stack, appId: number): Promise<number> => {
+  const [row] = await stack.spansQuery(
+    `SELECT count() AS spans FROM otel.otel_traces WHERE AppId = ${appId}`,
+  );
+  return Number(row?.['spans']);
+};
+
+/** Judges what an application's exporter sent, once nothing of it is in the stream any more. */
+export const settleAndJudge = async (
+  stack: Stack,
+  application: Application,
+  books: SpanBooks,
+  seed: number,
+  baseSeconds: number,
+): Promise<SpanVerdict> => {
+  await stack.waitForEmptyStream('TRACES', 150_000);
+  return judgeSpans(await stack.spansQuery(spansSql(application.app_id)), books, seed, baseSeconds);
 };
