@@ -5,6 +5,8 @@ import { createStreamReader } from '../bus/stream-reader.ts';
 import { Fault } from '../model/fault.ts';
 import { keyOfBytes } from '../outcomes/outcome-rows.ts';
 import { ledgerSubjects, type OutcomeRow } from '../outcomes/rows.ts';
+import { deadLetteredOutcome, droppedOutcome } from '../outcomes/tally.ts';
+import { momentText } from '../outcomes/times.ts';
 import { deadLetterStream, isMeant, itemsOf, type Letter, type LetterFilter, readLetter } from './letter.ts';
 import { redriveMessage } from './redrive-message.ts';
 
@@ -67,13 +69,14 @@ const recordOf = (letter: Letter, now: number, outcomes: OutcomeRow['outcomes'])
     minute: outcome.minute,
     received: Object.values(outcomes).reduce((sum, count) => sum + count, 0),
     outcomes,
-    at: new Date(now).toISOString().slice(0, 23).replace('T', ' '),
+    at: momentText(now),
   };
 };
 
 const purgedRow = (letter: Letter, now: number): OutcomeRow | undefined => {
   const items = itemsOf(letter);
-  return recordOf(letter, now, { dead_lettered: -items, 'dropped/purged_by_operator': items });
+  const purged = droppedOutcome('purged_by_operator');
+  return recordOf(letter, now, { [deadLetteredOutcome]: -items, [purged]: items });
 };
 
 /**

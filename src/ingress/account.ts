@@ -1,5 +1,6 @@
 import type { IncomingMessage } from 'node:http';
-import type { Pipeline, Refusals } from '../outcomes/refusals.ts';
+import type { Refusals } from '../outcomes/refusals.ts';
+import type { Pipeline } from '../outcomes/rows.ts';
 import type { Sample, Samples } from '../outcomes/samples.ts';
 import type { IngressMetrics } from '../telemetry/metrics.ts';
 import { clientAddress, type TrustedProxies } from './client-address.ts';

@@ -2,21 +2,9 @@ import { createHash } from 'node:crypto';
 import { ordinalsMax } from '../model/uid.ts';
 import { isDecimal, type MessageKey } from '../wire/message-key.ts';
 import type { Redrive } from '../wire/redrive.ts';
-import type { OutcomeRow } from './rows.ts';
+import type { OutcomeRow, Pipeline } from './rows.ts';
 import { deadLetteredOutcome, type Tally } from './tally.ts';
-
-export type Pipeline = OutcomeRow['pipeline'];
-
-/** Last second that ClickHouse's DateTime holds. */
-const timeMsMax = 4_294_967_295_000;
-
-/** `YYYY-MM-DD hh:mm:00`, UTC. */
-export const minuteText = (ms: number): string =>
-  `${new Date(Math.min(ms, timeMsMax)).toISOString().slice(0, 16).replace('T', ' ')}:00`;
-
-/** `YYYY-MM-DD hh:mm:ss.mmm`, UTC. */
-export const momentText = (ms: number): string =>
-  new Date(Math.min(ms, timeMsMax)).toISOString().slice(0, 23).replace('T', ' ');
+import { minuteText, momentText } from './times.ts';
 
 type Keyed = { readonly base: string; readonly first: number };
 

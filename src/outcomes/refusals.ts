@@ -1,6 +1,5 @@
-import type { RefusalRow } from './rows.ts';
-
-export type Pipeline = RefusalRow['pipeline'];
+import type { Pipeline, RefusalRow } from './rows.ts';
+import { minuteText } from './times.ts';
 
 /** What a receiver turned away, saw again or left out, beside the balance of what it acknowledged. */
 export type Refusals = {
@@ -31,9 +30,6 @@ export type RefusalOptions = {
 const minuteMs = 60_000;
 const rowsMaxDefault = 10_000;
 
-/** `YYYY-MM-DD hh:mm:ss`, UTC. */
-const secondText = (ms: number): string => new Date(ms).toISOString().slice(0, 19).replace('T', ' ');
-
 /** Memory is bounded: besides the bound, only owner 0 with the codes of the closed table of reasons is kept. */
 export const createRefusals = ({ now, rowsMax = rowsMaxDefault }: RefusalOptions): Refusals => {
   let rows = new Map<string, Counted>();
@@ -44,7 +40,7 @@ export const createRefusals = ({ now, rowsMax = rowsMaxDefault }: RefusalOptions
     const at = Math.floor(now() / minuteMs);
     if (at !== minuteAt) {
       minuteAt = at;
-      minute = secondText(at * minuteMs);
+      minute = minuteText(at * minuteMs);
     }
     return minute;
   };

@@ -10,6 +10,8 @@ export const ledgerSubjects = {
 
 export type LedgerKind = keyof typeof ledgerSubjects;
 
+export type Pipeline = 'metrics' | 'traces';
+
 /** Tables of database `otel` that the rows of each subject go to. */
 export const ledgerTables: Readonly<Record<LedgerKind, string>> = {
   outcomes: 'ingest_outcomes',
@@ -25,7 +27,7 @@ export type OutcomeCounts = Readonly<Record<string, number>>;
  * redriven or purged (`received` is then 0). Key: pipeline, data_id, app_id, base, first, ordinal, redrive.
  */
 export type OutcomeRow = {
-  readonly pipeline: 'metrics' | 'traces';
+  readonly pipeline: Pipeline;
   /** 0 for spans. */
   readonly data_id: number;
   /** 0 for points. */
@@ -46,7 +48,7 @@ export type OutcomeRow = {
 
 /** Requests turned away or repeated and values lost, of one minute, as one receiver process counted them. */
 export type RefusalRow = {
-  readonly pipeline: 'metrics' | 'traces';
+  readonly pipeline: Pipeline;
   /** 0 where it is not known whose it was. */
   readonly data_id: number;
   readonly app_id: number;
@@ -62,7 +64,7 @@ export type RefusalRow = {
 /** One example of what was dropped, refused or set aside. Every text is bounded and holds no secret. */
 export type SampleRow = {
   readonly at: string;
-  readonly pipeline: 'metrics' | 'traces';
+  readonly pipeline: Pipeline;
   readonly data_id: number;
   readonly app_id: number;
   readonly stage: string;

@@ -1,6 +1,6 @@
 import { namesSecret, type Redaction, redacted } from './redaction.ts';
-import type { Pipeline } from './refusals.ts';
-import type { SampleRow } from './rows.ts';
+import type { Pipeline, SampleRow } from './rows.ts';
+import { momentText } from './times.ts';
 
 /** An example of what was dropped, refused or set aside, as received: it is redacted and bounded here. */
 export type Sample = {
@@ -59,9 +59,6 @@ export const sampleBytesMax = {
 } as const;
 
 const minuteMs = 60_000;
-
-/** `YYYY-MM-DD hh:mm:ss.mmm`, UTC. */
-const timeText = (ms: number): string => new Date(ms).toISOString().slice(0, 23).replace('T', ' ');
 
 const valueText = (value: unknown): string | undefined => {
   if (typeof value === 'string') return value;
@@ -147,7 +144,7 @@ export const createSamples = ({ now, redaction, onLost }: SampleOptions): Sample
       if (held.length >= sampleLimits.held) return onLost(1);
       const { pipeline, owner, stage, reason, ordinal, sender, sdk, secrets } = sample;
       held.push({
-        at: timeText(now()),
+        at: momentText(now()),
         pipeline,
         data_id: pipeline === 'metrics' ? owner : 0,
         app_id: pipeline === 'traces' ? owner : 0,

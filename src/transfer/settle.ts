@@ -2,16 +2,10 @@ import type { Delivery } from '../bus/puller.ts';
 import { bytesIdentity, type DeadLetterHeader, type DeadLetters } from '../dead-letters/dead-letters.ts';
 import { messageOf } from '../model/fault.ts';
 import type { Ledger } from '../outcomes/ledger.ts';
-import {
-  itemKeyOf,
-  keyOfBytes,
-  minuteText,
-  outcomeRows,
-  redriveRows,
-  unreadableRow,
-} from '../outcomes/outcome-rows.ts';
+import { itemKeyOf, keyOfBytes, outcomeRows, redriveRows, unreadableRow } from '../outcomes/outcome-rows.ts';
 import type { OutcomeRow } from '../outcomes/rows.ts';
 import { moveToDeadLetters } from '../outcomes/tally.ts';
+import { minuteText } from '../outcomes/times.ts';
 import type { Log } from '../telemetry/log.ts';
 import type { TransferMetrics } from '../telemetry/metrics.ts';
 import type { MessageKey } from '../wire/message-key.ts';
