@@ -1,8 +1,7 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { connectBus } from '../../src/bus/connection.ts';
-import { buckets, recordKeys } from '../../src/directory/keys.ts';
+import { recordKeys } from '../../src/directory/keys.ts';
 import { heldSubscriptionSchema } from '../../src/metadata/refresh/subscriptions.ts';
 import { startEngines, type TestEngines } from '../support/engines.ts';
 import {
@@ -13,6 +12,7 @@ import {
 } from '../support/node-management.ts';
 import { putReport } from '../support/refresh-fleet.ts';
 import { openTestRefresh, spawnRefresh } from '../support/refresh-test.ts';
+import { removeBuckets } from '../support/remove-buckets.ts';
 import { tempFolder } from '../support/temp-folder.ts';
 import { until } from '../support/until.ts';
 
@@ -25,13 +25,7 @@ afterAll(async () => {
 });
 
 /** Every test has a deployment of its own. */
-beforeEach(async () => {
-  const bus = await connectBus(engines.nats.url, 'refresh-test');
-  const manager = await bus.manager();
-  for (const name of Object.values(buckets))
-    await manager.streams.delete(`KV_${name}`).catch(() => undefined);
-  await bus.close();
-});
+beforeEach(() => removeBuckets(engines.nats.url));
 
 const apiToken = 'node-management-secret';
 
@@ -47,7 +41,11 @@ const envOf = (server: NodeManagementServer, more: NodeJS.ProcessEnv = {}): Node
 type Opened = Awaited<ReturnType<typeof openTestRefresh>>;
 
 const known = (opened: Opened, count: number): Promise<true> =>
-  until(`${count} reports are known`, () => opened.records.reports.list().length === count);
+  until(`${count} reports are known`, () => {
+    const ids = opened.records.reports.list().map(({ id }) => id);
+    if (ids.length !== count) throw new Error(`known are [${ids.join()}]`);
+    return true;
+  });
 
 /** A server, the job, and so many active reports of business 2. */
 const setUp = async (count: number, more: NodeJS.ProcessEnv = {}) => {

@@ -1,7 +1,7 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { z } from 'zod';
-import { type Bus, connectBus } from '../../src/bus/connection.ts';
+import type { Bus } from '../../src/bus/connection.ts';
 import { buckets, recordKeys } from '../../src/directory/keys.ts';
 import {
   type nodeSubscriptionSchema,
@@ -12,6 +12,7 @@ import { subscriptionSchema } from '../../src/metadata/refresh/subscriptions.ts'
 import { startEngines, type TestEngines } from '../support/engines.ts';
 import { putReport } from '../support/refresh-fleet.ts';
 import { openTestRefresh } from '../support/refresh-test.ts';
+import { removeBuckets } from '../support/remove-buckets.ts';
 import { until } from '../support/until.ts';
 
 let engines: TestEngines;
@@ -23,18 +24,7 @@ afterAll(async () => {
 });
 
 /** Every test has a deployment of its own. */
-beforeEach(async () => {
-  const { bus } = await connectTo();
-  const manager = await bus.manager();
-  for (const name of Object.values(buckets))
-    await manager.streams.delete(`KV_${name}`).catch(() => undefined);
-});
-
-const connectTo = async (): Promise<{ bus: Bus }> => {
-  const bus = await connectBus(engines.nats.url, 'refresh-test');
-  onTestFinished(() => bus.close());
-  return { bus };
-};
+beforeEach(() => removeBuckets(engines.nats.url));
 
 const open = (...more: [NodeJS.ProcessEnv?, Parameters<typeof openTestRefresh>[2]?]) =>
   openTestRefresh(engines.nats.url, ...more);
@@ -59,7 +49,11 @@ const disable = (opened: Opened, index: number, kind: 'groups' | 'dataSources' |
 };
 
 const known = (opened: Opened, count: number): Promise<true> =>
-  until(`${count} reports are known`, () => opened.records.reports.list().length === count);
+  until(`${count} reports are known`, () => {
+    const ids = opened.records.reports.list().map(({ id }) => id);
+    if (ids.length !== count) throw new Error(`known are [${ids.join()}]`);
+    return true;
+  });
 
 const ask = async (
   { refresh }: Opened,

@@ -20,5 +20,6 @@ export const until = async <T>(
     }
     await new Promise((resolve) => setTimeout(resolve, stepMs));
   }
-  throw new Error(`not within ${timeoutMs} ms: ${what}`, { cause: lastError });
+  const told = lastError instanceof Error ? ` (last: ${lastError.message})` : '';
+  throw new Error(`not within ${timeoutMs} ms: ${what}${told}`, { cause: lastError });
 };
