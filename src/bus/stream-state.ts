@@ -23,3 +23,45 @@ export const streamState = async (bus: Bus, name: string, consumer?: string): Pr
     throw toFault(error);
   }
 };
+
+/** How a stream and its durable consumer do, for those who watch over them. */
+export type StreamHealth = StreamState & {
+  /** How long the oldest message has been there; 0 in an empty stream. */
+  readonly oldestAgeSeconds: number;
+  /** Not delivered to any worker yet. */
+  readonly pending: number;
+  /** Delivered more than once and not settled yet. */
+  readonly redelivered: number;
+  /** Pulls that wait for messages. */
+  readonly waitingPulls: number;
+};
+
+const noConsumer = { num_ack_pending: 0, num_pending: 0, num_redelivered: 0, num_waiting: 0 };
+
+/** Throws a Fault: permanent where there is no such stream or consumer, else transient. */
+export const streamHealth = async (
+  bus: Bus,
+  name: string,
+  consumer: string | undefined,
+  nowMs: number,
+): Promise<StreamHealth> => {
+  try {
+    const manager = await bus.manager();
+    const { state, config } = await manager.streams.info(name);
+    const counts = consumer === undefined ? noConsumer : await manager.consumers.info(name, consumer);
+    const oldestMs = state.messages === 0 ? nowMs : Date.parse(state.first_ts);
+    return {
+      name,
+      messages: state.messages,
+      bytes: state.bytes,
+      bytesMax: config.max_bytes,
+      ackPending: counts.num_ack_pending,
+      oldestAgeSeconds: Math.max(0, (nowMs - oldestMs) / 1000),
+      pending: counts.num_pending,
+      redelivered: counts.num_redelivered,
+      waitingPulls: counts.num_waiting,
+    };
+  } catch (error) {
+    throw toFault(error);
+  }
+};

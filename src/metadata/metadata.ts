@@ -17,6 +17,7 @@ import { createMetadataMetrics, type Registry } from '../telemetry/metrics.ts';
 import { startOpsServer } from '../telemetry/ops-server.ts';
 import { stopSignal, whenStopped } from '../telemetry/stop-signal.ts';
 import { untilDone } from '../telemetry/until-done.ts';
+import { createWatchMetrics } from '../telemetry/watch-metrics.ts';
 import { type AdminTokens, openAdminTokens, roleAllows } from './admin-tokens.ts';
 import { createApi } from './api/server.ts';
 import { openAudit } from './audit.ts';
@@ -29,6 +30,7 @@ import { createRefresh } from './refresh/refresh.ts';
 import { createTableRepair } from './table-repair.ts';
 import { dataIdOfTableId } from './values.ts';
 import { keepMetricViews } from './views.ts';
+import { startWatch } from './watch.ts';
 
 const probeEveryMs = 2_000;
 const finishMsMax = 10_000;
@@ -146,7 +148,15 @@ const runOnBus = async (bus: Bus, parts: Parts): Promise<void> => {
     log,
   });
   const views = keepMetricViews({ columns: records.columns, records, tables, log });
-  const running: { stop(): Promise<void> }[] = [views, audit, refresh];
+  const watch = startWatch({
+    bus,
+    clickhouse: parts.clickhouse,
+    streams: pipelines.streams,
+    metrics: createWatchMetrics(parts.registry),
+    now: Date.now,
+    log,
+  });
+  const running: { stop(): Promise<void> }[] = [views, audit, refresh, watch];
   try {
     // A watch that is closed while it starts keeps the process alive: the API answers once all have begun.
     await Promise.race([Promise.all([records.ready, views.ready, refresh.ready]), whenStopped(signal)]);

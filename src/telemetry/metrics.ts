@@ -1,6 +1,15 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
+import { z } from 'zod';
 
 export type { Registry } from 'prom-client';
+
+const packageSchema = z.object({ version: z.string() });
+
+const programVersion = (): string =>
+  packageSchema.parse(JSON.parse(readFileSync(join(import.meta.dirname, '../../package.json'), 'utf8')))
+    .version;
 
 const secondsBuckets = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30];
 
@@ -9,6 +18,12 @@ const createRegistry = (role: string): Registry => {
   const registry = new Registry();
   registry.setDefaultLabels({ role });
   collectDefaultMetrics({ register: registry });
+  new Gauge({
+    name: 'tidemark_build_info',
+    help: 'Always 1; its labels name the version of the program and of Node',
+    labelNames: ['version', 'node'],
+    registers: [registry],
+  }).set({ version: programVersion(), node: process.versions.node }, 1);
   return registry;
 };
 

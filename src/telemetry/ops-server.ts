@@ -1,6 +1,6 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import type { Registry } from 'prom-client';
+import { Gauge, type Registry } from 'prom-client';
 import { listenFault } from './listen-fault.ts';
 
 /** One dependency's state for `/readyz`: undefined when it is fine, else why not. */
@@ -30,6 +30,29 @@ export const readiness = (
   return { status: ready ? 200 : 503, body: JSON.stringify(body) };
 };
 
+/** What `/readyz` says, for those who read only `/metrics`: whether the role is ready, and each check that fails. */
+const exposeReadiness = (registry: Registry, checks: ReadyChecks): void => {
+  const registers = [registry];
+  new Gauge({
+    name: 'tidemark_ready',
+    help: '1 while the role can do its work, as /readyz says it',
+    registers,
+    collect() {
+      this.set(Object.values(checks).some((check) => check() !== undefined) ? 0 : 1);
+    },
+  });
+  new Gauge({
+    name: 'tidemark_check_failing',
+    help: '1 while this check of /readyz fails; the answer of /readyz says why',
+    labelNames: ['check'],
+    registers,
+    collect() {
+      for (const [name, check] of Object.entries(checks))
+        this.set({ check: name }, check() === undefined ? 0 : 1);
+    },
+  });
+};
+
 /** Serves `/livez`, `/readyz` and `/metrics` of one role. Throws a permanent Fault when the port is taken. */
 export const startOpsServer = async (options: {
   host: string;
@@ -39,6 +62,7 @@ export const startOpsServer = async (options: {
   checks: ReadyChecks;
   warnings?: ReadyChecks;
 }): Promise<{ port: number; stop(): Promise<void> }> => {
+  exposeReadiness(options.registry, options.checks);
   const server = createServer((request, response) => {
     const path = (request.url ?? '/').split('?')[0];
     const answer = (status: number, type: string, body: string): void => {

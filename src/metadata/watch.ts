@@ -1,0 +1,109 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import type { Bus } from '../bus/connection.ts';
+import { streamHealth } from '../bus/stream-state.ts';
+import type { StreamDefinition } from '../config/pipelines.ts';
+import { messageOf } from '../model/fault.ts';
+import { addsUp, type Balance, readBalances } from '../outcomes/balance.ts';
+import type { Clickhouse } from '../stores/clickhouse/client.ts';
+import { readTableParts } from '../stores/clickhouse/table-parts.ts';
+import type { Log } from '../telemetry/log.ts';
+import type { WatchMetrics } from '../telemetry/watch-metrics.ts';
+
+/** Brings figures of the bus and of ClickHouse into the metrics of metadata. */
+export type Watch = { stop(): Promise<void> };
+
+export type WatchDeps = {
+  readonly bus: Bus;
+  readonly clickhouse: Clickhouse;
+  readonly streams: readonly StreamDefinition[];
+  readonly metrics: WatchMetrics;
+  readonly now: () => number;
+  readonly log: Log;
+};
+
+/** What is still on its way belongs to no balance yet. */
+const unsettledMs = 5 * 60_000;
+const hourMs = 3_600_000;
+
+const lookAtStreams = async ({ bus, streams, metrics, now }: WatchDeps): Promise<void> => {
+  for (const { name, consumer } of streams) {
+    const health = await streamHealth(bus, name, consumer?.name, now());
+    const label = { stream: name };
+    metrics.messages.set(label, health.messages);
+    metrics.bytes.set(label, health.bytes);
+    metrics.bytesMax.set(label, health.bytesMax);
+    metrics.bytesLeft.set(label, Math.max(0, health.bytesMax - health.bytes));
+    metrics.oldestAge.set(label, health.oldestAgeSeconds);
+    if (consumer === undefined) continue;
+    metrics.pending.set(label, health.pending);
+    metrics.ackPending.set(label, health.ackPending);
+    metrics.redelivered.set(label, health.redelivered);
+    metrics.waitingPulls.set(label, health.waitingPulls);
+  }
+};
+
+const lookAtParts = async ({ clickhouse, metrics }: WatchDeps): Promise<void> => {
+  const { most, delayAt } = await readTableParts(clickhouse);
+  metrics.parts.reset();
+  for (const [table, parts] of most) metrics.parts.set({ table }, parts);
+  metrics.partsDelay.set(delayAt);
+};
+
+const itemsOf = (balances: readonly Balance[]): Record<string, number> => {
+  const items = { received: 0, stored: 0, dropped: 0, dead_lettered: 0 };
+  for (const { received, stored, dropped, deadLettered } of balances) {
+    items.received += received;
+    items.stored += stored;
+    items.dead_lettered += deadLettered;
+    for (const count of Object.values(dropped)) items.dropped += count;
+  }
+  return items;
+};
+
+const lookAtOutcomes = async ({ clickhouse, metrics, now }: WatchDeps): Promise<void> => {
+  const untilMs = now() - unsettledMs;
+  const balances = await readBalances(clickhouse, { sinceMs: untilMs - hourMs, untilMs });
+  for (const pipeline of ['metrics', 'traces'] as const) {
+    const items = itemsOf(balances.filter((balance) => balance.pipeline === pipeline));
+    for (const [outcome, count] of Object.entries(items))
+      metrics.outcomeItems.set({ pipeline, outcome }, count);
+  }
+  metrics.unbalanced.set(balances.filter((balance) => !addsUp(balance)).length);
+};
+
+const looks = [
+  { what: 'streams', everyMs: 5_000, look: lookAtStreams },
+  { what: 'parts', everyMs: 30_000, look: lookAtParts },
+  { what: 'outcomes', everyMs: 60_000, look: lookAtOutcomes },
+] as const;
+
+/** A look takes at most this share of the time, so that a long table of outcomes does not keep ClickHouse busy. */
+const shareMax = 0.05;
+
+/** Looks until it is stopped. What cannot be read keeps its last figures; the time of the last success tells. */
+export const startWatch = (deps: WatchDeps): Watch => {
+  const { metrics, now, log } = deps;
+  const stopping = new AbortController();
+
+  const follow = async ({ what, everyMs, look }: (typeof looks)[number]): Promise<void> => {
+    metrics.lastSuccess.set({ what }, 0);
+    while (!stopping.signal.aborted) {
+      const startedAt = performance.now();
+      try {
+        await look(deps);
+        metrics.lastSuccess.set({ what }, Math.floor(now() / 1000));
+      } catch (error) {
+        log.debug({ what, error: messageOf(error) }, 'figures were not read');
+      }
+      const restMs = Math.max(everyMs, (performance.now() - startedAt) / shareMax);
+      await delay(restMs, undefined, { signal: stopping.signal }).catch(() => undefined);
+    }
+  };
+  const following = looks.map(follow);
+  return {
+    stop: async () => {
+      stopping.abort();
+      await Promise.all(following);
+    },
+  };
+};

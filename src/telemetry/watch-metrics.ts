@@ -1,0 +1,58 @@
+import { Gauge, type Registry } from 'prom-client';
+
+/** Figures of the bus and of ClickHouse as metadata sees them: they are there while every transfer process is away. */
+export const createWatchMetrics = (registry: Registry) => {
+  const registers = [registry];
+  const ofStream = (name: string, help: string) =>
+    new Gauge({ name, help, labelNames: ['stream'], registers });
+  return {
+    messages: ofStream('tidemark_stream_messages', 'Messages in a stream'),
+    bytes: ofStream('tidemark_stream_bytes', 'Bytes in a stream'),
+    bytesMax: ofStream('tidemark_stream_bytes_max', 'Byte budget of a stream; a full one refuses'),
+    bytesLeft: ofStream('tidemark_stream_bytes_left', 'Bytes until a stream is full'),
+    oldestAge: ofStream(
+      'tidemark_stream_oldest_age_seconds',
+      'How long the oldest message of a stream has been there; 0 = the stream is empty',
+    ),
+    pending: ofStream('tidemark_consumer_pending', 'Messages that no worker was given yet'),
+    ackPending: ofStream(
+      'tidemark_consumer_ack_pending',
+      'Messages that workers hold and have not settled yet',
+    ),
+    redelivered: ofStream(
+      'tidemark_consumer_redelivered',
+      'Messages that were delivered more than once and are not settled yet',
+    ),
+    waitingPulls: ofStream('tidemark_consumer_waiting_pulls', 'Pulls of workers that wait for messages'),
+    parts: new Gauge({
+      name: 'tidemark_clickhouse_parts_max',
+      help: 'Active parts of a table in its fullest partition',
+      labelNames: ['table'],
+      registers,
+    }),
+    partsDelay: new Gauge({
+      name: 'tidemark_clickhouse_parts_delay',
+      help: 'Parts in one partition from which ClickHouse slows inserts (parts_to_delay_insert)',
+      registers,
+    }),
+    outcomeItems: new Gauge({
+      name: 'tidemark_outcome_items',
+      help: 'Items that arrived in the hour before the last five minutes, by outcome; received is their sum once all is settled',
+      labelNames: ['pipeline', 'outcome'],
+      registers,
+    }),
+    unbalanced: new Gauge({
+      name: 'tidemark_outcome_unbalanced_owners',
+      help: 'Data ids and applications of which received = stored + dropped + dead-lettered does not hold in that hour',
+      registers,
+    }),
+    lastSuccess: new Gauge({
+      name: 'tidemark_watch_last_success_timestamp_seconds',
+      help: 'When metadata last read the figures of the streams, parts, outcomes; Unix seconds, 0 = never in this process',
+      labelNames: ['what'],
+      registers,
+    }),
+  };
+};
+
+export type WatchMetrics = ReturnType<typeof createWatchMetrics>;
