@@ -59,6 +59,8 @@ export type MetricsPipeline = {
   readonly consumer: ConsumerDefinition;
   readonly pullBytesMax: number;
   readonly rowsPerWriteMax: number;
+  /** Writes begin at least this far apart, unless a whole one's rows are waiting, ms. */
+  readonly writeIntervalMs: number;
   readonly storeTimeoutMs: number;
   /** How long a table may fail while others take rows before it is set aside. */
   readonly tableWaitMs: number;
@@ -124,6 +126,7 @@ type LineFile = {
     stages: string[];
     pull_bytes_max: string;
     rows_per_write_max: number;
+    write_interval_ms: number;
     store: string;
     store_timeout_ms: number;
     breaker?: {
@@ -150,7 +153,7 @@ type TracesFile = LineFile & {
       value_bytes_max: string;
     };
   };
-  transfer: { write_interval_ms: number; guard: 'suspect' | 'always'; retention_days: number | 'off' };
+  transfer: { guard: 'suspect' | 'always'; retention_days: number | 'off' };
 };
 
 /** The stages the program has, in the order in which it runs them: a file that says otherwise would describe another program. */
@@ -301,6 +304,7 @@ const checkLine = (
     duplicateWindowMs: stream.duplicateWindowMs,
     pullBytesMax,
     rowsPerWriteMax: transfer.rows_per_write_max,
+    writeIntervalMs: transfer.write_interval_ms,
     storeTimeoutMs: transfer.store_timeout_ms,
     breaker: toBreaker(transfer.breaker),
   };
@@ -340,7 +344,6 @@ const toTraces = (
     linksMax: content.receiver.limits.links_max,
     valueBytesMax: parseBytes(content.receiver.limits.value_bytes_max) ?? 0,
   },
-  writeIntervalMs: content.transfer.write_interval_ms,
   retentionDays: content.transfer.retention_days === 'off' ? undefined : content.transfer.retention_days,
   guard: content.transfer.guard,
 });

@@ -102,6 +102,7 @@ export const startConsumer = <E>(
       rowsPerWriteMax: options.rowsPerWriteMax,
       heldBytesMax: pullsHeld * options.pullBytesMax,
       writeIntervalMs: options.writeIntervalMs,
+      gatheredMax: Math.max(1, Math.floor(consumer.ackPendingMax / 2)),
     },
     {
       lane,

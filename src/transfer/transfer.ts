@@ -77,7 +77,7 @@ const startMetrics = (
     onUnclassified: (code) => metrics.unclassified.inc({ ...label, code }),
     isUnsafe: watch.isUnsafe,
   });
-  return startConsumer({ ...pipeline, writeIntervalMs: 0 }, { ...common, lane });
+  return startConsumer(pipeline, { ...common, lane });
 };
 
 /** Merges days in which attempts overlapped, beside the writing: a large day takes minutes. One at a time for each day. */

@@ -16,8 +16,13 @@ export type WorkerOptions = {
   readonly rowsPerWriteMax: number;
   /** Message bytes held before no more are asked for. */
   readonly heldBytesMax: number;
-  /** Writes begin at least this far apart, unless a whole write's rows are waiting; 0 = as soon as the last one is done. */
+  /**
+   * Writes begin at least this far apart, unless a whole write's rows, all that may be held, or `gatheredMax` messages are waiting;
+   * 0 = as soon as the last one is done.
+   */
   readonly writeIntervalMs: number;
+  /** So many messages waiting are written at once: more might not be delivered before some are acknowledged. */
+  readonly gatheredMax: number;
 };
 
 export type WorkerDependencies<E> = {
@@ -58,6 +63,7 @@ export const createWorker = <E>(options: WorkerOptions, deps: WorkerDependencies
   const { metrics, log, lane, breaker } = deps;
   const { pipeline } = lane;
   let gathered: HeldMessage<E>[] = [];
+  let gatheredRows = 0;
   let inWrite: HeldMessage<E>[] = [];
   let heldBytes = 0;
   let storeProblem: string | undefined;
@@ -67,6 +73,7 @@ export const createWorker = <E>(options: WorkerOptions, deps: WorkerDependencies
   let lastWriteAt = 0;
   let writing = false;
   let idle: (() => void) | undefined;
+  let writeNow: (() => void) | undefined;
   const settler = createSettler({ ...deps, stream: options.stream, isStopping: () => stopping });
 
   const setHeld = (bytes: number): void => {
@@ -74,7 +81,12 @@ export const createWorker = <E>(options: WorkerOptions, deps: WorkerDependencies
     metrics.heldBytes.set({ pipeline }, bytes);
   };
 
-  const gatheredRows = (): number => gathered.reduce((rows, message) => rows + message.rows, 0);
+  /** Whether waiting for more before a write would bring nothing. */
+  const isEnough = (): boolean =>
+    draining ||
+    gatheredRows >= options.rowsPerWriteMax ||
+    gathered.length >= options.gatheredMax ||
+    heldBytes >= options.heldBytesMax;
 
   const letGo = (messages: readonly HeldMessage<E>[]): void => {
     let bytes = 0;
@@ -113,8 +125,10 @@ export const createWorker = <E>(options: WorkerOptions, deps: WorkerDependencies
     const rows = lane.rowsOf(read.envelope);
     const bytes = delivery.payload.length;
     gathered.push({ delivery, envelope: read.envelope, rows, bytes, touchedAt: deps.now() });
+    gatheredRows += rows;
     setHeld(heldBytes + bytes);
     startWriting();
+    if (isEnough()) writeNow?.();
   };
 
   /** The next write: whole messages up to the rows that one request shall have. What was held too long comes again by itself. */
@@ -127,6 +141,7 @@ export const createWorker = <E>(options: WorkerOptions, deps: WorkerDependencies
       const message = gathered[index];
       if (message === undefined) break;
       if (message.touchedAt < staleBefore) {
+        gatheredRows -= message.rows;
         letGo([message]);
         continue;
       }
@@ -135,6 +150,7 @@ export const createWorker = <E>(options: WorkerOptions, deps: WorkerDependencies
       rows += message.rows;
     }
     gathered.splice(0, index);
+    gatheredRows -= rows;
     return batch;
   };
 
@@ -167,10 +183,15 @@ export const createWorker = <E>(options: WorkerOptions, deps: WorkerDependencies
     }
   };
 
-  const giveBackGathered = (): void => {
-    for (const message of gathered) settler.giveBack(message.delivery, 0);
+  const letGoGathered = (): void => {
     letGo(gathered);
     gathered = [];
+    gatheredRows = 0;
+  };
+
+  const giveBackGathered = (): void => {
+    for (const message of gathered) settler.giveBack(message.delivery, 0);
+    letGoGathered();
   };
 
   const writeOnce = async (): Promise<void> => {
@@ -193,9 +214,17 @@ export const createWorker = <E>(options: WorkerOptions, deps: WorkerDependencies
 
   /** Lets rows gather, where the store wants few and large writes. */
   const untilWriteIsDue = async (): Promise<void> => {
-    const dueAt = lastWriteAt + options.writeIntervalMs;
-    while (deps.now() < dueAt && gatheredRows() < options.rowsPerWriteMax && !draining) {
-      await new Promise((resolve) => setTimeout(resolve, Math.min(25, Math.max(1, dueAt - deps.now()))));
+    const waitMs = lastWriteAt + options.writeIntervalMs - deps.now();
+    if (waitMs > 0 && !isEnough()) {
+      await new Promise<void>((resolve) => {
+        // A clock that was set back must not make it wait longer than the interval.
+        const timer = setTimeout(resolve, Math.min(waitMs, options.writeIntervalMs));
+        writeNow = () => {
+          clearTimeout(timer);
+          resolve();
+        };
+      });
+      writeNow = undefined;
     }
     lastWriteAt = deps.now();
   };
@@ -250,12 +279,12 @@ export const createWorker = <E>(options: WorkerOptions, deps: WorkerDependencies
       return newer !== undefined && deps.now() - newer.seenAt < 2 * newerRetryMs ? newer.version : undefined;
     },
     forgetUnsent: () => {
-      letGo(gathered);
-      gathered = [];
+      letGoGathered();
       deps.onRoom();
     },
     drain: async (timeoutMs) => {
       draining = true;
+      writeNow?.();
       const finished = new Promise<void>((resolve) => {
         if (!writing) resolve();
         else idle = resolve;

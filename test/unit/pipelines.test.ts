@@ -52,6 +52,7 @@ describe('the shipped pipelines', () => {
       ackWaitMs: 30_000,
       ackPendingMax: 4096,
     });
+    expect(metrics.writeIntervalMs).toBe(50);
     expect(metrics.storeTimeoutMs).toBeLessThan(metrics.consumer.ackWaitMs);
     const retention = Object.fromEntries(streams.map(({ name, retention: kept }) => [name, kept]));
     expect(retention).toEqual({
@@ -83,6 +84,7 @@ describe('the shipped pipelines', () => {
       ['away_ms: 1500', 'away_ms: 8'],
       ['pull_bytes_max: 16MiB', 'pull_bytes_max: 17MiB'],
       ['rows_per_write_max: 20000', 'rows_per_write_max: 9'],
+      ['write_interval_ms: 50', 'write_interval_ms: 7'],
       ['store_timeout_ms: 20000', 'store_timeout_ms: 1000'],
     ] as const) {
       await breakFile(file, from, to);
@@ -96,6 +98,7 @@ describe('the shipped pipelines', () => {
       consumer: { name: 'questdb', stream: 'METRICS', ackWaitMs: 30_000, ackPendingMax: 4096 },
       pullBytesMax: 17 * 2 ** 20,
       rowsPerWriteMax: 9,
+      writeIntervalMs: 7,
       storeTimeoutMs: 1000,
     });
     expect(streams.find(({ name }) => name === 'AUDIT')?.bytesMax).toBe(2 ** 20);
