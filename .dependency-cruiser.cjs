@@ -25,7 +25,7 @@ const homes = [
   ['@nats-io/.*', 'bus'],
   ['undici|@clickhouse/client|@questdb/.*', 'stores'],
   ['prom-client|pino', 'telemetry'],
-  ['commander', 'cli'], // and main.ts, which makes the program
+  ['commander', 'cli'],
   ['ffi-rs|chdb', 'embedded'],
   ['yaml|ajv', 'config'],
 ];
