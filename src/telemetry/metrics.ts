@@ -268,6 +268,12 @@ export const createTransferMetrics = () => {
       help: 'Commits that QuestDB confirmed and has not applied yet, of the table that is furthest behind',
       registers,
     }),
+    leftovers: new Counter({
+      name: 'tidemark_transfer_leftover_messages_removed_total',
+      help: 'Messages that NATS kept although they were acknowledged, removed; they come of a nats-server that was killed',
+      labelNames: ['stream'],
+      registers,
+    }),
     ledgerBytes: new Gauge({
       name: 'tidemark_ledger_stream_bytes',
       help: 'Bytes in stream LEDGER; over half of tidemark_ledger_stream_bytes_max: find out why ClickHouse does not take outcomes',

@@ -30,6 +30,7 @@ import { type RunningConsumer, startConsumer } from './consumer.ts';
 import { createFence } from './fence.ts';
 import { type FillAlarm, startFillAlarm } from './ledger-alarm.ts';
 import { createLedgerLane } from './ledger-lane.ts';
+import { type LeftoverSweep, startLeftoverSweep } from './leftover-sweep.ts';
 import { createMetricsLane } from './metrics-lane.ts';
 import { createTransferSamples, looksLikeToken, type TransferSamples } from './samples.ts';
 import { createTableTroubles } from './table-troubles.ts';
@@ -218,6 +219,7 @@ export const runTransfer = async (settings: Settings): Promise<void> => {
     watch?: TableWatch;
     outcomes?: RunningConsumer;
     alarm?: FillAlarm;
+    sweep?: LeftoverSweep;
   } = {};
   const newer = (): string | undefined => {
     const version =
@@ -300,6 +302,11 @@ export const runTransfer = async (settings: Settings): Promise<void> => {
   running.purges = purges;
   const ledgerStream = streamNamed(streams, 'LEDGER');
   running.alarm = startLedgerAlarm(ledgerStream, common);
+  running.sweep = startLeftoverSweep(bus, {
+    consumers: streams.flatMap(({ consumer }) => consumer ?? []),
+    onRemoved: (stream, messages) => metrics.leftovers.inc({ stream }, messages),
+    log,
+  });
   running.outcomes = startLedger(ledgerStream, clickhouse, common);
   running.spans = startTraces(traces, clickhouse, boot, common);
   // A point of a purged data id must not get into a table that is there still.
@@ -314,6 +321,7 @@ export const runTransfer = async (settings: Settings): Promise<void> => {
   await Promise.all([running.points?.stop(), running.spans.stop(), running.outcomes.stop()]);
   await feed.stop();
   running.alarm.stop();
+  running.sweep.stop();
   resumes.stop();
   purges.stop();
   publisher.close();

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { messageOf } from '../../src/model/fault.ts';
 import type { Stack } from '../support/stack.ts';
 import { waitFor } from '../support/wait.ts';
 import { type Balance, compareBalances, emptyBalance, expectedBalance } from './books.ts';
@@ -48,6 +49,23 @@ const messagesIn = async (stack: Stack): Promise<ReadonlyMap<string, number>> =>
   return new Map(details.map(({ name, state }) => [name, state.messages]));
 };
 
+/** All that NATS says of the streams that are not empty, and of their consumers; for people. */
+const statesOfLeft = async (stack: Stack): Promise<string> => {
+  const left = [...(await messagesIn(stack))].filter(([, messages]) => messages > 0).map(([name]) => name);
+  const response = await fetch(`${stack.engines.natsMonitorUrl}/jsz?consumers=true&config=true`);
+  const { account_details: accounts } = z
+    .object({
+      account_details: z.array(z.object({ stream_detail: z.array(z.looseObject({ name: z.string() })) })),
+    })
+    .parse(await response.json());
+  const details = accounts.flatMap((account) => account.stream_detail);
+  return JSON.stringify(
+    details.filter(({ name }) => left.includes(name) && streams.some((stream) => stream === name)),
+    null,
+    1,
+  );
+};
+
 /** Waits until nothing is on its way any more, and QuestDB shows what it has taken. */
 export const untilSettled = async (stack: Stack): Promise<void> => {
   let emptySince = 0;
@@ -58,6 +76,9 @@ export const untilSettled = async (stack: Stack): Promise<void> => {
     else if (emptySince === 0) emptySince = Date.now();
     if (left.length > 0) throw new Error(left.map((name) => `${name} ${messages.get(name)}`).join(', '));
     return Date.now() - emptySince > 500;
+  }).catch(async (error: unknown) => {
+    const states = await statesOfLeft(stack).catch((failure: unknown) => messageOf(failure));
+    throw new Error(`${messageOf(error)}\nNATS says:\n${states}`);
   });
   await waitFor('QuestDB has applied its log', settleMsMax, async () => {
     const { dataset } = await stack.query('SELECT name FROM wal_tables() WHERE sequencerTxn != writerTxn');

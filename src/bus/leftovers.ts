@@ -1,0 +1,57 @@
+import type { Bus } from './connection.ts';
+import { toFault } from './nats-fault.ts';
+
+/** What the server says of a work queue and of one durable consumer of it. Sequences are the stream's. */
+export type QueueLook = {
+  readonly messages: number;
+  readonly firstSequence: number;
+  readonly lastSequence: number;
+  /** Consumers of the stream, whoever made them. */
+  readonly consumers: number;
+  /** Up to here everything was acknowledged. */
+  readonly ackFloor: number;
+};
+
+/** Looks at a work queue. Throws a Fault: permanent where there is no such stream or consumer, else transient. */
+export const lookAtQueue = async (bus: Bus, stream: string, consumer: string): Promise<QueueLook> => {
+  try {
+    const manager = await bus.manager();
+    // The floor first: it only rises, so what is at or below it was acknowledged before the stream was looked at.
+    const { ack_floor: floor } = await manager.consumers.info(stream, consumer);
+    const { state } = await manager.streams.info(stream);
+    return {
+      messages: state.messages,
+      firstSequence: state.first_seq,
+      lastSequence: state.last_seq,
+      consumers: state.consumer_count,
+      ackFloor: floor.stream_seq,
+    };
+  } catch (error) {
+    throw toFault(error);
+  }
+};
+
+/**
+ * The sequence up to which a work queue keeps messages although they were acknowledged, or undefined when it does not. A nats-server
+ * that is killed can forget the removal and remember the acknowledgement: such a message is never delivered again and takes up room for ever.
+ * Two looks, some seconds apart, tell it from a removal that is under way.
+ */
+export const leftoversUpTo = (before: QueueLook | undefined, now: QueueLook): number | undefined => {
+  if (before === undefined || now.messages === 0) return undefined;
+  // With a second consumer, the floor of one says nothing of what is the other's.
+  if (before.consumers !== 1 || now.consumers !== 1) return undefined;
+  const floor = Math.min(before.ackFloor, now.ackFloor);
+  // A floor that the stream has not reached belongs to messages that it has lost: it says nothing of those that come.
+  if (now.ackFloor > now.lastSequence) return undefined;
+  return now.firstSequence <= floor ? floor : undefined;
+};
+
+/** Removes what is at or below this sequence; answers how many messages that were. Throws a Fault; it may be removed then. */
+export const removeUpTo = async (bus: Bus, stream: string, sequence: number): Promise<number> => {
+  try {
+    const manager = await bus.manager();
+    return (await manager.streams.purge(stream, { seq: sequence + 1 })).purged;
+  } catch (error) {
+    throw toFault(error);
+  }
+};

@@ -1,0 +1,53 @@
+import type { Bus } from '../bus/connection.ts';
+import { leftoversUpTo, lookAtQueue, type QueueLook, removeUpTo } from '../bus/leftovers.ts';
+import type { ConsumerDefinition } from '../config/pipelines.ts';
+import { messageOf } from '../model/fault.ts';
+import type { Log } from '../telemetry/log.ts';
+
+/** Removes messages that NATS kept although they were acknowledged. */
+export type LeftoverSweep = { stop(): void };
+
+export type LeftoverSweepOptions = {
+  readonly consumers: readonly ConsumerDefinition[];
+  readonly onRemoved: (stream: string, messages: number) => void;
+  readonly log: Log;
+  readonly intervalMs?: number;
+};
+
+/** Looks at the streams of these consumers at an interval. Any number of processes may do so: a removal only finds nothing then. */
+export const startLeftoverSweep = (
+  bus: Bus,
+  { consumers, onRemoved, log, intervalMs = 10_000 }: LeftoverSweepOptions,
+): LeftoverSweep => {
+  const looks = new Map<string, QueueLook>();
+
+  const sweep = async ({ stream, name }: ConsumerDefinition): Promise<void> => {
+    const before = looks.get(stream);
+    const now = await lookAtQueue(bus, stream, name);
+    looks.set(stream, now);
+    const sequence = leftoversUpTo(before, now);
+    if (sequence === undefined) return;
+    const messages = await removeUpTo(bus, stream, sequence);
+    if (messages === 0) return;
+    onRemoved(stream, messages);
+    log.warn(
+      { stream, messages, sequence },
+      'NATS kept messages that were acknowledged, as it can when it is killed; they were removed',
+    );
+  };
+
+  let isSweeping = false;
+  const tick = async (): Promise<void> => {
+    if (isSweeping || !bus.connected) return;
+    isSweeping = true;
+    for (const consumer of consumers) {
+      await sweep(consumer).catch((error: unknown) => {
+        log.debug({ stream: consumer.stream, error: messageOf(error) }, 'a stream was not looked at');
+      });
+    }
+    isSweeping = false;
+  };
+  const timer = setInterval(() => void tick(), intervalMs);
+  timer.unref();
+  return { stop: () => clearInterval(timer) };
+};
