@@ -112,6 +112,9 @@ const ofTransfer: Readonly<Record<string, MetricRemedy>> = {
   tidemark_transfer_questdb_tables: say(
     '`suspended`: metadata resumes them; if they stay so, see docs/stores-in-trouble.md',
   ),
+  tidemark_transfer_leftover_messages_removed_total: say(
+    'rises after a kill of nats-server, and nothing is to be done; rises without one: read the log of NATS',
+  ),
   tidemark_transfer_questdb_pending_commits: say(
     'grows for minutes: QuestDB applies slower than it takes; give it disk or cores, or spread data ids',
   ),
