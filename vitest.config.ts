@@ -12,8 +12,12 @@ const alone = [
   'test/faults/{exactly-once,ctrl-c}.test.ts',
 ];
 
+// A QuestDB of a test lives for seconds: the second compiler of Java would cost more than it gains.
+const env = { JDK_JAVA_OPTIONS: '-XX:TieredStopAtLevel=1' };
+
 export default defineConfig({
   test: {
+    env,
     reporters: ['default', './test/support/closing-line-reporter.ts'],
     projects: [
       {

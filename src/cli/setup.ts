@@ -1,6 +1,7 @@
 import type { Command } from 'commander';
 import { loadSettings, type Settings } from '../config/settings.ts';
 import { InstallError, type Installer } from '../embedded/install.ts';
+import { archiveQuestdbClasses } from '../embedded/questdb-classes.ts';
 import { createMachineInstaller } from '../embedded/stack.ts';
 import { messageOf } from '../model/fault.ts';
 
@@ -29,6 +30,9 @@ export const registerSetup = (program: Command): void => {
       const progress = (line: string): void => {
         process.stdout.write(`${line}\n`);
       };
-      await installEngines(settings, createMachineInstaller(settings, process.env, progress));
+      const installer = createMachineInstaller(settings, process.env, progress);
+      await installEngines(settings, installer);
+      if (settings.questdb.url === undefined)
+        await archiveQuestdbClasses(await installer.questdb(), progress);
     });
 };

@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { randomUUID } from 'node:crypto';
+import { createHash, randomUUID } from 'node:crypto';
 import { constants } from 'node:fs';
 import { access, mkdir, rename, rm } from 'node:fs/promises';
 import { createRequire } from 'node:module';
@@ -32,12 +32,14 @@ export class InstallError extends Error {
 /** How ClickHouse is run: by the machine's own binary, or out of the library of npm's chdb. */
 export type ClickhouseProgram = { kind: 'binary'; path: string } | { kind: 'library'; path: string };
 
+/** Paths of java, of QuestDB's jar and of the archive of its classes, which need not be there. */
+export type QuestdbProgram = { java: string; jar: string; classArchive: string };
+
 /** Where each engine's program is. What is not on the machine is installed into the cache by the first call. */
 export type Installer = {
   /** Path of a nats-server of the pinned version. */
   nats(): Promise<string>;
-  /** Paths of java and of QuestDB's jar. */
-  questdb(): Promise<{ java: string; jar: string }>;
+  questdb(): Promise<QuestdbProgram>;
   clickhouse(): Promise<ClickhouseProgram>;
 };
 
@@ -50,7 +52,8 @@ const isExecutable = (path: string): Promise<boolean> =>
     () => false,
   );
 
-const exists = (path: string): Promise<boolean> =>
+/** Whether a file or folder is there. */
+export const exists = (path: string): Promise<boolean> =>
   access(path).then(
     () => true,
     () => false,
@@ -152,12 +155,12 @@ const locateNats = async (env: InstallEnvironment, progress: Progress): Promise<
   return binary;
 };
 
-const locateJava = async (env: InstallEnvironment): Promise<string> => {
+const locateJava = async (env: InstallEnvironment): Promise<{ java: string; version: string }> => {
   const home = env.JAVA_HOME === undefined ? undefined : join(env.JAVA_HOME, 'bin', 'java');
   const java = home !== undefined && (await isExecutable(home)) ? home : await findOnPath('java', env.PATH);
   const version = java === undefined ? '' : await outputOf(java, ['-version'], env);
   const major = Number(/version "(\d+)/.exec(version)?.[1] ?? 0);
-  if (java !== undefined && major >= versions.javaMajorMin) return java;
+  if (java !== undefined && major >= versions.javaMajorMin) return { java, version };
   throw missing(
     `Java ${versions.javaMajorMin}`,
     'to run QuestDB',
@@ -167,17 +170,17 @@ const locateJava = async (env: InstallEnvironment): Promise<string> => {
   );
 };
 
-const locateQuestdb = async (
-  env: InstallEnvironment,
-  progress: Progress,
-): Promise<{ java: string; jar: string }> => {
+const locateQuestdb = async (env: InstallEnvironment, progress: Progress): Promise<QuestdbProgram> => {
   const label = `QuestDB ${versions.questdb}`;
-  const java = await locateJava(env);
+  const { java, version } = await locateJava(env);
   const folder = join(cacheFolder(env), `questdb-${versions.questdb}`);
   const jar = join(folder, `questdb-${versions.questdb}.jar`);
+  // Another Java cannot read it.
+  const javaKey = createHash('sha256').update(`${java} ${version}`).digest('hex').slice(0, 12);
+  const program = { java, jar, classArchive: join(folder, `classes-${javaKey}.jsa`) };
   if (await exists(jar)) {
     progress(`${label}: found at ${jar}`);
-    return { java, jar };
+    return program;
   }
   const maven = await findOnPath('mvn', env.PATH);
   if (maven === undefined) {
@@ -194,7 +197,7 @@ const locateQuestdb = async (
   ];
   const step = { label, folder, tool: maven, args, how: 'fetching with Maven' };
   await installInto(step, env, () => ({}), progress);
-  return { java, jar };
+  return program;
 };
 
 const findLibrary = async (): Promise<string | undefined> => {

@@ -3,7 +3,7 @@ import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import type { Durability } from '../config/settings.ts';
 import { createEngine, type Engine, type EngineOptions } from './engine.ts';
-import { createInstaller, type Installer } from './install.ts';
+import { createInstaller, exists, type Installer } from './install.ts';
 
 const heapMax = '512m';
 
@@ -51,12 +51,26 @@ const settings = (
   QDB_LOG_W_STDOUT_LEVEL: 'ADVISORY,ERROR,CRITICAL',
 });
 
+/** Options of Java that read the archive of loaded classes, or write it at the end. An unusable one is passed over. */
+const classOptions = async (archive: string, isArchiving = false): Promise<string[]> => {
+  if (isArchiving) return [`-XX:ArchiveClassesAtExit=${archive}`];
+  return (await exists(archive))
+    ? [`-XX:SharedArchiveFile=${archive}`, '-Xlog:disable', '-Xlog:all=error:stderr']
+    : [];
+};
+
+type QuestdbOptions = EngineOptions<{ http: number; pg: number }> & {
+  /** The program's class archive is written when it is stopped, not read. */
+  readonly isArchiving?: boolean;
+};
+
 /** QuestDB on the machine's Java; its root is `folder`. A QDB_ variable of the environment wins over ours. */
 export const createQuestdbEngine = (
-  { folder, host, ports, log, durability = 'process' }: EngineOptions<{ http: number; pg: number }>,
-  installer: Installer = createInstaller(),
-): Engine =>
-  createEngine({
+  options: QuestdbOptions,
+  installer: Pick<Installer, 'questdb'> = createInstaller(),
+): Engine => {
+  const { folder, host, ports, log, durability = 'process' } = options;
+  return createEngine({
     name: 'questdb',
     url: `http://${host}:${ports.http}`,
     host,
@@ -66,12 +80,13 @@ export const createQuestdbEngine = (
     ],
     log,
     prepare: async () => {
-      const { java, jar } = await installer.questdb();
+      const { java, jar, classArchive } = await installer.questdb();
       // It unpacks its native code there at every start, and leaves it behind when it is killed.
       const unpacked = join(folder, 'unpacked');
       await rm(unpacked, { recursive: true, force: true });
       await mkdir(unpacked, { recursive: true });
-      const args = [`-Xmx${heapMax}`, `-Djava.io.tmpdir=${unpacked}`, '-p', jar];
+      const classes = await classOptions(classArchive, options.isArchiving);
+      const args = [`-Xmx${heapMax}`, `-Djava.io.tmpdir=${unpacked}`, ...classes, '-p', jar];
       return {
         command: java,
         args: [...args, '-m', 'io.questdb/io.questdb.ServerMain', '-d', folder],
@@ -84,3 +99,4 @@ export const createQuestdbEngine = (
       return (await fetch(url, { signal })).ok;
     },
   });
+};

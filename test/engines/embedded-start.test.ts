@@ -52,8 +52,8 @@ const gatedInstaller = async (folder: string, gate: string): Promise<Installer> 
   return {
     nats: async () => gated(await real.nats()),
     questdb: async () => {
-      const { java, jar } = await real.questdb();
-      return { java: await gated(java), jar };
+      const program = await real.questdb();
+      return { ...program, java: await gated(program.java) };
     },
     clickhouse: real.clickhouse,
   };
