@@ -34,7 +34,7 @@ const pointsOf = async (stack: Stack): Promise<Signal> => {
   return {
     stream: 'METRICS',
     load: {
-      url: `http://127.0.0.1:${stack.ingress[0]?.ports['push']}/v2/push/`,
+      urls: [`http://127.0.0.1:${stack.ingress[0]?.ports['push']}/v2/push/`],
       headers: {},
       nextBody: inTurn(pushBodies(100, itemsPerBody.points, source.mon_data_id, source.token, Date.now())),
       itemsPerBody: itemsPerBody.points,
@@ -52,7 +52,7 @@ const spansOf = async (stack: Stack): Promise<Signal> => {
   return {
     stream: 'TRACES',
     load: {
-      url: `http://127.0.0.1:${stack.ingress[0]?.ports['otlp']}/v1/traces`,
+      urls: [`http://127.0.0.1:${stack.ingress[0]?.ports['otlp']}/v1/traces`],
       headers: { 'content-type': 'application/x-protobuf', 'x-mon-token': token },
       nextBody: allDifferent(spanBodies('protobuf', 64, itemsPerBody.spans, Date.now()), 'protobuf'),
       itemsPerBody: itemsPerBody.spans,

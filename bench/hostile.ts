@@ -97,7 +97,7 @@ export const measureHostile = async (clients: number, seconds: number): Promise<
     const run = (): Promise<LoadResult> =>
       runLoad(
         {
-          url: `http://127.0.0.1:${port}/v2/push/`,
+          urls: [`http://127.0.0.1:${port}/v2/push/`],
           headers: {},
           nextBody: inTurn(pushBodies(64, 10, dataId, token, Date.now())),
           itemsPerBody: 10,

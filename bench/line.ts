@@ -1,143 +1,115 @@
-import { readFileSync } from 'node:fs';
 import type { Durability } from '../src/config/settings.ts';
 import { type Stack, startStack } from '../test/support/stack.ts';
-import { waitFor } from '../test/support/wait.ts';
-import { pushBodies } from './bodies.ts';
-import { allDifferent, inTurn, type Load, runLoad } from './load.ts';
+import { cpuPerMillion, measureRate, type Rate, type Subject } from './rate.ts';
 import type { Row } from './report.ts';
-import { spanBodies } from './span-bodies.ts';
+import { rounded, spreadOf } from './statistics.ts';
+import { type Encoding, ownRoles, pushSubject, spansSubject } from './subjects.ts';
 
-const ticksPerSecond = 100;
-
-/** CPU seconds (user and system) that a process has used, from the system's own accounting. */
-const cpuSeconds = (pid: number): number => {
-  const text = readFileSync(`/proc/${pid}/stat`, 'utf8');
-  const fields = text.slice(text.lastIndexOf(')') + 2).split(' ');
-  return (Number(fields[11]) + Number(fields[12])) / ticksPerSecond;
+export type LineOptions = {
+  readonly seconds: number;
+  readonly repeats: number;
+  readonly durability: Durability;
 };
 
-const residentMiB = (pid: number): number => {
-  const match = /VmRSS:\s+(\d+) kB/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'));
-  return Math.round(Number(match?.[1] ?? 0) / 1024);
-};
+const warmSecondsMax = 5;
 
-/** One signal's line: what is sent, and how many items are visible in its store. */
-type Line = {
-  readonly store: 'questdb' | 'clickhouse';
-  /** A new load, times of now. */
-  readonly load: () => Load;
-  readonly visible: () => Promise<number>;
-};
-
-const visibleMsMax = 180_000;
-
-const measure = async (name: string, stack: Stack, line: Line, seconds: number): Promise<Row> => {
-  const untilVisible = (items: number): Promise<boolean> =>
-    waitFor('everything is visible', visibleMsMax, async () => (await line.visible()) === items);
-  const warm = await runLoad(line.load(), Math.min(5, seconds / 2));
-  await untilVisible(warm.acknowledged);
-  const pids: Record<string, number> = {
-    ingress: stack.ingress[0]?.pid ?? 0,
-    transfer: stack.transfer[0]?.pid ?? 0,
-    nats: stack.engines.nats.pid ?? 0,
-    [line.store]: stack.engines[line.store].pid ?? 0,
-    // The outcomes of points go there, too.
-    clickhouse: stack.engines.clickhouse.pid ?? 0,
-  };
-  const load = line.load();
-  const before = Object.fromEntries(Object.entries(pids).map(([role, pid]) => [role, cpuSeconds(pid)]));
-  const ownBefore = process.cpuUsage();
-  const start = performance.now();
-  const result = await runLoad(load, seconds);
-  await untilVisible(warm.acknowledged + result.acknowledged);
-  const elapsed = (performance.now() - start) / 1000;
-  const own = process.cpuUsage(ownBefore);
-  const perMillion = (cpu: number): number => Number(((cpu / result.acknowledged) * 1e6).toFixed(2));
-  const cpu = Object.entries(pids).map(([role, pid]): [string, number] => [
-    role,
-    cpuSeconds(pid) - (before[role] ?? 0),
-  ]);
-  const ours = cpu.reduce(
-    (sum, [role, used]) => (role === 'ingress' || role === 'transfer' ? sum + used : sum),
-    0,
-  );
+/** What so many repeats of a line came to: the median of each figure, of the two main ones also the least and the greatest. */
+export const lineRow = (stage: string, rates: readonly Rate[]): Row => {
+  const spread = (value: (rate: Rate) => number) => spreadOf(rates.map(value));
+  const middle = (value: (rate: Rate) => number): number => rounded(spread(value).median, 4);
+  const stored = spread((rate) => rate.storedPerSecond);
+  const own = spread((rate) => cpuPerMillion(rate, ownRoles(rate.usage.cpu)));
+  const roles = Object.keys(rates[0]?.usage.cpu ?? {});
   return {
-    stage: name,
-    items_per_second: Math.round(result.acknowledged / elapsed),
-    cpu_seconds_per_million: perMillion(ours),
-    acknowledged_per_second: Math.round(result.acknowledged / result.seconds),
-    requests_per_second: Math.round(result.requests / result.seconds),
-    stored: result.acknowledged,
-    failed_requests: result.failed,
-    p50_ms: result.p50Ms,
-    p99_ms: result.p99Ms,
-    ...Object.fromEntries(cpu.map(([role, used]) => [`cpu_${role}`, perMillion(used)])),
-    cpu_generator: perMillion((own.user + own.system) / 1e6),
-    ...Object.fromEntries(Object.entries(pids).map(([role, pid]) => [`rss_mib_${role}`, residentMiB(pid)])),
+    stage,
+    items_per_second: Math.round(stored.median),
+    cpu_seconds_per_million: rounded(own.median),
+    repeats: rates.length,
+    items_per_second_min: Math.round(stored.min),
+    items_per_second_max: Math.round(stored.max),
+    cpu_seconds_per_million_min: rounded(own.min),
+    cpu_seconds_per_million_max: rounded(own.max),
+    acknowledged_per_second: Math.round(middle((rate) => rate.acknowledgedPerSecond)),
+    requests_per_second: Math.round(middle((rate) => rate.requestsPerSecond)),
+    stored: rates.reduce((sum, { acknowledged, missing }) => sum + acknowledged - missing, 0),
+    missing: rates.reduce((sum, { missing }) => sum + missing, 0),
+    failed_requests: rates.reduce((sum, { failedRequests }) => sum + failedRequests, 0),
+    p50_ms: middle((rate) => rate.p50Ms),
+    p99_ms: middle((rate) => rate.p99Ms),
+    ...Object.fromEntries(
+      roles.map((role) => [`cpu_${role}`, middle((rate) => cpuPerMillion(rate, [role]))]),
+    ),
+    cpu_generator: middle((rate) => (rate.generatorCpu / rate.acknowledged) * 1e6),
+    ...Object.fromEntries(
+      roles.map((role) => [
+        `rss_peak_mib_${role}`,
+        Math.max(...rates.map(({ usage }) => usage.peak[role] ?? 0)),
+      ]),
+    ),
   };
 };
 
-/** Push to visible in QuestDB: everything, the generator and the engines included, on this machine. */
-export const measurePush = async (
-  name: string,
+/** One warm run, then so many measured ones on the same stack. */
+export const repeatLine = async (
+  subject: Subject,
+  { seconds, repeats }: Pick<LineOptions, 'seconds' | 'repeats'>,
+): Promise<Rate[]> => {
+  const rates: Rate[] = [];
+  const warmSeconds = Math.min(warmSecondsMax, seconds / 2);
+  for (let turn = 0; turn < repeats; turn++)
+    rates.push(await measureRate(subject, seconds, turn === 0 ? warmSeconds : 0));
+  return rates;
+};
+
+/** A stack of its own for one line, everything on this machine. */
+export const withLine = async <T>(
+  durability: Durability,
+  subjectOf: (stack: Stack) => Promise<Subject>,
+  use: (subject: Subject, stack: Stack) => Promise<T>,
+  isGuarded = true,
+): Promise<T> => {
+  // The guard of spans is on for a duplicate window after a start. Where it shall be over, as it is in a process that has run for
+  // a while, that window is short.
+  const windows = isGuarded ? {} : { duplicateWindowSeconds: 10 };
+  const stack = await startStack({ traces: true, durability, ackWaitSeconds: 20, ...windows });
+  try {
+    return await use(await subjectOf(stack), stack);
+  } finally {
+    await stack.stop();
+  }
+};
+
+/** Push to visible in QuestDB. */
+export const measurePush = (
+  stage: string,
   points: number,
   connections: number,
-  seconds: number,
-  durability: Durability,
-): Promise<Row> => {
-  const stack = await startStack({ traces: true, durability });
-  try {
-    const report = await stack.createReport('bench');
-    const { mon_data_id: dataId, token } = report.data_source;
-    const bodiesMax = Math.min(256, Math.ceil(100_000 / points));
-    const line: Line = {
-      store: 'questdb',
-      load: () => ({
-        url: `http://127.0.0.1:${stack.ingress[0]?.ports['push']}/v2/push/`,
-        headers: {},
-        nextBody: inTurn(pushBodies(bodiesMax, points, dataId, token, Date.now())),
-        itemsPerBody: points,
-        connections,
-      }),
-      visible: async () =>
-        Number((await stack.query(`SELECT count() FROM "${report.result_table.table_id}"`)).dataset[0]?.[0]),
-    };
-    return await measure(name, stack, line, seconds);
-  } finally {
-    await stack.stop();
-  }
-};
+  options: LineOptions,
+): Promise<Row> =>
+  withLine(
+    options.durability,
+    (stack) => pushSubject(stack, 'bench', points, connections),
+    async (subject) => lineRow(stage, await repeatLine(subject, options)),
+  );
 
-/** Export to visible in ClickHouse, requests all different. */
-export const measureSpans = async (
-  name: string,
-  encoding: 'json' | 'protobuf',
+/** Past the guard that follows a start: its window, and a little. */
+const guardSeconds = 12;
+
+/** Export to visible in ClickHouse; `isGuarded`: as right after a start, each insert compared with what is stored. */
+export const measureSpans = (
+  stage: string,
+  encoding: Encoding,
   spans: number,
   connections: number,
-  seconds: number,
-  durability: Durability,
-): Promise<Row> => {
-  const stack = await startStack({ traces: true, durability });
-  try {
-    const { token } = await stack.createApplication('bench');
-    let salt = 0;
-    const line: Line = {
-      store: 'clickhouse',
-      load: () => ({
-        url: `http://127.0.0.1:${stack.ingress[0]?.ports['otlp']}/v1/traces`,
-        headers: {
-          'content-type': encoding === 'json' ? 'application/json' : 'application/x-protobuf',
-          'x-mon-token': token,
-        },
-        nextBody: allDifferent(spanBodies(encoding, 64, spans, Date.now() - 1000 * salt++), encoding),
-        itemsPerBody: spans,
-        connections,
-      }),
-      visible: async () =>
-        Number((await stack.spansQuery('SELECT count() AS spans FROM otel.otel_traces'))[0]?.['spans']),
-    };
-    return await measure(name, stack, line, seconds);
-  } finally {
-    await stack.stop();
-  }
-};
+  isGuarded: boolean,
+  options: LineOptions,
+): Promise<Row> =>
+  withLine(
+    options.durability,
+    (stack) => spansSubject(stack, 'bench', encoding, spans, connections),
+    async (subject) => {
+      if (!isGuarded) await measureRate(subject, guardSeconds, 0);
+      return lineRow(stage, await repeatLine(subject, options));
+    },
+    isGuarded,
+  );

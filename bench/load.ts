@@ -1,4 +1,5 @@
 import { Agent, request } from 'undici';
+import { percentile } from './statistics.ts';
 
 export type LoadResult = {
   acknowledged: number;
@@ -10,7 +11,8 @@ export type LoadResult = {
 };
 
 export type Load = {
-  readonly url: string;
+  /** The connections are shared out among them. */
+  readonly urls: readonly string[];
   readonly headers: Readonly<Record<string, string>>;
   /** The body of the next request. */
   readonly nextBody: () => Uint8Array;
@@ -18,8 +20,8 @@ export type Load = {
   readonly connections: number;
 };
 
-const percentile = (sorted: readonly number[], share: number): number =>
-  Number((sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? 0).toFixed(2));
+const milliseconds = (latencies: readonly number[], share: number): number =>
+  latencies.length === 0 ? 0 : Number(percentile(latencies, share).toFixed(2));
 
 /** Posts over so many connections until the time is up. Counts items of requests answered 200. */
 export const runLoad = async (load: Load, seconds: number): Promise<LoadResult> => {
@@ -28,10 +30,11 @@ export const runLoad = async (load: Load, seconds: number): Promise<LoadResult> 
   let failed = 0;
   const start = performance.now();
   const end = start + seconds * 1000;
-  const worker = async (): Promise<void> => {
+  const { urls, headers } = load;
+  const worker = async (number: number): Promise<void> => {
+    const url = urls[number % urls.length] ?? '';
     while (performance.now() < end) {
       const sent = performance.now();
-      const { url, headers } = load;
       const response = await request(url, {
         method: 'POST',
         headers,
@@ -43,17 +46,16 @@ export const runLoad = async (load: Load, seconds: number): Promise<LoadResult> 
       else failed++;
     }
   };
-  await Promise.all(Array.from({ length: load.connections }, worker));
+  await Promise.all(Array.from({ length: load.connections }, (_, number) => worker(number)));
   const elapsed = (performance.now() - start) / 1000;
   await agent.close();
-  latencies.sort((a, b) => a - b);
   return {
     acknowledged: latencies.length * load.itemsPerBody,
     requests: latencies.length,
     failed,
     seconds: elapsed,
-    p50Ms: percentile(latencies, 0.5),
-    p99Ms: percentile(latencies, 0.99),
+    p50Ms: milliseconds(latencies, 0.5),
+    p99Ms: milliseconds(latencies, 0.99),
   };
 };
 
@@ -63,18 +65,23 @@ export const inTurn = (bodies: readonly Buffer[]): (() => Uint8Array) => {
   return () => bodies[next++ % bodies.length] ?? Buffer.alloc(0);
 };
 
-/** Where the first span's id stands in a body, and how many bytes it takes. */
-const spanIdPlace = (body: Buffer, encoding: 'json' | 'protobuf'): { at: number; length: number } => {
+type Place = { readonly at: number; readonly length: number };
+
+/** Where the ids of the spans stand in a body, and how many bytes they take. */
+export const spanIdPlaces = (body: Buffer, encoding: 'json' | 'protobuf'): Place[] => {
+  const places: Place[] = [];
   if (encoding === 'json') {
     const mark = '"spanId":"';
-    return { at: body.indexOf(mark) + mark.length, length: 16 };
+    for (let at = body.indexOf(mark); at !== -1; at = body.indexOf(mark, at + 1))
+      places.push({ at: at + mark.length, length: 16 });
+    return places;
   }
   // trace_id: field 1 of 16 bytes; span_id: field 2 of 8 bytes.
   for (let at = body.indexOf(0x0a); at !== -1; at = body.indexOf(0x0a, at + 1)) {
     if (body[at + 1] === 16 && body[at + 18] === 0x12 && body[at + 19] === 8)
-      return { at: at + 20, length: 8 };
+      places.push({ at: at + 20, length: 8 });
   }
-  throw new Error('the body holds no span');
+  return places;
 };
 
 /** The bodies in turn, each time with another id in the first span: a byte-identical request would be a repeat. */
@@ -82,7 +89,11 @@ export const allDifferent = (
   bodies: readonly Buffer[],
   encoding: 'json' | 'protobuf',
 ): (() => Uint8Array) => {
-  const places = bodies.map((body) => spanIdPlace(body, encoding));
+  const places = bodies.map((body) => {
+    const [place] = spanIdPlaces(body, encoding);
+    if (place === undefined) throw new Error('the body holds no span');
+    return place;
+  });
   let count = 0;
   return () => {
     const index = count % bodies.length;

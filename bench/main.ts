@@ -17,6 +17,7 @@ const { values } = parseArgs({
 const parts = values.only.split(',');
 const seconds = Number(values.seconds);
 const durability = values.durability === 'power' ? 'power' : 'process';
+const options = { seconds, repeats: 1, durability } as const;
 
 if (parts.includes('times')) {
   process.stdout.write('Times that are promised\n');
@@ -33,14 +34,14 @@ if (parts.includes('stages')) {
 }
 if (parts.includes('push')) {
   printRows('Push to visible in QuestDB, generator and engines on the same machine', 'points', [
-    await measurePush('1000 points a request', 1000, 8, seconds, durability),
-    await measurePush('1 point a request', 1, 64, seconds, durability),
+    await measurePush('1000 points a request', 1000, 8, options),
+    await measurePush('1 point a request', 1, 64, options),
   ]);
 }
 if (parts.includes('spans')) {
   printRows('Export to visible in ClickHouse, generator and engines on the same machine', 'spans', [
-    await measureSpans('100 spans a request, protobuf', 'protobuf', 100, 8, seconds, durability),
-    await measureSpans('100 spans a request, JSON', 'json', 100, 8, seconds, durability),
+    await measureSpans('100 spans a request, protobuf', 'protobuf', 100, 8, false, options),
+    await measureSpans('100 spans a request, JSON', 'json', 100, 8, false, options),
   ]);
 }
 if (parts.includes('hostile')) {

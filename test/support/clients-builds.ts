@@ -30,8 +30,10 @@ export const missingTool = async (...tools: readonly string[]): Promise<string |
   return undefined;
 };
 
-type Build = {
+export type Build = {
   readonly name: string;
+  /** The folder of the sources; default that of the clients. */
+  readonly folder?: string;
   /** What it is made of: a change of one of these files of the sources makes it anew. */
   readonly sources: readonly string[];
   /** Further inputs, such as a version. */
@@ -44,16 +46,22 @@ type Build = {
  * The folder with what was built of these sources, in the cache of the machine's user; built by the first call and kept. Rejects
  * with the tool's last words.
  */
-const built = async ({ name, sources, key = '', make }: Build): Promise<string> => {
+export const built = async ({
+  name,
+  folder: from = clientsFolder,
+  sources,
+  key = '',
+  make,
+}: Build): Promise<string> => {
   const hash = createHash('sha256').update(key);
-  for (const source of sources) hash.update(await readFile(join(clientsFolder, source)));
+  for (const source of sources) hash.update(await readFile(join(from, source)));
   const cache = join(cacheFolder(process.env), 'clients');
   const folder = join(cache, `${name}-${hash.digest('hex').slice(0, 16)}`);
   if (await isThere(folder)) return folder;
   const half = join(cache, `.${name}-${randomUUID()}`);
   try {
     await mkdir(join(half, 'target'), { recursive: true });
-    for (const source of sources) await cp(join(clientsFolder, source), join(half, 'sources', source));
+    for (const source of sources) await cp(join(from, source), join(half, 'sources', source));
     await make(join(half, 'sources'), join(half, 'target'));
     await rename(join(half, 'target'), folder);
   } catch (error) {
@@ -65,18 +73,19 @@ const built = async ({ name, sources, key = '', make }: Build): Promise<string> 
   return folder;
 };
 
-/** Builds are long, and the machine has other work. */
-const nicely = async (
+/** Runs a tool of a build: builds are long, and the machine has other work. */
+export const nicely = async (
   cwd: string,
   tool: string,
   args: readonly string[],
   env: Readonly<Record<string, string>> = {},
-): Promise<void> => {
-  await run('nice', ['-n', '10', tool, ...args], {
+): Promise<string> => {
+  const { stdout } = await run('nice', ['-n', '10', tool, ...args], {
     cwd,
     env: { ...process.env, ...env },
     maxBuffer: 2 ** 26,
   });
+  return stdout;
 };
 
 /** A program of a folder with a Go module. Answers its path. */

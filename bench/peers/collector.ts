@@ -1,0 +1,75 @@
+import { mkdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { stringify } from 'yaml';
+import type { PeerCommand } from './process.ts';
+
+/** Where the Collector keeps what it has answered 200 for and not stored yet; `none`: it parses and throws away. */
+export type CollectorQueue = 'memory' | 'file' | 'file_fsync' | 'none';
+
+export const collectorMeaning: Readonly<Record<CollectorQueue, string>> = {
+  memory: 'in memory',
+  file: 'in a file',
+  file_fsync: 'on disk (fsync)',
+  none: 'nothing',
+};
+
+/**
+ * Full size of a batch, and the time it waits for more: the exporter's guide asks for batches of some thousand spans. The queue
+ * holds a sender up when it is full, so that nothing is refused and nothing piles up.
+ */
+const queueOf = (queue: CollectorQueue): object => ({
+  enabled: true,
+  sizer: 'items',
+  queue_size: 200_000,
+  block_on_overflow: true,
+  num_consumers: 4,
+  batch: { flush_timeout: '200ms', min_size: 10_000, max_size: 20_000 },
+  ...(queue === 'memory' ? {} : { storage: 'file_storage' }),
+});
+
+const configOf = (queue: CollectorQueue, port: number, clickhouseUrl: string, folder: string): object => {
+  const isStored = queue !== 'none';
+  const isOnFile = queue === 'file' || queue === 'file_fsync';
+  const directory = join(folder, 'queue');
+  if (isOnFile) mkdirSync(directory, { recursive: true });
+  return {
+    receivers: { otlp: { protocols: { http: { endpoint: `127.0.0.1:${port}` } } } },
+    exporters: isStored
+      ? {
+          clickhouse: {
+            endpoint: clickhouseUrl,
+            database: 'peer',
+            create_schema: true,
+            async_insert: false,
+            timeout: '30s',
+            sending_queue: queueOf(queue),
+            retry_on_failure: { enabled: true, initial_interval: '200ms', max_elapsed_time: '300s' },
+          },
+        }
+      : { nop: {} },
+    ...(isOnFile
+      ? { extensions: { file_storage: { directory, fsync: queue === 'file_fsync', timeout: '10s' } } }
+      : {}),
+    service: {
+      ...(isOnFile ? { extensions: ['file_storage'] } : {}),
+      telemetry: { metrics: { level: 'none' }, logs: { level: 'warn' } },
+      pipelines: { traces: { receivers: ['otlp'], exporters: [isStored ? 'clickhouse' : 'nop'] } },
+    },
+  };
+};
+
+/** The Collector with its ClickHouse exporter, table `peer.otel_traces` as it makes it. */
+export const collectorCommand = (
+  program: string,
+  queue: CollectorQueue,
+  port: number,
+  clickhouseUrl: string,
+  folder: string,
+): PeerCommand => ({
+  name: 'collector',
+  program,
+  args: (configPath) => ['--config', `file:${configPath}`],
+  config: (own) => stringify(configOf(queue, port, clickhouseUrl, own)),
+  folder,
+  port,
+});

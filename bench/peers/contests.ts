@@ -1,0 +1,187 @@
+import { join } from 'node:path';
+import { freePorts } from '../../src/embedded/ports.ts';
+import type { Stack } from '../../test/support/stack.ts';
+import { waitFor } from '../../test/support/wait.ts';
+import { pushBodies } from '../bodies.ts';
+import { allDifferent, inTurn } from '../load.ts';
+import { measureRate, type Rate, type Subject } from '../rate.ts';
+import { spanBodies } from '../span-bodies.ts';
+import { contentTypes, type Encoding, pushSubject, spansSubject } from '../subjects.ts';
+import { type CollectorQueue, collectorCommand, collectorMeaning } from './collector.ts';
+import { type PeerCommand, type PeerProcess, startPeer } from './process.ts';
+import {
+  type TelegrafBuffer,
+  telegrafCommand,
+  telegrafMeaning,
+  telegrafTable,
+  telegrafTableSql,
+} from './telegraf.ts';
+import type { PeerRow } from './verdict.ts';
+
+export type Programs = { readonly collector: string; readonly telegraf: string };
+
+/** What is measured in turn with all others of its stack. */
+export type Contestant = Pick<PeerRow, 'row' | 'ours' | 'contest' | 'item' | 'is_stored' | 'ok_means'> & {
+  measure(seconds: number): Promise<Rate>;
+};
+
+const connections = 8;
+const pointsPerRequest = 1_000;
+const spansPerRequest = 100;
+const warmSeconds = 2;
+const mergesMsMax = 10_000;
+
+/** Starts a peer on a free port for one use, and ends it. */
+export const withPeer = async <T>(
+  command: (port: number, folder: string) => PeerCommand,
+  stack: Stack,
+  use: (peer: PeerProcess, port: number) => Promise<T>,
+): Promise<T> => {
+  const [port = 0] = await freePorts(1);
+  const peer = await startPeer(command(port, join(stack.folder, 'peer')));
+  try {
+    return await use(peer, port);
+  } finally {
+    await peer.stop();
+  }
+};
+
+/** Merges that one contestant left behind are not the next one's cost. */
+const untilMerged = (stack: Stack): Promise<unknown> =>
+  waitFor('no merge is running', mergesMsMax, async () => {
+    const [row] = await stack.spansQuery('SELECT count() AS merges FROM system.merges');
+    return Number(row?.['merges']) === 0;
+  }).catch(() => undefined);
+
+export const peerSpans = 'peer.otel_traces';
+
+/** A statement to ClickHouse without an answer. */
+const runClickhouse = async (stack: Stack, statement: string): Promise<void> => {
+  const response = await fetch(stack.engines.clickhouse.url, { method: 'POST', body: statement });
+  const text = await response.text();
+  if (!response.ok) throw new Error(`${statement}: ${text}`);
+};
+
+/** The Collector's own table with nothing in it; it makes the table itself at its first start. */
+export const emptyPeerSpans = (stack: Stack): Promise<void> =>
+  runClickhouse(stack, `TRUNCATE TABLE IF EXISTS ${peerSpans}`);
+
+/** The table for Telegraf with nothing in it. */
+export const emptyPeerPoints = async (stack: Stack): Promise<void> => {
+  await stack.query(telegrafTableSql);
+  await stack.query(`TRUNCATE TABLE ${telegrafTable}`);
+  await waitFor('the table is empty', mergesMsMax, async () => (await countPeerPoints(stack)) === 0);
+};
+
+const countPeerPoints = async (stack: Stack): Promise<number> =>
+  Number((await stack.query(`SELECT count() FROM ${telegrafTable}`)).dataset[0]?.[0]);
+
+const countPeerSpans = async (stack: Stack): Promise<number> =>
+  Number((await stack.spansQuery(`SELECT count() AS spans FROM ${peerSpans}`))[0]?.['spans']);
+
+/** The Collector, started anew for each measurement. */
+export const collectorContestant = (
+  stack: Stack,
+  programs: Programs,
+  queue: CollectorQueue,
+  encoding: Encoding,
+  contest: string,
+): Contestant => {
+  const isStored = queue !== 'none';
+  const what = isStored ? `${queue.replace('_', ', ')} queue` : 'receiver only';
+  const { url } = stack.engines.clickhouse;
+  return {
+    row: `Collector, ${what}, ${encoding}`,
+    ours: false,
+    contest,
+    item: 'spans',
+    is_stored: isStored,
+    ok_means: collectorMeaning[queue],
+    measure: (seconds) =>
+      withPeer(
+        (port, folder) => collectorCommand(programs.collector, queue, port, url, folder),
+        stack,
+        async (peer, port) => {
+          if (isStored) await emptyPeerSpans(stack);
+          await untilMerged(stack);
+          const subject: Subject = {
+            load: () => ({
+              urls: [`http://127.0.0.1:${port}/v1/traces`],
+              headers: { 'content-type': contentTypes[encoding] },
+              nextBody: allDifferent(spanBodies(encoding, 64, spansPerRequest, Date.now()), encoding),
+              itemsPerBody: spansPerRequest,
+              connections,
+            }),
+            ...(isStored ? { visible: () => countPeerSpans(stack) } : {}),
+            processes: () => ({ peer: peer.pid, clickhouse: stack.engines.clickhouse.pid ?? 0 }),
+          };
+          return measureRate(subject, seconds, warmSeconds);
+        },
+      ),
+  };
+};
+
+/** Telegraf, started anew for each measurement. */
+export const telegrafContestant = (
+  stack: Stack,
+  programs: Programs,
+  buffer: TelegrafBuffer,
+  contest: string,
+): Contestant => {
+  const isStored = buffer !== 'none';
+  const { url } = stack.engines.questdb;
+  return {
+    row: `Telegraf, ${isStored ? `${buffer} buffer` : 'receiver only'}`,
+    ours: false,
+    contest,
+    item: 'points',
+    is_stored: isStored,
+    ok_means: telegrafMeaning[buffer],
+    measure: (seconds) =>
+      withPeer(
+        (port, folder) => telegrafCommand(programs.telegraf, buffer, port, url, folder),
+        stack,
+        async (peer, port) => {
+          if (isStored) await emptyPeerPoints(stack);
+          const subject: Subject = {
+            load: () => ({
+              urls: [`http://127.0.0.1:${port}/push`],
+              headers: {},
+              nextBody: inTurn(pushBodies(100, pointsPerRequest, 1_500_001, 'bench', Date.now())),
+              itemsPerBody: pointsPerRequest,
+              connections,
+            }),
+            ...(isStored ? { visible: () => countPeerPoints(stack) } : {}),
+            processes: () => ({ peer: peer.pid, questdb: stack.engines.questdb.pid ?? 0 }),
+          };
+          return measureRate(subject, seconds, warmSeconds);
+        },
+      ),
+  };
+};
+
+/** Ours, the processes of the stack as they run. */
+export const ownContestant = async (
+  stack: Stack,
+  signal: 'push' | Encoding,
+  contest: string,
+  okMeans: string,
+): Promise<Contestant> => {
+  const isPush = signal === 'push';
+  const name = contest.replace(/\W+/g, '_');
+  const subject = isPush
+    ? await pushSubject(stack, name, pointsPerRequest, connections)
+    : await spansSubject(stack, name, signal, spansPerRequest, connections);
+  return {
+    row: `Tidemark, ${signal} (${okMeans})`,
+    ours: true,
+    contest,
+    item: isPush ? 'points' : 'spans',
+    is_stored: true,
+    ok_means: okMeans,
+    measure: async (seconds) => {
+      await untilMerged(stack);
+      return measureRate(subject, seconds, warmSeconds);
+    },
+  };
+};

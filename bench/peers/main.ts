@@ -1,0 +1,196 @@
+import { parseArgs } from 'node:util';
+import type { Durability } from '../../src/config/settings.ts';
+import { type Stack, startStack } from '../../test/support/stack.ts';
+import { cpuPerMillion, type Rate } from '../rate.ts';
+import { median, rounded } from '../statistics.ts';
+import { ownRoles } from '../subjects.ts';
+import { grouped, tableLines } from '../table.ts';
+import { buildCollector, buildTelegraf, peerVersions } from './builds.ts';
+import {
+  type Contestant,
+  collectorContestant,
+  ownContestant,
+  type Programs,
+  telegrafContestant,
+} from './contests.ts';
+import type { KillRow, PeerRow } from './verdict.ts';
+import { behind } from './verdict.ts';
+import { measureKills } from './victims.ts';
+
+/**
+ * `make bench-peers`: the OpenTelemetry Collector into ClickHouse and Telegraf into QuestDB beside this program: the same bodies,
+ * the same engines, by turns in one run; then what each loses and stores twice when it is killed. Ends with 1 where this program is
+ * not ahead of a row that stores.
+ */
+const { values } = parseArgs({
+  options: {
+    seconds: { type: 'string', default: '6' },
+    rounds: { type: 'string', default: '2' },
+    /** Parts: `process`, `power`, `kills`. */
+    only: { type: 'string', default: 'process,power,kills' },
+    /** Only rows that match this. */
+    rows: { type: 'string', default: '' },
+  },
+});
+const parts = values.only.split(',');
+const seconds = Number(values.seconds);
+const rounds = Number(values.rounds);
+const rowPattern = new RegExp(values.rows, 'i');
+
+const say = (line = ''): void => {
+  process.stdout.write(`${line}\n`);
+};
+
+const databases = ['questdb', 'clickhouse'];
+
+const rowOf = (contestant: Contestant, rates: readonly Rate[]): PeerRow => {
+  const { row, ours, contest, item, is_stored, ok_means } = contestant;
+  const middle = (value: (rate: Rate) => number): number => rounded(median(rates.map(value)));
+  const between = ({ usage }: Rate): string[] =>
+    Object.keys(usage.cpu).filter((role) => !databases.includes(role));
+  return {
+    row,
+    ours,
+    contest,
+    item,
+    is_stored,
+    ok_means,
+    items_per_second: middle((rate) => rate.storedPerSecond),
+    cpu_per_million: middle((rate) => cpuPerMillion(rate, between(rate))),
+    cpu_per_million_roles: middle((rate) =>
+      cpuPerMillion(rate, ours ? ownRoles(rate.usage.cpu) : between(rate)),
+    ),
+    cpu_per_million_database: is_stored ? middle((rate) => cpuPerMillion(rate, databases)) : 0,
+    rss_mib: middle((rate) => between(rate).reduce((sum, role) => sum + (rate.usage.peak[role] ?? 0), 0)),
+    missing: Math.max(...rates.map(({ missing }) => missing)),
+    failed_requests: Math.max(...rates.map(({ failedRequests }) => failedRequests)),
+  };
+};
+
+/** Each in turn, all of them so many times. */
+const alternate = async (contestants: readonly Contestant[]): Promise<PeerRow[]> => {
+  const rates = new Map<Contestant, Rate[]>();
+  for (let round = 1; round <= rounds; round++) {
+    for (const contestant of contestants) {
+      const rate = await contestant.measure(seconds);
+      say(`  round ${round}: ${contestant.row}: ${grouped(rate.storedPerSecond)} ${contestant.item}/s`);
+      rates.set(contestant, [...(rates.get(contestant) ?? []), rate]);
+    }
+  }
+  return contestants.map((contestant) => rowOf(contestant, rates.get(contestant) ?? []));
+};
+
+/**
+ * A stack whose guard of spans is over soon, as it is in a process that has run for its duplicate window: peers have no guard that
+ * could be on at their start.
+ */
+const withStack = async <T>(durability: Durability, use: (stack: Stack) => Promise<T>): Promise<T> => {
+  const stack = await startStack({
+    traces: true,
+    durability,
+    duplicateWindowSeconds: 10,
+    ackWaitSeconds: 20,
+  });
+  try {
+    return await use(stack);
+  } finally {
+    await stack.stop();
+  }
+};
+
+const isWanted = ({ row, ours }: Contestant): boolean => ours || rowPattern.test(row);
+
+const measureProcess = (programs: Programs): Promise<PeerRow[]> =>
+  withStack('process', async (stack) => {
+    const contestants = [
+      await ownContestant(stack, 'push', 'push', 'in JetStream'),
+      telegrafContestant(stack, programs, 'memory', 'push'),
+      telegrafContestant(stack, programs, 'none', 'push'),
+      await ownContestant(stack, 'protobuf', 'protobuf', 'in JetStream'),
+      collectorContestant(stack, programs, 'memory', 'protobuf', 'protobuf'),
+      collectorContestant(stack, programs, 'file', 'protobuf', 'protobuf'),
+      collectorContestant(stack, programs, 'none', 'protobuf', 'protobuf'),
+      await ownContestant(stack, 'json', 'json', 'in JetStream'),
+      collectorContestant(stack, programs, 'memory', 'json', 'json'),
+      collectorContestant(stack, programs, 'file', 'json', 'json'),
+      collectorContestant(stack, programs, 'none', 'json', 'json'),
+    ];
+    return alternate(contestants.filter(isWanted));
+  });
+
+const measurePower = (programs: Programs): Promise<PeerRow[]> =>
+  withStack('power', async (stack) => {
+    const contestants = [
+      await ownContestant(stack, 'push', 'push, power', 'on disk (fsync)'),
+      telegrafContestant(stack, programs, 'disk', 'push, power'),
+      await ownContestant(stack, 'protobuf', 'protobuf, power', 'on disk (fsync)'),
+      collectorContestant(stack, programs, 'file_fsync', 'protobuf', 'protobuf, power'),
+      await ownContestant(stack, 'json', 'json, power', 'on disk (fsync)'),
+      collectorContestant(stack, programs, 'file_fsync', 'json', 'json, power'),
+    ];
+    return alternate(contestants.filter(isWanted));
+  });
+
+const printPeers = (rows: readonly PeerRow[]): void => {
+  say();
+  const head = ['', '200 means', 'stored/s', 'CPU s/M', 'database CPU s/M', 'RSS MiB', 'missing', 'not 200'];
+  const cells = rows.map((row) => [
+    row.row,
+    row.ok_means,
+    row.is_stored ? grouped(row.items_per_second) : `(${grouped(row.items_per_second)})`,
+    row.ours && row.cpu_per_million !== row.cpu_per_million_roles
+      ? `${row.cpu_per_million} (roles ${row.cpu_per_million_roles})`
+      : String(row.cpu_per_million),
+    row.is_stored ? String(row.cpu_per_million_database) : '-',
+    grouped(row.rss_mib),
+    grouped(row.missing),
+    grouped(row.failed_requests),
+  ]);
+  for (const line of tableLines(head, cells)) say(line);
+  say('In brackets: answered, not stored. CPU s/M of ours: ingress, transfer and nats-server.');
+};
+
+const printKills = (rows: readonly KillRow[]): void => {
+  say();
+  const head = [
+    'killed with SIGKILL',
+    '200 means',
+    'acknowledged',
+    'lost',
+    'stored twice',
+    'stored unanswered',
+  ];
+  const cells = rows.map((row) => [
+    row.killed,
+    row.ok_means,
+    grouped(row.acknowledged),
+    grouped(row.lost),
+    grouped(row.stored_twice),
+    grouped(row.stored_unanswered),
+  ]);
+  for (const line of tableLines(head, cells)) say(line);
+};
+
+const startedAt = performance.now();
+say(
+  `OpenTelemetry Collector ${peerVersions.collector}, Telegraf ${peerVersions.telegraf}: built at their first use`,
+);
+const programs: Programs = { collector: await buildCollector(), telegraf: await buildTelegraf() };
+const rows = [
+  ...(parts.includes('process') ? await measureProcess(programs) : []),
+  ...(parts.includes('power') ? await measurePower(programs) : []),
+];
+const kills = parts.includes('kills') ? await measureKills(programs, (line) => say(`  ${line}`)) : [];
+if (rows.length > 0) printPeers(rows);
+if (kills.length > 0) printKills(kills);
+say();
+for (const row of [...rows, ...kills]) say(JSON.stringify(row));
+const lines = behind(rows);
+const lossy = kills.filter(
+  ({ killed, lost, stored_twice: twice }) => /^Tidemark/.test(killed) && lost + twice > 0,
+);
+for (const line of lines) say(`behind: ${line}`);
+for (const { killed } of lossy) say(`not exact: ${killed}`);
+if (lines.length + lossy.length === 0 && rows.length > 0) say('ahead of every row that stores');
+say(`${Math.round((performance.now() - startedAt) / 1000)} s`);
+if (lines.length + lossy.length > 0) process.exitCode = 1;

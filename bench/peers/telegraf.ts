@@ -1,0 +1,75 @@
+import { join } from 'node:path';
+import type { PeerCommand } from './process.ts';
+
+/** Where Telegraf keeps what it has answered 200 for and not stored yet; `none`: it parses and throws away. */
+export type TelegrafBuffer = 'memory' | 'disk' | 'none';
+
+export const telegrafMeaning: Readonly<Record<TelegrafBuffer, string>> = {
+  memory: 'in memory',
+  disk: 'on disk (fsync)',
+  none: 'nothing',
+};
+
+export const telegrafTable = 'peer_points';
+
+/** Columns as Telegraf's flattened names want them; no upsert: it has nothing to tell a repeat by. */
+export const telegrafTableSql = `CREATE TABLE IF NOT EXISTS ${telegrafTable} (
+  timestamp TIMESTAMP, target SYMBOL, dimension_module SYMBOL, dimension_location SYMBOL, dimension_host SYMBOL,
+  metrics_cpu_load DOUBLE, metrics_memory_usage DOUBLE
+) TIMESTAMP(timestamp) PARTITION BY DAY WAL`;
+
+const output = (buffer: TelegrafBuffer, questdbUrl: string): string =>
+  buffer === 'none'
+    ? '[[outputs.discard]]\n'
+    : `[[outputs.influxdb]]
+  urls = ["${questdbUrl}"]
+  database = "bench"
+  skip_database_creation = true
+  content_encoding = "identity"
+  timeout = "30s"
+`;
+
+/** A buffer that no run fills: Telegraf never holds a sender up, it throws the oldest away instead. */
+const configOf = (
+  buffer: TelegrafBuffer,
+  port: number,
+  questdbUrl: string,
+  folder: string,
+): string => `[agent]
+  interval = "1s"
+  flush_interval = "200ms"
+  metric_batch_size = 20000
+  metric_buffer_limit = 20000000
+  omit_hostname = true
+  quiet = true
+  skip_processors_after_aggregators = true
+${buffer === 'disk' ? `  buffer_strategy = "disk"\n  buffer_directory = "${join(folder, 'buffer')}"\n` : ''}
+[[inputs.http_listener_v2]]
+  service_address = "tcp://127.0.0.1:${port}"
+  paths = ["/push"]
+  methods = ["POST"]
+  http_success_code = 200
+  data_format = "json"
+  name_override = "${telegrafTable}"
+  json_query = "data"
+  tag_keys = ["target", "dimension_module", "dimension_location", "dimension_host"]
+  json_time_key = "timestamp"
+  json_time_format = "unix_ms"
+
+${output(buffer, questdbUrl)}`;
+
+/** Telegraf's HTTP listener into QuestDB's line protocol. */
+export const telegrafCommand = (
+  program: string,
+  buffer: TelegrafBuffer,
+  port: number,
+  questdbUrl: string,
+  folder: string,
+): PeerCommand => ({
+  name: 'telegraf',
+  program,
+  args: (configPath) => ['--config', configPath],
+  config: (own) => configOf(buffer, port, questdbUrl, own),
+  folder,
+  port,
+});

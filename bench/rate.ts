@@ -1,0 +1,81 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { type Load, runLoad } from './load.ts';
+import { type Processes, startUsage, type Usage } from './processes.ts';
+
+/** Something that takes items over HTTP and brings them into a store. */
+export type Subject = {
+  /** A new load, times of now. */
+  readonly load: () => Load;
+  /** Items that its store shows now; undefined where nothing is stored, so that an answer is all there is to wait for. */
+  readonly visible?: () => Promise<number>;
+  /** Every process that has a share in it. */
+  readonly processes: () => Processes;
+};
+
+export type Rate = {
+  /** Items acknowledged in the measured time. */
+  readonly acknowledged: number;
+  /** Acknowledged and not shown by the store in the end. */
+  readonly missing: number;
+  readonly acknowledgedPerSecond: number;
+  /** Over the time until the last one was visible. */
+  readonly storedPerSecond: number;
+  readonly requestsPerSecond: number;
+  readonly failedRequests: number;
+  readonly p50Ms: number;
+  readonly p99Ms: number;
+  readonly usage: Usage;
+  readonly generatorCpu: number;
+};
+
+const pollMs = 50;
+/** A store that shows nothing new for so long will show no more. */
+const quietMsMax = 15_000;
+
+/** Waits until the store shows so many items, or nothing new any more. Answers how many it shows. */
+export const untilVisible = async (visible: () => Promise<number>, items: number): Promise<number> => {
+  let seen = await visible();
+  let changedAt = performance.now();
+  while (seen < items && performance.now() - changedAt < quietMsMax) {
+    await delay(pollMs);
+    const now = await visible();
+    if (now === seen) continue;
+    seen = now;
+    changedAt = performance.now();
+  }
+  return seen;
+};
+
+/** Sends for a while, waits until everything is visible, then measures the same for `seconds`. */
+export const measureRate = async (subject: Subject, seconds: number, warmSeconds: number): Promise<Rate> => {
+  const { visible } = subject;
+  const shown = visible === undefined ? 0 : await visible();
+  const warm = warmSeconds > 0 ? (await runLoad(subject.load(), warmSeconds)).acknowledged : 0;
+  const before = visible === undefined ? 0 : await untilVisible(visible, shown + warm);
+  const load = subject.load();
+  const usageSince = startUsage(subject.processes());
+  const ownBefore = process.cpuUsage();
+  const start = performance.now();
+  const result = await runLoad(load, seconds);
+  const own = process.cpuUsage(ownBefore);
+  const owed = before + result.acknowledged;
+  const missing = visible === undefined ? 0 : Math.max(0, owed - (await untilVisible(visible, owed)));
+  // What never came was waited for in vain: that time is nobody's rate.
+  const elapsed = performance.now() - start - (missing > 0 ? quietMsMax : 0);
+  return {
+    acknowledged: result.acknowledged,
+    missing,
+    acknowledgedPerSecond: result.acknowledged / result.seconds,
+    storedPerSecond: ((result.acknowledged - missing) / elapsed) * 1000,
+    requestsPerSecond: result.requests / result.seconds,
+    failedRequests: result.failed,
+    p50Ms: result.p50Ms,
+    p99Ms: result.p99Ms,
+    usage: usageSince(),
+    generatorCpu: (own.user + own.system) / 1e6,
+  };
+};
+
+/** CPU seconds of these roles for a million items. */
+export const cpuPerMillion = (rate: Pick<Rate, 'usage' | 'acknowledged'>, roles: readonly string[]): number =>
+  (roles.reduce((sum, role) => sum + (rate.usage.cpu[role] ?? 0), 0) / rate.acknowledged) * 1e6;
