@@ -8,7 +8,7 @@ ARGS ?=
 ITEMS ?= 2000000
 
 .DEFAULT_GOAL := help
-.PHONY: help setup up test test-long test-clients faults sabotage fuzz fuzz-api check bench backlog guard-cost format clean
+.PHONY: help setup up test test-long test-clients faults sabotage fuzz fuzz-api check bench bench-peers bench-compare backlog guard-cost format clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST)
@@ -51,8 +51,14 @@ check: $(PACKAGES) ## formatting and lint, types, import rules
 	@tsc -p .
 	@depcruise src --config .dependency-cruiser.cjs
 
-bench: setup ## measure the throughput of the whole line
+bench: setup ## measure stages, the whole line, latency and memory, and judge the targets (ARGS="--only push --seconds 60 --repeats 3")
 	@node bench/main.ts $(ARGS)
+
+bench-peers: setup ## the OpenTelemetry Collector and Telegraf beside this program, built first (ARGS="--only kills")
+	@node bench/peers/main.ts $(ARGS)
+
+bench-compare: setup ## run the benches on the sources of a revision and on these, by turns (BASE=HEAD~1 ARGS="--only push --pairs 3")
+	@node bench/compare.ts --base "$(BASE)" $(ARGS)
 
 backlog: setup ## fill the streams with transfer away, then drain them with one transfer and count (ITEMS=20000000)
 	@node bench/backlog.ts --items "$(ITEMS)" $(ARGS)

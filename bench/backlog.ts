@@ -1,26 +1,13 @@
-import { readFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 import { type Stack, startStack } from '../test/support/stack.ts';
 import { waitFor } from '../test/support/wait.ts';
 import { pushBodies } from './bodies.ts';
 import { allDifferent, inTurn, type Load, runLoad } from './load.ts';
+import { peakMiB } from './processes.ts';
 import { spanBodies } from './span-bodies.ts';
 
-// `make backlog ITEMS=20000000`: fills METRICS and TRACES while transfer is away, then lets one transfer drain each, and counts.
-const { values } = parseArgs({
-  options: {
-    items: { type: 'string', default: '2000000' },
-    guard: { type: 'string', default: 'suspect' },
-    only: { type: 'string', default: 'points,spans' },
-  },
-});
-const items = Number(values.items);
 const itemsPerBody = { points: 1_000, spans: 100 };
 const drainMsMax = 3_600_000;
-
-/** Most memory the process has held so far, MiB, by the kernel's account. */
-const peakMiB = (pid: number): number =>
-  Math.round(Number(/VmHWM:\s+(\d+) kB/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1] ?? 0) / 1024);
 
 type Signal = {
   readonly stream: 'METRICS' | 'TRACES';
@@ -67,8 +54,28 @@ const spansOf = async (stack: Stack): Promise<Signal> => {
   };
 };
 
+export type Backlog = {
+  readonly backlog: 'points' | 'spans';
+  readonly guard: string;
+  readonly items: number;
+  readonly messages: number;
+  readonly rows: number;
+  readonly uids: number;
+  readonly exact: boolean;
+  readonly drain_seconds: number;
+  readonly items_per_second: number;
+  readonly transfer_peak_mib: number;
+};
+
+export type BacklogOptions = { readonly items: number; readonly guard: string };
+
 /** Fills the stream with nobody to drain it, then drains it with one transfer. */
-const measure = async (stack: Stack, name: string, { stream, load, stored }: Signal): Promise<void> => {
+const measure = async (
+  stack: Stack,
+  backlog: Backlog['backlog'],
+  { stream, load, stored }: Signal,
+  { items, guard }: BacklogOptions,
+): Promise<Backlog> => {
   const [transfer] = stack.transfer;
   if (transfer === undefined) throw new Error('there is no transfer');
   await transfer.stop();
@@ -88,9 +95,9 @@ const measure = async (stack: Stack, name: string, { stream, load, stored }: Sig
     counted = await stored();
     return counted.rows >= acknowledged;
   });
-  const line = {
-    backlog: name,
-    guard: values.guard,
+  return {
+    backlog,
+    guard,
     items: acknowledged,
     messages,
     ...counted,
@@ -99,18 +106,41 @@ const measure = async (stack: Stack, name: string, { stream, load, stored }: Sig
     items_per_second: Math.round(acknowledged / seconds),
     transfer_peak_mib: peakMiB(transfer.pid),
   };
-  process.stdout.write(`${JSON.stringify(line)}\n`);
-  if (!line.exact) process.exitCode = 1;
 };
 
-const stack = await startStack({
-  traces: true,
-  ackWaitSeconds: 30,
-  pipelines: (_, text) => text.replace(/^(\s*guard:) suspect/m, `$1 ${values.guard}`),
-});
-try {
-  if (values.only.includes('points')) await measure(stack, 'points', await pointsOf(stack));
-  if (values.only.includes('spans')) await measure(stack, 'spans', await spansOf(stack));
-} finally {
-  await stack.stop();
+/** Fills METRICS and TRACES, one after the other, while transfer is away, then lets one transfer drain each, and counts. */
+export const measureBacklogs = async (
+  backlogs: readonly Backlog['backlog'][],
+  options: BacklogOptions,
+  onResult: (backlog: Backlog) => void,
+): Promise<void> => {
+  const stack = await startStack({
+    traces: true,
+    ackWaitSeconds: 30,
+    pipelines: (_, text) => text.replace(/^(\s*guard:) suspect/m, `$1 ${options.guard}`),
+  });
+  try {
+    for (const backlog of backlogs) {
+      const signal = backlog === 'points' ? await pointsOf(stack) : await spansOf(stack);
+      onResult(await measure(stack, backlog, signal, options));
+    }
+  } finally {
+    await stack.stop();
+  }
+};
+
+// `make backlog ITEMS=20000000`
+if (import.meta.main) {
+  const { values } = parseArgs({
+    options: {
+      items: { type: 'string', default: '2000000' },
+      guard: { type: 'string', default: 'suspect' },
+      only: { type: 'string', default: 'points,spans' },
+    },
+  });
+  const wanted = (['points', 'spans'] as const).filter((backlog) => values.only.includes(backlog));
+  await measureBacklogs(wanted, { items: Number(values.items), guard: values.guard }, (result) => {
+    process.stdout.write(`${JSON.stringify(result)}\n`);
+    if (!result.exact) process.exitCode = 1;
+  });
 }

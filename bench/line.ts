@@ -1,5 +1,6 @@
 import type { Durability } from '../src/config/settings.ts';
 import { type Stack, startStack } from '../test/support/stack.ts';
+import { type Latency, measureLatency, type Probe, pointsProbe, spansProbe } from './latency.ts';
 import { cpuPerMillion, measureRate, type Rate, type Subject } from './rate.ts';
 import type { Row } from './report.ts';
 import { rounded, spreadOf } from './statistics.ts';
@@ -9,9 +10,16 @@ export type LineOptions = {
   readonly seconds: number;
   readonly repeats: number;
   readonly durability: Durability;
+  /** Measures the latency at half the reached rate, too. */
+  readonly hasLatency?: boolean;
+  /** Processes of each role; default 1. */
+  readonly ingress?: number;
+  readonly transfer?: number;
 };
 
 const warmSecondsMax = 5;
+const spansPerRequest = 100;
+const connections = 8;
 
 /** What so many repeats of a line came to: the median of each figure, of the two main ones also the least and the greatest. */
 export const lineRow = (stage: string, rates: readonly Rate[]): Row => {
@@ -61,22 +69,37 @@ export const repeatLine = async (
   return rates;
 };
 
+/** A line's row, and where it was asked for its latency at half the rate that it reached. */
+export type LineResult = { readonly row: Row; readonly latency: Latency | undefined };
+
 /** A stack of its own for one line, everything on this machine. */
-export const withLine = async <T>(
-  durability: Durability,
-  subjectOf: (stack: Stack) => Promise<Subject>,
-  use: (subject: Subject, stack: Stack) => Promise<T>,
+export const withStack = async <T>(
+  { durability, ingress = 1, transfer = 1 }: Pick<LineOptions, 'durability' | 'ingress' | 'transfer'>,
+  use: (stack: Stack) => Promise<T>,
   isGuarded = true,
 ): Promise<T> => {
   // The guard of spans is on for a duplicate window after a start. Where it shall be over, as it is in a process that has run for
   // a while, that window is short.
   const windows = isGuarded ? {} : { duplicateWindowSeconds: 10 };
-  const stack = await startStack({ traces: true, durability, ackWaitSeconds: 20, ...windows });
+  const counts = { ingress, transfer };
+  const stack = await startStack({ traces: true, durability, ackWaitSeconds: 20, ...counts, ...windows });
   try {
-    return await use(await subjectOf(stack), stack);
+    return await use(stack);
   } finally {
     await stack.stop();
   }
+};
+
+const latencyAtHalf = async (
+  subject: Subject,
+  probe: () => Probe,
+  row: Row,
+  { hasLatency, seconds }: LineOptions,
+): Promise<Latency | undefined> => {
+  if (!hasLatency) return undefined;
+  // A store that is still merging what the full load brought is not yet at half load.
+  await measureLatency('warm', subject.load(), probe(), row.items_per_second / 2, warmSecondsMax);
+  return measureLatency(row.stage, subject.load(), probe(), row.items_per_second / 2, seconds);
 };
 
 /** Push to visible in QuestDB. */
@@ -85,12 +108,13 @@ export const measurePush = (
   points: number,
   connections: number,
   options: LineOptions,
-): Promise<Row> =>
-  withLine(
-    options.durability,
-    (stack) => pushSubject(stack, 'bench', points, connections),
-    async (subject) => lineRow(stage, await repeatLine(subject, options)),
-  );
+): Promise<LineResult> =>
+  withStack(options, async (stack) => {
+    const subject = await pushSubject(stack, 'bench', points, connections);
+    const row = lineRow(stage, await repeatLine(subject, options));
+    const probe = (): Probe => pointsProbe(stack, subject.source);
+    return { row, latency: await latencyAtHalf(subject, probe, row, options) };
+  });
 
 /** Past the guard that follows a start: its window, and a little. */
 const guardSeconds = 12;
@@ -99,17 +123,17 @@ const guardSeconds = 12;
 export const measureSpans = (
   stage: string,
   encoding: Encoding,
-  spans: number,
-  connections: number,
   isGuarded: boolean,
   options: LineOptions,
-): Promise<Row> =>
-  withLine(
-    options.durability,
-    (stack) => spansSubject(stack, 'bench', encoding, spans, connections),
-    async (subject) => {
+): Promise<LineResult> =>
+  withStack(
+    options,
+    async (stack) => {
+      const subject = await spansSubject(stack, 'bench', encoding, spansPerRequest, connections);
       if (!isGuarded) await measureRate(subject, guardSeconds, 0);
-      return lineRow(stage, await repeatLine(subject, options));
+      const row = lineRow(stage, await repeatLine(subject, options));
+      const probe = (): Probe => spansProbe(stack, subject.token);
+      return { row, latency: await latencyAtHalf(subject, probe, row, options) };
     },
     isGuarded,
   );

@@ -1,3 +1,5 @@
+import { rounded, spreadOf } from './statistics.ts';
+
 /** One line of the report: what was measured, the rate, and CPU seconds for a million items (points or spans). */
 export type Row = {
   readonly stage: string;
@@ -5,6 +7,36 @@ export type Row = {
   readonly cpu_seconds_per_million: number;
   readonly [detail: string]: unknown;
 };
+
+const spreadKeys = ['items_per_second', 'cpu_seconds_per_million'] as const;
+
+const digits = 4;
+
+/** Repeats of the same rows in the same order as one: medians of all figures; of rate and CPU the least and greatest, too. */
+export const combineRows = (repeats: readonly (readonly Row[])[]): Row[] =>
+  (repeats[0] ?? []).map((first, index) => {
+    const rows = repeats.map((repeat) => repeat[index] ?? first);
+    const figures = (key: string): number[] =>
+      rows.map((row) => row[key]).filter((value) => typeof value === 'number');
+    const combined: Record<string, unknown> = {};
+    for (const [key, value] of Object.entries(first))
+      combined[key] = typeof value === 'number' ? rounded(spreadOf(figures(key)).median, digits) : value;
+    const spreads = spreadKeys.flatMap((key): [string, number][] => {
+      const { min, max } = spreadOf(figures(key));
+      return [
+        [`${key}_min`, min],
+        [`${key}_max`, max],
+      ];
+    });
+    return {
+      ...combined,
+      stage: first.stage,
+      items_per_second: spreadOf(figures('items_per_second')).median,
+      cpu_seconds_per_million: spreadOf(figures('cpu_seconds_per_million')).median,
+      repeats: rows.length,
+      ...Object.fromEntries(spreads),
+    };
+  });
 
 /** Prints rows for people, then each as a JSON line for programs. */
 export const printRows = (title: string, item: 'points' | 'spans', rows: readonly Row[]): void => {

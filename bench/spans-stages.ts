@@ -1,9 +1,11 @@
+import { buildSpansMessage, type SpanFragment } from '../src/ingress/otlp/publish.ts';
 import { defaultTimePolicy } from '../src/model/time.ts';
 import { countedBase } from '../src/model/uid.ts';
 import { readBlockKeys } from '../src/wire/native/block-reader.ts';
 import { jsonTraces } from '../src/wire/otlp/json-traces.ts';
 import { protobufTraces } from '../src/wire/otlp/protobuf-traces.ts';
 import { defaultTraceLimits, type SpanOwner, type TracesContext } from '../src/wire/otlp/types.ts';
+import { decodeSpansEnvelope } from '../src/wire/spans-envelope.ts';
 import { printRows, type Row } from './report.ts';
 import { spanBodies } from './span-bodies.ts';
 
@@ -54,28 +56,58 @@ const measure = <T>(
   };
 };
 
+const blocksOf = (fragments: readonly SpanFragment[]): Uint8Array[] =>
+  fragments.flatMap(({ run }) => run.parts.map(({ block }) => block));
+
+/** What the stages with an engine are given: messages as ingress publishes them, blocks as transfer inserts them. */
+export const spanStageInputs = () => {
+  const nowMs = Date.now();
+  const context = contextAt(nowMs);
+  const fragments = spanBodies('protobuf', bodiesCount, spansPerBody, nowMs).flatMap((body) =>
+    protobufTraces
+      .encodeTraces(body, context)
+      .runs.map((run) => ({ run, base: countedBase(1, 0), arrivedAt: nowMs })),
+  );
+  return {
+    spanMessages: fragments.map((fragment) => buildSpansMessage(fragment)),
+    spanBlocks: blocksOf(fragments),
+    spansPerBody,
+  };
+};
+
 /** What the trace receiver does to a body, one core, without engines: 100 spans of 10 attributes, 6 of the resource, all different. */
 export const measureSpanStages = (): Row[] => {
   const nowMs = Date.now();
   const context = contextAt(nowMs);
   const json = spanBodies('json', bodiesCount, spansPerBody, nowMs);
   const protobuf = spanBodies('protobuf', bodiesCount, spansPerBody, nowMs);
-  const blocks = protobuf.flatMap((body) =>
-    protobufTraces.encodeTraces(body, context).runs.flatMap(({ parts }) => parts.map(({ block }) => block)),
+  const fragments = protobuf.flatMap((body) =>
+    protobufTraces
+      .encodeTraces(body, context)
+      .runs.map((run) => ({ run, base: countedBase(1, 0), arrivedAt: nowMs })),
   );
+  const blocks = blocksOf(fragments);
+  const messages = fragments.map((fragment) => buildSpansMessage(fragment));
   const bytesEach = (bodies: readonly Uint8Array[]): number =>
     Math.round(bodies.reduce((total, { length }) => total + length, 0) / bodies.length / spansPerBody);
   const rowBytes = bytesEach(blocks);
   return [
-    measure('protobuf to a block', protobuf, (body) => protobufTraces.encodeTraces(body, context), {
-      body_bytes: bytesEach(protobuf),
-      block_bytes: rowBytes,
-    }),
-    measure('JSON to a block', json, (body) => jsonTraces.encodeTraces(body, context), {
+    measure(
+      'protobuf: parse, rules and encode',
+      protobuf,
+      (body) => protobufTraces.encodeTraces(body, context),
+      {
+        body_bytes: bytesEach(protobuf),
+        block_bytes: rowBytes,
+      },
+    ),
+    measure('JSON: parse, rules and encode', json, (body) => jsonTraces.encodeTraces(body, context), {
       body_bytes: bytesEach(json),
       block_bytes: rowBytes,
     }),
     measure('for comparison: JSON.parse alone', json, (body) => JSON.parse(body.toString('utf8'))),
+    measure('envelope', fragments, (fragment) => buildSpansMessage(fragment)),
+    measure('validate (read in transfer)', messages, (payload) => decodeSpansEnvelope(payload, 1)),
     measure('keys of a block for the guard', blocks, (block) => readBlockKeys(block)),
   ];
 };

@@ -67,8 +67,10 @@ const measure = <T>(stage: string, inputs: readonly T[], work: (input: T) => voi
   };
 };
 
-/** The stages that run in our own processes, one core, without engines. */
-export const measureStages = (): Row[] => {
+type PointInputs = ReturnType<typeof pointInputs>;
+
+/** Bodies of pushes, and what each stage makes of them. */
+const pointInputs = () => {
   const nowMs = Date.now();
   const bodies = pushBodies(bodiesCount, pointsPerBody, source.dataId, source.token, nowMs);
   const decoded = bodies.map((bytes) => {
@@ -85,8 +87,27 @@ export const measureStages = (): Row[] => {
     return { source, base: countedBase(1_500_000, 0), run, arrivedAt: nowMs, policy: defaultTimePolicy };
   });
   const messages = fragments.map((fragment) => buildMessage([fragment]));
+  return { nowMs, bodies, decoded, fragments, messages };
+};
+
+/** What the stages with an engine are given: messages as ingress publishes them, rows as transfer writes them. */
+export const pointStageInputs = () => {
+  const { bodies, fragments, messages } = pointInputs();
+  return {
+    pushBodies: bodies,
+    pointsPerBody,
+    pointMessages: messages,
+    pointRows: fragments.map(({ run }) => Buffer.from(run.text)),
+    pointsTable: source.tableId,
+  };
+};
+
+/** The stages that run in our own processes, one core, without engines. */
+export const measureStages = (): Row[] => stageRows(pointInputs());
+
+const stageRows = ({ nowMs, bodies, decoded, fragments, messages }: PointInputs): Row[] => {
   return [
-    measure('decode', bodies, (bytes) => {
+    measure('parse', bodies, (bytes) => {
       decodePush(bytes);
     }),
     measure('rules and encode', decoded, ({ data, length }) => {
@@ -95,7 +116,7 @@ export const measureStages = (): Row[] => {
     measure('envelope', fragments, (fragment) => {
       buildMessage([fragment]);
     }),
-    measure('decode, rules, encode and envelope', bodies, (bytes) => {
+    measure('parse, rules, encode and envelope', bodies, (bytes) => {
       const result = decodePush(bytes);
       if (result.kind !== 'push' || !Array.isArray(result.push.data)) return;
       const run = encodeBody(result.push.data, nowMs, bytes.length).runs[0];
@@ -104,7 +125,7 @@ export const measureStages = (): Row[] => {
           { source, base: countedBase(1_500_000, 0), run, arrivedAt: nowMs, policy: defaultTimePolicy },
         ]);
     }),
-    measure('read and validate in transfer', messages, (payload) => {
+    measure('validate (read in transfer)', messages, (payload) => {
       const read = decodeEnvelope(payload, 1);
       if (read.kind === 'envelope') judgeDeferred(read.envelope);
     }),

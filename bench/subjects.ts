@@ -35,7 +35,10 @@ const processesOf = (stack: Stack, stores: readonly ('questdb' | 'clickhouse')[]
 export const ownRoles = (usage: Readonly<Record<string, number>>): string[] =>
   Object.keys(usage).filter((role) => /^(ingress|transfer)/.test(role));
 
-/** Bytes of different bodies that a load of points goes through. */
+/** Where points of a load go. */
+export type PointSource = { readonly dataId: number; readonly token: string; readonly table: string };
+
+/** Points in the different bodies that a load goes through. */
 const pointsOfBodies = 100_000;
 const bodiesMax = 256;
 const spanBodiesCount = 64;
@@ -46,8 +49,9 @@ export const pushSubject = async (
   name: string,
   points: number,
   connections: number,
-): Promise<Subject> => {
+): Promise<Subject & { readonly source: PointSource }> => {
   const { data_source: source, result_table: table } = await stack.createReport(name);
+  const own = { dataId: source.mon_data_id, token: source.token, table: table.table_id };
   const bodies = Math.min(bodiesMax, Math.ceil(pointsOfBodies / points));
   return {
     load: () => ({
@@ -60,6 +64,7 @@ export const pushSubject = async (
     visible: async () =>
       Number((await stack.query(`SELECT count() FROM "${table.table_id}"`)).dataset[0]?.[0]),
     processes: () => processesOf(stack, ['questdb', 'clickhouse']),
+    source: own,
   };
 };
 
@@ -70,7 +75,7 @@ export const spansSubject = async (
   encoding: Encoding,
   spans: number,
   connections: number,
-): Promise<Subject> => {
+): Promise<Subject & { readonly token: string }> => {
   const { token } = await stack.createApplication(name);
   let salt = 0;
   return {
@@ -87,5 +92,6 @@ export const spansSubject = async (
     visible: async () =>
       Number((await stack.spansQuery('SELECT count() AS spans FROM otel.otel_traces'))[0]?.['spans']),
     processes: () => processesOf(stack, ['clickhouse']),
+    token,
   };
 };

@@ -1,5 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Stack } from '../../test/support/stack.ts';
+import { waitFor } from '../../test/support/wait.ts';
 import { contentTypes, type Encoding } from '../subjects.ts';
 import { type NumberedLoad, numberedPush, numberedSpans, sendNumbered } from './numbered.ts';
 import { judgeKill, type KillRow, type StoredRequest } from './verdict.ts';
@@ -20,6 +21,9 @@ export type Victim = {
 };
 
 const loadMs = 3_000;
+/** A slow one is killed once it has something to lose. */
+const requestsMin = 10;
+const loadMsMax = 30_000;
 const quietMs = 4_000;
 const settleMsMax = 90_000;
 const pollMs = 250;
@@ -49,6 +53,11 @@ const storedInTheEnd = async (victim: Victim): Promise<ReadonlyMap<number, Store
 export const measureKill = async (victim: Victim): Promise<KillRow> => {
   const sending = sendNumbered(victim.load);
   await delay(loadMs);
+  await waitFor(
+    `${victim.killed} acknowledges something`,
+    loadMsMax,
+    () => sending.acknowledged.size >= requestsMin,
+  );
   await victim.kill();
   const acknowledged = await sending.stop();
   await victim.restart();

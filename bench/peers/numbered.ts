@@ -52,7 +52,9 @@ export type NumberedLoad = {
 };
 
 /** Sends until `stop`; whatever happens to a connection ends only what it was sending. Answers the numbers that were answered 200. */
-export const sendNumbered = (load: NumberedLoad): { stop(): Promise<ReadonlySet<number>> } => {
+export const sendNumbered = (
+  load: NumberedLoad,
+): { readonly acknowledged: ReadonlySet<number>; stop(): Promise<ReadonlySet<number>> } => {
   const agent = new Agent({ connections: load.connections, pipelining: 1 });
   const acknowledged = new Set<number>();
   let next = 0;
@@ -79,6 +81,7 @@ export const sendNumbered = (load: NumberedLoad): { stop(): Promise<ReadonlySet<
   };
   const workers = Promise.all(Array.from({ length: load.connections }, worker));
   return {
+    acknowledged,
     stop: async () => {
       stopped = true;
       await workers;

@@ -1,0 +1,119 @@
+import { execFileSync, spawn } from 'node:child_process';
+import { cpSync, existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { parseArgs } from 'node:util';
+import { differencesOf, type RunFigures, readFigures } from './difference.ts';
+import { tableLines } from './table.ts';
+
+/**
+ * `make bench-compare BASE=<rev> ARGS="--only push --seconds 6"`: runs the benches of this tree on the sources of a revision and on
+ * those of this tree, by turns, and prints what differs. Everything in ARGS but `--pairs` goes to the benches.
+ */
+const { values, tokens } = parseArgs({
+  options: { base: { type: 'string' }, pairs: { type: 'string', default: '3' } },
+  strict: false,
+  tokens: true,
+});
+const root = resolve(import.meta.dirname, '..');
+const base = typeof values.base === 'string' ? values.base : '';
+const pairs = Number(values.pairs);
+const ownOptions = ['base', 'pairs'];
+
+/** What was given for the benches, as it was given. */
+const passedOn = tokens.flatMap((token): string[] => {
+  if (token.kind !== 'option' || ownOptions.includes(token.name)) return [];
+  const following = process.argv[token.index + 3];
+  if (token.value !== undefined) return [token.rawName, token.value];
+  // Not knowing the option, the parser takes its value for another argument.
+  return following === undefined || following.startsWith('-') ? [token.rawName] : [token.rawName, following];
+});
+const benchArguments = passedOn.length > 0 ? passedOn : ['--only', 'push,spans', '--seconds', '6'];
+
+const say = (line: string): void => {
+  process.stdout.write(`${line}\n`);
+};
+
+const git = (...args: string[]): string =>
+  execFileSync('git', ['-C', root, ...args], {
+    encoding: 'utf8',
+    stdio: ['ignore', 'pipe', 'inherit'],
+  }).trim();
+
+/** The packages of a tree: links to ours where it wants the same, else its own. */
+const bringPackages = (tree: string): void => {
+  const lockOf = (folder: string): string => readFileSync(join(folder, 'package-lock.json'), 'utf8');
+  if (lockOf(tree) === lockOf(root)) {
+    execFileSync('cp', ['-al', join(root, 'node_modules'), join(tree, 'node_modules')]);
+    return;
+  }
+  say('its packages differ: installing them …');
+  execFileSync('npm', ['install', '--no-save', '--no-audit', '--no-fund', '--loglevel=error'], {
+    cwd: tree,
+    stdio: ['ignore', 'ignore', 'inherit'],
+  });
+};
+
+/** Sources of the revision, with the benches of this tree and what they stand on: both are measured alike. */
+const makeTree = (): string => {
+  const tree = mkdtempSync(join(tmpdir(), 'tidemark-base-'));
+  git('worktree', 'add', '--detach', '--force', tree, base);
+  rmSync(join(tree, 'bench'), { recursive: true, force: true });
+  cpSync(join(root, 'bench'), join(tree, 'bench'), { recursive: true });
+  bringPackages(tree);
+  return tree;
+};
+
+const removeTree = (tree: string): void => {
+  rmSync(tree, { recursive: true, force: true });
+  if (existsSync(root)) git('worktree', 'prune');
+};
+
+/** One run of the benches in a tree. Missed targets are no failure here; nothing printed is. */
+const run = (tree: string): Promise<RunFigures> =>
+  new Promise((done, fail) => {
+    const args = ['bench/main.ts', ...benchArguments, '--repeats', '1'];
+    const child = spawn(process.execPath, args, { cwd: tree, stdio: ['ignore', 'pipe', 'inherit'] });
+    let output = '';
+    child.stdout.setEncoding('utf8').on('data', (text: string) => {
+      output += text;
+    });
+    child.once('error', fail);
+    child.once('close', () => {
+      const figures = readFigures(output);
+      if (figures.size > 0) done(figures);
+      else fail(new Error(`the benches measured nothing in ${tree}:\n${output.slice(-2000)}`));
+    });
+  });
+
+if (base === '') throw new Error('say what to compare with: make bench-compare BASE=<revision>');
+const revision = git('rev-parse', '--short', `${base}^{commit}`);
+say(`base ${revision}, head this tree; ${pairs} pairs of: bench ${benchArguments.join(' ')}`);
+const tree = makeTree();
+const interrupted = (): never => {
+  removeTree(tree);
+  process.exit(130);
+};
+process.once('SIGINT', interrupted);
+process.once('SIGTERM', interrupted);
+try {
+  const before: RunFigures[] = [];
+  const after: RunFigures[] = [];
+  for (let pair = 0; pair < pairs; pair++) {
+    // The order changes, so that what a run leaves behind for the next is nobody's disadvantage.
+    const order = pair % 2 === 0 ? [tree, root] : [root, tree];
+    for (const each of order) (each === tree ? before : after).push(await run(each));
+    say(`  pair ${pair + 1} of ${pairs} is done`);
+  }
+  const differences = differencesOf(before, after);
+  const head = ['', 'figure', revision, 'this tree', 'change %', 'least', 'greatest'];
+  const cells = differences.map((row) => [
+    row.stage,
+    row.figure,
+    ...[row.base, row.head, row.change_percent, row.change_percent_min, row.change_percent_max].map(String),
+  ]);
+  for (const line of tableLines(head, cells)) say(line);
+  for (const row of differences) say(JSON.stringify(row));
+} finally {
+  removeTree(tree);
+}

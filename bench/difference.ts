@@ -1,0 +1,77 @@
+import { changePercent, median, rounded, spreadOf } from './statistics.ts';
+
+/** What one run printed as JSON lines: figures by the name of what they are of. */
+export type RunFigures = ReadonlyMap<string, Readonly<Record<string, number>>>;
+
+/** One figure of both revisions: medians, and by how much it differs, over pairs of runs that followed each other. */
+export type Difference = {
+  readonly stage: string;
+  readonly figure: string;
+  readonly base: number;
+  readonly head: number;
+  readonly change_percent: number;
+  readonly change_percent_min: number;
+  readonly change_percent_max: number;
+  readonly pairs: number;
+};
+
+const comparedFigures = [
+  'items_per_second',
+  'cpu_seconds_per_million',
+  'requests_per_second',
+  'cpu_ingress',
+  'cpu_transfer',
+  'cpu_nats',
+  'cpu_questdb',
+  'cpu_clickhouse',
+  'answered_p99_ms',
+  'visible_p99_ms',
+];
+
+const nameOf = (line: object): string | undefined => {
+  const stage: unknown = Reflect.get(line, 'stage');
+  if (typeof stage === 'string') return stage;
+  const latency: unknown = Reflect.get(line, 'latency');
+  return typeof latency === 'string' ? `latency, ${latency}` : undefined;
+};
+
+/** The figures of the lines that name a stage or a latency; everything else a run prints is for people. */
+export const readFigures = (output: string): RunFigures => {
+  const figures = new Map<string, Record<string, number>>();
+  for (const text of output.split('\n')) {
+    if (!text.startsWith('{')) continue;
+    const line: unknown = JSON.parse(text);
+    if (typeof line !== 'object' || line === null) continue;
+    const name = nameOf(line);
+    if (name === undefined) continue;
+    const own: Record<string, number> = {};
+    for (const [key, value] of Object.entries(line)) if (typeof value === 'number') own[key] = value;
+    figures.set(name, own);
+  }
+  return figures;
+};
+
+/** Compares the figures that every run of both has. `base` and `head` have as many runs, in pairs. */
+export const differencesOf = (base: readonly RunFigures[], head: readonly RunFigures[]): Difference[] =>
+  [...(base[0]?.keys() ?? [])].flatMap((stage) =>
+    comparedFigures.flatMap((figure): Difference[] => {
+      const before = base.map((run) => run.get(stage)?.[figure]).filter((value) => value !== undefined);
+      const after = head.map((run) => run.get(stage)?.[figure]).filter((value) => value !== undefined);
+      if (before.length === 0 || before.length !== base.length || after.length !== head.length) return [];
+      const changes = spreadOf(
+        before.map((value, index) => changePercent(value, after[index] ?? Number.NaN)),
+      );
+      return [
+        {
+          stage,
+          figure,
+          base: rounded(median(before), 4),
+          head: rounded(median(after), 4),
+          change_percent: rounded(changes.median),
+          change_percent_min: rounded(changes.min),
+          change_percent_max: rounded(changes.max),
+          pairs: before.length,
+        },
+      ];
+    }),
+  );

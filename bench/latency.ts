@@ -1,0 +1,201 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { Agent, request } from 'undici';
+import { encodeOtlpProtobuf } from '../test/support/otlp-protobuf.ts';
+import type { Stack } from '../test/support/stack.ts';
+import type { Load } from './load.ts';
+import { percentile, rounded } from './statistics.ts';
+import { contentTypes, type PointSource } from './subjects.ts';
+
+/** Time from sending to the answer 200, and from sending to being seen by a query, ms. */
+export type Latency = {
+  readonly latency: string;
+  readonly items_per_second: number;
+  readonly answered_p50_ms: number;
+  readonly answered_p99_ms: number;
+  readonly visible_p50_ms: number;
+  readonly visible_p99_ms: number;
+  readonly requests: number;
+  readonly failed_requests: number;
+  readonly probes: number;
+  readonly probes_unseen: number;
+};
+
+/** Sends items that can be told from all others, and says which of them a query sees. */
+export type Probe = {
+  /** Sends the item with this number. Resolves when it is answered 200. */
+  send(number: number): Promise<void>;
+  /** Numbers from `from` on that are visible now. */
+  seen(from: number): Promise<readonly number[]>;
+};
+
+const tickMs = 2;
+const probeEveryMs = 100;
+const pollMs = 10;
+const unseenMsMax = 10_000;
+
+type Answers = { readonly latencies: number[]; failed: number };
+
+/**
+ * Sends so many requests a second whatever becomes of those before them, and measures each from when it was due: a receiver that
+ * stalls is not spared the requests that it held up.
+ */
+const sendPaced = async (load: Load, requestsPerSecond: number, seconds: number): Promise<Answers> => {
+  const agent = new Agent({ connections: load.connections, pipelining: 1 });
+  const answers: Answers = { latencies: [], failed: 0 };
+  const [url = ''] = load.urls;
+  const open = new Set<Promise<void>>();
+  const sendOne = async (dueAt: number): Promise<void> => {
+    const { headers } = load;
+    const response = await request(url, {
+      method: 'POST',
+      headers,
+      body: load.nextBody(),
+      dispatcher: agent,
+    });
+    await response.body.dump();
+    if (response.statusCode === 200) answers.latencies.push(performance.now() - dueAt);
+    else answers.failed++;
+  };
+  const start = performance.now();
+  const end = start + seconds * 1000;
+  let sent = 0;
+  for (let now = start; now < end; now = performance.now()) {
+    const due = ((now - start) / 1000) * requestsPerSecond;
+    for (; sent < due; sent++) {
+      const sending = sendOne(start + (sent / requestsPerSecond) * 1000);
+      open.add(sending);
+      sending.then(() => open.delete(sending)).catch(() => undefined);
+    }
+    await delay(tickMs);
+  }
+  await Promise.all(open);
+  await agent.close();
+  return answers;
+};
+
+type Seen = { readonly latencies: number[]; sent: number };
+
+/** Sends a probe at a fixed interval, and looks for all that are on their way until each was seen. */
+const probeUntil = async (probe: Probe, end: number): Promise<Seen> => {
+  // Probes of an earlier measurement are in the store already.
+  let next = Date.now();
+  const seen: Seen = { latencies: [], sent: 0 };
+  const sentAt = new Map<number, number>();
+  let nextAt = performance.now();
+  const sending: Promise<void>[] = [];
+  while (performance.now() < end || sentAt.size > 0) {
+    const now = performance.now();
+    if (now > end + unseenMsMax) break;
+    if (now >= nextAt && now < end) {
+      const number = next++;
+      seen.sent++;
+      sentAt.set(number, now);
+      sending.push(probe.send(number));
+      nextAt += probeEveryMs;
+    }
+    const [oldest] = sentAt.keys();
+    for (const number of oldest === undefined ? [] : await probe.seen(oldest)) {
+      const at = sentAt.get(number);
+      if (at === undefined) continue;
+      seen.latencies.push(performance.now() - at);
+      sentAt.delete(number);
+    }
+    await delay(pollMs);
+  }
+  await Promise.all(sending);
+  return seen;
+};
+
+/** Loads with so many items a second for a while, probes beside it, and answers both latencies. */
+export const measureLatency = async (
+  latency: string,
+  load: Load,
+  probe: Probe,
+  itemsPerSecond: number,
+  seconds: number,
+): Promise<Latency> => {
+  const end = performance.now() + seconds * 1000;
+  const [answers, seen] = await Promise.all([
+    sendPaced(load, itemsPerSecond / load.itemsPerBody, seconds),
+    probeUntil(probe, end),
+  ]);
+  const of = (values: readonly number[], share: number): number => rounded(percentile(values, share));
+  return {
+    latency,
+    items_per_second: Math.round((answers.latencies.length * load.itemsPerBody) / seconds),
+    answered_p50_ms: of(answers.latencies, 0.5),
+    answered_p99_ms: of(answers.latencies, 0.99),
+    visible_p50_ms: of(seen.latencies, 0.5),
+    visible_p99_ms: of(seen.latencies, 0.99),
+    requests: answers.latencies.length,
+    failed_requests: answers.failed,
+    probes: seen.sent,
+    probes_unseen: seen.sent - seen.latencies.length,
+  };
+};
+
+const post = async (url: string, headers: Record<string, string>, body: string | Buffer): Promise<void> => {
+  const response = await request(url, { method: 'POST', headers, body });
+  await response.body.dump();
+  if (response.statusCode !== 200) throw new Error(`a probe was answered ${response.statusCode}`);
+};
+
+/** A probe of points into the table of the load; looked for among the rows of the last seconds alone. */
+export const pointsProbe = (stack: Stack, source: PointSource): Probe => {
+  const url = `http://127.0.0.1:${stack.ingress[0]?.ports['push']}/v2/push/`;
+  const sentAt = new Map<number, number>();
+  return {
+    send: (number) => {
+      const timestamp = Date.now();
+      sentAt.set(number, timestamp);
+      const point = {
+        metrics: { cpu_load: number },
+        target: 'probe',
+        dimension: { module: 'probe' },
+        timestamp,
+      };
+      const push = { data_id: source.dataId, access_token: source.token, data: [point] };
+      return post(url, {}, JSON.stringify(push));
+    },
+    seen: async (from) => {
+      const since = new Date(sentAt.get(from) ?? 0).toISOString();
+      const { dataset } = await stack.query(
+        `SELECT cpu_load FROM "${source.table}" WHERE timestamp >= '${since}' AND target = 'probe'`,
+      );
+      return dataset.map(([number]) => Number(number));
+    },
+  };
+};
+
+const probeService = 'probe';
+
+/** A probe of spans, of a service of its own. */
+export const spansProbe = (stack: Stack, token: string): Probe => {
+  const url = `http://127.0.0.1:${stack.ingress[0]?.ports['otlp']}/v1/traces`;
+  const headers = { 'content-type': contentTypes.protobuf, 'x-mon-token': token };
+  return {
+    send: (number) => {
+      const id = number.toString(16).padStart(16, '0');
+      const startNs = `${Date.now()}000000`;
+      const span = {
+        traceId: `${id}${id}`,
+        spanId: id,
+        name: 'probe',
+        startTimeUnixNano: startNs,
+        endTimeUnixNano: startNs,
+      };
+      const resource = {
+        attributes: [{ key: 'service.name', value: { stringValue: probeService } }],
+      };
+      const body = encodeOtlpProtobuf({ resourceSpans: [{ resource, scopeSpans: [{ spans: [span] }] }] });
+      return post(url, headers, body);
+    },
+    seen: async (from) => {
+      const rows = await stack.spansQuery(
+        `SELECT SpanId FROM otel.otel_traces WHERE ServiceName = '${probeService}' AND SpanName = 'probe'
+          AND SpanId >= '${from.toString(16).padStart(16, '0')}'`,
+      );
+      return rows.map((row) => Number.parseInt(String(row['SpanId']), 16));
+    },
+  };
+};
