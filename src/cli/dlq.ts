@@ -250,6 +250,8 @@ export const registerDlq = (program: Command): void => {
     dlq
       .command('resume')
       .description('let a consumer go on that stopped because too much went to the dead letters')
-      .addArgument(dlq.createArgument('<pipeline>', 'which consumer').choices(['metrics', 'traces'])),
+      .addArgument(
+        dlq.createArgument('<pipeline>', 'which consumer').choices(['metrics', 'traces', 'ledger']),
+      ),
   ).action(resume);
 };

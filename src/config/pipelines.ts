@@ -2,6 +2,8 @@ import { readdirSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { messageOf } from '../model/fault.ts';
 import type { TimePolicy } from '../model/time.ts';
+import { checkTransfer, refuse, requireStages } from './pipeline-checks.ts';
+import type { LedgerFile, LineFile, MetricsFile, StreamsFile, TracesFile } from './pipeline-files.ts';
 import { checkFile, compileSchemas } from './schemas.ts';
 import { parseBytes, settingFault } from './settings.ts';
 import { parseYamlFile, type YamlFile } from './yaml-file.ts';
@@ -92,68 +94,24 @@ export type TracesPipeline = {
   readonly breaker: BreakerDefinition;
 };
 
+/** What runs for the records of outcomes, refusals and examples. Sizes are bytes. */
+export type LedgerPipeline = {
+  readonly stream: StreamDefinition;
+  readonly consumer: ConsumerDefinition;
+  readonly pullBytesMax: number;
+  readonly rowsPerWriteMax: number;
+  readonly writeIntervalMs: number;
+  readonly storeTimeoutMs: number;
+  /** How long stopping waits for what is held to be written, ms; the rest comes again. */
+  readonly drainMs: number;
+  readonly breaker: BreakerDefinition;
+};
+
 export type Pipelines = {
   readonly streams: readonly StreamDefinition[];
   readonly metrics: MetricsPipeline;
   readonly traces: TracesPipeline;
-};
-
-type StreamsFile = {
-  streams: Record<
-    string,
-    {
-      subjects: string[];
-      retention: 'workqueue' | 'limits';
-      discard?: 'new' | 'old';
-      bytes_max: string;
-      duplicate_window_seconds: number;
-      replicas: number;
-      consumer?: { name: string; ack_wait_seconds: number; ack_pending_max: number };
-    }
-  >;
-};
-
-/** What the files of both signals have in common. */
-type LineFile = {
-  receiver: {
-    stages: string[];
-    limits: { body_bytes_max: string; inflated_bytes_max: string };
-    time: { ahead_seconds_max: number | 'off'; age_seconds_max: number | 'off' };
-    publish: { stream: string; subject: string; shards: number; deadline_ms: number; away_ms: number };
-  };
-  transfer: {
-    consumer: string;
-    stages: string[];
-    pull_bytes_max: string;
-    rows_per_write_max: number;
-    write_interval_ms: number;
-    store: string;
-    store_timeout_ms: number;
-    breaker?: {
-      dead_letters_in_a_row_max?: number;
-      dead_letters_share_max?: number;
-      share_items_min?: number;
-      pause_seconds?: number;
-    };
-  };
-};
-
-type MetricsFile = LineFile & {
-  transfer: { table_wait_seconds?: number };
-  receiver: { limits: { points_max: number; metric_columns_max: number; dimension_columns_max: number } };
-};
-
-type TracesFile = LineFile & {
-  receiver: {
-    limits: {
-      spans_max: number;
-      attributes_max: number;
-      events_max: number;
-      links_max: number;
-      value_bytes_max: string;
-    };
-  };
-  transfer: { guard: 'suspect' | 'always'; retention_days: number | 'off' };
+  readonly ledger: LedgerPipeline;
 };
 
 /** The stages the program has, in the order in which it runs them: a file that says otherwise would describe another program. */
@@ -166,14 +124,11 @@ const stages = {
     receiver: ['admit', 'inflate', 'authorize', 'decode', 'rules', 'fill_dimensions', 'encode', 'publish'],
     transfer: ['read', 'validate_time', 'gather', 'guard', 'write', 'settle'],
   },
+  ledger: { transfer: ['read', 'gather', 'write', 'settle'] },
 } as const;
 
-/** Largest message a receiver publishes; a pull that asks for less than one message stalls for ever. */
-const pullBytes = { least: 16 * 2 ** 20, most: 32 * 2 ** 20 };
-
-const refuse = (file: YamlFile, path: readonly string[], reason: string, remedy: string): never => {
-  throw settingFault(`${file.placeOf(path)} /${path.join('/')}`, reason, remedy);
-};
+/** The one subject of stream LEDGER that items' records, refusals and examples are published under. */
+const ledgerSubject = 'ledger.>';
 
 const toStreams = (content: StreamsFile): StreamDefinition[] =>
   Object.entries(content.streams).map(([name, stream]) => ({
@@ -195,19 +150,16 @@ const toStreams = (content: StreamsFile): StreamDefinition[] =>
 const windowMs = (seconds: number | 'off'): number | undefined =>
   seconds === 'off' ? undefined : seconds * 1000;
 
-const requireStages = (
+const namedStream = (
   file: YamlFile,
-  part: 'receiver' | 'transfer',
-  given: readonly string[],
-  own: readonly string[],
-): void => {
-  if (given.join() === own.join()) return;
-  refuse(
-    file,
-    [part, 'stages'],
-    `these are not the stages of this ${part} in their order`,
-    `Write [${own.join(', ')}]`,
-  );
+  path: readonly string[],
+  name: string,
+  streams: readonly StreamDefinition[],
+): StreamDefinition => {
+  const stream = streams.find((candidate) => candidate.name === name);
+  if (stream !== undefined) return stream;
+  const names = streams.map((each) => each.name).join(', ');
+  return refuse(file, path, 'there is no such stream', `Use one of ${names}`);
 };
 
 const streamOf = (
@@ -216,11 +168,7 @@ const streamOf = (
   streams: readonly StreamDefinition[],
 ): StreamDefinition => {
   const { stream: name, subject } = receiver.publish;
-  const stream = streams.find((candidate) => candidate.name === name);
-  if (stream === undefined) {
-    const names = streams.map((each) => each.name).join(', ');
-    return refuse(file, ['receiver', 'publish', 'stream'], 'there is no such stream', `Use one of ${names}`);
-  }
+  const stream = namedStream(file, ['receiver', 'publish', 'stream'], name, streams);
   if (!stream.subjects.includes(`${subject}.>`)) {
     refuse(
       file,
@@ -232,61 +180,22 @@ const streamOf = (
   return stream;
 };
 
-const toBreaker = ({
-  dead_letters_in_a_row_max: inARowMax = 1_000,
-  dead_letters_share_max: shareMax = 0.2,
-  share_items_min: shareItemsMin = 10_000,
-  pause_seconds: pauseSeconds = 60,
-}: LineFile['transfer']['breaker'] = {}): BreakerDefinition => ({
-  inARowMax,
-  shareMax,
-  shareItemsMin,
-  pauseMs: pauseSeconds * 1000,
-});
-
 /** What both signals demand of their parts together; answers what follows from it. */
 const checkLine = (
   file: YamlFile,
   content: LineFile,
-  signal: keyof typeof stages,
+  signal: 'metrics' | 'traces',
   streams: readonly StreamDefinition[],
 ) => {
   const { receiver, transfer } = content;
   requireStages(file, 'receiver', receiver.stages, stages[signal].receiver);
-  requireStages(file, 'transfer', transfer.stages, stages[signal].transfer);
   const stream = streamOf(file, content, streams);
-  const { consumer } = stream;
-  if (consumer === undefined || consumer.name !== transfer.consumer) {
-    return refuse(
-      file,
-      ['transfer', 'consumer'],
-      `stream ${stream.name} has no such consumer`,
-      `Use ${consumer?.name ?? 'a stream with a consumer'}`,
-    );
-  }
   if (stream.duplicateWindowMs <= receiver.publish.deadline_ms) {
     refuse(
       file,
       ['receiver', 'publish', 'deadline_ms'],
       `the last try of a publish may come when stream ${stream.name} has forgotten the first: its duplicate window is ${stream.duplicateWindowMs} ms`,
       'Make it smaller, or duplicate_window_seconds larger',
-    );
-  }
-  if (consumer.ackWaitMs <= transfer.store_timeout_ms) {
-    refuse(
-      file,
-      ['transfer', 'store_timeout_ms'],
-      `a write may outlast the ack wait of ${consumer.ackWaitMs} ms, and its messages would be written by two workers`,
-      'Make it smaller, or ack_wait_seconds larger',
-    );
-  }
-  const pullBytesMax = parseBytes(transfer.pull_bytes_max) ?? 0;
-  if (pullBytesMax < pullBytes.least || pullBytesMax > pullBytes.most) {
-    refuse(
-      file,
-      ['transfer', 'pull_bytes_max'],
-      'a pull below 16MiB can stall on the largest message, one far above 32MiB gets the connection cut',
-      'Choose between 16MiB and 32MiB',
     );
   }
   return {
@@ -300,13 +209,8 @@ const checkLine = (
       deadlineMs: receiver.publish.deadline_ms,
       awayMs: receiver.publish.away_ms,
     },
-    consumer,
     duplicateWindowMs: stream.duplicateWindowMs,
-    pullBytesMax,
-    rowsPerWriteMax: transfer.rows_per_write_max,
-    writeIntervalMs: transfer.write_interval_ms,
-    storeTimeoutMs: transfer.store_timeout_ms,
-    breaker: toBreaker(transfer.breaker),
+    ...checkTransfer(file, transfer, stages[signal].transfer, stream),
   };
 };
 
@@ -348,6 +252,26 @@ const toTraces = (
   guard: content.transfer.guard,
 });
 
+const toLedger = (
+  file: YamlFile,
+  content: LedgerFile,
+  streams: readonly StreamDefinition[],
+): LedgerPipeline => {
+  const stream = namedStream(file, ['stream'], content.stream, streams);
+  if (!stream.subjects.includes(ledgerSubject))
+    refuse(
+      file,
+      ['stream'],
+      `stream ${stream.name} does not take ${ledgerSubject}`,
+      `Its subjects are ${stream.subjects.join(', ')}`,
+    );
+  return {
+    stream,
+    ...checkTransfer(file, content.transfer, stages.ledger.transfer, stream),
+    drainMs: content.transfer.drain_ms,
+  };
+};
+
 const filesIn = (folder: string): string[] => {
   try {
     return readdirSync(folder);
@@ -360,7 +284,7 @@ const filesIn = (folder: string): string[] => {
   }
 };
 
-const knownFiles = ['metrics.yaml', 'streams.yaml', 'traces.yaml'];
+const knownFiles = ['ledger.yaml', 'metrics.yaml', 'streams.yaml', 'traces.yaml'];
 
 /**
  * Reads and checks `pipelines/` against `schemas/`: shape first, then what the parts demand of each other. Throws a permanent
@@ -391,5 +315,11 @@ export const loadPipelines = (pipelinesFolder: string, schemasFolder: string): P
     checkFile<TracesFile>(ajv, 'pipeline-traces.schema.json', tracesFile),
     streams,
   );
-  return { streams, metrics, traces };
+  const ledgerFile = parseYamlFile(join(pipelinesFolder, 'ledger.yaml'));
+  const ledger = toLedger(
+    ledgerFile,
+    checkFile<LedgerFile>(ajv, 'pipeline-ledger.schema.json', ledgerFile),
+    streams,
+  );
+  return { streams, metrics, traces, ledger };
 };

@@ -3,6 +3,7 @@ import { openKvBucket } from '../bus/kv.ts';
 import { createPublisher } from '../bus/publisher.ts';
 import { ensureTopology } from '../bus/topology.ts';
 import {
+  type LedgerPipeline,
   loadPipelines,
   type MetricsPipeline,
   type StreamDefinition,
@@ -13,7 +14,7 @@ import { createDeadLetters, type DeadLetters } from '../dead-letters/dead-letter
 import { takeBootNumber } from '../directory/boot-number.ts';
 import { buckets, systemKeys } from '../directory/keys.ts';
 import { type Purges, startPurges } from '../directory/purges.ts';
-import { Fault, messageOf } from '../model/fault.ts';
+import { messageOf } from '../model/fault.ts';
 import { createLedger, type Ledger } from '../outcomes/ledger.ts';
 import { openLedgerFeed } from '../outcomes/ledger-feed.ts';
 import { type Clickhouse, createClickhouse } from '../stores/clickhouse/client.ts';
@@ -140,22 +141,6 @@ const startTraces = (
   return startConsumer(pipeline, { ...common, lane });
 };
 
-const ledgerDefaults = {
-  pullBytesMax: 16 * 2 ** 20,
-  rowsPerWriteMax: 50_000,
-  // ClickHouse wants few and large inserts, and nobody waits for outcomes.
-  writeIntervalMs: 1_000,
-  drainMs: 1_000,
-  insertMsMax: 20_000,
-  breaker: { inARowMax: 1_000, shareMax: 0.2, shareItemsMin: 10_000, pauseMs: 60_000 },
-};
-
-const streamNamed = (streams: readonly StreamDefinition[], name: string): StreamDefinition => {
-  const stream = streams.find((each) => each.name === name);
-  if (stream !== undefined) return stream;
-  throw new Fault('permanent', 'config_invalid', `pipelines/streams.yaml has no stream ${name}`);
-};
-
 const startLedgerAlarm = ({ name, bytesMax }: StreamDefinition, { bus, metrics, log }: Common): FillAlarm => {
   metrics.ledgerBytesMax.set(bytesMax);
   return startFillAlarm(bus, {
@@ -167,20 +152,11 @@ const startLedgerAlarm = ({ name, bytesMax }: StreamDefinition, { bus, metrics, 
 };
 
 /** LEDGER -> ClickHouse. */
-const startLedger = (
-  { consumer }: StreamDefinition,
-  clickhouse: Clickhouse,
-  common: Common,
-): RunningConsumer => {
-  if (consumer === undefined)
-    throw new Fault('permanent', 'config_invalid', 'stream LEDGER has no consumer in pipelines/streams.yaml');
-  // Below the ack wait: a message is not given to a second worker while the first may still be writing it.
-  const insertMsMax = Math.min(ledgerDefaults.insertMsMax, consumer.ackWaitMs * 0.75);
-  return startConsumer(
-    { ...ledgerDefaults, consumer },
-    { ...common, lane: createLedgerLane(createLedgerWriter(clickhouse, insertMsMax)) },
-  );
-};
+const startLedger = (pipeline: LedgerPipeline, clickhouse: Clickhouse, common: Common): RunningConsumer =>
+  startConsumer(pipeline, {
+    ...common,
+    lane: createLedgerLane(createLedgerWriter(clickhouse, pipeline.storeTimeoutMs)),
+  });
 
 /** The consumers that stand still because too much went to the dead letters, and why. */
 const breakerWhy = ({
@@ -206,6 +182,7 @@ export const runTransfer = async (settings: Settings): Promise<void> => {
   const {
     metrics: metricsPipeline,
     traces,
+    ledger: ledgerPipeline,
     streams,
   } = loadPipelines(settings.pipelinesFolder, settings.schemasFolder);
   const log = createLog('transfer', settings.logLevel);
@@ -249,6 +226,8 @@ export const runTransfer = async (settings: Settings): Promise<void> => {
     // Items are stored all the same: their outcomes wait in LEDGER.
     warnings: {
       outcomes: () => running.outcomes?.storeProblem,
+      outcomes_breaker: () => running.outcomes?.breakerWhy,
+      outcomes_deadletter: () => running.outcomes?.deadLetterProblem,
       ledger: () => running.alarm?.warning,
     },
   });
@@ -294,20 +273,20 @@ export const runTransfer = async (settings: Settings): Promise<void> => {
     ({ key }) => {
       if (key === systemKeys.resume('metrics')) running.points?.resetBreaker();
       if (key === systemKeys.resume('traces')) running.spans?.resetBreaker();
+      if (key === systemKeys.resume('ledger')) running.outcomes?.resetBreaker();
     },
     () => {},
     systemKeys.resume('*'),
   );
   const purges = startPurges(records);
   running.purges = purges;
-  const ledgerStream = streamNamed(streams, 'LEDGER');
-  running.alarm = startLedgerAlarm(ledgerStream, common);
+  running.alarm = startLedgerAlarm(ledgerPipeline.stream, common);
   running.sweep = startLeftoverSweep(bus, {
     consumers: streams.flatMap(({ consumer }) => consumer ?? []),
     onRemoved: (stream, messages) => metrics.leftovers.inc({ stream }, messages),
     log,
   });
-  running.outcomes = startLedger(ledgerStream, clickhouse, common);
+  running.outcomes = startLedger(ledgerPipeline, clickhouse, common);
   running.spans = startTraces(traces, clickhouse, boot, common);
   // A point of a purged data id must not get into a table that is there still.
   await Promise.race([purges.whenReady, whenStopped(stop)]);

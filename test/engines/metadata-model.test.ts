@@ -43,7 +43,7 @@ const quickPipelines = (): string => {
     writeFileSync(path, readFileSync(path, 'utf8').replace(pattern, text));
   };
   edit('streams.yaml', /ack_wait_seconds: \d+/g, 'ack_wait_seconds: 2');
-  for (const file of ['metrics.yaml', 'traces.yaml'])
+  for (const file of ['metrics.yaml', 'traces.yaml', 'ledger.yaml'])
     edit(file, /store_timeout_ms: \d+/, 'store_timeout_ms: 750');
   return folder;
 };

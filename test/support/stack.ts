@@ -154,14 +154,14 @@ const testPipelines = (
       .replace(/duplicate_window_seconds: \d+/g, `duplicate_window_seconds: ${duplicateWindowSeconds}`),
   );
   const deadlineMs = Math.min(10_000, duplicateWindowSeconds * 750);
-  for (const file of ['metrics.yaml', 'traces.yaml']) {
+  for (const file of ['metrics.yaml', 'traces.yaml', 'ledger.yaml']) {
     edit(file, (text) =>
       text
         .replace(/store_timeout_ms: \d+/, `store_timeout_ms: ${ackWaitSeconds * 750}`)
         .replace(/deadline_ms: \d+/, `deadline_ms: ${deadlineMs}`),
     );
   }
-  for (const file of ['streams.yaml', 'metrics.yaml', 'traces.yaml'])
+  for (const file of ['streams.yaml', 'metrics.yaml', 'traces.yaml', 'ledger.yaml'])
     edit(file, (text) => change(file, text));
   return target;
 };

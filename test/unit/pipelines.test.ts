@@ -104,6 +104,37 @@ describe('the shipped pipelines', () => {
     expect(streams.find(({ name }) => name === 'AUDIT')?.bytesMax).toBe(2 ** 20);
   });
 
+  it('of outcomes are read, too', async () => {
+    const shipped = loadPipelines(join(root, 'pipelines'), schemas).ledger;
+    expect(shipped).toMatchObject({
+      consumer: { name: 'ledger', stream: 'LEDGER' },
+      writeIntervalMs: 1_000,
+      storeTimeoutMs: 20_000,
+      drainMs: 1_000,
+      breaker: { inARowMax: 1_000, shareMax: 0.2, shareItemsMin: 10_000, pauseMs: 60_000 },
+    });
+    const folder = await copied();
+    const file = join(folder, ledgerFile);
+    for (const [from, to] of [
+      ['pull_bytes_max: 16MiB', 'pull_bytes_max: 17MiB'],
+      ['rows_per_write_max: 50000', 'rows_per_write_max: 9'],
+      ['write_interval_ms: 1000', 'write_interval_ms: 7'],
+      ['store_timeout_ms: 20000', 'store_timeout_ms: 900'],
+      ['drain_ms: 1000', 'drain_ms: 8'],
+      ['dead_letters_in_a_row_max: 1000', 'dead_letters_in_a_row_max: 5'],
+    ] as const) {
+      await breakFile(file, from, to);
+    }
+    expect(loadPipelines(folder, schemas).ledger).toMatchObject({
+      pullBytesMax: 17 * 2 ** 20,
+      rowsPerWriteMax: 9,
+      writeIntervalMs: 7,
+      storeTimeoutMs: 900,
+      drainMs: 8,
+      breaker: { inARowMax: 5 },
+    });
+  });
+
   it('keep spans for ever unless they say for how many days', async () => {
     expect(loadPipelines(join(root, 'pipelines'), schemas).traces.retentionDays).toBeUndefined();
     const folder = await copied();
@@ -123,11 +154,44 @@ type Broken = {
 };
 
 const metricsFile = 'metrics.yaml';
+const ledgerFile = 'ledger.yaml';
 const streamsFile = 'streams.yaml';
 const tracesFile = 'traces.yaml';
 
 // A typo in a file nobody validates runs as the default for months: every one has to stop the start and say where it is.
 const broken: Broken[] = [
+  {
+    what: 'a stream of outcomes there is not',
+    file: ledgerFile,
+    from: 'stream: LEDGER',
+    to: 'stream: BOOKS',
+    pointer: '/stream',
+    says: ['there is no such stream', 'LEDGER'],
+  },
+  {
+    what: 'a stream that takes no outcomes',
+    file: ledgerFile,
+    from: 'stream: LEDGER',
+    to: 'stream: TRACES',
+    pointer: '/stream',
+    says: ['does not take ledger.>'],
+  },
+  {
+    what: 'an insert of outcomes that outlasts the ack wait',
+    file: ledgerFile,
+    from: 'store_timeout_ms: 20000',
+    to: 'store_timeout_ms: 30000',
+    pointer: '/transfer/store_timeout_ms',
+    says: ['ack wait of 30000 ms'],
+  },
+  {
+    what: 'stages of another consumer',
+    file: ledgerFile,
+    from: 'stages: [read, gather, write, settle]',
+    to: 'stages: [read, gather, guard, write, settle]',
+    pointer: '/transfer/stages',
+    says: ['[read, gather, write, settle]'],
+  },
   {
     what: 'an unknown key at the top',
     file: metricsFile,

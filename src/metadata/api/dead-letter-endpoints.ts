@@ -334,7 +334,7 @@ export const deadLetterEndpoints = (deps: ApiDeps): Endpoint[] => {
       summary:
         'Lets a consumer go on that stopped because too much went to the dead letters, in every transfer process',
       role: 'editor',
-      params: z.strictObject({ pipeline: z.enum(['metrics', 'traces']) }),
+      params: z.strictObject({ pipeline: z.enum(['metrics', 'traces', 'ledger']) }),
       query: none,
       body: actionRequestSchema,
       hasOperator: true,

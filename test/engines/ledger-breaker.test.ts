@@ -1,0 +1,68 @@
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { type Bus, connectBus } from '../../src/bus/connection.ts';
+import { createPublisher, type Publisher } from '../../src/bus/publisher.ts';
+import { readDeadLetters } from '../support/dead-letters.ts';
+import { type Stack, startStack } from '../support/stack.ts';
+import { until } from '../support/until.ts';
+
+const inARowMax = 20;
+
+let stack: Stack;
+let bus: Bus;
+let publisher: Publisher;
+
+beforeAll(async () => {
+  stack = await startStack({
+    traces: true,
+    pipelines: (file, text) =>
+      file === 'ledger.yaml'
+        ? text
+            .replace(/dead_letters_in_a_row_max: \d+/, `dead_letters_in_a_row_max: ${inARowMax}`)
+            // Longer than the test: only a resume by hand ends it.
+            .replace(/pause_seconds: \d+/, 'pause_seconds: 600')
+        : text,
+  });
+  bus = await connectBus(stack.engines.nats.url, 'test');
+  publisher = createPublisher(bus, { deadlineMs: 10_000, awayMs: 5_000 });
+});
+afterAll(async () => {
+  publisher?.close();
+  await bus?.close();
+  await stack?.stop();
+});
+
+type Readiness = { status: number; failing: Record<string, string>; warnings?: Record<string, string> };
+
+const readiness = async (): Promise<Readiness> => {
+  const answer = await fetch(`http://127.0.0.1:${stack.transfer[0]?.ports['ops']}/readyz`);
+  const body: Omit<Readiness, 'status'> = JSON.parse(await answer.text());
+  return { status: answer.status, ...body };
+};
+
+const publishRefused = (id: string, lines: number): Promise<unknown> =>
+  publisher.publish('ledger.outcomes', id, Buffer.from(`{"colour":"${id}"}\n`.repeat(lines)), 1);
+
+const inLedger = async (): Promise<number> =>
+  (await (await bus.manager()).streams.info('LEDGER')).state.messages;
+
+// Tables that do not fit refuse every record: the stream has to keep the books until somebody has mended them, and points and spans
+// must go on meanwhile.
+it('stops when ClickHouse refuses every record, warns, and goes on when it is resumed', async () => {
+  await publishRefused('first', inARowMax + 5);
+  const warned = await until('a warning', async () => {
+    const ready = await readiness();
+    return ready.warnings?.['outcomes_breaker'] !== undefined && ready;
+  });
+  expect(warned.status).toBe(200);
+  expect(warned.warnings?.['outcomes_breaker']).toContain('items in a row went to the dead letters');
+  await until('the message that opened it is settled', async () => (await inLedger()) === 0);
+  const letters = (await readDeadLetters(bus)).length;
+  await publishRefused('second', 2);
+  expect(await inLedger()).toBe(1);
+
+  const answer = await stack.api('POST', '/api/v1/consumers/ledger/resume', {});
+  expect(answer).toMatchObject({ status: 200, body: { pipeline: 'ledger' } });
+  await stack.waitForEmptyStream('LEDGER');
+  expect((await readDeadLetters(bus)).length).toBeGreaterThan(letters);
+  await until('no warning', async () => (await readiness()).warnings === undefined);
+});
