@@ -1,5 +1,5 @@
+import type { BreakerDefinition, StreamDefinition } from './pipeline-definitions.ts';
 import type { TransferFile } from './pipeline-files.ts';
-import type { BreakerDefinition, StreamDefinition } from './pipelines.ts';
 import { parseBytes, settingFault } from './settings.ts';
 import type { YamlFile } from './yaml-file.ts';
 

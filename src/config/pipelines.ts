@@ -3,30 +3,13 @@ import { basename, join } from 'node:path';
 import { messageOf } from '../model/fault.ts';
 import type { TimePolicy } from '../model/time.ts';
 import { checkTransfer, refuse, requireStages } from './pipeline-checks.ts';
+import type { BreakerDefinition, ConsumerDefinition, StreamDefinition } from './pipeline-definitions.ts';
 import type { LedgerFile, LineFile, MetricsFile, StreamsFile, TracesFile } from './pipeline-files.ts';
 import { checkFile, compileSchemas } from './schemas.ts';
 import { parseBytes, settingFault } from './settings.ts';
 import { parseYamlFile, type YamlFile } from './yaml-file.ts';
 
-/** A stream of the bus and its durable consumer. Sizes are bytes, times milliseconds. */
-export type StreamDefinition = {
-  readonly name: string;
-  readonly subjects: readonly string[];
-  readonly retention: 'workqueue' | 'limits';
-  /** What gives way when the stream is full: the message that comes (its publisher is refused) or the oldest one. */
-  readonly discard: 'new' | 'old';
-  readonly bytesMax: number;
-  readonly duplicateWindowMs: number;
-  readonly replicas: number;
-  readonly consumer: ConsumerDefinition | undefined;
-};
-
-export type ConsumerDefinition = {
-  readonly name: string;
-  readonly stream: string;
-  readonly ackWaitMs: number;
-  readonly ackPendingMax: number;
-};
+export type { BreakerDefinition, ConsumerDefinition, StreamDefinition };
 
 /** How a receiver publishes. `awayMs`: how long a publish waits for a lost connection. */
 export type PublishDefinition = {
@@ -34,17 +17,6 @@ export type PublishDefinition = {
   readonly shards: number;
   readonly deadlineMs: number;
   readonly awayMs: number;
-};
-
-/** When a consumer stops because too much of what it writes goes to the dead letters. Counted in items. */
-export type BreakerDefinition = {
-  /** Items set aside with none stored in between. */
-  readonly inARowMax: number;
-  /** Share of the last `shareItemsMin` items or more, 0 to 1. */
-  readonly shareMax: number;
-  readonly shareItemsMin: number;
-  /** Until one batch is tried again, ms. */
-  readonly pauseMs: number;
 };
 
 /** What runs for custom metrics. Sizes are bytes. */
