@@ -8,7 +8,7 @@ ARGS ?=
 ITEMS ?= 2000000
 
 .DEFAULT_GOAL := help
-.PHONY: help setup up test test-long test-clients faults sabotage fuzz fuzz-api check bench bench-peers bench-compare backlog guard-cost format clean
+.PHONY: help setup up test test-long test-clients test-deploy faults sabotage fuzz fuzz-api check bench bench-peers bench-compare backlog guard-cost format clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST)
@@ -26,13 +26,16 @@ up: setup ## run the whole stack on this machine until Ctrl-C
 	@bin/tidemark up $(ARGS)
 
 test: setup ## run all tests, on real engines (ARGS="test/unit" for some)
-	@vitest run --project '!clients' --project '!long' $(ARGS)
+	@vitest run --project '!clients' --project '!deploy' --project '!long' $(ARGS)
 
 test-long: setup ## kill metadata in every gap between its writes, walk its life cycle at random, kill each process under load, fill disks
 	@vitest run --project long $(ARGS)
 
 test-clients: setup ## build real clients of other languages, and run them against the receivers (ARGS="-t Java" for some)
 	@vitest run --project clients $(ARGS)
+
+test-deploy: setup ## build Prometheus and Kubernetes' own checks, and hold everything in deploy/ against them and the real roles
+	@vitest run --project deploy $(ARGS)
 
 faults: setup ## kill, pause and stop every process under load, and hold every item against its answer (SEED=1 KILLS=200 MINUTES=40)
 	@SEED="$(SEED)" KILLS="$(KILLS)" MINUTES="$(MINUTES)" node test/faults/main.ts

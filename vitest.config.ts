@@ -48,6 +48,19 @@ export default defineConfig({
       },
       {
         extends: true,
+        // Programs that have to be built first, and a whole installation: `make test-deploy`.
+        test: {
+          name: 'deploy',
+          include: ['test/deploy/**/*.test.ts'],
+          fileParallelism: false,
+          sequence: { groupOrder: 4 },
+          testTimeout: 600_000,
+          // The first build of Prometheus takes minutes.
+          hookTimeout: 1_800_000,
+        },
+      },
+      {
+        extends: true,
         test: {
           name: 'engines',
           include: ['test/{engines,contract,faults}/**/*.test.ts'],

@@ -65,3 +65,13 @@ export const streamHealth = async (
     throw toFault(error);
   }
 };
+
+/** The server's clock, ms since the epoch, as it stands in what it says of a stream. Throws the same Faults. */
+export const readServerTimeMs = async (bus: Bus, name: string): Promise<number> => {
+  try {
+    const { ts } = await (await bus.manager()).streams.info(name);
+    return Date.parse(String(ts));
+  } catch (error) {
+    throw toFault(error);
+  }
+};

@@ -7,6 +7,7 @@ import { registerAudit } from './audit.ts';
 import { registerBackup } from './backup.ts';
 import { registerConfig } from './config.ts';
 import { registerDlq } from './dlq.ts';
+import { registerDoctor } from './doctor.ts';
 import { registerDrops } from './drops.ts';
 import { registerExplain } from './explain.ts';
 import { registerLedger } from './ledger.ts';
@@ -35,6 +36,7 @@ const commands = [
   registerBackup,
   registerAdminToken,
   registerDlq,
+  registerDoctor,
   registerExplain,
   registerConfig,
   registerRoles,
@@ -43,14 +45,19 @@ const commands = [
   registerUp,
 ];
 
-/** Runs the command that the arguments of this process name. A failure is told on stderr and sets the exit code: 78 for settings, else 1. */
-export const runProgram = async (): Promise<void> => {
+/** The command line with all its commands. */
+export const createProgram = (): Command => {
   const program = new Command('tidemark')
     .description('Takes custom metrics and OpenTelemetry traces in and stores them exactly once.')
     .showHelpAfterError();
   for (const register of commands) register(program);
+  return program;
+};
+
+/** Runs the command that the arguments of this process name. A failure is told on stderr and sets the exit code: 78 for settings, else 1. */
+export const runProgram = async (): Promise<void> => {
   try {
-    await program.parseAsync();
+    await createProgram().parseAsync();
   } catch (error) {
     process.stderr.write(`tidemark: ${messageOf(error)}\n`);
     process.exitCode = error instanceof Fault && error.code === 'config_invalid' ? exitCodeConfig : 1;

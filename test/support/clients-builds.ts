@@ -88,14 +88,15 @@ export const nicely = async (
   return stdout;
 };
 
-/** A program of a folder with a Go module. Answers its path. */
-export const buildGo = async (folder: string): Promise<string> => {
+/** A program of a folder with a Go module, among those of `from`. Answers its path. */
+export const buildGo = async (folder: string, from = clientsFolder): Promise<string> => {
   const sources = ['go.mod', 'go.sum', 'main.go'].map((file) => join(folder, file));
   const target = await built({
     name: folder,
+    folder: from,
     sources,
-    make: (from, to) =>
-      nicely(join(from, folder), 'go', [
+    make: (copied, to) =>
+      nicely(join(copied, folder), 'go', [
         'build',
         '-mod=readonly',
         '-trimpath',
@@ -106,6 +107,25 @@ export const buildGo = async (folder: string): Promise<string> => {
   });
   return join(target, 'client');
 };
+
+/**
+ * Programs of Go packages that the module in this folder pins by its `tool` lines, so that versions and checksums of all they are
+ * made of are ours. Answers the folder with the programs.
+ */
+export const buildGoTools = (
+  from: string,
+  name: string,
+  packages: readonly string[],
+  flags: readonly string[] = [],
+): Promise<string> =>
+  built({
+    name,
+    folder: from,
+    sources: ['go.mod', 'go.sum'],
+    key: [...packages, ...flags].join(' '),
+    make: (sources, to) =>
+      nicely(sources, 'go', ['build', '-mod=readonly', '-ldflags=-s', ...flags, '-o', `${to}/`, ...packages]),
+  });
 
 /** The program of a Go package of the module proxy. Answers its path. */
 export const installGo = async (name: string, path: string, version: string): Promise<string> => {

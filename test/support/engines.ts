@@ -21,6 +21,8 @@ export type TestEngines = {
   readonly clickhouse: Engine;
   /** NATS's monitoring endpoint. */
   readonly natsMonitorUrl: string;
+  /** Port of QuestDB's Postgres wire. */
+  readonly questdbPgPort: number;
   /** The temporary folder all of them live in. */
   folder: string;
   /** The variables a role is given to reach them. */
@@ -70,11 +72,13 @@ export const startEngines = async (
   const engines = new Map<EngineName, Engine>();
   const env: Record<string, string> = {};
   let natsMonitorUrl = '';
+  let questdbPgPort = 0;
   const afterEnd: (() => void)[] = [];
   for (const name of ['nats', 'questdb', 'clickhouse'] as const) {
     if (wanted[name] !== true) continue;
     const enginePorts = ports.splice(0, 2);
     if (name === 'nats') natsMonitorUrl = `http://${host}:${enginePorts[1]}`;
+    if (name === 'questdb') questdbPgPort = enginePorts[1] ?? 0;
     const engine = createFor[name]({ folder: join(folder, name), log, durability }, enginePorts);
     engines.set(name, engine);
     const end = onFolder?.(name, join(folder, name));
@@ -108,6 +112,7 @@ export const startEngines = async (
       return started('clickhouse');
     },
     natsMonitorUrl,
+    questdbPgPort,
     folder,
     env,
     lines,

@@ -1,0 +1,90 @@
+import type { Command } from 'commander';
+import { engineUrls, loadSettings, type Settings } from '../config/settings.ts';
+import { createAdminClient } from './client.ts';
+import type { Finding } from './doctor/dependencies.ts';
+import { durationArgument } from './options.ts';
+import { integerArgument, printJson, printTable } from './output.ts';
+
+type DoctorOptions = {
+  json?: true;
+  pushUrl?: string;
+  otlpUrl?: string;
+  biz: number;
+  timeout: number;
+  trial: boolean;
+};
+
+const withoutSlash = (url: string): string => url.replace(/\/$/, '');
+
+const receiverUrls = (settings: Settings, { pushUrl, otlpUrl }: DoctorOptions) => {
+  const { tlsCertFile, pushPort, otlpPort } = settings.ingress;
+  const local = `${tlsCertFile === undefined ? 'http' : 'https'}://127.0.0.1`;
+  return {
+    pushUrl: withoutSlash(pushUrl ?? `${local}:${pushPort}`),
+    otlpUrl: withoutSlash(otlpUrl ?? `${local}:${otlpPort}`),
+  };
+};
+
+const examine = async (settings: Settings, options: DoctorOptions): Promise<Finding[]> => {
+  // Loaded here: no other command but the roles needs the clients.
+  const { createClickhouse } = await import('../stores/clickhouse/client.ts');
+  const { createQuestdbSql } = await import('../stores/questdb/sql.ts');
+  const { lookAtAdmin, lookAtClickhouse, lookAtNats, lookAtQuestdb } = await import(
+    './doctor/dependencies.ts'
+  );
+  const { tryPoint, trySpan } = await import('./doctor/end-to-end.ts');
+  const urls = engineUrls(settings);
+  const sql = createQuestdbSql({ url: urls.questdb });
+  const clickhouse = createClickhouse({ url: urls.clickhouse });
+  const client = createAdminClient(settings);
+  try {
+    const dependencies = [
+      ...(await lookAtNats(settings)),
+      ...(await lookAtQuestdb(sql)),
+      ...(await lookAtClickhouse(clickhouse)),
+      ...(await lookAtAdmin(client)),
+    ];
+    if (!options.trial) return dependencies;
+    const deps = {
+      client,
+      sql,
+      clickhouse,
+      ...receiverUrls(settings, options),
+      bizId: options.biz,
+      timeoutMs: options.timeout * 1000,
+    };
+    return [...dependencies, ...(await tryPoint(deps)), ...(await trySpan(deps))];
+  } finally {
+    await Promise.all([sql.close(), clickhouse.close()]);
+  }
+};
+
+const doctor = async (options: DoctorOptions): Promise<void> => {
+  const findings = await examine(loadSettings(), options);
+  const isWell = findings.every(({ ok }) => ok);
+  if (options.json) printJson({ well: isWell, findings });
+  else {
+    printTable(
+      ['', 'WHAT', 'MS', 'SEEN'],
+      findings.map(({ name, ok, ms, detail }) => [ok ? 'ok' : 'NOT OK', name, String(ms), detail]),
+    );
+  }
+  // The clients of the bus may leave timers behind.
+  process.exit(isWell ? 0 : 1);
+};
+
+/** `tidemark doctor`. */
+export const registerDoctor = (program: Command): void => {
+  program
+    .command('doctor')
+    .description(
+      'ask every dependency, compare clocks, and send one point and one span to the end, with the time of each stage; exit code 1 when something is wrong',
+    )
+    .option('--push-url <url>', 'the push receiver, default the local one')
+    .option('--otlp-url <url>', 'the trace receiver, default the local one')
+    .option('--biz <id>', 'business of the report and application that the trial uses', integerArgument, 0)
+    .option('--timeout <duration>', 'for each stage', durationArgument, 30)
+    .option('--no-trial', 'send nothing')
+    .option('--json', 'print {well, findings: [{name, ok, detail, ms}]} as JSON')
+    .action(doctor);
+};

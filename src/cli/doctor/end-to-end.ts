@@ -1,0 +1,242 @@
+import { randomBytes } from 'node:crypto';
+import { setTimeout as delay } from 'node:timers/promises';
+import { z } from 'zod';
+import { Fault } from '../../model/fault.ts';
+import { readBalances } from '../../outcomes/balance.ts';
+import { type Clickhouse, database } from '../../stores/clickhouse/client.ts';
+import { type QuestdbSql, quoteIdentifier } from '../../stores/questdb/sql.ts';
+import type { AdminClient } from '../client.ts';
+import { type Finding, look } from './dependencies.ts';
+
+export type EndToEndDeps = {
+  readonly client: AdminClient;
+  readonly sql: QuestdbSql;
+  readonly clickhouse: Clickhouse;
+  readonly pushUrl: string;
+  readonly otlpUrl: string;
+  readonly bizId: number;
+  /** For each stage, in milliseconds. */
+  readonly timeoutMs: number;
+};
+
+/** The report and the application that the trial goes to: made once, and kept for the next time. */
+export const doctorName = 'tidemark_doctor';
+
+const createOperation = '/operations/monitor_web.custom_report.resources.CreateCustomTimeSeries';
+const pollMs = 25;
+const hourMs = 3_600_000;
+
+const reportsSchema = z.object({
+  items: z.array(z.object({ mon_data_id: z.number(), table_id: z.string() })),
+});
+const createdSchema = z.object({
+  data_source: z.object({ mon_data_id: z.number(), token: z.string() }),
+  result_table: z.object({ table_id: z.string() }),
+});
+const applicationsSchema = z.object({ items: z.array(z.object({ app_id: z.number() })) });
+const applicationSchema = z.object({ application: z.object({ app_id: z.number(), token: z.string() }) });
+const tokenSchema = z.object({ token: z.string() });
+const countRow = z.object({ count: z.coerce.number() });
+
+const waitUntil = async (what: string, timeoutMs: number, check: () => Promise<boolean>): Promise<void> => {
+  const deadline = performance.now() + timeoutMs;
+  while (!(await check())) {
+    if (performance.now() > deadline) {
+      throw new Fault('transient', 'not_in_time', `${what} not within ${timeoutMs / 1000} s`);
+    }
+    await delay(pollMs);
+  }
+};
+
+const send = async (url: string, headers: Record<string, string>, body: object): Promise<Response> => {
+  try {
+    return await fetch(url, {
+      method: 'POST',
+      headers: { 'Content-Type': 'application/json', ...headers },
+      body: JSON.stringify(body),
+      signal: AbortSignal.timeout(15_000),
+    });
+  } catch (error) {
+    throw new Fault('transient', 'receiver_unreachable', `${url} does not answer`, error);
+  }
+};
+
+/** Sends until it is answered 2xx: a receiver learns of new records within a second. */
+const sendUntilTaken = async (timeoutMs: number, request: () => Promise<Response>): Promise<string> => {
+  let last = '';
+  await waitUntil('the receiver took it', timeoutMs, async () => {
+    const answer = await request();
+    last = `${answer.status} ${(await answer.text()).slice(0, 300)}`;
+    if (answer.ok) return true;
+    // A wrong token may be one that is not known yet; anything else does not pass by waiting.
+    if (answer.status === 401 || answer.status === 503) return false;
+    throw new Fault('permanent', 'refused', `the receiver answered ${last}`);
+  }).catch((error: unknown) => {
+    throw error instanceof Fault && error.code === 'not_in_time'
+      ? new Fault('transient', 'not_in_time', `${error.message}; the last answer was ${last}`)
+      : error;
+  });
+  return 'answered 2xx';
+};
+
+const reportOf = async ({ client, bizId }: EndToEndDeps) => {
+  const query = `mon_biz_id=${bizId}&name=${doctorName}&state=active`;
+  const [found] = (await client.ask(reportsSchema, 'GET', `/api/v1/custom-reports?${query}`)).value.items;
+  if (found !== undefined) {
+    const path = `/api/v1/data-sources/${found.mon_data_id}/reveal-token`;
+    const { token } = (await client.ask(tokenSchema, 'POST', path, { body: {} })).value;
+    return { dataId: found.mon_data_id, table: found.table_id, token };
+  }
+  const body = { mon_biz_id: bizId, name: doctorName, description: 'trials of tidemark doctor' };
+  const { data_source: source, result_table: table } = (
+    await client.ask(createdSchema, 'POST', createOperation, { body })
+  ).value;
+  return { dataId: source.mon_data_id, table: table.table_id, token: source.token };
+};
+
+const applicationOf = async ({ client, bizId }: EndToEndDeps) => {
+  const query = `mon_biz_id=${bizId}&app_name=${doctorName}&is_delete=false`;
+  const [found] = (await client.ask(applicationsSchema, 'GET', `/api/v1/applications?${query}`)).value.items;
+  if (found !== undefined) {
+    const path = `/api/v1/applications/${found.app_id}/reveal-token`;
+    const { token } = (await client.ask(tokenSchema, 'POST', path, { body: {} })).value;
+    return { appId: found.app_id, token };
+  }
+  const body = { mon_biz_id: bizId, app_name: doctorName };
+  const { application } = (await client.ask(applicationSchema, 'POST', '/api/v1/applications', { body }))
+    .value;
+  return { appId: application.app_id, token: application.token };
+};
+
+const receivedOf = async (
+  { clickhouse }: EndToEndDeps,
+  owner: { dataId: number } | { appId: number },
+): Promise<number> => {
+  const balances = await readBalances(clickhouse, { ...owner, sinceMs: Date.now() - hourMs });
+  return balances.reduce((sum, { received }) => sum + received, 0);
+};
+
+/** The stages after one another; the rest is left out once one fails. */
+const inOrder = async (stages: readonly (readonly [string, () => Promise<string>])[]): Promise<Finding[]> => {
+  const findings: Finding[] = [];
+  for (const [name, stage] of stages) {
+    const finding = await look(name, stage);
+    findings.push(finding);
+    if (!finding.ok) break;
+  }
+  return findings;
+};
+
+/** One point: acknowledged, to be seen in QuestDB, in the balance. */
+export const tryPoint = async (deps: EndToEndDeps): Promise<Finding[]> => {
+  const { sql, pushUrl, timeoutMs } = deps;
+  let own: Awaited<ReturnType<typeof reportOf>> | undefined;
+  let before = 0;
+  const found = async (): Promise<string> => {
+    own = await reportOf(deps);
+    before = await receivedOf(deps, { dataId: own.dataId });
+    return `data id ${own.dataId}, business ${deps.bizId}`;
+  };
+  const report = () => own ?? { dataId: 0, table: '', token: '' };
+  const timestamp = Date.now();
+  const value = randomBytes(4).readUInt32BE();
+  const body = () => ({
+    data_id: report().dataId,
+    access_token: report().token,
+    data: [{ metrics: { trial: value }, target: 'tidemark doctor', timestamp }],
+  });
+  const isSeen = async (): Promise<boolean> => {
+    const { dataset } = await sql.exec(
+      `SELECT count() FROM ${quoteIdentifier(report().table)} WHERE timestamp = ${timestamp * 1000} AND trial = ${value}`,
+    );
+    return Number(dataset[0]?.[0]) === 1;
+  };
+  return inOrder([
+    ['point: records', found],
+    ['point: acknowledged', () => sendUntilTaken(timeoutMs, () => send(`${pushUrl}/v2/push/`, {}, body()))],
+    // A table without the column yet refuses the question.
+    [
+      'point: in QuestDB',
+      async () => {
+        await waitUntil('the row was to be seen', timeoutMs, () => isSeen().catch(() => false));
+        return report().table;
+      },
+    ],
+    [
+      'point: in the balance',
+      async () => {
+        await waitUntil(
+          'its outcome was recorded',
+          timeoutMs,
+          async () => (await receivedOf(deps, { dataId: report().dataId })) > before,
+        );
+        return 'tidemark ledger has it';
+      },
+    ],
+  ]);
+};
+
+const spanBody = (traceId: string): object => {
+  const start = BigInt(Date.now()) * 1_000_000n;
+  const span = {
+    traceId,
+    spanId: randomBytes(8).toString('hex'),
+    name: 'trial',
+    startTimeUnixNano: String(start),
+    endTimeUnixNano: String(start + 1_000_000n),
+  };
+  const attributes = [{ key: 'service.name', value: { stringValue: doctorName } }];
+  return { resourceSpans: [{ resource: { attributes }, scopeSpans: [{ spans: [span] }] }] };
+};
+
+/** One span: acknowledged, to be seen in ClickHouse, in the balance. */
+export const trySpan = async (deps: EndToEndDeps): Promise<Finding[]> => {
+  const { clickhouse, otlpUrl, timeoutMs } = deps;
+  let own: Awaited<ReturnType<typeof applicationOf>> | undefined;
+  let before = 0;
+  const application = () => own ?? { appId: 0, token: '' };
+  const traceId = randomBytes(16).toString('hex');
+  const body = spanBody(traceId);
+  return inOrder([
+    [
+      'span: records',
+      async () => {
+        own = await applicationOf(deps);
+        before = await receivedOf(deps, { appId: own.appId });
+        return `application ${own.appId}, business ${deps.bizId}`;
+      },
+    ],
+    [
+      'span: acknowledged',
+      () =>
+        sendUntilTaken(timeoutMs, () =>
+          send(`${otlpUrl}/v1/traces`, { 'X-MON-TOKEN': application().token }, body),
+        ),
+    ],
+    [
+      'span: in ClickHouse',
+      async () => {
+        await waitUntil('the row was to be seen', timeoutMs, async () => {
+          const [row] = await clickhouse.rows(
+            countRow,
+            `SELECT count() AS count FROM ${database}.otel_traces WHERE TraceId = {traceId:String}`,
+            { params: { traceId } },
+          );
+          return row?.count === 1;
+        });
+        return `trace ${traceId}`;
+      },
+    ],
+    [
+      'span: in the balance',
+      async () => {
+        await waitUntil(
+          'its outcome was recorded',
+          timeoutMs,
+          async () => (await receivedOf(deps, { appId: application().appId })) > before,
+        );
+        return 'tidemark ledger has it';
+      },
+    ],
+  ]);
+};

@@ -1,0 +1,136 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { dashboards, queriesTo } from '../support/dashboards.ts';
+import { wireQuery } from '../support/postgres-wire.ts';
+import { type Report, type Stack, startStack } from '../support/stack.ts';
+import { waitFor } from '../support/wait.ts';
+
+let stack: Stack;
+let report: Report;
+
+const postTo = (port: string, path: string, headers: Record<string, string>, body: unknown) =>
+  fetch(`http://127.0.0.1:${stack.ingress[0]?.ports[port]}${path}`, {
+    method: 'POST',
+    headers: { 'Content-Type': 'application/json', ...headers },
+    body: JSON.stringify(body),
+  });
+
+/** Data of which every panel has something to show: rows, errors, drops and refusals. */
+const fill = async (): Promise<void> => {
+  const { mon_data_id: dataId, token } = report.data_source;
+  const application = await stack.createApplication('dashboards');
+  const push = (accessToken: string) =>
+    postTo(
+      'push',
+      '/v2/push/',
+      {},
+      {
+        data_id: dataId,
+        access_token: accessToken,
+        data: [
+          { metrics: { cpu: 1 }, target: 'a', timestamp: Date.now() },
+          { metrics: { cpu: 2 }, target: 'b', timestamp: 1_700_000_000 },
+        ],
+      },
+    );
+  const start = BigInt(Date.now()) * 1_000_000n;
+  const span = {
+    traceId: '0af7651916cd43dd8448eb211c80319c',
+    spanId: 'b7ad6b7169203331',
+    name: 'GET /',
+    startTimeUnixNano: String(start),
+    endTimeUnixNano: String(start + 5_000_000n),
+    status: { code: 2 },
+  };
+  const attributes = [{ key: 'service.name', value: { stringValue: 'shop' } }];
+  const resourceSpans = [{ resource: { attributes }, scopeSpans: [{ spans: [span] }] }];
+  await waitFor('the data id is known', 30_000, async () => (await push(token)).ok);
+  await push('wrong');
+  const headers = { 'X-MON-TOKEN': application.token };
+  await waitFor(
+    'the application is known',
+    30_000,
+    async () => (await postTo('otlp', '/v1/traces', headers, { resourceSpans })).ok,
+  );
+  for (const table of ['otel_traces', 'ingest_outcomes', 'ingest_refusals', 'ingest_samples']) {
+    await waitFor(`rows in ${table}`, 60_000, async () => {
+      const [row] = await stack.spansQuery(`SELECT count() AS rows FROM otel.${table}`);
+      return Number(row?.['rows']) > 0;
+    });
+  }
+  await stack.waitForRows(report.result_table.table_id, 1);
+};
+
+beforeAll(async () => {
+  stack = await startStack({ traces: true });
+  report = await stack.createReport('dashboards');
+  await fill();
+});
+afterAll(() => stack?.stop());
+
+const hourMs = 3_600_000;
+const from = () => new Date(Date.now() - hourMs);
+const to = () => new Date(Date.now() + hourMs);
+
+/** How a query names a variable of its dashboard. */
+const variable = (name: string): string => `\${${name}:raw}`;
+
+/** What Grafana's Postgres source makes of its macros, and the dashboard of its variables. */
+const forQuestdb = (text: string): string =>
+  text
+    .replace(
+      /\$__timeFilter\(([^)]+)\)/g,
+      (_, column: string) => `${column} BETWEEN '${from().toISOString()}' AND '${to().toISOString()}'`,
+    )
+    .replaceAll('$__interval', '1m')
+    .replaceAll(variable('table'), report.result_table.table_id)
+    .replaceAll(variable('metric'), 'cpu');
+
+const seconds = (moment: Date): number => Math.floor(moment.getTime() / 1_000);
+
+/** What Grafana's ClickHouse plugin makes of its macros. */
+const forClickhouse = (text: string): string =>
+  text
+    .replace(
+      /\$__timeFilter\(([^)]+)\)/g,
+      (_, column: string) =>
+        `${column} >= toDateTime(${seconds(from())}) AND ${column} <= toDateTime(${seconds(to())})`,
+    )
+    .replace(
+      /\$__timeInterval\(([^)]+)\)/g,
+      (_, column: string) => `toStartOfInterval(toDateTime(${column}), INTERVAL 60 second)`,
+    )
+    .replaceAll(variable('service'), 'shop');
+
+const variables = (type: string) =>
+  [...dashboards().values()].flatMap(({ templating }) =>
+    templating.list
+      .filter(({ datasource }) => datasource.type === type)
+      .map(({ name, query }) => ({ place: `variable ${name}`, text: query })),
+  );
+
+const questdb = 'grafana-postgresql-datasource';
+const clickhouse = 'grafana-clickhouse-datasource';
+
+describe('every query of the dashboards', () => {
+  // A panel with a query that fails is found by whoever needs it at night.
+  it.each([...queriesTo(questdb), ...variables(questdb)])(
+    '$place answers rows from QuestDB',
+    async ({ text }) => {
+      const address = {
+        port: stack.engines.questdbPgPort,
+        user: 'admin',
+        password: 'quest',
+        database: 'qdb',
+      };
+      const { rows } = await wireQuery(address, forQuestdb(text));
+      expect(rows.length).toBeGreaterThan(0);
+    },
+  );
+
+  it.each([...queriesTo(clickhouse), ...variables(clickhouse)])(
+    '$place answers rows from ClickHouse',
+    async ({ text }) => {
+      expect((await stack.spansQuery(forClickhouse(text))).length).toBeGreaterThan(0);
+    },
+  );
+});
