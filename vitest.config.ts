@@ -61,6 +61,17 @@ export default defineConfig({
       },
       {
         extends: true,
+        // Several servers of one engine: `make test-cluster`.
+        test: {
+          name: 'cluster',
+          include: ['test/cluster/**/*.test.ts'],
+          fileParallelism: false,
+          testTimeout: 900_000,
+          hookTimeout: 180_000,
+        },
+      },
+      {
+        extends: true,
         test: {
           name: 'engines',
           include: ['test/{engines,contract,faults}/**/*.test.ts'],

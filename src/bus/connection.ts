@@ -1,11 +1,20 @@
+import { readFileSync } from 'node:fs';
 import { type JetStreamClient, type JetStreamManager, jetstream, jetstreamManager } from '@nats-io/jetstream';
-import { connect, type NatsConnection, type NodeConnectionOptions } from '@nats-io/transport-node';
+import {
+  connect,
+  credsAuthenticator,
+  type NatsConnection,
+  type NodeConnectionOptions,
+} from '@nats-io/transport-node';
+import type { NatsTarget } from '../config/settings.ts';
 import { Fault } from '../model/fault.ts';
 import { toFault } from './nats-fault.ts';
 
 /** A connection to NATS that comes back by itself, and says when it went and when it came back. */
 export type Bus = {
   readonly nc: NatsConnection;
+  /** How many copies a bucket has; undefined leaves that as it is. */
+  readonly replicas: number | undefined;
   readonly js: JetStreamClient;
   manager(): Promise<JetStreamManager>;
   readonly connected: boolean;
@@ -17,10 +26,23 @@ export type Bus = {
   close(): Promise<void>;
 };
 
-const optionsOf = (url: string, name: string): NodeConnectionOptions => {
-  const parsed = new URL(url);
-  const options: NodeConnectionOptions = {
-    servers: `${parsed.hostname}:${parsed.port || 4222}`,
+const credentialsOf = ({ credentialsFile }: NatsTarget, url: URL): Partial<NodeConnectionOptions> => {
+  // Read at each connection: they are renewed while roles run.
+  if (credentialsFile !== undefined)
+    return { authenticator: (nonce) => credsAuthenticator(readFileSync(credentialsFile))(nonce) };
+  const username = decodeURIComponent(url.username);
+  if (username === '') return {};
+  return url.password === ''
+    ? { token: username }
+    : { user: username, pass: decodeURIComponent(url.password) };
+};
+
+const optionsOf = (target: NatsTarget, name: string): NodeConnectionOptions => {
+  const urls = target.url.split(',').map((url) => new URL(url));
+  const [first] = urls;
+  if (first === undefined) throw new Fault('permanent', 'config_invalid', 'no address of NATS is given');
+  return {
+    servers: urls.map(({ hostname, port }) => `${hostname}:${port || 4222}`),
     name,
     maxReconnectAttempts: -1,
     reconnectTimeWait: 200,
@@ -28,24 +50,23 @@ const optionsOf = (url: string, name: string): NodeConnectionOptions => {
     pingInterval: 5_000,
     maxPingOut: 2,
     timeout: 2_000,
+    ...credentialsOf(target, first),
+    ...(first.protocol === 'tls:'
+      ? { tls: target.caFile === undefined ? {} : { caFile: target.caFile } }
+      : {}),
   };
-  if (parsed.username !== '' && parsed.password !== '') {
-    options.user = decodeURIComponent(parsed.username);
-    options.pass = decodeURIComponent(parsed.password);
-  } else if (parsed.username !== '') {
-    options.token = decodeURIComponent(parsed.username);
-  }
-  if (parsed.protocol === 'tls:') options.tls = {};
-  return options;
 };
 
 /**
- * Connects to the server at `url` (`nats://[user:password@|token@]host:port`, `tls://…`). Throws a transient Fault when the
- * server does not answer now; once connected, a lost connection is taken up again for ever.
+ * Connects to one of the servers at `target`, or at a plain address. User, password, token and scheme are those of the first
+ * address. Throws a transient Fault when none answers now; once connected, a lost connection is taken up again for ever, with
+ * any server of the cluster.
  */
-export const connectBus = async (url: string, name: string): Promise<Bus> => {
-  const nc = await connect(optionsOf(url, name)).catch((error: unknown) => {
-    throw new Fault('transient', 'nats_unreachable', `NATS does not answer at ${new URL(url).host}`, error);
+export const connectBus = async (target: NatsTarget | string, name: string): Promise<Bus> => {
+  const to = typeof target === 'string' ? { url: target } : target;
+  const options = optionsOf(to, name);
+  const nc = await connect(options).catch((error: unknown) => {
+    throw new Fault('transient', 'nats_unreachable', `NATS does not answer at ${options.servers}`, error);
   });
   const disconnectListeners: (() => void)[] = [];
   const reconnectListeners: (() => void)[] = [];
@@ -67,6 +88,7 @@ export const connectBus = async (url: string, name: string): Promise<Bus> => {
   void follow();
   return {
     nc,
+    replicas: to.replicas,
     js: jetstream(nc),
     manager: () =>
       jetstreamManager(nc).catch((error: unknown) => {
@@ -92,9 +114,9 @@ export const connectBus = async (url: string, name: string): Promise<Bus> => {
   };
 };
 
-/** Connects as soon as the server answers, trying every 200 ms until `signal` says to stop. */
+/** Connects as soon as a server answers, trying every 200 ms until `signal` says to stop. */
 export const connectBusWhenUp = async (
-  url: string,
+  target: NatsTarget | string,
   name: string,
   signal: AbortSignal,
   onWait: (fault: unknown) => void,
@@ -103,7 +125,7 @@ export const connectBusWhenUp = async (
   for (;;) {
     signal.throwIfAborted();
     try {
-      return await connectBus(url, name);
+      return await connectBus(target, name);
     } catch (error) {
       if (!told) onWait(error);
       told = true;

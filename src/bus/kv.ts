@@ -50,14 +50,22 @@ export type FleetingBucket = { readonly ttlMs: number; readonly bytesMax: number
 
 /**
  * Opens the bucket, making it if it is not there, with one value per key: in file storage without expiry, or as a fleeting one.
- * A bucket that is there stays as it was made.
+ * A bucket that is there stays as it was made, but for the number of its copies where the bus has one.
  */
 export const openKvBucket = async (bus: Bus, name: string, fleeting?: FleetingBucket): Promise<KvBucket> => {
+  const replicas = bus.replicas ?? 1;
   const options =
     fleeting === undefined
-      ? { history: 1 }
-      : { history: 1, storage: StorageType.Memory, ttl: fleeting.ttlMs, max_bytes: fleeting.bytesMax };
+      ? { history: 1, replicas }
+      : {
+          history: 1,
+          replicas,
+          storage: StorageType.Memory,
+          ttl: fleeting.ttlMs,
+          max_bytes: fleeting.bytesMax,
+        };
   const kv: KV = await guarded(() => new Kvm(bus.js).create(name, options));
+  await guarded(() => bringToReplicas(bus, name));
   return {
     get: (key) =>
       guarded(async () => {
@@ -79,6 +87,14 @@ export const openKvBucket = async (bus: Bus, name: string, fleeting?: FleetingBu
         onSnapshot,
       ),
   };
+};
+
+const bringToReplicas = async (bus: Bus, name: string): Promise<void> => {
+  if (bus.replicas === undefined) return;
+  const { streams } = await bus.manager();
+  const { config } = await streams.info(`KV_${name}`);
+  if (config.num_replicas !== bus.replicas)
+    await streams.update(`KV_${name}`, { ...config, num_replicas: bus.replicas });
 };
 
 const isEmpty = async (kv: KV): Promise<boolean> => (await kv.status()).values === 0;

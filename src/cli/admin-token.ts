@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { engineUrls, loadSettings, type Settings } from '../config/settings.ts';
+import { loadSettings, natsTarget, type Settings } from '../config/settings.ts';
 import type { AuditActor } from '../metadata/audit-entry.ts';
 import { createLog } from '../telemetry/log.ts';
 import { addAdminTokenCommands } from './admin-tokens.ts';
@@ -17,7 +17,7 @@ const reset = async (settings: Settings, revokeOthers: boolean) => {
   const { buckets } = await import('../directory/keys.ts');
   const { openAudit } = await import('../metadata/audit.ts');
   const { resetAdminToken } = await import('../metadata/admin-tokens.ts');
-  const bus = await connectBus(engineUrls(settings).nats, 'tidemark-cli');
+  const bus = await connectBus(natsTarget(settings), 'tidemark-cli');
   try {
     const system = await openKvBucket(bus, buckets.system);
     // An entry that cannot be stored now is brought by metadata.

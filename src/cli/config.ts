@@ -9,14 +9,18 @@ type Shown = { readonly setting: string; readonly value: string | null; readonly
 
 const hidden = '***';
 
-/** An address with its user and password hidden, any other secret hidden whole. */
-const shownText = (definition: SettingDefinition, text: string): string => {
-  if (!isSecret(definition)) return text;
-  if (definition.kind !== 'url') return hidden;
+const shownAddress = (text: string): string => {
   const url = new URL(text);
   if (url.username !== '') url.username = hidden;
   if (url.password !== '') url.password = hidden;
   return url.href;
+};
+
+/** Addresses with their users and passwords hidden, any other secret hidden whole. */
+const shownText = (definition: SettingDefinition, text: string): string => {
+  if (!isSecret(definition)) return text;
+  if (definition.kind === 'secret') return hidden;
+  return text.split(',').map(shownAddress).join();
 };
 
 const shownSettings = (): Shown[] => {

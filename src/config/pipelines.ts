@@ -102,7 +102,7 @@ const stages = {
 /** The one subject of stream LEDGER that items' records, refusals and examples are published under. */
 const ledgerSubject = 'ledger.>';
 
-const toStreams = (content: StreamsFile): StreamDefinition[] =>
+const toStreams = (content: StreamsFile, replicas: number | undefined): StreamDefinition[] =>
   Object.entries(content.streams).map(([name, stream]) => ({
     name,
     subjects: stream.subjects,
@@ -110,7 +110,7 @@ const toStreams = (content: StreamsFile): StreamDefinition[] =>
     discard: stream.discard ?? 'new',
     bytesMax: parseBytes(stream.bytes_max) ?? 0,
     duplicateWindowMs: stream.duplicate_window_seconds * 1000,
-    replicas: stream.replicas,
+    replicas: replicas ?? stream.replicas,
     consumer: stream.consumer && {
       name: stream.consumer.name,
       stream: name,
@@ -221,7 +221,8 @@ const toTraces = (
     valueBytesMax: parseBytes(content.receiver.limits.value_bytes_max) ?? 0,
   },
   retentionDays: content.transfer.retention_days === 'off' ? undefined : content.transfer.retention_days,
-  guard: content.transfer.guard,
+  // A new leader of a stream may not know how often a message was delivered.
+  guard: streamOf(file, content, streams).replicas > 1 ? 'always' : content.transfer.guard,
 });
 
 const toLedger = (
@@ -260,9 +261,14 @@ const knownFiles = ['ledger.yaml', 'metrics.yaml', 'streams.yaml', 'traces.yaml'
 
 /**
  * Reads and checks `pipelines/` against `schemas/`: shape first, then what the parts demand of each other. Throws a permanent
- * Fault `config_invalid` with file, line, pointer, reason and remedy.
+ * Fault `config_invalid` with file, line, pointer, reason and remedy. `replicas` is the number of copies of every stream, where
+ * the settings say one.
  */
-export const loadPipelines = (pipelinesFolder: string, schemasFolder: string): Pipelines => {
+export const loadPipelines = (
+  pipelinesFolder: string,
+  schemasFolder: string,
+  replicas?: number,
+): Pipelines => {
   const ajv = compileSchemas(schemasFolder);
   for (const name of filesIn(pipelinesFolder)) {
     if (!knownFiles.includes(basename(name))) {
@@ -274,7 +280,7 @@ export const loadPipelines = (pipelinesFolder: string, schemasFolder: string): P
     }
   }
   const streamsFile = parseYamlFile(join(pipelinesFolder, 'streams.yaml'));
-  const streams = toStreams(checkFile<StreamsFile>(ajv, 'streams.schema.json', streamsFile));
+  const streams = toStreams(checkFile<StreamsFile>(ajv, 'streams.schema.json', streamsFile), replicas);
   const metricsFile = parseYamlFile(join(pipelinesFolder, 'metrics.yaml'));
   const metrics = toMetrics(
     metricsFile,

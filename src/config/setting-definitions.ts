@@ -4,12 +4,14 @@ export type Kind =
   | 'level'
   | 'text'
   | 'url'
+  | 'urls'
   | 'integer'
   | 'count'
   | 'bytes'
   | 'flag'
   | 'path'
   | 'durability'
+  | 'replicas'
   | 'secret';
 
 /** One setting: the environment variable, the same thing's place in the file, and what it does. */
@@ -76,7 +78,34 @@ export const settingDefinitions: readonly SettingDefinition[] = [
     'process',
     'what an acknowledged item survives: process = the death of any process; power = a power cut too',
   ),
-  define('TIDEMARK_NATS_URL', 'nats.url', 'url', undefined, 'NATS server to use instead of an embedded one'),
+  define(
+    'TIDEMARK_NATS_URL',
+    'nats.url',
+    'urls',
+    undefined,
+    'NATS server to use instead of an embedded one, as nats://host:4222 or tls://…; those of a cluster separated by commas',
+  ),
+  define(
+    'TIDEMARK_NATS_CREDENTIALS_FILE',
+    'nats.credentials_file',
+    'path',
+    undefined,
+    'credentials file (.creds) of the NATS account, read at each connection',
+  ),
+  define(
+    'TIDEMARK_NATS_CA_FILE',
+    'nats.ca_file',
+    'path',
+    undefined,
+    'authorities of the NATS servers of tls:// addresses, PEM; default those of the system',
+  ),
+  define(
+    'TIDEMARK_NATS_REPLICAS',
+    'nats.replicas',
+    'replicas',
+    undefined,
+    'copies of every stream and bucket: 1, 3 or 5, a cluster of as many NATS servers; default what pipelines/streams.yaml says, and 1 for buckets',
+  ),
   define(
     'TIDEMARK_NATS_CLIENT_PORT',
     'nats.client_port',

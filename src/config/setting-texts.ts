@@ -24,6 +24,9 @@ export const parseBytes = (text: string): number | undefined => {
 
 const logLevels = ['trace', 'debug', 'info', 'warn', 'error', 'silent'];
 
+/** `localhost:4222` parses too: as the scheme `localhost`. */
+const isAddress = (text: string): boolean => /^[a-z]+:\/\/[^/]/i.test(text) && URL.canParse(text);
+
 const wrongValue = (kind: Kind, text: string): string | undefined => {
   switch (kind) {
     case 'port':
@@ -39,10 +42,13 @@ const wrongValue = (kind: Kind, text: string): string | undefined => {
     case 'flag':
       return text === 'true' || text === 'false' ? undefined : 'is neither true nor false';
     case 'url':
-      // `localhost:4222` parses too: as the scheme `localhost`.
-      return /^[a-z]+:\/\/[^/]/i.test(text) && URL.canParse(text)
+      return isAddress(text) ? undefined : 'is not an address like http://host:port';
+    case 'urls':
+      return text.split(',').every(isAddress)
         ? undefined
-        : 'is not an address like http://host:port';
+        : 'is not an address like nats://host:port, nor several separated by commas';
+    case 'replicas':
+      return ['1', '3', '5'].includes(text) ? undefined : 'is none of 1, 3, 5';
     case 'durability':
       return text === 'process' || text === 'power' ? undefined : 'is neither process nor power';
     case 'level':
@@ -81,7 +87,7 @@ const fileValues = (file: string | undefined): Map<string, { text: string; place
 
 /** Addresses may hold passwords. */
 export const isSecret = ({ kind }: Pick<SettingDefinition, 'kind'>): boolean =>
-  kind === 'url' || kind === 'secret';
+  kind === 'url' || kind === 'urls' || kind === 'secret';
 
 /**
  * The variable that names a file with the value of a secret setting. Undefined for what is no secret, and where that variable is

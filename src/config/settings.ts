@@ -20,7 +20,12 @@ export type Settings = {
   readonly maxRateDefault: number;
   readonly durability: Durability;
   readonly nats: {
+    /** One address, or several separated by commas. */
     readonly url: string | undefined;
+    readonly credentialsFile: string | undefined;
+    readonly caFile: string | undefined;
+    /** Copies of every stream and bucket; undefined leaves it to pipelines/streams.yaml. */
+    readonly replicas: number | undefined;
     readonly clientPort: number;
     readonly monitorPort: number;
   };
@@ -105,6 +110,9 @@ export const loadSettings = (env: NodeJS.ProcessEnv = process.env): Settings => 
     durability: text('TIDEMARK_DURABILITY') === 'power' ? 'power' : 'process',
     nats: {
       url: texts.get('TIDEMARK_NATS_URL'),
+      credentialsFile: texts.get('TIDEMARK_NATS_CREDENTIALS_FILE'),
+      caFile: texts.get('TIDEMARK_NATS_CA_FILE'),
+      replicas: texts.has('TIDEMARK_NATS_REPLICAS') ? number('TIDEMARK_NATS_REPLICAS') : undefined,
       clientPort: number('TIDEMARK_NATS_CLIENT_PORT'),
       monitorPort: number('TIDEMARK_NATS_MONITOR_PORT'),
     },
@@ -159,6 +167,21 @@ export const loadSettings = (env: NodeJS.ProcessEnv = process.env): Settings => 
     },
   };
 };
+
+/** How the roles reach NATS. */
+export type NatsTarget = {
+  /** One address or several separated by commas: `nats://[user:password@|token@]host:port`, `tls://…`. */
+  readonly url: string;
+  readonly credentialsFile?: string | undefined;
+  readonly caFile?: string | undefined;
+  readonly replicas?: number | undefined;
+};
+
+/** The configured NATS servers, else the embedded one on this machine. */
+export const natsTarget = (settings: Settings): NatsTarget => ({
+  ...settings.nats,
+  url: engineUrls(settings).nats,
+});
 
 /** Where the roles reach each engine: the configured address, else the embedded one on this machine. */
 export const engineUrls = (settings: Settings): { nats: string; questdb: string; clickhouse: string } => {

@@ -4,7 +4,7 @@ import { type KvBucket, openKvBucket } from '../bus/kv.ts';
 import { createPublisher } from '../bus/publisher.ts';
 import { ensureTopology } from '../bus/topology.ts';
 import { loadPipelines, type Pipelines, type StreamDefinition } from '../config/pipelines.ts';
-import { engineUrls, type Settings, settingFault } from '../config/settings.ts';
+import { natsTarget, type Settings, settingFault } from '../config/settings.ts';
 import { takeBootNumber } from '../directory/boot-number.ts';
 import { createColumnNames } from '../directory/column-names.ts';
 import { type Directory, startDirectory } from '../directory/directory.ts';
@@ -180,7 +180,7 @@ const listeningOf = (
  * taken.
  */
 export const runIngress = async (settings: Settings): Promise<void> => {
-  const pipelines = loadPipelines(settings.pipelinesFolder, settings.schemasFolder);
+  const pipelines = loadPipelines(settings.pipelinesFolder, settings.schemasFolder, settings.nats.replicas);
   const trustedProxies = trustedProxiesOf(settings);
   const log = createLog('ingress', settings.logLevel);
   const stop = stopSignal();
@@ -198,7 +198,7 @@ export const runIngress = async (settings: Settings): Promise<void> => {
     checks: { receiver: () => checks.receiver(), nats: () => checks.nats() },
   });
 
-  const bus = await connectBusWhenUp(engineUrls(settings).nats, 'tidemark-ingress', stop, (error) =>
+  const bus = await connectBusWhenUp(natsTarget(settings), 'tidemark-ingress', stop, (error) =>
     log.warn({ error: messageOf(error) }, 'waiting for NATS'),
   );
   checks.nats = () => (bus.connected ? undefined : 'the connection is lost');

@@ -3,7 +3,7 @@ import { createAdaptorServer, type ServerType } from '@hono/node-server';
 import { type Bus, connectBusWhenUp } from '../bus/connection.ts';
 import { ensureTopology } from '../bus/topology.ts';
 import { loadPipelines, type MetricsPipeline } from '../config/pipelines.ts';
-import { engineUrls, type Settings } from '../config/settings.ts';
+import { engineUrls, natsTarget, type Settings } from '../config/settings.ts';
 import { createDesk } from '../dead-letters/desk.ts';
 import { buckets, dataIdRange, systemKeys } from '../directory/keys.ts';
 import { Fault, messageOf } from '../model/fault.ts';
@@ -118,7 +118,7 @@ type Parts = {
 /** From the first connection to the last answer. */
 const runOnBus = async (bus: Bus, parts: Parts): Promise<void> => {
   const { settings, log, signal, sql } = parts;
-  const pipelines = loadPipelines(settings.pipelinesFolder, settings.schemasFolder);
+  const pipelines = loadPipelines(settings.pipelinesFolder, settings.schemasFolder, settings.nats.replicas);
   const tables = createQuestdbTables(sql, settings.schemasFolder);
   await untilItWorks(() => ensureTopology(bus, pipelines.streams), signal, log);
   const records = await untilItWorks(
@@ -234,7 +234,7 @@ export const runMetadata = async (settings: Settings): Promise<void> => {
       registry: metrics.registry,
       checks,
     });
-    bus = await connectBusWhenUp(urls.nats, 'tidemark-metadata', signal, (fault) =>
+    bus = await connectBusWhenUp(natsTarget(settings), 'tidemark-metadata', signal, (fault) =>
       log.warn({}, `waiting: ${messageOf(fault)}`),
     );
     await runOnBus(bus, {

@@ -9,7 +9,7 @@ import {
   type StreamDefinition,
   type TracesPipeline,
 } from '../config/pipelines.ts';
-import { engineUrls, type Settings } from '../config/settings.ts';
+import { engineUrls, natsTarget, type Settings } from '../config/settings.ts';
 import { createDeadLetters, type DeadLetters } from '../dead-letters/dead-letters.ts';
 import { takeBootNumber } from '../directory/boot-number.ts';
 import { buckets, systemKeys } from '../directory/keys.ts';
@@ -184,7 +184,7 @@ export const runTransfer = async (settings: Settings): Promise<void> => {
     traces,
     ledger: ledgerPipeline,
     streams,
-  } = loadPipelines(settings.pipelinesFolder, settings.schemasFolder);
+  } = loadPipelines(settings.pipelinesFolder, settings.schemasFolder, settings.nats.replicas);
   const log = createLog('transfer', settings.logLevel);
   const stop = stopSignal();
   const metrics = createTransferMetrics();
@@ -233,7 +233,7 @@ export const runTransfer = async (settings: Settings): Promise<void> => {
   });
 
   const urls = engineUrls(settings);
-  const bus = await connectBusWhenUp(urls.nats, 'tidemark-transfer', stop, (error) =>
+  const bus = await connectBusWhenUp(natsTarget(settings), 'tidemark-transfer', stop, (error) =>
     log.warn({ error: messageOf(error) }, 'waiting for NATS'),
   );
   running.bus = bus;

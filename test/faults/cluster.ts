@@ -72,10 +72,15 @@ const victimOfEngine = (engine: Engine): Victim => ({
 export type ClusterOptions = {
   /** How long the streams know an id again; until then after each connect every insert of spans is guarded. */
   readonly duplicateWindowSeconds: number;
+  /** Three NATS servers in a cluster; what befalls NATS befalls the one that leads METRICS. */
+  readonly hasNatsCluster?: boolean;
 };
 
 /** Starts all of it on loopback, with small budgets so that a stream can be filled. */
-export const startCluster = async ({ duplicateWindowSeconds }: ClusterOptions): Promise<Cluster> => {
+export const startCluster = async ({
+  duplicateWindowSeconds,
+  hasNatsCluster = false,
+}: ClusterOptions): Promise<Cluster> => {
   const links = new Map<string, TcpProxy[]>();
   const stack = await startStack({
     traces: true,
@@ -83,15 +88,20 @@ export const startCluster = async ({ duplicateWindowSeconds }: ClusterOptions): 
     transfer: 2,
     ackWaitSeconds,
     duplicateWindowSeconds,
+    hasNatsCluster,
     bytesMax: { METRICS: '4MiB', TRACES: '4MiB' },
     roleEnv: async (role, engines) => {
       const env: Record<string, string> = {};
       for (const name of engineNames) {
-        const { url } = engines[name];
-        const { port } = new URL(url);
-        const proxy = await openTcpProxy(Number(port));
-        links.set(`${role}>${name}`, [proxy]);
-        env[`TIDEMARK_${name.toUpperCase()}_URL`] = url.replace(`:${port}`, `:${proxy.port}`);
+        const proxies: TcpProxy[] = [];
+        let { url } = engines[name];
+        for (const { port } of url.split(',').map((each) => new URL(each))) {
+          const proxy = await openTcpProxy(Number(port));
+          proxies.push(proxy);
+          url = url.replace(`:${port}`, `:${proxy.port}`);
+        }
+        links.set(`${role}>${name}`, proxies);
+        env[`TIDEMARK_${name.toUpperCase()}_URL`] = url;
       }
       return env;
     },

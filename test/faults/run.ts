@@ -8,7 +8,7 @@ import { judge, untilSettled, type Verdict } from './judge.ts';
 import { startLoad } from './load.ts';
 import { type Claim, createOracle, type Oracle, type Target } from './oracle.ts';
 import { readRows } from './rows.ts';
-import { isProcessFault, planFaults, weightOf } from './schedule.ts';
+import { isProcessFault, type ProcessKind, planFaults, weightOf } from './schedule.ts';
 
 export type RunOptions = {
   readonly seed: number;
@@ -21,6 +21,9 @@ export type RunOptions = {
   readonly sendersEach: number;
   readonly duplicateWindowSeconds: number;
   readonly hasOutcomes: boolean;
+  readonly hasNatsCluster?: boolean;
+  /** The kinds of process that are killed, paused and stopped; default all. */
+  readonly processKinds?: readonly ProcessKind[];
   /** Whether the faults begin only once every source has rows, so that QuestDB has made the first columns of its tables. */
   readonly isWarm: boolean;
   /** Rounds, counted from 0, that spare NATS and transfer. */
@@ -145,6 +148,7 @@ const runRound = async (
     gapMs: options.gapMs,
     ackWaitMs: ackWaitSeconds * 1000,
     isCalm: options.calmRounds.includes(plan.round),
+    processKinds: options.processKinds,
   });
   const [wide, , , spans] = targets;
   if (wide === undefined || spans === undefined) throw new Error('there are no targets to flood');

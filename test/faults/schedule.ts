@@ -65,6 +65,8 @@ export type ScheduleOptions = {
   readonly ackWaitMs: number;
   /** Spare NATS and transfer, and the ways to NATS: only then do messages go past the guard, a duplicate window later. */
   readonly isCalm?: boolean;
+  /** The kinds of process that are killed, paused and stopped; default all six. */
+  readonly processKinds?: readonly ProcessKind[] | undefined;
 };
 
 type Random = () => number;
@@ -138,7 +140,9 @@ const linkFault = (random: Random, atMs: number, ackWaitMs: number, isCalm: bool
  */
 export const planFaults = (options: ScheduleOptions): Fault[] => {
   const { seed, processFaults, gapMs, ackWaitMs, isCalm = false } = options;
-  const kinds = processKinds.filter((kind) => !isCalm || (kind !== 'nats' && kind !== 'transfer'));
+  const kinds = (options.processKinds ?? processKinds).filter(
+    (kind) => !isCalm || (kind !== 'nats' && kind !== 'transfer'),
+  );
   const random = createRandom(seed);
   const faults: Fault[] = [];
   let deck: ProcessKind[] = [];

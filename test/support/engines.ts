@@ -10,6 +10,7 @@ import { freePorts } from '../../src/embedded/ports.ts';
 import { createQuestdbEngine } from '../../src/embedded/questdb.ts';
 import { createClickhouse } from '../../src/stores/clickhouse/client.ts';
 import { migrate } from '../../src/stores/clickhouse/migrate.ts';
+import { createNatsCluster } from './nats-cluster.ts';
 
 type EngineName = Engine['name'];
 
@@ -51,6 +52,8 @@ const createFor = {
 export type FolderHook = (name: EngineName, folder: string) => (() => void) | undefined;
 
 export type EnginesOptions = {
+  /** Three NATS servers in a cluster instead of one. */
+  readonly hasNatsCluster?: boolean | undefined;
   readonly onFolder?: FolderHook | undefined;
   readonly durability?: Durability | undefined;
 };
@@ -61,25 +64,36 @@ export type EnginesOptions = {
  */
 export const startEngines = async (
   wanted: Partial<Record<EngineName, boolean>>,
-  { onFolder, durability = 'process' }: EnginesOptions = {},
+  { onFolder, durability = 'process', hasNatsCluster = false }: EnginesOptions = {},
 ): Promise<TestEngines> => {
   const folder = await mkdtemp(join(tmpdir(), 'tidemark-test-'));
   const lines: string[] = [];
   const log: LogLine = (source, line) => {
     lines.push(`${source}: ${line}`);
   };
-  const ports = await freePorts(6);
+  const ports = await freePorts(15);
   const engines = new Map<EngineName, Engine>();
   const env: Record<string, string> = {};
-  let natsMonitorUrl = '';
+  let natsMonitorUrl = (): string => '';
   let questdbPgPort = 0;
-  const afterEnd: (() => void)[] = [];
+  const afterEnd: (() => void | Promise<void>)[] = [];
   for (const name of ['nats', 'questdb', 'clickhouse'] as const) {
     if (wanted[name] !== true) continue;
     const enginePorts = ports.splice(0, 2);
-    if (name === 'nats') natsMonitorUrl = `http://${host}:${enginePorts[1]}`;
+    if (name === 'nats') natsMonitorUrl = () => `http://${host}:${enginePorts[1]}`;
     if (name === 'questdb') questdbPgPort = enginePorts[1] ?? 0;
-    const engine = createFor[name]({ folder: join(folder, name), log, durability }, enginePorts);
+    let engine = createFor[name]({ folder: join(folder, name), log, durability }, enginePorts);
+    if (name === 'nats' && hasNatsCluster) {
+      const servers = [0, 1, 2].map(() => {
+        const [client = 0, monitor = 0, route = 0] = ports.splice(0, 3);
+        return { client, monitor, route };
+      });
+      const cluster = createNatsCluster(join(folder, name), servers, log);
+      natsMonitorUrl = () => cluster.monitorUrl;
+      afterEnd.push(cluster.end);
+      engine = cluster;
+      env['TIDEMARK_NATS_REPLICAS'] = '3';
+    }
     engines.set(name, engine);
     const end = onFolder?.(name, join(folder, name));
     if (end !== undefined) afterEnd.push(end);
@@ -87,7 +101,7 @@ export const startEngines = async (
   }
   const stop = async (): Promise<void> => {
     await Promise.all([...engines.values()].map((engine) => engine.kill()));
-    for (const end of afterEnd) end();
+    for (const end of afterEnd) await end();
     await rm(folder, { recursive: true, force: true });
   };
   try {
@@ -111,7 +125,9 @@ export const startEngines = async (
     get clickhouse() {
       return started('clickhouse');
     },
-    natsMonitorUrl,
+    get natsMonitorUrl() {
+      return natsMonitorUrl();
+    },
     questdbPgPort,
     folder,
     env,

@@ -6,12 +6,14 @@ const kinds: Readonly<Record<SettingDefinition['kind'], string>> = {
   level: 'level',
   text: 'text',
   url: 'address',
+  urls: 'addresses',
   integer: 'integer',
   count: 'whole number',
   bytes: 'size',
   flag: 'true or false',
   path: 'path',
   durability: 'process or power',
+  replicas: '1, 3 or 5',
   secret: 'secret',
 };
 

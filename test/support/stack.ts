@@ -190,6 +190,8 @@ export type StackOptions = {
   /** With ClickHouse and its tables, for spans. */
   readonly traces?: boolean;
   readonly onEngineFolder?: FolderHook;
+  /** Three NATS servers in a cluster, and three copies of every stream. */
+  readonly hasNatsCluster?: boolean;
   /** Of engines, tables and roles; default `process`. */
   readonly durability?: Durability;
   /** Edits a pipeline file before the roles read it. */
@@ -200,7 +202,11 @@ export type StackOptions = {
 export const startStack = async (options: StackOptions = {}): Promise<Stack> => {
   const engines = await startEngines(
     { nats: true, questdb: true, clickhouse: options.traces === true },
-    { onFolder: options.onEngineFolder, durability: options.durability },
+    {
+      onFolder: options.onEngineFolder,
+      durability: options.durability,
+      hasNatsCluster: options.hasNatsCluster,
+    },
   );
   if (options.traces === true) await makeTables(engines.clickhouse.url, options.durability === 'power');
   const ingressCount = options.ingress ?? 1;

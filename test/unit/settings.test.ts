@@ -79,12 +79,14 @@ describe('settings', () => {
     level: 'debug',
     text: 'sample',
     url: 'http://sample:1',
+    urls: 'nats://sample:1,nats://other:2',
     integer: '-7',
     count: '7',
     bytes: '3MiB',
     flag: 'true',
     path: '/sample',
     durability: 'power',
+    replicas: '3',
     secret: 'sample',
   };
   const sampleOf = ({ kind }: SettingDefinition): string => sample[kind];
