@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { cpSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { chmodSync, cpSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import type { Durability } from '../../src/config/settings.ts';
 import { deathSignalPrefix } from '../../src/embedded/child.ts';
@@ -77,17 +77,13 @@ const roleProcess = (
   name: string,
   env: Record<string, string>,
   ports: Record<string, number>,
+  { program = root, command: prefix = deathSignalPrefix() }: Pick<StackOptions, 'program' | 'command'>,
 ): RoleProcess => {
   const lines: string[] = [];
   let child: ChildProcess;
   const start = (): void => {
     // A test that is killed takes its roles with it.
-    const [command = '', ...args] = [
-      ...deathSignalPrefix(),
-      process.execPath,
-      join(root, 'src/main.ts'),
-      role,
-    ];
+    const [command = '', ...args] = [...prefix, process.execPath, join(program, 'src/main.ts'), role];
     child = spawn(command, args, {
       env: { PATH: process.env['PATH'] ?? '', HOME: process.env['HOME'] ?? '', ...env },
       stdio: ['ignore', 'pipe', 'pipe'],
@@ -196,6 +192,10 @@ export type StackOptions = {
   readonly durability?: Durability;
   /** Edits a pipeline file before the roles read it. */
   readonly pipelines?: (file: string, text: string) => string;
+  /** The folder whose program the roles are; default this one. */
+  readonly program?: string;
+  /** What stands before the program, so that it runs as somebody else; it has to end them with the test. */
+  readonly command?: readonly string[];
 };
 
 /** Starts NATS, QuestDB, metadata and as many ingress and transfer processes as asked for (one each). */
@@ -230,6 +230,11 @@ export const startStack = async (options: StackOptions = {}): Promise<Stack> => 
     ...options.env,
   };
   setBudgets(join(engines.folder, 'pipelines'), options.bytesMax ?? {});
+  // Roles that run as somebody else have to reach it.
+  if (options.command !== undefined) {
+    chmodSync(engines.folder, 0o755);
+    chmodSync(join(engines.folder, 'data'), 0o777);
+  }
   const metadataPorts = { api: next(), ops: next() };
   env['TIDEMARK_METADATA_API_PORT'] = String(metadataPorts.api);
   env['TIDEMARK_METADATA_OPS_PORT'] = String(metadataPorts.ops);
@@ -237,7 +242,7 @@ export const startStack = async (options: StackOptions = {}): Promise<Stack> => 
     ...env,
     ...(await options.roleEnv?.(role, engines)),
   });
-  const metadata = roleProcess('metadata', 'metadata', await envOf('metadata'), metadataPorts);
+  const metadata = roleProcess('metadata', 'metadata', await envOf('metadata'), metadataPorts, options);
   const startIngress = async (_: unknown, index: number): Promise<RoleProcess> => {
     const name = `ingress-${index}`;
     const own = { push: next(), otlp: next(), ops: next() };
@@ -246,13 +251,13 @@ export const startStack = async (options: StackOptions = {}): Promise<Stack> => 
       TIDEMARK_INGRESS_OTLP_PORT: String(own.otlp),
       TIDEMARK_INGRESS_OPS_PORT: String(own.ops),
     };
-    return roleProcess('ingress', name, { ...(await envOf(name)), ...variables }, own);
+    return roleProcess('ingress', name, { ...(await envOf(name)), ...variables }, own, options);
   };
   const startTransfer = async (_: unknown, index: number): Promise<RoleProcess> => {
     const name = `transfer-${index}`;
     const own = { ops: next() };
     const variables = { TIDEMARK_TRANSFER_OPS_PORT: String(own.ops) };
-    return roleProcess('transfer', name, { ...(await envOf(name)), ...variables }, own);
+    return roleProcess('transfer', name, { ...(await envOf(name)), ...variables }, own, options);
   };
   const ingress = await Promise.all(Array.from({ length: ingressCount }, startIngress));
   const transfer = await Promise.all(Array.from({ length: transferCount }, startTransfer));

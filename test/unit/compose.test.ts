@@ -1,0 +1,173 @@
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { parse } from 'yaml';
+import { z } from 'zod';
+import { loadSettings, settingDefinitions } from '../../src/config/settings.ts';
+import { versions } from '../../src/embedded/versions.ts';
+import { deployFolder } from '../support/dashboards.ts';
+import { dockerfileStages } from '../support/dockerfile.ts';
+
+const dependencySchema = z.strictObject({
+  condition: z.enum(['service_healthy', 'service_completed_successfully']),
+});
+const serviceSchema = z.looseObject({
+  image: z.string(),
+  command: z.array(z.string()).optional(),
+  environment: z.record(z.string(), z.string()).default({}),
+  ports: z.array(z.string()).default([]),
+  volumes: z.array(z.string()).default([]),
+  depends_on: z.record(z.string(), dependencySchema).default({}),
+  healthcheck: z.looseObject({}).optional(),
+  read_only: z.boolean().optional(),
+  stop_grace_period: z.string().optional(),
+});
+const composeSchema = z.looseObject({
+  services: z.record(z.string(), serviceSchema),
+  volumes: z.record(z.string(), z.null()),
+});
+
+const text = readFileSync(join(deployFolder, 'compose.yaml'), 'utf8');
+const { services, volumes } = composeSchema.parse(parse(text, { merge: true }));
+const service = (name: string) => {
+  const found = services[name];
+  if (found === undefined) throw new Error(`no service ${name}`);
+  return found;
+};
+const roles = ['ingress', 'transfer', 'metadata'] as const;
+const settings = loadSettings({});
+
+/** What Compose makes of `${NAME:-default}`. */
+const filled = (value: string): string => value.replace(/\$\{\w+:-([^}]*)\}/g, '$1');
+
+const containerPorts = (name: string): number[] =>
+  service(name).ports.map((port) => Number(port.split(':').at(-1)));
+
+describe('the compose stack', () => {
+  it('names every image by an exact version, those of the engines as they are tested', () => {
+    const images = Object.values(services).map(({ image }) => image);
+    expect(images.filter((image) => !/^[\w./-]+:v?\d+\.\d+\.\d+/.test(image))).toEqual([]);
+    expect(service('nats').image).toBe(`nats:${versions.nats}-alpine`);
+    expect(service('questdb').image).toBe(`questdb/questdb:${versions.questdb}`);
+    expect(service('clickhouse').image).toContain(`:${versions.clickhouse}.`);
+    const prometheusModule = readFileSync(join(import.meta.dirname, '../deploy/prometheus/go.mod'), 'utf8');
+    const prometheus = /prometheus\/prometheus v0\.(\d)(\d+)\.(\d+)/.exec(prometheusModule);
+    expect(service('prometheus').image).toBe(
+      `prom/prometheus:v${prometheus?.[1]}.${Number(prometheus?.[2])}.${prometheus?.[3]}`,
+    );
+    const node = /"node": "([\d.]+)"/.exec(readFileSync(join(deployFolder, '../package.json'), 'utf8'))?.[1];
+    expect(readFileSync(join(deployFolder, 'Dockerfile'), 'utf8')).toContain(`NODE_IMAGE=node:${node}-`);
+  });
+
+  it('gives the roles only settings that there are, with values that can be used', () => {
+    const known = new Set(settingDefinitions.map(({ env }) => env));
+    for (const role of [...roles, 'migrate']) {
+      const environment = Object.fromEntries(
+        Object.entries(service(role).environment).map(([name, value]) => [name, filled(value)]),
+      );
+      expect(Object.keys(environment).filter((name) => !known.has(name))).toEqual([]);
+      const { nats, questdb, clickhouse } = loadSettings(environment);
+      expect([nats.url, questdb.url].map((url) => new URL(url ?? '').host)).toEqual([
+        'nats:4222',
+        'questdb:9000',
+      ]);
+      const password = filled(service('clickhouse').environment['CLICKHOUSE_PASSWORD'] ?? '');
+      expect(clickhouse.url).toBe(`http://tidemark:${password}@clickhouse:8123`);
+      expect(service(role).command).toEqual([role]);
+    }
+  });
+
+  it('publishes the ports of the settings, and everything on loopback', () => {
+    expect(containerPorts('ingress')).toEqual([settings.ingress.pushPort, settings.ingress.otlpPort]);
+    expect(containerPorts('metadata')).toEqual([settings.metadata.apiPort]);
+    const published = Object.values(services).flatMap(({ ports }) => ports);
+    expect(published.filter((port) => !port.startsWith('127.0.0.1:'))).toEqual([]);
+    const exposed = dockerfileStages()
+      .at(-1)
+      ?.instructions.find(({ keyword }) => keyword === 'EXPOSE')?.rest;
+    const { ingress, transfer, metadata } = settings;
+    expect(exposed?.split(' ').map(Number)).toEqual([
+      ingress.pushPort,
+      ingress.otlpPort,
+      metadata.apiPort,
+      ingress.opsPort,
+      transfer.opsPort,
+      metadata.opsPort,
+    ]);
+  });
+
+  it('scrapes each role on its operations port, under the job that alarms know', () => {
+    const config = z
+      .looseObject({
+        scrape_configs: z.array(
+          z.looseObject({
+            job_name: z.string(),
+            dns_sd_configs: z.array(z.looseObject({ names: z.array(z.string()), port: z.int() })),
+          }),
+        ),
+      })
+      .parse(parse(readFileSync(join(deployFolder, 'prometheus/prometheus.yaml'), 'utf8')));
+    expect(
+      config.scrape_configs.map(({ job_name: job, dns_sd_configs: [source] }) => [
+        job,
+        source?.names,
+        source?.port,
+      ]),
+    ).toEqual(roles.map((role) => [`tidemark-${role}`, [role], settings[role].opsPort]));
+  });
+
+  it('starts each service once what it needs is healthy, and has a check of each', () => {
+    for (const [name, { depends_on: needs, healthcheck }] of Object.entries(services)) {
+      for (const [needed, { condition }] of Object.entries(needs)) {
+        const isRole = roles.some((role) => role === needed);
+        if (condition === 'service_healthy') {
+          expect(service(needed).healthcheck !== undefined || isRole, `${name} needs ${needed}`).toBe(true);
+        }
+      }
+      // The check of a role is the one of its image.
+      expect(healthcheck !== undefined || roles.some((role) => role === name), name).toBe(true);
+    }
+    expect(Object.keys(service('transfer').depends_on)).toEqual(['nats', 'questdb', 'migrate']);
+  });
+
+  it('runs the roles with a root that cannot be written, and lets them drain', () => {
+    for (const role of roles) {
+      expect(service(role)).toMatchObject({ read_only: true, cap_drop: ['ALL'], stop_grace_period: '40s' });
+    }
+  });
+
+  it('mounts only what is there', () => {
+    for (const { volumes: mounts } of Object.values(services)) {
+      for (const mount of mounts) {
+        const [source = ''] = mount.split(':');
+        const isThere = source.startsWith('.')
+          ? existsSync(join(deployFolder, source))
+          : Object.hasOwn(volumes, source);
+        expect(isThere, mount).toBe(true);
+      }
+    }
+  });
+
+  it('gives Grafana every variable that its sources name', () => {
+    const sources = readFileSync(
+      join(deployFolder, 'grafana/provisioning/datasources/tidemark.yaml'),
+      'utf8',
+    );
+    const named = [...sources.matchAll(/\$([A-Z_]+)/g)].map(([, name = '']) => name);
+    expect(named.filter((name) => !Object.hasOwn(service('grafana').environment, name))).toEqual([]);
+  });
+
+  // The engines of the stack have to behave as those of the tests.
+  it('sets NATS and QuestDB as the embedded ones are set where it matters', () => {
+    const nats = readFileSync(join(deployFolder, 'nats/nats.conf'), 'utf8');
+    const embedded = readFileSync(join(import.meta.dirname, '../../src/embedded/nats.ts'), 'utf8');
+    for (const line of ['max_payload: 8MB', 'max_memory_store: 64MB']) {
+      expect(nats).toContain(line);
+      expect(embedded).toContain(line);
+    }
+    expect(service('questdb').environment).toMatchObject({
+      QDB_LINE_AUTO_CREATE_NEW_TABLES: 'false',
+      QDB_LINE_AUTO_CREATE_NEW_COLUMNS: 'true',
+    });
+  });
+});
