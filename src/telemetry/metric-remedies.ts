@@ -110,7 +110,7 @@ const ofTransfer: Readonly<Record<string, MetricRemedy>> = {
   tidemark_transfer_killed_queries_total: say('now and then is well; steadily: inserts outlast the ack wait'),
   tidemark_transfer_optimised_partitions_total: say('steadily: inserts outlast the ack wait'),
   tidemark_transfer_questdb_tables: say(
-    '`suspended`: metadata resumes them; if they stay so, see docs/stores-in-trouble.md',
+    '`suspended`: metadata resumes them; if they stay so, and for `broken`, see docs/stores-in-trouble.md',
   ),
   tidemark_transfer_leftover_messages_removed_total: say(
     'rises after a kill of nats-server, and nothing is to be done; rises without one: read the log of NATS',

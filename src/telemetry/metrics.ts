@@ -259,7 +259,7 @@ export const createTransferMetrics = () => {
     }),
     questdbTables: new Gauge({
       name: 'tidemark_transfer_questdb_tables',
-      help: 'Tables of points in QuestDB, by state: ok, suspended (rows are kept and not yet to be seen), no_upsert_keys',
+      help: 'Tables of points in QuestDB, by state: ok, suspended (rows are kept and not yet to be seen), no_upsert_keys, broken (QuestDB cannot change it any more)',
       labelNames: ['state'],
       registers,
     }),

@@ -62,7 +62,7 @@ export type Judged = {
   readonly redrive?: Redrive | undefined;
 };
 
-export type WriteOutcome = 'stored' | 'row_refused' | 'table_missing' | 'failed';
+export type WriteOutcome = 'stored' | 'row_refused' | 'table_missing' | 'table_broken' | 'failed';
 
 /** What differs between the signals: how a message is read, written and judged. The worker is one. */
 export type Lane<E> = {

@@ -95,6 +95,7 @@ const writeTables = async (
   const refused: RefusedRow[] = [...(first?.refused ?? [])];
   const storedTables = new Set<string>(first?.storedTables);
   const missingTables = new Set<string>(first?.missingTables);
+  const brokenTables = new Map<string, string>(first?.brokenTables);
   const failing = new Map<string, string>();
   for (const each of apart) {
     try {
@@ -102,12 +103,13 @@ const writeTables = async (
       refused.push(...result.refused);
       for (const stored of result.storedTables) storedTables.add(stored);
       for (const missing of result.missingTables) missingTables.add(missing);
+      for (const [broken, why] of result.brokenTables) brokenTables.set(broken, why);
     } catch (error) {
       if (!isUnclassifiedAnswer(error)) throw error;
       failing.set(each, messageOf(error));
     }
   }
-  return { refused, storedTables, missingTables, failing };
+  return { refused, storedTables, missingTables, brokenTables, failing };
 };
 
 const passedPoint = ({ owner, base, ordinal, text }: PassedItem): SetAside => ({
@@ -156,6 +158,10 @@ export type MetricsLaneEvents = {
   readonly onUnclassified: (status: string) => void;
   /** True for a table that may not be written to: what is written twice would be there twice. */
   readonly isUnsafe: (table: string) => boolean;
+  /** QuestDB cannot change this table any more. */
+  readonly onBroken: (table: string, why: string) => void;
+  /** Why a table must not be written to before it is made anew, or undefined. */
+  readonly brokenWhy: (table: string) => string | undefined;
 };
 
 /** What became of the batch, table by table. A table that is gone because its data id was purged meanwhile troubles nobody. */
@@ -185,10 +191,13 @@ const writtenOf = (
     for (const [index, part] of message.envelope.header.parts.entries()) {
       const { table, dataId } = part;
       if (purged.has(dataId)) continue;
-      const why = result.missingTables.has(table) ? 'the table is not there' : result.failing.get(table);
+      const brokenWhy = result.brokenTables.get(table);
+      const why = result.missingTables.has(table)
+        ? 'the table is not there'
+        : (brokenWhy ?? result.failing.get(table));
       if (why !== undefined && !failed.has(table)) {
         failed.add(table);
-        fates.set(table, troubles.failed(table, why));
+        fates.set(table, brokenWhy === undefined ? troubles.failed(table, why) : troubles.broken(table, why));
       }
       const fate = fates.get(table);
       if (fate === 'wait') homeless.add(message);
@@ -210,7 +219,8 @@ const writtenOf = (
 
 /**
  * Points: METRICS -> QuestDB. Those of purged data ids are dropped, as of the purges known when the write begins: a write that
- * was begun before may finish. Others in the same message are stored as ever. A table that fails alone waits, then is set aside.
+ * was begun before may finish. Others in the same message are stored as ever. A table that fails alone waits, then is set aside; one
+ * that QuestDB cannot change any more is set aside at once and not written to before it is made anew.
  */
 export const createMetricsLane = (
   writer: QuestdbWriter,
@@ -234,7 +244,12 @@ export const createMetricsLane = (
       failedTogether = 0;
       const isApart = (table: string): boolean =>
         failedBefore >= triesTogetherMax || troubles.why(table) !== undefined;
-      const tables = due.filter((table) => !unsafe.has(table));
+      const broken = new Map<string, string>();
+      for (const table of due) {
+        const why = events.brokenWhy(table);
+        if (why !== undefined) broken.set(table, why);
+      }
+      const tables = due.filter((table) => !unsafe.has(table) && !broken.has(table));
       const write = (isWanted: (table: string) => boolean): Promise<BatchResult> =>
         writeBatch(writer, batch, onWrite, ({ dataId, table }) => purged.has(dataId) || !isWanted(table));
       try {
@@ -243,9 +258,14 @@ export const createMetricsLane = (
           new Set(tables.filter((table) => !isApart(table))),
           tables.filter(isApart),
         );
+        for (const [table, why] of result.brokenTables) {
+          events.onBroken(table, why);
+          broken.set(table, why);
+        }
         const failing = new Map(result.failing);
         for (const table of unsafe) failing.set(table, 'its upsert keys are off: rows could be there twice');
-        return writtenOf(batch, plans, { ...result, failing }, purged, purges, troubles);
+        const told = { ...result, failing, brokenTables: broken };
+        return writtenOf(batch, plans, told, purged, purges, troubles);
       } catch (error) {
         const status = unclassifiedStatus(error);
         if (status !== undefined) {

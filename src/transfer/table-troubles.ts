@@ -13,6 +13,8 @@ export type TableTroubles = {
   plan(table: string): TablePlan;
   /** A write to this table failed. Answers what becomes of the rows. */
   failed(table: string, why: string): 'wait' | 'set_aside';
+  /** Nothing but a new table will take these rows: it is set aside at once. */
+  broken(table: string, why: string): 'set_aside';
   /** These tables took their rows. */
   stored(tables: Iterable<string>): void;
   /** Why a table fails; undefined when it does not. */
@@ -64,11 +66,15 @@ export const createTableTroubles = (options: TableTroublesOptions): TableTrouble
   const isAlone = ({ since }: Trouble): boolean =>
     othersStoredAt > since && now() - othersStoredAt <= Math.max(waitMs, retryMs);
 
-  const setAsideIfDue = (table: string, trouble: Trouble): void => {
-    if (trouble.isSetAside || now() - trouble.since < waitMs || !isAlone(trouble)) return;
+  const setAside = (table: string, trouble: Trouble): void => {
+    if (trouble.isSetAside) return;
     trouble.isSetAside = true;
     options.onSetAside(table, trouble.why);
     tellCount();
+  };
+
+  const setAsideIfDue = (table: string, trouble: Trouble): void => {
+    if (now() - trouble.since >= waitMs && isAlone(trouble)) setAside(table, trouble);
   };
 
   return {
@@ -87,6 +93,13 @@ export const createTableTroubles = (options: TableTroublesOptions): TableTrouble
       setAsideIfDue(table, trouble);
       trouble.nextTryAt = now() + (trouble.isSetAside ? probeMs : retryMs);
       return trouble.isSetAside ? 'set_aside' : 'wait';
+    },
+    broken: (table, why) => {
+      const trouble = troubles.get(table) ?? begin(table, why);
+      trouble.why = why;
+      setAside(table, trouble);
+      trouble.nextTryAt = now() + probeMs;
+      return 'set_aside';
     },
     stored: (tables) => {
       let hasStored = false;

@@ -1,7 +1,12 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Durability } from '../config/settings.ts';
 import type { QuestdbSql } from '../stores/questdb/sql.ts';
-import { commitsAreSynced, readTableStates, type TableState } from '../stores/questdb/table-states.ts';
+import {
+  commitsAreSynced,
+  isBeyondResuming,
+  readTableStates,
+  type TableState,
+} from '../stores/questdb/table-states.ts';
 import type { TransferMetrics } from '../telemetry/metrics.ts';
 
 /** Looks at the tables of points: what a confirmed write does not tell. The metadata role is the one that mends them. */
@@ -12,6 +17,10 @@ export type TableWatch = {
   readonly durabilityProblem: string | undefined;
   /** The upsert keys of this table are off: what is written to it now may be there twice. */
   isUnsafe(table: string): boolean;
+  /** QuestDB has said that it cannot change this table any more. Holds until there is another table of this name. */
+  noteBroken(table: string, why: string): void;
+  /** Why what is written to this table may never be seen, or undefined. */
+  brokenWhy(table: string): string | undefined;
   stop(): Promise<void>;
 };
 
@@ -19,14 +28,20 @@ export type TableWatchOptions = {
   readonly sql: QuestdbSql;
   readonly durability: Durability;
   readonly metrics: Pick<TransferMetrics, 'questdbTables' | 'questdbPendingCommits'>;
+  readonly everyMs?: number;
 };
 
-const everyMs = 5_000;
+/** A broken table. Without a number it was not seen yet; `misses` counts the looks at which it was not there. */
+type Broken = { readonly why: string; id: number | undefined; misses: number };
+
+const everyMsDefault = 5_000;
+/** A table that is away for so many looks is gone: QuestDB does not list a broken one for a while after its start. */
+const missesMax = 60;
 const shownMax = 5;
 
 const isOurs = ({ name }: TableState): boolean => name.endsWith('.__default__');
 
-const listed = (title: string, states: readonly TableState[]): string[] => {
+const listed = (title: string, states: readonly Pick<TableState, 'name' | 'why'>[]): string[] => {
   if (states.length === 0) return [];
   const shown = states.slice(0, shownMax).map(({ name, why }) => (why === '' ? name : `${name} (${why})`));
   const more = states.length > shownMax ? ` and ${states.length - shownMax} more` : '';
@@ -34,24 +49,55 @@ const listed = (title: string, states: readonly TableState[]): string[] => {
 };
 
 /** Looks every five seconds until it is stopped. While QuestDB is away the last look holds; the writer tells of that. */
-export const startTableWatch = ({ sql, durability, metrics }: TableWatchOptions): TableWatch => {
+export const startTableWatch = ({
+  sql,
+  durability,
+  metrics,
+  everyMs = everyMsDefault,
+}: TableWatchOptions): TableWatch => {
   const stopping = new AbortController();
   let problem: string | undefined;
   let durabilityProblem: string | undefined;
   let unsafe: ReadonlySet<string> = new Set();
+  let ids: ReadonlyMap<string, number> = new Map();
+  const broken = new Map<string, Broken>();
+
+  const noteBroken = (table: string, why: string): void => {
+    if (!broken.has(table)) broken.set(table, { why, id: ids.get(table), misses: 0 });
+  };
+
+  /** Takes up the tables that are broken, and forgets those that were made anew or are gone. */
+  const followBroken = (states: readonly TableState[]): void => {
+    ids = new Map(states.map(({ name, id }) => [name, id]));
+    for (const state of states) if (isBeyondResuming(state)) noteBroken(state.name, state.why);
+    for (const [table, trouble] of broken) {
+      const id = ids.get(table);
+      trouble.misses = id === undefined ? trouble.misses + 1 : 0;
+      trouble.id ??= id;
+      if (trouble.misses > missesMax || (id !== undefined && id !== trouble.id)) broken.delete(table);
+    }
+  };
 
   const look = async (): Promise<void> => {
     const states = (await readTableStates(sql)).filter(isOurs);
-    const suspended = states.filter(({ isSuspended }) => isSuspended);
+    followBroken(states);
+    const suspended = states.filter(({ name, isSuspended }) => isSuspended && !broken.has(name));
     const keyless = states.filter(({ deduplicates }) => !deduplicates);
     unsafe = new Set(keyless.map(({ name }) => name));
     const problems = [
+      ...listed(
+        'cannot be changed any more, nothing is written to (docs/stores-in-trouble.md)',
+        [...broken].map(([name, { why }]) => ({ name, why })),
+      ),
       ...listed('suspended, rows are kept and not to be seen yet', suspended),
       ...listed('upsert keys are off, nothing is written to', keyless),
     ];
     problem = problems.length === 0 ? undefined : problems.join('; ');
-    const troubled = states.filter(({ isSuspended, deduplicates }) => isSuspended || !deduplicates).length;
-    metrics.questdbTables.set({ state: 'ok' }, states.length - troubled);
+    const troubled = states.filter(
+      ({ name, isSuspended, deduplicates }) => isSuspended || !deduplicates || broken.has(name),
+    );
+    metrics.questdbTables.set({ state: 'ok' }, states.length - troubled.length);
+    metrics.questdbTables.set({ state: 'broken' }, broken.size);
     metrics.questdbTables.set({ state: 'suspended' }, suspended.length);
     metrics.questdbTables.set({ state: 'no_upsert_keys' }, keyless.length);
     metrics.questdbPendingCommits.set(
@@ -80,6 +126,8 @@ export const startTableWatch = ({ sql, durability, metrics }: TableWatchOptions)
       return durabilityProblem;
     },
     isUnsafe: (table) => unsafe.has(table),
+    noteBroken,
+    brokenWhy: (table) => broken.get(table)?.why,
     stop: async () => {
       stopping.abort();
       await running;

@@ -55,7 +55,7 @@ const startMetrics = (
   pipeline: MetricsPipeline,
   writer: QuestdbWriter,
   purges: Purges,
-  watch: Pick<TableWatch, 'isUnsafe'>,
+  watch: Pick<TableWatch, 'isUnsafe' | 'noteBroken' | 'brokenWhy'>,
   common: Common,
 ): RunningConsumer => {
   const { log, metrics } = common;
@@ -70,7 +70,7 @@ const startMetrics = (
     onSetAside: (table, why) =>
       log.error(
         { table, why },
-        'the table still fails while others take rows; its points go to the dead letters as table_unavailable',
+        'the table is set aside; its points go to the dead letters as table_unavailable',
       ),
     onBack: (table) => log.info({ table }, 'the table takes rows again'),
     onCount: (count) => metrics.tablesSetAside.set(label, count),
@@ -78,6 +78,8 @@ const startMetrics = (
   const lane = createMetricsLane(writer, purges, troubles, {
     onUnclassified: (code) => metrics.unclassified.inc({ ...label, code }),
     isUnsafe: watch.isUnsafe,
+    onBroken: watch.noteBroken,
+    brokenWhy: watch.brokenWhy,
   });
   return startConsumer(pipeline, { ...common, lane });
 };

@@ -3,6 +3,7 @@ import type { QuestdbWriter, WriteResult } from '../stores/questdb/writer.ts';
 import type { Part } from '../wire/envelope.ts';
 import { findRow } from '../wire/line-protocol.ts';
 import type { HeldMessage } from './held-message.ts';
+import type { WriteOutcome } from './lane.ts';
 
 /** A row that the store will never take. */
 export type RefusedRow = {
@@ -18,6 +19,8 @@ export type BatchResult = {
   readonly storedTables: ReadonlySet<string>;
   readonly refused: readonly RefusedRow[];
   readonly missingTables: ReadonlySet<string>;
+  /** Tables that QuestDB cannot change any more, and how it says so. */
+  readonly brokenTables: ReadonlyMap<string, string>;
 };
 
 type Chunk = {
@@ -114,11 +117,12 @@ const notSent = (what: string): Fault =>
 export const writeBatch = async (
   writer: QuestdbWriter,
   messages: readonly HeldMessage[],
-  onWrite: (outcome: 'stored' | 'row_refused' | 'table_missing' | 'failed', seconds: number) => void,
+  onWrite: (outcome: WriteOutcome, seconds: number) => void,
   isLeftOut: (part: Part) => boolean = () => false,
 ): Promise<BatchResult> => {
   const refused: RefusedRow[] = [];
   const missingTables = new Set<string>();
+  const brokenTables = new Map<string, string>();
   const storedTables = new Set<string>();
 
   const send = async (body: Uint8Array): Promise<WriteResult> => {
@@ -134,7 +138,7 @@ export const writeBatch = async (
 
   /** Writes one request's chunks; answers what is left in pieces when too many of its rows are refused. */
   const writeChunks = async (sent: readonly Chunk[]): Promise<Chunk[][]> => {
-    let chunks = sent.filter(({ part }) => !missingTables.has(part.table));
+    let chunks = sent.filter(({ part }) => !missingTables.has(part.table) && !brokenTables.has(part.table));
     for (let refusals = 0; chunks.length > 0; ) {
       const body = concat(chunks);
       if (body.length === 0) return [];
@@ -143,10 +147,11 @@ export const writeBatch = async (
         for (const { part } of chunks) storedTables.add(part.table);
         return [];
       }
-      if (result.kind === 'table_missing') {
+      if (result.kind === 'table_missing' || result.kind === 'table_broken') {
         const rest = chunks.filter(({ part }) => part.table !== result.table);
-        if (rest.length === chunks.length) throw notSent(`misses table ${result.table}`);
-        missingTables.add(result.table);
+        if (rest.length === chunks.length) throw notSent(`names table ${result.table}`);
+        if (result.kind === 'table_missing') missingTables.add(result.table);
+        else brokenTables.set(result.table, result.why);
         chunks = rest;
         continue;
       }
@@ -162,5 +167,5 @@ export const writeBatch = async (
   const todo = [chunksOf(messages, isLeftOut)];
   for (let next = todo.shift(); next !== undefined; next = todo.shift())
     todo.unshift(...(await writeChunks(next)));
-  return { storedTables, refused, missingTables };
+  return { storedTables, refused, missingTables, brokenTables };
 };

@@ -72,6 +72,7 @@ const laneOf = (purged: Set<number>, answer: (body: string) => WriteResult = () 
   const back: string[] = [];
   const unclassified: string[] = [];
   const unsafe = new Set<string>();
+  const broken = new Map<string, string>();
   const clock = { now: 0 };
   const lane = createMetricsLane(
     {
@@ -93,7 +94,12 @@ const laneOf = (purged: Set<number>, answer: (body: string) => WriteResult = () 
       onBack: (table) => back.push(table),
       onCount: () => {},
     }),
-    { onUnclassified: (status) => unclassified.push(status), isUnsafe: (table) => unsafe.has(table) },
+    {
+      onUnclassified: (status) => unclassified.push(status),
+      isUnsafe: (table) => unsafe.has(table),
+      onBroken: (table, why) => broken.set(table, why),
+      brokenWhy: (table) => broken.get(table),
+    },
   );
   const written = async (...messages: HeldMessage[]) => {
     const result = await lane.write(messages, () => {});
@@ -103,7 +109,7 @@ const laneOf = (purged: Set<number>, answer: (body: string) => WriteResult = () 
     });
     return { ...result, verdicts };
   };
-  return { lane, written, bodies, missing, setAsideTables, back, unclassified, unsafe, clock };
+  return { lane, written, bodies, missing, setAsideTables, back, unclassified, unsafe, broken, clock };
 };
 
 const tablesIn = (body: string | undefined): string[] => body?.match(/^t\d+/gm) ?? [];
@@ -268,6 +274,32 @@ describe('a table that QuestDB does not take rows of', () => {
       }
     }
     expect(setAsideTables).toEqual([]);
+  });
+
+  // Once its log is damaged, QuestDB confirms rows that nobody will ever see.
+  it('is set aside at once when QuestDB cannot change it any more, and not written to before it is made anew', async () => {
+    const isMadeAnew = { t1: false };
+    const { written, bodies, setAsideTables, back, broken, clock } = laneOf(new Set(), (body) =>
+      tablesIn(body).includes('t1') && !isMadeAnew.t1
+        ? { kind: 'table_broken', table: 't1', why: 'possible corruption' }
+        : { kind: 'stored' },
+    );
+    const bad = messageOf([1]);
+    const { setAside, homeless } = await written(bad, messageOf([2]));
+    expect([homeless.size, setAsideTables, broken.get('t1')]).toEqual([0, ['t1'], 'possible corruption']);
+    expect(setAside.get(bad)).toMatchObject([{ reason: 'table_unavailable', place: { table: 't1' } }]);
+    expect(bodies.map(tablesIn)).toEqual([['t1', 't2'], ['t2']]);
+    // Not when a try is due, either: QuestDB would confirm it.
+    for (let probes = 0; probes < 3; probes++) {
+      clock.now += 31_000;
+      expect((await written(bad)).setAside.size).toBe(1);
+    }
+    expect(bodies.map(tablesIn)).toEqual([['t1', 't2'], ['t2']]);
+    isMadeAnew.t1 = true;
+    broken.delete('t1');
+    clock.now += 31_000;
+    expect((await written(bad)).setAside.size).toBe(0);
+    expect([bodies.map(tablesIn).at(-1), back]).toEqual([['t1'], ['t1']]);
   });
 
   it('is not written to when its upsert keys are off', async () => {

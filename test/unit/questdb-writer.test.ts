@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { readRefusal } from '../../src/stores/questdb/writer.ts';
+import { readBrokenTable, readRefusal } from '../../src/stores/questdb/writer.ts';
 
 const body = (message: unknown, line?: unknown): string =>
   JSON.stringify({ code: 'invalid', message, line, errorId: 'a1' });
@@ -65,5 +65,26 @@ describe('a 400 of QuestDB', () => {
     ['an array', '[1]', undefined],
   ])('that says %s is read so', (_, text, expected) => {
     expect(readRefusal(text)).toEqual(expected);
+  });
+});
+
+// The texts are QuestDB 9.3.4's own, after a kill while a table's columns were added.
+describe('a 500 of QuestDB', () => {
+  it('that tells of a damaged log names the table', () => {
+    const message =
+      'failed to parse line protocol:errors encountered on line(s):write error: 2_mon_time_series_1500001.__default__, errno: 0, error: possible corruption in transaction metadata [table=2_mon_time_series_1500001.__default__~12, offset=144, newVersion=19]';
+    expect(readBrokenTable(body(message, 1))).toEqual({
+      kind: 'table_broken',
+      table: '2_mon_time_series_1500001.__default__',
+      why: message,
+    });
+  });
+
+  it.each([
+    ['a busy table', body('table is busy', 1)],
+    ['no table', body('possible corruption in transaction metadata')],
+    ['a text', 'Internal Server Error'],
+  ])('that says %s names none', (_, text) => {
+    expect(readBrokenTable(text)).toBeUndefined();
   });
 });

@@ -99,6 +99,7 @@ describe('a batch', () => {
       storedTables: new Set(['a', 'b']),
       refused: [],
       missingTables: new Set(),
+      brokenTables: new Map(),
     });
     expect(bodies.map((body) => readRows(body).map(({ table, uid }: ReadRow) => table + uid))).toEqual([
       ['a1', 'a2', 'a5', 'b3', 'b4'],
@@ -132,6 +133,7 @@ describe('a batch', () => {
       storedTables: new Set(['a']),
       refused: [],
       missingTables: new Set(['gone', 'lost']),
+      brokenTables: new Map(),
     });
     expect([...stored.keys()]).toEqual(['2']);
     expect(outcomes).toEqual(['table_missing', 'table_missing', 'stored']);
@@ -144,6 +146,7 @@ describe('a batch', () => {
       storedTables: new Set(),
       refused: [],
       missingTables: new Set(),
+      brokenTables: new Map(),
     });
     await writeBatch(writer, [messageOf(), messageOf(['a', []])], onWrite);
     expect(bodies).toEqual([]);

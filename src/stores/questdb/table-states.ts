@@ -4,6 +4,8 @@ import { type QuestdbSql, quoteIdentifier } from './sql.ts';
 /** How a table of points does. Suspended: what is written to it is kept, but not to be seen before it is resumed. */
 export type TableState = {
   readonly name: string;
+  /** QuestDB's own number of the table: a table that is made anew under the same name has another. */
+  readonly id: number;
   readonly isSuspended: boolean;
   /** Why it was suspended, as QuestDB puts it; empty where it does not say. */
   readonly why: string;
@@ -15,6 +17,7 @@ export type TableState = {
 
 const rowSchema = z.tuple([
   z.string(),
+  z.number(),
   z.boolean(),
   z.boolean(),
   z.string().nullable(),
@@ -28,14 +31,25 @@ const whyOf = (tag: string | null, message: string | null): string =>
 /** The states of all WAL tables. Throws the Faults of QuestdbSql. */
 export const readTableStates = async (sql: QuestdbSql): Promise<TableState[]> => {
   const { dataset } = await sql.exec(
-    `SELECT t.table_name, w.suspended, t.dedup, w.errorTag, w.errorMessage, w.sequencerTxn - w.writerTxn
+    `SELECT t.table_name, t.id, w.suspended, t.dedup, w.errorTag, w.errorMessage, w.sequencerTxn - w.writerTxn
       FROM tables() t JOIN wal_tables() w ON t.table_name = w.name`,
   );
   return dataset.map((row) => {
-    const [name, isSuspended, deduplicates, tag, message, pending] = rowSchema.parse(row);
-    return { name, isSuspended, deduplicates, why: whyOf(tag, message), pendingCommits: pending ?? 0 };
+    const [name, id, isSuspended, deduplicates, tag, message, pending] = rowSchema.parse(row);
+    return { name, id, isSuspended, deduplicates, why: whyOf(tag, message), pendingCommits: pending ?? 0 };
   });
 };
+
+/**
+ * How QuestDB 9.3.4 says that it cannot apply a table's log because the log of its columns is damaged. It goes on confirming rows for
+ * such a table, also with new columns, and none of them will ever be seen.
+ */
+const damagedLog =
+  /unexpected new WAL structure version|getColumnMetadata\(int\)|corruption in transaction metadata/;
+
+/** Whether a suspended table can never be resumed. */
+export const isBeyondResuming = ({ isSuspended, why }: Pick<TableState, 'isSuspended' | 'why'>): boolean =>
+  isSuspended && damagedLog.test(why);
 
 /** Goes on with the commit a table was suspended at; it is suspended again when that fails again. */
 export const resumeTable = async (sql: QuestdbSql, name: string): Promise<void> => {

@@ -3,12 +3,14 @@ import { Fault, messageOf } from '../../model/fault.ts';
 
 /**
  * What became of a write: `stored` = every row is committed; `row_refused` = nothing is known to be stored and the row with
- * this number (from 1) will never be; `table_missing` = this table is not there (or not yet).
+ * this number (from 1) will never be; `table_missing` = this table is not there (or not yet); `table_broken` = QuestDB cannot
+ * change this table any more, and what it confirms for it from now on may never be seen.
  */
 export type WriteResult =
   | { readonly kind: 'stored' }
   | { readonly kind: 'row_refused'; readonly line: number; readonly why: string }
-  | { readonly kind: 'table_missing'; readonly table: string };
+  | { readonly kind: 'table_missing'; readonly table: string }
+  | { readonly kind: 'table_broken'; readonly table: string; readonly why: string };
 
 /** Writes line protocol with millisecond timestamps. Writing the same rows again changes nothing (upsert on timestamp, uid). */
 export type QuestdbWriter = {
@@ -29,6 +31,21 @@ const refusalTexts: readonly (readonly ['table_missing' | 'unknown', RegExp])[] 
   // Never a row's fault: a connection that wrote before keeps an old picture of the columns.
   ['unknown', /column: .*(?:does not exist|creating new columns is disabled)/],
 ];
+
+/**
+ * The log of a table's changes is damaged, as a kill while columns are added leaves it (9.3.4). QuestDB answers it with 500 and names
+ * the table's folder, which is its name and its number.
+ */
+const brokenTable = /possible corruption in transaction metadata \[table=(.+)~\d+,/;
+
+/** The reading of a 500; undefined when it names no table that is broken. */
+export const readBrokenTable = (body: string): Extract<WriteResult, { kind: 'table_broken' }> | undefined => {
+  const { message } = parseError(body);
+  const table = brokenTable.exec(message)?.[1];
+  return table === undefined
+    ? undefined
+    : { kind: 'table_broken', table, why: message.replace(/\s+/g, ' ').slice(0, 500) };
+};
 
 /** Statuses that say nothing of the rows or their table: the server is busy, or does not know who asks. */
 const statusesOfServer: readonly number[] = [401, 403, 404, 408, 429, 502, 503, 504];
@@ -51,7 +68,9 @@ const parseError = (body: string): QuestdbError => {
 };
 
 /** The reading of a 400; undefined when it is nobody's fault that we know. */
-export const readRefusal = (body: string): Exclude<WriteResult, { kind: 'stored' }> | undefined => {
+export const readRefusal = (
+  body: string,
+): Extract<WriteResult, { kind: 'row_refused' | 'table_missing' }> | undefined => {
   const { message, line } = parseError(body);
   for (const [kind, pattern] of refusalTexts) {
     const found = pattern.exec(message);
@@ -117,6 +136,8 @@ export const createQuestdbWriter = ({ url, timeoutMs }: QuestdbWriterOptions): Q
       agent = newAgent();
       void old.close();
       if (refusal !== undefined) return refusal;
+      const broken = status === 500 ? readBrokenTable(body) : undefined;
+      if (broken !== undefined) return broken;
       throw new Fault(
         'transient',
         statusesOfServer.includes(status) ? 'questdb_unavailable' : 'questdb_unclassified',
