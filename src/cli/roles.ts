@@ -1,8 +1,22 @@
-import type { Command } from 'commander';
+import { type Command, InvalidArgumentError } from 'commander';
 import { loadSettings } from '../config/settings.ts';
 
 /** A timer of a client library can outlive its connection; a role that has stopped has nothing left to wait for. */
 const endProcess = (): never => process.exit();
+
+/** What a role holds when it cannot go on, a connection or a server, would keep its process: it ends once the reason is told. */
+const endOnceTold = (error: unknown): never => {
+  setImmediate(endProcess);
+  throw error;
+};
+
+const processesMax = 64;
+
+const parseProcesses = (text: string): number => {
+  const count = Number(text);
+  if (Number.isInteger(count) && count >= 1 && count <= processesMax) return count;
+  throw new InvalidArgumentError(`It has to be a whole number from 1 to ${processesMax}.`);
+};
 
 /**
  * The three roles, one process each. They run until SIGTERM or SIGINT and then finish what they hold. Each loads only its own
@@ -12,9 +26,15 @@ export const registerRoles = (program: Command): void => {
   program
     .command('ingress')
     .description('run the receivers: push on 10205, traces on 4318')
-    .action(async () => {
+    .option('--processes <count>', 'so many processes that share the ports', parseProcesses, 1)
+    .action(async ({ processes }: { processes: number }) => {
+      if (processes > 1) {
+        const { runIngressProcesses } = await import('./ingress-processes.ts');
+        process.exitCode = await runIngressProcesses(loadSettings(), processes);
+        endProcess();
+      }
       const { runIngress } = await import('../ingress/ingress.ts');
-      await runIngress(loadSettings());
+      await runIngress(loadSettings()).catch(endOnceTold);
       endProcess();
     });
   program
@@ -22,7 +42,7 @@ export const registerRoles = (program: Command): void => {
     .description('run a consumer: validate time, write to the databases, settle')
     .action(async () => {
       const { runTransfer } = await import('../transfer/transfer.ts');
-      await runTransfer(loadSettings());
+      await runTransfer(loadSettings()).catch(endOnceTold);
       endProcess();
     });
   program
@@ -30,7 +50,7 @@ export const registerRoles = (program: Command): void => {
     .description('run the records, the admin API and the tables')
     .action(async () => {
       const { runMetadata } = await import('../metadata/metadata.ts');
-      await runMetadata(loadSettings());
+      await runMetadata(loadSettings()).catch(endOnceTold);
       endProcess();
     });
 };

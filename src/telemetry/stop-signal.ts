@@ -1,3 +1,5 @@
+import cluster from 'node:cluster';
+
 /** An AbortSignal that fires at the first SIGTERM or SIGINT; a second one ends the process at once. */
 export const stopSignal = (): AbortSignal => {
   const controller = new AbortController();
@@ -8,7 +10,8 @@ export const stopSignal = (): AbortSignal => {
     controller.abort();
   };
   process.on('SIGTERM', ask);
-  process.on('SIGINT', ask);
+  // One process of several is told by the one that started it. Ctrl-C in a terminal reaches both, and would count as two.
+  process.on('SIGINT', cluster.isWorker ? () => {} : ask);
   return controller.signal;
 };
 

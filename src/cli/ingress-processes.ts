@@ -1,0 +1,84 @@
+import cluster, { type Worker } from 'node:cluster';
+import { setTimeout as delay } from 'node:timers/promises';
+import { exitCodeConfig, type Settings } from '../config/settings.ts';
+import { restartDelayMs } from '../embedded/supervisor.ts';
+import { createLog } from '../telemetry/log.ts';
+import { stopSignal, whenStopped } from '../telemetry/stop-signal.ts';
+
+/** Between the operations ports of two processes: those of the other roles stand next to ingress's own. */
+export const opsPortStep = 10;
+
+const restart = { firstMs: 250, mostMs: 5_000, healthyMs: 10_000 };
+
+/** The exit code of a process that will not come right by being started again. */
+type Fatal = { readonly code: number };
+
+type End = { readonly code: number; readonly why: string };
+
+const ended = (worker: Worker): Promise<End> =>
+  new Promise((resolve) => {
+    worker.once('exit', (code: number | null, signal: string | null) => {
+      resolve({ code: code ?? 0, why: signal ?? `exit code ${code}` });
+    });
+  });
+
+const stopped = async (worker: Worker): Promise<void> => {
+  if (worker.isDead()) return;
+  const end = ended(worker);
+  worker.process.kill('SIGTERM');
+  await end;
+};
+
+/**
+ * Runs so many ingress processes that take connections in turn on the same ports; the operations port of the n-th is 10 × (n − 1)
+ * above the configured one. A process that ends by itself is started again, at once the first time, then later and later (5 s at
+ * most). Runs until SIGTERM or SIGINT, then stops all of them. Resolves with the exit code: not 0 when a process could not begin its
+ * work (a taken port, settings that cannot be used).
+ */
+export const runIngressProcesses = async (settings: Settings, count: number): Promise<number> => {
+  const log = createLog('ingress', settings.logLevel);
+  const stop = stopSignal();
+  const workers = new Set<Worker>();
+  const fatal = Promise.withResolvers<Fatal>();
+  let isEnding = false;
+  cluster.setupPrimary({ args: ['ingress'] });
+
+  /** Runs one process to its end, and says whether it had come to listen for requests. */
+  const runOnce = async (number: number): Promise<End & { readonly hasListened: boolean }> => {
+    const opsPort =
+      settings.ingress.opsPort === 0 ? 0 : settings.ingress.opsPort + opsPortStep * (number - 1);
+    const worker = cluster.fork({ TIDEMARK_INGRESS_OPS_PORT: String(opsPort) });
+    workers.add(worker);
+    let hasListened = false;
+    worker.on('listening', ({ port }) => {
+      if (port !== opsPort) hasListened = true;
+    });
+    // A broken channel to it is followed by its end.
+    worker.on('error', () => {});
+    const { code, why } = await ended(worker);
+    workers.delete(worker);
+    return { hasListened, code, why };
+  };
+
+  const keepRunning = async (number: number): Promise<void> => {
+    let failures = 0;
+    let isFirst = true;
+    while (!isEnding) {
+      const startedAt = performance.now();
+      const { hasListened, code, why } = await runOnce(number);
+      if (isEnding || stop.aborted) return;
+      // What hinders the very first start, and unusable settings at any time, would hinder each one after it.
+      if (code === exitCodeConfig || (isFirst && !hasListened && code !== 0)) return fatal.resolve({ code });
+      if (hasListened) isFirst = false;
+      if (performance.now() - startedAt >= restart.healthyMs) failures = 0;
+      log.warn({ process: number, ended: why }, 'an ingress process has ended; it is started again');
+      await delay(restartDelayMs(failures++, restart), undefined, { signal: stop }).catch(() => undefined);
+    }
+  };
+
+  for (let number = 1; number <= count; number++) void keepRunning(number);
+  const failure = await Promise.race([whenStopped(stop), fatal.promise]);
+  isEnding = true;
+  await Promise.all([...workers].map(stopped));
+  return failure?.code ?? 0;
+};

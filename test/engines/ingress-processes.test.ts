@@ -1,0 +1,128 @@
+import { readFileSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { request } from 'undici';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { opsPortStep } from '../../src/cli/ingress-processes.ts';
+import { exitCodeConfig } from '../../src/config/settings.ts';
+import { type Child, spawnChild } from '../../src/embedded/child.ts';
+import { freePorts } from '../../src/embedded/ports.ts';
+import { type Report, type Stack, startStack } from '../support/stack.ts';
+import { until } from '../support/until.ts';
+
+const program = join(resolve(import.meta.dirname, '../..'), 'src/main.ts');
+
+let stack: Stack;
+let report: Report;
+
+beforeAll(async () => {
+  stack = await startStack();
+  report = await stack.createReport('processes');
+});
+
+afterAll(() => stack?.stop());
+
+type Ports = { readonly push: number; readonly otlp: number; readonly ops: readonly [number, number] };
+
+const takePorts = async (): Promise<Ports> => {
+  const [push = 0, otlp = 0, ops = 0] = await freePorts(3);
+  return { push, otlp, ops: [ops, ops + opsPortStep] };
+};
+
+/** `tidemark ingress --processes 2` beside the roles of the stack. */
+const startTwo = (ports: Ports, env: Record<string, string> = {}): Child =>
+  spawnChild(
+    'ingress',
+    {
+      command: process.execPath,
+      args: [program, 'ingress', '--processes', '2'],
+      env: {
+        PATH: process.env['PATH'] ?? '',
+        ...stack.env,
+        TIDEMARK_INGRESS_PUSH_PORT: String(ports.push),
+        TIDEMARK_INGRESS_OTLP_PORT: String(ports.otlp),
+        TIDEMARK_INGRESS_OPS_PORT: String(ports.ops[0]),
+        ...env,
+      },
+    },
+    () => {},
+  );
+
+const isReady = async (opsPort: number): Promise<boolean> =>
+  (await fetch(`http://127.0.0.1:${opsPort}/readyz`)).ok;
+
+/** Pids of the processes that this one has started. */
+const childrenOf = (pid: number): number[] =>
+  readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim().split(' ').filter(Boolean).map(Number);
+
+/** Pushes one point over a connection of its own; true when it was answered 200. */
+const push = async (port: number): Promise<boolean> => {
+  const body = JSON.stringify({
+    data_id: report.data_source.mon_data_id,
+    access_token: report.data_source.token,
+    data: [{ metrics: { up: 1 } }],
+  });
+  const url = `http://127.0.0.1:${port}/v2/push/`;
+  const answer = await request(url, { method: 'POST', body, headers: { connection: 'close' } }).catch(
+    () => undefined,
+  );
+  await answer?.body.dump();
+  return answer?.statusCode === 200;
+};
+
+const taken = async (opsPort: number): Promise<number> => {
+  const text = await (await fetch(`http://127.0.0.1:${opsPort}/metrics`)).text();
+  return Number(/requests_total\{[^}]*receiver="push"[^}]*status="200"[^}]*\} (\d+)/.exec(text)?.[1] ?? 0);
+};
+
+// On a machine with cores to spare, one process is all that a receiver could use.
+test('processes of one ingress share its ports; one that dies is started again while the others go on', async () => {
+  const ports = await takePorts();
+  const ingress = startTwo(ports);
+  try {
+    for (const ops of ports.ops) await until(`ready on ${ops}`, () => isReady(ops), 90_000);
+    let acknowledged = 0;
+    const pushOnce = async (): Promise<boolean> => {
+      const isTaken = await push(ports.push);
+      if (isTaken) acknowledged++;
+      return isTaken;
+    };
+    for (let index = 0; index < 20; index++) expect(await pushOnce()).toBe(true);
+    for (const ops of ports.ops) expect(await taken(ops)).toBeGreaterThan(0);
+
+    const before = childrenOf(ingress.pid ?? 0);
+    expect(before).toHaveLength(2);
+    const [victim = 0, survivor = 0] = before;
+    process.kill(victim, 'SIGKILL');
+    await until('a new process in its place', () => {
+      const now = childrenOf(ingress.pid ?? 0);
+      return now.length === 2 && !now.includes(victim);
+    });
+    expect(childrenOf(ingress.pid ?? 0)).toContain(survivor);
+    // The first is not there yet, and connections are taken all the same.
+    await until('a push is taken', pushOnce);
+    for (const ops of ports.ops) await until(`ready on ${ops} again`, () => isReady(ops), 90_000);
+    for (let index = 0; index < 20; index++) expect(await pushOnce()).toBe(true);
+    for (const ops of ports.ops) expect(await taken(ops)).toBeGreaterThan(0);
+    await stack.waitForRows(report.result_table.table_id, acknowledged);
+
+    const last = childrenOf(ingress.pid ?? 0);
+    expect(await ingress.stop(60_000)).toEqual({ code: 0, signal: null });
+    for (const pid of last) expect(() => process.kill(pid, 0)).toThrow('ESRCH');
+  } finally {
+    await ingress.stop(0);
+  }
+});
+
+// Restarted for ever, processes that cannot start would hide from whoever started them that nothing is taken.
+test('a port that is taken ends all processes with the reason', async () => {
+  const ports = await takePorts();
+  const ingress = startTwo({ ...ports, push: stack.ingress[0]?.ports['push'] ?? 0 });
+  const { code } = await ingress.ended;
+  expect(code).toBe(1);
+  expect(ingress.lastLines().join('\n')).toContain('TIDEMARK_INGRESS_PUSH_PORT');
+});
+
+test('settings that cannot be used end all processes with their exit code', async () => {
+  const ingress = startTwo(await takePorts(), { TIDEMARK_INGRESS_TRUSTED_PROXIES: 'nobody' });
+  expect(await ingress.ended).toEqual({ code: exitCodeConfig, signal: null });
+});
