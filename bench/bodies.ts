@@ -14,7 +14,7 @@ const locations = ['guangdong', 'shanghai', 'frankfurt', 'virginia'];
 const hostsCount = 64_000;
 
 /** The data of one push: points × 2 metrics, 3 dimensions and a target, times within the last five seconds. */
-export const pushPoints = (random: () => number, points: number, nowMs: number): unknown[] =>
+export const pushPoints = (random: () => number, points: number, nowMs: number) =>
   Array.from({ length: points }, () => {
     const host = Math.floor(random() * hostsCount);
     return {
@@ -43,4 +43,30 @@ export const pushBodies = (
       JSON.stringify({ data_id: dataId, access_token: token, data: pushPoints(random, points, nowMs) }),
     ),
   );
+};
+
+const columnBodiesMax = 256;
+
+/** Push bodies whose points bring two metrics (of one column: one), every body the next pair of so many columns. */
+export const columnBodies = (
+  points: number,
+  columns: number,
+  dataId: number,
+  token: string,
+  nowMs: number,
+): Buffer[] => {
+  const random = createRandom(20_260_401 + columns);
+  const pairs = Math.max(1, Math.floor(columns / 2));
+  // Every pair comes, and short of that there are as many bodies as the other loads have.
+  return Array.from({ length: Math.min(columnBodiesMax, Math.max(100, pairs)) }, (_, body) => {
+    const first = 2 * (body % pairs);
+    const data = pushPoints(random, points, nowMs).map(({ metrics, ...point }) => ({
+      ...point,
+      metrics:
+        columns === 1
+          ? { metric_0: metrics.cpu_load }
+          : { [`metric_${first}`]: metrics.cpu_load, [`metric_${first + 1}`]: metrics.memory_usage },
+    }));
+    return Buffer.from(JSON.stringify({ data_id: dataId, access_token: token, data }));
+  });
 };

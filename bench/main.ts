@@ -15,7 +15,12 @@ const { values } = parseArgs({
     repeats: { type: 'string', default: '3' },
     only: { type: 'string', default: 'times,stages,push,spans,latency,backlog' },
     durability: { type: 'string', default: 'process' },
+    /** Of the backlog. */
     items: { type: 'string', default: '1000000' },
+    /** Which curves, and how full the fullest table is. */
+    curves: { type: 'string', default: 'ids,columns,rows,span_rows,processes,span_processes' },
+    'point-rows': { type: 'string', default: '50000000' },
+    'span-rows': { type: 'string', default: '10000000' },
   },
 });
 const parts = values.only.split(',');
@@ -134,12 +139,36 @@ const runHostile = async (): Promise<void> => {
   for (const row of await measureHostile(2000, seconds)) say(JSON.stringify(row));
 };
 
+const runCurves = async (): Promise<void> => {
+  const { curves } = await import('./curves.ts');
+  const pointRows = Number(values['point-rows']);
+  const spanRows = Number(values['span-rows']);
+  for (const name of values.curves.split(',')) {
+    const curve = curves[name];
+    if (curve === undefined) throw new Error(`there is no curve ${name}: ${Object.keys(curves).join(', ')}`);
+    const { title, item, rows } = await curve({ seconds, durability, pointRows, spanRows });
+    printRows(title, item, rows);
+  }
+};
+
+const runSoak = async (): Promise<void> => {
+  const { measureSoak } = await import('./soak.ts');
+  say('\nFull load of points and spans at the same time');
+  for (const soak of await measureSoak(seconds, durability, say)) {
+    say(JSON.stringify(soak));
+    figures[`growth_${soak.soak}`] = soak.growth_mib_per_minute;
+    figures[`rss_${soak.soak}`] = Math.max(figures[`rss_${soak.soak}`] ?? 0, soak.rss_peak_mib);
+  }
+};
+
 if (parts.includes('times')) await runTimes();
 if (parts.includes('stages')) await runStages();
 if (parts.includes('push')) await runPush();
 if (parts.includes('spans')) await runSpans();
 if (latencies.length > 0) printLatencies();
 if (parts.includes('backlog')) await runBacklog();
+if (parts.includes('curves')) await runCurves();
+if (parts.includes('soak')) await runSoak();
 if (parts.includes('hostile')) await runHostile();
 
 const judgements = judge(figures);
