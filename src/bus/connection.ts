@@ -9,6 +9,9 @@ import {
 import type { NatsTarget } from '../config/settings.ts';
 import { Fault } from '../model/fault.ts';
 import { toFault } from './nats-fault.ts';
+import { gatherMessagesInPlace } from './roomy-parser.ts';
+
+gatherMessagesInPlace();
 
 /** A connection to NATS that comes back by itself, and says when it went and when it came back. */
 export type Bus = {
