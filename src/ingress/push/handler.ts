@@ -13,6 +13,8 @@ import { effectiveRate, type RateLimiter } from '../rate-limiter.ts';
 import { runsMax } from './cutting.ts';
 import { decodePush, type PushBody } from './decode.ts';
 import type { EncodedPoints } from './encoded-points.ts';
+import { readPlainHead } from './plain-head.ts';
+import { encodePlainPoints, plainPointsMax } from './plain-points.ts';
 import { countOrdinals, encodePoints } from './points.ts';
 import type { PushPublisher } from './publish.ts';
 import { type PushReply, pointsReply, refusal } from './reply.ts';
@@ -47,9 +49,14 @@ class Refused extends Error {
   }
 }
 
+const noHeaders: RateHeaders = {};
+
 const retryAfter = (seconds: number): Record<string, string> => ({ 'Retry-After': String(seconds) });
 
-type Admitted = { source: Source; push: PushBody; rateHeaders: Readonly<Record<string, string>> };
+type RateHeaders = Readonly<Record<string, string>>;
+type Admitted = { source: Source; push: PushBody; rateHeaders: RateHeaders };
+/** A request in plain form, encoded and not yet admitted. */
+type Plain = { source: Source; base: UidBase; encoded: EncodedPoints };
 
 /** What is known of a request so far, for telling whose it was when it is refused. */
 type Sender = { readonly request: IncomingMessage; push?: PushBody; dataId: number };
@@ -76,28 +83,40 @@ export const createPushHandler = (
     return source;
   };
 
+  /** Counts the request against max_rate; the headers that tell its sender what is left. */
+  const limit = (source: Source): RateHeaders => {
+    const maxRate = effectiveRate(source.maxRate, deps.maxRateDefault);
+    const rate = deps.limiter.judge(`d:${source.dataId}`, maxRate, deps.now());
+    if (rate === undefined || rate.isAdmitted) return rate?.headers ?? noHeaders;
+    throw new Refused('rate_limited', `max_rate is ${maxRate} requests per second`, {
+      ...rate.headers,
+      ...retryAfter(rate.retryAfterSeconds),
+    });
+  };
+
   const admit = async (bytes: Buffer, sender: Sender): Promise<Admitted> => {
     const decoded = decodePush(bytes);
     if (decoded.kind === 'refused') throw new Refused(decoded.reason, decoded.detail);
     const { push } = decoded;
     sender.push = push;
     const source = await authorize(push, sender);
-    const rate = deps.limiter.judge(
-      `d:${source.dataId}`,
-      effectiveRate(source.maxRate, deps.maxRateDefault),
-      deps.now(),
-    );
-    if (rate !== undefined && !rate.isAdmitted) {
-      throw new Refused(
-        'rate_limited',
-        `max_rate is ${effectiveRate(source.maxRate, deps.maxRateDefault)} requests per second`,
-        {
-          ...rate.headers,
-          ...retryAfter(rate.retryAfterSeconds),
-        },
-      );
+    return { source, push, rateHeaders: limit(source) };
+  };
+
+  /** The short way of a body as reporters write it; undefined for every other, and for one that is not to be kept whole. */
+  const encodePlain = async (bytes: Buffer, arrivedAt: number): Promise<Plain | undefined> => {
+    const head = readPlainHead(bytes);
+    if (head === undefined) return undefined;
+    const source = await deps.directory.authorize(head.dataId, head.token);
+    if (source?.isEnabled !== true || source.typeLabel !== 'time_series' || source.layout !== 'wide') {
+      return undefined;
     }
-    return { source, push, rateHeaders: rate?.headers ?? {} };
+    const base = deps.bases.take(plainPointsMax(bytes.length));
+    if (base === undefined) return undefined;
+    const { rules } = source;
+    const context = { source, base, arrivedAt, policy: rules.time, caps: rules, pointsMax: rules.pointsMax };
+    const encoded = encodePlainPoints(bytes, head.pointsAt, context);
+    return encoded === undefined ? undefined : { source, base, encoded };
   };
 
   const pointsOf = ({ data }: PushBody, { rules: { pointsMax } }: Source): readonly unknown[] => {
@@ -183,9 +202,33 @@ export const createPushHandler = (
     if (!isPublished) account.refusedItems(encoded.dropped, dataId, 1);
   };
 
+  const takePlain = async (
+    { source, base, encoded }: Plain,
+    sender: Sender,
+    bytes: Buffer,
+    arrivedAt: number,
+  ): Promise<PushReply> => {
+    sender.dataId = source.dataId;
+    let rateHeaders: RateHeaders = noHeaders;
+    try {
+      rateHeaders = limit(source);
+      await publish(encoded, source, base, arrivedAt, undefined, encoded.accepted);
+      count(encoded, source);
+      return withHeaders(pointsReply(encoded), rateHeaders);
+    } catch (error) {
+      // What is told of a refused request is looked up in its values.
+      const decoded = decodePush(bytes);
+      if (decoded.kind === 'push') sender.push = decoded.push;
+      return withHeaders(replyOf(error, sender), rateHeaders);
+    }
+  };
+
   const handleBody = async (sender: Sender, bytes: Buffer, arrivedAt: number): Promise<PushReply> => {
     const { request } = sender;
     if (bytes.length === 0) throw new Refused('body_empty');
+    const isKeyed = (request.headers['idempotency-key'] ?? '') !== '';
+    const plain = isKeyed ? undefined : await encodePlain(bytes, arrivedAt);
+    if (plain !== undefined) return takePlain(plain, sender, bytes, arrivedAt);
     const { source, push, rateHeaders } = await admit(bytes, sender);
     try {
       const data = pointsOf(push, source);
@@ -244,5 +287,7 @@ export const createPushHandler = (
   };
 };
 
-const withHeaders = (reply: PushReply, headers: Readonly<Record<string, string>>): PushReply =>
-  Object.keys(headers).length === 0 ? reply : { ...reply, headers: { ...headers, ...reply.headers } };
+const withHeaders = (reply: PushReply, headers: RateHeaders): PushReply =>
+  headers === noHeaders || Object.keys(headers).length === 0
+    ? reply
+    : { ...reply, headers: { ...headers, ...reply.headers } };
