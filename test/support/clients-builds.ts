@@ -89,21 +89,18 @@ export const nicely = async (
 };
 
 /** A program of a folder with a Go module, among those of `from`. Answers its path. */
-export const buildGo = async (folder: string, from = clientsFolder): Promise<string> => {
+export const buildGo = async (
+  folder: string,
+  from = clientsFolder,
+  flags: readonly string[] = ['-trimpath'],
+): Promise<string> => {
   const sources = ['go.mod', 'go.sum', 'main.go'].map((file) => join(folder, file));
   const target = await built({
     name: folder,
     folder: from,
     sources,
     make: (copied, to) =>
-      nicely(join(copied, folder), 'go', [
-        'build',
-        '-mod=readonly',
-        '-trimpath',
-        '-o',
-        join(to, 'client'),
-        '.',
-      ]),
+      nicely(join(copied, folder), 'go', ['build', '-mod=readonly', ...flags, '-o', join(to, 'client'), '.']),
   });
   return join(target, 'client');
 };
