@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { Agent, request } from 'undici';
 import { encodeOtlpProtobuf } from '../test/support/otlp-protobuf.ts';
 import type { Stack } from '../test/support/stack.ts';
-import type { Load } from './load.ts';
+import { type Load, postOnce } from './load.ts';
 import { percentile, rounded } from './statistics.ts';
 import { contentTypes, type PointSource } from './subjects.ts';
 
@@ -45,15 +45,7 @@ const sendPaced = async (load: Load, requestsPerSecond: number, seconds: number)
   const [url = ''] = load.urls;
   const open = new Set<Promise<void>>();
   const sendOne = async (dueAt: number): Promise<void> => {
-    const { headers } = load;
-    const response = await request(url, {
-      method: 'POST',
-      headers,
-      body: load.nextBody(),
-      dispatcher: agent,
-    });
-    await response.body.dump();
-    if (response.statusCode === 200) answers.latencies.push(performance.now() - dueAt);
+    if (await postOnce(agent, url, load)) answers.latencies.push(performance.now() - dueAt);
     else answers.failed++;
   };
   const start = performance.now();
@@ -64,7 +56,7 @@ const sendPaced = async (load: Load, requestsPerSecond: number, seconds: number)
     for (; sent < due; sent++) {
       const sending = sendOne(start + (sent / requestsPerSecond) * 1000);
       open.add(sending);
-      sending.then(() => open.delete(sending)).catch(() => undefined);
+      void sending.then(() => open.delete(sending));
     }
     await delay(tickMs);
   }

@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import { Agent, request } from 'undici';
 import { percentile } from './statistics.ts';
 
@@ -23,6 +24,20 @@ export type Load = {
 const milliseconds = (latencies: readonly number[], share: number): number =>
   latencies.length === 0 ? 0 : Number(percentile(latencies, share).toFixed(2));
 
+const pauseAfterFailureMs = 20;
+
+/** True when it was answered 200; after no answer at all the receiver is left alone for a moment. */
+export const postOnce = async (agent: Agent, url: string, { headers, nextBody }: Load): Promise<boolean> => {
+  try {
+    const response = await request(url, { method: 'POST', headers, body: nextBody(), dispatcher: agent });
+    await response.body.dump();
+    return response.statusCode === 200;
+  } catch {
+    await delay(pauseAfterFailureMs);
+    return false;
+  }
+};
+
 /** Posts over so many connections until the time is up. Counts items of requests answered 200. */
 export const runLoad = async (load: Load, seconds: number): Promise<LoadResult> => {
   const agent = new Agent({ connections: load.connections, pipelining: 1 });
@@ -30,19 +45,13 @@ export const runLoad = async (load: Load, seconds: number): Promise<LoadResult> 
   let failed = 0;
   const start = performance.now();
   const end = start + seconds * 1000;
-  const { urls, headers } = load;
+  const { urls } = load;
   const worker = async (number: number): Promise<void> => {
     const url = urls[number % urls.length] ?? '';
     while (performance.now() < end) {
       const sent = performance.now();
-      const response = await request(url, {
-        method: 'POST',
-        headers,
-        body: load.nextBody(),
-        dispatcher: agent,
-      });
-      await response.body.dump();
-      if (response.statusCode === 200) latencies.push(performance.now() - sent);
+      const isAnswered = await postOnce(agent, url, load);
+      if (isAnswered) latencies.push(performance.now() - sent);
       else failed++;
     }
   };

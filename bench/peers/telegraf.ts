@@ -49,6 +49,8 @@ ${buffer === 'disk' ? `  buffer_strategy = "disk"\n  buffer_directory = "${join(
   paths = ["/push"]
   methods = ["POST"]
   http_success_code = 200
+  read_timeout = "120s"
+  write_timeout = "120s"
   data_format = "json"
   name_override = "${telegrafTable}"
   json_query = "data"
