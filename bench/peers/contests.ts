@@ -173,7 +173,7 @@ export const ownContestant = async (
     ? await pushSubject(stack, name, pointsPerRequest, connections)
     : await spansSubject(stack, name, signal, spansPerRequest, connections);
   return {
-    row: `Tidemark, ${signal} (${okMeans})`,
+    row: `Tidemark, ${contest}`,
     ours: true,
     contest,
     item: isPush ? 'points' : 'spans',
