@@ -10,7 +10,7 @@ const root = join(import.meta.dirname, '../..');
 const docs = join(root, 'docs');
 
 /** What is read when something is wrong. */
-const operatorPages = ['runbook.md', 'metrics.md'];
+const operatorPages = ['runbook.md', 'metrics.md', 'operations.md'];
 
 const knownNames = async (): Promise<Set<string>> => {
   const defined = (await Promise.all(roles.map(definedMetrics))).flat();
