@@ -113,7 +113,7 @@ export const createReceiverServer = (
     const { socket } = request;
     // What came in one piece with what ended the connection.
     if (socket.destroyed) return;
-    if (refused.has(peerOf(socket))) {
+    if (refused.size > 0 && refused.has(peerOf(socket))) {
       const { body, headers } = overloadAnswer(request);
       response.writeHead(503, { ...headers, Connection: 'close', 'Content-Length': Buffer.byteLength(body) });
       response.end(body);

@@ -2,6 +2,7 @@ import { type IncomingMessage, type Server, STATUS_CODES } from 'node:http';
 import { getRequestListener, type HttpBindings } from '@hono/node-server';
 import { type Context, Hono } from 'hono';
 import type { Account } from '../account.ts';
+import { type RawReply, withHotRoute } from '../hot-route.ts';
 import { hostResponse, type OverloadAnswer, type ProtocolAnswer } from '../protocol-errors.ts';
 import { createReceiverServer, type Listening } from '../receiver-server.ts';
 import { encodingOf, type OtlpReply, type OtlpStatus, statusReply } from './reply.ts';
@@ -23,7 +24,9 @@ const preflightHeaders = {
   'Access-Control-Max-Age': '7200',
 } as const;
 
-/** The trace receiver's routes. Every 4xx and 5xx of them carries a google.rpc.Status in the request's encoding. */
+const corsFields = Object.entries(corsHeaders).flat();
+
+/** The trace receiver's routes; exports are answered without them. Every 4xx and 5xx of them carries a google.rpc.Status in the request's encoding. */
 export const createOtlpServer = (
   handle: (request: IncomingMessage) => Promise<OtlpReply>,
   listening: Listening,
@@ -57,10 +60,26 @@ export const createOtlpServer = (
     refuse(c, 405, 'method_not_allowed', `${path} takes POST alone`, { Allow: 'POST, OPTIONS' }),
   );
   app.notFound((c) => refuse(c, 404, 'path_unknown', `there is only ${path} here`));
+  const defectMessage = 'a defect of the receiver; it was logged';
   app.onError((error, c) => {
     onDefect(error);
-    return refuse(c, 500, 'internal', 'a defect of the receiver; it was logged');
+    return refuse(c, 500, 'internal', defectMessage);
   });
+  const stored = metrics.requests.labels('otlp', '200');
+  const answerExport = async (request: IncomingMessage): Promise<RawReply> => {
+    const { status, contentType, body, headers } = await handle(request).catch((error: unknown) => {
+      onDefect(error);
+      account.refused('internal');
+      return statusReply(encodingOf(request.headers['content-type']) ?? 'json', 500, defectMessage);
+    });
+    if (status === 200) stored.inc();
+    else metrics.requests.inc({ receiver: 'otlp', status: String(status) });
+    return {
+      status,
+      body,
+      headers: ['Content-Type', contentType, ...corsFields, ...Object.entries(headers).flat()],
+    };
+  };
   // These come before any Content-Type is known to be right, so they are JSON.
   const protocolAnswer: ProtocolAnswer = (status) => {
     metrics.requests.inc({ receiver: 'otlp', status: String(status) });
@@ -69,7 +88,7 @@ export const createOtlpServer = (
     const body = JSON.stringify({ code: 3, message });
     return { body, headers: { 'Content-Type': 'application/json', ...corsHeaders } };
   };
-  const listener = getRequestListener(app.fetch, {
+  const routes = getRequestListener(app.fetch, {
     overrideGlobalObjects: false,
     // A body that is refused is read to its end by Node: closing on the sender in mid-body would cost it the answer.
     autoCleanupIncoming: false,
@@ -86,5 +105,6 @@ export const createOtlpServer = (
     );
     return { body, headers: { 'Content-Type': contentType, ...corsHeaders, 'Retry-After': '2' } };
   };
+  const listener = withHotRoute({ targets: [path], answer: answerExport }, routes);
   return createReceiverServer({ name: 'otlp', listener, protocolAnswer, overloadAnswer }, listening);
 };

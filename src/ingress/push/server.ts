@@ -2,6 +2,7 @@ import type { IncomingMessage, Server } from 'node:http';
 import { getRequestListener, type HttpBindings } from '@hono/node-server';
 import { type Context, Hono } from 'hono';
 import type { Account } from '../account.ts';
+import { type RawReply, withHotRoute } from '../hot-route.ts';
 import { hostResponse, type OverloadAnswer, type ProtocolAnswer } from '../protocol-errors.ts';
 import { createReceiverServer, type Listening } from '../receiver-server.ts';
 import { type PushReply, protocolRefusal, refusal } from './reply.ts';
@@ -9,8 +10,12 @@ import { type PushReply, protocolRefusal, refusal } from './reply.ts';
 type Env = { Bindings: HttpBindings };
 
 const paths = ['/v2/push/', '/v2/push'];
+const contentType = ['Content-Type', 'application/json'];
 
-/** The push receiver's routes: the handler reads the raw request, so that a body is neither copied nor buffered twice. */
+/**
+ * The push receiver's routes. The handler reads the raw request, so that a body is neither copied nor buffered twice, and pushes are
+ * answered raw, too; the routes are for everything else.
+ */
 export const createPushServer = (
   handle: (request: IncomingMessage) => Promise<PushReply>,
   listening: Listening,
@@ -19,8 +24,13 @@ export const createPushServer = (
 ): Server => {
   const { metrics } = listening;
   const app = new Hono<Env>({ strict: true });
+  const stored = metrics.requests.labels('push', '200');
+  const countReply = ({ status }: PushReply): void => {
+    if (status === 200) stored.inc();
+    else metrics.requests.inc({ receiver: 'push', status: String(status) });
+  };
   const answer = (c: Context<Env>, reply: PushReply): Response => {
-    metrics.requests.inc({ receiver: 'push', status: String(reply.status) });
+    countReply(reply);
     return c.body(reply.body, reply.status, { 'Content-Type': 'application/json', ...reply.headers });
   };
   for (const path of paths) {
@@ -34,17 +44,24 @@ export const createPushServer = (
     account.refused('path_unknown');
     return answer(c, refusal('path_unknown', ''));
   });
-  app.onError((error, c) => {
+  const defectReply = (error: unknown): PushReply => {
     onDefect(error);
     account.refused('not_stored');
-    return answer(c, refusal('not_stored', 'a defect of the receiver', { 'Retry-After': '5' }));
-  });
+    return refusal('not_stored', 'a defect of the receiver', { 'Retry-After': '5' });
+  };
+  app.onError((error, c) => answer(c, defectReply(error)));
+  const answerPush = async (request: IncomingMessage): Promise<RawReply> => {
+    const reply = await handle(request).catch(defectReply);
+    countReply(reply);
+    const { status, body, headers } = reply;
+    return { status, body, headers: [...contentType, ...Object.entries(headers).flat()] };
+  };
   const protocolAnswer: ProtocolAnswer = (status) => {
     metrics.requests.inc({ receiver: 'push', status: String(status) });
     account.refused('protocol_error');
     return { body: protocolRefusal(status), headers: { 'Content-Type': 'application/json' } };
   };
-  const listener = getRequestListener(app.fetch, {
+  const routes = getRequestListener(app.fetch, {
     overrideGlobalObjects: false,
     // A body that is refused is read to its end by Node: closing on the sender in mid-body would cost it the answer.
     autoCleanupIncoming: false,
@@ -56,5 +73,6 @@ export const createPushServer = (
     const { body } = refusal('not_stored', 'too many connections');
     return { body, headers: { 'Content-Type': 'application/json', 'Retry-After': '2' } };
   };
+  const listener = withHotRoute({ targets: paths, answer: answerPush }, routes);
   return createReceiverServer({ name: 'push', listener, protocolAnswer, overloadAnswer }, listening);
 };
