@@ -98,6 +98,21 @@ describe('a plain insert', () => {
     },
   );
 
+  // Inserts leave the skip indexes to the first merge: without it a trace would be searched for in every part for ever.
+  it('has the skip indexes in a part once it was merged', async () => {
+    const indexBytes = async (): Promise<number> => {
+      const [row] = await clickhouse.rows(
+        z.object({ bytes: z.coerce.number() }),
+        `SELECT sum(secondary_indices_compressed_bytes) AS bytes FROM system.parts
+          WHERE database = 'otel' AND table = 'otel_traces' AND active`,
+      );
+      return row?.bytes ?? Number.NaN;
+    };
+    await plain(batch);
+    await writer.optimizeDay(day);
+    expect(await indexBytes()).toBeGreaterThan(0);
+  });
+
   it('takes text and maps declared with and without LowCardinality, also side by side', async () => {
     const types = 'SELECT * FROM otel.otel_traces';
     await plain(batch);

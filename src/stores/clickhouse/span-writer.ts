@@ -119,6 +119,8 @@ export const createSpanWriter = (
     settings: {
       // Collapsing equal keys inside an insert is 40 % of its cost, and here there are none.
       optimize_on_insert: 0,
+      // A third of an insert's cost. The first merge builds the skip indexes of its part; parts without them are read whole.
+      materialize_skip_indexes_on_insert: 0,
       ...(sequences === undefined ? {} : { log_comment: messagesLabel(sequences) }),
     },
   });
