@@ -203,6 +203,11 @@ export const drive = async (faults: readonly Fault[], options: DriverOptions): P
   return { done: done.sort((left, right) => left.from - right.from), crashes };
 };
 
+/** Waits until the receivers and metadata can do their work. */
+export const untilReceiving = async ({ stack }: Cluster): Promise<void> => {
+  for (const role of [stack.metadata, ...stack.ingress]) await role.ready(readyMsMax);
+};
+
 /** Waits until every process is there and every role says that it can do its work. */
 export const untilReady = async (cluster: Cluster): Promise<void> => {
   for (const role of [cluster.stack.metadata, ...cluster.stack.ingress, ...cluster.stack.transfer]) {

@@ -79,6 +79,7 @@ export const summaryOf = ({ rounds, seconds, isWhole }: Run): string[] => {
     `rows read: ${sum(verdicts, ({ rows }) => rows)}; seen twice by overlaps when the streams had just become empty: ${sum(verdicts, ({ overlaps }) => overlaps)}; late repeats: ${sum(verdicts, ({ lateRepeats }) => lateRepeats)}`,
     `inserts of spans past the guard, in processes that saw the end of a round: ${sum(rounds, ({ plainInserts }) => plainInserts)}`,
     `violations: ${judged.join(', ')}`,
+    `tables that QuestDB could not change any more, made anew and redriven: ${sum(rounds, ({ mended }) => mended.length)}`,
     `processes that ended by themselves: ${crashes.length}; that had to be killed to stop: ${slow.length}`,
     ...crashes,
     `${seconds.toFixed(0)} s`,

@@ -2,10 +2,11 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { inspect } from 'node:util';
 import { waitFor } from '../support/wait.ts';
 import { ackWaitSeconds, type Cluster, startCluster } from './cluster.ts';
-import { type DoneFault, drive, untilReady } from './driver.ts';
+import { type DoneFault, drive, untilReady, untilReceiving } from './driver.ts';
 import type { World } from './items.ts';
 import { judge, untilSettled, type Verdict } from './judge.ts';
 import { startLoad } from './load.ts';
+import { mendBrokenTables } from './mend.ts';
 import { type Claim, createOracle, type Oracle, type Target } from './oracle.ts';
 import { readRows } from './rows.ts';
 import { isProcessFault, type ProcessKind, planFaults, weightOf } from './schedule.ts';
@@ -43,6 +44,8 @@ export type Round = {
   readonly crashes: readonly string[];
   /** Inserts of spans that went past the guard, by transfer processes as they are at the end of the round. */
   readonly plainInserts: number;
+  /** Tables that QuestDB could not change any more, made anew as an operator would. */
+  readonly mended: readonly string[];
   readonly seconds: Readonly<Record<'driving' | 'settling' | 'judging', number>>;
 };
 
@@ -163,9 +166,11 @@ const runRound = async (
     onDone: plan.onDone,
   });
   const drivenAt = Date.now();
-  await untilReady(cluster);
+  await untilReceiving(cluster);
   // What is open still is found by the judge.
   await Promise.race([load.finish(), delay(finishMsMax, undefined, { ref: false })]);
+  const mended = await mendBrokenTables(cluster.stack);
+  await untilReady(cluster);
   await untilSettled(cluster.stack);
   const settledAt = Date.now();
   const claims = oracle.take();
@@ -178,7 +183,7 @@ const runRound = async (
     judging: (Date.now() - settledAt) / 1000,
   };
   const plainInserts = await waitFor('the metrics are read', callMsMax, () => plainInsertsOf(cluster));
-  return { claims, verdict, done, crashes, plainInserts, seconds };
+  return { claims, verdict, done, crashes, plainInserts, mended, seconds };
 };
 
 /** Kills, pauses and stops of these faults. */
