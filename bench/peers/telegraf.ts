@@ -4,9 +4,10 @@ import type { PeerCommand } from './process.ts';
 /** Where Telegraf keeps what it has answered 200 for and not stored yet; `none`: it parses and throws away. */
 export type TelegrafBuffer = 'memory' | 'disk' | 'none';
 
+/** Its listener answers once the points are in the channel to the buffer, which holds 100 of them. */
 export const telegrafMeaning: Readonly<Record<TelegrafBuffer, string>> = {
   memory: 'in memory',
-  disk: 'on disk (fsync)',
+  disk: 'on disk but for 100',
   none: 'nothing',
 };
 
