@@ -6,6 +6,7 @@ import { isTransientAnswer, unclassifiedCode } from '../stores/clickhouse/faults
 import { insertId } from '../stores/clickhouse/query-id.ts';
 import type { BatchBounds } from '../stores/clickhouse/span-statements.ts';
 import type { SpanWriter, TraceTimes } from '../stores/clickhouse/span-writer.ts';
+import { mergeBlocks } from '../wire/native/block-merger.ts';
 import { type BlockKeys, readBlockKeys, UnreadableBlock } from '../wire/native/block-reader.ts';
 import { decodeSpansEnvelope, type SpansEnvelope, type SpansHeader } from '../wire/spans-envelope.ts';
 import type { Fence } from './fence.ts';
@@ -38,6 +39,9 @@ type Held = HeldMessage<SpansEnvelope>;
 type Refusals = { readonly of: Map<Held, SetAside[]>; count: number };
 
 const refusalsMax = 1_000;
+
+/** Blocks larger than this cost ClickHouse hardly less for a row. */
+const mergeBounds = { rowsMax: 8_192, bytesMax: 4 * 2 ** 20 };
 /** A batch that the store answers with a passing error so often is written message by message, to find the one it is about. */
 const triesTogetherMax = 6;
 /** So many messages that fail one after the other, and none stored: then it is the store. */
@@ -174,7 +178,11 @@ export const createTracesLane = (
       boot: options.boot,
       attempt: ++attempts,
     });
-    return { queryId, sequences, blocks: pieces.map(({ block }) => block) };
+    const blocks = mergeBlocks(
+      pieces.map(({ block }) => block),
+      mergeBounds,
+    );
+    return { queryId, sequences, blocks };
   };
 
   /** Not kept alive for so long that another worker may have been given it meanwhile: this process was paused. */

@@ -5,6 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createRandom } from '../../bench/bodies.ts';
 import { spanRequest } from '../../bench/span-bodies.ts';
 import { countedBase } from '../../src/model/uid.ts';
+import { mergeBlocks } from '../../src/wire/native/block-merger.ts';
 import { withoutRows } from '../../src/wire/native/block-reader.ts';
 import { spanColumns } from '../../src/wire/native/span-columns.ts';
 import type { EncodedTraces } from '../../src/wire/otlp/types.ts';
@@ -103,15 +104,19 @@ describe('blocks of FORMAT Native in ClickHouse', () => {
   );
 
   it.each([
-    ['JSON', encodeJson],
-    ['protobuf', encodeProtobuf],
+    ['JSON', encodeJson, false],
+    ['protobuf', encodeProtobuf, false],
+    ['merged', encodeProtobuf, true],
   ] as const)(
     'are the rows that JSONEachRow would have been, column by column (%s)',
-    async (name, encode) => {
+    async (name, encode, asMerged) => {
       const table = await createTable(`of_${name.toLowerCase()}`);
       const expected = await createTable(`expected_${name.toLowerCase()}`);
       const encoded = requests.map((request: OtlpRequest, index) => encode(request, contexts[index]));
-      await insert(`INSERT INTO ${table}`, blocksOf(encoded));
+      const blocks = blocksOf(encoded);
+      const merged = mergeBlocks(blocks, { rowsMax: 500, bytesMax: 2 ** 20 });
+      expect(merged.length).toBeLessThan(blocks.length / 5);
+      await insert(`INSERT INTO ${table}`, asMerged ? merged : blocks);
       await client.insert({ table: expected, values: rows.map(asJson), format: 'JSONEachRow' });
       const [stored, wanted] = await Promise.all(
         [table, expected].map((from) => select(`SELECT * FROM ${from} ORDER BY uid`)),

@@ -1,84 +1,26 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import {
-  type NativeBlock,
   type NativeValue,
   readBlock,
   readBlockKeys,
   UnreadableBlock,
   withoutRows,
 } from '../../src/wire/native/block-reader.ts';
-import { ByteSource, sourceOf } from '../../src/wire/native/bytes.ts';
+import { ByteSource } from '../../src/wire/native/bytes.ts';
 import {
-  ArrayColumn,
   encodeBlock,
   LowTextColumn,
   MapColumn,
   nameColumn,
   TextColumn,
-  WordColumn,
 } from '../../src/wire/native/columns.ts';
 import { protobufTraces } from '../../src/wire/otlp/protobuf-traces.ts';
+import { anyRow, blockOf, push, rowOf } from '../support/native-rows.ts';
 import { encodeOtlpProtobuf } from '../support/otlp-protobuf.ts';
 import { anyRequest } from '../support/otlp-requests.ts';
-import { always, anyText } from '../support/properties.ts';
+import { always } from '../support/properties.ts';
 import { contextWith, encodeProtobuf, goodSpan, requestOf } from '../support/trace-source.ts';
-
-const push = (column: TextColumn | LowTextColumn, text: string): void => {
-  const source = sourceOf(text);
-  column.push(source, 0, source.bytes.length);
-};
-
-/** A row of each type that spans have. */
-type Row = { word: bigint; text: string; low: string; pairs: [string, string][]; list: string[] };
-
-const anyRow: fc.Arbitrary<Row> = fc.record({
-  word: fc.bigInt({ min: -(2n ** 63n), max: 2n ** 63n - 1n }),
-  text: fc.oneof(
-    anyText(),
-    fc.integer({ min: 100, max: 700 }).map((length) => 'é'.repeat(length)),
-  ),
-  low: fc.constantFrom('', 'a', 'b', 'GET', '😀'),
-  pairs: fc.uniqueArray(fc.tuple(anyText(4), anyText()), { maxLength: 4, selector: ([key]) => key }),
-  list: fc.array(anyText(6), { maxLength: 3 }),
-});
-
-const blockOf = (rows: readonly Row[]): Buffer => {
-  const word = new WordColumn('Int64');
-  const text = new TextColumn();
-  const low = new LowTextColumn();
-  const pairs = new MapColumn(new LowTextColumn(), new LowTextColumn());
-  const offsets = new WordColumn('UInt64');
-  const list = new ArrayColumn(new LowTextColumn(), offsets);
-  let items = 0;
-  for (const row of rows) {
-    const bits = BigInt.asUintN(64, row.word);
-    word.push(Number(bits & 0xffffffffn), Number(bits >> 32n));
-    push(text, row.text);
-    push(low, row.low);
-    for (const [key, value] of row.pairs) {
-      push(pairs.keys, key);
-      push(pairs.values, value);
-    }
-    pairs.endRow(row.pairs.length);
-    for (const item of row.list) push(list.items, item);
-    items += row.list.length;
-    offsets.push(items, 0);
-  }
-  const columns = [
-    nameColumn('word', word),
-    nameColumn('text', text),
-    nameColumn('low', low),
-    nameColumn('pairs', pairs),
-    nameColumn('list', list),
-  ];
-  return encodeBlock(columns, rows.length);
-};
-
-const rowOf = (block: NativeBlock, index: number): unknown => {
-  const { pairs, ...rest } = block.row(index);
-  return { ...rest, pairs: pairs instanceof Map ? [...pairs] : pairs };
-};
 
 describe('a block of FORMAT Native', () => {
   it('reads back as the rows it was made of', () => {

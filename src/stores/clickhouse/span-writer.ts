@@ -60,6 +60,10 @@ export type SpanWriterOptions = {
   readonly optimizeMsMax?: number;
 };
 
+/** A part of one insert is merged within seconds: its bloom filters would be made for nothing, and merges make those that last. */
+const bloomFilters =
+  'idx_trace_id, idx_res_attr_key, idx_res_attr_value, idx_span_attr_key, idx_span_attr_value';
+
 const killPollMs = 50;
 const secondsPerDay = 86_400;
 
@@ -119,8 +123,7 @@ export const createSpanWriter = (
     settings: {
       // Collapsing equal keys inside an insert is 40 % of its cost, and here there are none.
       optimize_on_insert: 0,
-      // A third of an insert's cost. The first merge builds the skip indexes of its part; parts without them are read whole.
-      materialize_skip_indexes_on_insert: 0,
+      exclude_materialize_skip_indexes_on_insert: bloomFilters,
       ...(sequences === undefined ? {} : { log_comment: messagesLabel(sequences) }),
     },
   });

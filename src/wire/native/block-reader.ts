@@ -1,3 +1,14 @@
+import {
+  BlockCursor,
+  insideOf,
+  ownDictionary,
+  partsOfMap,
+  readPrefix,
+  rowsMax,
+  type Texts,
+  UnreadableBlock,
+  wordTypes,
+} from './block-cursor.ts';
 import { ByteSource } from './bytes.ts';
 import {
   ArrayColumn,
@@ -9,9 +20,6 @@ import {
   TextColumn,
   WordColumn,
 } from './columns.ts';
-
-/** Texts of a column: where each begins and ends in the block. */
-type Texts = { readonly starts: Uint32Array; readonly ends: Uint32Array };
 
 type Words = { readonly kind: 'words'; readonly type: string; readonly start: number };
 type Plain = { readonly kind: 'texts'; readonly texts: Texts };
@@ -25,110 +33,10 @@ type Pairs = {
 };
 type ReadColumn = Words | Plain | Low | List | Pairs;
 
+export { UnreadableBlock } from './block-cursor.ts';
+
 /** What a row holds: text, 64 bits (DateTime64 in its own unit), arrays and maps of these. */
 export type NativeValue = string | bigint | readonly NativeValue[] | ReadonlyMap<string, NativeValue>;
-
-/** Bytes that are no block, or one of types that spans do not use. */
-export class UnreadableBlock extends Error {
-  constructor(what: string) {
-    super(`the block cannot be read: ${what}`);
-    this.name = 'UnreadableBlock';
-  }
-}
-
-/** What a type is made of, or undefined when it has no parts. */
-const insideOf = (type: string, name: string): string | undefined =>
-  type.startsWith(`${name}(`) && type.endsWith(')') ? type.slice(name.length + 1, -1) : undefined;
-
-const wordTypes = /^(?:U?Int64|DateTime64\(\d\))$/;
-const rowsMax = 2 ** 28;
-
-class BlockCursor {
-  readonly bytes: Buffer;
-  at = 0;
-
-  constructor(bytes: Uint8Array) {
-    this.bytes = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
-  }
-
-  /** Passes over so many bytes; answers where they begin. */
-  take(size: number): number {
-    const start = this.at;
-    if (!(size >= 0 && start + size <= this.bytes.length)) throw new UnreadableBlock('it ends too early');
-    this.at = start + size;
-    return start;
-  }
-
-  varint(): number {
-    let value = 0;
-    for (let scale = 1; scale < 2 ** 35; scale *= 128) {
-      const byte = this.bytes[this.take(1)] ?? 0;
-      value += (byte & 0x7f) * scale;
-      if (byte < 0x80) return value;
-    }
-    throw new UnreadableBlock('a count is too large');
-  }
-
-  /** A 64-bit count of things that take at least `sizeMin` bytes each. */
-  count(sizeMin: number): number {
-    const value = Number(this.bytes.readBigUInt64LE(this.take(8)));
-    if (value > rowsMax || value * sizeMin > this.bytes.length - this.at)
-      throw new UnreadableBlock('it says more than it holds');
-    return value;
-  }
-
-  text(): string {
-    const size = this.varint();
-    const start = this.take(size);
-    return this.bytes.toString('utf8', start, start + size);
-  }
-
-  texts(rows: number): Texts {
-    if (rows > this.bytes.length - this.at) throw new UnreadableBlock('it says more than it holds');
-    const starts = new Uint32Array(rows);
-    const ends = new Uint32Array(rows);
-    for (let row = 0; row < rows; row++) {
-      const size = this.varint();
-      starts[row] = this.take(size);
-      ends[row] = this.at;
-    }
-    return { starts, ends };
-  }
-
-  offsets(rows: number): Uint32Array {
-    const start = this.take(8 * rows);
-    const offsets = new Uint32Array(rows);
-    let before = 0;
-    for (let row = 0; row < rows; row++) {
-      const end = Number(this.bytes.readBigUInt64LE(start + 8 * row));
-      if (end < before || end > rowsMax) throw new UnreadableBlock('its arrays are out of order');
-      offsets[row] = end;
-      before = end;
-    }
-    return offsets;
-  }
-}
-
-const dictionaryVersion = 1;
-const ownDictionary = 0x200;
-
-const readPrefix = (cursor: BlockCursor, type: string): void => {
-  if (type === 'LowCardinality(String)') {
-    if (cursor.count(0) !== dictionaryVersion)
-      throw new UnreadableBlock('its dictionaries are of another version');
-    return;
-  }
-  const array = insideOf(type, 'Array');
-  const map = insideOf(type, 'Map');
-  if (array !== undefined) readPrefix(cursor, array);
-  else if (map !== undefined) for (const part of partsOfMap(map)) readPrefix(cursor, part);
-};
-
-const partsOfMap = (inside: string): [string, string] => {
-  const comma = inside.indexOf(', ');
-  if (comma < 0 || inside.slice(0, comma).includes('Map(')) throw new UnreadableBlock(`Map(${inside})`);
-  return [inside.slice(0, comma), inside.slice(comma + 2)];
-};
 
 const readLow = (cursor: BlockCursor, rows: number): Low => {
   const nothing = new Uint32Array(0);

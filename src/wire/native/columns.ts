@@ -181,6 +181,19 @@ export class LowTextColumn implements Column {
     this.dictionary = new Dictionary(tally);
   }
 
+  /** Appends the rows of a block: `width` bytes each at `start`, numbers that `numbers` has the dictionary's for. */
+  pushBlock(block: Buffer, start: number, width: number, rows: number, numbers: Uint32Array): void {
+    while (this.length + rows > this.indexes.length) this.widen();
+    const { indexes, length } = this;
+    if (width === 1) {
+      for (let row = 0; row < rows; row++) indexes[length + row] = numbers[block[start + row] ?? 0] ?? 0;
+    } else {
+      for (let row = 0; row < rows; row++)
+        indexes[length + row] = numbers[block.readUIntLE(start + row * width, width)] ?? 0;
+    }
+    this.length += rows;
+  }
+
   /** Appends a row for each of these numbers. */
   pushIndexes(indexes: readonly number[]): void {
     while (this.length + indexes.length > this.indexes.length) this.widen();
@@ -240,11 +253,14 @@ const writeIndexes = (
   length: number,
   width: 1 | 2 | 4,
 ): number => {
+  if (width === 1) {
+    for (let row = 0; row < length; row++) target[at + row] = indexes[row] ?? 0;
+    return at + length;
+  }
   let to = at;
   for (let row = 0; row < length; row++) {
     const index = indexes[row] ?? 0;
     target[to++] = index;
-    if (width === 1) continue;
     target[to++] = index >>> 8;
     if (width === 2) continue;
     target[to++] = index >>> 16;

@@ -1,0 +1,142 @@
+/** Texts of a column: where each begins and ends in the block. */
+export type Texts = { readonly starts: Uint32Array; readonly ends: Uint32Array };
+
+/** Bytes that are no block, or one of types that spans do not use. */
+export class UnreadableBlock extends Error {
+  constructor(what: string) {
+    super(`the block cannot be read: ${what}`);
+    this.name = 'UnreadableBlock';
+  }
+}
+
+/** What a type is made of, or undefined when it has no parts. */
+export const insideOf = (type: string, name: string): string | undefined =>
+  type.startsWith(`${name}(`) && type.endsWith(')') ? type.slice(name.length + 1, -1) : undefined;
+
+/** Types of 64 bits a row. */
+export const wordTypes = /^(?:U?Int64|DateTime64\(\d\))$/;
+/** More rows than any block of ours. */
+export const rowsMax = 2 ** 28;
+
+/** A place in a block that is read from its beginning. Every call throws UnreadableBlock where the block does not hold what is asked for. */
+export class BlockCursor {
+  readonly bytes: Buffer;
+  at = 0;
+
+  constructor(bytes: Uint8Array) {
+    this.bytes = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  }
+
+  /** Passes over so many bytes; answers where they begin. */
+  take(size: number): number {
+    const start = this.at;
+    if (!(size >= 0 && start + size <= this.bytes.length)) throw new UnreadableBlock('it ends too early');
+    this.at = start + size;
+    return start;
+  }
+
+  varint(): number {
+    let value = 0;
+    for (let scale = 1; scale < 2 ** 35; scale *= 128) {
+      const byte = this.bytes[this.take(1)] ?? 0;
+      value += (byte & 0x7f) * scale;
+      if (byte < 0x80) return value;
+    }
+    throw new UnreadableBlock('a count is too large');
+  }
+
+  /** A 64-bit count of things that take at least `sizeMin` bytes each. */
+  count(sizeMin: number): number {
+    const value = Number(this.bytes.readBigUInt64LE(this.take(8)));
+    if (value > rowsMax || value * sizeMin > this.bytes.length - this.at)
+      throw new UnreadableBlock('it says more than it holds');
+    return value;
+  }
+
+  text(): string {
+    const size = this.varint();
+    const start = this.take(size);
+    return this.bytes.toString('utf8', start, start + size);
+  }
+
+  texts(rows: number): Texts {
+    if (rows > this.bytes.length - this.at) throw new UnreadableBlock('it says more than it holds');
+    const starts = new Uint32Array(rows);
+    const ends = new Uint32Array(rows);
+    for (let row = 0; row < rows; row++) {
+      const size = this.varint();
+      starts[row] = this.take(size);
+      ends[row] = this.at;
+    }
+    return { starts, ends };
+  }
+
+  /** Passes over so many texts. */
+  skipTexts(rows: number): void {
+    const { bytes } = this;
+    let { at } = this;
+    for (let row = 0; row < rows; row++) {
+      let size = bytes[at++] ?? Number.NaN;
+      if (size >= 0x80) {
+        this.at = at - 1;
+        size = this.varint();
+        at = this.at;
+      }
+      at += size;
+    }
+    // Not a number where a length was looked for behind the end.
+    if (!(at <= bytes.length)) throw new UnreadableBlock('it ends too early');
+    this.at = at;
+  }
+
+  /** Passes over the ends of so many arrays; answers how many items they have. */
+  skipOffsets(rows: number): number {
+    const start = this.take(8 * rows);
+    const { bytes } = this;
+    let before = 0;
+    for (let at = start; at < this.at; at += 8) {
+      const end = bytes.readUInt32LE(at);
+      if (end < before || end > rowsMax || bytes.readUInt32LE(at + 4) !== 0)
+        throw new UnreadableBlock('its arrays are out of order');
+      before = end;
+    }
+    return before;
+  }
+
+  offsets(rows: number): Uint32Array {
+    const start = this.take(8 * rows);
+    const offsets = new Uint32Array(rows);
+    let before = 0;
+    for (let row = 0; row < rows; row++) {
+      const end = Number(this.bytes.readBigUInt64LE(start + 8 * row));
+      if (end < before || end > rowsMax) throw new UnreadableBlock('its arrays are out of order');
+      offsets[row] = end;
+      before = end;
+    }
+    return offsets;
+  }
+}
+
+const dictionaryVersion = 1;
+/** Flag of a dictionary that is written with its rows. */
+export const ownDictionary = 0x200;
+
+/** Passes over what a type states before its data. */
+export const readPrefix = (cursor: BlockCursor, type: string): void => {
+  if (type === 'LowCardinality(String)') {
+    if (cursor.count(0) !== dictionaryVersion)
+      throw new UnreadableBlock('its dictionaries are of another version');
+    return;
+  }
+  const array = insideOf(type, 'Array');
+  const map = insideOf(type, 'Map');
+  if (array !== undefined) readPrefix(cursor, array);
+  else if (map !== undefined) for (const part of partsOfMap(map)) readPrefix(cursor, part);
+};
+
+/** Types of a map's keys and values. */
+export const partsOfMap = (inside: string): [string, string] => {
+  const comma = inside.indexOf(', ');
+  if (comma < 0 || inside.slice(0, comma).includes('Map(')) throw new UnreadableBlock(`Map(${inside})`);
+  return [inside.slice(0, comma), inside.slice(comma + 2)];
+};

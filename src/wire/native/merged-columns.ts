@@ -1,0 +1,212 @@
+import {
+  type BlockCursor,
+  insideOf,
+  ownDictionary,
+  partsOfMap,
+  UnreadableBlock,
+  wordTypes,
+} from './block-cursor.ts';
+import { ByteSource, writeCount } from './bytes.ts';
+import { LowTextColumn } from './columns.ts';
+
+/**
+ * A column that is put together from the same column of several blocks. What is the same in the result is not decoded: bytes of
+ * numbers and texts are copied block by block, ends of arrays are moved on, and dictionaries become one.
+ */
+export type MergedColumn = {
+  /** Takes the data of so many rows at the cursor, and passes over it. Throws UnreadableBlock; then the merger is of no use any more. */
+  add(cursor: BlockCursor, rows: number): void;
+  /** Bytes of the data, with what the type states before it. */
+  size(): number;
+  writePrefix(target: Buffer, at: number): number;
+  /** Answers where the data ends. */
+  write(target: Buffer, at: number): number;
+};
+
+/** Ranges of bytes of several blocks. */
+class Ranges {
+  bytes = 0;
+  private readonly blocks: Buffer[] = [];
+  private readonly starts: number[] = [];
+  private readonly ends: number[] = [];
+
+  add({ bytes }: BlockCursor, start: number, end: number): void {
+    if (start === end) return;
+    this.blocks.push(bytes);
+    this.starts.push(start);
+    this.ends.push(end);
+    this.bytes += end - start;
+  }
+
+  write(target: Buffer, at: number): number {
+    let to = at;
+    // Not by views: there would be one for each block and column.
+    for (let index = 0; index < this.blocks.length; index++)
+      to += this.blocks[index]?.copy(target, to, this.starts[index], this.ends[index]) ?? 0;
+    return to;
+  }
+}
+
+/** 64-bit numbers: as they are. */
+class MergedWords implements MergedColumn {
+  private readonly ranges = new Ranges();
+
+  add(cursor: BlockCursor, rows: number): void {
+    const start = cursor.take(8 * rows);
+    this.ranges.add(cursor, start, cursor.at);
+  }
+
+  size(): number {
+    return this.ranges.bytes;
+  }
+
+  writePrefix(_target: Buffer, at: number): number {
+    return at;
+  }
+
+  write(target: Buffer, at: number): number {
+    return this.ranges.write(target, at);
+  }
+}
+
+/** Texts: as they are. */
+class MergedTexts implements MergedColumn {
+  private readonly ranges = new Ranges();
+
+  add(cursor: BlockCursor, rows: number): void {
+    const start = cursor.at;
+    cursor.skipTexts(rows);
+    this.ranges.add(cursor, start, cursor.at);
+  }
+
+  size(): number {
+    return this.ranges.bytes;
+  }
+
+  writePrefix(_target: Buffer, at: number): number {
+    return at;
+  }
+
+  write(target: Buffer, at: number): number {
+    return this.ranges.write(target, at);
+  }
+}
+
+const requireBelow = (entries: number, bytes: Buffer, start: number, width: number, rows: number): void => {
+  // No number of one byte is larger.
+  if (width === 1 && entries >= 256) return;
+  let highest = 0;
+  for (let row = 0; row < rows; row++) {
+    const index = width === 1 ? (bytes[start + row] ?? 0) : bytes.readUIntLE(start + row * width, width);
+    if (index > highest) highest = index;
+  }
+  if (highest >= entries) throw new UnreadableBlock('a row is not in its dictionary');
+};
+
+/** LowCardinality(String): the texts of all dictionaries once, and the rows' numbers by the new one. */
+class MergedLow implements MergedColumn {
+  private readonly merged = new LowTextColumn();
+  private numbers = new Uint32Array(256);
+
+  add(cursor: BlockCursor, rows: number): void {
+    if (rows === 0) return;
+    const flags = cursor.count(0);
+    const width = 1 << (flags & 0xff);
+    if ((flags & ownDictionary) === 0 || width > 4) throw new UnreadableBlock('a dictionary is not its own');
+    const entries = this.addDictionary(cursor, cursor.count(1));
+    if (cursor.count(width) !== rows) throw new UnreadableBlock('a column has other rows than the block');
+    const start = cursor.take(rows * width);
+    requireBelow(entries, cursor.bytes, start, width, rows);
+    this.merged.pushBlock(cursor.bytes, start, width, rows, this.numbers);
+  }
+
+  /** Finds the new number of each text; answers how many there are. */
+  private addDictionary(cursor: BlockCursor, entries: number): number {
+    if (entries > this.numbers.length) this.numbers = new Uint32Array(2 * entries);
+    const source = new ByteSource(cursor.bytes);
+    for (let entry = 0; entry < entries; entry++) {
+      const size = cursor.varint();
+      const start = cursor.take(size);
+      this.numbers[entry] = this.merged.dictionary.indexOf(source, start, start + size);
+    }
+    return entries;
+  }
+
+  size(): number {
+    return this.merged.size();
+  }
+
+  writePrefix(target: Buffer, at: number): number {
+    return this.merged.writePrefix(target, at);
+  }
+
+  write(target: Buffer, at: number): number {
+    return this.merged.write(target, at);
+  }
+}
+
+/** Array and Map: ends of the rows among all items, and columns of the items. */
+class MergedLists implements MergedColumn {
+  private readonly parts: readonly MergedColumn[];
+  private readonly cursors: BlockCursor[] = [];
+  private readonly starts: number[] = [];
+  private readonly rows: number[] = [];
+  private readonly items: number[] = [];
+  private rowsTotal = 0;
+
+  constructor(parts: readonly MergedColumn[]) {
+    this.parts = parts;
+  }
+
+  add(cursor: BlockCursor, rows: number): void {
+    const items = cursor.skipOffsets(rows);
+    this.cursors.push(cursor);
+    this.starts.push(cursor.at - 8 * rows);
+    this.rows.push(rows);
+    this.items.push(items);
+    this.rowsTotal += rows;
+    for (const part of this.parts) part.add(cursor, items);
+  }
+
+  size(): number {
+    return this.parts.reduce((total, part) => total + part.size(), 8 * this.rowsTotal);
+  }
+
+  writePrefix(target: Buffer, at: number): number {
+    return this.parts.reduce((to, part) => part.writePrefix(target, to), at);
+  }
+
+  write(target: Buffer, at: number): number {
+    let to = at;
+    let before = 0;
+    for (const [index, { bytes }] of this.cursors.entries()) {
+      let from = this.starts[index] ?? 0;
+      for (let row = 0; row < (this.rows[index] ?? 0); row++) {
+        // Below 2³², as was seen when it was read.
+        to = writeCount32(target, to, before + bytes.readUInt32LE(from));
+        from += 8;
+      }
+      before += this.items[index] ?? 0;
+    }
+    return this.parts.reduce((end, part) => part.write(target, end), to);
+  }
+}
+
+const writeCount32 = (target: Buffer, at: number, value: number): number => {
+  if (value >= 2 ** 32) return writeCount(target, at, value);
+  target.writeUInt32LE(value, at);
+  target.writeUInt32LE(0, at + 4);
+  return at + 8;
+};
+
+/** A column of this type to merge into. Throws UnreadableBlock for a type that spans do not use. */
+export const mergedColumn = (type: string): MergedColumn => {
+  if (type === 'String') return new MergedTexts();
+  if (type === 'LowCardinality(String)') return new MergedLow();
+  if (wordTypes.test(type)) return new MergedWords();
+  const array = insideOf(type, 'Array');
+  if (array !== undefined) return new MergedLists([mergedColumn(array)]);
+  const map = insideOf(type, 'Map');
+  if (map !== undefined) return new MergedLists(partsOfMap(map).map(mergedColumn));
+  throw new UnreadableBlock(`it has a column of ${type}`);
+};
