@@ -1,7 +1,7 @@
 import { buildSpansMessage, type SpanFragment } from '../src/ingress/otlp/publish.ts';
 import { defaultTimePolicy } from '../src/model/time.ts';
 import { countedBase } from '../src/model/uid.ts';
-import { readBlockKeys } from '../src/wire/native/block-reader.ts';
+import { readBlockKeys } from '../src/wire/native/block-keys.ts';
 import { jsonTraces } from '../src/wire/otlp/json-traces.ts';
 import { protobufTraces } from '../src/wire/otlp/protobuf-traces.ts';
 import { defaultTraceLimits, type SpanOwner, type TracesContext } from '../src/wire/otlp/types.ts';

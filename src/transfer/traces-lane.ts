@@ -6,8 +6,9 @@ import { isTransientAnswer, unclassifiedCode } from '../stores/clickhouse/faults
 import { insertId } from '../stores/clickhouse/query-id.ts';
 import type { BatchBounds } from '../stores/clickhouse/span-statements.ts';
 import type { SpanWriter, TraceTimes } from '../stores/clickhouse/span-writer.ts';
+import { type BlockKeys, readBlockKeys } from '../wire/native/block-keys.ts';
 import { mergeBlocks } from '../wire/native/block-merger.ts';
-import { type BlockKeys, readBlockKeys, UnreadableBlock } from '../wire/native/block-reader.ts';
+import { UnreadableBlock } from '../wire/native/block-reader.ts';
 import { decodeSpansEnvelope, type SpansEnvelope, type SpansHeader } from '../wire/spans-envelope.ts';
 import type { Fence } from './fence.ts';
 import { type HeldMessage, judgeSection, noVerdicts, type PassedItem } from './held-message.ts';
@@ -78,9 +79,7 @@ const boundsOf = (pieces: readonly Piece[], keys: readonly BlockKeys[]): BatchBo
     ]),
     timeMin,
     timeMax,
-    names: keys.flatMap(({ services, names }) =>
-      services.map((service, row): [string, string] => [service, names[row] ?? '']),
-    ),
+    names: keys.flatMap(({ names }) => names),
   };
 };
 
@@ -195,23 +194,19 @@ export const createTracesLane = (
   };
 
   const insertPlain = async (pieces: readonly Piece[]): Promise<void> => {
-    await writer.insertPlain(attemptOf(pieces));
-    if (!pieces.some(isOverdue)) return;
-    await reportOverlap(
-      pieces,
-      boundsOf(
-        pieces,
-        pieces.map(({ block }) => readBlockKeys(block)),
-      ),
-    );
+    const attempt = attemptOf(pieces);
+    await writer.insertPlain(attempt);
+    if (pieces.some(isOverdue))
+      await reportOverlap(pieces, boundsOf(pieces, attempt.blocks.map(readBlockKeys)));
   };
 
   const insertGuarded = async (pieces: readonly Piece[]): Promise<void> => {
     const killed = await writer.killCovering({ stream: options.stream, ...messagesOf(pieces) });
     events.onGuarded(killed);
-    const keys = pieces.map(({ block }) => readBlockKeys(block));
+    const attempt = attemptOf(pieces);
+    const keys = attempt.blocks.map(readBlockKeys);
     const bounds = boundsOf(pieces, keys);
-    await writer.insertGuarded({ ...attemptOf(pieces), ...bounds });
+    await writer.insertGuarded({ ...attempt, ...bounds });
     await writer.repairTraceLookup(traceTimesOf(keys));
     const isTakeover = killed > 0 || pieces.some(({ message }) => message.delivery.redelivered);
     if (isTakeover || pieces.some(isOverdue)) await reportOverlap(pieces, bounds);

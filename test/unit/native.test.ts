@@ -1,9 +1,9 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { readBlockKeys } from '../../src/wire/native/block-keys.ts';
 import {
   type NativeValue,
   readBlock,
-  readBlockKeys,
   UnreadableBlock,
   withoutRows,
 } from '../../src/wire/native/block-reader.ts';
@@ -138,13 +138,15 @@ describe('a block of FORMAT Native', () => {
   });
 
   it('of spans gives the keys that the guard compares', () => {
-    const [part] = encodeProtobuf(requestOf(goodSpan, { ...goodSpan, name: 'other' })).runs[0]?.parts ?? [];
+    const [part] =
+      encodeProtobuf(requestOf(goodSpan, { ...goodSpan, name: 'other' }, goodSpan)).runs[0]?.parts ?? [];
     expect(readBlockKeys(part?.block ?? Buffer.alloc(0))).toEqual({
-      uids: [0n, 1n].map((ordinal) => BigInt(contextWith().base.text) + ordinal),
-      times: [goodSpan.startTimeUnixNano, goodSpan.startTimeUnixNano].map(BigInt),
-      services: ['cart', 'cart'],
-      names: ['GET /', 'other'],
-      traceIds: [goodSpan.traceId, goodSpan.traceId],
+      names: [
+        ['cart', 'GET /'],
+        ['cart', 'other'],
+      ],
+      times: Array(3).fill(BigInt(goodSpan.startTimeUnixNano)),
+      traceIds: Array(3).fill(goodSpan.traceId),
     });
   });
 });

@@ -140,3 +140,28 @@ export const partsOfMap = (inside: string): [string, string] => {
   if (comma < 0 || inside.slice(0, comma).includes('Map(')) throw new UnreadableBlock(`Map(${inside})`);
   return [inside.slice(0, comma), inside.slice(comma + 2)];
 };
+
+const skipLow = (cursor: BlockCursor, rows: number): void => {
+  if (rows === 0) return;
+  const flags = cursor.count(0);
+  const width = 1 << (flags & 0xff);
+  if ((flags & ownDictionary) === 0 || width > 4) throw new UnreadableBlock('a dictionary is not its own');
+  cursor.skipTexts(cursor.count(1));
+  if (cursor.count(width) !== rows) throw new UnreadableBlock('a column has other rows than the block');
+  cursor.take(rows * width);
+};
+
+/** Passes over so many rows of a type. */
+export const skipData = (cursor: BlockCursor, type: string, rows: number): void => {
+  if (type === 'String') return cursor.skipTexts(rows);
+  if (type === 'LowCardinality(String)') return skipLow(cursor, rows);
+  if (wordTypes.test(type)) {
+    cursor.take(8 * rows);
+    return;
+  }
+  const array = insideOf(type, 'Array');
+  const map = insideOf(type, 'Map');
+  if (array === undefined && map === undefined) throw new UnreadableBlock(`it has a column of ${type}`);
+  const items = cursor.skipOffsets(rows);
+  for (const part of array === undefined ? partsOfMap(map ?? '') : [array]) skipData(cursor, part, items);
+};

@@ -5,6 +5,7 @@ import {
   partsOfMap,
   readPrefix,
   rowsMax,
+  skipData,
   type Texts,
   UnreadableBlock,
   wordTypes,
@@ -130,6 +131,27 @@ export class NativeBlock {
     return encodeBlock(columns, rows.length);
   }
 
+  /**
+   * The different pairs of texts that rows have in two columns; throws UnreadableBlock when there is no such column of text. Of
+   * columns with dictionaries a text is made once for each pair, not for each row.
+   */
+  pairs(one: string, other: string): [string, string][] {
+    const [left, right] = [this.columns.get(one), this.columns.get(other)];
+    if (left?.kind !== 'low' || right?.kind !== 'low') {
+      const others = this.texts(other);
+      return this.texts(one).map((text, row) => [text, others[row] ?? '']);
+    }
+    const pairs = new Map<number, [string, string]>();
+    const width = right.dictionary.starts.length;
+    for (let row = 0; row < this.rows; row++) {
+      const [first, second] = [left.indexes[row] ?? 0, right.indexes[row] ?? 0];
+      const key = first * width + second;
+      if (!pairs.has(key))
+        pairs.set(key, [this.text(left.dictionary, first), this.text(right.dictionary, second)]);
+    }
+    return [...pairs.values()];
+  }
+
   private columnOf(name: string): NativeValue[] {
     const values = this.column(name);
     if (values === undefined) throw new UnreadableBlock(`it has no column ${name}`);
@@ -217,7 +239,7 @@ const copyColumn = (source: ByteSource, column: ReadColumn, rows: Uint32Array): 
 
 /**
  * Decodes one block of the types that spans have (DateTime64, Int64, UInt64, String, LowCardinality(String), and Array and Map of
- * them). With `wanted` only those columns can be asked for afterwards. Throws UnreadableBlock, and nothing else, for other bytes.
+ * them). With `wanted` only those columns can be asked for afterwards, and the others are passed over unread. Throws UnreadableBlock, and nothing else, for other bytes.
  */
 export const readBlock = (bytes: Uint8Array, wanted?: ReadonlySet<string>): NativeBlock => {
   const cursor = new BlockCursor(bytes);
@@ -232,34 +254,11 @@ export const readBlock = (bytes: Uint8Array, wanted?: ReadonlySet<string>): Nati
     const type = cursor.text();
     if (type.length > 200) throw new UnreadableBlock('a type is too long');
     if (rows > 0) readPrefix(cursor, type);
-    const column = readData(cursor, type, rows);
-    if (wanted === undefined || wanted.has(name)) columns.set(name, column);
+    if (wanted === undefined || wanted.has(name)) columns.set(name, readData(cursor, type, rows));
+    else skipData(cursor, type, rows);
   }
   if (cursor.at !== cursor.bytes.length) throw new UnreadableBlock('something follows it');
   return new NativeBlock(cursor.bytes, rows, columns);
-};
-
-/** What the guard compares by and the lookup of traces is made of, row by row. Times are nanoseconds since the epoch. */
-export type BlockKeys = {
-  readonly uids: bigint[];
-  readonly times: bigint[];
-  readonly services: string[];
-  readonly names: string[];
-  readonly traceIds: string[];
-};
-
-const keyColumns = new Set(['uid', 'Timestamp', 'ServiceName', 'SpanName', 'TraceId']);
-
-/** Those columns of a block of spans. Throws UnreadableBlock. */
-export const readBlockKeys = (bytes: Uint8Array): BlockKeys => {
-  const block = readBlock(bytes, keyColumns);
-  return {
-    uids: block.words('uid'),
-    times: block.words('Timestamp'),
-    services: block.texts('ServiceName'),
-    names: block.texts('SpanName'),
-    traceIds: block.texts('TraceId'),
-  };
 };
 
 /** The block without the rows that have one of these numbers (from 0); undefined when none is left. */

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
+import { readBlockKeys } from '../../../src/wire/native/block-keys.ts';
 import {
   type NativeBlock,
   readBlock,
-  readBlockKeys,
   UnreadableBlock,
   withoutRows,
 } from '../../../src/wire/native/block-reader.ts';
@@ -34,7 +34,7 @@ const check = (bytes: Buffer): string => {
   const rest = withoutRows(bytes, new Set([0]));
   assert.equal(rest === undefined ? 0 : readBlock(rest).rows, Math.max(0, block.rows - 1));
   try {
-    assert.equal(readBlockKeys(bytes).uids.length, block.rows);
+    assert.equal(readBlockKeys(bytes).times.length, block.rows);
   } catch (error) {
     if (!(error instanceof UnreadableBlock)) throw error;
     return 'no spans';
