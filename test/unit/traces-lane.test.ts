@@ -8,7 +8,7 @@ import { toFault } from '../../src/stores/clickhouse/faults.ts';
 import type { SpanWriter } from '../../src/stores/clickhouse/span-writer.ts';
 import type { HeldMessage } from '../../src/transfer/held-message.ts';
 import { createTracesLane } from '../../src/transfer/traces-lane.ts';
-import { readBlock } from '../../src/wire/native/block-reader.ts';
+import { readBlock, UnreadableBlock } from '../../src/wire/native/block-reader.ts';
 import { jsonTraces } from '../../src/wire/otlp/json-traces.ts';
 import { defaultTraceLimits } from '../../src/wire/otlp/types.ts';
 import { decodeSpansEnvelope, type SpansEnvelope } from '../../src/wire/spans-envelope.ts';
@@ -65,17 +65,27 @@ const messageOf = (
   };
 };
 
-/** A writer that says what it was asked for; `fail` may throw for an insert. */
-const recordingWriter = (fail: (kind: string, blocks: number) => void = () => {}, repeats = 0) => {
+const rowsIn = (block: Uint8Array): number => {
+  try {
+    return readBlock(block).rows;
+  } catch (error) {
+    if (error instanceof UnreadableBlock) return 0;
+    throw error;
+  }
+};
+
+/** A writer that says what it was asked for, with the rows of an insert; `fail` may throw for an insert. */
+const recordingWriter = (fail: (kind: string) => void = () => {}, repeats = 0) => {
   const calls: string[] = [];
-  const record = (kind: string, blocks: number): void => {
-    calls.push(`${kind} ${blocks}`);
-    fail(kind, blocks);
+  const record = (kind: string, blocks: readonly Uint8Array[]): void => {
+    const rows = blocks.reduce((total, block) => total + rowsIn(block), 0);
+    calls.push(`${kind} ${rows}${blocks.length === 1 ? '' : ` in ${blocks.length} blocks`}`);
+    fail(kind);
   };
   const writer: SpanWriter = {
-    insertPlain: async ({ blocks }) => record('plain', blocks.length),
+    insertPlain: async ({ blocks }) => record('plain', blocks),
     insertGuarded: async ({ blocks }) => {
-      record('guarded', blocks.length);
+      record('guarded', blocks);
       return true;
     },
     killCovering: async ({ firstSequence, lastSequence }) => {
@@ -117,7 +127,7 @@ const unavailable = (): never => {
 
 // Whatever may have been inserted before and is inserted plainly again is stored twice.
 describe('the line of spans', () => {
-  it('inserts fresh messages as they are, all of a day in one insert', async () => {
+  it('inserts fresh messages without a guard, all of a day as one block of one insert', async () => {
     const { writer, calls } = recordingWriter();
     await laneOf(writer, 0).write([messageOf(1, [0, 1]), messageOf(2, [0])], ignore);
     expect(calls).toEqual(['plain 2', 'plain 1']);
