@@ -2,7 +2,8 @@ import { execFileSync } from 'node:child_process';
 import { mkdirSync, rmSync, statfsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { type Stack, startStack } from '../support/stack.ts';
+import { failingChecks, pushProbe, spanProbe } from '../support/line-probes.ts';
+import { startStack } from '../support/stack.ts';
 import { waitFor } from '../support/wait.ts';
 
 type EngineName = 'nats' | 'questdb' | 'clickhouse';
@@ -49,47 +50,10 @@ const stackWithSmallDisk = async (wanted: EngineName, megabytes: number) => {
   };
 };
 
-const failing = async (stack: Stack): Promise<Record<string, string>> => {
-  const response = await fetch(`http://127.0.0.1:${stack.transfer[0]?.ports['ops']}/readyz`);
-  const body: { failing: Record<string, string> } = JSON.parse(await response.text());
-  return body.failing;
-};
-
-const pushOf = async (stack: Stack) => {
-  const report = await stack.createReport('full');
-  let time = Date.now() - 600_000;
-  const { data_source: source, result_table: table } = report;
-  return {
-    table: table.table_id,
-    push: async (points: number, text = 'a'): Promise<number> => {
-      const data = Array.from({ length: points }, () => ({
-        metrics: { up: 1 },
-        dimension: { text },
-        timestamp: time++,
-      }));
-      const response = await fetch(`http://127.0.0.1:${stack.ingress[0]?.ports['push']}/v2/push/`, {
-        method: 'POST',
-        body: JSON.stringify({ data_id: source.mon_data_id, access_token: source.token, data }),
-      });
-      await response.arrayBuffer();
-      return response.status;
-    },
-  };
-};
-
-const spanOf = (index: number) => ({
-  traceId: index.toString(16).padStart(32, 'a'),
-  spanId: index.toString(16).padStart(16, 'b'),
-  name: 'full',
-  kind: 1,
-  startTimeUnixNano: `${Date.now()}000000`,
-  endTimeUnixNano: `${Date.now()}000001`,
-});
-
 describe.skipIf(!canMount)('a disk that is full', () => {
   it("QuestDB's: pushes are still taken, readiness says why nothing is stored, and with room again all of it is, once", async () => {
     const { stack, fill, makeRoom } = await stackWithSmallDisk('questdb', 120);
-    const { table, push } = await pushOf(stack);
+    const { table, push } = await pushProbe(stack);
     expect(await push(10)).toBe(200);
     await stack.waitForRows(table, 10);
     fill();
@@ -97,48 +61,35 @@ describe.skipIf(!canMount)('a disk that is full', () => {
     await waitFor('readiness names the disk', 60_000, async () => {
       expect(await push(500, 'x'.repeat(200))).toBe(200);
       acknowledged += 500;
-      const { questdb, questdb_tables: tables } = await failing(stack);
+      const { questdb, questdb_tables: tables } = await failingChecks(stack);
       return /No space left/.test(`${questdb} ${tables}`) || tables?.includes('DISK FULL');
     });
     makeRoom();
     await stack.waitForRows(table, acknowledged, 90_000);
-    await waitFor('all is well', 60_000, async () => Object.keys(await failing(stack)).length === 0);
+    await waitFor('all is well', 60_000, async () => Object.keys(await failingChecks(stack)).length === 0);
   });
 
   it("ClickHouse's: exports are still taken, readiness says why nothing is stored, and with room again all of it is, once", async () => {
     const { stack, fill, makeRoom } = await stackWithSmallDisk('clickhouse', 200);
-    const { app_id: id, token } = await stack.createApplication('full');
-    let sent = 0;
-    const send = async (spans: number): Promise<void> => {
-      const list = Array.from({ length: spans }, () => spanOf(sent++));
-      const response = await fetch(`http://127.0.0.1:${stack.ingress[0]?.ports['otlp']}/v1/traces`, {
-        method: 'POST',
-        headers: { 'content-type': 'application/json', 'x-mon-token': token },
-        body: JSON.stringify({ resourceSpans: [{ scopeSpans: [{ spans: list }] }] }),
-      });
-      expect([response.status, await response.text()]).toEqual([200, '{}']);
-    };
-    const count = async (): Promise<number> => {
-      const rows = await stack.spansQuery(`SELECT count() AS n FROM otel.otel_traces WHERE AppId = ${id}`);
-      return Number(rows[0]?.['n']);
-    };
+    const probe = await spanProbe(stack);
+    const send = async (spans: number): Promise<void> => expect(await probe.send(spans)).toEqual([200, '{}']);
     await send(10);
-    await waitFor('the first spans are stored', 30_000, async () => (await count()) === 10);
+    await waitFor('the first spans are stored', 30_000, async () => (await probe.stored()) === 10);
     fill();
     await waitFor('readiness names the disk', 60_000, async () => {
       await send(500);
-      return /243|No space left|not enough space/i.test((await failing(stack))['clickhouse'] ?? '');
+      return /243|No space left|not enough space/i.test((await failingChecks(stack))['clickhouse'] ?? '');
     });
     makeRoom();
-    await waitFor('every span is stored', 90_000, async () => (await count()) === sent);
+    await waitFor('every span is stored', 90_000, async () => (await probe.stored()) === probe.sent);
     await stack.waitForEmptyStream('TRACES');
-    expect(await count()).toBe(sent);
-    await waitFor('all is well', 60_000, async () => Object.keys(await failing(stack)).length === 0);
+    expect(await probe.stored()).toBe(probe.sent);
+    await waitFor('all is well', 60_000, async () => Object.keys(await failingChecks(stack)).length === 0);
   });
 
   it("NATS's: pushes are answered 503 and nothing of them is stored; with room again they are taken once NATS is started anew", async () => {
     const { stack, fill, makeRoom } = await stackWithSmallDisk('nats', 64);
-    const { table, push } = await pushOf(stack);
+    const { table, push, stored } = await pushProbe(stack);
     expect(await push(10)).toBe(200);
     await stack.waitForRows(table, 10);
     fill();
@@ -160,8 +111,6 @@ describe.skipIf(!canMount)('a disk that is full', () => {
       else unsure++;
       return status === 200;
     });
-    const stored = async (): Promise<number> =>
-      Number((await stack.query(`SELECT count() FROM "${table}"`)).dataset[0]?.[0]);
     await waitFor('what was acknowledged is stored', 60_000, async () => (await stored()) >= acknowledged);
     await stack.waitForEmptyStream('METRICS');
     expect(await stored()).toBeLessThanOrEqual(acknowledged + unsure);
