@@ -119,7 +119,7 @@ export class BlockCursor {
 
 const dictionaryVersion = 1;
 /** Flag of a dictionary that is written with its rows. */
-export const ownDictionary = 0x200;
+const ownDictionary = 0x200;
 
 /** Passes over what a type states before its data. */
 export const readPrefix = (cursor: BlockCursor, type: string): void => {
@@ -141,14 +141,25 @@ export const partsOfMap = (inside: string): [string, string] => {
   return [inside.slice(0, comma), inside.slice(comma + 2)];
 };
 
-const skipLow = (cursor: BlockCursor, rows: number): void => {
-  if (rows === 0) return;
+/** Bytes of each row's number, as a LowCardinality column with rows says before its dictionary. */
+export const takeLowWidth = (cursor: BlockCursor): number => {
   const flags = cursor.count(0);
   const width = 1 << (flags & 0xff);
   if ((flags & ownDictionary) === 0 || width > 4) throw new UnreadableBlock('a dictionary is not its own');
-  cursor.skipTexts(cursor.count(1));
+  return width;
+};
+
+/** Passes over the rows' numbers behind the dictionary; answers where they begin. */
+export const takeLowRows = (cursor: BlockCursor, rows: number, width: number): number => {
   if (cursor.count(width) !== rows) throw new UnreadableBlock('a column has other rows than the block');
-  cursor.take(rows * width);
+  return cursor.take(rows * width);
+};
+
+const skipLow = (cursor: BlockCursor, rows: number): void => {
+  if (rows === 0) return;
+  const width = takeLowWidth(cursor);
+  cursor.skipTexts(cursor.count(1));
+  takeLowRows(cursor, rows, width);
 };
 
 /** Passes over so many rows of a type. */

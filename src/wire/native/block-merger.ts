@@ -1,11 +1,11 @@
 import { BlockCursor, readPrefix, UnreadableBlock } from './block-cursor.ts';
-import { varintSize, writeVarint } from './bytes.ts';
+import { encodeBlock, type NamedColumn } from './columns.ts';
 import { type MergedColumn, mergedColumn } from './merged-columns.ts';
 
 /** Bounds of a merged block: ClickHouse gains little beyond, and the bytes are there twice until the insert is done. */
 export type MergeBounds = { readonly rowsMax: number; readonly bytesMax: number };
 
-type HeadedColumn = { readonly head: Buffer; readonly type: string; readonly merged: MergedColumn };
+type HeadedColumn = NamedColumn<MergedColumn> & { readonly type: string };
 
 const countsOf = (cursor: BlockCursor): { columns: number; rows: number } => {
   const columns = cursor.varint();
@@ -40,31 +40,19 @@ const mergeAll = (blocks: readonly Uint8Array[]): Buffer => {
     const counts = countsOf(cursor);
     if (index > 0 && counts.columns !== columns.length) throw new UnreadableBlock('its columns are others');
     for (let place = 0; place < counts.columns; place++) {
-      let column = columns[place];
-      if (column === undefined) {
+      let headed = columns[place];
+      if (headed === undefined) {
         const { head, type } = headAt(cursor);
-        column = { head, type, merged: mergedColumn(type) };
-        columns.push(column);
-      } else if (!isAt(cursor, column.head)) throw new UnreadableBlock('its columns are others');
-      readPrefix(cursor, column.type);
-      column.merged.add(cursor, counts.rows);
+        headed = { head, type, column: mergedColumn(type) };
+        columns.push(headed);
+      } else if (!isAt(cursor, headed.head)) throw new UnreadableBlock('its columns are others');
+      readPrefix(cursor, headed.type);
+      headed.column.add(cursor, counts.rows);
     }
     if (cursor.at !== cursor.bytes.length) throw new UnreadableBlock('something follows it');
     rowsTotal += counts.rows;
   }
-  return written(columns, rowsTotal);
-};
-
-const written = (columns: readonly HeadedColumn[], rows: number): Buffer => {
-  let size = varintSize(columns.length) + varintSize(rows);
-  for (const { head, merged } of columns) size += head.length + merged.size();
-  const block = Buffer.allocUnsafeSlow(size);
-  let at = writeVarint(block, writeVarint(block, 0, columns.length), rows);
-  for (const { head, merged } of columns) {
-    block.set(head, at);
-    at = merged.write(block, merged.writePrefix(block, at + head.length));
-  }
-  return block.subarray(0, at);
+  return encodeBlock(columns, rowsTotal);
 };
 
 /** What is merged with what; undefined for a block without rows, which states no types, and for what is no block. */

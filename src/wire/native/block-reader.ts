@@ -1,12 +1,13 @@
 import {
   BlockCursor,
   insideOf,
-  ownDictionary,
   partsOfMap,
   readPrefix,
   rowsMax,
   skipData,
   type Texts,
+  takeLowRows,
+  takeLowWidth,
   UnreadableBlock,
   wordTypes,
 } from './block-cursor.ts';
@@ -42,12 +43,9 @@ export type NativeValue = string | bigint | readonly NativeValue[] | ReadonlyMap
 const readLow = (cursor: BlockCursor, rows: number): Low => {
   const nothing = new Uint32Array(0);
   if (rows === 0) return { kind: 'low', dictionary: { starts: nothing, ends: nothing }, indexes: nothing };
-  const flags = cursor.count(0);
-  const width = 1 << (flags & 0xff);
-  if ((flags & ownDictionary) === 0 || width > 4) throw new UnreadableBlock('a dictionary is not its own');
+  const width = takeLowWidth(cursor);
   const dictionary = cursor.texts(cursor.count(1));
-  if (cursor.count(width) !== rows) throw new UnreadableBlock('a column has other rows than the block');
-  const start = cursor.take(rows * width);
+  const start = takeLowRows(cursor, rows, width);
   const indexes = new Uint32Array(rows);
   for (let row = 0; row < rows; row++) {
     const index = cursor.bytes.readUIntLE(start + row * width, width);

@@ -15,15 +15,19 @@ import { Dictionary, repair, type TextTally } from './dictionary.ts';
  * Columns of a block under construction, in ClickHouse's FORMAT Native. They are cleared and filled again for the next block:
  * their buffers grow to what a block needs and a row costs no objects. Sizes are exact, so that a block is allocated once.
  */
-export type Column = {
+export type Column = WritableColumn & {
   readonly type: string;
+  clear(): void;
+};
+
+/** What a block is written of. */
+export type WritableColumn = {
   /** Bytes that `writePrefix` and `write` take together. */
   size(): number;
   /** What the type states before its data; nested types state theirs in order. Answers where it ends. */
   writePrefix(target: Buffer, at: number): number;
   /** The rows. Answers where they end. */
   write(target: Buffer, at: number): number;
-  clear(): void;
 };
 
 // Small, because a request may touch many days and so many blocks; the usual block is one that was filled before.
@@ -342,7 +346,7 @@ export class ArrayColumn<Items extends Column> implements Column {
 }
 
 /** A column with the bytes that introduce it in a block: its name and its type. */
-export type NamedColumn = { readonly head: Buffer; readonly column: Column };
+export type NamedColumn<C extends WritableColumn = Column> = { readonly head: Buffer; readonly column: C };
 
 export const nameColumn = (name: string, column: Column): NamedColumn => {
   const texts = new TextColumn();
@@ -353,7 +357,7 @@ export const nameColumn = (name: string, column: Column): NamedColumn => {
 };
 
 /** One block: the named columns with so many rows each. Blocks one after the other are one INSERT's body. */
-export const encodeBlock = (columns: readonly NamedColumn[], rows: number): Buffer => {
+export const encodeBlock = (columns: readonly NamedColumn<WritableColumn>[], rows: number): Buffer => {
   let size = varintSize(columns.length) + varintSize(rows);
   for (const { head, column } of columns) size += head.length + column.size();
   const block = Buffer.allocUnsafeSlow(size);

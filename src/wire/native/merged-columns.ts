@@ -1,41 +1,61 @@
 import {
   type BlockCursor,
   insideOf,
-  ownDictionary,
   partsOfMap,
+  takeLowRows,
+  takeLowWidth,
   UnreadableBlock,
   wordTypes,
 } from './block-cursor.ts';
 import { ByteSource, writeCount } from './bytes.ts';
-import { LowTextColumn } from './columns.ts';
+import { LowTextColumn, type WritableColumn } from './columns.ts';
 
 /**
  * A column that is put together from the same column of several blocks. What is the same in the result is not decoded: bytes of
  * numbers and texts are copied block by block, ends of arrays are moved on, and dictionaries become one.
  */
-export type MergedColumn = {
+export type MergedColumn = WritableColumn & {
   /** Takes the data of so many rows at the cursor, and passes over it. Throws UnreadableBlock; then the merger is of no use any more. */
   add(cursor: BlockCursor, rows: number): void;
-  /** Bytes of the data, with what the type states before it. */
-  size(): number;
-  writePrefix(target: Buffer, at: number): number;
-  /** Answers where the data ends. */
-  write(target: Buffer, at: number): number;
 };
 
-/** Ranges of bytes of several blocks. */
-class Ranges {
-  bytes = 0;
+/** Passes over the data of so many rows. */
+type Skip = (cursor: BlockCursor, rows: number) => void;
+
+const skipWords: Skip = (cursor, rows) => {
+  cursor.take(8 * rows);
+};
+
+const skipTexts: Skip = (cursor, rows) => cursor.skipTexts(rows);
+
+/** Numbers and texts: the bytes of the blocks one behind the other. */
+class MergedBytes implements MergedColumn {
+  private readonly skip: Skip;
   private readonly blocks: Buffer[] = [];
   private readonly starts: number[] = [];
   private readonly ends: number[] = [];
+  private bytes = 0;
 
-  add({ bytes }: BlockCursor, start: number, end: number): void {
-    if (start === end) return;
-    this.blocks.push(bytes);
+  constructor(skip: Skip) {
+    this.skip = skip;
+  }
+
+  add(cursor: BlockCursor, rows: number): void {
+    const start = cursor.at;
+    this.skip(cursor, rows);
+    if (start === cursor.at) return;
+    this.blocks.push(cursor.bytes);
     this.starts.push(start);
-    this.ends.push(end);
-    this.bytes += end - start;
+    this.ends.push(cursor.at);
+    this.bytes += cursor.at - start;
+  }
+
+  size(): number {
+    return this.bytes;
+  }
+
+  writePrefix(_target: Buffer, at: number): number {
+    return at;
   }
 
   write(target: Buffer, at: number): number {
@@ -44,51 +64,6 @@ class Ranges {
     for (let index = 0; index < this.blocks.length; index++)
       to += this.blocks[index]?.copy(target, to, this.starts[index], this.ends[index]) ?? 0;
     return to;
-  }
-}
-
-/** 64-bit numbers: as they are. */
-class MergedWords implements MergedColumn {
-  private readonly ranges = new Ranges();
-
-  add(cursor: BlockCursor, rows: number): void {
-    const start = cursor.take(8 * rows);
-    this.ranges.add(cursor, start, cursor.at);
-  }
-
-  size(): number {
-    return this.ranges.bytes;
-  }
-
-  writePrefix(_target: Buffer, at: number): number {
-    return at;
-  }
-
-  write(target: Buffer, at: number): number {
-    return this.ranges.write(target, at);
-  }
-}
-
-/** Texts: as they are. */
-class MergedTexts implements MergedColumn {
-  private readonly ranges = new Ranges();
-
-  add(cursor: BlockCursor, rows: number): void {
-    const start = cursor.at;
-    cursor.skipTexts(rows);
-    this.ranges.add(cursor, start, cursor.at);
-  }
-
-  size(): number {
-    return this.ranges.bytes;
-  }
-
-  writePrefix(_target: Buffer, at: number): number {
-    return at;
-  }
-
-  write(target: Buffer, at: number): number {
-    return this.ranges.write(target, at);
   }
 }
 
@@ -110,12 +85,9 @@ class MergedLow implements MergedColumn {
 
   add(cursor: BlockCursor, rows: number): void {
     if (rows === 0) return;
-    const flags = cursor.count(0);
-    const width = 1 << (flags & 0xff);
-    if ((flags & ownDictionary) === 0 || width > 4) throw new UnreadableBlock('a dictionary is not its own');
+    const width = takeLowWidth(cursor);
     const entries = this.addDictionary(cursor, cursor.count(1));
-    if (cursor.count(width) !== rows) throw new UnreadableBlock('a column has other rows than the block');
-    const start = cursor.take(rows * width);
+    const start = takeLowRows(cursor, rows, width);
     requireBelow(entries, cursor.bytes, start, width, rows);
     this.merged.pushBlock(cursor.bytes, start, width, rows, this.numbers);
   }
@@ -201,9 +173,9 @@ const writeCount32 = (target: Buffer, at: number, value: number): number => {
 
 /** A column of this type to merge into. Throws UnreadableBlock for a type that spans do not use. */
 export const mergedColumn = (type: string): MergedColumn => {
-  if (type === 'String') return new MergedTexts();
+  if (type === 'String') return new MergedBytes(skipTexts);
   if (type === 'LowCardinality(String)') return new MergedLow();
-  if (wordTypes.test(type)) return new MergedWords();
+  if (wordTypes.test(type)) return new MergedBytes(skipWords);
   const array = insideOf(type, 'Array');
   if (array !== undefined) return new MergedLists([mergedColumn(array)]);
   const map = insideOf(type, 'Map');
