@@ -51,6 +51,9 @@ describe('everything else is left alone', () => {
     ['a metric twice', bodyOf(['{"metrics":{"a":1,"a":2}}'])],
     ['a member twice', bodyOf([pointOf('1', ',"target":"a","target":"b"')])],
     ['an unknown member', bodyOf([pointOf('1', ',"other":1')])],
+    // The buffers of a row stay with the process: none grows to the size of a body.
+    ['a target of 17 KiB', bodyOf([pointOf('1', `,"target":"${'t'.repeat(17 * 1024)}"`)])],
+    ['a dimension of 17 KiB', bodyOf([pointOf('1', `,"dimension":{"host":"${'h'.repeat(17 * 1024)}"}`)])],
     ['an escape', bodyOf([pointOf('1', ',"target":"\\u0041"')])],
     ['NaN', bodyOf([pointOf('NaN')])],
     ['a number out of range', bodyOf([pointOf('1e400')])],

@@ -186,7 +186,7 @@ class PlainPoints {
   private readTarget(): boolean {
     const { cursor, rows } = this;
     const length = cursor.text();
-    if (length < 0) return false;
+    if (length < 0 || cursor.end - cursor.start > partBytesMax) return false;
     this.cost += 2 * length;
     this.hasTarget = true;
     rows.reserve(2 * (cursor.end - cursor.start));
@@ -242,7 +242,7 @@ class PlainPoints {
       if (cursor.peek() === quote) size = cursor.text();
       else if (cursor.count() < 0) return false;
       const { start, end } = cursor;
-      if (size < 0) return false;
+      if (size < 0 || end - start > partBytesMax) return false;
       row.reserve(column.length + 2 * (end - start) + 1);
       row.addByte(comma);
       row.add(column, 0, column.length);
