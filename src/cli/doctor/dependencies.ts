@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { connectBus } from '../../bus/connection.ts';
 import { readServerTimeMs, streamState } from '../../bus/stream-state.ts';
 import { loadPipelines } from '../../config/pipelines.ts';
-import { engineUrls, type Settings } from '../../config/settings.ts';
+import { natsTarget, type Settings } from '../../config/settings.ts';
 import { Fault, messageOf } from '../../model/fault.ts';
 import { type Clickhouse, database } from '../../stores/clickhouse/client.ts';
 import type { QuestdbSql } from '../../stores/questdb/sql.ts';
@@ -56,7 +56,7 @@ export const lookAtNats = async (settings: Settings): Promise<Finding[]> => {
   let bus: Awaited<ReturnType<typeof connectBus>> | undefined;
   findings.push(
     await look('nats', async () => {
-      bus = await connectBus(engineUrls(settings).nats, 'tidemark-doctor');
+      bus = await connectBus(natsTarget(settings), 'tidemark-doctor');
       return `answers in ${await bus.nc.rtt()} ms`;
     }),
   );
