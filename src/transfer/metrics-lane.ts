@@ -3,6 +3,7 @@ import type { Purges } from '../directory/purges.ts';
 import { messageOf } from '../model/fault.ts';
 import { messageKeyOf } from '../outcomes/outcome-rows.ts';
 import { addOutcome, addReceiverDrops, storedOutcome } from '../outcomes/tally.ts';
+import type { AppliedCheck } from '../stores/questdb/applied.ts';
 import { isUnclassifiedAnswer, type QuestdbWriter, unclassifiedStatus } from '../stores/questdb/writer.ts';
 import { decodeEnvelope, type MetricsEnvelope, type Part } from '../wire/envelope.ts';
 import { drop, type HeldMessage, judgeDeferred, type PassedItem, rowsOf } from './held-message.ts';
@@ -79,8 +80,10 @@ const planOf = (
   return plans;
 };
 
-/** What the tables of a batch came to; a failing one with what becomes of its rows. */
-type TableResult = BatchResult & { readonly failing: ReadonlyMap<string, string> };
+/** What the tables of a batch came to: which fail, and why. */
+type TriedTables = BatchResult & { readonly failing: ReadonlyMap<string, string> };
+/** With those whose rows are confirmed and not to be seen yet. */
+type TableResult = TriedTables & { readonly late: ReadonlyMap<string, string> };
 
 /**
  * Some tables together, then others each by itself: those that were in trouble before, or all, to find the ones that the store
@@ -90,7 +93,7 @@ const writeTables = async (
   write: (isWanted: (table: string) => boolean) => Promise<BatchResult>,
   together: ReadonlySet<string>,
   apart: readonly string[],
-): Promise<TableResult> => {
+): Promise<TriedTables> => {
   const first = together.size === 0 ? undefined : await write((table) => together.has(table));
   const refused: RefusedRow[] = [...(first?.refused ?? [])];
   const storedTables = new Set<string>(first?.storedTables);
@@ -194,10 +197,12 @@ const writtenOf = (
       const brokenWhy = result.brokenTables.get(table);
       const why = result.missingTables.has(table)
         ? 'the table is not there'
-        : (brokenWhy ?? result.failing.get(table));
+        : (brokenWhy ?? result.failing.get(table) ?? result.late.get(table));
       if (why !== undefined && !failed.has(table)) {
         failed.add(table);
-        fates.set(table, brokenWhy === undefined ? troubles.failed(table, why) : troubles.broken(table, why));
+        if (brokenWhy !== undefined) fates.set(table, troubles.broken(table, why));
+        else
+          fates.set(table, result.late.has(table) ? troubles.late(table, why) : troubles.failed(table, why));
       }
       const fate = fates.get(table);
       if (fate === 'wait') homeless.add(message);
@@ -212,7 +217,7 @@ const writtenOf = (
   }
   const problem =
     result.storedTables.size === 0 && result.refused.length === 0
-      ? [...result.failing.values()][0]
+      ? [...result.failing.values(), ...result.late.values()][0]
       : undefined;
   return { setAside, homeless, purged, ...(problem === undefined ? {} : { problem }) };
 };
@@ -223,7 +228,8 @@ const writtenOf = (
  * that QuestDB cannot change any more is set aside at once and not written to before it is made anew.
  */
 export const createMetricsLane = (
-  writer: QuestdbWriter,
+  writer: Pick<QuestdbWriter, 'write'>,
+  applied: AppliedCheck,
   purges: Pick<Purges, 'has'>,
   troubles: TableTroubles,
   events: MetricsLaneEvents,
@@ -258,13 +264,17 @@ export const createMetricsLane = (
           new Set(tables.filter((table) => !isApart(table))),
           tables.filter(isApart),
         );
-        for (const [table, why] of result.brokenTables) {
+        const unapplied = await applied.unapplied(result.storedTables);
+        for (const [table, why] of [...result.brokenTables, ...unapplied.broken]) {
           events.onBroken(table, why);
           broken.set(table, why);
         }
-        const failing = new Map(result.failing);
+        const failing = new Map([...result.failing, ...unapplied.held]);
+        const { late } = unapplied;
+        const storedTables = new Set(result.storedTables);
+        for (const table of [...failing.keys(), ...late.keys(), ...broken.keys()]) storedTables.delete(table);
         for (const table of unsafe) failing.set(table, 'its upsert keys are off: rows could be there twice');
-        const told = { ...result, failing, brokenTables: broken };
+        const told = { ...result, storedTables, failing, late, brokenTables: broken };
         return writtenOf(batch, plans, told, purged, purges, troubles);
       } catch (error) {
         const status = unclassifiedStatus(error);

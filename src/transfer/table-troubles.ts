@@ -13,6 +13,8 @@ export type TableTroubles = {
   plan(table: string): TablePlan;
   /** A write to this table failed. Answers what becomes of the rows. */
   failed(table: string, why: string): 'wait' | 'set_aside';
+  /** QuestDB has this table's rows and does not show them yet: its messages wait, however long that is. */
+  late(table: string, why: string): 'wait';
   /** Nothing but a new table will take these rows: it is set aside at once. */
   broken(table: string, why: string): 'set_aside';
   /** These tables took their rows. */
@@ -93,6 +95,12 @@ export const createTableTroubles = (options: TableTroublesOptions): TableTrouble
       setAsideIfDue(table, trouble);
       trouble.nextTryAt = now() + (trouble.isSetAside ? probeMs : retryMs);
       return trouble.isSetAside ? 'set_aside' : 'wait';
+    },
+    late: (table, why) => {
+      const trouble = troubles.get(table) ?? begin(table, why);
+      trouble.why = why;
+      trouble.nextTryAt = now() + retryMs;
+      return 'wait';
     },
     broken: (table, why) => {
       const trouble = troubles.get(table) ?? begin(table, why);

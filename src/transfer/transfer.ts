@@ -20,6 +20,7 @@ import { openLedgerFeed } from '../outcomes/ledger-feed.ts';
 import { type Clickhouse, createClickhouse } from '../stores/clickhouse/client.ts';
 import { createLedgerWriter } from '../stores/clickhouse/ledger-writer.ts';
 import { createSpanWriter, type SpanWriter } from '../stores/clickhouse/span-writer.ts';
+import { type AppliedCheck, createAppliedCheck } from '../stores/questdb/applied.ts';
 import { createQuestdbSql } from '../stores/questdb/sql.ts';
 import { createQuestdbWriter, type QuestdbWriter } from '../stores/questdb/writer.ts';
 import { createLog, type Log } from '../telemetry/log.ts';
@@ -54,6 +55,7 @@ const tableProbeMs = 30_000;
 const startMetrics = (
   pipeline: MetricsPipeline,
   writer: QuestdbWriter,
+  applied: AppliedCheck,
   purges: Purges,
   watch: Pick<TableWatch, 'isUnsafe' | 'noteBroken' | 'brokenWhy'>,
   common: Common,
@@ -75,7 +77,7 @@ const startMetrics = (
     onBack: (table) => log.info({ table }, 'the table takes rows again'),
     onCount: (count) => metrics.tablesSetAside.set(label, count),
   });
-  const lane = createMetricsLane(writer, purges, troubles, {
+  const lane = createMetricsLane(writer, applied, purges, troubles, {
     onUnclassified: (code) => metrics.unclassified.inc({ ...label, code }),
     isUnsafe: watch.isUnsafe,
     onBroken: watch.noteBroken,
@@ -270,6 +272,7 @@ export const runTransfer = async (settings: Settings): Promise<void> => {
   const sql = createQuestdbSql({ url: urls.questdb });
   const watch = startTableWatch({ sql, durability: settings.durability, metrics });
   running.watch = watch;
+  const applied = createAppliedCheck({ sql, connections: () => questdb.connections });
   // An operator lets consumers go on in every process by putting this key.
   const resumes = system.watch(
     ({ key }) => {
@@ -293,7 +296,7 @@ export const runTransfer = async (settings: Settings): Promise<void> => {
   // A point of a purged data id must not get into a table that is there still.
   await Promise.race([purges.whenReady, whenStopped(stop)]);
   if (!stop.aborted) {
-    running.points = startMetrics(metricsPipeline, questdb, purges, watch, common);
+    running.points = startMetrics(metricsPipeline, questdb, applied, purges, watch, common);
     log.info({ ops: ops.port }, 'transfer takes messages');
   }
 

@@ -115,7 +115,7 @@ const notSent = (what: string): Fault =>
  * again, repeats change nothing.
  */
 export const writeBatch = async (
-  writer: QuestdbWriter,
+  writer: Pick<QuestdbWriter, 'write'>,
   messages: readonly HeldMessage[],
   onWrite: (outcome: WriteOutcome, seconds: number) => void,
   isLeftOut: (part: Part) => boolean = () => false,

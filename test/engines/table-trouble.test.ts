@@ -67,6 +67,29 @@ describe('a table of points in trouble', () => {
     await untilFine();
   });
 
+  // As QuestDB 9.3.4 does with a table that it was killed out of: it may never show them.
+  it('of which QuestDB confirms rows after its start without showing them is acknowledged once they are shown', async () => {
+    await stack.metadata.ready();
+    const report = await stack.createReport('unshown');
+    const table = tableOf(report);
+    await push(report, 3);
+    await stack.waitForRows(table, 3);
+    await stack.metadata.kill();
+    await stack.engines.questdb.kill();
+    await stack.engines.questdb.start();
+    await stack.query(`ALTER TABLE "${table}" SUSPEND WAL`);
+    await push(report, 4);
+    await waitFor('transfer leaves the message in the stream', 60_000, () =>
+      stack.transfer[0]?.lines.some((line) => line.includes(table) && line.includes('"why":"suspended')),
+    );
+    expect((await stack.streamState('METRICS')).messages).toBe(1);
+    expect((await stack.query(`SELECT count() FROM "${table}"`)).dataset).toEqual([[3]]);
+    stack.metadata.start();
+    await stack.waitForRows(table, 7, 60_000);
+    await stack.waitForEmptyStream('METRICS');
+    await untilFine();
+  });
+
   it('that is dropped under load is made again, and what comes from then on is in it once; others go on', async () => {
     await stack.metadata.ready();
     const dropped = await stack.createReport('dropped');

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { Fault } from '../../src/model/fault.ts';
+import type { Unapplied } from '../../src/stores/questdb/applied.ts';
 import type { WriteResult } from '../../src/stores/questdb/writer.ts';
 import type { HeldMessage } from '../../src/transfer/held-message.ts';
 import { createMetricsLane } from '../../src/transfer/metrics-lane.ts';
@@ -64,6 +65,8 @@ const messageOf = (
   };
 };
 
+const allApplied: Unapplied = { late: new Map(), held: new Map(), broken: new Map() };
+
 /** A lane to a store that says what it was sent and answers what `answer` says. */
 const laneOf = (purged: Set<number>, answer: (body: string) => WriteResult = () => ({ kind: 'stored' })) => {
   const bodies: string[] = [];
@@ -74,6 +77,7 @@ const laneOf = (purged: Set<number>, answer: (body: string) => WriteResult = () 
   const unsafe = new Set<string>();
   const broken = new Map<string, string>();
   const clock = { now: 0 };
+  const shown = { unapplied: allApplied };
   const lane = createMetricsLane(
     {
       write: async (bytes) => {
@@ -81,8 +85,8 @@ const laneOf = (purged: Set<number>, answer: (body: string) => WriteResult = () 
         bodies.push(body);
         return answer(body);
       },
-      close: async () => {},
     },
+    { unapplied: async () => shown.unapplied },
     { has: (dataId) => purged.has(dataId) },
     createTableTroubles({
       waitMs: 60_000,
@@ -109,7 +113,7 @@ const laneOf = (purged: Set<number>, answer: (body: string) => WriteResult = () 
     });
     return { ...result, verdicts };
   };
-  return { lane, written, bodies, missing, setAsideTables, back, unclassified, unsafe, broken, clock };
+  return { lane, written, bodies, missing, setAsideTables, back, unclassified, unsafe, broken, clock, shown };
 };
 
 const tablesIn = (body: string | undefined): string[] => body?.match(/^t\d+/gm) ?? [];
@@ -307,5 +311,36 @@ describe('a table that QuestDB does not take rows of', () => {
     unsafe.add('t1');
     const { homeless } = await written(messageOf([1]), messageOf([2]));
     expect([tablesOf(homeless), bodies.map(tablesIn)]).toEqual([['t1'], [['t2']]]);
+  });
+
+  // QuestDB may confirm what it never shows: such rows are not stored before they are seen.
+  it('waits for ever while what was confirmed is not shown yet, and is stored once it is', async () => {
+    const { written, shown, setAsideTables, back, bodies, clock } = laneOf(new Set());
+    shown.unapplied = { ...allApplied, late: new Map([['t1', 'QuestDB shows less']]) };
+    const first = await written(messageOf([1]), messageOf([2]));
+    expect([tablesOf(first.homeless), first.setAside.size, first.problem]).toEqual([['t1'], 0, undefined]);
+    for (clock.now = 6_000; clock.now < 300_000; clock.now += 6_000) {
+      expect(tablesOf((await written(messageOf([1]), messageOf([2]))).homeless)).toEqual(['t1']);
+    }
+    expect(setAsideTables).toEqual([]);
+    expect((await written(messageOf([1]))).problem).toBe('QuestDB shows less');
+    shown.unapplied = allApplied;
+    clock.now += 6_000;
+    expect((await written(messageOf([1]))).homeless.size).toBe(0);
+    expect([back, bodies.map(tablesIn).at(-1)]).toEqual([['t1'], ['t1']]);
+  });
+
+  it('is set aside after a minute when what was confirmed is held, and at once when it will never be shown', async () => {
+    const { written, shown, setAsideTables, broken, clock } = laneOf(new Set());
+    shown.unapplied = { ...allApplied, held: new Map([['t1', 'suspended: a reason']]) };
+    for (clock.now = 0; clock.now <= 66_000; clock.now += 6_000)
+      await written(messageOf([1]), messageOf([2]));
+    expect(setAsideTables).toEqual(['t1']);
+    shown.unapplied = { ...allApplied, broken: new Map([['t2', 'damaged']]) };
+    const { setAside } = await written(messageOf([2]));
+    expect([...setAside.values()].flat()).toMatchObject([
+      { reason: 'table_unavailable', why: 'damaged', place: { table: 't2' } },
+    ]);
+    expect(broken.get('t2')).toBe('damaged');
   });
 });

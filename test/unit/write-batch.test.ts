@@ -64,7 +64,7 @@ const messageOf = (...parts: [table: string, uids: number[]][]): HeldMessage => 
 const createStore = (refusedUids: ReadonlySet<number>, missing: ReadonlySet<string>) => {
   const bodies: string[] = [];
   const stored = new Map<string, string>();
-  const writer: QuestdbWriter = {
+  const writer: Pick<QuestdbWriter, 'write'> = {
     write: async (bytes): Promise<WriteResult> => {
       const body = Buffer.from(bytes).toString('utf8');
       bodies.push(body);
@@ -78,7 +78,6 @@ const createStore = (refusedUids: ReadonlySet<number>, missing: ReadonlySet<stri
       for (const row of rows) stored.set(row.uid, row.table);
       return { kind: 'stored' };
     },
-    close: async () => {},
   };
   return { writer, bodies, stored };
 };
@@ -247,7 +246,7 @@ describe('a batch', () => {
   // Anything else would settle messages whose rows are nowhere, or loop without an end.
   it.each(unknownOutcomes)('is of unknown outcome where %s', async (_, write, outcome) => {
     const { outcomes, onWrite } = noticed();
-    const writing = writeBatch({ write, close: async () => {} }, [messageOf(['a', [1, 2]])], onWrite);
+    const writing = writeBatch({ write }, [messageOf(['a', [1, 2]])], onWrite);
     await expect(writing).rejects.toMatchObject({ kind: 'transient', code: 'questdb_unavailable' });
     expect(outcomes).toEqual([outcome]);
   });

@@ -25,7 +25,8 @@ const rowSchema = z.tuple([
   z.number().nullable(),
 ]);
 
-const whyOf = (tag: string | null, message: string | null): string =>
+/** Why a table was suspended, from the two columns in which QuestDB puts it. */
+export const whyOf = (tag: string | null, message: string | null): string =>
   [tag ?? '', (message ?? '').replace(/\s+/g, ' ').slice(0, 200)].filter((text) => text !== '').join(': ');
 
 /** The states of all WAL tables. Throws the Faults of QuestdbSql. */

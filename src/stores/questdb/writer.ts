@@ -19,6 +19,8 @@ export type QuestdbWriter = {
    * `questdb_unclassified`: it answered something about these rows or their tables that no text of ours names.
    */
   write(rows: Uint8Array): Promise<WriteResult>;
+  /** Connections made until now, and writes that broke: with the same number the server is the one of before. */
+  readonly connections: number;
   close(): Promise<void>;
 };
 
@@ -109,9 +111,19 @@ export const createQuestdbWriter = ({ url, timeoutMs }: QuestdbWriterOptions): Q
   const target = new URL(url);
   const headers = { 'Content-Type': 'text/plain; charset=utf-8', ...basicAuth(target) };
   const endpoint = new URL('/write?precision=ms', target.origin);
-  const newAgent = (): Agent => new Agent({ connections: 4, pipelining: 1, connect: { timeout: 2_000 } });
+  let connections = 0;
+  const newAgent = (): Agent => {
+    const fresh = new Agent({ connections: 4, pipelining: 1, connect: { timeout: 2_000 } });
+    fresh.on('connect', () => {
+      connections++;
+    });
+    return fresh;
+  };
   let agent = newAgent();
   return {
+    get connections() {
+      return connections;
+    },
     write: async (rows) => {
       let status: number;
       let body: string;
@@ -126,6 +138,8 @@ export const createQuestdbWriter = ({ url, timeoutMs }: QuestdbWriterOptions): Q
         status = response.statusCode;
         body = await response.body.text();
       } catch (error) {
+        // A proxy may hold its end of a connection while the server behind it is another one.
+        connections++;
         throw new Fault('transient', 'questdb_unavailable', `QuestDB: ${messageOf(error)}`, error);
       }
       if (status === 204 || status === 200) return { kind: 'stored' };

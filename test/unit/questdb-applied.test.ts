@@ -1,0 +1,113 @@
+import { describe, expect, it } from 'vitest';
+import { createAppliedCheck } from '../../src/stores/questdb/applied.ts';
+
+type Row = { confirmed: number; applied: number; suspended?: string };
+
+const damage = 'unexpected new WAL structure version [table=t~1, walStructure=9, newWalStructureVersion=10]';
+
+/** A QuestDB whose tables' logs are what a test says; `onPause` is what happens while the check waits. */
+const checkOf = (onPause: (pauses: number) => void = () => {}) => {
+  const server = { startedAt: 'first', connections: 1 };
+  const tables = new Map<string, Row>();
+  const looks: string[][] = [];
+  const clock = { now: 0 };
+  let pauses = 0;
+  const check = createAppliedCheck({
+    sql: {
+      exec: async (statement) => {
+        const named = [...statement.matchAll(/'(t\d+)'/g)].flatMap(([, name]) => name ?? []);
+        looks.push(named);
+        const dataset = named.flatMap((name) => {
+          const row = tables.get(name);
+          if (row === undefined) return [];
+          const { confirmed, applied, suspended } = row;
+          return [[server.startedAt, name, confirmed, applied, suspended !== undefined, '', suspended ?? '']];
+        });
+        return { columns: [], dataset };
+      },
+    },
+    connections: () => server.connections,
+    now: () => clock.now,
+    pause: async (ms) => {
+      clock.now += ms;
+      onPause(++pauses);
+    },
+  });
+  const unapplied = async (...names: string[]) => {
+    const { late, held, broken } = await check.unapplied(names);
+    return { late: [...late.keys()], held: [...held.keys()], broken: [...broken.keys()] };
+  };
+  return { unapplied, server, tables, looks, clock };
+};
+
+const allShown = { late: [], held: [], broken: [] };
+
+describe('rows that QuestDB has confirmed', () => {
+  it('count once they are shown; later ones of the table are believed without a look', async () => {
+    const { unapplied, tables, looks } = checkOf((pauses) => {
+      if (pauses === 3) tables.set('t1', { confirmed: 9, applied: 7 });
+    });
+    tables.set('t1', { confirmed: 7, applied: 2 });
+    expect(await unapplied('t1')).toEqual(allShown);
+    expect(looks.length).toBe(4);
+    for (let writes = 0; writes < 100; writes++) await unapplied('t1');
+    expect(looks.length).toBe(4);
+  });
+
+  it('are looked for again after every start of the server, and only then', async () => {
+    const { unapplied, server, tables, looks } = checkOf();
+    tables.set('t1', { confirmed: 5, applied: 5 });
+    await unapplied('t1');
+    server.connections++;
+    expect(await unapplied('t1')).toEqual(allShown);
+    expect(looks.length).toBe(2);
+    tables.set('t1', { confirmed: 8, applied: 5 });
+    server.connections++;
+    expect(await unapplied('t1')).toEqual(allShown);
+    server.connections++;
+    server.startedAt = 'second';
+    expect(await unapplied('t1')).toEqual({ ...allShown, late: ['t1'] });
+    tables.set('t1', { confirmed: 20, applied: 8 });
+    expect(await unapplied('t1')).toEqual(allShown);
+  });
+
+  it('of a table that stands still are given up after seconds, and of one that moves after half a minute', async () => {
+    const { unapplied, tables, clock } = checkOf(() => {
+      const moving = tables.get('t2');
+      if (moving !== undefined) moving.applied++;
+    });
+    tables.set('t1', { confirmed: 5, applied: 4 });
+    expect(await unapplied('t1')).toEqual({ ...allShown, late: ['t1'] });
+    expect(clock.now).toBeGreaterThanOrEqual(3_000);
+    expect(clock.now).toBeLessThan(4_000);
+    clock.now = 0;
+    tables.set('t2', { confirmed: 1_000_000, applied: 0 });
+    expect(await unapplied('t2')).toEqual({ ...allShown, late: ['t2'] });
+    expect(clock.now).toBeGreaterThanOrEqual(30_000);
+    expect(clock.now).toBeLessThan(31_000);
+  });
+
+  it('of a damaged table are never believed, and those of a suspended one not before it goes on', async () => {
+    const { unapplied, tables, clock } = checkOf();
+    tables.set('t1', { confirmed: 5, applied: 4, suspended: damage });
+    tables.set('t2', { confirmed: 5, applied: 4, suspended: 'could not write' });
+    tables.set('t3', { confirmed: 5, applied: 5 });
+    expect(await unapplied('t1', 't2', 't3')).toEqual({ late: [], held: ['t2'], broken: ['t1'] });
+    expect(clock.now).toBe(0);
+    tables.set('t2', { confirmed: 9, applied: 5 });
+    expect(await unapplied('t2')).toEqual(allShown);
+  });
+
+  it('of a table that is not listed are not believed', async () => {
+    const { unapplied } = checkOf();
+    expect(await unapplied('t1')).toEqual({ ...allShown, held: ['t1'] });
+  });
+
+  it('are looked for in statements of a bounded size', async () => {
+    const { unapplied, tables, looks } = checkOf();
+    const names = Array.from({ length: 450 }, (_, index) => `t${index}`);
+    for (const name of names) tables.set(name, { confirmed: 1, applied: 1 });
+    expect(await unapplied(...names)).toEqual(allShown);
+    expect(looks.map((named) => named.length)).toEqual([200, 200, 50]);
+  });
+});
