@@ -1,5 +1,6 @@
 import type { Bus } from './connection.ts';
 import { toFault } from './nats-fault.ts';
+import { readStream } from './stream-state.ts';
 
 /** What the server says of a work queue and of one durable consumer of it. Sequences are the stream's. */
 export type QueueLook = {
@@ -12,23 +13,16 @@ export type QueueLook = {
   readonly ackFloor: number;
 };
 
-/** Looks at a work queue. Throws a Fault: permanent where there is no such stream or consumer, else transient. */
-export const lookAtQueue = async (bus: Bus, stream: string, consumer: string): Promise<QueueLook> => {
-  try {
-    const manager = await bus.manager();
-    // The floor first: it only rises, so what is at or below it was acknowledged before the stream was looked at.
-    const { ack_floor: floor } = await manager.consumers.info(stream, consumer);
-    const { state } = await manager.streams.info(stream);
-    return {
-      messages: state.messages,
-      firstSequence: state.first_seq,
-      lastSequence: state.last_seq,
-      consumers: state.consumer_count,
-      ackFloor: floor.stream_seq,
-    };
-  } catch (error) {
-    throw toFault(error);
-  }
+/** Looks at a work queue. Throws as `readStream` does. */
+export const lookAtQueue = async (bus: Bus, name: string, consumerName: string): Promise<QueueLook> => {
+  const { stream, consumer } = await readStream(bus, name, consumerName);
+  return {
+    messages: stream.state.messages,
+    firstSequence: stream.state.first_seq,
+    lastSequence: stream.state.last_seq,
+    consumers: stream.state.consumer_count,
+    ackFloor: consumer?.ack_floor.stream_seq ?? 0,
+  };
 };
 
 /**

@@ -1,5 +1,24 @@
+import type { ConsumerInfo, StreamInfo } from '@nats-io/jetstream';
 import type { Bus } from './connection.ts';
 import { toFault } from './nats-fault.ts';
+
+/** What the server says of a stream and of a durable consumer of it. */
+export type StreamAnswer = { readonly stream: StreamInfo; readonly consumer: ConsumerInfo | undefined };
+
+/**
+ * Asks the server for a stream and its durable consumer, the consumer first: its ack floor only rises, so what is at or below it
+ * was acknowledged before the stream was looked at. Throws a Fault: permanent where there is no such stream or consumer, else
+ * transient.
+ */
+export const readStream = async (bus: Bus, name: string, consumer?: string): Promise<StreamAnswer> => {
+  try {
+    const { consumers, streams } = await bus.manager();
+    const consumerInfo = consumer === undefined ? undefined : await consumers.info(name, consumer);
+    return { consumer: consumerInfo, stream: await streams.info(name) };
+  } catch (error) {
+    throw toFault(error);
+  }
+};
 
 /** How full a stream is, and what of it is on its way to its consumer. */
 export type StreamState = {
@@ -11,18 +30,17 @@ export type StreamState = {
   readonly ackPending: number;
 };
 
-/** The state of a stream and its durable consumer. Throws a Fault: permanent where there is no such stream, else transient. */
-export const streamState = async (bus: Bus, name: string, consumer?: string): Promise<StreamState> => {
-  try {
-    const manager = await bus.manager();
-    const { state, config } = await manager.streams.info(name);
-    const ackPending =
-      consumer === undefined ? 0 : (await manager.consumers.info(name, consumer)).num_ack_pending;
-    return { name, messages: state.messages, bytes: state.bytes, bytesMax: config.max_bytes, ackPending };
-  } catch (error) {
-    throw toFault(error);
-  }
-};
+const stateOf = ({ stream: { config, state }, consumer }: StreamAnswer): StreamState => ({
+  name: config.name,
+  messages: state.messages,
+  bytes: state.bytes,
+  bytesMax: config.max_bytes,
+  ackPending: consumer?.num_ack_pending ?? 0,
+});
+
+/** The state of a stream and its durable consumer. Throws as `readStream` does. */
+export const streamState = async (bus: Bus, name: string, consumer?: string): Promise<StreamState> =>
+  stateOf(await readStream(bus, name, consumer));
 
 /** How a stream and its durable consumer do, for those who watch over them. */
 export type StreamHealth = StreamState & {
@@ -36,42 +54,24 @@ export type StreamHealth = StreamState & {
   readonly waitingPulls: number;
 };
 
-const noConsumer = { num_ack_pending: 0, num_pending: 0, num_redelivered: 0, num_waiting: 0 };
-
-/** Throws a Fault: permanent where there is no such stream or consumer, else transient. */
+/** Throws as `readStream` does. */
 export const streamHealth = async (
   bus: Bus,
   name: string,
   consumer: string | undefined,
   nowMs: number,
 ): Promise<StreamHealth> => {
-  try {
-    const manager = await bus.manager();
-    const { state, config } = await manager.streams.info(name);
-    const counts = consumer === undefined ? noConsumer : await manager.consumers.info(name, consumer);
-    const oldestMs = state.messages === 0 ? nowMs : Date.parse(state.first_ts);
-    return {
-      name,
-      messages: state.messages,
-      bytes: state.bytes,
-      bytesMax: config.max_bytes,
-      ackPending: counts.num_ack_pending,
-      oldestAgeSeconds: Math.max(0, (nowMs - oldestMs) / 1000),
-      pending: counts.num_pending,
-      redelivered: counts.num_redelivered,
-      waitingPulls: counts.num_waiting,
-    };
-  } catch (error) {
-    throw toFault(error);
-  }
+  const answer = await readStream(bus, name, consumer);
+  const { messages, first_ts: oldest } = answer.stream.state;
+  return {
+    ...stateOf(answer),
+    oldestAgeSeconds: messages === 0 ? 0 : Math.max(0, (nowMs - Date.parse(oldest)) / 1000),
+    pending: answer.consumer?.num_pending ?? 0,
+    redelivered: answer.consumer?.num_redelivered ?? 0,
+    waitingPulls: answer.consumer?.num_waiting ?? 0,
+  };
 };
 
-/** The server's clock, ms since the epoch, as it stands in what it says of a stream. Throws the same Faults. */
-export const readServerTimeMs = async (bus: Bus, name: string): Promise<number> => {
-  try {
-    const { ts } = await (await bus.manager()).streams.info(name);
-    return Date.parse(String(ts));
-  } catch (error) {
-    throw toFault(error);
-  }
-};
+/** The server's clock, ms since the epoch, as it stands in what it says of a stream. Throws as `readStream` does. */
+export const readServerTimeMs = async (bus: Bus, name: string): Promise<number> =>
+  Date.parse(String((await readStream(bus, name)).stream.ts));
