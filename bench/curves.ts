@@ -1,17 +1,14 @@
-import type { Durability } from '../src/config/settings.ts';
 import { spanSelect } from '../test/support/span-rows.ts';
 import type { Report, Stack } from '../test/support/stack.ts';
 import { waitFor } from '../test/support/wait.ts';
 import { columnBodies, pushBodies } from './bodies.ts';
 import { lineRow, withStack } from './line.ts';
 import { inTurn } from './load.ts';
-import { measureRate, type Subject } from './rate.ts';
+import { type MeasureOptions, measureRate, type Subject } from './rate.ts';
 import type { Row } from './report.ts';
 import { pushSubject, spansSubject } from './subjects.ts';
 
-export type CurveOptions = {
-  readonly seconds: number;
-  readonly durability: Durability;
+export type CurveOptions = MeasureOptions & {
   /** Rows of the fullest table of points; a fifth of it is measured, too. */
   readonly pointRows: number;
   /** The same of spans. */

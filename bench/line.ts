@@ -1,15 +1,12 @@
-import type { Durability } from '../src/config/settings.ts';
 import { type Stack, startStack } from '../test/support/stack.ts';
 import { type Latency, measureLatency, type Probe, pointsProbe, spansProbe } from './latency.ts';
-import { cpuPerMillion, measureRate, type Rate, type Subject } from './rate.ts';
+import { cpuPerMillion, type MeasureOptions, measureRate, type Rate, type Subject } from './rate.ts';
 import type { Row } from './report.ts';
 import { rounded, spreadOf } from './statistics.ts';
 import { type Encoding, ownRoles, pushSubject, spansSubject } from './subjects.ts';
 
-export type LineOptions = {
-  readonly seconds: number;
+export type LineOptions = MeasureOptions & {
   readonly repeats: number;
-  readonly durability: Durability;
   /** Measures the latency at half the reached rate, too. */
   readonly hasLatency?: boolean;
   /** Processes of each role; default 1. */

@@ -157,7 +157,7 @@ const soakSecondsMin = 300;
 const runSoak = async (): Promise<void> => {
   const { measureSoak } = await import('./soak.ts');
   say('\nFull load of points and spans at the same time');
-  for (const soak of await measureSoak(seconds, durability, say)) {
+  for (const soak of await measureSoak(options, say)) {
     say(JSON.stringify(soak));
     if (seconds >= soakSecondsMin) figures[`growth_${soak.soak}`] = soak.growth_mib_per_minute;
     figures[`rss_${soak.soak}`] = Math.max(figures[`rss_${soak.soak}`] ?? 0, soak.rss_peak_mib);

@@ -1,6 +1,10 @@
 import { setTimeout as delay } from 'node:timers/promises';
+import type { Durability } from '../src/config/settings.ts';
 import { type Load, runLoad } from './load.ts';
 import { type Processes, startUsage, type Usage } from './processes.ts';
+
+/** How long each figure is measured, and what a 2xx is to survive meanwhile. */
+export type MeasureOptions = { readonly seconds: number; readonly durability: Durability };
 
 /** Something that takes items over HTTP and brings them into a store. */
 export type Subject = {

@@ -1,8 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import type { Durability } from '../src/config/settings.ts';
 import { withStack } from './line.ts';
 import { runLoad } from './load.ts';
 import { peakMiB, residentMiB } from './processes.ts';
+import type { MeasureOptions } from './rate.ts';
 import { rounded, slopeOf } from './statistics.ts';
 import { pushSubject, spansSubject } from './subjects.ts';
 
@@ -26,8 +26,7 @@ const sayEvery = 12;
 
 /** Full load of points and of spans at the same time; samples the memory of ingress, transfer and nats-server meanwhile. */
 export const measureSoak = (
-  seconds: number,
-  durability: Durability,
+  { seconds, durability }: MeasureOptions,
   say: (line: string) => void,
 ): Promise<Soak[]> =>
   withStack({ durability }, async (stack) => {
