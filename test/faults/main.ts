@@ -1,28 +1,28 @@
 import { join } from 'node:path';
+import { type FaultsOptions, FaultsUsageError, readFaultsOptions } from './options.ts';
 import { keepRun, summaryOf, violationsOf } from './report.ts';
 import { run } from './run.ts';
 
 /**
  * `make faults SEED=… KILLS=… MINUTES=…`: the whole line under mixed load while its processes are killed, paused and
  * stopped, then every item held against what was answered. The seed repeats the faults and the items. Exits with 1 on a
- * violation and with 2 when the time was up before all kills were done.
+ * violation and with 2 when the time was up before all kills were done, or when it was told something that it cannot use.
  */
-const numberOf = (name: string, fallback: number): number => {
-  const text = process.env[name] ?? '';
-  if (text === '') return fallback;
-  const value = Number(text);
-  if (!Number.isSafeInteger(value) || value < 1)
-    throw new Error(`${name} has to be a whole number, not ${text}`);
-  return value;
+const optionsOrEnd = (): FaultsOptions => {
+  try {
+    return readFaultsOptions(process.argv.slice(2), process.env, 1 + (Date.now() % 1_000_000));
+  } catch (error) {
+    if (!(error instanceof FaultsUsageError)) throw error;
+    process.stderr.write(`faults: ${error.message}\n`);
+    process.exit(2);
+  }
 };
 
 const say = (line: string): void => {
   process.stdout.write(`${line}\n`);
 };
 
-const seed = numberOf('SEED', 1 + (Date.now() % 1_000_000));
-const kills = numberOf('KILLS', 200);
-const minutes = numberOf('MINUTES', 40);
+const { seed, kills, minutes } = optionsOrEnd();
 const isOdd = seed % 2 === 1;
 const duplicateWindowSeconds = isOdd ? 120 : 300;
 const interrupt = new AbortController();

@@ -131,7 +131,10 @@ const roleProcess = (
   };
 };
 
-/** Pipelines with a short ack wait, so that a killed worker's messages come again within a test's patience. */
+/**
+ * Pipelines with a short ack wait, so that a killed worker's messages come again within a test's patience, and outcomes that are
+ * written as they come: whoever looks at a balance has nothing to wait for.
+ */
 const testPipelines = (
   folder: string,
   ackWaitSeconds: number,
@@ -157,6 +160,7 @@ const testPipelines = (
         .replace(/deadline_ms: \d+/, `deadline_ms: ${deadlineMs}`),
     );
   }
+  edit('ledger.yaml', (text) => text.replace(/write_interval_ms: \d+/, 'write_interval_ms: 100'));
   for (const file of ['streams.yaml', 'metrics.yaml', 'traces.yaml', 'ledger.yaml'])
     edit(file, (text) => change(file, text));
   return target;
