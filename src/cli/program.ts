@@ -18,6 +18,7 @@ import { registerRefresh } from './refresh.ts';
 import { registerReport } from './report.ts';
 import { registerRoles } from './roles.ts';
 import { registerSetup } from './setup.ts';
+import { registerStreamsBackup } from './streams-backup.ts';
 import { registerSubscription } from './subscription.ts';
 import { registerToken } from './token.ts';
 import { registerUp } from './up.ts';
@@ -34,6 +35,7 @@ const commands = [
   registerDrops,
   registerAudit,
   registerBackup,
+  registerStreamsBackup,
   registerAdminToken,
   registerDlq,
   registerDoctor,

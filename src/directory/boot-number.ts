@@ -6,16 +6,18 @@ import { systemKeys } from './keys.ts';
 const epochMs = Date.UTC(2024, 0, 1);
 const bootEnd = 2 ** 24;
 
+/** The least boot number that is given out at this time: minutes since 2024. */
+export const bootNumberNow = (nowMs: number): number => Math.floor((nowMs - epochMs) / 60_000);
+
 /**
  * A number no process start has had before (design section 7.1): the larger of stored + 1 and the minutes since 2024, so that
  * it rises even if the store was lost. Throws a transient Fault when KV does not answer.
  */
 export const takeBootNumber = async (system: KvBucket, nowMs: number): Promise<number> => {
-  const minutes = Math.floor((nowMs - epochMs) / 60_000);
   for (;;) {
     const stored = await system.get(systemKeys.boot);
     const last = typeof stored?.value === 'number' ? stored.value : 0;
-    const boot = Math.max(last + 1, minutes);
+    const boot = Math.max(last + 1, bootNumberNow(nowMs));
     if (boot >= bootEnd)
       throw new Fault('internal', 'boot_numbers_exhausted', 'no boot number is left below 2^24');
     try {

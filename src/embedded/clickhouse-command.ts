@@ -1,9 +1,12 @@
+import { join } from 'node:path';
+
 /** What the ClickHouse child is told to serve. `mark` is its own: a query carrying it proves who answers. */
 export type ClickhouseServing = { library: string; folder: string; host: string; port: number; mark: string };
 
 /**
  * The command line of clickhouse-local that serves the HTTP interface until the last query is cancelled.
- * That query sleeps; its log_comment is the mark by which the serving process is told from any other.
+ * That query sleeps; its log_comment is the mark by which the serving process is told from any other. `BACKUP … TO File(name)`
+ * writes into the folder's `backups`.
  */
 export const clickhouseArguments = ({
   folder,
@@ -23,6 +26,8 @@ export const clickhouseArguments = ({
     `SELECT count() FROM system.numbers WHERE NOT ignore(sleepEachRow(0.2)) SETTINGS max_block_size=1, ` +
       `function_sleep_max_microseconds_per_block=3000000, max_execution_time=0, log_comment='${mark}'`,
   ].join('; '),
+  '--',
+  `--backups.allowed_path=${join(folder, 'backups')}/`,
 ];
 
 /** Counts the never-ending query of the process that carries `mark`: 1 in that process, 0 in any other. */

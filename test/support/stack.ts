@@ -190,6 +190,8 @@ export type StackOptions = {
   /** With ClickHouse and its tables, for spans. */
   readonly traces?: boolean;
   readonly onEngineFolder?: FolderHook;
+  /** Called once the engines run, before there is any table or role. */
+  readonly beforeRoles?: (engines: TestEngines) => Promise<void>;
   /** Three NATS servers in a cluster, and three copies of every stream. */
   readonly hasNatsCluster?: boolean;
   /** Of engines, tables and roles; default `process`. */
@@ -212,6 +214,7 @@ export const startStack = async (options: StackOptions = {}): Promise<Stack> => 
       hasNatsCluster: options.hasNatsCluster,
     },
   );
+  await options.beforeRoles?.(engines);
   if (options.traces === true) await makeTables(engines.clickhouse.url, options.durability === 'power');
   const ingressCount = options.ingress ?? 1;
   const transferCount = options.transfer ?? 1;

@@ -1,0 +1,76 @@
+import type { Command } from 'commander';
+import type { Bus } from '../bus/connection.ts';
+import { loadPipelines } from '../config/pipelines.ts';
+import { loadSettings, natsTarget, type Settings } from '../config/settings.ts';
+import type { JsonOption } from './options.ts';
+import { printFields, printJson } from './output.ts';
+import type { BackupEntry } from './streams-backup/folder.ts';
+
+type Options = JsonOption & { to: string; from: string };
+
+const withBus = async <T>(settings: Settings, work: (bus: Bus) => Promise<T>): Promise<T> => {
+  // Loaded here: most commands go through the admin API and need no NATS.
+  const { connectBus } = await import('../bus/connection.ts');
+  const bus = await connectBus(natsTarget(settings), 'tidemark-backup');
+  try {
+    return await work(bus);
+  } finally {
+    await bus.close();
+  }
+};
+
+const plain = ({ stream, state: { messages, bytes }, file_bytes }: BackupEntry) => ({
+  stream,
+  messages,
+  bytes,
+  file_bytes,
+});
+
+const line = ({ stream, state }: BackupEntry): string => `${stream.padEnd(22)}  ${state.messages} messages\n`;
+
+const runBackup = async ({ to, json }: Options): Promise<void> => {
+  const settings = loadSettings();
+  const pipelines = loadPipelines(settings.pipelinesFolder, settings.schemasFolder);
+  const { takeBackup } = await import('./streams-backup/take.ts');
+  const entries = await withBus(settings, (bus) =>
+    takeBackup(bus, pipelines, to, (entry) => {
+      if (json === undefined) process.stdout.write(line(entry));
+    }),
+  );
+  if (json) return printJson({ folder: to, streams: entries.map(plain) });
+  printFields([['written to', to]]);
+};
+
+const runRestore = async ({ from, json }: Options): Promise<void> => {
+  const { putBack } = await import('./streams-backup/put-back.ts');
+  const entries: BackupEntry[] = [];
+  const raised = await withBus(loadSettings(), (bus) =>
+    putBack(bus, from, (entry) => {
+      entries.push(entry);
+      if (json === undefined) process.stdout.write(line(entry));
+    }),
+  );
+  if (json) return printJson({ folder: from, streams: entries.map(plain), raised: raised ?? {} });
+  printFields([
+    ['restored from', from],
+    ...Object.entries(raised ?? {}).map(([name, last]): [string, string] => [`${name} after`, String(last)]),
+  ]);
+};
+
+/** `tidemark backup` and `tidemark restore`. */
+export const registerStreamsBackup = (program: Command): void => {
+  program
+    .command('backup')
+    .description(
+      'copy all streams and all records out of NATS while everything runs; the copy holds tokens: only its owner may read it',
+    )
+    .requiredOption('--to <folder>', 'a new or empty folder, for this backup alone')
+    .option('--json', 'print {folder, streams} as JSON')
+    .action(runBackup);
+  program
+    .command('restore')
+    .description('put such a copy into a NATS with an empty store; every role has to be stopped')
+    .requiredOption('--from <folder>', 'what tidemark backup wrote')
+    .option('--json', 'print {folder, streams, raised} as JSON')
+    .action(runRestore);
+};

@@ -1,0 +1,151 @@
+import { createHash } from 'node:crypto';
+import { createReadStream } from 'node:fs';
+import { chmod, mkdir, open, readdir, readFile, rename, stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import { z } from 'zod';
+import type { SnapshotHead } from '../../bus/stream-snapshot.ts';
+import { Fault, messageOf } from '../../model/fault.ts';
+
+const stateSchema = z.strictObject({
+  messages: z.int(),
+  bytes: z.int(),
+  firstSequence: z.int(),
+  lastSequence: z.int(),
+  removed: z.int(),
+});
+
+const entrySchema = z.strictObject({
+  stream: z.string(),
+  /** The server's own configuration of it. */
+  config: z.record(z.string(), z.unknown()),
+  state: stateSchema,
+  file: z.string().regex(/^[A-Za-z0-9_-]+\.snapshot$/),
+  file_bytes: z.int(),
+  sha256: z.string().regex(/^[0-9a-f]{64}$/),
+});
+
+const manifestSchema = z.strictObject({
+  format: z.literal('tidemark-streams'),
+  version: z.literal(1),
+  /** RFC 3339. What was answered 2xx after the start may be missing. */
+  started_at: z.iso.datetime(),
+  finished_at: z.iso.datetime(),
+  streams: z.array(entrySchema).min(1),
+});
+
+/** One stream of a backup, and the file of its snapshot. */
+export type BackupEntry = z.output<typeof entrySchema>;
+
+/** What a backup holds, in the order in which it was taken. */
+export type Manifest = z.output<typeof manifestSchema>;
+
+const manifestName = 'backup.json';
+
+const unwritable = (folder: string, error: unknown): Fault =>
+  new Fault('permanent', 'file_unwritable', `${folder} cannot be written (${messageOf(error)})`, error);
+
+/** A folder for one backup. Everything in it is readable for its owner alone: the records hold tokens. */
+export type BackupFolder = {
+  /** Writes the snapshot that `take` brings piece by piece, and has it on the disk before it answers. */
+  write(
+    stream: string,
+    take: (onPiece: (piece: Uint8Array) => Promise<void>) => Promise<SnapshotHead>,
+  ): Promise<BackupEntry>;
+  /** Makes the backup whole: without it `readManifest` refuses the folder. */
+  finish(manifest: Omit<Manifest, 'format' | 'version'>): Promise<void>;
+};
+
+/** Makes the folder, or takes an empty one. Permanent Faults `folder_not_empty` and `file_unwritable`. */
+export const createBackupFolder = async (folder: string): Promise<BackupFolder> => {
+  try {
+    await mkdir(folder, { recursive: true, mode: 0o700 });
+    if ((await readdir(folder)).length > 0)
+      throw new Fault(
+        'permanent',
+        'folder_not_empty',
+        `${folder} is not empty: each backup gets its own folder`,
+      );
+    await chmod(folder, 0o700);
+  } catch (error) {
+    throw error instanceof Fault ? error : unwritable(folder, error);
+  }
+  const create = async (
+    name: string,
+    fill: (write: (piece: Uint8Array) => Promise<void>) => Promise<void>,
+  ) => {
+    const handle = await open(join(folder, name), 'wx', 0o600).catch((error: unknown) => {
+      throw unwritable(folder, error);
+    });
+    try {
+      await fill(async (piece) => {
+        await handle.writeFile(piece).catch((error: unknown) => {
+          throw unwritable(folder, error);
+        });
+      });
+      await handle.sync();
+    } finally {
+      await handle.close();
+    }
+  };
+  return {
+    write: async (stream, take) => {
+      const file = `${stream}.snapshot`;
+      const hash = createHash('sha256');
+      let bytes = 0;
+      let head: SnapshotHead | undefined;
+      await create(file, async (write) => {
+        head = await take(async (piece) => {
+          hash.update(piece);
+          bytes += piece.length;
+          await write(piece);
+        });
+      });
+      if (head === undefined) throw new Fault('internal', 'snapshot_without_head', `${stream} has no head`);
+      return { stream, ...head, file, file_bytes: bytes, sha256: hash.digest('hex') };
+    },
+    finish: async (manifest) => {
+      const text = JSON.stringify({ format: 'tidemark-streams', version: 1, ...manifest }, null, 2);
+      const draft = `${manifestName}.draft`;
+      await create(draft, (write) => write(Buffer.from(`${text}\n`)));
+      await rename(join(folder, draft), join(folder, manifestName));
+    },
+  };
+};
+
+const unusable = (folder: string, why: string): Fault =>
+  new Fault('permanent', 'backup_unusable', `${folder} is no whole backup: ${why}`);
+
+/** The bytes of one snapshot, piece by piece, each small enough for a message. */
+export const piecesOf = (folder: string, { file }: BackupEntry): AsyncIterable<Uint8Array> =>
+  createReadStream(join(folder, file), { highWaterMark: 256 * 1024 });
+
+const checkFile = async (folder: string, entry: BackupEntry): Promise<void> => {
+  const hash = createHash('sha256');
+  try {
+    if ((await stat(join(folder, entry.file))).size === entry.file_bytes)
+      for await (const piece of piecesOf(folder, entry)) hash.update(piece);
+  } catch (error) {
+    throw unusable(folder, `${entry.file} cannot be read (${messageOf(error)})`);
+  }
+  if (hash.digest('hex') !== entry.sha256) throw unusable(folder, `${entry.file} is not as it was written`);
+};
+
+/**
+ * What a folder holds, once every file of it was compared with its checksum. Permanent Fault `backup_unusable` for one that was
+ * not finished, was damaged, or is no backup.
+ */
+export const readManifest = async (folder: string): Promise<Manifest> => {
+  const text = await readFile(join(folder, manifestName), 'utf8').catch((error: unknown) => {
+    throw unusable(folder, `${manifestName} cannot be read (${messageOf(error)}); it is written last`);
+  });
+  let content: unknown;
+  try {
+    content = JSON.parse(text);
+  } catch {
+    throw unusable(folder, `${manifestName} is no JSON`);
+  }
+  const read = manifestSchema.safeParse(content);
+  if (!read.success) throw unusable(folder, z.prettifyError(read.error).slice(0, 400));
+  for (const entry of read.data.streams) await checkFile(folder, entry);
+  return read.data;
+};

@@ -1,0 +1,49 @@
+import type { KvBucket } from '../bus/kv.ts';
+import { isConflict } from '../bus/kv.ts';
+import { bootNumberNow } from './boot-number.ts';
+import { dataIdRange, systemKeys } from './keys.ts';
+
+/** So many processes may have started between a backup and its restore without a boot number being taken twice. */
+export const bootGap = 65_536;
+
+/** So many ids of each kind may have been given out between a backup and its restore without one being given out again. */
+export const idGap = 1_000;
+
+const counterNames = ['data_id', 'custom_report_id', 'time_series_group_id', 'app_id'] as const;
+
+const raise = async (system: KvBucket, key: string, next: (last: number) => number): Promise<number> => {
+  for (;;) {
+    const stored = await system.get(key);
+    const last = typeof stored?.value === 'number' ? stored.value : 0;
+    const raised = next(last);
+    try {
+      if (stored === undefined) await system.create(key, raised);
+      else await system.update(key, raised, stored.revision);
+      return raised;
+    } catch (error) {
+      if (!isConflict(error)) throw error;
+    }
+  }
+};
+
+/** The last numbers given out, as a restore left them. */
+export type RaisedNumbers = { readonly boot: number } & Readonly<Record<string, number>>;
+
+/**
+ * Puts boot number and ids of a system bucket that came out of a backup above all that may have been given out after it: a boot number
+ * that is taken twice gives two rows one uid, and the later would replace the earlier; an id that is given twice would put two
+ * senders' rows under it. The clock alone is not enough, it moves on by one boot number a minute. To be called before any
+ * role starts. Transient Faults.
+ */
+export const raiseAfterRestore = async (system: KvBucket, nowMs: number): Promise<RaisedNumbers> => {
+  const raised: Record<string, number> = {};
+  for (const name of counterNames) {
+    const key = systemKeys.counter(name);
+    // Without a counter the first data id follows the tables that there are.
+    if (name === 'data_id' && (await system.get(key)) === undefined) continue;
+    const most = name === 'data_id' ? dataIdRange.last : Number.MAX_SAFE_INTEGER;
+    raised[name] = await raise(system, key, (last) => Math.min(last + idGap, most));
+  }
+  const boot = await raise(system, systemKeys.boot, (last) => Math.max(last, bootNumberNow(nowMs)) + bootGap);
+  return { ...raised, boot };
+};
