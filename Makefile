@@ -28,7 +28,7 @@ up: setup ## run the whole stack on this machine until Ctrl-C
 test: setup ## run all tests, on real engines (ARGS="test/unit" for some)
 	@vitest run --project '!clients' --project '!deploy' --project '!long' --project '!cluster' $(ARGS)
 
-test-long: setup ## kill metadata in every gap between its writes, walk its life cycle at random, kill each process under load, fill disks
+test-long: setup ## kill metadata in every gap between its writes, walk its life cycle at random, kill each process under load, fill disks, restore a backup
 	@vitest run --project long $(ARGS)
 
 test-cluster: setup ## three NATS servers with three copies of each stream, their leader killed under load

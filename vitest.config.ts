@@ -3,7 +3,7 @@ import { defineConfig } from 'vitest/config';
 // Minutes of kills, of random walks or of full disks: `make test-long`.
 const long = [
   'test/engines/metadata-{gaps,model}.test.ts',
-  'test/faults/{kills-under-load*,{full,read-only}-disk,broken-table}.test.ts',
+  'test/faults/{kills-under-load*,{full,read-only}-disk,broken-table,backup-restore}.test.ts',
 ];
 
 // Under load or with promised rates: beside another file they would measure the machine and not the guarantee.
