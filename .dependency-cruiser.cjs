@@ -24,7 +24,7 @@ const upward = layers.slice(0, -1).map((names, level) => ({
 const homes = [
   ['@nats-io/.*', 'bus'],
   ['undici|@clickhouse/client|@questdb/.*', 'stores'],
-  ['prom-client|pino', 'telemetry'],
+  ['prom-client|pino|@opentelemetry/.*', 'telemetry'],
   ['commander', 'cli'],
   ['ffi-rs|chdb', 'embedded'],
   ['yaml|ajv', 'config'],

@@ -4,5 +4,8 @@ export const envelopeVersionHeader = 'Tidemark-Envelope';
 /** JetStream stores a message with the same id once within its duplicate window. */
 export const messageIdHeader = 'Nats-Msg-Id';
 
+/** Where the trace of its request stands (W3C Trace Context); absent on most. */
+export const traceHeader = 'traceparent';
+
 /** How often a message was sent back from the dead letters; absent on its first way. */
 export const redriveHeader = 'Tidemark-Redrive';

@@ -1,7 +1,7 @@
 import { createInbox, headers, type Msg } from '@nats-io/transport-node';
 import { Fault } from '../model/fault.ts';
 import type { Bus } from './connection.ts';
-import { envelopeVersionHeader, messageIdHeader } from './message-headers.ts';
+import { envelopeVersionHeader, messageIdHeader, traceHeader } from './message-headers.ts';
 import { faultOfApiError } from './nats-fault.ts';
 
 /** What a stored publish came to: `duplicate` when the very first try was answered so, that is, somebody stored this id before. */
@@ -13,7 +13,14 @@ export type Published = { readonly duplicate: boolean };
  * `unconfirmed` (it was sent and no answer came: it may be stored).
  */
 export type Publisher = {
-  publish(subject: string, messageId: string, payload: Uint8Array, version: number): Promise<Published>;
+  publish(
+    subject: string,
+    messageId: string,
+    payload: Uint8Array,
+    version: number,
+    /** Goes with the message and is no part of what it is. */
+    traceparent?: string,
+  ): Promise<Published>;
   /** Publishes that wait for their answer. */
   readonly pending: number;
   close(): void;
@@ -31,6 +38,7 @@ type Entry = {
   readonly messageId: string;
   readonly payload: Uint8Array;
   readonly version: number;
+  readonly traceparent: string | undefined;
   readonly startedAt: number;
   readonly resolve: (published: Published) => void;
   readonly reject: (fault: Fault) => void;
@@ -67,6 +75,7 @@ export const createPublisher = (bus: Bus, options: PublisherOptions): Publisher 
     const head = headers();
     head.set(messageIdHeader, entry.messageId);
     head.set(envelopeVersionHeader, String(entry.version));
+    if (entry.traceparent !== undefined) head.set(traceHeader, entry.traceparent);
     entry.sentAt = now;
     entry.tries++;
     entry.unanswered++;
@@ -127,7 +136,7 @@ export const createPublisher = (bus: Bus, options: PublisherOptions): Publisher 
   });
 
   return {
-    publish: (subject, messageId, payload, version) =>
+    publish: (subject, messageId, payload, version, traceparent) =>
       new Promise((resolve, reject) => {
         const now = Date.now();
         const awaySince = bus.disconnectedSince;
@@ -141,6 +150,7 @@ export const createPublisher = (bus: Bus, options: PublisherOptions): Publisher 
           messageId,
           payload,
           version,
+          traceparent,
           startedAt: now,
           resolve,
           reject,

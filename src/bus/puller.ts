@@ -1,7 +1,7 @@
 import { createInbox, type Msg, nanos } from '@nats-io/transport-node';
 import { Fault } from '../model/fault.ts';
 import type { Bus } from './connection.ts';
-import { envelopeVersionHeader, redriveHeader } from './message-headers.ts';
+import { envelopeVersionHeader, redriveHeader, traceHeader } from './message-headers.ts';
 
 /** A message as a worker holds it until it is settled. */
 export type Delivery = {
@@ -13,6 +13,8 @@ export type Delivery = {
   readonly redelivered: boolean;
   /** How often it was sent back from the dead letters: 0 on its first way. */
   readonly redrive: number;
+  /** Where the trace of its request stands, where it is traced. */
+  readonly traceparent?: string | undefined;
   ack(): void;
   /** Gives it back, to be delivered again after this time. */
   nak(delayMs: number): void;
@@ -72,6 +74,7 @@ const toDelivery = (bus: Bus, message: Msg): Delivery => {
     streamSequence,
     redelivered: deliveries > 1,
     redrive: countOf(message.headers?.get(redriveHeader)),
+    traceparent: message.headers?.get(traceHeader),
     ack: () => bus.nc.publish(reply, '+ACK'),
     nak: (delayMs) => bus.nc.publish(reply, `-NAK ${JSON.stringify({ delay: nanos(delayMs) })}`),
     working: () => bus.nc.publish(reply, '+WPI'),

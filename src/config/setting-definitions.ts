@@ -9,6 +9,7 @@ export type Kind =
   | 'count'
   | 'bytes'
   | 'flag'
+  | 'ratio'
   | 'path'
   | 'durability'
   | 'replicas'
@@ -314,6 +315,27 @@ export const settingDefinitions: readonly SettingDefinition[] = [
     'text',
     'mon',
     'platform prefix in the names that the node management API is told, as in mon_biz_id',
+  ),
+  define(
+    'TIDEMARK_TRACING_URL',
+    'tracing.url',
+    'url',
+    undefined,
+    'OTLP/HTTP address that ingress and transfer send spans of their own work to; without a path /v1/traces is added; default none: no spans',
+  ),
+  define(
+    'TIDEMARK_TRACING_HEADERS',
+    'tracing.headers',
+    'secret',
+    undefined,
+    'headers of those exports as name=value, separated by commas, values percent-encoded; for instance X-MON-TOKEN=<token>',
+  ),
+  define(
+    'TIDEMARK_TRACING_SAMPLE_RATIO',
+    'tracing.sample_ratio',
+    'ratio',
+    '0.01',
+    'share of requests that are traced, 0 to 1; one that comes with a traceparent is traced as that says',
   ),
   define(
     'TIDEMARK_ADMIN_URL',

@@ -41,6 +41,8 @@ const wrongValue = (kind: Kind, text: string): string | undefined => {
         : undefined;
     case 'flag':
       return text === 'true' || text === 'false' ? undefined : 'is neither true nor false';
+    case 'ratio':
+      return /^(0(\.\d{1,9})?|1(\.0{1,9})?)$/.test(text) ? undefined : 'is not a number from 0 to 1';
     case 'url':
       return isAddress(text) ? undefined : 'is not an address like http://host:port';
     case 'urls':

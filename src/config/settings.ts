@@ -63,6 +63,12 @@ export type Settings = {
     readonly hosts: string | undefined;
     readonly prefix: string;
   };
+  /** Spans of the program itself; no address: none. */
+  readonly tracing: {
+    readonly url: string | undefined;
+    readonly headers: string | undefined;
+    readonly sampleRatio: number;
+  };
   readonly admin: { readonly url: string; readonly token: string | undefined };
 };
 
@@ -158,6 +164,11 @@ export const loadSettings = (env: NodeJS.ProcessEnv = process.env): Settings => 
       timeoutMs: number('TIDEMARK_NODE_MANAGEMENT_TIMEOUT_MS'),
       hosts: texts.get('TIDEMARK_NODE_MANAGEMENT_HOSTS'),
       prefix: text('TIDEMARK_NODE_MANAGEMENT_PREFIX'),
+    },
+    tracing: {
+      url: texts.get('TIDEMARK_TRACING_URL'),
+      headers: texts.get('TIDEMARK_TRACING_HEADERS'),
+      sampleRatio: number('TIDEMARK_TRACING_SAMPLE_RATIO'),
     },
     admin: {
       url:

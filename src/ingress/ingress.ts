@@ -16,6 +16,7 @@ import { openLedgerFeed } from '../outcomes/ledger-feed.ts';
 import { listenFault } from '../telemetry/listen-fault.ts';
 import { createLog, type Log } from '../telemetry/log.ts';
 import { createIngressMetrics, type IngressMetrics } from '../telemetry/metrics.ts';
+import { openTracing } from '../telemetry/open-tracing.ts';
 import { startOpsServer } from '../telemetry/ops-server.ts';
 import { stopSignal, whenStopped } from '../telemetry/stop-signal.ts';
 import { untilDone } from '../telemetry/until-done.ts';
@@ -34,6 +35,7 @@ import { createReportChannel } from './rate-channel.ts';
 import { startRateExchange } from './rate-exchange.ts';
 import type { RateLimiter } from './rate-limiter.ts';
 import type { Listening } from './receiver-server.ts';
+import { createRequestTraces, type RequestTraces } from './request-traces.ts';
 import { openTlsFiles, tlsPathsOf } from './tls-files.ts';
 
 /** What both receivers share. */
@@ -50,6 +52,8 @@ type Common = {
   /** Why nothing can be taken now, for a bus that has been away longer than this. */
   readonly unready: (awayMs: number) => string | undefined;
   readonly maxRateDefault: number;
+  /** Where tracing is on. */
+  readonly traces: RequestTraces | undefined;
 };
 
 type Receiver = { readonly server: Server; close(): void };
@@ -61,20 +65,21 @@ const onDefect =
 
 /** Push -> METRICS. */
 const createPushReceiver = (pipeline: Pipelines['metrics'], columns: KvBucket, common: Common): Receiver => {
-  const { bus, directory, metrics, listening, accounting, log } = common;
+  const { bus, directory, metrics, listening, accounting, log, traces } = common;
   const account = createAccount('push', accounting);
   const publisher = createPublisher(bus, pipeline.publish);
   const handle = createPushHandler({
     ...common,
     account,
     registerColumnNames: createColumnNames(columns, directory, Date.now),
-    publisher: createPushPublisher(publisher, pipeline.publish, metrics),
+    publisher: createPushPublisher(publisher, pipeline.publish, metrics, traces),
     unready: () => common.unready(pipeline.publish.awayMs),
     now: Date.now,
     limits: pipeline.limits,
   });
+  const traced = traces === undefined ? handle : traces.around('/v2/push/', handle);
   return {
-    server: createPushServer(handle, listening, account, onDefect(log)),
+    server: createPushServer(traced, listening, account, onDefect(log)),
     close: () => publisher.close(),
   };
 };
@@ -85,20 +90,21 @@ const createOtlpReceiver = (
   trustedProxies: TrustedProxies,
   common: Common,
 ): Receiver => {
-  const { bus, metrics, listening, accounting, log } = common;
+  const { bus, metrics, listening, accounting, log, traces } = common;
   const account = createAccount('otlp', accounting);
   const publisher = createPublisher(bus, pipeline.publish);
   const handle = createOtlpHandler({
     ...common,
     account,
-    publisher: createSpanPublisher(publisher, pipeline.publish, metrics),
+    publisher: createSpanPublisher(publisher, pipeline.publish, metrics, traces),
     unready: () => common.unready(pipeline.publish.awayMs),
     now: Date.now,
     bodyLimits: pipeline.limits,
     trustedProxies,
   });
+  const traced = traces === undefined ? handle : traces.around('/v1/traces', handle);
   return {
-    server: createOtlpServer(handle, listening, account, onDefect(log)),
+    server: createOtlpServer(traced, listening, account, onDefect(log)),
     close: () => publisher.close(),
   };
 };
@@ -183,6 +189,7 @@ export const runIngress = async (settings: Settings): Promise<void> => {
   const pipelines = loadPipelines(settings.pipelinesFolder, settings.schemasFolder, settings.nats.replicas);
   const trustedProxies = trustedProxiesOf(settings);
   const log = createLog('ingress', settings.logLevel);
+  const tracing = await openTracing(settings, 'ingress', log);
   const stop = stopSignal();
   const metrics = createIngressMetrics();
   const listening = listeningOf(settings, trustedProxies, metrics, log);
@@ -238,7 +245,8 @@ export const runIngress = async (settings: Settings): Promise<void> => {
   const feed = openLedgerFeed({ bus, metrics, isCredential, boot: () => bases.boot, log });
   const accounting = { ...feed, metrics, trustedProxies };
   const shared = { bus, directory, bases, inFlight, limiter, metrics, listening, accounting };
-  const common: Common = { ...shared, log, unready, maxRateDefault };
+  const traces = tracing === undefined ? undefined : createRequestTraces(tracing);
+  const common: Common = { ...shared, log, unready, maxRateDefault, traces };
 
   const push = createPushReceiver(pipelines.metrics, columns, common);
   const otlp = createOtlpReceiver(pipelines.traces, trustedProxies, common);
@@ -254,6 +262,8 @@ export const runIngress = async (settings: Settings): Promise<void> => {
   await whenStopped(stop);
   log.info({}, 'ingress stops');
   listening.tls?.stop();
+  // They may go to this process itself.
+  await tracing?.flush();
   await Promise.all([drain(push.server), drain(otlp.server)]);
   await Promise.all([rates.stop(), feed.stop()]);
   sightings.stop();
@@ -261,5 +271,6 @@ export const runIngress = async (settings: Settings): Promise<void> => {
   push.close();
   otlp.close();
   await bus.close();
+  await tracing?.stop();
   await ops.stop();
 };

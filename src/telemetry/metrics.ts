@@ -7,7 +7,8 @@ export type { Registry } from 'prom-client';
 
 const packageSchema = z.object({ version: z.string() });
 
-const programVersion = (): string =>
+/** The version in package.json. */
+export const programVersion = (): string =>
   packageSchema.parse(JSON.parse(readFileSync(join(import.meta.dirname, '../../package.json'), 'utf8')))
     .version;
 

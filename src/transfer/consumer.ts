@@ -7,6 +7,7 @@ import { messageOf } from '../model/fault.ts';
 import type { Ledger } from '../outcomes/ledger.ts';
 import type { Log } from '../telemetry/log.ts';
 import type { TransferMetrics } from '../telemetry/metrics.ts';
+import type { BatchTraces } from './batch-traces.ts';
 import { type Breaker, createBreaker } from './breaker.ts';
 import type { Lane } from './lane.ts';
 import type { TransferSamples } from './samples.ts';
@@ -50,6 +51,8 @@ export type ConsumerDependencies<E> = {
   readonly samples: TransferSamples;
   readonly metrics: TransferMetrics;
   readonly log: Log;
+  /** Where tracing is on. */
+  readonly traces?: BatchTraces | undefined;
 };
 
 const openBreaker = <E>(
@@ -76,7 +79,7 @@ const openBreaker = <E>(
 /** Starts the line of one signal: the puller brings messages to the worker, the lane brings them to the store. */
 export const startConsumer = <E>(
   options: ConsumerOptions,
-  { bus, lane, deadLetters, ledger, samples, metrics, log }: ConsumerDependencies<E>,
+  { bus, lane, deadLetters, ledger, samples, metrics, log, traces }: ConsumerDependencies<E>,
 ): RunningConsumer => {
   const { consumer } = options;
   const label = { pipeline: lane.pipeline };
@@ -115,6 +118,7 @@ export const startConsumer = <E>(
       log,
       now: Date.now,
       onRoom,
+      traces,
     },
   );
   const puller = startPuller(bus, {

@@ -12,6 +12,8 @@ export type HeldMessage<E = MetricsEnvelope> = {
   readonly bytes: number;
   /** When the server last started its ack wait, ms: at delivery or at the last `working`. */
   touchedAt: number;
+  /** When it was delivered, ms. */
+  readonly takenAt: number;
 };
 
 /** Rows of all parts. */

@@ -25,9 +25,11 @@ import { createQuestdbSql } from '../stores/questdb/sql.ts';
 import { createQuestdbWriter, type QuestdbWriter } from '../stores/questdb/writer.ts';
 import { createLog, type Log } from '../telemetry/log.ts';
 import { createTransferMetrics, type TransferMetrics } from '../telemetry/metrics.ts';
+import { openTracing } from '../telemetry/open-tracing.ts';
 import { startOpsServer } from '../telemetry/ops-server.ts';
 import { stopSignal, whenStopped } from '../telemetry/stop-signal.ts';
 import { untilDone } from '../telemetry/until-done.ts';
+import { type BatchTraces, createBatchTraces } from './batch-traces.ts';
 import { type RunningConsumer, startConsumer } from './consumer.ts';
 import { createFence } from './fence.ts';
 import { type FillAlarm, startFillAlarm } from './ledger-alarm.ts';
@@ -46,6 +48,8 @@ type Common = {
   readonly samples: TransferSamples;
   readonly metrics: TransferMetrics;
   readonly log: Log;
+  /** Where tracing is on. */
+  readonly traces: BatchTraces | undefined;
 };
 
 const tableRetryMs = 5_000;
@@ -190,6 +194,7 @@ export const runTransfer = async (settings: Settings): Promise<void> => {
     streams,
   } = loadPipelines(settings.pipelinesFolder, settings.schemasFolder, settings.nats.replicas);
   const log = createLog('transfer', settings.logLevel);
+  const tracing = await openTracing(settings, 'transfer', log);
   const stop = stopSignal();
   const metrics = createTransferMetrics();
   const running: {
@@ -266,6 +271,7 @@ export const runTransfer = async (settings: Settings): Promise<void> => {
     samples: createTransferSamples(feed.samples),
     metrics,
     log,
+    traces: tracing === undefined ? undefined : createBatchTraces(tracing),
   };
   const questdb = createQuestdbWriter({ url: urls.questdb, timeoutMs: metricsPipeline.storeTimeoutMs });
   const clickhouse = createClickhouse({ url: urls.clickhouse });
@@ -312,5 +318,6 @@ export const runTransfer = async (settings: Settings): Promise<void> => {
   await watch.stop();
   await Promise.all([questdb.close(), clickhouse.close(), sql.close()]);
   await bus.close();
+  await tracing?.stop();
   await ops.stop();
 };

@@ -4,6 +4,7 @@ import { messageOf } from '../model/fault.ts';
 import type { Ledger } from '../outcomes/ledger.ts';
 import type { Log } from '../telemetry/log.ts';
 import type { TransferMetrics } from '../telemetry/metrics.ts';
+import type { BatchTrace, BatchTraces } from './batch-traces.ts';
 import { type Breaker, fitToSettle } from './breaker.ts';
 import type { HeldMessage } from './held-message.ts';
 import type { Lane, Written } from './lane.ts';
@@ -38,6 +39,8 @@ export type WorkerDependencies<E> = {
   readonly breaker: Breaker;
   /** True while dead letters cannot be kept: no more is taken. */
   readonly isHeld: () => boolean;
+  /** Where tracing is on. */
+  readonly traces?: BatchTraces | undefined;
 };
 
 /** One consumer's line: read, validate time, gather, write, settle (design section 2). */
@@ -124,7 +127,8 @@ export const createWorker = <E>(options: WorkerOptions, deps: WorkerDependencies
     }
     const rows = lane.rowsOf(read.envelope);
     const bytes = delivery.payload.length;
-    gathered.push({ delivery, envelope: read.envelope, rows, bytes, touchedAt: deps.now() });
+    const now = deps.now();
+    gathered.push({ delivery, envelope: read.envelope, rows, bytes, touchedAt: now, takenAt: now });
     gatheredRows += rows;
     setHeld(heldBytes + bytes);
     startWriting();
@@ -164,13 +168,17 @@ export const createWorker = <E>(options: WorkerOptions, deps: WorkerDependencies
   };
 
   /** Writes until the outcome is known; a store that is away is tried for ever, while the messages are kept alive. */
-  const writeUntilKnown = async (batch: readonly HeldMessage<E>[]): Promise<Written<E> | undefined> => {
+  const writeUntilKnown = async (
+    batch: readonly HeldMessage<E>[],
+    trace: BatchTrace | undefined,
+  ): Promise<Written<E> | undefined> => {
     let waitMs = backoffMs.first;
     for (;;) {
       try {
         const result = await lane.write(batch, (outcome, seconds) => {
           metrics.writes.inc({ pipeline, outcome });
           metrics.writeSeconds.observe({ pipeline }, seconds);
+          trace?.sent(outcome, seconds);
         });
         noteStore(result.problem);
         return result;
@@ -198,12 +206,15 @@ export const createWorker = <E>(options: WorkerOptions, deps: WorkerDependencies
     const batch = nextBatch();
     inWrite = batch;
     if (batch.length > 0) {
-      const result = await writeUntilKnown(batch);
+      const trace = deps.traces?.begin(lane, batch);
+      const result = await writeUntilKnown(batch, trace);
+      trace?.written(result);
       if (result === undefined) for (const message of batch) settler.giveBack(message.delivery, 0);
       else {
         await settler.settle(batch, fitToSettle(breaker, batch, result)).catch((error: unknown) => {
           log.warn({ error: messageOf(error) }, 'a batch was not settled; what is unsettled comes again');
         });
+        trace?.settled();
       }
     }
     letGo(batch);

@@ -81,7 +81,9 @@ describe('the image', () => {
       .object({ bomFormat: z.literal('CycloneDX'), components: z.array(z.object({ name: z.string() })) })
       .parse(JSON.parse(readFileSync(join(app, 'sbom.cdx.json'), 'utf8')));
     const names = bill.components.map(({ name }) => name);
-    expect(names).toEqual(expect.arrayContaining(['hono', 'prom-client', '@nats-io/jetstream']));
+    expect(names).toEqual(
+      expect.arrayContaining(['hono', 'prom-client', '@nats-io/jetstream', '@opentelemetry/sdk-trace']),
+    );
     expect(names).not.toContain('vitest');
   });
 

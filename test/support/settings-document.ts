@@ -14,6 +14,7 @@ const kinds: Readonly<Record<SettingDefinition['kind'], string>> = {
   path: 'path',
   durability: 'process or power',
   replicas: '1, 3 or 5',
+  ratio: 'number from 0 to 1',
   secret: 'secret',
 };
 

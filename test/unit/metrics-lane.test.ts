@@ -62,6 +62,7 @@ const messageOf = (
     rows: dataIds.length,
     bytes: 1,
     touchedAt: 0,
+    takenAt: 0,
   };
 };
 

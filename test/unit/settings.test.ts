@@ -87,6 +87,7 @@ describe('settings', () => {
     path: '/sample',
     durability: 'power',
     replicas: '3',
+    ratio: '0.5',
     secret: 'sample',
   };
   const sampleOf = ({ kind }: SettingDefinition): string => sample[kind];

@@ -62,6 +62,7 @@ const messageOf = (
     rows: daysBefore.length,
     bytes: payload.length,
     touchedAt: 0,
+    takenAt: 0,
   };
 };
 

@@ -57,6 +57,7 @@ const messageOf = (...parts: [table: string, uids: number[]][]): HeldMessage => 
     rows: parts.reduce((sum, [, uids]) => sum + uids.length, 0),
     bytes: 1,
     touchedAt: 0,
+    takenAt: 0,
   };
 };
 

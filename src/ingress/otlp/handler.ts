@@ -16,6 +16,7 @@ import { type BodyLimits, readBody } from '../body.ts';
 import { clientAddress, type TrustedProxies } from '../client-address.ts';
 import { type BaseCounter, requestIdentity } from '../identity.ts';
 import { effectiveRate, type RateLimiter } from '../rate-limiter.ts';
+import type { RequestTraces } from '../request-traces.ts';
 import { createSenderNames } from '../sender.ts';
 import { widestLimits } from './limits.ts';
 import { outcomeMessage, repeatMessage } from './outcome-message.ts';
@@ -48,6 +49,8 @@ export type OtlpDependencies = {
   readonly bodyLimits: BodyLimits;
   readonly maxRateDefault: number;
   readonly trustedProxies: TrustedProxies;
+  /** Where tracing is on. */
+  readonly traces?: RequestTraces | undefined;
 };
 
 const readers: Readonly<Record<OtlpEncoding, TraceReader>> = { json: jsonTraces, protobuf: protobufTraces };
@@ -141,6 +144,7 @@ export const createOtlpHandler = (
     if (encoded.accepted > 0) metrics.accepted.inc({ pipeline }, encoded.accepted);
     for (const [reason, spans] of encoded.rejected) metrics.dropped.inc({ pipeline, reason }, spans);
     for (const [reason, spans] of encoded.deferred) metrics.deferred.inc({ pipeline, reason }, spans);
+    deps.traces?.sawItems({ 'tidemark.items': encoded.accepted });
     if (encoded.leniencies.size === 0) return;
     const sender = senders.nameOf(encoded.sdk, userAgent);
     for (const [kind, times] of encoded.leniencies) metrics.leniencies.inc({ kind, sender }, times);
@@ -229,6 +233,7 @@ export const createOtlpHandler = (
       if ('reason' in body) throw bodyRefusal(body);
       try {
         metrics.bodyBytes.inc({ receiver: 'otlp' }, body.wireBytes);
+        deps.traces?.sawBody(body.bytes);
         return await handleBody(sender, encoding, body.bytes, deps.now());
       } catch (error) {
         throw error instanceof MalformedBody ? malformedRefusal(error, encoding, body.bytes) : error;

@@ -2,6 +2,7 @@ import type { Publisher } from '../../bus/publisher.ts';
 import { Fault } from '../../model/fault.ts';
 import type { UidBase } from '../../model/uid.ts';
 import type { IngressMetrics } from '../../telemetry/metrics.ts';
+import type { TraceSpan } from '../../telemetry/tracing.ts';
 import { envelopeVersion } from '../../wire/frame.ts';
 import { spanCuttingRuleVersion } from '../../wire/otlp/trace-encoder.ts';
 import type { TraceRun } from '../../wire/otlp/types.ts';
@@ -11,6 +12,7 @@ import {
   type SpanPart,
   type SpansHeader,
 } from '../../wire/spans-envelope.ts';
+import type { RequestTraces } from '../request-traces.ts';
 
 /** What one run of a request becomes a message with. */
 export type SpanFragment = { readonly run: TraceRun; readonly base: UidBase; readonly arrivedAt: number };
@@ -63,26 +65,34 @@ export const createSpanPublisher = (
   publisher: Publisher,
   options: { readonly subject: string; readonly shards: number },
   metrics: IngressMetrics,
+  traces?: RequestTraces,
 ): SpanPublisher => {
   const seconds = metrics.publishSeconds.labels('traces');
   const send = async (fragment: SpanFragment, identity: string): Promise<boolean> => {
     const { run } = fragment;
     const shard = (run.parts[0]?.appId ?? run.deferred[0]?.appId ?? 0) % options.shards;
     const end = seconds.startTimer();
+    let span: TraceSpan | undefined;
+    let failure: string | undefined;
     try {
+      const payload = buildSpansMessage(fragment);
+      span = traces?.publish('traces', [traces.current()], payload.length);
       const { duplicate } = await publisher.publish(
         `${options.subject}.${shard}`,
         `${identity}:${run.first}-${run.last}:${spanCuttingRuleVersion}`,
-        buildSpansMessage(fragment),
+        payload,
         envelopeVersion,
+        span?.traceparent,
       );
       metrics.publishes.inc({ pipeline: 'traces', outcome: duplicate ? 'duplicate' : 'stored' });
       return duplicate;
     } catch (error) {
-      metrics.publishes.inc({ pipeline: 'traces', outcome: error instanceof Fault ? error.code : 'failed' });
+      failure = error instanceof Fault ? error.code : 'failed';
+      metrics.publishes.inc({ pipeline: 'traces', outcome: failure });
       throw error;
     } finally {
       end();
+      span?.end(failure);
     }
   };
   return {

@@ -10,6 +10,7 @@ import type { BytesInFlight } from '../admission.ts';
 import { type BodyLimits, readBody } from '../body.ts';
 import { type BaseCounter, type RequestIdentity, requestIdentity } from '../identity.ts';
 import { effectiveRate, type RateLimiter } from '../rate-limiter.ts';
+import type { RequestTraces } from '../request-traces.ts';
 import { runsMax } from './cutting.ts';
 import { decodePush, type PushBody } from './decode.ts';
 import type { EncodedPoints } from './encoded-points.ts';
@@ -34,6 +35,8 @@ export type PushDependencies = {
   readonly now: () => number;
   readonly limits: BodyLimits;
   readonly maxRateDefault: number;
+  /** Where tracing is on. */
+  readonly traces?: RequestTraces | undefined;
 };
 
 /** A refusal on its way out of the checks. */
@@ -199,6 +202,7 @@ export const createPushHandler = (
       (isDeferred ? metrics.deferred : metrics.dropped).inc({ pipeline, reason }, points);
     }
     for (const [reason, values] of encoded.valuesDropped) account.lost(reason, dataId, values);
+    deps.traces?.sawItems({ 'tidemark.data_id': dataId, 'tidemark.items': encoded.accepted });
     if (!isPublished) account.refusedItems(encoded.dropped, dataId, 1);
   };
 
@@ -277,6 +281,7 @@ export const createPushHandler = (
       }
       try {
         metrics.bodyBytes.inc({ receiver: 'push' }, body.wireBytes);
+        deps.traces?.sawBody(body.bytes);
         return await handleBody(sender, body.bytes, deps.now());
       } finally {
         body.release();

@@ -4,6 +4,7 @@ import { Fault } from '../../model/fault.ts';
 import type { TimePolicy } from '../../model/time.ts';
 import type { UidBase } from '../../model/uid.ts';
 import type { IngressMetrics } from '../../telemetry/metrics.ts';
+import type { TraceSpan } from '../../telemetry/tracing.ts';
 import {
   type DeferredGroup,
   encodeEnvelope,
@@ -12,6 +13,7 @@ import {
   type ReceiverOutcomes,
 } from '../../wire/envelope.ts';
 import { envelopeVersion } from '../../wire/frame.ts';
+import type { RequestTraces } from '../request-traces.ts';
 import { cuttingRuleVersion, runBudget } from './cutting.ts';
 import type { Run } from './encoded-points.ts';
 
@@ -124,6 +126,8 @@ const sizeOf = ({ run }: Fragment): number => {
 
 type Waiting = {
   readonly fragment: Fragment;
+  /** The span of its request, where that is traced. */
+  readonly trace: TraceSpan | undefined;
   readonly resolve: () => void;
   readonly reject: (error: unknown) => void;
 };
@@ -140,6 +144,7 @@ export const createPushPublisher = (
   publisher: Publisher,
   options: PushPublisherOptions,
   metrics: IngressMetrics,
+  traces?: RequestTraces,
 ): PushPublisher => {
   const shards = Array.from(
     { length: options.shards },
@@ -147,22 +152,31 @@ export const createPushPublisher = (
   );
   const seconds = metrics.publishSeconds.labels('metrics');
 
-  const send = async (shard: number, messageId: string, payload: Uint8Array): Promise<boolean> => {
+  const send = async (
+    shard: number,
+    messageId: string,
+    payload: Uint8Array,
+    span: TraceSpan | undefined,
+  ): Promise<boolean> => {
     const end = seconds.startTimer();
+    let failure: string | undefined;
     try {
       const { duplicate } = await publisher.publish(
         `${options.subject}.${shard}`,
         messageId,
         payload,
         envelopeVersion,
+        span?.traceparent,
       );
       metrics.publishes.inc({ pipeline: 'metrics', outcome: duplicate ? 'duplicate' : 'stored' });
       return duplicate;
     } catch (error) {
-      metrics.publishes.inc({ pipeline: 'metrics', outcome: error instanceof Fault ? error.code : 'failed' });
+      failure = error instanceof Fault ? error.code : 'failed';
+      metrics.publishes.inc({ pipeline: 'metrics', outcome: failure });
       throw error;
     } finally {
       end();
+      span?.end(failure);
     }
   };
 
@@ -190,7 +204,13 @@ export const createPushPublisher = (
       const first = batch[0]?.fragment;
       if (first === undefined) return;
       gathering.inFlight++;
-      send(shard, `${first.base.text}:${first.run.first}`, buildMessage(batch.map((each) => each.fragment)))
+      const payload = buildMessage(batch.map((each) => each.fragment));
+      const span = traces?.publish(
+        'metrics',
+        batch.map(({ trace }) => trace),
+        payload.length,
+      );
+      send(shard, `${first.base.text}:${first.run.first}`, payload, span)
         .then(
           () => {
             for (const { resolve } of batch) resolve();
@@ -215,18 +235,21 @@ export const createPushPublisher = (
         const gathering = shards[shard];
         if (gathering === undefined)
           return reject(new Fault('internal', 'no_shard', `there is no shard ${shard}`));
-        gathering.waiting.push({ fragment, resolve, reject });
+        gathering.waiting.push({ fragment, trace: traces?.current(), resolve, reject });
         gathering.size += sizeOf(fragment);
         if (gathering.isScheduled) return;
         gathering.isScheduled = true;
         // After the other requests that this turn of the event loop has read.
         setImmediate(flush, shard, gathering);
       }),
-    publishAlone: (fragment, sha256Hex) =>
-      send(
+    publishAlone: (fragment, sha256Hex) => {
+      const payload = buildMessage([fragment]);
+      return send(
         shardOf(fragment.source.dataId),
         `${sha256Hex}:${fragment.run.first}-${fragment.run.last}:${cuttingRuleVersion}`,
-        buildMessage([fragment]),
-      ),
+        payload,
+        traces?.publish('metrics', [traces.current()], payload.length),
+      );
+    },
   };
 };

@@ -1,0 +1,93 @@
+import type { IncomingMessage } from 'node:http';
+import { ownSpansMark, type TraceAttributes, type TraceSpan, type Tracing } from '../telemetry/tracing.ts';
+
+type Reply = { readonly status: number; readonly headers: Readonly<Record<string, string>> };
+
+/** Spans of requests and of the messages they become. There is one only where tracing is on. */
+export type RequestTraces = {
+  /**
+   * The same handler with each sampled request in a span, which goes on the trace of a `traceparent`; the answer tells the trace
+   * in `traceresponse`. A request is traced only once `sawBody` was told its body.
+   */
+  around<R extends Reply>(
+    route: string,
+    handle: (request: IncomingMessage) => Promise<R>,
+  ): (request: IncomingMessage) => Promise<R>;
+  /** To be told the inflated body of the request at hand. Where it brings spans of this program, the request is not traced. */
+  sawBody(body: Buffer): void;
+  /** To be told whose the request at hand is and how many items of it are kept. */
+  sawItems(attributes: TraceAttributes): void;
+  /** The span of the request at hand. */
+  current(): TraceSpan | undefined;
+  /** The span of a message that these requests share: of the first one's trace, and linked with the others. */
+  publish(
+    pipeline: 'metrics' | 'traces',
+    requests: readonly (TraceSpan | undefined)[],
+    bytes: number,
+  ): TraceSpan | undefined;
+};
+
+/** Requests of one message that are linked; further ones are not. */
+const linksMax = 100;
+
+const headerOf = ({ headers }: IncomingMessage): string | undefined => {
+  const { traceparent } = headers;
+  return typeof traceparent === 'string' ? traceparent : undefined;
+};
+
+export const createRequestTraces = (tracing: Tracing): RequestTraces => {
+  /** Requests at hand whose body was seen and holds no span of ours. */
+  const traced = new WeakSet<TraceSpan>();
+
+  const current = (): TraceSpan | undefined => {
+    const span = tracing.current();
+    return span !== undefined && traced.has(span) ? span : undefined;
+  };
+
+  return {
+    around: (route, handle) => async (request) => {
+      const span = tracing.start(`POST ${route}`, {
+        kind: 'server',
+        parent: headerOf(request),
+        attributes: { 'http.request.method': 'POST', 'http.route': route },
+      });
+      if (span === undefined) return handle(request);
+      const reply = await tracing
+        .within(span, () => handle(request))
+        .catch((error: unknown) => {
+          if (traced.has(span)) span.end('a defect');
+          throw error;
+        });
+      if (!traced.has(span)) return reply;
+      const { status } = reply;
+      span.set({ 'http.response.status_code': status });
+      span.end(status >= 500 ? `status ${status}` : undefined);
+      return { ...reply, headers: { ...reply.headers, traceresponse: span.traceparent } };
+    },
+    sawBody: (body) => {
+      const span = tracing.current();
+      if (span === undefined || body.includes(ownSpansMark)) return;
+      traced.add(span);
+      span.set({ 'http.request.body.size': body.length });
+    },
+    sawItems: (attributes) => current()?.set(attributes),
+    current,
+    publish: (pipeline, requests, bytes) => {
+      const spans = requests.filter((span) => span !== undefined).slice(0, linksMax);
+      const [first, ...others] = spans;
+      if (first === undefined) return undefined;
+      const span = tracing.start(`publish ${pipeline}`, {
+        kind: 'producer',
+        parent: first,
+        links: others,
+        attributes: {
+          'messaging.system': 'nats',
+          'messaging.message.body.size': bytes,
+          'tidemark.pipeline': pipeline,
+        },
+      });
+      if (span !== undefined) for (const other of others) other.link(span);
+      return span;
+    },
+  };
+};
