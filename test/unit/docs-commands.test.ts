@@ -1,0 +1,103 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import type { Command } from 'commander';
+import { describe, expect, it } from 'vitest';
+import { createProgram } from '../../src/cli/program.ts';
+
+const root = resolve(import.meta.dirname, '../..');
+const read = (path: string): string => readFileSync(join(root, path), 'utf8');
+
+const documents = [
+  'README.md',
+  ...['docs', 'deploy'].flatMap((folder) =>
+    readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' })
+      .filter((name) => name.endsWith('.md') && !name.includes('node_modules'))
+      .map((name) => join(folder, name)),
+  ),
+];
+
+/** The lines of its code: of blocks as they stand, of spans one each. Prose may say "make room". */
+const codeOf = (text: string): string[] => {
+  const fence = /^```[^\n]*\n(.*?)^```/gms;
+  const blocks = [...text.matchAll(fence)].flatMap(([, block = '']) =>
+    block.replaceAll('\\\n', ' ').split('\n'),
+  );
+  const spans = [...text.replace(fence, '').matchAll(/`([^`\n]+)`/g)].map(([, span = '']) => span);
+  return [...blocks, ...spans].map((line) => line.replaceAll('\\|', '|').replace(/(^|\s)#.*/, ''));
+};
+
+const makefile = read('Makefile');
+const targets = new Set([...makefile.matchAll(/^([a-z-]+):/gm)].map(([, name]) => name));
+
+const program = createProgram();
+
+/** What is wrong with the words and options behind `tidemark`; `|` stands between words of which each is meant. */
+const wrongWith = (rest: string): string[] => {
+  const words = rest.trim().split(/\s+/);
+  const follow = (command: Command, [word = '', ...more]: readonly string[]): string[] => {
+    if (/^[a-z][a-z-]*(\|[a-z-]+)*$/.test(word) && command.commands.length > 0)
+      return word.split('|').flatMap((name) => {
+        const next = command.commands.find((each) => each.name() === name);
+        return next === undefined ? [`no command ${command.name()} ${name}`] : follow(next, more);
+      });
+    const known = [...command.options, ...program.options].map(({ long }) => long);
+    return [word, ...more]
+      .flatMap((each) => /^--[a-z-]+/.exec(each) ?? [])
+      .filter((option) => option !== '--help' && !known.includes(option))
+      .map((option) => `no option ${option} of ${command.name()}`);
+  };
+  return follow(program, words);
+};
+
+/** Commands of the program in a line of code; `-n tidemark` and `deploy/tidemark` are names of Kubernetes. */
+const commandsIn = (line: string): string[] =>
+  [
+    ...line.matchAll(/(?<![\w/.=-]|-n |namespace )(?:bin\/)?tidemark ([a-z][^&;()]*?)(?=$| \| |[&;()]|>)/g),
+  ].map(([, rest = '']) => rest);
+
+// What an operator pastes at night has to be there.
+describe('every command that a document names', () => {
+  it.each(documents)('is a target of make or a command of the program with its options: %s', (path) => {
+    const code = codeOf(read(path));
+    const made = code.flatMap((line) => [...line.matchAll(/(?<![\w-])make ([a-z][a-z-]*)/g)]);
+    const unknown = made.flatMap(([, name = '']) => (targets.has(name) ? [] : [`no target ${name}`]));
+    expect([...unknown, ...code.flatMap(commandsIn).flatMap(wrongWith)]).toEqual([]);
+  });
+
+  it("is one in README's table of commands", () => {
+    const rows = read('README.md').split('## Commands')[1]?.split('\n## ')[0]?.split('\n') ?? [];
+    const firsts = rows.flatMap((row) => /^\| (`.*?`) \| /.exec(row)?.[1] ?? []);
+    const named = firsts.flatMap((cell) => codeOf(cell)).filter((each) => !each.startsWith('<'));
+    expect(named.length).toBeGreaterThan(20);
+    // `admin-token create …`, `list`: the second goes on with the first one's command.
+    const found = firsts.flatMap((cell) => {
+      let parent = '';
+      return codeOf(cell).flatMap((each) => {
+        const [word = ''] = each.split(' ');
+        const isTop = program.commands.some((command) => word.split('|').includes(command.name()));
+        if (isTop) parent = word;
+        return wrongWith(isTop ? each : `${parent} ${each}`);
+      });
+    });
+    expect(found).toEqual([]);
+  });
+
+  it('is looked for: what is not there is found', () => {
+    const text =
+      'Run `make nothing`, `npx tidemark dlq unlist`, `tidemark up --nope` and `kubectl -n tidemark get pods`.';
+    const code = codeOf(text);
+    expect(code.flatMap(commandsIn).flatMap(wrongWith)).toEqual([
+      'no command dlq unlist',
+      'no option --nope of up',
+    ]);
+    expect(targets.has('nothing')).toBe(false);
+  });
+});
+
+describe('make help', () => {
+  it('lists every target', () => {
+    const phony = /^\.PHONY: (.*)$/m.exec(makefile)?.[1]?.split(' ') ?? [];
+    const listed = [...makefile.matchAll(/^([a-z-]+):.*## \S/gm)].map(([, name]) => name);
+    expect(listed.toSorted()).toEqual(phony.toSorted());
+  });
+});
