@@ -12,8 +12,8 @@ const alone = [
   'test/faults/{exactly-once,ctrl-c}.test.ts',
 ];
 
-// A QuestDB of a test lives for seconds: the second compiler of Java would cost more than it gains.
-const env = { JDK_JAVA_OPTIONS: '-XX:TieredStopAtLevel=1' };
+// A QuestDB of a test lives for seconds: the second compiler of Java and its parallel collector would cost more than they gain.
+const env = { JDK_JAVA_OPTIONS: '-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:-UsePerfData' };
 
 export default defineConfig({
   test: {
@@ -76,8 +76,8 @@ export default defineConfig({
           name: 'engines',
           include: ['test/{engines,contract,faults}/**/*.test.ts'],
           exclude: [...alone, ...long],
-          // Each file starts engines of its own and mostly waits for them: two at once keep two cores busy.
-          maxWorkers: 2,
+          // Each file starts engines of its own and waits for them a third of its time: three at once keep two cores busy.
+          maxWorkers: 3,
           sequence: { groupOrder: 1 },
           testTimeout: 240_000,
           hookTimeout: 180_000,

@@ -8,7 +8,7 @@ import { until } from '../support/until.ts';
 
 let stack: Stack;
 let bus: Bus;
-const waitSeconds = 4;
+const waitSeconds = 2;
 
 beforeAll(async () => {
   stack = await startStack({

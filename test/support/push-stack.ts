@@ -1,6 +1,3 @@
-import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join, resolve } from 'node:path';
 import { ageMsMax } from './point-cases.ts';
 import {
   createPushClient,
@@ -11,8 +8,6 @@ import {
 } from './push-client.ts';
 import { type Report, type Stack, startStack } from './stack.ts';
 import { waitFor } from './wait.ts';
-
-const root = resolve(import.meta.dirname, '../..');
 
 /** A stored row without what is empty: time in ms, uid as decimal text, and the columns by their names. */
 export type StoredRow = Readonly<Record<string, unknown>>;
@@ -45,14 +40,16 @@ export const bodyOf = (report: Report, data: unknown, change: Record<string, unk
 const sentinel = 'sentinel_of_the_test';
 
 export const startPushStack = async (): Promise<PushStack> => {
-  const pipelines = mkdtempSync(join(tmpdir(), 'tidemark-test-'));
-  cpSync(join(root, 'pipelines'), pipelines, { recursive: true });
-  const file = join(pipelines, 'metrics.yaml');
-  const text = readFileSync(file, 'utf8')
-    .replace('age_seconds_max: off', `age_seconds_max: ${ageMsMax / 1000}`)
-    .replace(/deadline_ms: \d+/, 'deadline_ms: 4000');
-  writeFileSync(file, text);
-  const stack = await startStack({ env: { TIDEMARK_PIPELINES: pipelines, TIDEMARK_LOG_LEVEL: 'trace' } });
+  const stack = await startStack({
+    ackWaitSeconds: 30,
+    pipelines: (file, text) =>
+      file === 'metrics.yaml'
+        ? text
+            .replace('age_seconds_max: off', `age_seconds_max: ${ageMsMax / 1000}`)
+            .replace(/deadline_ms: \d+/, 'deadline_ms: 4000')
+        : text,
+    env: { TIDEMARK_LOG_LEVEL: 'trace' },
+  });
   const port = stack.ingress[0]?.ports['push'] ?? 0;
   const client = createPushClient(port);
   const answers: PushAnswer[] = [];
@@ -102,7 +99,6 @@ export const startPushStack = async (): Promise<PushStack> => {
     stop: async () => {
       client.close();
       await stack.stop();
-      rmSync(pipelines, { recursive: true, force: true });
     },
   };
 };

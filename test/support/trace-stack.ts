@@ -1,6 +1,3 @@
-import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join, resolve } from 'node:path';
 import { spanColumns } from '../../src/wire/native/span-columns.ts';
 import {
   contentTypes,
@@ -12,8 +9,6 @@ import {
 } from './otlp-client.ts';
 import type { OtlpRequest } from './otlp-protobuf.ts';
 import { type Application, type Stack, startStack } from './stack.ts';
-
-const root = resolve(import.meta.dirname, '../..');
 
 /** Spans that started longer ago than this are too old for the stack. */
 export const spanAgeSecondsMax = 10 * 365 * 86_400;
@@ -63,21 +58,14 @@ const sumOf = (metrics: string, name: string, labels: Record<string, string>): n
 export const startTraceStack = async (
   change: (text: string) => string = (text) => text,
 ): Promise<TraceStack> => {
-  const pipelines = mkdtempSync(join(tmpdir(), 'tidemark-test-'));
-  cpSync(join(root, 'pipelines'), pipelines, { recursive: true });
-  const file = join(pipelines, 'traces.yaml');
-  const text = readFileSync(file, 'utf8').replace(
-    'age_seconds_max: off',
-    `age_seconds_max: ${spanAgeSecondsMax}`,
-  );
-  writeFileSync(file, change(text));
   const stack = await startStack({
     traces: true,
-    env: {
-      TIDEMARK_PIPELINES: pipelines,
-      TIDEMARK_LOG_LEVEL: 'trace',
-      TIDEMARK_INGRESS_TRUSTED_PROXIES: '127.0.0.1',
-    },
+    ackWaitSeconds: 30,
+    pipelines: (file, text) =>
+      file === 'traces.yaml'
+        ? change(text.replace('age_seconds_max: off', `age_seconds_max: ${spanAgeSecondsMax}`))
+        : text,
+    env: { TIDEMARK_LOG_LEVEL: 'trace', TIDEMARK_INGRESS_TRUSTED_PROXIES: '127.0.0.1' },
   });
   const port = stack.ingress[0]?.ports['otlp'] ?? 0;
   const client = createOtlpClient(port);
@@ -109,7 +97,6 @@ export const startTraceStack = async (
     stop: async () => {
       await client.close();
       await stack.stop();
-      rmSync(pipelines, { recursive: true, force: true });
     },
   };
 };
