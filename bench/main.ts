@@ -3,7 +3,7 @@ import type { Latency } from './latency.ts';
 import { type LineResult, measurePush, measureSpans } from './line.ts';
 import { combineRows, printRows, type Row } from './report.ts';
 import { tableLines } from './table.ts';
-import { judge } from './targets.ts';
+import { judge, missedWhy } from './targets.ts';
 
 /**
  * `make bench ARGS="--seconds 60 --only push"`: stages are one core by itself; everything else is producer, roles and engines
@@ -31,6 +31,8 @@ const options = { seconds, repeats, durability, hasLatency: parts.includes('late
 
 const figures: Record<string, number> = {};
 const latencies: Latency[] = [];
+/** Of each line, what a million items cost each process. */
+const spent: Record<string, Readonly<Record<string, number>>> = {};
 
 const say = (line = ''): void => {
   process.stdout.write(`${line}\n`);
@@ -41,12 +43,20 @@ const numberOf = (row: Row, key: string): number => {
   return typeof value === 'number' ? value : 0;
 };
 
+const cpuKey = /^cpu_(?!seconds_per_million)(.+)$/;
+
 /** Takes what the targets are about from a line. */
 const note = (signal: string, { row, latency }: LineResult): Row => {
   figures[`${signal}_per_second`] = row.items_per_second;
   figures[`${signal}_cpu`] = row.cpu_seconds_per_million;
   figures[`${signal}_cpu_nats`] = numberOf(row, 'cpu_nats');
   figures[`${signal}_cpu_questdb`] = numberOf(row, 'cpu_questdb');
+  spent[signal] = Object.fromEntries(
+    Object.keys(row).flatMap((key) => {
+      const process = cpuKey.exec(key)?.[1];
+      return process === undefined ? [] : [[process, numberOf(row, key)]];
+    }),
+  );
   for (const role of ['ingress', 'transfer'])
     figures[`rss_${role}`] = Math.max(figures[`rss_${role}`] ?? 0, numberOf(row, `rss_peak_mib_${role}`));
   if (latency === undefined) return row;
@@ -188,5 +198,8 @@ if (judgements.length > 0) {
   for (const judgement of judgements) say(JSON.stringify(judgement));
 }
 const missed = judgements.filter(({ met }) => !met);
-if (missed.length > 0) say(`missed: ${missed.map(({ target }) => target).join('; ')}`);
+if (missed.length > 0) {
+  say('\nMissed, and what took the two cores (docs/performance.md has the profiles)');
+  for (const { target, figure } of missed) say(`  ${target}: ${missedWhy(figure, figures, spent)}`);
+}
 if (missed.length > 0 || figures['not_exact'] === 1) process.exitCode = 1;

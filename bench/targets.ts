@@ -54,6 +54,7 @@ export const targets: readonly Target[] = [
 
 export type Judgement = {
   readonly target: string;
+  readonly figure: string;
   readonly unit: string;
   readonly wanted: string;
   readonly reached: number;
@@ -69,6 +70,7 @@ export const judge = (figures: Figures, wanted: readonly Target[] = targets): Ju
     return [
       {
         target: target.target,
+        figure: target.figure,
         unit: target.unit,
         wanted: isAtLeast ? `≥ ${target.atLeast}` : `≤ ${target.atMost}`,
         reached,
@@ -76,3 +78,21 @@ export const judge = (figures: Figures, wanted: readonly Target[] = targets): Ju
       },
     ];
   });
+
+/**
+ * What the run itself says of a missed target: how busy the cores were on that line, and which processes took a million items' time, the
+ * largest first. `spent`: CPU seconds per million items, by line and process.
+ */
+export const missedWhy = (
+  figure: string,
+  figures: Figures,
+  spent: Readonly<Record<string, Readonly<Record<string, number>>>>,
+): string => {
+  const line = figure.slice(0, figure.indexOf('_'));
+  const costs = Object.entries(spent[line] ?? {}).sort(([, a], [, b]) => b - a);
+  if (costs.length === 0) return 'the peak or growth that the kernel noted, whatever the line';
+  const perMillion = costs.reduce((sum, [, seconds]) => sum + seconds, 0);
+  const cores = (perMillion * (figures[`${line}_per_second`] ?? 0)) / 1e6;
+  const shares = costs.map(([process, seconds]) => `${process} ${seconds.toFixed(2)}`);
+  return `${cores.toFixed(2)} cores busy; CPU s per million: ${shares.join(', ')}`;
+};
