@@ -32,6 +32,7 @@ say(`seed ${seed}, ${kills} kills, at most ${minutes} min, duplicate window ${du
 const result = await run({
   seed,
   kills,
+  isKillsAlone: true,
   killsPerRound: 25,
   gapMs: 2_000,
   sendersEach: 2,

@@ -67,11 +67,10 @@ export const summaryOf = ({ rounds, seconds, isWhole }: Run): string[] => {
     (offence) => `${offence} ${findings.filter((finding) => finding.offence === offence).length}`,
   );
   const crashes = rounds.flatMap((round) => round.crashes);
-  const slow = rounds
-    .flatMap((round) => round.done)
-    .filter(({ fault, note }) => fault.kind === 'stop' && note !== '');
+  const all = rounds.flatMap((round) => round.done);
+  const slow = all.filter(({ fault, note }) => fault.kind === 'stop' && note !== '');
   return [
-    `${killsOf(rounds.flatMap((round) => round.done))} kills, pauses and stops in ${rounds.length} rounds${isWhole ? '' : ' (not all that were asked for)'}`,
+    `${killsOf(all)} kills, pauses and stops, ${killsOf(all, true)} of them kill -9, in ${rounds.length} rounds${isWhole ? '' : ' (not all that were asked for)'}`,
     ...killLines(rounds),
     `other faults: ${linkLine(rounds)}`,
     `${claims.length} requests of ${sum(claims, ({ count }) => count)} items, ${answerLine(claims)}`,

@@ -15,7 +15,9 @@ export type RunOptions = {
   readonly seed: number;
   /** Kills, pauses and stops in all. */
   readonly kills: number;
-  /** Kills of one round: after each the streams are emptied and everything is judged. */
+  /** Whether pauses and stops come on top of the kills instead of being some of them; default false. */
+  readonly isKillsAlone?: boolean;
+  /** Kills, pauses and stops of one round: after each the streams are emptied and everything is judged. */
   readonly killsPerRound: number;
   /** From one fault of a process to the next, on average, ms. */
   readonly gapMs: number;
@@ -186,9 +188,13 @@ const runRound = async (
   return { claims, verdict, done, crashes, plainInserts, mended, seconds };
 };
 
-/** Kills, pauses and stops of these faults. */
-export const killsOf = (done: readonly DoneFault[]): number =>
-  done.reduce((sum, { fault }) => (isProcessFault(fault) ? sum + weightOf(fault) : sum), 0);
+/** Kills, pauses and stops of these faults; `isKillsAlone`: only the kills, each a SIGKILL. */
+export const killsOf = (done: readonly DoneFault[], isKillsAlone = false): number =>
+  done.reduce((sum, { fault }) => {
+    if (!isProcessFault(fault)) return sum;
+    const isKill = fault.kind === 'kill' || fault.kind === 'kill_twice';
+    return isKill || !isKillsAlone ? sum + weightOf(fault) : sum;
+  }, 0);
 
 /**
  * Starts everything, drives faults in rounds and judges after each; ends all that it started, however it ends. Stops at
@@ -212,17 +218,20 @@ export const run = async (options: RunOptions): Promise<Run> => {
   try {
     while (kills < options.kills && !signal.aborted) {
       const round = rounds.length;
-      const wanted = Math.min(options.killsPerRound, options.kills - kills);
+      // With the pauses and stops that come with them, and never a round of one.
+      const left =
+        options.isKillsAlone === true ? Math.max(6, 2 * (options.kills - kills)) : options.kills - kills;
+      const wanted = Math.min(options.killsPerRound, left);
       const onDone = (done: DoneFault): void => {
         faults.push({ round, done });
       };
       const plan = { seed: options.seed * 1000 + round, kills: wanted, round, signal, onDone };
       const result = await Promise.race([runRound(cluster, oracle, world, plan, options), interrupted]);
       rounds.push(result);
-      kills += killsOf(result.done);
+      kills += killsOf(result.done, options.isKillsAlone);
       const { verdict, claims, seconds } = result;
       options.say(
-        `round ${round}: ${killsOf(result.done)} kills, ${claims.length} requests, ${verdict.rows} rows, ${verdict.findings.length} violations; ${seconds.driving.toFixed(0)} s of faults, ${seconds.settling.toFixed(0)} s until all was settled, ${seconds.judging.toFixed(0)} s of judging`,
+        `round ${round}: ${killsOf(result.done)} kills, pauses and stops, ${claims.length} requests, ${verdict.rows} rows, ${verdict.findings.length} violations; ${seconds.driving.toFixed(0)} s of faults, ${seconds.settling.toFixed(0)} s until all was settled, ${seconds.judging.toFixed(0)} s of judging`,
       );
       if (verdict.findings.length > 0) break;
     }
