@@ -1,16 +1,11 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Command } from 'commander';
 import { describe, expect, it } from 'vitest';
-import { createProgram } from '../../src/cli/program.ts';
 import { alarmCases, alarms, dashboards, queriesTo } from '../support/dashboards.ts';
 import { definedMetrics, roles } from '../support/metrics-document.ts';
 
 const root = join(import.meta.dirname, '../..');
 const docs = join(root, 'docs');
-
-/** What is read when something is wrong. */
-const operatorPages = ['runbook.md', 'metrics.md', 'operations.md'];
 
 const knownNames = async (): Promise<Set<string>> => {
   const defined = (await Promise.all(roles.map(definedMetrics))).flat();
@@ -65,36 +60,5 @@ describe('the dashboards', () => {
       );
       expect(new Set(cells).size).toBe(cells.length);
     }
-  });
-});
-
-/** The command that these words name, as deep as they go. */
-const commandOf = (words: readonly string[]): Command | undefined => {
-  let found: Command | undefined;
-  for (let at = createProgram(), rest = [...words]; ; ) {
-    const name = rest.shift();
-    const next = at.commands.find((command) => command.name() === name);
-    if (next === undefined) return found;
-    found = next;
-    at = next;
-  }
-};
-
-describe('the commands that the pages for operators name', () => {
-  // A command that does not exist is no help at night.
-  it('exist, with their options', () => {
-    const lines = operatorPages.flatMap((file) =>
-      [
-        ...readFileSync(join(docs, file), 'utf8').matchAll(/(?<!-n )tidemark ([a-z-]+(?:[ \n][^`\n]+)*)`/g),
-      ].map(([, line = '']) => line.split(/\s+/)),
-    );
-    expect(lines.length).toBeGreaterThan(20);
-    const wrong = lines.filter((words) => {
-      const command = commandOf(words);
-      const options = words.filter((word) => word.startsWith('--'));
-      const known = command?.options.map(({ long }) => long) ?? [];
-      return command === undefined || options.some((option) => !known.includes(option));
-    });
-    expect(wrong.map((words) => words.join(' '))).toEqual([]);
   });
 });

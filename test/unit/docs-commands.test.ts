@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import type { Command } from 'commander';
 import { describe, expect, it } from 'vitest';
-import { createProgram } from '../../src/cli/program.ts';
+import { commandModules, createProgram } from '../../src/cli/program.ts';
 
 const root = resolve(import.meta.dirname, '../..');
 const read = (path: string): string => readFileSync(join(root, path), 'utf8');
@@ -22,14 +22,16 @@ const codeOf = (text: string): string[] => {
   const blocks = [...text.matchAll(fence)].flatMap(([, block = '']) =>
     block.replaceAll('\\\n', ' ').split('\n'),
   );
-  const spans = [...text.replace(fence, '').matchAll(/`([^`\n]+)`/g)].map(([, span = '']) => span);
+  const spans = [...text.replace(fence, '').matchAll(/`([^`\n]+(?:\n[^`\n]+)?)`/g)].map(([, span = '']) =>
+    span.replace('\n', ' '),
+  );
   return [...blocks, ...spans].map((line) => line.replaceAll('\\|', '|').replace(/(^|\s)#.*/, ''));
 };
 
 const makefile = read('Makefile');
 const targets = new Set([...makefile.matchAll(/^([a-z-]+):/gm)].map(([, name]) => name));
 
-const program = createProgram();
+const program = await createProgram();
 
 /** What is wrong with the words and options behind `tidemark`; `|` stands between words of which each is meant. */
 const wrongWith = (rest: string): string[] => {
@@ -91,6 +93,20 @@ describe('every command that a document names', () => {
       'no option --nope of up',
     ]);
     expect(targets.has('nothing')).toBe(false);
+  });
+});
+
+describe('the command line', () => {
+  // A command that is listed under another name would be unknown when it is called by its own.
+  it.each(commandModules.map(({ names }) => names))('loads %s by what it is called', async (...names) => {
+    for (const name of names)
+      expect((await createProgram(name)).commands.map((command) => command.name())).toEqual(names);
+  });
+
+  it('has all of them where none is named, for its help', async () => {
+    const names = commandModules.flatMap((each) => each.names);
+    for (const word of [undefined, '--help', 'help', 'nothing'])
+      expect((await createProgram(word)).commands.map((command) => command.name())).toEqual(names);
   });
 });
 
