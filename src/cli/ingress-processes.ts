@@ -47,7 +47,10 @@ export const runIngressProcesses = async (settings: Settings, count: number): Pr
   const runOnce = async (number: number): Promise<End & { readonly hasListened: boolean }> => {
     const opsPort =
       settings.ingress.opsPort === 0 ? 0 : settings.ingress.opsPort + opsPortStep * (number - 1);
-    const worker = cluster.fork({ TIDEMARK_INGRESS_OPS_PORT: String(opsPort) });
+    const worker = cluster.fork({
+      TIDEMARK_INGRESS_OPS_PORT: String(opsPort),
+      TIDEMARK_INGRESS_PROCESSES: '1',
+    });
     workers.add(worker);
     let hasListened = false;
     worker.on('listening', ({ port }) => {

@@ -34,15 +34,21 @@ export const registerRoles = (program: Command): void => {
   program
     .command('ingress')
     .description('run the receivers: push on 10205, traces on 4318')
-    .option('--processes <count>', 'so many processes that share the ports', parseProcesses, 1)
-    .action(async ({ processes }: { processes: number }) => {
+    .option(
+      '--processes <count>',
+      'so many processes that share the ports (default TIDEMARK_INGRESS_PROCESSES)',
+      parseProcesses,
+    )
+    .action(async (options: { processes?: number }) => {
+      const settings = loadSettings();
+      const processes = options.processes ?? settings.ingress.processes;
       if (processes > 1) {
         const { runIngressProcesses } = await import('./ingress-processes.ts');
-        process.exitCode = await runIngressProcesses(loadSettings(), processes);
+        process.exitCode = await runIngressProcesses(settings, processes);
         endProcess();
       }
       const { runIngress } = await import('../ingress/ingress.ts');
-      await runIngress(loadSettings()).catch(endOnceTold);
+      await runIngress(settings).catch(endOnceTold);
       endProcess();
     });
   program

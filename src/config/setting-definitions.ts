@@ -7,6 +7,7 @@ export type Kind =
   | 'urls'
   | 'integer'
   | 'count'
+  | 'processes'
   | 'bytes'
   | 'flag'
   | 'ratio'
@@ -159,6 +160,13 @@ export const settingDefinitions: readonly SettingDefinition[] = [
   define('TIDEMARK_INGRESS_PUSH_PORT', 'ingress.push_port', 'port', '10205', 'push receiver'),
   define('TIDEMARK_INGRESS_OTLP_PORT', 'ingress.otlp_port', 'port', '4318', 'trace receiver'),
   define('TIDEMARK_INGRESS_OPS_PORT', 'ingress.ops_port', 'port', '10310', 'operations port of ingress'),
+  define(
+    'TIDEMARK_INGRESS_PROCESSES',
+    'ingress.processes',
+    'processes',
+    '1',
+    'processes of one ingress that share its two ports, 1 to 64; the operations port of each is 10 above that of the one before',
+  ),
   define(
     'TIDEMARK_INGRESS_BYTES_IN_FLIGHT_MAX',
     'ingress.bytes_in_flight_max',

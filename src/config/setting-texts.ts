@@ -35,6 +35,8 @@ const wrongValue = (kind: Kind, text: string): string | undefined => {
       return /^-?\d{1,15}$/.test(text) ? undefined : 'is not an integer';
     case 'count':
       return /^\d{1,9}$/.test(text) ? undefined : 'is not a whole number of 0 or more';
+    case 'processes':
+      return /^([1-9]|[1-5]\d|6[0-4])$/.test(text) ? undefined : 'is not a whole number from 1 to 64';
     case 'bytes':
       return parseBytes(text) === undefined
         ? 'is not a size (a number, or a number with KiB, MiB or GiB)'

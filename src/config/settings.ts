@@ -35,6 +35,8 @@ export type Settings = {
     readonly pushPort: number;
     readonly otlpPort: number;
     readonly opsPort: number;
+    /** That share the two ports: 1 to 64. */
+    readonly processes: number;
     readonly bytesInFlightMax: number;
     readonly trustedProxies: string;
     readonly pushHost: string;
@@ -135,6 +137,7 @@ export const loadSettings = (env: NodeJS.ProcessEnv = process.env): Settings => 
       pushPort: number('TIDEMARK_INGRESS_PUSH_PORT'),
       otlpPort: number('TIDEMARK_INGRESS_OTLP_PORT'),
       opsPort: number('TIDEMARK_INGRESS_OPS_PORT'),
+      processes: number('TIDEMARK_INGRESS_PROCESSES'),
       bytesInFlightMax: size('TIDEMARK_INGRESS_BYTES_IN_FLIGHT_MAX'),
       trustedProxies: text('TIDEMARK_INGRESS_TRUSTED_PROXIES'),
       pushHost: texts.get('TIDEMARK_INGRESS_PUSH_HOST') ?? host,

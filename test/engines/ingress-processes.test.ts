@@ -1,3 +1,4 @@
+import { execFile } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { request } from 'undici';
@@ -9,7 +10,9 @@ import { freePorts } from '../../src/embedded/ports.ts';
 import { type Report, type Stack, startStack } from '../support/stack.ts';
 import { until } from '../support/until.ts';
 
-const program = join(resolve(import.meta.dirname, '../..'), 'src/main.ts');
+const root = resolve(import.meta.dirname, '../..');
+const program = join(root, 'src/main.ts');
+const healthcheck = join(root, 'deploy/healthcheck.mjs');
 
 let stack: Stack;
 let report: Report;
@@ -28,16 +31,17 @@ const takePorts = async (): Promise<Ports> => {
   return { push, otlp, ops: [ops, ops + opsPortStep] };
 };
 
-/** `tidemark ingress --processes 2` beside the roles of the stack. */
+/** Two processes of one ingress beside the roles of the stack. */
 const startTwo = (ports: Ports, env: Record<string, string> = {}): Child =>
   spawnChild(
     'ingress',
     {
       command: process.execPath,
-      args: [program, 'ingress', '--processes', '2'],
+      args: [program, 'ingress'],
       env: {
         PATH: process.env['PATH'] ?? '',
         ...stack.env,
+        TIDEMARK_INGRESS_PROCESSES: '2',
         TIDEMARK_INGRESS_PUSH_PORT: String(ports.push),
         TIDEMARK_INGRESS_OTLP_PORT: String(ports.otlp),
         TIDEMARK_INGRESS_OPS_PORT: String(ports.ops[0]),
@@ -110,6 +114,38 @@ test('processes of one ingress share its ports; one that dies is started again w
     for (const pid of last) expect(() => process.kill(pid, 0)).toThrow('ESRCH');
   } finally {
     await ingress.stop(0);
+  }
+});
+
+/** The exit code of the image's health check. */
+const health = (ports: Ports, ...options: string[]): Promise<number> =>
+  new Promise((resolveCode) => {
+    const env = {
+      PATH: process.env['PATH'],
+      TIDEMARK_INGRESS_PROCESSES: '2',
+      TIDEMARK_INGRESS_OPS_PORT: String(ports.ops[0]),
+      TIDEMARK_TRANSFER_OPS_PORT: '1',
+      TIDEMARK_METADATA_OPS_PORT: '1',
+    };
+    const child = execFile(process.execPath, [healthcheck, ...options], { env });
+    child.once('exit', (code) => resolveCode(code ?? -1));
+  });
+
+// A check of the first port alone restarts the whole container for one dead process, and never sees that another one hangs.
+test('the health of a container with several processes is that of each of them', async () => {
+  const ports = await takePorts();
+  const ingress = startTwo(ports);
+  try {
+    for (const ops of ports.ops) await until(`ready on ${ops}`, () => isReady(ops), 90_000);
+    expect([await health(ports), await health(ports, '--ready')]).toEqual([0, 0]);
+    const hung = childrenOf(ingress.pid ?? 0).at(-1) ?? 0;
+    process.kill(hung, 'SIGSTOP');
+    expect(await health(ports)).toBe(1);
+    process.kill(hung, 'SIGKILL');
+    // It is started again, and the check's retries outlast that.
+    await until('well again', async () => (await health(ports, '--ready')) === 0, 90_000);
+  } finally {
+    await ingress.stop(60_000);
   }
 });
 

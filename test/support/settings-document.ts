@@ -9,6 +9,7 @@ const kinds: Readonly<Record<SettingDefinition['kind'], string>> = {
   urls: 'addresses',
   integer: 'integer',
   count: 'whole number',
+  processes: '1 to 64',
   bytes: 'size',
   flag: 'true or false',
   path: 'path',

@@ -82,6 +82,7 @@ describe('settings', () => {
     urls: 'nats://sample:1,nats://other:2',
     integer: '-7',
     count: '7',
+    processes: '3',
     bytes: '3MiB',
     flag: 'true',
     path: '/sample',
