@@ -87,6 +87,31 @@ const toBalance = ({
   };
 };
 
+/** So far back, a window's records fit into memory; what FINAL would read is the whole table, for it prunes nothing by time. */
+const shortWindowMs = 2 * 3_600_000;
+
+/** The records themselves, the last one of each key. Within a window of time that is the last one that the window holds. */
+const recordsOf = (filter: BalanceFilter, where: string): string => {
+  const table = `${database}.${ledgerTables.outcomes}`;
+  const { sinceMs } = filter;
+  if (sinceMs === undefined || Date.now() - sinceMs > shortWindowMs)
+    return `SELECT * FROM ${table} FINAL ${where}`;
+  return `SELECT * FROM ${table} ${where}
+    ORDER BY at DESC LIMIT 1 BY pipeline, data_id, app_id, base, first, ordinal, redrive`;
+};
+
+/** The query of `readBalances`, with its parameters. */
+export const balancesQuery = (filter: BalanceFilter, byMinute: boolean) => {
+  const { where, params } = conditionsOf(filter);
+  const minute = byMinute
+    ? { column: ', toUnixTimestamp(minute) AS minute_at', group: ', minute', order: 'minute DESC, ' }
+    : { column: '', group: '', order: '' };
+  const query = `SELECT pipeline, data_id, app_id, sum(received) AS received, sumMap(outcomes) AS outcomes${minute.column}
+    FROM (${recordsOf(filter, where)})
+    GROUP BY pipeline, data_id, app_id${minute.group} ORDER BY ${minute.order}pipeline, data_id, app_id`;
+  return { query, params };
+};
+
 /**
  * The balance of each data id and application that has records, points first; `byMinute`: of each minute of
  * arrival, the newest first. Once the streams are empty and nobody writes,
@@ -97,17 +122,8 @@ export const readBalances = async (
   filter: BalanceFilter = {},
   byMinute = false,
 ): Promise<Balance[]> => {
-  const { where, params } = conditionsOf(filter);
-  const minute = byMinute
-    ? { column: ', toUnixTimestamp(minute) AS minute_at', group: ', minute', order: 'minute DESC, ' }
-    : { column: '', group: '', order: '' };
-  const rows = await clickhouse.rows(
-    balanceRow,
-    `SELECT pipeline, data_id, app_id, sum(received) AS received, sumMap(outcomes) AS outcomes${minute.column}
-       FROM (SELECT * FROM ${database}.${ledgerTables.outcomes} FINAL ${where})
-      GROUP BY pipeline, data_id, app_id${minute.group} ORDER BY ${minute.order}pipeline, data_id, app_id`,
-    { params },
-  );
+  const { query, params } = balancesQuery(filter, byMinute);
+  const rows = await clickhouse.rows(balanceRow, query, { params });
   return rows.map(toBalance);
 };
 
