@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import { loadPipelines } from '../config/pipelines.ts';
-import { collectTexts, defaultSource, isSecret } from '../config/setting-texts.ts';
+import { collectTexts, defaultSource, isSecret, parseInstances } from '../config/setting-texts.ts';
 import { loadSettings, type SettingDefinition, settingDefinitions } from '../config/settings.ts';
 import type { JsonOption } from './options.ts';
 import { nothing, printJson, printTable } from './output.ts';
@@ -20,6 +20,10 @@ const shownAddress = (text: string): string => {
 const shownText = (definition: SettingDefinition, text: string): string => {
   if (!isSecret(definition)) return text;
   if (definition.kind === 'secret') return hidden;
+  if (definition.kind === 'instances')
+    return parseInstances(text)
+      .map(({ name, url }) => `${name}=${shownAddress(url)}`)
+      .join();
   return text.split(',').map(shownAddress).join();
 };
 

@@ -5,6 +5,7 @@ export type Kind =
   | 'text'
   | 'url'
   | 'urls'
+  | 'instances'
   | 'integer'
   | 'count'
   | 'processes'
@@ -128,6 +129,13 @@ export const settingDefinitions: readonly SettingDefinition[] = [
     'url',
     undefined,
     'QuestDB HTTP address to use instead of an embedded one',
+  ),
+  define(
+    'TIDEMARK_QUESTDB_URLS',
+    'questdb.urls',
+    'instances',
+    undefined,
+    'further QuestDB instances that tables may lie on, as <name>=http://host:port separated by commas; the first one is called default',
   ),
   define(
     'TIDEMARK_QUESTDB_HTTP_PORT',

@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { Fault, messageOf } from '../model/fault.ts';
+import { defaultInstance, isInstanceName } from '../model/instances.ts';
 import { type Kind, type SettingDefinition, settingDefinitions } from './setting-definitions.ts';
 import { parseYamlFile } from './yaml-file.ts';
 
@@ -27,6 +28,29 @@ const logLevels = ['trace', 'debug', 'info', 'warn', 'error', 'silent'];
 /** `localhost:4222` parses too: as the scheme `localhost`. */
 const isAddress = (text: string): boolean => /^[a-z]+:\/\/[^/]/i.test(text) && URL.canParse(text);
 
+/** A QuestDB instance and the HTTP address it has: `http://[user:password@]host:port`. */
+export type QuestdbAddress = { readonly name: string; readonly url: string };
+
+/** The instances of `b=http://host:9000,c=http://…`, in their order; the text must have been checked. */
+export const parseInstances = (text: string): QuestdbAddress[] =>
+  text.split(',').map((each) => {
+    const at = each.indexOf('=');
+    return { name: each.slice(0, at).trim(), url: each.slice(at + 1).trim() };
+  });
+
+/** Says nothing of the addresses: they may hold passwords. */
+const wrongInstances = (text: string): string | undefined => {
+  const names = new Set<string>([defaultInstance]);
+  for (const [index, { name, url }] of parseInstances(text).entries()) {
+    const which = `, in place ${index + 1} of its list,`;
+    if (!isInstanceName(name) || !/^https?:/i.test(url) || !isAddress(url))
+      return `${which} is not like name=http://host:port, with a name of up to 32 of a-z, 0-9, _ and -, beginning with a letter`;
+    if (names.has(name)) return `${which} has a name that is taken (${name})`;
+    names.add(name);
+  }
+  return undefined;
+};
+
 const wrongValue = (kind: Kind, text: string): string | undefined => {
   switch (kind) {
     case 'port':
@@ -51,6 +75,8 @@ const wrongValue = (kind: Kind, text: string): string | undefined => {
       return text.split(',').every(isAddress)
         ? undefined
         : 'is not an address like nats://host:port, nor several separated by commas';
+    case 'instances':
+      return wrongInstances(text);
     case 'replicas':
       return ['1', '3', '5'].includes(text) ? undefined : 'is none of 1, 3, 5';
     case 'durability':
@@ -91,7 +117,7 @@ const fileValues = (file: string | undefined): Map<string, { text: string; place
 
 /** Addresses may hold passwords. */
 export const isSecret = ({ kind }: Pick<SettingDefinition, 'kind'>): boolean =>
-  kind === 'url' || kind === 'urls' || kind === 'secret';
+  kind === 'url' || kind === 'urls' || kind === 'instances' || kind === 'secret';
 
 /**
  * The variable that names a file with the value of a secret setting. Undefined for what is no secret, and where that variable is

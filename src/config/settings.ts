@@ -1,9 +1,10 @@
 import { readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import { collectTexts, parseBytes } from './setting-texts.ts';
+import { defaultInstance } from '../model/instances.ts';
+import { collectTexts, parseBytes, parseInstances, type QuestdbAddress } from './setting-texts.ts';
 
 export { type SettingDefinition, settingDefinitions } from './setting-definitions.ts';
-export { parseBytes, settingFault } from './setting-texts.ts';
+export { parseBytes, type QuestdbAddress, settingFault } from './setting-texts.ts';
 
 /** What an acknowledged item survives: the death of any process, or a power cut too. */
 export type Durability = 'process' | 'power';
@@ -29,7 +30,13 @@ export type Settings = {
     readonly clientPort: number;
     readonly monitorPort: number;
   };
-  readonly questdb: { readonly url: string | undefined; readonly httpPort: number; readonly pgPort: number };
+  readonly questdb: {
+    readonly url: string | undefined;
+    /** Beside the first one. */
+    readonly further: readonly QuestdbAddress[];
+    readonly httpPort: number;
+    readonly pgPort: number;
+  };
   readonly clickhouse: { readonly url: string | undefined; readonly httpPort: number };
   readonly ingress: {
     readonly pushPort: number;
@@ -126,6 +133,7 @@ export const loadSettings = (env: NodeJS.ProcessEnv = process.env): Settings => 
     },
     questdb: {
       url: texts.get('TIDEMARK_QUESTDB_URL'),
+      further: texts.has('TIDEMARK_QUESTDB_URLS') ? parseInstances(text('TIDEMARK_QUESTDB_URLS')) : [],
       httpPort: number('TIDEMARK_QUESTDB_HTTP_PORT'),
       pgPort: number('TIDEMARK_QUESTDB_PG_PORT'),
     },
@@ -206,3 +214,9 @@ export const engineUrls = (settings: Settings): { nats: string; questdb: string;
     clickhouse: settings.clickhouse.url ?? `http://${local}:${settings.clickhouse.httpPort}`,
   };
 };
+
+/** The QuestDB instances that tables may lie on; the first one is called `default`. */
+export const questdbInstances = (settings: Settings): readonly QuestdbAddress[] => [
+  { name: defaultInstance, url: engineUrls(settings).questdb },
+  ...settings.questdb.further,
+];

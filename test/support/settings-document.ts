@@ -7,6 +7,7 @@ const kinds: Readonly<Record<SettingDefinition['kind'], string>> = {
   text: 'text',
   url: 'address',
   urls: 'addresses',
+  instances: 'named addresses',
   integer: 'integer',
   count: 'whole number',
   processes: '1 to 64',

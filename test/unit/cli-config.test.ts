@@ -55,6 +55,7 @@ describe('tidemark config print', () => {
       TIDEMARK_NATS_URL_FILE: file,
       TIDEMARK_CLICKHOUSE_URL: `http://writer:${secret}@clickhouse.example:8123`,
       TIDEMARK_QUESTDB_URL: `http://${secret}@questdb.example:9000`,
+      TIDEMARK_QUESTDB_URLS: `b=http://points:${secret}@b.example:9000,c=http://c.example:9000`,
       TIDEMARK_ADMIN_TOKEN: secret,
       TIDEMARK_NODE_MANAGEMENT_TOKEN: secret,
     };
@@ -62,6 +63,7 @@ describe('tidemark config print', () => {
     const outputs = await Promise.all(commands.map((args) => tidemark(args, env)));
     for (const { stdout, stderr } of outputs) expect(stdout + stderr).not.toContain(secret);
     expect(outputs[0]?.stdout).toContain('nats://***:***@nats.example:4222');
+    expect(outputs[0]?.stdout).toContain('b=http://***:***@b.example:9000/,c=http://c.example:9000/');
     expect(outputs[0]?.stdout).toContain('environment variable TIDEMARK_NATS_URL_FILE');
   });
 });

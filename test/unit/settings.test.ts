@@ -6,6 +6,7 @@ import {
   engineUrls,
   loadSettings,
   parseBytes,
+  questdbInstances,
   type SettingDefinition,
   type Settings,
   settingDefinitions,
@@ -80,6 +81,7 @@ describe('settings', () => {
     text: 'sample',
     url: 'http://sample:1',
     urls: 'nats://sample:1,nats://other:2',
+    instances: 'b=http://sample:1,c=https://other:2',
     integer: '-7',
     count: '7',
     processes: '3',
@@ -140,6 +142,16 @@ describe('a setting that cannot be used', () => {
     ['TIDEMARK_NATS_URL', 'localhost', 'is not an address'],
     ['TIDEMARK_NATS_URL', 'localhost:4222', 'is not an address'],
     ['TIDEMARK_QUESTDB_URL', 'questdb.example:9000', 'is not an address'],
+    [
+      'TIDEMARK_QUESTDB_URLS',
+      'http://questdb-b:9000',
+      'in place 1 of its list, is not like name=http://host:port',
+    ],
+    ['TIDEMARK_QUESTDB_URLS', 'b=http://b:1,B=http://c:1', 'in place 2 of its list, is not like name'],
+    ['TIDEMARK_QUESTDB_URLS', 'b=nats://b:1', 'in place 1 of its list, is not like name'],
+    ['TIDEMARK_QUESTDB_URLS', 'b=http://b:1,', 'in place 2 of its list, is not like name'],
+    ['TIDEMARK_QUESTDB_URLS', 'b=http://b:1,b=http://c:1', 'has a name that is taken (b)'],
+    ['TIDEMARK_QUESTDB_URLS', 'default=http://b:1', 'has a name that is taken (default)'],
     ['TIDEMARK_BIND_HOST', '', 'is empty'],
     ['TIDEMARK_DATA', '', 'is empty'],
     ['TIDEMARK_LOG_LEVEL', 'verbose', '"verbose" is none of trace'],
@@ -223,6 +235,8 @@ describe('a secret', () => {
     ['TIDEMARK_NATS_URL', `nats://tidemark:${secret}@localhost:99999`],
     ['TIDEMARK_QUESTDB_URL', `http://admin:${secret}@local host:9000`],
     ['TIDEMARK_CLICKHOUSE_URL', `http://tidemark:${secret}@`],
+    ['TIDEMARK_QUESTDB_URLS', `b=http://admin:${secret}@b:1,c=http://admin:${secret}@local host:9000`],
+    ['TIDEMARK_QUESTDB_URLS', `http://admin:${secret}@b:1`],
   ])('in %s is not shown when the address cannot be used', async (name, value) => {
     expect(refusalOf({ [name]: value })).not.toContain(secret);
     const [head, tail] = settingDefinitions.find(({ env }) => env === name)?.key.split('.') ?? [];
@@ -290,5 +304,16 @@ describe('the engines', () => {
     ],
   ])('are reached where %j says', (env, expected) => {
     expect(urls(env)).toEqual(expected);
+  });
+
+  it('of points are the first one, called default, and the further ones by name in their order', () => {
+    const further = ' b=http://q-b:2, a-1=https://user:pass@q-a:3/ ';
+    const settings = loadSettings({ TIDEMARK_QUESTDB_URL: 'http://q:1', TIDEMARK_QUESTDB_URLS: further });
+    expect(questdbInstances(settings)).toEqual([
+      { name: 'default', url: 'http://q:1' },
+      { name: 'b', url: 'http://q-b:2' },
+      { name: 'a-1', url: 'https://user:pass@q-a:3/' },
+    ]);
+    expect(questdbInstances(loadSettings({}))).toEqual([{ name: 'default', url: 'http://127.0.0.1:9000' }]);
   });
 });

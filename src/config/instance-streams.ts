@@ -1,0 +1,41 @@
+import { defaultInstance } from '../model/instances.ts';
+import type { ConsumerDefinition, StreamDefinition } from './pipeline-definitions.ts';
+import type { Pipelines } from './pipelines.ts';
+
+/** `METRICS` of the first QuestDB instance, `METRICS-b` of the one called `b`; subjects, consumers and pipeline labels alike. */
+export const ofInstance = (name: string, instance: string): string =>
+  instance === defaultInstance ? name : `${name}-${instance}`;
+
+/** The consumer of the stream that holds the points of this instance. */
+export const consumerOfInstance = (consumer: ConsumerDefinition, instance: string): ConsumerDefinition => ({
+  ...consumer,
+  name: ofInstance(consumer.name, instance),
+  stream: ofInstance(consumer.stream, instance),
+});
+
+const streamOfInstance = (
+  stream: StreamDefinition,
+  consumer: ConsumerDefinition,
+  subject: string,
+  instance: string,
+): StreamDefinition => ({
+  ...stream,
+  name: ofInstance(stream.name, instance),
+  subjects: [`${ofInstance(subject, instance)}.>`],
+  consumer: consumerOfInstance(consumer, instance),
+});
+
+/**
+ * The pipelines with a stream of points for each further QuestDB instance, with the budget and the consumer of the first one's: what
+ * waits for one instance takes no room and no turn from what goes to another.
+ */
+export const withInstances = (pipelines: Pipelines, instances: readonly string[]): Pipelines => {
+  const { consumer, publish } = pipelines.metrics;
+  const further = instances.filter((instance) => instance !== defaultInstance);
+  const streams = pipelines.streams.flatMap((stream) =>
+    stream.name === consumer.stream
+      ? [stream, ...further.map((instance) => streamOfInstance(stream, consumer, publish.subject, instance))]
+      : [stream],
+  );
+  return { ...pipelines, streams };
+};

@@ -1,0 +1,7 @@
+/** The QuestDB instance of `TIDEMARK_QUESTDB_URL`, and of every table whose records name none. */
+export const defaultInstance = 'default';
+
+const namePattern = /^[a-z][a-z0-9_-]{0,31}$/;
+
+/** Whether an instance can be called so: the name is part of streams, subjects and labels. */
+export const isInstanceName = (text: string): boolean => namePattern.test(text);
