@@ -20,6 +20,7 @@ const source: Source = {
   isEnabled: true,
   typeLabel: 'time_series',
   tableId: '2_mon_time_series_1500001.__default__',
+  questdb: 'default',
   layout: 'wide',
   maxRate: 0,
   previousToken: undefined,

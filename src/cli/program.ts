@@ -18,6 +18,7 @@ export const commandModules: readonly CommandModule[] = [
   { names: ['token'], load: async () => (await import('./token.ts')).registerToken },
   { names: ['limit'], load: async () => (await import('./limit.ts')).registerLimit },
   { names: ['policy'], load: async () => (await import('./policy.ts')).registerPolicy },
+  { names: ['placement'], load: async () => (await import('./placement.ts')).registerPlacement },
   { names: ['refresh'], load: async () => (await import('./refresh.ts')).registerRefresh },
   { names: ['subscription'], load: async () => (await import('./subscription.ts')).registerSubscription },
   { names: ['ledger'], load: async () => (await import('./ledger.ts')).registerLedger },

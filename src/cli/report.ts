@@ -88,6 +88,7 @@ type CreateOptions = JsonOption & {
   platform?: true;
   maxRate?: number;
   spaceUid?: string;
+  questdb?: string;
   dataLabel?: string;
   scenario?: string;
   description?: string;
@@ -101,6 +102,7 @@ const create = async (options: CreateOptions): Promise<void> => {
     is_platform: options.platform,
     max_rate: options.maxRate,
     space_uid: options.spaceUid,
+    questdb: options.questdb,
     data_label: options.dataLabel,
     scenario: options.scenario,
     description: options.description,
@@ -193,6 +195,7 @@ const registerCreate = (report: Command): void => {
       integerArgument,
     )
     .option('--space-uid <uid>', '<space_type_id>__<id>, for a business below 0')
+    .option('--questdb <instance>', 'QuestDB instance of its table, default the one with the fewest')
     .option('--data-label <names>', 'other names of the data, separated by commas')
     .option('--scenario <label>', 'what it is about, default others')
     .option('--description <text>', 'a note');

@@ -153,6 +153,7 @@ export const startDirectory = ({
       records.read([
         recordKeys.group(dataId),
         recordKeys.table(dataId),
+        recordKeys.placement(dataId),
         recordKeys.sourcePolicy(dataId),
         recordKeys.purge(dataId),
       ]),

@@ -23,6 +23,8 @@ export const recordKeys = {
   group: (dataId: number): string => `group.${dataId}`,
   table: (dataId: number): string => `table.${dataId}`,
   application: (appId: number): string => `application.${appId}`,
+  /** The QuestDB instance of a data id's table, written before its group and its table. */
+  placement: (dataId: number): string => `placement.${dataId}`,
   /** What a data id and an application do otherwise than the pipeline files say. */
   sourcePolicy: (dataId: number): string => `source_policy.${dataId}`,
   applicationPolicy: (appId: number): string => `application_policy.${appId}`,

@@ -1,6 +1,8 @@
 import { z } from 'zod';
+import { defaultInstance } from '../model/instances.ts';
 import type { Layout, PreviousToken } from '../model/records.ts';
 import { type ColumnMap, SightedColumns } from './column-map.ts';
+import { placementFieldsSchema } from './placements.ts';
 import { type SourcePolicy, sourcePolicySchema } from './policies.ts';
 import { type SourceRules, sourceRules } from './rules.ts';
 import { expiryMs, previousTokenSchema, tokenMatches } from './tokens.ts';
@@ -15,6 +17,8 @@ export type Source = {
   readonly isEnabled: boolean;
   readonly typeLabel: string;
   readonly tableId: string;
+  /** The QuestDB instance that the table lies on. */
+  readonly questdb: string;
   readonly layout: Layout;
   /** As recorded: requests per second, < -1 none, -1 the default, 0 unlimited. */
   readonly maxRate: number;
@@ -51,6 +55,7 @@ type Fields = {
   data_source: { token: string; is_enable: boolean; type_label: string };
   group: { is_enable: boolean; is_delete: boolean; max_rate: number; is_split_measurement: boolean };
   table: { table_id: string; is_enable: boolean; is_deleted: boolean };
+  placement: { questdb: string };
   source_policy: SourcePolicy;
   previous_token: PreviousToken;
   /** That it is there is all that counts. */
@@ -69,6 +74,7 @@ const schemas: { readonly [K in Kind]: z.ZodType<Fields[K]> } = {
     is_split_measurement: z.boolean(),
   }),
   table: z.object({ table_id: z.string(), is_enable: z.boolean(), is_deleted: z.boolean() }),
+  placement: placementFieldsSchema,
   source_policy: sourcePolicySchema,
   previous_token: previousTokenSchema,
   purge: z.unknown(),
@@ -81,7 +87,7 @@ const schemas: { readonly [K in Kind]: z.ZodType<Fields[K]> } = {
 };
 
 const kindsOfBucket = {
-  records: ['data_source', 'group', 'table', 'source_policy', 'previous_token', 'purge'],
+  records: ['data_source', 'group', 'table', 'placement', 'source_policy', 'previous_token', 'purge'],
   columns: ['columns'],
 } as const satisfies Record<string, readonly Kind[]>;
 
@@ -110,6 +116,7 @@ const buildSource = (dataId: number, known: Known, inherited: SourceRules): Sour
       known.purge === undefined,
     typeLabel: dataSource.type_label,
     tableId: table.table_id,
+    questdb: known.placement?.questdb ?? defaultInstance,
     layout: group.is_split_measurement ? 'narrow' : 'wide',
     maxRate: group.max_rate,
     rules: sourceRules(known.source_policy, inherited),

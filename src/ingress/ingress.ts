@@ -3,8 +3,9 @@ import { type Bus, connectBusWhenUp } from '../bus/connection.ts';
 import { type KvBucket, openKvBucket } from '../bus/kv.ts';
 import { createPublisher } from '../bus/publisher.ts';
 import { ensureTopology } from '../bus/topology.ts';
+import { withInstances } from '../config/instance-streams.ts';
 import { loadPipelines, type Pipelines, type StreamDefinition } from '../config/pipelines.ts';
-import { natsTarget, type Settings, settingFault } from '../config/settings.ts';
+import { natsTarget, questdbInstances, type Settings, settingFault } from '../config/settings.ts';
 import { takeBootNumber } from '../directory/boot-number.ts';
 import { createColumnNames } from '../directory/column-names.ts';
 import { type Directory, startDirectory } from '../directory/directory.ts';
@@ -186,7 +187,10 @@ const listeningOf = (
  * taken.
  */
 export const runIngress = async (settings: Settings): Promise<void> => {
-  const pipelines = loadPipelines(settings.pipelinesFolder, settings.schemasFolder, settings.nats.replicas);
+  const pipelines = withInstances(
+    loadPipelines(settings.pipelinesFolder, settings.schemasFolder, settings.nats.replicas),
+    questdbInstances(settings).map(({ name }) => name),
+  );
   const trustedProxies = trustedProxiesOf(settings);
   const log = createLog('ingress', settings.logLevel);
   const tracing = await openTracing(settings, 'ingress', log);

@@ -8,11 +8,13 @@ import { applicationPolicySchema, sourcePolicySchema } from '../directory/polici
 import { Fault } from '../model/fault.ts';
 import type { QuestdbTables } from '../stores/questdb/tables.ts';
 import { isGone } from './deletion.ts';
+import type { Placing } from './placement.ts';
 import { type RecordSet, type Records, type ReservedName, reservedNames } from './record-store.ts';
 import {
   applicationSchema,
   customReportSchema,
   dataSourceSchema,
+  placementSchema,
   previousTokenSchema,
   purgeSchema,
   resultTableSchema,
@@ -48,6 +50,8 @@ export const backupSchema = z.strictObject({
   data_sources: byId(dataSourceSchema),
   time_series_groups: byId(timeSeriesGroupSchema),
   result_tables: byId(resultTableSchema),
+  /** Left out in documents from before there could be several QuestDB instances: everything is on the first then. */
+  placements: byId(placementSchema).default({}),
   source_policies: byId(sourcePolicySchema),
   previous_tokens: byId(previousTokenSchema),
   purges: byId(purgeSchema),
@@ -107,6 +111,7 @@ export const exportRecords = async (records: Records): Promise<Backup> => {
     data_sources: allOf(records.dataSources),
     time_series_groups: allOf(records.groups),
     result_tables: allOf(records.tables),
+    placements: allOf(records.placements),
     source_policies: allOf(records.sourcePolicies),
     previous_tokens: allOf(records.previousTokens),
     purges: allOf(records.purges),
@@ -160,6 +165,7 @@ const allWanted = (records: Records, backup: Backup): Wanted[] => [
   ...wantedOf(records.reports, backup.custom_reports),
   ...wantedOf(records.sourcePolicies, backup.source_policies),
   ...wantedOf(records.previousTokens, backup.previous_tokens),
+  ...wantedOf(records.placements, backup.placements),
   ...wantedIn(records.columns, columnsKey, backup.columns),
   ...wantedIn(records.bucket, recordKeys.subscription, backup.subscriptions),
   ...wantedOf(records.groups, backup.time_series_groups),
@@ -188,10 +194,22 @@ const checkIds = (backup: Backup): void => {
   check('data_sources', backup.data_sources, (source) => source.mon_data_id);
   check('time_series_groups', backup.time_series_groups, (group) => group.mon_data_id);
   check('result_tables', backup.result_tables, (table) => dataIdOfTableId(table.table_id));
+  check('placements', backup.placements, (placement) => dataIdOfTableId(placement.table_id));
+  check('placements', backup.placements, (placement) => placement.mon_data_id);
   check('applications', backup.applications, (application) => application.app_id);
   check('purges', backup.purges, (purge) => purge.mon_data_id);
   check('columns', backup.columns, (registry) => registry.mon_data_id);
   if (leastCounters(backup).data_id > dataIdRange.last) throw mismatch('a data id is beyond the range');
+};
+
+const checkInstances = ({ placements }: Backup, { names }: Placing): void => {
+  const unknown = Object.values(placements).find(({ questdb }) => !names.includes(questdb));
+  if (unknown === undefined) return;
+  throw new Fault(
+    'permanent',
+    'invalid_value',
+    `placements.${unknown.mon_data_id} is of QuestDB instance ${unknown.questdb}: name it in TIDEMARK_QUESTDB_URLS, or correct the document (there are ${names.join(', ')})`,
+  );
 };
 
 const raiseCounter = async (records: Records, name: Counter, least: number): Promise<void> => {
@@ -313,14 +331,15 @@ export type Imported = { created: number; unchanged: number };
 /**
  * Brings the records of a document into this deployment: those that are there with the same values stay, and when one is there
  * with others, nothing is written (permanent Fault `import_conflict`). Tables are made before the records, so that no point comes
- * to a table that is missing. Cut off, the same call again finishes it. Permanent Fault `invalid_value` for a document that
+ * to a table that is missing, and where they lie before the tables. Cut off, the same call again finishes it. Permanent Fault `invalid_value` for a document that
  * contradicts itself.
  */
 export const importRecords = async (
-  { records, tables }: { records: Records; tables: QuestdbTables },
+  { records, tables, placing }: { records: Records; tables: QuestdbTables; placing: Placing },
   backup: Backup,
 ): Promise<Imported> => {
   checkIds(backup);
+  checkInstances(backup, placing);
   const missing: Wanted[] = [];
   const conflicts: string[] = [];
   const wanted = allWanted(records, backup);
@@ -342,7 +361,9 @@ export const importRecords = async (
   least.data_id = Math.max(least.data_id, await highestTable(tables));
   for (const name of counterNames) await raiseCounter(records, name, least[name]);
   await indexRecords(records, backup);
+  const isPlacement = ({ what }: Wanted): boolean => what.startsWith(`${records.placements.kind}.`);
+  for (const record of missing.filter(isPlacement)) await record.create();
   await makeTables(tables, backup);
-  for (const record of missing) await record.create();
+  for (const record of missing) if (!isPlacement(record)) await record.create();
   return { created: missing.length, unchanged: wanted.length - missing.length };
 };

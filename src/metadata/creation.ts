@@ -4,6 +4,7 @@ import { Fault } from '../model/fault.ts';
 import type { CustomReport, DataSource, ResultTable, TimeSeriesGroup } from '../model/records.ts';
 import type { QuestdbTables } from '../stores/questdb/tables.ts';
 import { finishDeletion, isGone } from './deletion.ts';
+import { ensurePlacement, type Placing } from './placement.ts';
 import { type RecordSet, type Records, reservedNames, type Versioned } from './record-store.ts';
 import type { ReportRequest } from './requests.ts';
 import {
@@ -30,6 +31,7 @@ export type ReportRecords = {
 export type CreationDeps = {
   readonly records: Records;
   readonly tables: QuestdbTables;
+  readonly placing: Placing;
   readonly tablePrefix: string;
 };
 
@@ -276,7 +278,7 @@ const activate = async (
 };
 
 /**
- * Creates a custom report, its DataSource, TimeSeriesGroup and ResultTable and the table in QuestDB, in this order, and
+ * Creates a custom report, its DataSource, placement, TimeSeriesGroup and ResultTable and the table in QuestDB, in this order, and
  * then calls the report `active`. When a call ends between two steps, for whatever reason, the report stays `creating` and
  * the same call again finishes it with the same ids. Permanent Faults: `name_taken` when the name belongs to an undeleted
  * report, `creation_in_progress` when another call is at it, `creation_differs` when the half created one has other values.
@@ -287,6 +289,7 @@ export const createCustomTimeSeries = async (
 ): Promise<ReportRecords> => {
   const report = await openReport(deps, request);
   const dataSource = await ensureDataSource(deps, report.value, request);
+  await ensurePlacement(deps, report.value, request.questdb);
   const group = await ensureGroup(deps, report.value, request);
   const table = await ensureResultTable(deps, report.value, request);
   await deps.tables.createTable(group.is_split_measurement ? 'narrow' : 'wide', table.table_id);

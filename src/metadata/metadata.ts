@@ -2,15 +2,15 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { createAdaptorServer, type ServerType } from '@hono/node-server';
 import { type Bus, connectBusWhenUp } from '../bus/connection.ts';
 import { ensureTopology } from '../bus/topology.ts';
+import { withInstances } from '../config/instance-streams.ts';
 import { loadPipelines, type MetricsPipeline } from '../config/pipelines.ts';
-import { engineUrls, natsTarget, type Settings } from '../config/settings.ts';
+import { engineUrls, natsTarget, questdbInstances, type Settings } from '../config/settings.ts';
 import { createDesk } from '../dead-letters/desk.ts';
 import { buckets, dataIdRange, systemKeys } from '../directory/keys.ts';
 import { Fault, messageOf } from '../model/fault.ts';
 import { createOutcomeReads } from '../outcomes/reads.ts';
 import { type Clickhouse, createClickhouse } from '../stores/clickhouse/client.ts';
-import { createQuestdbSql, type QuestdbSql } from '../stores/questdb/sql.ts';
-import { createQuestdbTables, type QuestdbTables } from '../stores/questdb/tables.ts';
+import type { QuestdbSql } from '../stores/questdb/sql.ts';
 import { listenFault } from '../telemetry/listen-fault.ts';
 import { createLog, type Log } from '../telemetry/log.ts';
 import { createMetadataMetrics, type Registry } from '../telemetry/metrics.ts';
@@ -22,8 +22,16 @@ import { type AdminTokens, openAdminTokens, roleAllows } from './admin-tokens.ts
 import { createApi } from './api/server.ts';
 import { openAudit } from './audit.ts';
 import { startKeeper } from './keeper.ts';
+import {
+  createPlacedTables,
+  openInstances,
+  type PlacedInstance,
+  type Placing,
+  tableNames,
+  unknownPlacements,
+} from './placement.ts';
 import { policyDefaultsOf } from './policies.ts';
-import { openRecords } from './record-store.ts';
+import { openRecords, type Records } from './record-store.ts';
 import type { CollectorDefaults } from './refresh/document.ts';
 import type { AuthorizeNode } from './refresh/polling-endpoint.ts';
 import { createRefresh } from './refresh/refresh.ts';
@@ -35,17 +43,34 @@ import { startWatch } from './watch.ts';
 const probeEveryMs = 2_000;
 const finishMsMax = 10_000;
 
+/** An instance and why it does not answer, undefined while it does. */
+type FollowedInstance = PlacedInstance & { why(): string | undefined };
+
 /** Asks QuestDB every other second; `why` is undefined while it answers. */
 const probe = (sql: QuestdbSql, signal: AbortSignal): { readonly why: string | undefined } => {
   const state: { why: string | undefined } = { why: 'not asked yet' };
-  const follow = async (): Promise<void> => {
+  const ask = async (): Promise<void> => {
     while (!signal.aborted) {
       state.why = await sql.exec('SELECT 1').then(() => undefined, messageOf);
       await delay(probeEveryMs, undefined, { signal }).catch(() => undefined);
     }
   };
-  void follow();
+  void ask();
   return state;
+};
+
+const follow = (instance: PlacedInstance, signal: AbortSignal): FollowedInstance => {
+  const state = probe(instance.sql, signal);
+  return { ...instance, why: () => state.why };
+};
+
+/** The instances that do not answer, by name where there are several. */
+const awayText = (questdb: readonly FollowedInstance[]): string | undefined => {
+  const away = questdb.flatMap(({ name, why }) => {
+    const text = why();
+    return text === undefined ? [] : [questdb.length === 1 ? text : `${name}: ${text}`];
+  });
+  return away.length === 0 ? undefined : away.join('; ');
 };
 
 /** Repeats what a dependency that is just starting refuses, until it works or `signal` fires. */
@@ -81,8 +106,8 @@ const finish = async (server: ServerType): Promise<void> => {
 };
 
 /** Where KV knows of no data id but QuestDB has tables (NATS lost its data), their ids are not given out again. */
-const firstDataId = async (tables: QuestdbTables): Promise<number> => {
-  const used = (await tables.names()).map((name) => dataIdOfTableId(name) ?? 0);
+const firstDataId = async (instances: readonly PlacedInstance[]): Promise<number> => {
+  const used = (await tableNames(instances)).map((name) => dataIdOfTableId(name) ?? 0);
   // A table of somebody else's with a number beyond the range is none of ours.
   const own = used.filter((id) => id <= dataIdRange.last);
   return own.reduce((next, id) => Math.max(next, id + 1), dataIdRange.first);
@@ -107,30 +132,40 @@ type Parts = {
   readonly settings: Settings;
   readonly log: Log;
   readonly signal: AbortSignal;
-  readonly sql: QuestdbSql;
+  readonly questdb: readonly FollowedInstance[];
   readonly clickhouse: Clickhouse;
   readonly registry: Registry;
   readonly checks: Readonly<Record<string, () => string | undefined>>;
   readonly onAnswer: (status: number) => void;
   readonly onListening: () => void;
+  readonly onRecords: (records: Records) => void;
 };
 
 /** From the first connection to the last answer. */
 const runOnBus = async (bus: Bus, parts: Parts): Promise<void> => {
-  const { settings, log, signal, sql } = parts;
-  const pipelines = loadPipelines(settings.pipelinesFolder, settings.schemasFolder, settings.nats.replicas);
-  const tables = createQuestdbTables(sql, settings.schemasFolder);
+  const { settings, log, signal, questdb } = parts;
+  const names = questdb.map(({ name }) => name);
+  const pipelines = withInstances(
+    loadPipelines(settings.pipelinesFolder, settings.schemasFolder, settings.nats.replicas),
+    names,
+  );
   await untilItWorks(() => ensureTopology(bus, pipelines.streams), signal, log);
   const records = await untilItWorks(
     () =>
       openRecords(
         bus,
-        () => firstDataId(tables),
+        () => firstDataId(questdb),
         (fault) => log.error({}, messageOf(fault)),
       ),
     signal,
     log,
   );
+  parts.onRecords(records);
+  const tables = createPlacedTables(questdb, records);
+  const placing: Placing = {
+    names,
+    isAway: (name) => questdb.some((instance) => instance.name === name && instance.why() !== undefined),
+  };
   const adminTokens = await untilItWorks(
     () => openAdminTokens(bus, records.system, settings.dataFolder, log),
     signal,
@@ -164,7 +199,8 @@ const runOnBus = async (bus: Bus, parts: Parts): Promise<void> => {
     audit.start();
     refresh.start();
     const { consumer, storeTimeoutMs } = pipelines.metrics;
-    const repair = createTableRepair({ records, tables, sql, now: Date.now, log });
+    const sqls = new Map(questdb.map(({ name, sql }) => [name, sql]));
+    const repair = createTableRepair({ records, tables, sqls, now: Date.now, log });
     const purgeWaitMs = consumer.ackWaitMs + storeTimeoutMs;
     running.push(startKeeper({ records, tables, repair, purgeWaitMs, now: Date.now, log }));
     const outcomes = createOutcomeReads(bus, parts.clickhouse, pipelines.streams);
@@ -172,6 +208,7 @@ const runOnBus = async (bus: Bus, parts: Parts): Promise<void> => {
       outcomes,
       records,
       tables,
+      placing,
       tablePrefix: settings.tablePrefix,
       adminTokens,
       audit,
@@ -213,16 +250,19 @@ export const runMetadata = async (settings: Settings): Promise<void> => {
   const log = createLog('metadata', settings.logLevel);
   const signal = stopSignal();
   const metrics = createMetadataMetrics();
-  const urls = engineUrls(settings);
-  const sql = createQuestdbSql({ url: urls.questdb });
-  const clickhouse = createClickhouse({ url: urls.clickhouse, connectionsMax: 4 });
+  const instances = openInstances(questdbInstances(settings), settings.schemasFolder);
+  const clickhouse = createClickhouse({ url: engineUrls(settings).clickhouse, connectionsMax: 4 });
   const ending = new AbortController();
-  const questdb = probe(sql, AbortSignal.any([signal, ending.signal]));
+  const probing = AbortSignal.any([signal, ending.signal]);
+  const questdb = instances.map((instance) => follow(instance, probing));
+  const isOneThere = (): boolean => questdb.some(({ why }) => why() === undefined);
+  let records: Records | undefined;
   let bus: Bus | undefined;
   let isServing = false;
   const checks = {
     nats: () => (bus?.connected ? undefined : 'not connected'),
-    questdb: () => questdb.why,
+    // With one of several away, the others' tables are worked on all the same.
+    questdb: () => (isOneThere() ? undefined : awayText(questdb)),
     api: () => (isServing ? undefined : 'not listening yet'),
   };
   let ops: Awaited<ReturnType<typeof startOpsServer>> | undefined;
@@ -233,6 +273,15 @@ export const runMetadata = async (settings: Settings): Promise<void> => {
       variable: 'TIDEMARK_METADATA_OPS_PORT',
       registry: metrics.registry,
       checks,
+      warnings: {
+        questdb: () => (isOneThere() ? awayText(questdb) : undefined),
+        placements: () =>
+          records &&
+          unknownPlacements(
+            records,
+            questdb.map(({ name }) => name),
+          ),
+      },
     });
     bus = await connectBusWhenUp(natsTarget(settings), 'tidemark-metadata', signal, (fault) =>
       log.warn({}, `waiting: ${messageOf(fault)}`),
@@ -241,11 +290,14 @@ export const runMetadata = async (settings: Settings): Promise<void> => {
       settings,
       log,
       signal,
-      sql,
+      questdb,
       clickhouse,
       checks,
       registry: metrics.registry,
       onAnswer: (status) => metrics.requests.inc({ status: String(status) }),
+      onRecords: (opened) => {
+        records = opened;
+      },
       onListening: () => {
         isServing = true;
       },
@@ -256,6 +308,6 @@ export const runMetadata = async (settings: Settings): Promise<void> => {
     ending.abort();
     await bus?.close();
     await ops?.stop();
-    await Promise.all([sql.close(), clickhouse.close()]);
+    await Promise.all([...instances.map(({ sql }) => sql.close()), clickhouse.close()]);
   }
 };

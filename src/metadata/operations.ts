@@ -5,6 +5,7 @@ import type { ApplicationPolicy } from '../directory/policies.ts';
 import { Fault } from '../model/fault.ts';
 import type { Application, DataSource, ResultTable, TimeSeriesGroup } from '../model/records.ts';
 import { type CreationDeps, isDataIdAlive, reserveGroupName } from './creation.ts';
+import { ensurePlacement } from './placement.ts';
 import { fieldFault, notFound } from './problem.ts';
 import { type Records, reservedNames } from './record-store.ts';
 import type { ApplicationRequest, DataSourceRequest, GroupRequest, ResultTableRequest } from './requests.ts';
@@ -86,11 +87,12 @@ const refuseWhileCreating = (records: Records, dataId: number): void => {
   );
 };
 
-/** CreateTimeSeriesGroupResource alone. Permanent Faults `data_source_missing`, `group_exists`, `name_taken`. */
+/** CreateTimeSeriesGroupResource alone; it decides where the table will lie. Permanent Faults `data_source_missing`, `group_exists`, `name_taken`. */
 export const createGroup = async (
-  { records, tablePrefix }: CreationDeps,
-  request: GroupRequest,
+  deps: CreationDeps,
+  { questdb, ...request }: GroupRequest,
 ): Promise<TimeSeriesGroup> => {
+  const { records, tablePrefix } = deps;
   const dataId = request.mon_data_id;
   requireBusiness(await requireDataSource(records, dataId), request.mon_biz_id);
   refuseWhileCreating(records, dataId);
@@ -99,12 +101,14 @@ export const createGroup = async (
     throw new Fault('permanent', 'group_exists', taken);
   }
   await reserveGroupName(records, request);
+  const tableId = tableIdOf(request.mon_biz_id, tablePrefix, dataId);
+  await ensurePlacement(deps, { mon_data_id: dataId, table_id: tableId }, questdb);
   const groupId = await records.nextId('time_series_group_id');
   await records.point(recordKeys.groupId(groupId), dataId);
   const group = newGroup({
     ...request,
     time_series_group_id: groupId,
-    table_id: tableIdOf(request.mon_biz_id, tablePrefix, dataId),
+    table_id: tableId,
   });
   return (await records.groups.create(dataId, group).catch(exists('group_exists', taken))).value;
 };

@@ -14,6 +14,7 @@ import type {
   Application,
   CustomReport,
   DataSource,
+  Placement,
   PreviousToken,
   Purge,
   ResultTable,
@@ -24,6 +25,7 @@ import {
   applicationSchema,
   customReportSchema,
   dataSourceSchema,
+  placementSchema,
   previousTokenSchema,
   purgeSchema,
   resultTableSchema,
@@ -64,6 +66,7 @@ export type Records = {
   readonly dataSources: RecordSet<DataSource>;
   readonly groups: RecordSet<TimeSeriesGroup>;
   readonly tables: RecordSet<ResultTable>;
+  readonly placements: RecordSet<Placement>;
   readonly sourcePolicies: RecordSet<SourcePolicy>;
   readonly previousTokens: RecordSet<PreviousToken>;
   readonly purges: RecordSet<Purge>;
@@ -323,6 +326,7 @@ export const openRecords = async (
     dataSources: set(recordKeys.dataSource, dataSourceSchema),
     groups: set(recordKeys.group, timeSeriesGroupSchema),
     tables: set(recordKeys.table, resultTableSchema),
+    placements: set(recordKeys.placement, placementSchema),
     sourcePolicies: set(recordKeys.sourcePolicy, sourcePolicySchema),
     previousTokens: set(recordKeys.previousToken, previousTokenSchema),
     purges: set(recordKeys.purge, purgeSchema),

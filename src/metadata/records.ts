@@ -1,8 +1,10 @@
 import { z } from 'zod';
+import { isInstanceName } from '../model/instances.ts';
 import type {
   Application,
   CustomReport,
   DataSource,
+  Placement,
   PreviousToken,
   Purge,
   ResultTable,
@@ -70,6 +72,16 @@ export const resultTableSchema = z.object({
   label: z.string(),
   data_label: z.string(),
 }) satisfies z.ZodType<ResultTable>;
+
+/** Where the table of a data id lies. */
+export const placementSchema = z.object({
+  mon_data_id: z.int(),
+  table_id: z.string(),
+  questdb: z
+    .string()
+    .refine(isInstanceName, 'must be the name of a QuestDB instance')
+    .meta({ description: 'The QuestDB instance', examples: ['default'] }),
+}) satisfies z.ZodType<Placement>;
 
 /** The custom report that the three records above belong to. */
 export const customReportSchema = z.object({

@@ -80,6 +80,15 @@ const dataId = z
   .positive('must be positive')
   .meta({ description: 'The data id', examples: [1_500_001] });
 
+const questdb = z
+  .string('must be the name of a QuestDB instance')
+  .max(32, 'must have at most 32 characters')
+  .optional()
+  .meta({
+    description: 'The QuestDB instance that the table lies on; left out, the one with the fewest tables',
+    examples: ['default'],
+  });
+
 /** Only time series are offered: a request may say so, and nothing else. */
 const typeLabel = z
   .literal(
@@ -115,6 +124,7 @@ export const reportRequestSchema = z
     desc: line.optional(),
     description: description.optional(),
     is_split_measurement: z.boolean('must be true or false').default(false),
+    questdb,
     max_rate: maxRate.default(-1),
     space_uid: spaceUid.optional(),
     operator,
@@ -174,6 +184,7 @@ export const groupRequestSchema = z.strictObject({
   time_series_group_name: name,
   label: label.default('others'),
   is_split_measurement: z.boolean('must be true or false').default(false),
+  questdb,
   max_rate: maxRate.default(-1),
   operator,
 });

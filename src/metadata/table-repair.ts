@@ -8,12 +8,14 @@ import {
 } from '../stores/questdb/table-states.ts';
 import type { QuestdbTables } from '../stores/questdb/tables.ts';
 import type { Log } from '../telemetry/log.ts';
+import { knownInstanceOf, unknownInstance } from './placement.ts';
 import type { Records } from './record-store.ts';
 
 export type TableRepairDeps = {
   readonly records: Records;
   readonly tables: QuestdbTables;
-  readonly sql: QuestdbSql;
+  /** Of each QuestDB instance, by its name. */
+  readonly sqls: ReadonlyMap<string, QuestdbSql>;
   readonly now: () => number;
   readonly log: Log;
 };
@@ -32,12 +34,12 @@ const resumeWaitMs = { first: 5_000, most: 300_000 };
  * - A suspended table is resumed: at once, and while it is suspended again for the same fault at growing intervals up to
  *   five minutes.
  */
-export const createTableRepair = ({ records, tables, sql, now, log }: TableRepairDeps): TableRepair => {
+export const createTableRepair = ({ records, tables, sqls, now, log }: TableRepairDeps): TableRepair => {
   const resumes = new Map<string, { at: number; waitMs: number }>();
   /** Tables that the last round missed: a creation under way has its records before its table. */
   const missed = new Set<string>();
 
-  const resume = async ({ name, why }: TableState): Promise<void> => {
+  const resume = async (sql: QuestdbSql, { name, why }: TableState): Promise<void> => {
     const last = resumes.get(name);
     if (last !== undefined && now() < last.at + last.waitMs) return;
     const waitMs = last === undefined ? resumeWaitMs.first : Math.min(2 * last.waitMs, resumeWaitMs.most);
@@ -46,7 +48,11 @@ export const createTableRepair = ({ records, tables, sql, now, log }: TableRepai
     log.warn({ table: name, why }, 'QuestDB had suspended this table; it was resumed');
   };
 
-  const mend = async (group: TimeSeriesGroup, state: TableState | undefined): Promise<void> => {
+  const mend = async (
+    sql: QuestdbSql,
+    group: TimeSeriesGroup,
+    state: TableState | undefined,
+  ): Promise<void> => {
     const { table_id: name } = group;
     if (state === undefined) {
       if (!missed.delete(name)) {
@@ -63,7 +69,7 @@ export const createTableRepair = ({ records, tables, sql, now, log }: TableRepai
       await enableDeduplication(sql, name);
       log.error({ table: name }, 'the upsert keys of this table were switched off; they are on again');
     }
-    if (state.isSuspended) await resume(state);
+    if (state.isSuspended) await resume(sql, state);
     else resumes.delete(name);
   };
 
@@ -78,14 +84,27 @@ export const createTableRepair = ({ records, tables, sql, now, log }: TableRepai
     });
   };
 
+  const mendAll = async (
+    instance: string,
+    wanted: readonly TimeSeriesGroup[],
+    failures: unknown[],
+  ): Promise<void> => {
+    const sql = sqls.get(instance);
+    if (sql === undefined) throw unknownInstance(instance, `table ${wanted[0]?.table_id ?? ''}`);
+    const states = new Map((await readTableStates(sql)).map((state) => [state.name, state]));
+    for (const group of wanted) {
+      await mend(sql, group, states.get(group.table_id)).catch((error: unknown) => {
+        failures.push(error);
+      });
+    }
+  };
+
   return {
     round: async () => {
-      const wanted = wantedGroups();
-      if (wanted.length === 0) return;
-      const states = new Map((await readTableStates(sql)).map((state) => [state.name, state]));
       const failures: unknown[] = [];
-      for (const group of wanted) {
-        await mend(group, states.get(group.table_id)).catch((error: unknown) => {
+      const byInstance = Map.groupBy(wantedGroups(), (group) => knownInstanceOf(records, group.mon_data_id));
+      for (const [instance, wanted] of byInstance) {
+        await mendAll(instance, wanted, failures).catch((error: unknown) => {
           failures.push(error);
         });
       }

@@ -59,6 +59,9 @@ export type ResultTable = {
   data_label: string;
 };
 
+/** Which QuestDB instance the table and the views of a data id lie on. Without such a record it is the first one, `default`. */
+export type Placement = { mon_data_id: number; table_id: string; questdb: string };
+
 /** Where a custom report stands: `creating` until every record and the table are there. */
 export type CustomReportState = 'creating' | 'active' | 'deleted' | 'purging' | 'purged';
 

@@ -16,6 +16,7 @@ import { createQuestdbSql, type QuestdbSql } from '../../src/stores/questdb/sql.
 import { createQuestdbTables } from '../../src/stores/questdb/tables.ts';
 import { Died, dyingAt } from '../support/dying.ts';
 import { startEngines, type TestEngines } from '../support/engines.ts';
+import { onlyInstance } from '../support/metadata-calls.ts';
 import { until } from '../support/until.ts';
 
 let engines: TestEngines;
@@ -33,7 +34,7 @@ const openDeps = async (): Promise<CreationDeps> => {
   );
   await records.ready;
   const tables = createQuestdbTables(sql, new URL('../../schemas', import.meta.url).pathname);
-  return { records, tables, tablePrefix: 'mon' };
+  return { records, tables, placing: onlyInstance, tablePrefix: 'mon' };
 };
 
 let deps: CreationDeps;

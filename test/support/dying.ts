@@ -34,6 +34,7 @@ export const dyingAt = (deps: CreationDeps, step: number, when: 'before' | 'afte
     dataSources: dyingSet(records.dataSources),
     groups: dyingSet(records.groups),
     tables: dyingSet(records.tables),
+    placements: dyingSet(records.placements),
     applications: dyingSet(records.applications),
     nextId: dying(records.nextId),
     reserve: dying(records.reserve),

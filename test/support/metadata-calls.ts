@@ -15,6 +15,7 @@ import {
   createGroup,
   createResultTable,
 } from '../../src/metadata/operations.ts';
+import type { Placing } from '../../src/metadata/placement.ts';
 import { openRecords } from '../../src/metadata/record-store.ts';
 import {
   applicationRequestSchema,
@@ -24,6 +25,7 @@ import {
   resultTableRequestSchema,
 } from '../../src/metadata/requests.ts';
 import { rotateApplicationToken, rotateDataSourceToken } from '../../src/metadata/rotation.ts';
+import { defaultInstance } from '../../src/model/instances.ts';
 import type { QuestdbSql } from '../../src/stores/questdb/sql.ts';
 import { createQuestdbTables } from '../../src/stores/questdb/tables.ts';
 
@@ -38,8 +40,11 @@ export const openMetadata = async (bus: Bus, sql: QuestdbSql): Promise<CreationD
   );
   await records.ready;
   const tables = createQuestdbTables(sql, new URL('../../schemas', import.meta.url).pathname);
-  return { records, tables, tablePrefix: 'mon' };
+  return { records, tables, placing: onlyInstance, tablePrefix: 'mon' };
 };
+
+/** One QuestDB, as most deployments have. */
+export const onlyInstance: Placing = { names: [defaultInstance], isAway: () => false };
 
 const of = z.object({ id: z.int() });
 const by = { operator: 'caller', revision: undefined };

@@ -27,6 +27,7 @@ export const sourceWith = (
     isEnabled: true,
     typeLabel: 'time_series',
     tableId,
+    questdb: 'default',
     layout,
     maxRate: 0,
     previousToken: undefined,

@@ -1,6 +1,8 @@
 import type { Publisher } from '../../bus/publisher.ts';
+import { ofInstance } from '../../config/instance-streams.ts';
 import type { Source } from '../../directory/directory.ts';
 import { Fault } from '../../model/fault.ts';
+import { defaultInstance } from '../../model/instances.ts';
 import type { TimePolicy } from '../../model/time.ts';
 import type { UidBase } from '../../model/uid.ts';
 import type { IngressMetrics } from '../../telemetry/metrics.ts';
@@ -132,7 +134,13 @@ type Waiting = {
   readonly reject: (error: unknown) => void;
 };
 
-type Gathering = { waiting: Waiting[]; size: number; inFlight: number; isScheduled: boolean };
+type Gathering = {
+  readonly subject: string;
+  waiting: Waiting[];
+  size: number;
+  inFlight: number;
+  isScheduled: boolean;
+};
 
 /** So many bytes are sent beside a publish that is in flight, instead of waiting for it. */
 const fullEnough = 256 * 1024;
@@ -146,14 +154,24 @@ export const createPushPublisher = (
   metrics: IngressMetrics,
   traces?: RequestTraces,
 ): PushPublisher => {
-  const shards = Array.from(
-    { length: options.shards },
-    (): Gathering => ({ waiting: [], size: 0, inFlight: 0, isScheduled: false }),
-  );
+  const gatheringsAt = (instance: string): Gathering[] =>
+    Array.from(
+      { length: options.shards },
+      (_, shard): Gathering => ({
+        subject: `${ofInstance(options.subject, instance)}.${shard}`,
+        waiting: [],
+        size: 0,
+        inFlight: 0,
+        isScheduled: false,
+      }),
+    );
+  const first = gatheringsAt(defaultInstance);
+  /** Those of other QuestDB instances: their points travel in streams of their own, and share no message with others. */
+  const further = new Map<string, Gathering[]>();
   const seconds = metrics.publishSeconds.labels('metrics');
 
   const send = async (
-    shard: number,
+    subject: string,
     messageId: string,
     payload: Uint8Array,
     span: TraceSpan | undefined,
@@ -162,7 +180,7 @@ export const createPushPublisher = (
     let failure: string | undefined;
     try {
       const { duplicate } = await publisher.publish(
-        `${options.subject}.${shard}`,
+        subject,
         messageId,
         payload,
         envelopeVersion,
@@ -194,15 +212,15 @@ export const createPushPublisher = (
     return batch;
   };
 
-  const flush = (shard: number, gathering: Gathering): void => {
+  const flush = (gathering: Gathering): void => {
     gathering.isScheduled = false;
     while (
       gathering.waiting.length > 0 &&
       (gathering.inFlight === 0 || (gathering.size >= fullEnough && gathering.inFlight < inFlightMax))
     ) {
       const batch = takeBatch(gathering);
-      const first = batch[0]?.fragment;
-      if (first === undefined) return;
+      const leading = batch[0]?.fragment;
+      if (leading === undefined) return;
       gathering.inFlight++;
       const payload = buildMessage(batch.map((each) => each.fragment));
       const span = traces?.publish(
@@ -210,7 +228,7 @@ export const createPushPublisher = (
         batch.map(({ trace }) => trace),
         payload.length,
       );
-      send(shard, `${first.base.text}:${first.run.first}`, payload, span)
+      send(gathering.subject, `${leading.base.text}:${leading.run.first}`, payload, span)
         .then(
           () => {
             for (const { resolve } of batch) resolve();
@@ -221,31 +239,39 @@ export const createPushPublisher = (
         )
         .finally(() => {
           gathering.inFlight--;
-          flush(shard, gathering);
+          flush(gathering);
         });
     }
   };
 
-  const shardOf = (dataId: number): number => dataId % options.shards;
+  const gatheringOf = ({ source }: Fragment): Gathering => {
+    const { dataId, questdb } = source;
+    let gatherings = questdb === defaultInstance ? first : further.get(questdb);
+    if (gatherings === undefined) {
+      gatherings = gatheringsAt(questdb);
+      further.set(questdb, gatherings);
+    }
+    const shard = dataId % options.shards;
+    const gathering = gatherings[shard];
+    if (gathering === undefined) throw new Fault('internal', 'no_shard', `there is no shard ${shard}`);
+    return gathering;
+  };
 
   return {
     share: (fragment) =>
       new Promise((resolve, reject) => {
-        const shard = shardOf(fragment.source.dataId);
-        const gathering = shards[shard];
-        if (gathering === undefined)
-          return reject(new Fault('internal', 'no_shard', `there is no shard ${shard}`));
+        const gathering = gatheringOf(fragment);
         gathering.waiting.push({ fragment, trace: traces?.current(), resolve, reject });
         gathering.size += sizeOf(fragment);
         if (gathering.isScheduled) return;
         gathering.isScheduled = true;
         // After the other requests that this turn of the event loop has read.
-        setImmediate(flush, shard, gathering);
+        setImmediate(flush, gathering);
       }),
     publishAlone: (fragment, sha256Hex) => {
       const payload = buildMessage([fragment]);
       return send(
-        shardOf(fragment.source.dataId),
+        gatheringOf(fragment).subject,
         `${sha256Hex}:${fragment.run.first}-${fragment.run.last}:${cuttingRuleVersion}`,
         payload,
         traces?.publish('metrics', [traces.current()], payload.length),

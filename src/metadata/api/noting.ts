@@ -46,6 +46,7 @@ export const notingRecords = (records: Records, note: Note): Records => ({
   dataSources: notingSet(records.dataSources, note),
   groups: notingSet(records.groups, note),
   tables: notingSet(records.tables, note),
+  placements: notingSet(records.placements, note),
   sourcePolicies: notingSet(records.sourcePolicies, note),
   previousTokens: notingSet(records.previousTokens, note),
   purges: notingSet(records.purges, note),

@@ -13,6 +13,7 @@ import type { Answer, Endpoint, Prepared } from './endpoint.ts';
 import { openApiDocument } from './openapi.ts';
 import { operationEndpoints } from './operation-endpoints.ts';
 import { answerLiveDrops, liveDropsPath, outcomeEndpoints } from './outcome-endpoints.ts';
+import { placementEndpoints } from './placement-endpoints.ts';
 import { allPolicyEndpoints } from './policy-endpoints.ts';
 import { recordEndpoints } from './record-endpoints.ts';
 import { refreshEndpoints } from './refresh-endpoints.ts';
@@ -30,6 +31,7 @@ export const endpointsOf = (deps: ApiDeps): Endpoint[] => [
   ...operationEndpoints(deps),
   ...reportEndpoints(),
   ...recordEndpoints(),
+  ...placementEndpoints(),
   ...applicationEndpoints(deps),
   ...allTokenEndpoints(),
   ...allPolicyEndpoints(deps),

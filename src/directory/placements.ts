@@ -1,0 +1,58 @@
+import { z } from 'zod';
+import type { KvBucket } from '../bus/kv.ts';
+import { defaultInstance, isInstanceName } from '../model/instances.ts';
+
+/** What no instance can be called: rows whose record cannot be read wait, and are not taken for the first instance's. */
+const unreadable = '-';
+
+/** What receivers and consumers need of a placement. */
+export const placementFieldsSchema = z.object({
+  questdb: z.string().refine(isInstanceName).catch(unreadable),
+});
+
+/** Which QuestDB instance the table of each data id lies on, kept by a watch of nothing else. */
+export type Placements = {
+  /** Resolves when all records were read for the first time. */
+  readonly whenReady: Promise<void>;
+  /** The first instance where no record says another. */
+  instanceOf(dataId: number): string;
+  /** Instances that records name and that are not among these, each with how many data ids. */
+  unknown(names: readonly string[]): ReadonlyMap<string, number>;
+  stop(): void;
+};
+
+const keyPattern = /^placement\.(\d{1,15})$/;
+
+const dataIdOf = (key: string): number => Number(keyPattern.exec(key)?.[1] ?? Number.NaN);
+
+/** Starts the watch on the records bucket. */
+export const startPlacements = (records: KvBucket): Placements => {
+  /** Those that are not on the first instance: none in most deployments. */
+  const elsewhere = new Map<number, string>();
+  const { promise: whenReady, resolve } = Promise.withResolvers<void>();
+  const watch = records.watch(
+    ({ key, value }) => {
+      const read = value === undefined ? undefined : placementFieldsSchema.safeParse(value);
+      const name = read === undefined ? defaultInstance : (read.data?.questdb ?? unreadable);
+      if (name === defaultInstance) elsewhere.delete(dataIdOf(key));
+      else elsewhere.set(dataIdOf(key), name);
+    },
+    (seen) => {
+      const present = new Set([...seen].map(dataIdOf));
+      for (const dataId of elsewhere.keys()) if (!present.has(dataId)) elsewhere.delete(dataId);
+      resolve();
+    },
+    'placement.*',
+  );
+  return {
+    whenReady,
+    instanceOf: (dataId) => elsewhere.get(dataId) ?? defaultInstance,
+    unknown: (names) => {
+      const counts = new Map<string, number>();
+      for (const name of elsewhere.values())
+        if (!names.includes(name)) counts.set(name, (counts.get(name) ?? 0) + 1);
+      return counts;
+    },
+    stop: () => watch.stop(),
+  };
+};

@@ -1,0 +1,34 @@
+import type { ResultTable } from '../../model/records.ts';
+import { listQuerySchema, listRecords } from '../listing.ts';
+import { knownInstanceOf } from '../placement.ts';
+import { placementSchema } from '../records.ts';
+import { dataIdOfTableId } from '../values.ts';
+import { pageOf } from './answers.ts';
+import { type Endpoint, endpoint, none } from './endpoint.ts';
+
+const idOf = ({ table_id }: ResultTable): number => dataIdOfTableId(table_id) ?? 0;
+
+/** /api/v1/placements: which QuestDB instance each table lies on, those included that were made when there was only one. */
+export const placementEndpoints = (): Endpoint[] => [
+  endpoint({
+    method: 'GET',
+    path: '/api/v1/placements',
+    tag: 'Placements',
+    summary: 'Lists which QuestDB instance each table lies on, by ascending data id',
+    role: 'viewer',
+    params: none,
+    query: listQuerySchema({ mon_data_id: 'integer', table_id: 'text', questdb: 'text' }),
+    body: none,
+    answer: pageOf(placementSchema.strict().meta({ id: 'Placement' })),
+    run: async ({ query, records }) => ({
+      body: listRecords(records.tables, query, {
+        derived: { mon_data_id: (_, id) => id, questdb: (_, id) => knownInstanceOf(records, id) },
+        show: (table) => ({
+          mon_data_id: idOf(table),
+          table_id: table.table_id,
+          questdb: knownInstanceOf(records, idOf(table)),
+        }),
+      }),
+    }),
+  }),
+];
