@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { engineUrls, loadSettings, type Settings } from '../config/settings.ts';
+import { engineUrls, loadSettings, questdbInstances, type Settings } from '../config/settings.ts';
 import { createAdminClient } from './client.ts';
 import type { Finding } from './doctor/dependencies.ts';
 import { durationArgument } from './options.ts';
@@ -33,21 +33,26 @@ const examine = async (settings: Settings, options: DoctorOptions): Promise<Find
     './doctor/dependencies.ts'
   );
   const { tryPoint, trySpan } = await import('./doctor/end-to-end.ts');
-  const urls = engineUrls(settings);
-  const sql = createQuestdbSql({ url: urls.questdb });
-  const clickhouse = createClickhouse({ url: urls.clickhouse });
+  const questdb = questdbInstances(settings).map(({ name, url }) => ({
+    name,
+    sql: createQuestdbSql({ url }),
+  }));
+  const clickhouse = createClickhouse({ url: engineUrls(settings).clickhouse });
   const client = createAdminClient(settings);
   try {
+    const ofQuestdb: Finding[] = [];
+    for (const { name, sql } of questdb)
+      ofQuestdb.push(...(await lookAtQuestdb(questdb.length === 1 ? 'questdb' : `questdb ${name}`, sql)));
     const dependencies = [
       ...(await lookAtNats(settings)),
-      ...(await lookAtQuestdb(sql)),
+      ...ofQuestdb,
       ...(await lookAtClickhouse(clickhouse)),
       ...(await lookAtAdmin(client)),
     ];
     if (!options.trial) return dependencies;
     const deps = {
       client,
-      sql,
+      sqlOf: (instance: string) => questdb.find(({ name }) => name === instance)?.sql,
       clickhouse,
       ...receiverUrls(settings, options),
       bizId: options.biz,
@@ -55,7 +60,7 @@ const examine = async (settings: Settings, options: DoctorOptions): Promise<Find
     };
     return [...dependencies, ...(await tryPoint(deps)), ...(await trySpan(deps))];
   } finally {
-    await Promise.all([sql.close(), clickhouse.close()]);
+    await Promise.all([...questdb.map(({ sql }) => sql.close()), clickhouse.close()]);
   }
 };
 

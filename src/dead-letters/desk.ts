@@ -52,12 +52,16 @@ const pageMax = 256;
 /** Messages that one page looks at, at most, for a filter that fits few of them. */
 const lookedAtMax = 4_096;
 
+/** METRICS, or METRICS-<instance> of a further QuestDB instance. */
+const isStreamOfPoints = (stream: string): boolean => /^METRICS(-|$)/.test(stream);
+
 /** The record that takes the items out of the dead letters (design section 9); undefined where none says that they are there. */
 const recordOf = (letter: Letter, now: number, outcomes: OutcomeRow['outcomes']): OutcomeRow | undefined => {
   const { outcome, ordinal, stream, dataId, appId, redrive } = letter.header;
   const pipeline = stream === 'TRACES' ? 'traces' : 'metrics';
   const items = itemsOf(letter);
-  if (outcome === undefined || items === 0 || (stream !== 'TRACES' && stream !== 'METRICS')) return undefined;
+  if (outcome === undefined || items === 0 || !(stream === 'TRACES' || isStreamOfPoints(stream)))
+    return undefined;
   return {
     pipeline,
     data_id: pipeline === 'metrics' ? (dataId ?? 0) : 0,

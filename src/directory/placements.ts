@@ -26,7 +26,7 @@ const keyPattern = /^placement\.(\d{1,15})$/;
 const dataIdOf = (key: string): number => Number(keyPattern.exec(key)?.[1] ?? Number.NaN);
 
 /** Starts the watch on the records bucket. */
-export const startPlacements = (records: KvBucket): Placements => {
+export const startPlacements = (records: Pick<KvBucket, 'watch'>): Placements => {
   /** Those that are not on the first instance: none in most deployments. */
   const elsewhere = new Map<number, string>();
   const { promise: whenReady, resolve } = Promise.withResolvers<void>();

@@ -179,7 +179,14 @@ export const labelBounds: Readonly<Record<string, { readonly pattern: RegExp; re
   version: { pattern: /^\d+\.\d+\.\d+$/, text: 'of the program' },
   node: { pattern: /^\d+\.\d+\.\d+$/, text: 'version of Node' },
   check: { pattern: /^[a-z_]+$/, text: 'the checks of `/readyz`' },
-  pipeline: { pattern: /^(metrics|traces|ledger)$/, text: 'metrics, traces, ledger' },
+  pipeline: {
+    pattern: /^(metrics(-[a-z][a-z0-9_-]{0,31})?|traces|ledger)$/,
+    text: 'metrics, traces, ledger; in transfer also metrics-<name> of each further QuestDB instance',
+  },
+  questdb: {
+    pattern: /^[a-z][a-z0-9_-]{0,31}$/,
+    text: 'QuestDB instances: default, and the names in TIDEMARK_QUESTDB_URLS',
+  },
   receiver: { pattern: /^(push|otlp)$/, text: 'push, otlp' },
   status: { pattern: /^[1-5]\d\d$/, text: 'HTTP status' },
   reason: {
@@ -194,8 +201,8 @@ export const labelBounds: Readonly<Record<string, { readonly pattern: RegExp; re
   trigger: { pattern: /^(schedule|manual)$/, text: 'schedule, manual' },
   code: { pattern: /^[A-Za-z0-9_]{1,40}$/, text: 'numbers of errors of a store that no list of ours has' },
   stream: {
-    pattern: /^(METRICS|TRACES|LEDGER|DEADLETTER|AUDIT)$/,
-    text: 'streams of pipelines/streams.yaml',
+    pattern: /^(METRICS(-[a-z][a-z0-9_-]{0,31})?|TRACES|LEDGER|DEADLETTER|AUDIT)$/,
+    text: 'streams of pipelines/streams.yaml, and METRICS-<name> of each further QuestDB instance',
   },
   table: { pattern: /^[a-z_]+$/, text: 'tables of database `otel`' },
   what: { pattern: /^(streams|parts|outcomes)$/, text: 'streams, parts, outcomes' },

@@ -261,12 +261,13 @@ export const createTransferMetrics = () => {
     questdbTables: new Gauge({
       name: 'tidemark_transfer_questdb_tables',
       help: 'Tables of points in QuestDB, by state: ok, suspended (rows are kept and not yet to be seen), no_upsert_keys, broken (QuestDB cannot change it any more)',
-      labelNames: ['state'],
+      labelNames: ['questdb', 'state'],
       registers,
     }),
     questdbPendingCommits: new Gauge({
       name: 'tidemark_transfer_questdb_pending_commits',
       help: 'Commits that QuestDB confirmed and has not applied yet, of the table that is furthest behind',
+      labelNames: ['questdb'],
       registers,
     }),
     leftovers: new Counter({

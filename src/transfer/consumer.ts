@@ -60,7 +60,7 @@ const openBreaker = <E>(
   { lane, metrics, log }: Pick<ConsumerDependencies<E>, 'lane' | 'metrics' | 'log'>,
   onRoom: () => void,
 ): Breaker => {
-  const label = { pipeline: lane.pipeline };
+  const label = { pipeline: lane.label ?? lane.pipeline };
   metrics.breakerOpen.set(label, 0);
   return createBreaker(limits, {
     onChange: (state, why) => {
@@ -82,7 +82,7 @@ export const startConsumer = <E>(
   { bus, lane, deadLetters, ledger, samples, metrics, log, traces }: ConsumerDependencies<E>,
 ): RunningConsumer => {
   const { consumer } = options;
-  const label = { pipeline: lane.pipeline };
+  const label = { pipeline: lane.label ?? lane.pipeline };
   let isStopping = false;
   let held: string | undefined;
   const onRoom = (): void => puller.roomMade();

@@ -67,6 +67,8 @@ export type WriteOutcome = 'stored' | 'row_refused' | 'table_missing' | 'table_b
 /** What differs between the signals: how a message is read, written and judged. The worker is one. */
 export type Lane<E> = {
   readonly pipeline: 'metrics' | 'traces' | 'ledger';
+  /** Label `pipeline` of its figures; that name, unless several consumers share it. */
+  readonly label?: string;
   /** Named in logs and readiness. */
   readonly store: string;
   read(payload: Uint8Array, version: number | undefined): ReadMessage<E>;

@@ -70,11 +70,12 @@ const planOf = (
   batch: readonly HeldMessage[],
   purged: ReadonlySet<number>,
   troubles: TableTroubles,
+  isOurs: (dataId: number) => boolean,
 ): Map<string, TablePlan> => {
   const plans = new Map<string, TablePlan>();
   for (const { envelope } of batch) {
     for (const { table, dataId } of envelope.header.parts) {
-      if (!purged.has(dataId) && !plans.has(table)) plans.set(table, troubles.plan(table));
+      if (!purged.has(dataId) && !plans.has(table) && isOurs(dataId)) plans.set(table, troubles.plan(table));
     }
   }
   return plans;
@@ -165,6 +166,8 @@ export type MetricsLaneEvents = {
   readonly onBroken: (table: string, why: string) => void;
   /** Why a table must not be written to before it is made anew, or undefined. */
   readonly brokenWhy: (table: string) => string | undefined;
+  /** Whether the table of a data id lies on the store that this lane writes to; rows of others are left to their lanes. */
+  readonly isOurs: (dataId: number) => boolean;
 };
 
 /** What became of the batch, table by table. A table that is gone because its data id was purged meanwhile troubles nobody. */
@@ -243,7 +246,7 @@ export const createMetricsLane = (
     rowsOf: ({ header }) => rowsOf(header),
     write: async (batch, onWrite) => {
       const purged = purgedOf(batch, purges);
-      const plans = planOf(batch, purged, troubles);
+      const plans = planOf(batch, purged, troubles, events.isOurs);
       const due = [...plans].flatMap(([table, plan]) => (plan === 'write' ? [table] : []));
       const unsafe = new Set(due.filter(events.isUnsafe));
       const failedBefore = failedTogether;

@@ -14,7 +14,7 @@ import type { Judged, Lane, SetAside, Written } from './lane.ts';
 import type { TransferSamples } from './samples.ts';
 
 export type SettlerDependencies<E> = {
-  readonly lane: Pick<Lane<E>, 'pipeline' | 'judge'>;
+  readonly lane: Pick<Lane<E>, 'pipeline' | 'label' | 'judge'>;
   readonly stream: string;
   readonly deadLetters: DeadLetters;
   readonly ledger: Ledger;
@@ -49,10 +49,11 @@ type Settled<E> = { readonly message: HeldMessage<E>; readonly judged: Judged; r
 export const createSettler = <E>(deps: SettlerDependencies<E>): Settler<E> => {
   const { lane, metrics, log } = deps;
   const { pipeline } = lane;
+  const label = lane.label ?? pipeline;
   let problem: string | undefined;
 
   const count = (settlement: 'ack' | 'retry' | 'dead_letter', messages = 1): void => {
-    metrics.messages.inc({ pipeline, settlement }, messages);
+    metrics.messages.inc({ pipeline: label, settlement }, messages);
   };
 
   const giveBack = (delivery: Delivery, delayMs: number): void => {
@@ -80,7 +81,7 @@ export const createSettler = <E>(deps: SettlerDependencies<E>): Settler<E> => {
       at: deps.now(),
     };
     await deps.deadLetters.put(identity, header, bytes);
-    metrics.deadLettered.inc({ pipeline, reason }, outcome.items);
+    metrics.deadLettered.inc({ pipeline: label, reason }, outcome.items);
     deps.samples.setAside(pipeline, aside);
     log.error({ reason, why, ...place, sequence: delivery.streamSequence }, 'set aside in the dead letters');
   };
@@ -153,12 +154,13 @@ export const createSettler = <E>(deps: SettlerDependencies<E>): Settler<E> => {
     for (const { message, judged, stored: items } of settled) {
       stored += items;
       rows += judged.rows;
-      for (const [reason, dropped] of judged.dropped) metrics.dropped.inc({ pipeline, reason }, dropped);
+      for (const [reason, dropped] of judged.dropped)
+        metrics.dropped.inc({ pipeline: label, reason }, dropped);
       message.delivery.ack();
       count(judged.unreadableItems > 0 ? 'dead_letter' : 'ack');
     }
-    metrics.stored.inc({ pipeline }, stored);
-    metrics.rows.inc({ pipeline }, rows);
+    metrics.stored.inc({ pipeline: label }, stored);
+    metrics.rows.inc({ pipeline: label }, rows);
   };
 
   const rowsOf = (judged: Judged, key: MessageKey | undefined): OutcomeRow[] => {

@@ -25,6 +25,8 @@ export type TableWatch = {
 };
 
 export type TableWatchOptions = {
+  /** The QuestDB instance, for the figures. */
+  readonly instance: string;
   readonly sql: QuestdbSql;
   readonly durability: Durability;
   readonly metrics: Pick<TransferMetrics, 'questdbTables' | 'questdbPendingCommits'>;
@@ -50,6 +52,7 @@ const listed = (title: string, states: readonly Pick<TableState, 'name' | 'why'>
 
 /** Looks every five seconds until it is stopped. While QuestDB is away the last look holds; the writer tells of that. */
 export const startTableWatch = ({
+  instance,
   sql,
   durability,
   metrics,
@@ -96,11 +99,12 @@ export const startTableWatch = ({
     const troubled = states.filter(
       ({ name, isSuspended, deduplicates }) => isSuspended || !deduplicates || broken.has(name),
     );
-    metrics.questdbTables.set({ state: 'ok' }, states.length - troubled.length);
-    metrics.questdbTables.set({ state: 'broken' }, broken.size);
-    metrics.questdbTables.set({ state: 'suspended' }, suspended.length);
-    metrics.questdbTables.set({ state: 'no_upsert_keys' }, keyless.length);
+    metrics.questdbTables.set({ questdb: instance, state: 'ok' }, states.length - troubled.length);
+    metrics.questdbTables.set({ questdb: instance, state: 'broken' }, broken.size);
+    metrics.questdbTables.set({ questdb: instance, state: 'suspended' }, suspended.length);
+    metrics.questdbTables.set({ questdb: instance, state: 'no_upsert_keys' }, keyless.length);
     metrics.questdbPendingCommits.set(
+      { questdb: instance },
       states.reduce((most, { pendingCommits }) => Math.max(most, pendingCommits), 0),
     );
     if (durability === 'power') {

@@ -2,17 +2,18 @@ import { type Bus, connectBusWhenUp } from '../bus/connection.ts';
 import { openKvBucket } from '../bus/kv.ts';
 import { createPublisher } from '../bus/publisher.ts';
 import { ensureTopology } from '../bus/topology.ts';
+import { withInstances } from '../config/instance-streams.ts';
 import {
   type LedgerPipeline,
   loadPipelines,
-  type MetricsPipeline,
   type StreamDefinition,
   type TracesPipeline,
 } from '../config/pipelines.ts';
-import { engineUrls, natsTarget, type Settings } from '../config/settings.ts';
+import { engineUrls, natsTarget, questdbInstances, type Settings } from '../config/settings.ts';
 import { createDeadLetters, type DeadLetters } from '../dead-letters/dead-letters.ts';
 import { takeBootNumber } from '../directory/boot-number.ts';
 import { buckets, systemKeys } from '../directory/keys.ts';
+import { startPlacements } from '../directory/placements.ts';
 import { type Purges, startPurges } from '../directory/purges.ts';
 import { messageOf } from '../model/fault.ts';
 import { createLedger, type Ledger } from '../outcomes/ledger.ts';
@@ -20,9 +21,6 @@ import { openLedgerFeed } from '../outcomes/ledger-feed.ts';
 import { type Clickhouse, createClickhouse } from '../stores/clickhouse/client.ts';
 import { createLedgerWriter } from '../stores/clickhouse/ledger-writer.ts';
 import { createSpanWriter, type SpanWriter } from '../stores/clickhouse/span-writer.ts';
-import { type AppliedCheck, createAppliedCheck } from '../stores/questdb/applied.ts';
-import { createQuestdbSql } from '../stores/questdb/sql.ts';
-import { createQuestdbWriter, type QuestdbWriter } from '../stores/questdb/writer.ts';
 import { createLog, type Log } from '../telemetry/log.ts';
 import { createTransferMetrics, type TransferMetrics } from '../telemetry/metrics.ts';
 import { openTracing } from '../telemetry/open-tracing.ts';
@@ -35,10 +33,8 @@ import { createFence } from './fence.ts';
 import { type FillAlarm, startFillAlarm } from './ledger-alarm.ts';
 import { createLedgerLane } from './ledger-lane.ts';
 import { type LeftoverSweep, startLeftoverSweep } from './leftover-sweep.ts';
-import { createMetricsLane } from './metrics-lane.ts';
+import { openPointsLine, type PointsLine } from './points-line.ts';
 import { createTransferSamples, looksLikeToken, type TransferSamples } from './samples.ts';
-import { createTableTroubles } from './table-troubles.ts';
-import { startTableWatch, type TableWatch } from './table-watch.ts';
 import { createTracesLane } from './traces-lane.ts';
 
 type Common = {
@@ -50,44 +46,6 @@ type Common = {
   readonly log: Log;
   /** Where tracing is on. */
   readonly traces: BatchTraces | undefined;
-};
-
-const tableRetryMs = 5_000;
-const tableProbeMs = 30_000;
-
-/** METRICS -> validate time -> QuestDB. */
-const startMetrics = (
-  pipeline: MetricsPipeline,
-  writer: QuestdbWriter,
-  applied: AppliedCheck,
-  purges: Purges,
-  watch: Pick<TableWatch, 'isUnsafe' | 'noteBroken' | 'brokenWhy'>,
-  common: Common,
-): RunningConsumer => {
-  const { log, metrics } = common;
-  const label = { pipeline: 'metrics' };
-  const troubles = createTableTroubles({
-    waitMs: pipeline.tableWaitMs,
-    retryMs: Math.min(tableRetryMs, pipeline.tableWaitMs),
-    probeMs: Math.min(tableProbeMs, pipeline.tableWaitMs),
-    now: Date.now,
-    onWait: (table, why) =>
-      log.error({ table, why }, 'QuestDB does not take rows of a table; its messages wait'),
-    onSetAside: (table, why) =>
-      log.error(
-        { table, why },
-        'the table is set aside; its points go to the dead letters as table_unavailable',
-      ),
-    onBack: (table) => log.info({ table }, 'the table takes rows again'),
-    onCount: (count) => metrics.tablesSetAside.set(label, count),
-  });
-  const lane = createMetricsLane(writer, applied, purges, troubles, {
-    onUnclassified: (code) => metrics.unclassified.inc({ ...label, code }),
-    isUnsafe: watch.isUnsafe,
-    onBroken: watch.noteBroken,
-    brokenWhy: watch.brokenWhy,
-  });
-  return startConsumer(pipeline, { ...common, lane });
 };
 
 /** Merges days in which attempts overlapped, beside the writing: a large day takes minutes. One at a time for each day. */
@@ -171,7 +129,7 @@ const breakerWhy = ({
   points,
   spans,
 }: {
-  readonly points?: RunningConsumer;
+  readonly points?: PointsLine;
   readonly spans?: RunningConsumer;
 }): string | undefined => {
   const whys = [
@@ -187,12 +145,16 @@ const breakerWhy = ({
  * settings that cannot be used.
  */
 export const runTransfer = async (settings: Settings): Promise<void> => {
+  const instances = questdbInstances(settings);
   const {
     metrics: metricsPipeline,
     traces,
     ledger: ledgerPipeline,
     streams,
-  } = loadPipelines(settings.pipelinesFolder, settings.schemasFolder, settings.nats.replicas);
+  } = withInstances(
+    loadPipelines(settings.pipelinesFolder, settings.schemasFolder, settings.nats.replicas),
+    instances.map(({ name }) => name),
+  );
   const log = createLog('transfer', settings.logLevel);
   const tracing = await openTracing(settings, 'transfer', log);
   const stop = stopSignal();
@@ -200,9 +162,8 @@ export const runTransfer = async (settings: Settings): Promise<void> => {
   const running: {
     bus?: Bus;
     purges?: Purges;
-    points?: RunningConsumer;
+    points?: PointsLine;
     spans?: RunningConsumer;
-    watch?: TableWatch;
     outcomes?: RunningConsumer;
     alarm?: FillAlarm;
     sweep?: LeftoverSweep;
@@ -224,8 +185,9 @@ export const runTransfer = async (settings: Settings): Promise<void> => {
       },
       records: () => (running.purges?.isReady === true ? undefined : 'the purges are not read yet'),
       questdb: () => running.points?.storeProblem,
-      questdb_tables: () => running.watch?.problem,
-      questdb_durability: () => running.watch?.durabilityProblem,
+      questdb_tables: () => running.points?.tablesProblem,
+      questdb_durability: () => running.points?.durabilityProblem,
+      questdb_placements: () => running.points?.placementProblem,
       clickhouse: () => running.spans?.storeProblem,
       ledger: () => running.points?.ledgerProblem ?? running.spans?.ledgerProblem,
       envelope: newer,
@@ -241,7 +203,6 @@ export const runTransfer = async (settings: Settings): Promise<void> => {
     },
   });
 
-  const urls = engineUrls(settings);
   const bus = await connectBusWhenUp(natsTarget(settings), 'tidemark-transfer', stop, (error) =>
     log.warn({ error: messageOf(error) }, 'waiting for NATS'),
   );
@@ -273,12 +234,7 @@ export const runTransfer = async (settings: Settings): Promise<void> => {
     log,
     traces: tracing === undefined ? undefined : createBatchTraces(tracing),
   };
-  const questdb = createQuestdbWriter({ url: urls.questdb, timeoutMs: metricsPipeline.storeTimeoutMs });
-  const clickhouse = createClickhouse({ url: urls.clickhouse });
-  const sql = createQuestdbSql({ url: urls.questdb });
-  const watch = startTableWatch({ sql, durability: settings.durability, metrics });
-  running.watch = watch;
-  const applied = createAppliedCheck({ sql, connections: () => questdb.connections });
+  const clickhouse = createClickhouse({ url: engineUrls(settings).clickhouse });
   // An operator lets consumers go on in every process by putting this key.
   const resumes = system.watch(
     ({ key }) => {
@@ -291,6 +247,12 @@ export const runTransfer = async (settings: Settings): Promise<void> => {
   );
   const purges = startPurges(records);
   running.purges = purges;
+  const placements = startPlacements(records);
+  const points = openPointsLine(
+    { pipeline: metricsPipeline, instances, durability: settings.durability, purges, placements },
+    common,
+  );
+  running.points = points;
   running.alarm = startLedgerAlarm(ledgerPipeline.stream, common);
   running.sweep = startLeftoverSweep(bus, {
     consumers: streams.flatMap(({ consumer }) => consumer ?? []),
@@ -300,23 +262,23 @@ export const runTransfer = async (settings: Settings): Promise<void> => {
   running.outcomes = startLedger(ledgerPipeline, clickhouse, common);
   running.spans = startTraces(traces, clickhouse, boot, common);
   // A point of a purged data id must not get into a table that is there still.
-  await Promise.race([purges.whenReady, whenStopped(stop)]);
+  await Promise.race([Promise.all([purges.whenReady, placements.whenReady]), whenStopped(stop)]);
   if (!stop.aborted) {
-    running.points = startMetrics(metricsPipeline, questdb, applied, purges, watch, common);
+    points.start();
     log.info({ ops: ops.port }, 'transfer takes messages');
   }
 
   await whenStopped(stop);
   log.info({}, 'transfer stops');
-  await Promise.all([running.points?.stop(), running.spans.stop(), running.outcomes.stop()]);
+  await Promise.all([points.stop(), running.spans.stop(), running.outcomes.stop()]);
   await feed.stop();
   running.alarm.stop();
   running.sweep.stop();
   resumes.stop();
   purges.stop();
+  placements.stop();
   publisher.close();
-  await watch.stop();
-  await Promise.all([questdb.close(), clickhouse.close(), sql.close()]);
+  await clickhouse.close();
   await bus.close();
   await tracing?.stop();
   await ops.stop();

@@ -64,7 +64,7 @@ const backoffMs = { first: 100, most: 2_000 };
 
 export const createWorker = <E>(options: WorkerOptions, deps: WorkerDependencies<E>): Worker => {
   const { metrics, log, lane, breaker } = deps;
-  const { pipeline } = lane;
+  const pipeline = lane.label ?? lane.pipeline;
   let gathered: HeldMessage<E>[] = [];
   let gatheredRows = 0;
   let inWrite: HeldMessage<E>[] = [];

@@ -77,6 +77,7 @@ const laneOf = (purged: Set<number>, answer: (body: string) => WriteResult = () 
   const unclassified: string[] = [];
   const unsafe = new Set<string>();
   const broken = new Map<string, string>();
+  const elsewhere = new Set<number>();
   const clock = { now: 0 };
   const shown = { unapplied: allApplied };
   const lane = createMetricsLane(
@@ -104,6 +105,7 @@ const laneOf = (purged: Set<number>, answer: (body: string) => WriteResult = () 
       isUnsafe: (table) => unsafe.has(table),
       onBroken: (table, why) => broken.set(table, why),
       brokenWhy: (table) => broken.get(table),
+      isOurs: (dataId) => !elsewhere.has(dataId),
     },
   );
   const written = async (...messages: HeldMessage[]) => {
@@ -114,12 +116,37 @@ const laneOf = (purged: Set<number>, answer: (body: string) => WriteResult = () 
     });
     return { ...result, verdicts };
   };
-  return { lane, written, bodies, missing, setAsideTables, back, unclassified, unsafe, broken, clock, shown };
+  return {
+    lane,
+    written,
+    bodies,
+    missing,
+    setAsideTables,
+    back,
+    unclassified,
+    unsafe,
+    broken,
+    elsewhere,
+    clock,
+    shown,
+  };
 };
 
 const tablesIn = (body: string | undefined): string[] => body?.match(/^t\d+/gm) ?? [];
 
 // A table that is dropped while rows go on arriving would come back in backups and counts; what is dropped has to be counted.
+// Two instances never share a table: rows written to the wrong one would be rows that nobody finds.
+it('leaves rows of tables on another instance to its lane', async () => {
+  const { written, bodies, elsewhere } = laneOf(new Set());
+  elsewhere.add(2);
+  const message = messageOf([1, 2]);
+  const { homeless, setAside } = await written(message, messageOf([2]));
+  expect(bodies.length).toBe(1);
+  expect(bodies[0]).toContain('t1,');
+  expect(bodies[0]).not.toContain('t2,');
+  expect([homeless.size, setAside.size]).toEqual([0, 0]);
+});
+
 describe('the points of a purged data id', () => {
   it('are dropped and counted, deferred ones alike, and those of others in the same message stored', async () => {
     const { written, bodies } = laneOf(new Set([2]));

@@ -25,13 +25,15 @@ const fragmentsOf = (
     layout = 'wide',
     base = 1000n,
     dataId = 1500001,
+    questdb = 'default',
   }: {
     layout?: Layout;
     base?: bigint;
     dataId?: number;
+    questdb?: string;
   } = {},
 ): Fragment[] => {
-  const source = { ...sourceWith(layout, ['a', 'b'], ['d']), dataId };
+  const source = { ...sourceWith(layout, ['a', 'b'], ['d']), dataId, questdb };
   const context = contextWith(source, { base: uidBase(base) });
   return encodePoints(data, context).runs.map((run) => ({
     source,
@@ -300,4 +302,30 @@ describe('publishing a request with identity', () => {
     sent[1]?.confirm({ duplicate: true });
     expect(await Promise.all([first, second])).toEqual([false, true]);
   });
+});
+
+// One that is away would otherwise hold up rows of the others, in messages and in the stream.
+it('points of another QuestDB instance go to its own stream and share no message with others', async () => {
+  const { sent, push } = setUp(2);
+  const point = { metrics: { a: 1 }, timestamp: time };
+  const shared = [
+    { dataId: 1500002, questdb: 'default' },
+    { dataId: 1500004, questdb: 'b' },
+    { dataId: 1500006, questdb: 'b' },
+    { dataId: 1500005, questdb: 'b' },
+  ].map((each, index) => push.share(only([point], { ...each, base: BigInt(index) })));
+  const alone = push.publishAlone(only([point], { dataId: 1500004, questdb: 'b' }), 'ab');
+  await nextTurn();
+  expect(
+    sent
+      .map(({ subject, payload }) => [subject, read(payload).header.parts.map(({ dataId }) => dataId)])
+      .toSorted(),
+  ).toEqual([
+    ['metrics-b.0', [1500004]],
+    ['metrics-b.0', [1500004, 1500006]],
+    ['metrics-b.1', [1500005]],
+    ['metrics.0', [1500002]],
+  ]);
+  for (const { confirm } of sent) confirm({ duplicate: false });
+  await Promise.all([...shared, alone]);
 });

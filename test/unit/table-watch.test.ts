@@ -12,6 +12,7 @@ const watchOf = (): { watch: TableWatch; state: { now: State | undefined }; look
   const state: { now: State | undefined } = { now: { id: 4, suspended: false, message: '' } };
   let count = 0;
   const watch = startTableWatch({
+    instance: 'default',
     sql: {
       exec: async () => {
         count++;

@@ -1,8 +1,9 @@
 import { z } from 'zod';
 import { connectBus } from '../../bus/connection.ts';
 import { readServerTimeMs, streamState } from '../../bus/stream-state.ts';
+import { withInstances } from '../../config/instance-streams.ts';
 import { loadPipelines } from '../../config/pipelines.ts';
-import { natsTarget, type Settings } from '../../config/settings.ts';
+import { natsTarget, questdbInstances, type Settings } from '../../config/settings.ts';
 import { Fault, messageOf } from '../../model/fault.ts';
 import { type Clickhouse, database } from '../../stores/clickhouse/client.ts';
 import type { QuestdbSql } from '../../stores/questdb/sql.ts';
@@ -51,7 +52,10 @@ const skewText = async (read: () => Promise<number>): Promise<string> => {
 
 /** NATS, each stream, and its clock. */
 export const lookAtNats = async (settings: Settings): Promise<Finding[]> => {
-  const { streams } = loadPipelines(settings.pipelinesFolder, settings.schemasFolder);
+  const { streams } = withInstances(
+    loadPipelines(settings.pipelinesFolder, settings.schemasFolder),
+    questdbInstances(settings).map(({ name }) => name),
+  );
   const findings: Finding[] = [];
   let bus: Awaited<ReturnType<typeof connectBus>> | undefined;
   findings.push(
@@ -80,19 +84,19 @@ export const lookAtNats = async (settings: Settings): Promise<Finding[]> => {
 
 const nowSchema = z.tuple([z.coerce.number()]);
 
-/** QuestDB, its clock, and the state of the tables of points. */
-export const lookAtQuestdb = async (sql: QuestdbSql): Promise<Finding[]> => [
-  await look('questdb', async () => {
+/** A QuestDB instance, its clock, and the state of the tables of points on it. `what` is how findings call it. */
+export const lookAtQuestdb = async (what: string, sql: QuestdbSql): Promise<Finding[]> => [
+  await look(what, async () => {
     await sql.exec('SELECT 1');
     return 'answers';
   }),
-  await look('clock of questdb', () =>
+  await look(`clock of ${what}`, () =>
     skewText(async () => {
       const { dataset } = await sql.exec('SELECT cast(systimestamp() AS LONG) / 1000');
       return nowSchema.parse(dataset[0])[0];
     }),
   ),
-  await look('tables of questdb', async () => {
+  await look(`tables of ${what}`, async () => {
     const states = (await readTableStates(sql)).filter(({ name }) => name.endsWith('.__default__'));
     const bad = states.filter(({ isSuspended, deduplicates }) => isSuspended || !deduplicates);
     const most = states.reduce((behind, { pendingCommits }) => Math.max(behind, pendingCommits), 0);

@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import { z } from 'zod';
 import { Fault } from '../../model/fault.ts';
+import { defaultInstance } from '../../model/instances.ts';
 import { readBalances } from '../../outcomes/balance.ts';
 import { type Clickhouse, database } from '../../stores/clickhouse/client.ts';
 import { type QuestdbSql, quoteIdentifier } from '../../stores/questdb/sql.ts';
@@ -10,7 +11,8 @@ import { type Finding, look } from './dependencies.ts';
 
 export type EndToEndDeps = {
   readonly client: AdminClient;
-  readonly sql: QuestdbSql;
+  /** A client for the QuestDB instance of this name; undefined for one that the settings do not name. */
+  readonly sqlOf: (instance: string) => QuestdbSql | undefined;
   readonly clickhouse: Clickhouse;
   readonly pushUrl: string;
   readonly otlpUrl: string;
@@ -29,6 +31,7 @@ const hourMs = 3_600_000;
 const reportsSchema = z.object({
   items: z.array(z.object({ mon_data_id: z.number(), table_id: z.string() })),
 });
+const placementsSchema = z.object({ items: z.array(z.object({ questdb: z.string() })) });
 const createdSchema = z.object({
   data_source: z.object({ mon_data_id: z.number(), token: z.string() }),
   result_table: z.object({ table_id: z.string() }),
@@ -94,6 +97,20 @@ const reportOf = async ({ client, bizId }: EndToEndDeps) => {
   return { dataId: source.mon_data_id, table: table.table_id, token: source.token };
 };
 
+/** A client for the QuestDB that the table of this data id lies on. */
+const sqlOfReport = async ({ client, sqlOf }: EndToEndDeps, dataId: number): Promise<QuestdbSql> => {
+  const path = `/api/v1/placements?mon_data_id=${dataId}`;
+  const [placement] = (await client.ask(placementsSchema, 'GET', path)).value.items;
+  const name = placement?.questdb ?? defaultInstance;
+  const sql = sqlOf(name);
+  if (sql !== undefined) return sql;
+  throw new Fault(
+    'permanent',
+    'questdb_instance_unknown',
+    `the table lies on QuestDB instance ${name}, which TIDEMARK_QUESTDB_URLS does not name here`,
+  );
+};
+
 const applicationOf = async ({ client, bizId }: EndToEndDeps) => {
   const query = `mon_biz_id=${bizId}&app_name=${doctorName}&is_delete=false`;
   const [found] = (await client.ask(applicationsSchema, 'GET', `/api/v1/applications?${query}`)).value.items;
@@ -129,11 +146,13 @@ const inOrder = async (stages: readonly (readonly [string, () => Promise<string>
 
 /** One point: acknowledged, to be seen in QuestDB, in the balance. */
 export const tryPoint = async (deps: EndToEndDeps): Promise<Finding[]> => {
-  const { sql, pushUrl, timeoutMs } = deps;
+  const { pushUrl, timeoutMs } = deps;
   let own: Awaited<ReturnType<typeof reportOf>> | undefined;
+  let sql: QuestdbSql | undefined;
   let before = 0;
   const found = async (): Promise<string> => {
     own = await reportOf(deps);
+    sql = await sqlOfReport(deps, own.dataId);
     before = await receivedOf(deps, { dataId: own.dataId });
     return `data id ${own.dataId}, business ${deps.bizId}`;
   };
@@ -146,10 +165,10 @@ export const tryPoint = async (deps: EndToEndDeps): Promise<Finding[]> => {
     data: [{ metrics: { trial: value }, target: 'tidemark doctor', timestamp }],
   });
   const isSeen = async (): Promise<boolean> => {
-    const { dataset } = await sql.exec(
+    const answer = await sql?.exec(
       `SELECT count() FROM ${quoteIdentifier(report().table)} WHERE timestamp = ${timestamp * 1000} AND trial = ${value}`,
     );
-    return Number(dataset[0]?.[0]) === 1;
+    return Number(answer?.dataset[0]?.[0]) === 1;
   };
   return inOrder([
     ['point: records', found],

@@ -1,0 +1,194 @@
+import { consumerOfInstance, ofInstance } from '../config/instance-streams.ts';
+import type { MetricsPipeline } from '../config/pipelines.ts';
+import type { Durability, QuestdbAddress } from '../config/settings.ts';
+import type { Placements } from '../directory/placements.ts';
+import type { Purges } from '../directory/purges.ts';
+import { createAppliedCheck } from '../stores/questdb/applied.ts';
+import { createQuestdbSql } from '../stores/questdb/sql.ts';
+import { createQuestdbWriter } from '../stores/questdb/writer.ts';
+import type { MetricsEnvelope } from '../wire/envelope.ts';
+import { type ConsumerDependencies, type RunningConsumer, startConsumer } from './consumer.ts';
+import type { Lane } from './lane.ts';
+import { createMetricsLane } from './metrics-lane.ts';
+import { createRoutedLane } from './routed-lane.ts';
+import { createTableTroubles } from './table-troubles.ts';
+import { startTableWatch } from './table-watch.ts';
+
+type Common = Omit<ConsumerDependencies<MetricsEnvelope>, 'lane'>;
+
+/** The consumers of points, one for each QuestDB instance. Problems name their instance where there are several. */
+export type PointsLine = RunningConsumer & {
+  /** Tables in trouble. */
+  readonly tablesProblem: string | undefined;
+  /** Commits that do not survive a power cut although they shall. */
+  readonly durabilityProblem: string | undefined;
+  /** Tables on instances that no setting names: their rows wait in the stream. */
+  readonly placementProblem: string | undefined;
+  /** Begins to take messages: not before the purges and the placements are read. */
+  start(): void;
+};
+
+export type PointsLineOptions = {
+  readonly pipeline: MetricsPipeline;
+  /** The first one is `default`. */
+  readonly instances: readonly QuestdbAddress[];
+  readonly durability: Durability;
+  readonly purges: Purges;
+  readonly placements: Placements;
+};
+
+const tableRetryMs = 5_000;
+const tableProbeMs = 30_000;
+
+/** Said at most so often of rows that wait for another instance. */
+const waitToldEveryMs = 60_000;
+
+type Instance = {
+  readonly name: string;
+  readonly lane: Lane<MetricsEnvelope>;
+  readonly watch: ReturnType<typeof startTableWatch>;
+  close(): Promise<void>;
+};
+
+/** One writer, one watch and one lane for the tables on this instance. */
+const openInstance = (
+  { name, url }: QuestdbAddress,
+  { pipeline, durability, purges, placements }: PointsLineOptions,
+  { log, metrics }: Common,
+): Instance => {
+  const label = { pipeline: ofInstance('metrics', name) };
+  const writer = createQuestdbWriter({ url, timeoutMs: pipeline.storeTimeoutMs });
+  const sql = createQuestdbSql({ url });
+  const watch = startTableWatch({ instance: name, sql, durability, metrics });
+  const applied = createAppliedCheck({ sql, connections: () => writer.connections });
+  const troubles = createTableTroubles({
+    waitMs: pipeline.tableWaitMs,
+    retryMs: Math.min(tableRetryMs, pipeline.tableWaitMs),
+    probeMs: Math.min(tableProbeMs, pipeline.tableWaitMs),
+    now: Date.now,
+    onWait: (table, why) =>
+      log.error({ questdb: name, table, why }, 'QuestDB does not take rows of a table; its messages wait'),
+    onSetAside: (table, why) =>
+      log.error(
+        { questdb: name, table, why },
+        'the table is set aside; its points go to the dead letters as table_unavailable',
+      ),
+    onBack: (table) => log.info({ questdb: name, table }, 'the table takes rows again'),
+    onCount: (count) => metrics.tablesSetAside.set(label, count),
+  });
+  const lane = createMetricsLane(writer, applied, purges, troubles, {
+    onUnclassified: (code) => metrics.unclassified.inc({ ...label, code }),
+    isUnsafe: watch.isUnsafe,
+    onBroken: watch.noteBroken,
+    brokenWhy: watch.brokenWhy,
+    isOurs: (dataId) => placements.instanceOf(dataId) === name,
+  });
+  return {
+    name,
+    lane: { ...lane, label: label.pipeline },
+    watch,
+    close: async () => {
+      await watch.stop();
+      await Promise.all([writer.close(), sql.close()]);
+    },
+  };
+};
+
+/** What several have to say, as one text; the names are left out where there is only one. */
+const joined = <T extends { readonly name: string }>(
+  all: readonly T[],
+  whyOf: (one: T) => string | undefined,
+): string | undefined => {
+  const whys = all.flatMap((one) => {
+    const why = whyOf(one);
+    return why === undefined ? [] : [all.length === 1 ? why : `${one.name}: ${why}`];
+  });
+  return whys.length === 0 ? undefined : whys.join('; ');
+};
+
+const unknownText = (unknown: ReadonlyMap<string, number>): string | undefined =>
+  unknown.size === 0
+    ? undefined
+    : `${[...unknown].map(([name, tables]) => `${tables} tables lie on ${name}`).join(', ')}: TIDEMARK_QUESTDB_URLS names no such instance, their rows wait`;
+
+/** METRICS -> validate time -> QuestDB, once for each instance: one that is away holds up no rows of another. */
+export const openPointsLine = (options: PointsLineOptions, common: Common): PointsLine => {
+  const { pipeline, placements } = options;
+  const { log } = common;
+  const instances = options.instances.map((address) => openInstance(address, options, common));
+  const names = instances.map(({ name }) => name);
+  const lanes = new Map(instances.map(({ name, lane }) => [name, lane]));
+  const running: { name: string; consumer: RunningConsumer }[] = [];
+  const toldAt = new Map<string, number>();
+
+  const onWait = (instance: string, why: string): void => {
+    const now = Date.now();
+    if (now - (toldAt.get(instance) ?? 0) < waitToldEveryMs) return;
+    toldAt.set(instance, now);
+    log.error({ questdb: instance, why }, 'rows of tables on this QuestDB instance wait');
+  };
+
+  let lastUnknown: string | undefined;
+  const tellUnknown = (): void => {
+    const text = unknownText(placements.unknown(names));
+    if (text !== undefined && text !== lastUnknown) log.error({}, text);
+    lastUnknown = text;
+  };
+  const timer = setInterval(tellUnknown, 5_000);
+  timer.unref();
+
+  const isAway = (instance: string): boolean =>
+    running.some(({ name, consumer }) => name === instance && consumer.storeProblem !== undefined);
+
+  return {
+    start: () => {
+      tellUnknown();
+      for (const { name, lane } of instances) {
+        const routed = createRoutedLane(lane, {
+          home: name,
+          lanes,
+          instanceOf: placements.instanceOf,
+          isAway,
+          onWait,
+        });
+        const consumer = consumerOfInstance(pipeline.consumer, name);
+        running.push({
+          name,
+          consumer: startConsumer({ ...pipeline, consumer }, { ...common, lane: routed }),
+        });
+      }
+    },
+    get storeProblem() {
+      return joined(running, ({ consumer }) => consumer.storeProblem);
+    },
+    get ledgerProblem() {
+      return running.find(({ consumer }) => consumer.ledgerProblem !== undefined)?.consumer.ledgerProblem;
+    },
+    get newerVersion() {
+      return running.find(({ consumer }) => consumer.newerVersion !== undefined)?.consumer.newerVersion;
+    },
+    get breakerWhy() {
+      return joined(running, ({ consumer }) => consumer.breakerWhy);
+    },
+    get deadLetterProblem() {
+      return joined(running, ({ consumer }) => consumer.deadLetterProblem);
+    },
+    get tablesProblem() {
+      return joined(instances, ({ watch }) => watch.problem);
+    },
+    get durabilityProblem() {
+      return joined(instances, ({ watch }) => watch.durabilityProblem);
+    },
+    get placementProblem() {
+      return unknownText(placements.unknown(names));
+    },
+    resetBreaker: () => {
+      for (const { consumer } of running) consumer.resetBreaker();
+    },
+    stop: async () => {
+      clearInterval(timer);
+      await Promise.all(running.map(({ consumer }) => consumer.stop()));
+      await Promise.all(instances.map((instance) => instance.close()));
+    },
+  };
+};
