@@ -1,7 +1,8 @@
 import type { Command } from 'commander';
 import type { Bus } from '../bus/connection.ts';
+import { withInstances } from '../config/instance-streams.ts';
 import { loadPipelines } from '../config/pipelines.ts';
-import { loadSettings, natsTarget, type Settings } from '../config/settings.ts';
+import { loadSettings, natsTarget, questdbInstances, type Settings } from '../config/settings.ts';
 import type { JsonOption } from './options.ts';
 import { printFields, printJson } from './output.ts';
 import type { BackupEntry } from './streams-backup/folder.ts';
@@ -30,7 +31,10 @@ const line = ({ stream, state }: BackupEntry): string => `${stream.padEnd(22)}  
 
 const runBackup = async ({ to, json }: Options): Promise<void> => {
   const settings = loadSettings();
-  const pipelines = loadPipelines(settings.pipelinesFolder, settings.schemasFolder);
+  const pipelines = withInstances(
+    loadPipelines(settings.pipelinesFolder, settings.schemasFolder),
+    questdbInstances(settings).map(({ name }) => name),
+  );
   const { takeBackup } = await import('./streams-backup/take.ts');
   const entries = await withBus(settings, (bus) =>
     takeBackup(bus, pipelines, to, (entry) => {

@@ -77,6 +77,7 @@ const messageOf = (...dataIds: number[]): HeldMessage => {
     rows: dataIds.length,
     bytes: 1,
     touchedAt: 0,
+    takenAt: 0,
   };
 };
 
