@@ -16,16 +16,18 @@ beforeAll(async () => {
 });
 afterAll(() => on?.stop());
 
-const manifest: { devDependencies: Record<string, string> } = JSON.parse(
+type Packages = Record<string, string>;
+const manifest: { dependencies: Packages; devDependencies: Packages } = JSON.parse(
   readFileSync(join(import.meta.dirname, '../../package.json'), 'utf8'),
 );
+const versions = { ...manifest.dependencies, ...manifest.devDependencies };
 
 describe.each([
   ['exporter-trace-otlp-http', 'JSON', JsonExporter],
   ['exporter-trace-otlp-proto', 'protobuf', ProtobufExporter],
 ])('JavaScript SDK', (name, encoding, Exporter) => {
   describeClient(() => on, {
-    name: `${name} ${manifest.devDependencies[`@opentelemetry/${name}`]} (${encoding})`,
+    name: `${name} ${versions[`@opentelemetry/${name}`]} (${encoding})`,
     start: (target) =>
       startJavascript(({ url, token }) => new Exporter({ url, headers: { 'X-MON-TOKEN': token } }), target),
     heedsRetryAfter: true,
