@@ -1,4 +1,5 @@
 import { defineConfig } from 'vitest/config';
+import LongestFirstSequencer from './test/support/longest-first-sequencer.ts';
 
 // Minutes of kills, of random walks or of full disks: `make test-long`.
 const long = [
@@ -18,6 +19,7 @@ const env = { JDK_JAVA_OPTIONS: '-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:-U
 export default defineConfig({
   test: {
     env,
+    sequence: { sequencer: LongestFirstSequencer },
     reporters: ['default', './test/support/closing-line-reporter.ts'],
     projects: [
       {
