@@ -71,31 +71,37 @@ const lookAtOutcomes = async ({ clickhouse, metrics, now }: WatchDeps): Promise<
   metrics.unbalanced.set(balances.filter((balance) => !addsUp(balance)).length);
 };
 
+/** A look at ClickHouse takes at most this share of the time, so that a long table of outcomes does not keep it busy. */
+const storeShare = 0.05;
+
 const looks = [
-  { what: 'streams', everyMs: 5_000, look: lookAtStreams },
-  { what: 'parts', everyMs: 30_000, look: lookAtParts },
-  { what: 'outcomes', everyMs: 60_000, look: lookAtOutcomes },
+  // What scales transfer: never older than its interval, and cheap for the server whatever it holds.
+  { what: 'streams', everyMs: 5_000, shareMax: 1, look: lookAtStreams },
+  { what: 'parts', everyMs: 30_000, shareMax: storeShare, look: lookAtParts },
+  { what: 'outcomes', everyMs: 60_000, shareMax: storeShare, look: lookAtOutcomes },
 ] as const;
 
-/** A look takes at most this share of the time, so that a long table of outcomes does not keep ClickHouse busy. */
-const shareMax = 0.05;
+/** What could not be read is tried again so soon. */
+const retryMs = 5_000;
 
 /** Looks until it is stopped. What cannot be read keeps its last figures; the time of the last success tells. */
 export const startWatch = (deps: WatchDeps): Watch => {
   const { metrics, now, log } = deps;
   const stopping = new AbortController();
 
-  const follow = async ({ what, everyMs, look }: (typeof looks)[number]): Promise<void> => {
+  const follow = async ({ what, everyMs, shareMax, look }: (typeof looks)[number]): Promise<void> => {
     metrics.lastSuccess.set({ what }, 0);
     while (!stopping.signal.aborted) {
       const startedAt = performance.now();
+      let pauseMs: number = everyMs;
       try {
         await look(deps);
         metrics.lastSuccess.set({ what }, Math.floor(now() / 1000));
       } catch (error) {
+        pauseMs = retryMs;
         log.debug({ what, error: messageOf(error) }, 'figures were not read');
       }
-      const restMs = Math.max(everyMs, (performance.now() - startedAt) / shareMax);
+      const restMs = Math.max(pauseMs, (performance.now() - startedAt) / shareMax);
       await delay(restMs, undefined, { signal: stopping.signal }).catch(() => undefined);
     }
   };
