@@ -7,6 +7,7 @@ const permanentCodes: Readonly<Record<number, string>> = {
   10058: 'stream_name_in_use',
   10059: 'stream_not_found',
   10014: 'consumer_not_found',
+  10148: 'consumer_differs', // there already, with another definition
 };
 
 const transientCodes: Readonly<Record<number, string>> = {

@@ -1,6 +1,7 @@
 import {
   AckPolicy,
   DiscardPolicy,
+  type JetStreamManager,
   RetentionPolicy,
   StorageType,
   type StreamConfig,
@@ -30,6 +31,21 @@ const consumerConfig = (consumer: ConsumerDefinition) => ({
   max_deliver: -1,
 });
 
+/** The server refuses to add a consumer that is there with another definition. */
+const ensureConsumer = async (
+  manager: JetStreamManager,
+  stream: string,
+  consumer: ConsumerDefinition,
+): Promise<void> => {
+  const config = consumerConfig(consumer);
+  try {
+    await manager.consumers.add(stream, config);
+  } catch (error) {
+    if (toFault(error).code !== 'consumer_differs') throw error;
+    await manager.consumers.update(stream, consumer.name, config);
+  }
+};
+
 /**
  * Makes the streams and durable consumers that are missing and brings the others to their definition. Any number of
  * processes may do so at once. Throws a Fault: a stream that cannot be changed to its definition stays as it is.
@@ -43,8 +59,7 @@ export const ensureTopology = async (bus: Bus, streams: readonly StreamDefinitio
       const config = streamConfig(stream);
       if (names.has(stream.name)) await manager.streams.update(stream.name, config);
       else await manager.streams.add(config);
-      if (stream.consumer !== undefined)
-        await manager.consumers.add(stream.name, consumerConfig(stream.consumer));
+      if (stream.consumer !== undefined) await ensureConsumer(manager, stream.name, stream.consumer);
     }
   } catch (error) {
     throw toFault(error);
