@@ -1,13 +1,27 @@
 import { join } from 'node:path';
-import type { Command } from 'commander';
+import { type Command, InvalidArgumentError } from 'commander';
 import { loadPipelines } from '../config/pipelines.ts';
-import { engineUrls, loadSettings } from '../config/settings.ts';
+import { clusterName, engineUrls, loadSettings } from '../config/settings.ts';
 import { createLog } from '../telemetry/log.ts';
 import type { JsonOption } from './options.ts';
 import { printJson } from './output.ts';
 
-const runMigrate = async ({ json }: JsonOption): Promise<void> => {
+type MigrateCommand = JsonOption & { print?: true; cluster?: string };
+
+const clusterArgument = (text: string): string => {
+  if (clusterName.test(text)) return text;
+  throw new InvalidArgumentError('It must be a name of letters, digits, _, . and -.');
+};
+
+const runMigrate = async ({ json, print, cluster: given }: MigrateCommand): Promise<void> => {
   const settings = loadSettings();
+  const folder = join(settings.schemasFolder, 'sql', 'clickhouse');
+  const cluster = given ?? settings.clickhouse.cluster;
+  if (print) {
+    const { schemaStatements } = await import('../stores/clickhouse/migrate.ts');
+    process.stdout.write(`${schemaStatements(folder, cluster).join(';\n\n')};\n`);
+    return;
+  }
   const { retentionDays } = loadPipelines(settings.pipelinesFolder, settings.schemasFolder).traces;
   // Loaded here: no other command but the roles needs the client.
   const { createClickhouse } = await import('../stores/clickhouse/client.ts');
@@ -16,7 +30,8 @@ const runMigrate = async ({ json }: JsonOption): Promise<void> => {
   try {
     const { applied, version, ttlChanged, durabilityChanged, restored } = await migrate({
       clickhouse,
-      folder: join(settings.schemasFolder, 'sql', 'clickhouse'),
+      folder,
+      cluster,
       retentionDays,
       isPowerSafe: settings.durability === 'power',
       log: createLog('migrate', 'silent'),
@@ -52,6 +67,12 @@ export const registerMigrate = (program: Command): void => {
     .description(
       'bring the tables in ClickHouse up to this version, the retention of spans and the durability; may be repeated',
     )
+    .option(
+      '--cluster <name>',
+      'replicated tables on this cluster, as TIDEMARK_CLICKHOUSE_CLUSTER',
+      clusterArgument,
+    )
+    .option('--print', 'print the statements that make the tables instead of running them')
     .option('--json', 'print {applied, restored, version, ttl_changed, durability_changed} as JSON')
     .action(runMigrate);
 };

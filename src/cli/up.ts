@@ -65,6 +65,7 @@ const makeTables = async (
     folder: join(settings.schemasFolder, 'sql', 'clickhouse'),
     retentionDays,
     isPowerSafe: settings.durability === 'power',
+    cluster: settings.clickhouse.cluster,
     log: { debug: () => {}, info: tell, warn: tell, error: tell },
     signal,
   });

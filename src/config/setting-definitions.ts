@@ -15,6 +15,7 @@ export type Kind =
   | 'path'
   | 'durability'
   | 'replicas'
+  | 'cluster'
   | 'secret';
 
 /** One setting: the environment variable, the same thing's place in the file, and what it does. */
@@ -157,6 +158,13 @@ export const settingDefinitions: readonly SettingDefinition[] = [
     'url',
     undefined,
     'ClickHouse HTTP address to use instead of an embedded one',
+  ),
+  define(
+    'TIDEMARK_CLICKHOUSE_CLUSTER',
+    'clickhouse.cluster',
+    'cluster',
+    undefined,
+    'cluster of one shard on whose replicas `tidemark migrate` makes replicated tables; default tables of a single server',
   ),
   define(
     'TIDEMARK_CLICKHOUSE_HTTP_PORT',

@@ -51,6 +51,9 @@ const wrongInstances = (text: string): string | undefined => {
   return undefined;
 };
 
+/** A name of a ClickHouse cluster: it stands in statements. */
+export const clusterName = /^[A-Za-z0-9_.-]{1,100}$/;
+
 const wrongValue = (kind: Kind, text: string): string | undefined => {
   switch (kind) {
     case 'port':
@@ -79,6 +82,8 @@ const wrongValue = (kind: Kind, text: string): string | undefined => {
       return wrongInstances(text);
     case 'replicas':
       return ['1', '3', '5'].includes(text) ? undefined : 'is none of 1, 3, 5';
+    case 'cluster':
+      return clusterName.test(text) ? undefined : 'is not a name of letters, digits, _, . and -, 100 at most';
     case 'durability':
       return text === 'process' || text === 'power' ? undefined : 'is neither process nor power';
     case 'level':

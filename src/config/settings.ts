@@ -4,7 +4,7 @@ import { defaultInstance } from '../model/instances.ts';
 import { collectTexts, parseBytes, parseInstances, type QuestdbAddress } from './setting-texts.ts';
 
 export { type SettingDefinition, settingDefinitions } from './setting-definitions.ts';
-export { parseBytes, type QuestdbAddress, settingFault } from './setting-texts.ts';
+export { clusterName, parseBytes, type QuestdbAddress, settingFault } from './setting-texts.ts';
 
 /** What an acknowledged item survives: the death of any process, or a power cut too. */
 export type Durability = 'process' | 'power';
@@ -37,7 +37,12 @@ export type Settings = {
     readonly httpPort: number;
     readonly pgPort: number;
   };
-  readonly clickhouse: { readonly url: string | undefined; readonly httpPort: number };
+  readonly clickhouse: {
+    readonly url: string | undefined;
+    /** The cluster on whose replicas `migrate` makes the tables; undefined for a single server. */
+    readonly cluster: string | undefined;
+    readonly httpPort: number;
+  };
   readonly ingress: {
     readonly pushPort: number;
     readonly otlpPort: number;
@@ -139,6 +144,7 @@ export const loadSettings = (env: NodeJS.ProcessEnv = process.env): Settings => 
     },
     clickhouse: {
       url: texts.get('TIDEMARK_CLICKHOUSE_URL'),
+      cluster: texts.get('TIDEMARK_CLICKHOUSE_CLUSTER'),
       httpPort: number('TIDEMARK_CLICKHOUSE_HTTP_PORT'),
     },
     ingress: {

@@ -15,6 +15,7 @@ const kinds: Readonly<Record<SettingDefinition['kind'], string>> = {
   flag: 'true or false',
   path: 'path',
   durability: 'process or power',
+  cluster: 'a name',
   replicas: '1, 3 or 5',
   ratio: 'number from 0 to 1',
   secret: 'secret',

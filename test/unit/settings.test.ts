@@ -50,7 +50,7 @@ describe('settings', () => {
       maxRateDefault: 1000,
       nats: { url: undefined, clientPort: 4222, monitorPort: 8222 },
       questdb: { url: undefined, httpPort: 9000, pgPort: 8812 },
-      clickhouse: { url: undefined, httpPort: 8123 },
+      clickhouse: { url: undefined, cluster: undefined, httpPort: 8123 },
       ingress: {
         pushPort: 10205,
         otlpPort: 4318,
@@ -89,6 +89,7 @@ describe('settings', () => {
     flag: 'true',
     path: '/sample',
     durability: 'power',
+    cluster: 'sample',
     replicas: '3',
     ratio: '0.5',
     secret: 'sample',

@@ -4,11 +4,13 @@ import type { Log } from '../../telemetry/log.ts';
 import { untilDone } from '../../telemetry/until-done.ts';
 import { spanColumns } from '../../wire/native/span-columns.ts';
 import { type Clickhouse, createClickhouse, database } from './client.ts';
+import { acrossCluster, onCluster, presentTables, refuseOtherCluster } from './cluster.ts';
 import { alignDurability } from './migrate-durability.ts';
 import { alignTtl } from './migrate-ttl.ts';
 import {
   type AppliedMigration,
   apply,
+  ledgerStatements,
   type Migration,
   prepareLedger,
   readApplied,
@@ -37,6 +39,8 @@ export type MigrateOptions = {
   readonly retentionDays?: number | undefined;
   /** An insert is answered once its rows are on the disk and survive a power cut; default false. */
   readonly isPowerSafe?: boolean;
+  /** The cluster on whose replicas the tables are; undefined for a single server. */
+  readonly cluster?: string | undefined;
   readonly log: Log;
 };
 
@@ -90,8 +94,6 @@ const checkTable = async (clickhouse: Clickhouse): Promise<void> => {
   }
 };
 
-const nameRow = z.object({ name: z.string() });
-
 /** Names of ours that a step makes. */
 const madeBy = ({ statement }: Migration): string[] =>
   [...statement.matchAll(/^CREATE (?:TABLE|MATERIALIZED VIEW|VIEW) IF NOT EXISTS otel\.(\w+)/gm)].flatMap(
@@ -99,20 +101,16 @@ const madeBy = ({ statement }: Migration): string[] =>
   );
 
 /**
- * Applied steps whose table or view somebody dropped. They are run again with those after them: a later step may change what
+ * Applied steps whose table or view somebody dropped, or a new replica lacks. They are run again with those after them: a later step may change what
  * an earlier one made, and each may be repeated.
  */
 const stepsToRepeat = async (
   clickhouse: Clickhouse,
   migrations: readonly Migration[],
   known: ReadonlySet<number>,
+  cluster: string | undefined,
 ): Promise<Migration[]> => {
-  const rows = await clickhouse.rows(
-    nameRow,
-    'SELECT name FROM system.tables WHERE database = {database:String}',
-    { params: { database } },
-  );
-  const present = new Set(rows.map(({ name }) => name));
+  const present = await presentTables(clickhouse, cluster);
   const old = migrations.filter(({ version }) => known.has(version));
   const from = old.findIndex((step) => madeBy(step).some((name) => !present.has(name)));
   return from === -1 ? [] : old.slice(from);
@@ -126,23 +124,26 @@ const versionOf = (applied: readonly AppliedMigration[]): number =>
  * the spans to the retention, and the durability of the tables, where it is another; makes again what somebody dropped. May run
  * any number of times and in any number of processes at once, and be killed anywhere. Throws the Faults of `toFault`, and
  * permanent ones:
- * `migrations_invalid`, `migration_changed` (a file is not what was applied) and `clickhouse_table_unusable` (a table of ours
- * was made by somebody else); nothing was applied then, except before the last.
+ * `migrations_invalid`, `migration_changed` (a file is not what was applied), `clickhouse_cluster_differs` and
+ * `clickhouse_table_unusable` (a table of ours was made by somebody else); nothing was applied then, except before the last.
  */
 export const migrate = async ({
-  clickhouse,
+  clickhouse: server,
   folder,
   retentionDays,
   isPowerSafe = false,
+  cluster,
   log,
 }: MigrateOptions): Promise<MigrateResult> => {
   const migrations = readMigrations(folder);
-  await prepareLedger(clickhouse);
+  const clickhouse = acrossCluster(server, cluster);
+  await prepareLedger(clickhouse, cluster);
+  await refuseOtherCluster(clickhouse, cluster);
   const before = await readApplied(clickhouse);
   refuseChanged(migrations, before, folder);
   const known = new Set(before.map(({ version }) => version));
   const restored: string[] = [];
-  for (const migration of await stepsToRepeat(clickhouse, migrations, known)) {
+  for (const migration of await stepsToRepeat(clickhouse, migrations, known, cluster)) {
     await apply(clickhouse, migration);
     restored.push(migration.name);
     log.warn({ migration: migration.name }, 'migration applied again: a table of ours was gone');
@@ -164,6 +165,15 @@ export const migrate = async ({
   if (durabilityChanged.length > 0)
     log.info({ tables: durabilityChanged.join(), isPowerSafe }, 'durability changed');
   return { applied, version: versionOf(after), ttlChanged, durabilityChanged, restored };
+};
+
+/** What a first `migrate` runs, in order, but for the retention and durability that it then aligns. Permanent Fault `migrations_invalid`. */
+export const schemaStatements = (folder: string, cluster: string | undefined): string[] => {
+  const statements = [
+    ...ledgerStatements(cluster),
+    ...readMigrations(folder).map(({ statement }) => statement.trim()),
+  ];
+  return cluster === undefined ? statements : statements.map((statement) => onCluster(statement, cluster));
 };
 
 /** The highest step applied to this ClickHouse. Before the first migration a permanent Fault `clickhouse_rejected`. */

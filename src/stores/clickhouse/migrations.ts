@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { z } from 'zod';
 import { Fault, messageOf } from '../../model/fault.ts';
 import { type Clickhouse, database } from './client.ts';
+import { clusterComment } from './cluster.ts';
 
 /** One step of the schema: a file `NNN_name.sql` with one statement that may run again (IF NOT EXISTS, ADD COLUMN IF …). */
 export type Migration = {
@@ -62,15 +63,18 @@ export const readApplied = (clickhouse: Clickhouse): Promise<AppliedMigration[]>
     `SELECT DISTINCT version, name, checksum FROM ${ledger} ORDER BY version, checksum`,
   );
 
-/** Makes the database and the table in which applied steps are recorded. */
-export const prepareLedger = async (clickhouse: Clickhouse): Promise<void> => {
-  await clickhouse.run(`CREATE DATABASE IF NOT EXISTS ${database}`);
+/** What makes the database and the table in which applied steps are recorded. */
+export const ledgerStatements = (cluster: string | undefined): string[] => [
+  `CREATE DATABASE IF NOT EXISTS ${database}`,
   // Two programs that record the same step at once leave two equal rows; two contents of a step stay apart.
-  await clickhouse.run(
-    `CREATE TABLE IF NOT EXISTS ${ledger}
-      (version UInt32, name String, checksum String, applied_at DateTime64(3, 'UTC'))
-      ENGINE = ReplacingMergeTree ORDER BY (version, checksum)`,
-  );
+  `CREATE TABLE IF NOT EXISTS ${ledger}
+    (version UInt32, name String, checksum String, applied_at DateTime64(3, 'UTC'))
+    ENGINE = ReplacingMergeTree ORDER BY (version, checksum)${clusterComment(cluster)}`,
+];
+
+/** Makes the database and the table in which applied steps are recorded. */
+export const prepareLedger = async (clickhouse: Clickhouse, cluster: string | undefined): Promise<void> => {
+  for (const statement of ledgerStatements(cluster)) await clickhouse.run(statement);
 };
 
 /** Runs one step and records it. Throws the Faults of `toFault`, the file's name before their text. */

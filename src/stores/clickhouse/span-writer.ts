@@ -2,6 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { z } from 'zod';
 import { Fault } from '../../model/fault.ts';
 import { type Clickhouse, database, type StatementOptions } from './client.ts';
+import { type MadeFor, readCluster } from './cluster.ts';
 import { insertIdPrefix, messagesLabel, parseInsertId, parseMessagesLabel } from './query-id.ts';
 import { coalesceRanges, type Range, rangesOverlap } from './ranges.ts';
 import { type BatchBounds, guardedInsert, plainInsert, repeatsQuery } from './span-statements.ts';
@@ -81,14 +82,25 @@ const messagesOf = (stream: string, queryId: string, label: string): Range[] => 
   return parseMessagesLabel(label) ?? [{ first: BigInt(attempt.first), last: BigInt(attempt.last) }];
 };
 
-/** Ids of the running inserts that bring one of these messages. */
+const processesOf = (cluster: string | undefined): string =>
+  cluster === undefined ? 'system.processes' : `clusterAllReplicas('${cluster}', system.processes)`;
+
+/** Ends queries wherever they run; `ids` is a parameter. */
+export const killStatement = (cluster: string | undefined): string =>
+  `KILL QUERY${cluster === undefined ? '' : ` ON CLUSTER '${cluster}'`} WHERE query_id IN {ids:Array(String)} ASYNC`;
+
+/** Waits until this replica has every part that was committed on another: the guard looks at what is here. */
+export const syncStatement = `SYSTEM SYNC REPLICA ${database}.otel_traces LIGHTWEIGHT`;
+
+/** Ids of the running inserts that bring one of these messages, on whichever replica. */
 const findCovering = async (
   clickhouse: Clickhouse,
+  cluster: string | undefined,
   { stream, firstSequence, lastSequence, sequences }: Messages,
 ): Promise<string[]> => {
   const running = await clickhouse.rows(
     runningRow,
-    `SELECT query_id, Settings['log_comment'] AS label FROM system.processes
+    `SELECT query_id, Settings['log_comment'] AS label FROM ${processesOf(cluster)}
       WHERE startsWith(query_id, {prefix:String})`,
     { params: { prefix: insertIdPrefix(stream) } },
   );
@@ -128,12 +140,20 @@ export const createSpanWriter = (
     },
   });
 
+  let madeFor: MadeFor | undefined;
+  const clusterOf = async (): Promise<string | undefined> => {
+    madeFor ??= await readCluster(clickhouse);
+    return madeFor?.cluster;
+  };
+
   return {
     insertPlain: async (insert) => {
       await clickhouse.insert(plainInsert, insert.blocks, optionsOf(insert));
     },
-    insertGuarded: async (insert) =>
-      (await clickhouse.insert(guardedInsert(insert), insert.blocks, optionsOf(insert))) > 0,
+    insertGuarded: async (insert) => {
+      if ((await clusterOf()) !== undefined) await clickhouse.run(syncStatement, { timeoutMs: insertMsMax });
+      return (await clickhouse.insert(guardedInsert(insert), insert.blocks, optionsOf(insert))) > 0;
+    },
     repairTraceLookup: async (traces) => {
       if (traces.length === 0) return;
       await clickhouse.insert(
@@ -144,11 +164,12 @@ export const createSpanWriter = (
       );
     },
     killCovering: async (messages) => {
-      const ids = await findCovering(clickhouse, messages);
+      const cluster = await clusterOf();
+      const ids = await findCovering(clickhouse, cluster, messages);
       if (ids.length === 0) return 0;
       const deadline = performance.now() + killMsMax;
-      await clickhouse.run('KILL QUERY WHERE query_id IN {ids:Array(String)} ASYNC', { params: { ids } });
-      while ((await findCovering(clickhouse, messages)).some((id) => ids.includes(id))) {
+      await clickhouse.run(killStatement(cluster), { params: { ids } });
+      while ((await findCovering(clickhouse, cluster, messages)).some((id) => ids.includes(id))) {
         if (performance.now() > deadline) {
           throw new Fault('transient', 'clickhouse_unavailable', `inserts do not end: ${ids.join(', ')}`);
         }

@@ -1,0 +1,102 @@
+import { z } from 'zod';
+import { clusterName } from '../../config/settings.ts';
+import { Fault } from '../../model/fault.ts';
+import { type Clickhouse, database } from './client.ts';
+
+/** A replica that is away fails the statement before our own deadline; it is done once the replica is back. */
+const ddlSecondsMax = 50;
+const ddlMsMax = 60_000;
+
+const made = /^(CREATE (?:DATABASE|TABLE|MATERIALIZED VIEW|VIEW) IF NOT EXISTS|ALTER TABLE) ([\w.]+)/m;
+const engine = /^(\s*ENGINE = )((?:Replacing)?MergeTree)(?:\(([^()]*)\))?/m;
+
+/**
+ * A statement of ours as the replicas of a cluster need it: done on all of them, tables replicated below a path of their own, and
+ * equal blocks kept (the window of a replicated table would take them for repeats and lose their rows). The server puts its own
+ * shard and replica into the braces. Statements that bring rows stay as they are: tables replicate those.
+ */
+export const onCluster = (statement: string, cluster: string): string => {
+  const [, , name = ''] = made.exec(statement) ?? [];
+  if (name === '') return statement;
+  const path = `'/clickhouse/tables/{shard}/${name.replace('.', '/')}', '{replica}'`;
+  return statement
+    .replace(made, `$1 $2 ON CLUSTER '${cluster}'`)
+    .replace(engine, (_, begin: string, kind: string, argument: string | undefined) => {
+      const rest = argument === undefined || argument === '' ? '' : `, ${argument}`;
+      return `${begin}Replicated${kind}(${path}${rest})`;
+    })
+    .replace('non_replicated_deduplication_window', 'replicated_deduplication_window');
+};
+
+/** The same ClickHouse, whose tables are made and changed on every replica of the cluster. */
+export const acrossCluster = (clickhouse: Clickhouse, cluster: string | undefined): Clickhouse => {
+  if (cluster === undefined) return clickhouse;
+  return {
+    ...clickhouse,
+    run: (statement, options = {}) => {
+      const everywhere = onCluster(statement, cluster);
+      if (everywhere === statement) return clickhouse.run(statement, options);
+      return clickhouse.run(everywhere, {
+        ...options,
+        timeoutMs: ddlMsMax,
+        settings: { ...options.settings, distributed_ddl_task_timeout: ddlSecondsMax },
+      });
+    },
+  };
+};
+
+/** What the table of applied steps says of its cluster: there every role reads it. */
+export const clusterComment = (cluster: string | undefined): string =>
+  cluster === undefined ? '' : ` COMMENT 'cluster ${cluster}'`;
+
+const commentRow = z.object({ comment: z.string() });
+
+/** What `migrate` made our tables for: a cluster, or a single server (undefined). */
+export type MadeFor = { readonly cluster: string | undefined };
+
+/** Undefined before the first migration. */
+export const readCluster = async (clickhouse: Clickhouse): Promise<MadeFor | undefined> => {
+  const [row] = await clickhouse.rows(
+    commentRow,
+    "SELECT comment FROM system.tables WHERE database = {database:String} AND name = 'schema_migrations'",
+    { params: { database } },
+  );
+  if (row === undefined) return undefined;
+  const name = /^cluster (.+)$/.exec(row.comment)?.[1];
+  return { cluster: name !== undefined && clusterName.test(name) ? name : undefined };
+};
+
+/** Tables made for a single server cannot become a cluster's in place, nor the other way round. */
+export const refuseOtherCluster = async (
+  clickhouse: Clickhouse,
+  wanted: string | undefined,
+): Promise<void> => {
+  const found = (await readCluster(clickhouse))?.cluster;
+  if (found === wanted) return;
+  const of = (name: string | undefined): string =>
+    name === undefined ? 'a single server' : `cluster ${name}`;
+  throw new Fault(
+    'permanent',
+    'clickhouse_cluster_differs',
+    `the tables of database ${database} were made for ${of(found)}, and TIDEMARK_CLICKHOUSE_CLUSTER asks for ${of(wanted)}`,
+  );
+};
+
+const nameRow = z.object({ name: z.string() });
+
+/** Names of our tables and views that are there, on a cluster those that are on every replica. */
+export const presentTables = async (
+  clickhouse: Clickhouse,
+  cluster: string | undefined,
+): Promise<Set<string>> => {
+  const everywhere =
+    'SELECT name FROM clusterAllReplicas({cluster:String}, system.tables) WHERE database = {database:String} ' +
+    'GROUP BY name HAVING uniqExact(hostName()) = (SELECT count() FROM system.clusters WHERE cluster = {cluster:String})';
+  const rows =
+    cluster === undefined
+      ? await clickhouse.rows(nameRow, 'SELECT name FROM system.tables WHERE database = {database:String}', {
+          params: { database },
+        })
+      : await clickhouse.rows(nameRow, everywhere, { params: { database, cluster } });
+  return new Set(rows.map(({ name }) => name));
+};

@@ -1,0 +1,124 @@
+import { join, resolve } from 'node:path';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { type Clickhouse, createClickhouse } from '../../src/stores/clickhouse/client.ts';
+import { onCluster } from '../../src/stores/clickhouse/cluster.ts';
+import { migrate, schemaStatements } from '../../src/stores/clickhouse/migrate.ts';
+import { createSpanWriter, killStatement, syncStatement } from '../../src/stores/clickhouse/span-writer.ts';
+import { createLog } from '../../src/telemetry/log.ts';
+import { createCli } from '../support/cli.ts';
+import { startEngines, type TestEngines } from '../support/engines.ts';
+
+// There is no Keeper here: statements are held against the engine's own parser, and nothing of a cluster runs.
+const folder = join(resolve(import.meta.dirname, '../..'), 'schemas/sql/clickhouse');
+const log = createLog('test', 'silent');
+const alters = [
+  'ALTER TABLE otel.otel_traces MODIFY TTL toDateTime(Timestamp) + toIntervalDay(3)',
+  'ALTER TABLE otel.otel_traces MODIFY SETTING fsync_after_insert = 1',
+].map((statement) => onCluster(statement, 'main'));
+const statements = [...schemaStatements(folder, 'main'), ...alters];
+
+let engines: TestEngines;
+let clickhouse: Clickhouse;
+
+beforeAll(async () => {
+  engines = await startEngines({ clickhouse: true });
+  clickhouse = createClickhouse({ url: engines.clickhouse.url });
+});
+afterAll(async () => {
+  await clickhouse?.close();
+  await engines?.stop();
+});
+beforeEach(() => clickhouse.run('DROP DATABASE IF EXISTS otel SYNC'));
+
+/** What its parser makes of a statement; throws what it says of one that it does not understand. */
+const treeOf = async (statement: string): Promise<string> => {
+  const response = await fetch(engines.clickhouse.url, { method: 'POST', body: `EXPLAIN AST ${statement}` });
+  const text = await response.text();
+  if (!response.ok) throw new Error(text);
+  return text;
+};
+
+describe('the schema of a cluster', () => {
+  it.each(statements.map((statement) => [/^(?:CREATE|ALTER).*/m.exec(statement)?.[0] ?? '', statement]))(
+    'is understood by ClickHouse: %s',
+    async (_, statement) => {
+      expect(await treeOf(statement)).toMatch(/^(Create|Alter)/);
+      expect(statement).toContain("ON CLUSTER 'main'");
+    },
+  );
+
+  it('has each table replicated below a path of its own, with the arguments it has on one server', () => {
+    const engineOf = /ENGINE = (\S+?)\('([^']+)', '\{replica\}'(?:, (\w+))?\)/;
+    const found = statements.flatMap((statement) => {
+      const [, kind, path, argument] = engineOf.exec(statement) ?? [];
+      return kind === undefined ? [] : [[kind, path, argument]];
+    });
+    const at = (table: string): string => `/clickhouse/tables/{shard}/otel/${table}`;
+    const replacing = 'ReplicatedReplacingMergeTree';
+    expect(found).toEqual([
+      [replacing, at('schema_migrations'), undefined],
+      [replacing, at('otel_traces'), undefined],
+      ['ReplicatedMergeTree', at('otel_traces_trace_id_ts'), undefined],
+      [replacing, at('ingest_outcomes'), 'at'],
+      [replacing, at('ingest_refusals'), undefined],
+      [replacing, at('ingest_samples'), undefined],
+    ]);
+  });
+
+  // Of itself a replicated table takes an equal block for a repeat and loses its rows.
+  it('keeps equal blocks in every table that takes inserts', () => {
+    const tables = statements.filter(
+      (statement) => /^CREATE TABLE/m.test(statement) && !statement.includes('schema_migrations'),
+    );
+    expect(tables.length).toBe(5);
+    for (const table of tables) {
+      expect(table).toMatch(/(?<!non_)replicated_deduplication_window = 0/);
+      expect(table).not.toContain('non_replicated');
+    }
+  });
+
+  it('is printed by the program, with the database first, and without a ClickHouse', async () => {
+    const cli = createCli(() => ({ PATH: process.env['PATH'], TIDEMARK_CLICKHOUSE_CLUSTER: 'main' }));
+    const printed = await cli.text('migrate --print');
+    expect(printed).toBe(`${schemaStatements(folder, 'main').join(';\n\n')};\n`);
+    expect(await cli.text('migrate --print --cluster other')).toContain("ON CLUSTER 'other'");
+  });
+});
+
+describe('the statements of a writer on a cluster', () => {
+  it.each([
+    ['kills on every replica', killStatement('main').replace('{ids:Array(String)}', "['a']")],
+    ['waits for what other replicas have', syncStatement],
+  ])('%s: ClickHouse understands it', async (_, statement) => {
+    expect(await treeOf(statement)).not.toBe('');
+  });
+
+  // The guard looks at one replica: what another one took has to be there first.
+  it('a guarded insert waits for the other replicas, and only on a cluster', async () => {
+    const ran: string[] = [];
+    const spied: Clickhouse = {
+      ...clickhouse,
+      run: async (statement) => {
+        ran.push(statement);
+      },
+      insert: async () => 0,
+    };
+    const insert = { queryId: 'q', blocks: [], uidRanges: [], timeMin: 0n, timeMax: 0n, names: [] };
+    await migrate({ clickhouse, folder, log });
+    await createSpanWriter(spied, { insertMsMax: 1000 }).insertGuarded(insert);
+    expect(ran).toEqual([]);
+    await clickhouse.run("ALTER TABLE otel.schema_migrations MODIFY COMMENT 'cluster main'");
+    await createSpanWriter(spied, { insertMsMax: 1000 }).insertGuarded(insert);
+    expect(ran).toEqual([syncStatement]);
+  });
+});
+
+describe('tables that were made for a single server', () => {
+  it('are not taken for those of a cluster, nor the other way round', async () => {
+    await migrate({ clickhouse, folder, log });
+    await clickhouse.run("ALTER TABLE otel.schema_migrations MODIFY COMMENT 'cluster main'");
+    await expect(migrate({ clickhouse, folder, log })).rejects.toMatchObject({
+      code: 'clickhouse_cluster_differs',
+    });
+  });
+});
