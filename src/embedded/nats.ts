@@ -1,4 +1,5 @@
 import { mkdir, writeFile } from 'node:fs/promises';
+import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import type { Durability } from '../config/settings.ts';
 import { createEngine, type Engine, type EngineOptions } from './engine.ts';
@@ -6,6 +7,15 @@ import { createInstaller, type Installer } from './install.ts';
 
 /** Enough for the byte budgets of all streams and buckets. The server reserves it, it does not allocate it. */
 const fileStoreBytesMax = '48GB';
+
+/**
+ * Cores that the server spreads its work over. It shares the machine with two databases and all roles, and every message goes
+ * through several of its threads: woken on another core each, they cost as much as their work. An operator's own setting counts.
+ */
+const environment = (): NodeJS.ProcessEnv => ({
+  GOMAXPROCS: String(Math.max(1, Math.floor(availableParallelism() / 4))),
+  ...process.env,
+});
 
 const configuration = (
   folder: string,
@@ -48,7 +58,7 @@ export const createNatsEngine = (
       await mkdir(folder, { recursive: true });
       const path = join(folder, 'nats.conf');
       await writeFile(path, configuration(folder, host, ports, durability));
-      return { command, args: ['--config', path] };
+      return { command, args: ['--config', path], env: environment() };
     },
     listening: /Server is ready/,
     // After a failed write (a full disk) a stream takes nothing more until the server has started anew.
