@@ -32,7 +32,9 @@ const createHostCheck = (): ((host: string) => boolean) => {
 
 const send = (response: ServerResponse, { status, headers, body }: RawReply): void => {
   response.writeHead(status, [...headers, 'Content-Length', String(Buffer.byteLength(body))]);
-  response.end(body);
+  // Without a body the head goes out by itself, not as one of two pieces.
+  if (body.length === 0) response.end();
+  else response.end(body);
 };
 
 /**

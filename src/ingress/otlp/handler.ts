@@ -76,6 +76,8 @@ export const createOtlpHandler = (
   deps: OtlpDependencies,
 ): ((request: IncomingMessage) => Promise<OtlpReply>) => {
   const { metrics, account } = deps;
+  const bodyBytes = metrics.bodyBytes.labels('otlp');
+  const accepted = metrics.accepted.labels('traces');
   const senders = createSenderNames(deps.directory.isCredential);
 
   const authorize = async (
@@ -141,7 +143,7 @@ export const createOtlpHandler = (
 
   const count = (encoded: EncodedTraces, userAgent: string | undefined): void => {
     const pipeline = 'traces';
-    if (encoded.accepted > 0) metrics.accepted.inc({ pipeline }, encoded.accepted);
+    if (encoded.accepted > 0) accepted.inc(encoded.accepted);
     for (const [reason, spans] of encoded.rejected) metrics.dropped.inc({ pipeline, reason }, spans);
     for (const [reason, spans] of encoded.deferred) metrics.deferred.inc({ pipeline, reason }, spans);
     deps.traces?.sawItems({ 'tidemark.items': encoded.accepted });
@@ -232,7 +234,7 @@ export const createOtlpHandler = (
       const body = await readBody(request, deps.bodyLimits, deps.inFlight);
       if ('reason' in body) throw bodyRefusal(body);
       try {
-        metrics.bodyBytes.inc({ receiver: 'otlp' }, body.wireBytes);
+        bodyBytes.inc(body.wireBytes);
         deps.traces?.sawBody(body.bytes);
         return await handleBody(sender, encoding, body.bytes, deps.now());
       } catch (error) {

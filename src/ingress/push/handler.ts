@@ -75,6 +75,8 @@ export const createPushHandler = (
   deps: PushDependencies,
 ): ((request: IncomingMessage) => Promise<PushReply>) => {
   const { metrics, account } = deps;
+  const bodyBytes = metrics.bodyBytes.labels('push');
+  const accepted = metrics.accepted.labels('metrics');
 
   const authorize = async (push: PushBody, sender: Sender): Promise<Source> => {
     const source = await deps.directory.authorize(push.dataId, push.token);
@@ -196,7 +198,7 @@ export const createPushHandler = (
   const count = (encoded: EncodedPoints, { dataId }: Source): void => {
     const pipeline = 'metrics';
     const isPublished = encoded.accepted > 0;
-    if (isPublished) metrics.accepted.inc({ pipeline }, encoded.accepted);
+    if (isPublished) accepted.inc(encoded.accepted);
     for (const [reason, points] of encoded.dropped) {
       const isDeferred = isPublished && [...encoded.deferred.keys()].some((deferred) => deferred === reason);
       (isDeferred ? metrics.deferred : metrics.dropped).inc({ pipeline, reason }, points);
@@ -280,7 +282,7 @@ export const createPushHandler = (
         throw new Refused(body.reason, body.detail, body.reason === 'not_stored' ? retryAfter(1) : {});
       }
       try {
-        metrics.bodyBytes.inc({ receiver: 'push' }, body.wireBytes);
+        bodyBytes.inc(body.wireBytes);
         deps.traces?.sawBody(body.bytes);
         return await handleBody(sender, body.bytes, deps.now());
       } finally {
