@@ -8,7 +8,9 @@ import {
 } from '@nats-io/transport-node';
 import type { NatsTarget } from '../config/settings.ts';
 import { Fault } from '../model/fault.ts';
+import { commandSender } from './command-sender.ts';
 import { toFault } from './nats-fault.ts';
+import type { Command } from './publish-command.ts';
 import { gatherMessagesInPlace } from './roomy-parser.ts';
 
 gatherMessagesInPlace();
@@ -16,6 +18,8 @@ gatherMessagesInPlace();
 /** A connection to NATS that comes back by itself, and says when it went and when it came back. */
 export type Bus = {
   readonly nc: NatsConnection;
+  /** Sends a command whose bytes do not change until the server has them. Throws a Fault when it cannot be sent. */
+  sendCommand(command: Command): void;
   /** How many copies a bucket has; undefined leaves that as it is. */
   readonly replicas: number | undefined;
   readonly js: JetStreamClient;
@@ -91,6 +95,7 @@ export const connectBus = async (target: NatsTarget | string, name: string): Pro
   void follow();
   return {
     nc,
+    sendCommand: commandSender(nc),
     replicas: to.replicas,
     js: jetstream(nc),
     manager: () =>

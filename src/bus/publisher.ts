@@ -1,11 +1,15 @@
-import { createInbox, headers, type Msg } from '@nats-io/transport-node';
+import { createInbox, type Msg } from '@nats-io/transport-node';
 import { Fault } from '../model/fault.ts';
+import { createBufferPool } from './buffer-pool.ts';
 import type { Bus } from './connection.ts';
-import { envelopeVersionHeader, messageIdHeader, traceHeader } from './message-headers.ts';
 import { faultOfApiError } from './nats-fault.ts';
+import { type Command, publishCommand } from './publish-command.ts';
 
 /** What a stored publish came to: `duplicate` when the very first try was answered so, that is, somebody stored this id before. */
 export type Published = { readonly duplicate: boolean };
+
+/** The bytes of a message, or its parts one after the other; text goes as UTF-8. They are copied before `publish` returns. */
+export type Payload = Uint8Array | readonly (Uint8Array | string)[];
 
 /**
  * Publishes to JetStream and waits for the PubAck. A publish without an answer is sent again with the same id, at once after
@@ -16,7 +20,7 @@ export type Publisher = {
   publish(
     subject: string,
     messageId: string,
-    payload: Uint8Array,
+    payload: Payload,
     version: number,
     /** Goes with the message and is no part of what it is. */
     traceparent?: string,
@@ -34,11 +38,7 @@ export type PublisherOptions = {
 };
 
 type Entry = {
-  readonly subject: string;
-  readonly messageId: string;
-  readonly payload: Uint8Array;
-  readonly version: number;
-  readonly traceparent: string | undefined;
+  readonly command: Command;
   readonly startedAt: number;
   readonly resolve: (published: Published) => void;
   readonly reject: (fault: Fault) => void;
@@ -50,6 +50,7 @@ type Entry = {
 
 const sweepMs = 50;
 const resendMs = 2_000;
+const freeBytesMax = 4 * 2 ** 20;
 const refusedResendMs = 250;
 
 type PubAck = { duplicate?: boolean; error?: { err_code: number; description: string } };
@@ -69,18 +70,15 @@ const failure = (entry: Entry, why: string, code: 'not_stored' | undefined): Fau
 export const createPublisher = (bus: Bus, options: PublisherOptions): Publisher => {
   const inbox = createInbox();
   const entries = new Map<string, Entry>();
+  const pool = createBufferPool(freeBytesMax);
   let nextToken = 0;
 
-  const send = (token: string, entry: Entry, now: number): void => {
-    const head = headers();
-    head.set(messageIdHeader, entry.messageId);
-    head.set(envelopeVersionHeader, String(entry.version));
-    if (entry.traceparent !== undefined) head.set(traceHeader, entry.traceparent);
+  const send = (entry: Entry, now: number): void => {
     entry.sentAt = now;
     entry.tries++;
     entry.unanswered++;
     try {
-      bus.nc.publish(entry.subject, entry.payload, { reply: `${inbox}.${token}`, headers: head });
+      bus.sendCommand(entry.command);
     } catch {
       entry.unanswered--;
     }
@@ -98,6 +96,8 @@ export const createPublisher = (bus: Bus, options: PublisherOptions): Publisher 
     const ack = parsePubAck(message);
     if (ack.error === undefined) {
       entries.delete(token);
+      // The server has all of it. Of a second try the bytes may still be on their way.
+      if (entry.tries === 1) pool.give(entry.command.bytes);
       entry.resolve({ duplicate: ack.duplicate === true && entry.tries === 1 });
       return;
     }
@@ -125,14 +125,14 @@ export const createPublisher = (bus: Bus, options: PublisherOptions): Publisher 
       else if (awaySince !== undefined) {
         if (now - Math.max(awaySince, entry.startedAt) > options.awayMs)
           fail(token, entry, 'the bus is away');
-      } else if (now - entry.sentAt > resendMs) send(token, entry, now);
+      } else if (now - entry.sentAt > resendMs) send(entry, now);
     }
   };
   const timer = setInterval(sweep, sweepMs);
   timer.unref();
   bus.onReconnect(() => {
     const now = Date.now();
-    for (const [token, entry] of entries) send(token, entry, now);
+    for (const entry of entries.values()) send(entry, now);
   });
 
   return {
@@ -145,12 +145,10 @@ export const createPublisher = (bus: Bus, options: PublisherOptions): Publisher 
           return;
         }
         const token = String(nextToken++);
+        const parts = payload instanceof Uint8Array ? [payload] : payload;
+        const fields = { subject, reply: `${inbox}.${token}`, messageId, version, traceparent };
         const entry: Entry = {
-          subject,
-          messageId,
-          payload,
-          version,
-          traceparent,
+          command: publishCommand(fields, parts, pool),
           startedAt: now,
           resolve,
           reject,
@@ -159,7 +157,7 @@ export const createPublisher = (bus: Bus, options: PublisherOptions): Publisher 
           unanswered: 0,
         };
         entries.set(token, entry);
-        if (awaySince === undefined) send(token, entry, now);
+        if (awaySince === undefined) send(entry, now);
       }),
     get pending() {
       return entries.size;

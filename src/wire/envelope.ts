@@ -1,6 +1,6 @@
 import type { Layout } from '../model/records.ts';
 import type { TimePolicy } from '../model/time.ts';
-import { cutSections, decodeFrame, encodeFrame, isCount, isObject } from './frame.ts';
+import { cutSections, decodeFrame, encodeFrame, isCount, isObject, type Section } from './frame.ts';
 import { isDecimal, isMessageKey, type MessageKey } from './message-key.ts';
 import { isRedrive, type Redrive } from './redrive.ts';
 
@@ -66,7 +66,7 @@ export type ReadResult =
   | { readonly kind: 'unreadable'; readonly why: string };
 
 /** `sections` match parts, then deferred, in order. */
-export const encodeEnvelope = (header: MetricsHeader, sections: readonly Uint8Array[]): Buffer =>
+export const encodeEnvelope = (header: MetricsHeader, sections: readonly Section[]): Buffer =>
   encodeFrame(header, sections);
 
 export const isPart = (value: unknown): value is Part =>

@@ -14,20 +14,32 @@ export type Frame =
 
 const lengthBytes = 4;
 
-export const encodeFrame = (header: object, sections: readonly Uint8Array[]): Buffer => {
-  const json = Buffer.from(JSON.stringify(header));
-  let size = lengthBytes + json.length;
-  for (const section of sections) size += section.length;
-  const payload = Buffer.allocUnsafe(size);
-  payload.writeUInt32LE(json.length, 0);
-  payload.set(json, lengthBytes);
-  let offset = lengthBytes + json.length;
-  for (const section of sections) {
-    payload.set(section, offset);
-    offset += section.length;
-  }
-  return payload;
+/** A part of a message: bytes, or text that goes as UTF-8. */
+export type Section = Uint8Array | string;
+
+/** Bytes that these take together. */
+export const sectionsLength = (sections: readonly Section[]): number => {
+  let length = 0;
+  for (const section of sections)
+    length += typeof section === 'string' ? Buffer.byteLength(section) : section.length;
+  return length;
 };
+
+/** The parts of a frame, one after the other: what stands before the sections, and the sections as they are. */
+export const frameParts = (header: object, sections: readonly Section[]): Section[] => {
+  const text = JSON.stringify(header);
+  const length = Buffer.byteLength(text);
+  const head = Buffer.allocUnsafe(lengthBytes + length);
+  head.writeUInt32LE(length, 0);
+  head.write(text, lengthBytes);
+  return [head, ...sections];
+};
+
+/** The same in one piece. */
+export const encodeFrame = (header: object, sections: readonly Section[]): Buffer =>
+  Buffer.concat(
+    frameParts(header, sections).map((part) => (typeof part === 'string' ? Buffer.from(part) : part)),
+  );
 
 export const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value);

@@ -1,5 +1,5 @@
 import type { SpanTimePolicy } from '../model/span-time.ts';
-import { cutSections, decodeFrame, encodeFrame, isCount, isObject } from './frame.ts';
+import { cutSections, decodeFrame, encodeFrame, isCount, isObject, type Section } from './frame.ts';
 import { isDecimal, isMessageKey, type MessageKey } from './message-key.ts';
 import { isRedrive, type Redrive } from './redrive.ts';
 
@@ -61,7 +61,7 @@ export type ReadSpans =
   | { readonly kind: 'unreadable'; readonly why: string };
 
 /** `sections` match parts, then deferred, in order. */
-export const encodeSpansEnvelope = (header: SpansHeader, sections: readonly Uint8Array[]): Buffer =>
+export const encodeSpansEnvelope = (header: SpansHeader, sections: readonly Section[]): Buffer =>
   encodeFrame(header, sections);
 
 export const isSpanPart = (value: unknown): value is SpanPart =>

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { Published, Publisher } from '../../src/bus/publisher.ts';
+import type { Payload, Published, Publisher } from '../../src/bus/publisher.ts';
 import { encodePoints } from '../../src/ingress/push/points.ts';
 import { buildMessage, createPushPublisher, type Fragment } from '../../src/ingress/push/publish.ts';
 import { Fault } from '../../src/model/fault.ts';
@@ -169,6 +169,12 @@ type Sent = {
   refuse(fault: Fault): void;
 };
 
+/** What a payload is on the bus. */
+const bytesOf = (payload: Payload): Uint8Array =>
+  payload instanceof Uint8Array
+    ? payload
+    : Buffer.concat(payload.map((part) => (typeof part === 'string' ? Buffer.from(part) : part)));
+
 /** A bus that confirms when told to, and remembers what it was given. */
 const createHeldBus = (): { publisher: Publisher; sent: Sent[] } => {
   const sent: Sent[] = [];
@@ -177,7 +183,13 @@ const createHeldBus = (): { publisher: Publisher; sent: Sent[] } => {
     publisher: {
       publish: (subject, messageId, payload) =>
         new Promise((confirm, refuse) => {
-          sent.push({ subject, messageId, payload, confirm, refuse });
+          sent.push({
+            subject,
+            messageId,
+            payload: bytesOf(payload),
+            confirm,
+            refuse,
+          });
         }),
       pending: 0,
       close: () => {},

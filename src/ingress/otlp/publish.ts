@@ -3,7 +3,7 @@ import { Fault } from '../../model/fault.ts';
 import type { UidBase } from '../../model/uid.ts';
 import type { IngressMetrics } from '../../telemetry/metrics.ts';
 import type { TraceSpan } from '../../telemetry/tracing.ts';
-import { envelopeVersion } from '../../wire/frame.ts';
+import { envelopeVersion, frameParts, type Section, sectionsLength } from '../../wire/frame.ts';
 import { spanCuttingRuleVersion } from '../../wire/otlp/trace-encoder.ts';
 import type { TraceRun } from '../../wire/otlp/types.ts';
 import {
@@ -17,8 +17,12 @@ import type { RequestTraces } from '../request-traces.ts';
 /** What one run of a request becomes a message with. */
 export type SpanFragment = { readonly run: TraceRun; readonly base: UidBase; readonly arrivedAt: number };
 
-/** One message of one run: its blocks, then its deferred spans. */
-export const buildSpansMessage = ({ run, base, arrivedAt }: SpanFragment): Buffer => {
+/** What one message of one run says of its blocks and its deferred spans, and these. */
+const spansMessage = ({
+  run,
+  base,
+  arrivedAt,
+}: SpanFragment): { header: SpansHeader; sections: Uint8Array[] } => {
   const deferredSections = run.deferred.map(({ texts }) => Buffer.from(`[${texts.join(',')}]`));
   const parts: SpanPart[] = run.parts.map(({ appId, bizId, day, rows, timeMin, timeMax, block }) => ({
     appId,
@@ -49,7 +53,19 @@ export const buildSpansMessage = ({ run, base, arrivedAt }: SpanFragment): Buffe
     deferred,
     outcomes: run.dropped.map(({ appId, reasons }) => ({ appId, dropped: Object.fromEntries(reasons) })),
   };
-  return encodeSpansEnvelope(header, [...run.parts.map((part) => part.block), ...deferredSections]);
+  return { header, sections: [...run.parts.map((part) => part.block), ...deferredSections] };
+};
+
+/** One message of one run. */
+export const buildSpansMessage = (fragment: SpanFragment): Buffer => {
+  const { header, sections } = spansMessage(fragment);
+  return encodeSpansEnvelope(header, sections);
+};
+
+/** The parts of the same message, the blocks as they are. */
+export const spansMessageParts = (fragment: SpanFragment): Section[] => {
+  const { header, sections } = spansMessage(fragment);
+  return frameParts(header, sections);
 };
 
 /** Publishes the runs of a request, each as a message of its own. */
@@ -68,6 +84,7 @@ export const createSpanPublisher = (
   traces?: RequestTraces,
 ): SpanPublisher => {
   const seconds = metrics.publishSeconds.labels('traces');
+  const stored = metrics.publishes.labels('traces', 'stored');
   const send = async (fragment: SpanFragment, identity: string): Promise<boolean> => {
     const { run } = fragment;
     const shard = (run.parts[0]?.appId ?? run.deferred[0]?.appId ?? 0) % options.shards;
@@ -75,8 +92,8 @@ export const createSpanPublisher = (
     let span: TraceSpan | undefined;
     let failure: string | undefined;
     try {
-      const payload = buildSpansMessage(fragment);
-      span = traces?.publish('traces', [traces.current()], payload.length);
+      const payload = spansMessageParts(fragment);
+      span = traces?.publish('traces', [traces.current()], sectionsLength(payload));
       const { duplicate } = await publisher.publish(
         `${options.subject}.${shard}`,
         `${identity}:${run.first}-${run.last}:${spanCuttingRuleVersion}`,
@@ -84,7 +101,8 @@ export const createSpanPublisher = (
         envelopeVersion,
         span?.traceparent,
       );
-      metrics.publishes.inc({ pipeline: 'traces', outcome: duplicate ? 'duplicate' : 'stored' });
+      if (duplicate) metrics.publishes.inc({ pipeline: 'traces', outcome: 'duplicate' });
+      else stored.inc();
       return duplicate;
     } catch (error) {
       failure = error instanceof Fault ? error.code : 'failed';

@@ -1,4 +1,4 @@
-import type { Publisher } from '../../bus/publisher.ts';
+import type { Payload, Publisher } from '../../bus/publisher.ts';
 import { ofInstance } from '../../config/instance-streams.ts';
 import type { Source } from '../../directory/directory.ts';
 import { Fault } from '../../model/fault.ts';
@@ -14,7 +14,7 @@ import {
   type Part,
   type ReceiverOutcomes,
 } from '../../wire/envelope.ts';
-import { envelopeVersion } from '../../wire/frame.ts';
+import { envelopeVersion, frameParts, type Section, sectionsLength } from '../../wire/frame.ts';
 import type { RequestTraces } from '../request-traces.ts';
 import { cuttingRuleVersion, runBudget } from './cutting.ts';
 import type { Run } from './encoded-points.ts';
@@ -64,8 +64,10 @@ const partOf = (fragments: readonly Fragment[], rowsBytes: number): Part | undef
   };
 };
 
-/** Builds one message of fragments: a part per data id, the deferred points of each request beside it. */
-export const buildMessage = (fragments: readonly Fragment[]): Buffer => {
+/** What one message of fragments says and holds: a part per data id, the deferred points of each request beside it. */
+const messageOfFragments = (
+  fragments: readonly Fragment[],
+): { header: MetricsHeader; sections: Section[] } => {
   const byDataId = new Map<number, Fragment[]>();
   for (const fragment of fragments) {
     const group = byDataId.get(fragment.source.dataId);
@@ -75,8 +77,8 @@ export const buildMessage = (fragments: readonly Fragment[]): Buffer => {
   const parts: Part[] = [];
   const deferred: DeferredGroup[] = [];
   const outcomes: ReceiverOutcomes[] = [];
-  const partSections: Uint8Array[] = [];
-  const deferredSections: Uint8Array[] = [];
+  const partSections: string[] = [];
+  const deferredSections: string[] = [];
   for (const [dataId, group] of byDataId) {
     let text = '';
     const dropped: Record<string, number> = {};
@@ -84,7 +86,7 @@ export const buildMessage = (fragments: readonly Fragment[]): Buffer => {
       text += run.text;
       for (const [reason, count] of run.dropped) dropped[reason] = (dropped[reason] ?? 0) + count;
       if (run.deferred.length === 0) continue;
-      const section = Buffer.from(`[${run.deferred.join(',')}]`);
+      const section = `[${run.deferred.join(',')}]`;
       deferredSections.push(section);
       deferred.push({
         dataId,
@@ -92,19 +94,18 @@ export const buildMessage = (fragments: readonly Fragment[]): Buffer => {
         policy,
         base: base.text,
         ordinals: run.deferredOrdinals,
-        bytes: section.length,
+        bytes: Buffer.byteLength(section),
       });
     }
     if (Object.keys(dropped).length > 0) outcomes.push({ dataId, dropped });
     if (text === '') continue;
-    const section = Buffer.from(text);
     const part = partOf(
       group.filter((fragment) => fragment.run.rows > 0),
-      section.length,
+      Buffer.byteLength(text),
     );
     if (part === undefined) continue;
     parts.push(part);
-    partSections.push(section);
+    partSections.push(text);
   }
   const [first] = fragments;
   const header: MetricsHeader = {
@@ -116,7 +117,19 @@ export const buildMessage = (fragments: readonly Fragment[]): Buffer => {
     deferred,
     outcomes,
   };
-  return encodeEnvelope(header, [...partSections, ...deferredSections]);
+  return { header, sections: [...partSections, ...deferredSections] };
+};
+
+/** Builds one message of fragments. */
+export const buildMessage = (fragments: readonly Fragment[]): Buffer => {
+  const { header, sections } = messageOfFragments(fragments);
+  return encodeEnvelope(header, sections);
+};
+
+/** The parts of the same message. */
+const messageParts = (fragments: readonly Fragment[]): Section[] => {
+  const { header, sections } = messageOfFragments(fragments);
+  return frameParts(header, sections);
 };
 
 /** Characters a fragment brings to a message: rows, and deferred points as they were sent. */
@@ -169,11 +182,12 @@ export const createPushPublisher = (
   /** Those of other QuestDB instances: their points travel in streams of their own, and share no message with others. */
   const further = new Map<string, Gathering[]>();
   const seconds = metrics.publishSeconds.labels('metrics');
+  const stored = metrics.publishes.labels('metrics', 'stored');
 
   const send = async (
     subject: string,
     messageId: string,
-    payload: Uint8Array,
+    payload: Payload,
     span: TraceSpan | undefined,
   ): Promise<boolean> => {
     const end = seconds.startTimer();
@@ -186,7 +200,8 @@ export const createPushPublisher = (
         envelopeVersion,
         span?.traceparent,
       );
-      metrics.publishes.inc({ pipeline: 'metrics', outcome: duplicate ? 'duplicate' : 'stored' });
+      if (duplicate) metrics.publishes.inc({ pipeline: 'metrics', outcome: 'duplicate' });
+      else stored.inc();
       return duplicate;
     } catch (error) {
       failure = error instanceof Fault ? error.code : 'failed';
@@ -222,11 +237,11 @@ export const createPushPublisher = (
       const leading = batch[0]?.fragment;
       if (leading === undefined) return;
       gathering.inFlight++;
-      const payload = buildMessage(batch.map((each) => each.fragment));
+      const payload = messageParts(batch.map((each) => each.fragment));
       const span = traces?.publish(
         'metrics',
         batch.map(({ trace }) => trace),
-        payload.length,
+        sectionsLength(payload),
       );
       send(gathering.subject, `${leading.base.text}:${leading.run.first}`, payload, span)
         .then(
@@ -269,12 +284,12 @@ export const createPushPublisher = (
         setImmediate(flush, gathering);
       }),
     publishAlone: (fragment, sha256Hex) => {
-      const payload = buildMessage([fragment]);
+      const payload = messageParts([fragment]);
       return send(
         gatheringOf(fragment).subject,
         `${sha256Hex}:${fragment.run.first}-${fragment.run.last}:${cuttingRuleVersion}`,
         payload,
-        traces?.publish('metrics', [traces.current()], payload.length),
+        traces?.publish('metrics', [traces.current()], sectionsLength(payload)),
       );
     },
   };

@@ -1,0 +1,38 @@
+/**
+ * Buffers of messages on their way out, used again once their bytes are not needed any more: memory outside the heap that comes and
+ * goes is what makes the engine mark its whole heap.
+ */
+export type BufferPool = {
+  /** A buffer of exactly this length, with whatever was in it before. */
+  take(size: number): Buffer;
+  /** Takes back what `take` answered. Nobody may read it or write into it afterwards. */
+  give(buffer: Buffer): void;
+};
+
+/** Smaller ones come out of the runtime's own slabs, larger ones are rare and given up. */
+const sizeMin = 4 * 1024;
+const sizeMax = 512 * 1024;
+const step = 16 * 1024;
+
+/** Keeps at most so many bytes that nobody uses. */
+export const createBufferPool = (freeBytesMax: number): BufferPool => {
+  /** By size in steps. */
+  const free: ArrayBufferLike[][] = [];
+  let freeBytes = 0;
+  return {
+    take: (size) => {
+      if (size < sizeMin || size > sizeMax) return Buffer.allocUnsafe(size);
+      const steps = Math.ceil(size / step);
+      const known = free[steps]?.pop();
+      if (known !== undefined) freeBytes -= known.byteLength;
+      return Buffer.from(known ?? Buffer.allocUnsafeSlow(steps * step).buffer, 0, size);
+    },
+    give: ({ buffer, length }) => {
+      if (length < sizeMin || length > sizeMax || freeBytes + buffer.byteLength > freeBytesMax) return;
+      const steps = Math.ceil(length / step);
+      free[steps] ??= [];
+      free[steps].push(buffer);
+      freeBytes += buffer.byteLength;
+    },
+  };
+};

@@ -1,0 +1,22 @@
+import { NatsConnectionImpl } from '@nats-io/nats-core/internal';
+import type { NatsConnection } from '@nats-io/transport-node';
+import { Fault } from '../model/fault.ts';
+import type { Command } from './publish-command.ts';
+
+/**
+ * Sends commands that are bytes already, by the way on which the client sends its own. Throws, as the client's `publish` does, when
+ * the connection is closed and for a message that is larger than the server takes.
+ */
+export const commandSender = (nc: NatsConnection): ((command: Command) => void) => {
+  if (!(nc instanceof NatsConnectionImpl))
+    throw new Fault('internal', 'nats_client', 'the connection is not one of the client that was built in');
+  const { protocol } = nc;
+  return ({ bytes, size }) => {
+    if (nc.isClosed() || protocol.noMorePublishing)
+      throw new Fault('transient', 'nats_closed', 'the connection to NATS is closed');
+    const { max_payload: sizeMax = size } = nc.info ?? {};
+    if (size > sizeMax)
+      throw new Fault('permanent', 'message_too_large', `NATS takes ${sizeMax} bytes, these are ${size}`);
+    protocol.sendCommand(bytes);
+  };
+};

@@ -1,0 +1,44 @@
+import type { BufferPool } from './buffer-pool.ts';
+import { envelopeVersionHeader, messageIdHeader, traceHeader } from './message-headers.ts';
+
+export type PublishFields = {
+  readonly subject: string;
+  /** Where the answer is to go. */
+  readonly reply: string;
+  readonly messageId: string;
+  readonly version: number;
+  readonly traceparent?: string | undefined;
+};
+
+/** `size` is what the server's limit is for: header fields and payload. */
+export type Command = { readonly bytes: Buffer; readonly size: number };
+
+/**
+ * The command by which a message is published, as the server reads it: byte for byte what the client would send for `publish` with
+ * these header fields. The client puts it together in a buffer of its own, out of a payload that was put together before; here
+ * each part is copied once, into a buffer of the pool.
+ */
+export const publishCommand = (
+  { subject, reply, messageId, version, traceparent }: PublishFields,
+  parts: readonly (Uint8Array | string)[],
+  pool: BufferPool,
+): Command => {
+  const trace = traceparent === undefined ? '' : `${traceHeader}: ${traceparent}\r\n`;
+  const fields = `NATS/1.0\r\n${messageIdHeader}: ${messageId}\r\n${envelopeVersionHeader}: ${version}\r\n${trace}\r\n`;
+  const fieldsLength = Buffer.byteLength(fields);
+  let size = fieldsLength;
+  for (const part of parts) size += typeof part === 'string' ? Buffer.byteLength(part) : part.length;
+  const head = `HPUB ${subject} ${reply} ${fieldsLength} ${size}\r\n${fields}`;
+  const bytes = pool.take(Buffer.byteLength(head) + size - fieldsLength + 2);
+  let at = bytes.write(head);
+  for (const part of parts) {
+    if (typeof part === 'string') {
+      at += bytes.write(part, at);
+      continue;
+    }
+    bytes.set(part, at);
+    at += part.length;
+  }
+  bytes.write('\r\n', at);
+  return { bytes, size };
+};

@@ -1,0 +1,94 @@
+import { createServer, type Socket } from 'node:net';
+
+/** What a client published: the header fields' bytes and the payload. */
+export type HeldMessage = { reply: string; line: string; fields: string; payload: Buffer };
+
+/** A NATS server of a few lines that stores nothing: it reads when it is told to, and answers what it is told. */
+export type HeldNats = {
+  readonly url: string;
+  readonly messages: readonly HeldMessage[];
+  /** From now on what comes stays in the client and in the system's buffers. */
+  hold(): void;
+  release(): void;
+  /** The next connection is held as soon as it is there. */
+  holdNext(): void;
+  readonly isHeld: boolean;
+  /** Answers as JetStream does for a message that was stored. */
+  confirm(message: HeldMessage): void;
+  /** Ends every connection; clients come back. */
+  disconnect(): void;
+  stop(): Promise<void>;
+};
+
+const info = `INFO ${JSON.stringify({ server_id: 'held', version: '2.12.0', headers: true, max_payload: 8 * 2 ** 20, proto: 1 })}\r\n`;
+
+export const startHeldNats = async (): Promise<HeldNats> => {
+  const messages: HeldMessage[] = [];
+  const sockets = new Set<Socket>();
+  let socketInUse: Socket | undefined;
+  let inboxSid = '';
+  let holdsNext = false;
+
+  /** Takes the first command off `bytes`; undefined while it is not whole. */
+  const takeCommand = (bytes: Buffer, socket: Socket): Buffer | undefined => {
+    const lineEnd = bytes.indexOf('\r\n');
+    if (lineEnd === -1) return undefined;
+    const line = bytes.toString('latin1', 0, lineEnd);
+    const [verb, , second = '', fieldsBytes = '0', size = '0'] = line.split(' ');
+    const start = lineEnd + 2;
+    if (verb === 'PING') {
+      socket.write('PONG\r\n');
+      if (holdsNext) socket.pause();
+      holdsNext = false;
+    }
+    if (verb === 'SUB') inboxSid = second;
+    if (verb !== 'HPUB') return bytes.subarray(start);
+    const end = start + Number(size);
+    if (bytes.length < end + 2) return undefined;
+    const fields = bytes.toString('latin1', start, start + Number(fieldsBytes));
+    const payload = Buffer.from(bytes.subarray(start + Number(fieldsBytes), end));
+    messages.push({ reply: second, line, fields, payload });
+    return bytes.subarray(end + 2);
+  };
+
+  const server = createServer((socket) => {
+    sockets.add(socket);
+    socketInUse = socket;
+    let rest: Buffer = Buffer.alloc(0);
+    socket.write(info);
+    socket.on('error', () => {});
+    socket.on('close', () => sockets.delete(socket));
+    socket.on('data', (chunk: Buffer) => {
+      rest = Buffer.concat([rest, chunk]);
+      for (let next = takeCommand(rest, socket); next !== undefined; next = takeCommand(rest, socket))
+        rest = Buffer.from(next);
+    });
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const address = server.address();
+  const port = typeof address === 'object' && address !== null ? address.port : 0;
+  return {
+    url: `nats://127.0.0.1:${port}`,
+    messages,
+    hold: () => socketInUse?.pause(),
+    release: () => socketInUse?.resume(),
+    holdNext: () => {
+      holdsNext = true;
+    },
+    get isHeld() {
+      return socketInUse?.isPaused() === true;
+    },
+    confirm: ({ reply }) => {
+      const ack = '{"stream":"S","seq":1}';
+      socketInUse?.write(`MSG ${reply} ${inboxSid} ${ack.length}\r\n${ack}\r\n`);
+    },
+    disconnect: () => {
+      for (const socket of sockets) socket.destroy();
+    },
+    stop: () =>
+      new Promise((resolve) => {
+        for (const socket of sockets) socket.destroy();
+        server.close(() => resolve());
+      }),
+  };
+};
