@@ -260,7 +260,13 @@ export const createMetricsLane = (
       }
       const tables = due.filter((table) => !unsafe.has(table) && !broken.has(table));
       const write = (isWanted: (table: string) => boolean): Promise<BatchResult> =>
-        writeBatch(writer, batch, onWrite, ({ dataId, table }) => purged.has(dataId) || !isWanted(table));
+        writeBatch(
+          writer,
+          batch,
+          onWrite,
+          ({ dataId, table }) => purged.has(dataId) || !isWanted(table),
+          events.onBroken,
+        );
       try {
         const result = await writeTables(
           write,
@@ -268,10 +274,8 @@ export const createMetricsLane = (
           tables.filter(isApart),
         );
         const unapplied = await applied.unapplied(result.storedTables);
-        for (const [table, why] of [...result.brokenTables, ...unapplied.broken]) {
-          events.onBroken(table, why);
-          broken.set(table, why);
-        }
+        for (const [table, why] of unapplied.broken) events.onBroken(table, why);
+        for (const [table, why] of [...result.brokenTables, ...unapplied.broken]) broken.set(table, why);
         const failing = new Map([...result.failing, ...unapplied.held]);
         const { late } = unapplied;
         const storedTables = new Set(result.storedTables);

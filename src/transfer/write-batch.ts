@@ -111,7 +111,7 @@ const notSent = (what: string): Fault =>
 
 /**
  * Writes the rows of these messages, but for the parts that are left out. Refused rows are taken out and the rest is written
- * again; so are the rows of a table that is not there. Throws the writer's transient Fault when the outcome is unknown: call
+ * again; so are the rows of a table that is not there. `onBroken` hears of a table at once, whatever becomes of the others. Throws the writer's transient Fault when the outcome is unknown: call
  * again, repeats change nothing.
  */
 export const writeBatch = async (
@@ -119,6 +119,7 @@ export const writeBatch = async (
   messages: readonly HeldMessage[],
   onWrite: (outcome: WriteOutcome, seconds: number) => void,
   isLeftOut: (part: Part) => boolean = () => false,
+  onBroken: (table: string, why: string) => void = () => {},
 ): Promise<BatchResult> => {
   const refused: RefusedRow[] = [];
   const missingTables = new Set<string>();
@@ -151,7 +152,10 @@ export const writeBatch = async (
         const rest = chunks.filter(({ part }) => part.table !== result.table);
         if (rest.length === chunks.length) throw notSent(`names table ${result.table}`);
         if (result.kind === 'table_missing') missingTables.add(result.table);
-        else brokenTables.set(result.table, result.why);
+        else {
+          brokenTables.set(result.table, result.why);
+          onBroken(result.table, result.why);
+        }
         chunks = rest;
         continue;
       }

@@ -334,6 +334,16 @@ describe('a table that QuestDB does not take rows of', () => {
     expect([bodies.map(tablesIn).at(-1), back]).toEqual([['t1'], ['t1']]);
   });
 
+  // The next answer may be that of a server that confirms everything.
+  it('is known at once, also when the others of the batch are of unknown outcome', async () => {
+    const { written, broken } = laneOf(new Set(), (body) => {
+      if (tablesIn(body).includes('t1')) return { kind: 'table_broken', table: 't1', why: 'corruption' };
+      throw new Fault('transient', 'questdb_unavailable', 'away');
+    });
+    await expect(written(messageOf([1]), messageOf([2]))).rejects.toThrow('away');
+    expect(broken.get('t1')).toBe('corruption');
+  });
+
   it('is not written to when its upsert keys are off', async () => {
     const { written, bodies, unsafe } = laneOf(new Set());
     unsafe.add('t1');

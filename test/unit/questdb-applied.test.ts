@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { Fault } from '../../src/model/fault.ts';
 import { createAppliedCheck } from '../../src/stores/questdb/applied.ts';
 
 type Row = { confirmed: number; applied: number; suspended?: string };
@@ -10,11 +11,20 @@ const checkOf = (onPause: (pauses: number) => void = () => {}) => {
   const server = { startedAt: 'first', connections: 1 };
   const tables = new Map<string, Row>();
   const looks: string[][] = [];
+  const changes: string[] = [];
+  const refusals = new Map<string, Fault>();
   const clock = { now: 0 };
   let pauses = 0;
   const check = createAppliedCheck({
     sql: {
       exec: async (statement) => {
+        const altered = /^ALTER TABLE "(t\d+)" DEDUP ENABLE/.exec(statement)?.[1];
+        if (altered !== undefined) {
+          changes.push(altered);
+          const refusal = refusals.get(altered);
+          if (refusal !== undefined) throw refusal;
+          return { columns: [], dataset: [] };
+        }
         const named = [...statement.matchAll(/'(t\d+)'/g)].flatMap(([, name]) => name ?? []);
         looks.push(named);
         const dataset = named.flatMap((name) => {
@@ -37,30 +47,30 @@ const checkOf = (onPause: (pauses: number) => void = () => {}) => {
     const { late, held, broken } = await check.unapplied(names);
     return { late: [...late.keys()], held: [...held.keys()], broken: [...broken.keys()] };
   };
-  return { unapplied, server, tables, looks, clock };
+  return { unapplied, server, tables, looks, changes, refusals, clock };
 };
 
 const allShown = { late: [], held: [], broken: [] };
 
 describe('rows that QuestDB has confirmed', () => {
   it('count once they are shown; later ones of the table are believed without a look', async () => {
-    const { unapplied, tables, looks } = checkOf((pauses) => {
+    const { unapplied, tables, looks, changes } = checkOf((pauses) => {
       if (pauses === 3) tables.set('t1', { confirmed: 9, applied: 7 });
     });
     tables.set('t1', { confirmed: 7, applied: 2 });
     expect(await unapplied('t1')).toEqual(allShown);
-    expect(looks.length).toBe(4);
+    expect(looks.length).toBe(5);
     for (let writes = 0; writes < 100; writes++) await unapplied('t1');
-    expect(looks.length).toBe(4);
+    expect([looks.length, changes]).toEqual([5, ['t1']]);
   });
 
   it('are looked for again after every start of the server, and only then', async () => {
-    const { unapplied, server, tables, looks } = checkOf();
+    const { unapplied, server, tables, looks, changes } = checkOf();
     tables.set('t1', { confirmed: 5, applied: 5 });
     await unapplied('t1');
     server.connections++;
     expect(await unapplied('t1')).toEqual(allShown);
-    expect(looks.length).toBe(2);
+    expect([looks.length, changes.length]).toEqual([3, 1]);
     tables.set('t1', { confirmed: 8, applied: 5 });
     server.connections++;
     expect(await unapplied('t1')).toEqual(allShown);
@@ -69,6 +79,30 @@ describe('rows that QuestDB has confirmed', () => {
     expect(await unapplied('t1')).toEqual({ ...allShown, late: ['t1'] });
     tables.set('t1', { confirmed: 20, applied: 8 });
     expect(await unapplied('t1')).toEqual(allShown);
+    expect(changes).toEqual(['t1', 't1']);
+  });
+
+  // What was confirmed before may be of the server that is gone.
+  it('are of unknown fate when the server is started anew while they are looked for', async () => {
+    const { unapplied, server, tables } = checkOf(() => {
+      server.startedAt = 'second';
+      tables.set('t1', { confirmed: 6, applied: 6 });
+    });
+    tables.set('t1', { confirmed: 6, applied: 4 });
+    await expect(unapplied('t1')).rejects.toMatchObject({ kind: 'transient', code: 'questdb_unavailable' });
+    expect(await unapplied('t1')).toEqual(allShown);
+  });
+
+  // It takes rows without new columns for a while, and none later.
+  it('of a table that refuses a change are not believed, whatever is shown', async () => {
+    const { unapplied, tables, refusals } = checkOf();
+    const damaged = 'QuestDB answered 500: possible corruption in transaction metadata [table=t1~17]';
+    refusals.set('t1', new Fault('transient', 'questdb_unavailable', damaged));
+    refusals.set('t2', new Fault('permanent', 'questdb_rejected', 'table does not exist'));
+    for (const table of ['t1', 't2', 't3']) tables.set(table, { confirmed: 5, applied: 5 });
+    expect(await unapplied('t1', 't2', 't3')).toEqual({ ...allShown, broken: ['t1'] });
+    refusals.set('t4', new Fault('transient', 'questdb_unavailable', 'QuestDB does not answer'));
+    await expect(unapplied('t4')).rejects.toMatchObject({ kind: 'transient' });
   });
 
   it('of a table that stands still are given up after seconds, and of one that moves after half a minute', async () => {
@@ -108,6 +142,6 @@ describe('rows that QuestDB has confirmed', () => {
     const names = Array.from({ length: 450 }, (_, index) => `t${index}`);
     for (const name of names) tables.set(name, { confirmed: 1, applied: 1 });
     expect(await unapplied(...names)).toEqual(allShown);
-    expect(looks.map((named) => named.length)).toEqual([200, 200, 50]);
+    expect(looks.map((named) => named.length)).toEqual([200, 200, 50, 200, 200, 50]);
   });
 });

@@ -1,6 +1,7 @@
 import { z } from 'zod';
+import { Fault } from '../../model/fault.ts';
 import { type QuestdbSql, quoteLiteral } from './sql.ts';
-import { isBeyondResuming, whyOf } from './table-states.ts';
+import { isBeyondResuming, tryChange, whyOf } from './table-states.ts';
 
 /**
  * Tables whose confirmed rows are not to be seen, and why: `late` ones are behind others in QuestDB's work, `held` ones stand still until
@@ -14,8 +15,9 @@ export type Unapplied = {
 
 /**
  * Whether rows that QuestDB has confirmed are to be seen. QuestDB 9.3.4 that was killed while it added columns may confirm rows of a table
- * after its next start and show none of them (docs/stores-in-trouble.md). So the first write to each table after each start of the
- * server counts only once it is applied; every later one to that table is believed.
+ * later and show none of them (docs/stores-in-trouble.md). So after each start of the server each table has to prove itself once: after its
+ * first write its structure is changed, which a damaged table refuses or never applies, and the write counts once that change
+ * is applied. Every later write to that table is believed.
  */
 export type AppliedCheck = {
   /**
@@ -47,6 +49,7 @@ type Look = { readonly startedAt: string; readonly states: ReadonlyMap<string, L
 
 const none: Unapplied = { late: new Map(), held: new Map(), broken: new Map() };
 const pauseMs = { first: 5, most: 200 };
+const changesAtOnce = 8;
 /** So many tables are named in one statement. */
 const tablesPerLook = 200;
 /** Beyond so many all tables are looked at once more. */
@@ -80,6 +83,23 @@ const lookAt = async (sql: Pick<QuestdbSql, 'exec'>, tables: readonly string[]):
   return { startedAt, states };
 };
 
+/** Changes the tables that did not take a change in this start; answers why others cannot be changed. */
+const changeAll = async (
+  sql: Pick<QuestdbSql, 'exec'>,
+  tables: readonly string[],
+): Promise<Map<string, string>> => {
+  const broken = new Map<string, string>();
+  for (let from = 0; from < tables.length; from += changesAtOnce) {
+    const some = tables.slice(from, from + changesAtOnce);
+    const whys = await Promise.all(some.map((table) => tryChange(sql, table)));
+    for (const [index, table] of some.entries()) {
+      const why = whys[index];
+      if (why !== undefined) broken.set(table, why);
+    }
+  }
+  return broken;
+};
+
 /** What is waited for of a table that is not proven yet. */
 type Awaited = { readonly target: number; applied: number; movedAt: number };
 
@@ -95,11 +115,13 @@ export const createAppliedCheck = ({
   let seenConnections = -1;
   /** Tables that this start of the server has shown to apply what it confirms. */
   const proven = new Set<string>();
-  /** The first confirmed transaction that was seen of each other table since that start. */
+  /** Tables that took the change, with the transaction that has to be applied. */
   const awaited = new Map<string, Awaited>();
+  const changed = new Set<string>();
 
   const forgetAll = (): void => {
     proven.clear();
+    changed.clear();
     awaited.clear();
   };
 
@@ -125,24 +147,34 @@ export const createAppliedCheck = ({
   const isStalled = (table: string, begunAt: number): boolean =>
     now() - Math.max(awaited.get(table)?.movedAt ?? begunAt, begunAt) >= stalledMsMax;
 
+  /** Learns which start of the server it is, and how far each of the tables is. */
+  const look = async (tables: readonly string[]): Promise<Look> => {
+    const connectionsBefore = connections();
+    const seen = await lookAt(sql, tables);
+    if (seen.startedAt !== '' && seen.startedAt !== startedAt) {
+      forgetAll();
+      startedAt = seen.startedAt;
+    }
+    seenConnections = connectionsBefore;
+    return seen;
+  };
+
   /** Looks until each table is proven, broken or given up. */
-  const untilApplied = async (tables: readonly string[]): Promise<Unapplied> => {
+  const untilApplied = async (tables: readonly string[], broken: Map<string, string>): Promise<Unapplied> => {
     const [late, held] = [new Map<string, string>(), new Map<string, string>()];
-    const broken = new Map<string, string>();
-    const begunAt = now();
+    const [begunAt, begunIn] = [now(), startedAt];
     let left = tables;
     for (let ms = pauseMs.first; left.length > 0; ms = Math.min(ms * 2, pauseMs.most)) {
-      const connectionsBefore = connections();
-      const look = await lookAt(sql, left);
-      if (look.startedAt !== '' && look.startedAt !== startedAt) {
-        forgetAll();
-        startedAt = look.startedAt;
-      }
-      seenConnections = connectionsBefore;
+      const { states } = await look(left);
+      if (startedAt !== begunIn)
+        throw new Fault(
+          'transient',
+          'questdb_unavailable',
+          'QuestDB was started anew before its rows were seen',
+        );
       const pending: string[] = [];
       for (const table of left) {
-        if (proven.has(table)) continue;
-        const state = look.states.get(table);
+        const state = states.get(table);
         const why = judge(table, state);
         if (why === undefined) continue;
         if (state !== undefined && isBeyondResuming(state)) broken.set(table, state.why);
@@ -158,11 +190,26 @@ export const createAppliedCheck = ({
     return { late, held, broken };
   };
 
+  /** Of tables whose writes went over another connection than those before, or that are new here. */
+  const prove = async (tables: readonly string[]): Promise<Unapplied> => {
+    await look(tables);
+    const unproven = tables.filter((table) => !proven.has(table));
+    const broken = await changeAll(
+      sql,
+      unproven.filter((table) => !changed.has(table)),
+    );
+    for (const table of unproven) if (!broken.has(table)) changed.add(table);
+    return untilApplied(
+      unproven.filter((table) => !broken.has(table)),
+      broken,
+    );
+  };
+
   return {
     unapplied: async (tables) => {
       const isElsewhere = connections() !== seenConnections;
       const doubtful = [...tables].filter((table) => isElsewhere || !proven.has(table));
-      return doubtful.length === 0 ? none : untilApplied(doubtful);
+      return doubtful.length === 0 ? none : prove(doubtful);
     },
   };
 };

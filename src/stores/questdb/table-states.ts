@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { Fault } from '../../model/fault.ts';
 import { type QuestdbSql, quoteIdentifier } from './sql.ts';
 
 /** How a table of points does. Suspended: what is written to it is kept, but not to be seen before it is resumed. */
@@ -58,8 +59,24 @@ export const resumeTable = async (sql: QuestdbSql, name: string): Promise<void> 
 };
 
 /** Switches the upsert keys on again. Rows that are there twice by then stay so. */
-export const enableDeduplication = async (sql: QuestdbSql, name: string): Promise<void> => {
+export const enableDeduplication = async (sql: Pick<QuestdbSql, 'exec'>, name: string): Promise<void> => {
   await sql.exec(`ALTER TABLE ${quoteIdentifier(name)} DEDUP ENABLE UPSERT KEYS(timestamp, uid)`);
+};
+
+/**
+ * Changes a table's structure without changing it, as its upsert keys are set to what they are. Answers why the table is beyond change, and
+ * undefined when QuestDB took the change or the table is not there. Throws a transient Fault when nothing is known.
+ */
+export const tryChange = async (sql: Pick<QuestdbSql, 'exec'>, name: string): Promise<string | undefined> => {
+  try {
+    await enableDeduplication(sql, name);
+    return undefined;
+  } catch (error) {
+    if (!(error instanceof Fault)) throw error;
+    if (damagedLog.test(error.message)) return error.message.replace(/\s+/g, ' ').slice(0, 200);
+    if (error.kind === 'transient') throw error;
+    return undefined;
+  }
 };
 
 /** Whether a commit is answered only once it is on the disk (`cairo.commit.mode` is not `nosync`). */
