@@ -220,6 +220,30 @@ describe.skipIf(missing !== undefined)(`the manifests ${missing ?? ''}`, () => {
     });
   });
 
+  // Two instances under one name would be one Service before both.
+  it('two-questdb: each QuestDB has a disk, a service and a policy of its own, and the roles are told of both', () => {
+    const { resources } = reportOf('two-questdb');
+    const labels = (chosen: unknown): string | undefined =>
+      selector.parse(chosen).matchLabels['app.kubernetes.io/name'];
+    const named = (kind: string): [string, string | undefined][] =>
+      ofKind(resources, kind)
+        .filter(({ metadata }) => metadata.name.startsWith('questdb'))
+        .map(({ metadata, spec }): [string, string | undefined] => {
+          const chosen = spec['podSelector'] ?? spec['selector'];
+          return [metadata.name, labels(kind === 'Service' ? { matchLabels: chosen } : chosen)];
+        })
+        .sort(([a], [b]) => a.localeCompare(b));
+    const both = [
+      ['questdb', 'questdb'],
+      ['questdb-b', 'questdb-b'],
+    ];
+    expect([named('StatefulSet'), named('Service'), named('NetworkPolicy')]).toEqual([both, both, both]);
+    const [settingsMap] = ofKind(resources, 'ConfigMap');
+    expect(settingsMap?.data?.['TIDEMARK_QUESTDB_URLS_FILE']).toBe('/etc/tidemark/engines/questdb-urls');
+    const sets = ofKind(resources, 'StatefulSet').map(({ spec }) => spec['serviceName']);
+    expect(sets.toSorted()).toEqual(['questdb', 'questdb-b']);
+  });
+
   it.each(['small', 'large'])('the values of NATS (%s) hold the streams and the largest message', (size) => {
     const values = z
       .looseObject({
