@@ -3,7 +3,7 @@ import type { Purges } from '../directory/purges.ts';
 import { messageOf } from '../model/fault.ts';
 import { messageKeyOf } from '../outcomes/outcome-rows.ts';
 import { addOutcome, addReceiverDrops, storedOutcome } from '../outcomes/tally.ts';
-import type { AppliedCheck } from '../stores/questdb/applied.ts';
+import type { AppliedCheck, Unapplied } from '../stores/questdb/applied.ts';
 import { isUnclassifiedAnswer, type QuestdbWriter, unclassifiedStatus } from '../stores/questdb/writer.ts';
 import { decodeEnvelope, type MetricsEnvelope, type Part } from '../wire/envelope.ts';
 import { drop, type HeldMessage, judgeDeferred, type PassedItem, rowsOf } from './held-message.ts';
@@ -154,6 +154,24 @@ const judge = (envelope: MetricsEnvelope, purged: ReadonlySet<number>): Judged =
   };
 };
 
+/** What the tables came to, with what is confirmed and not to be seen: none of that is stored yet. */
+const withUnshown = (
+  tried: TriedTables,
+  known: Pick<TriedTables, 'failing' | 'brokenTables'>,
+  ...unshown: readonly Unapplied[]
+): TableResult => {
+  const failing = new Map([...tried.failing, ...known.failing, ...unshown.flatMap(({ held }) => [...held])]);
+  const late = new Map(unshown.flatMap((each) => [...each.late]));
+  const brokenTables = new Map([
+    ...known.brokenTables,
+    ...tried.brokenTables,
+    ...unshown.flatMap(({ broken }) => [...broken]),
+  ]);
+  const storedTables = new Set(tried.storedTables);
+  for (const table of [...failing.keys(), ...late.keys(), ...brokenTables.keys()]) storedTables.delete(table);
+  return { ...tried, storedTables, failing, late, brokenTables };
+};
+
 /** Tries of whole batches that QuestDB answers with something unknown, before each table is written by itself. */
 const triesTogetherMax = 2;
 
@@ -249,6 +267,7 @@ export const createMetricsLane = (
       const plans = planOf(batch, purged, troubles, events.isOurs);
       const due = [...plans].flatMap(([table, plan]) => (plan === 'write' ? [table] : []));
       const unsafe = new Set(due.filter(events.isUnsafe));
+      const failing = new Map<string, string>();
       const failedBefore = failedTogether;
       failedTogether = 0;
       const isApart = (table: string): boolean =>
@@ -258,7 +277,7 @@ export const createMetricsLane = (
         const why = events.brokenWhy(table);
         if (why !== undefined) broken.set(table, why);
       }
-      const tables = due.filter((table) => !unsafe.has(table) && !broken.has(table));
+      const fit = due.filter((table) => !unsafe.has(table) && !broken.has(table));
       const write = (isWanted: (table: string) => boolean): Promise<BatchResult> =>
         writeBatch(
           writer,
@@ -268,20 +287,19 @@ export const createMetricsLane = (
           events.onBroken,
         );
       try {
+        const before = await applied.stillUnapplied(fit);
+        const tables = fit.filter(
+          (table) => !before.late.has(table) && !before.held.has(table) && !before.broken.has(table),
+        );
         const result = await writeTables(
           write,
           new Set(tables.filter((table) => !isApart(table))),
           tables.filter(isApart),
         );
-        const unapplied = await applied.unapplied(result.storedTables);
-        for (const [table, why] of unapplied.broken) events.onBroken(table, why);
-        for (const [table, why] of [...result.brokenTables, ...unapplied.broken]) broken.set(table, why);
-        const failing = new Map([...result.failing, ...unapplied.held]);
-        const { late } = unapplied;
-        const storedTables = new Set(result.storedTables);
-        for (const table of [...failing.keys(), ...late.keys(), ...broken.keys()]) storedTables.delete(table);
+        const after = await applied.unapplied(result.storedTables);
+        for (const [table, why] of [...before.broken, ...after.broken]) events.onBroken(table, why);
         for (const table of unsafe) failing.set(table, 'its upsert keys are off: rows could be there twice');
-        const told = { ...result, storedTables, failing, late, brokenTables: broken };
+        const told = withUnshown(result, { failing, brokenTables: broken }, before, after);
         return writtenOf(batch, plans, told, purged, purges, troubles);
       } catch (error) {
         const status = unclassifiedStatus(error);

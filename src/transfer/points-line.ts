@@ -47,6 +47,7 @@ type Instance = {
   readonly name: string;
   readonly lane: Lane<MetricsEnvelope>;
   readonly watch: ReturnType<typeof startTableWatch>;
+  readonly tablesProblem: string | undefined;
   close(): Promise<void>;
 };
 
@@ -87,6 +88,9 @@ const openInstance = (
     name,
     lane: { ...lane, label: label.pipeline },
     watch,
+    get tablesProblem() {
+      return [watch.problem, applied.problem].filter((text) => text !== undefined).join('; ') || undefined;
+    },
     close: async () => {
       await watch.stop();
       await Promise.all([writer.close(), sql.close()]);
@@ -174,7 +178,7 @@ export const openPointsLine = (options: PointsLineOptions, common: Common): Poin
       return joined(running, ({ consumer }) => consumer.deadLetterProblem);
     },
     get tablesProblem() {
-      return joined(instances, ({ watch }) => watch.problem);
+      return joined(instances, ({ tablesProblem }) => tablesProblem);
     },
     get durabilityProblem() {
       return joined(instances, ({ watch }) => watch.durabilityProblem);

@@ -38,7 +38,7 @@ export type TableTroublesOptions = {
   readonly onCount: (setAside: number) => void;
 };
 
-type Trouble = { why: string; readonly since: number; nextTryAt: number; isSetAside: boolean };
+type Trouble = { why: string; since: number; nextTryAt: number; isSetAside: boolean };
 
 /** The oldest is forgotten beyond so many: its wait begins anew. */
 const tablesMax = 10_000;
@@ -99,7 +99,13 @@ export const createTableTroubles = (options: TableTroublesOptions): TableTrouble
     late: (table, why) => {
       const trouble = troubles.get(table) ?? begin(table, why);
       trouble.why = why;
+      // It does not fail: what fails later begins then.
+      trouble.since = now();
       trouble.nextTryAt = now() + retryMs;
+      if (trouble.isSetAside) {
+        trouble.isSetAside = false;
+        tellCount();
+      }
       return 'wait';
     },
     broken: (table, why) => {

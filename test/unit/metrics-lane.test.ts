@@ -79,7 +79,7 @@ const laneOf = (purged: Set<number>, answer: (body: string) => WriteResult = () 
   const broken = new Map<string, string>();
   const elsewhere = new Set<number>();
   const clock = { now: 0 };
-  const shown = { unapplied: allApplied };
+  const shown = { unapplied: allApplied, still: allApplied };
   const lane = createMetricsLane(
     {
       write: async (bytes) => {
@@ -88,7 +88,7 @@ const laneOf = (purged: Set<number>, answer: (body: string) => WriteResult = () 
         return answer(body);
       },
     },
-    { unapplied: async () => shown.unapplied },
+    { unapplied: async () => shown.unapplied, stillUnapplied: async () => shown.still, problem: undefined },
     { has: (dataId) => purged.has(dataId) },
     createTableTroubles({
       waitMs: 60_000,
@@ -366,6 +366,25 @@ describe('a table that QuestDB does not take rows of', () => {
     clock.now += 6_000;
     expect((await written(messageOf([1]))).homeless.size).toBe(0);
     expect([back, bodies.map(tablesIn).at(-1)]).toEqual([['t1'], ['t1']]);
+  });
+
+  // Each try would put more behind what it waits for.
+  it('is not written again before what was confirmed is shown, and no more set aside once it is only late', async () => {
+    const { written, shown, setAsideTables, bodies, clock } = laneOf(new Set());
+    shown.still = { ...allApplied, held: new Map([['t1', 'suspended: a reason']]) };
+    for (clock.now = 0; clock.now <= 66_000; clock.now += 6_000)
+      await written(messageOf([1]), messageOf([2]));
+    expect(setAsideTables).toEqual(['t1']);
+    shown.still = { ...allApplied, late: new Map([['t1', 'QuestDB shows less']]) };
+    clock.now += 31_000;
+    expect(tablesOf((await written(messageOf([1]))).homeless)).toEqual(['t1']);
+    clock.now += 1_000;
+    const between = await written(messageOf([1]), messageOf([2]));
+    expect([tablesOf(between.homeless), between.setAside.size]).toEqual([['t1'], 0]);
+    shown.still = { ...allApplied, held: new Map([['t1', 'suspended: again']]) };
+    clock.now += 6_000;
+    expect((await written(messageOf([1]), messageOf([2]))).setAside.size).toBe(0);
+    expect(bodies.flatMap(tablesIn)).not.toContain('t1');
   });
 
   it('is set aside after a minute when what was confirmed is held, and at once when it will never be shown', async () => {

@@ -21,10 +21,14 @@ export type Unapplied = {
  */
 export type AppliedCheck = {
   /**
-   * To be called with the tables of a write after it is confirmed and before anything is acknowledged. Waits while their logs are
-   * applied. Without a new connection and a new table it asks nothing. Throws the Faults of QuestdbSql: nothing is known then.
+   * To be called with the tables of a write after it is confirmed and before anything is acknowledged. The first time it waits while
+   * their logs are applied. Without a new connection and a new table it asks nothing. Throws a transient Fault when nothing is known.
    */
   unapplied(tables: Iterable<string>): Promise<Unapplied>;
+  /** Those of the tables that were not to be seen at their last write, and are not now: writing them again would only delay them. */
+  stillUnapplied(tables: readonly string[]): Promise<Unapplied>;
+  /** Tables whose messages wait until their rows are to be seen, for `/readyz`; undefined when there are none. */
+  readonly problem: string | undefined;
 };
 
 export type AppliedCheckOptions = {
@@ -35,6 +39,8 @@ export type AppliedCheckOptions = {
   readonly stalledMsMax?: number;
   /** One call waits no longer than this, ms. */
   readonly waitMsMax?: number;
+  /** A log that does not move for so long stands still, ms. */
+  readonly stillMsMax?: number;
   readonly now?: () => number;
   readonly pause?: (ms: number) => Promise<void>;
 };
@@ -45,18 +51,18 @@ type LogState = {
   readonly isSuspended: boolean;
   readonly why: string;
 };
-type Look = { readonly startedAt: string; readonly states: ReadonlyMap<string, LogState> };
 
 const none: Unapplied = { late: new Map(), held: new Map(), broken: new Map() };
 const pauseMs = { first: 5, most: 200 };
 const changesAtOnce = 8;
+const shownMax = 5;
 /** So many tables are named in one statement. */
 const tablesPerLook = 200;
 /** Beyond so many all tables are looked at once more. */
 const provenMax = 100_000;
 
+const startSchema = z.array(z.tuple([z.string()])).length(1);
 const rowSchema = z.tuple([
-  z.string(),
   z.string(),
   z.number(),
   z.number(),
@@ -65,49 +71,45 @@ const rowSchema = z.tuple([
   z.string().nullable(),
 ]);
 
-const lookAt = async (sql: Pick<QuestdbSql, 'exec'>, tables: readonly string[]): Promise<Look> => {
-  let startedAt = '';
+/** Which start of the server answers. */
+const readStart = async (sql: Pick<QuestdbSql, 'exec'>): Promise<string> => {
+  const { dataset } = await sql.exec('SELECT pg_postmaster_start_time()::string');
+  return startSchema.parse(dataset)[0]?.[0] ?? '';
+};
+
+const readStates = async (
+  sql: Pick<QuestdbSql, 'exec'>,
+  tables: readonly string[],
+): Promise<Map<string, LogState>> => {
   const states = new Map<string, LogState>();
   for (let from = 0; from < tables.length; from += tablesPerLook) {
     const names = tables.slice(from, from + tablesPerLook).map(quoteLiteral);
     const { dataset } = await sql.exec(
-      `SELECT pg_postmaster_start_time()::string, name, sequencerTxn, writerTxn, suspended, errorTag, errorMessage
+      `SELECT name, sequencerTxn, writerTxn, suspended, errorTag, errorMessage
         FROM wal_tables() WHERE name IN (${names.join(', ')})`,
     );
     for (const row of dataset) {
-      const [start, name, confirmed, applied, isSuspended, tag, message] = rowSchema.parse(row);
-      startedAt = start;
+      const [name, confirmed, applied, isSuspended, tag, message] = rowSchema.parse(row);
       states.set(name, { confirmed, applied, isSuspended, why: whyOf(tag, message) });
     }
   }
-  return { startedAt, states };
+  return states;
 };
 
-/** Changes the tables that did not take a change in this start; answers why others cannot be changed. */
-const changeAll = async (
-  sql: Pick<QuestdbSql, 'exec'>,
-  tables: readonly string[],
-): Promise<Map<string, string>> => {
-  const broken = new Map<string, string>();
-  for (let from = 0; from < tables.length; from += changesAtOnce) {
-    const some = tables.slice(from, from + changesAtOnce);
-    const whys = await Promise.all(some.map((table) => tryChange(sql, table)));
-    for (const [index, table] of some.entries()) {
-      const why = whys[index];
-      if (why !== undefined) broken.set(table, why);
-    }
-  }
-  return broken;
-};
+/** A table that took the change: the transaction that has to be applied, once it was seen, and how far its log was when it last moved. */
+type Awaited = { target: number | undefined; applied: number; movedAt: number; isGivenUp: boolean };
 
-/** What is waited for of a table that is not proven yet. */
-type Awaited = { readonly target: number; applied: number; movedAt: number };
+type Answer = { late: Map<string, string>; held: Map<string, string>; broken: Map<string, string> };
+
+const restarted = (): Fault =>
+  new Fault('transient', 'questdb_unavailable', 'QuestDB was started anew before its rows were seen');
 
 export const createAppliedCheck = ({
   sql,
   connections,
   stalledMsMax = 3_000,
   waitMsMax = 30_000,
+  stillMsMax = 60_000,
   now = Date.now,
   pause = (ms) => new Promise((resolve) => setTimeout(resolve, ms)),
 }: AppliedCheckOptions): AppliedCheck => {
@@ -115,21 +117,30 @@ export const createAppliedCheck = ({
   let seenConnections = -1;
   /** Tables that this start of the server has shown to apply what it confirms. */
   const proven = new Set<string>();
-  /** Tables that took the change, with the transaction that has to be applied. */
   const awaited = new Map<string, Awaited>();
-  const changed = new Set<string>();
 
-  const forgetAll = (): void => {
-    proven.clear();
-    changed.clear();
-    awaited.clear();
+  /** Learns which start of the server it is; what another one has shown counts no more. */
+  const followStart = async (): Promise<string> => {
+    const connectionsBefore = connections();
+    const start = await readStart(sql);
+    if (start !== startedAt || proven.size > provenMax) {
+      proven.clear();
+      awaited.clear();
+      startedAt = start;
+    }
+    seenConnections = connectionsBefore;
+    return start;
   };
 
   /** Takes up a look; answers why a table is not proven by it, or undefined. */
-  const judge = (table: string, state: LogState | undefined): string | undefined => {
+  const judge = (table: string, known: Awaited, state: LogState | undefined): string | undefined => {
     if (state === undefined) return 'QuestDB confirms rows of it and does not list it';
-    const known = awaited.get(table) ?? { target: state.confirmed, applied: -1, movedAt: now() };
-    awaited.set(table, known);
+    if (known.target !== undefined && state.confirmed < known.target) {
+      // Another table under the same name: it has to prove itself from the beginning.
+      awaited.delete(table);
+      return 'the table was made anew';
+    }
+    known.target ??= state.confirmed;
     if (state.applied > known.applied) {
       known.applied = state.applied;
       known.movedAt = now();
@@ -144,72 +155,99 @@ export const createAppliedCheck = ({
       : `QuestDB has confirmed up to ${known.target} and shows up to ${state.applied}`;
   };
 
-  const isStalled = (table: string, begunAt: number): boolean =>
-    now() - Math.max(awaited.get(table)?.movedAt ?? begunAt, begunAt) >= stalledMsMax;
-
-  /** Learns which start of the server it is, and how far each of the tables is. */
-  const look = async (tables: readonly string[]): Promise<Look> => {
-    const connectionsBefore = connections();
-    const seen = await lookAt(sql, tables);
-    if (seen.startedAt !== '' && seen.startedAt !== startedAt) {
-      forgetAll();
-      startedAt = seen.startedAt;
+  /** One look at tables that took the change in this start; answers those that may move soon. */
+  const lookOnce = async (tables: readonly string[], start: string, answer: Answer): Promise<string[]> => {
+    const states = await readStates(sql, tables);
+    if ((await followStart()) !== start) throw restarted();
+    const pending: string[] = [];
+    for (const table of tables) {
+      const known = awaited.get(table);
+      const state = states.get(table);
+      if (known === undefined) continue;
+      const why = judge(table, known, state);
+      if (why === undefined) continue;
+      if (state !== undefined && isBeyondResuming(state)) {
+        answer.broken.set(table, state.why);
+        awaited.delete(table);
+      } else if (state === undefined || state.isSuspended || now() - known.movedAt >= stillMsMax) {
+        answer.held.set(table, why);
+      } else {
+        answer.late.set(table, why);
+        pending.push(table);
+      }
     }
-    seenConnections = connectionsBefore;
-    return seen;
+    return pending;
   };
 
-  /** Looks until each table is proven, broken or given up. */
-  const untilApplied = async (tables: readonly string[], broken: Map<string, string>): Promise<Unapplied> => {
-    const [late, held] = [new Map<string, string>(), new Map<string, string>()];
-    const [begunAt, begunIn] = [now(), startedAt];
-    let left = tables;
-    for (let ms = pauseMs.first; left.length > 0; ms = Math.min(ms * 2, pauseMs.most)) {
-      const { states } = await look(left);
-      if (startedAt !== begunIn)
-        throw new Fault(
-          'transient',
-          'questdb_unavailable',
-          'QuestDB was started anew before its rows were seen',
-        );
-      const pending: string[] = [];
-      for (const table of left) {
-        const state = states.get(table);
-        const why = judge(table, state);
-        if (why === undefined) continue;
-        if (state !== undefined && isBeyondResuming(state)) broken.set(table, state.why);
-        else if (state?.isSuspended === true) held.set(table, why);
-        else if (isStalled(table, begunAt) || now() - begunAt >= waitMsMax)
-          (state === undefined ? held : late).set(table, why);
-        else pending.push(table);
+  /** Changes the tables that took no change in this start. Those that do not take it are held or broken. */
+  const changeAll = async (tables: readonly string[], start: string, answer: Answer): Promise<void> => {
+    for (let from = 0; from < tables.length; from += changesAtOnce) {
+      const some = tables.slice(from, from + changesAtOnce);
+      const replies = await Promise.all(some.map((table) => tryChange(sql, table)));
+      if (startedAt !== start) throw restarted();
+      for (const [index, table] of some.entries()) {
+        const reply = replies[index];
+        if (reply?.kind === 'damaged') answer.broken.set(table, reply.why);
+        else if (reply?.kind === 'refused') answer.held.set(table, reply.why);
+        else awaited.set(table, { target: undefined, applied: -1, movedAt: now(), isGivenUp: false });
       }
-      left = pending;
-      if (left.length > 0) await pause(ms);
     }
-    if (proven.size > provenMax) forgetAll();
-    return { late, held, broken };
   };
 
   /** Of tables whose writes went over another connection than those before, or that are new here. */
   const prove = async (tables: readonly string[]): Promise<Unapplied> => {
-    await look(tables);
+    const answer: Answer = { late: new Map(), held: new Map(), broken: new Map() };
+    const start = await followStart();
     const unproven = tables.filter((table) => !proven.has(table));
-    const broken = await changeAll(
-      sql,
-      unproven.filter((table) => !changed.has(table)),
+    await changeAll(
+      unproven.filter((table) => !awaited.has(table)),
+      start,
+      answer,
     );
-    for (const table of unproven) if (!broken.has(table)) changed.add(table);
-    return untilApplied(
-      unproven.filter((table) => !broken.has(table)),
-      broken,
-    );
+    const begunAt = now();
+    let left = unproven.filter((table) => awaited.has(table));
+    for (let ms = pauseMs.first; left.length > 0; ms = Math.min(ms * 2, pauseMs.most)) {
+      for (const table of left) answer.late.delete(table);
+      const pending = await lookOnce(left, start, answer);
+      // Each is waited for once; later it is only looked at.
+      left = pending.filter((table) => {
+        const known = awaited.get(table);
+        return known?.isGivenUp === false && now() - Math.max(known.movedAt, begunAt) < stalledMsMax;
+      });
+      if (left.length === 0 || now() - begunAt >= waitMsMax) break;
+      await pause(ms);
+    }
+    for (const table of [...answer.late.keys(), ...answer.held.keys()]) {
+      const known = awaited.get(table);
+      if (known !== undefined) known.isGivenUp = true;
+    }
+    return answer;
   };
 
   return {
+    get problem() {
+      const tables = [...awaited].flatMap(([table, { isGivenUp }]) => (isGivenUp ? [table] : []));
+      const more = tables.length > shownMax ? ` and ${tables.length - shownMax} more` : '';
+      return tables.length === 0
+        ? undefined
+        : `wait until QuestDB shows what it confirmed: ${tables.slice(0, shownMax).join(', ')}${more}`;
+    },
     unapplied: async (tables) => {
       const isElsewhere = connections() !== seenConnections;
       const doubtful = [...tables].filter((table) => isElsewhere || !proven.has(table));
       return doubtful.length === 0 ? none : prove(doubtful);
+    },
+    stillUnapplied: async (tables) => {
+      const doubtful = tables.filter((table) => awaited.get(table)?.isGivenUp === true);
+      if (doubtful.length === 0) return none;
+      const answer: Answer = { late: new Map(), held: new Map(), broken: new Map() };
+      const start = await followStart();
+      await lookOnce(
+        doubtful.filter((table) => awaited.has(table)),
+        start,
+        answer,
+      );
+      return answer;
     },
   };
 };

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { Fault } from '../../model/fault.ts';
+import { messageOf } from '../../model/fault.ts';
 import { type QuestdbSql, quoteIdentifier } from './sql.ts';
 
 /** How a table of points does. Suspended: what is written to it is kept, but not to be seen before it is resumed. */
@@ -63,19 +63,19 @@ export const enableDeduplication = async (sql: Pick<QuestdbSql, 'exec'>, name: s
   await sql.exec(`ALTER TABLE ${quoteIdentifier(name)} DEDUP ENABLE UPSERT KEYS(timestamp, uid)`);
 };
 
-/**
- * Changes a table's structure without changing it, as its upsert keys are set to what they are. Answers why the table is beyond change, and
- * undefined when QuestDB took the change or the table is not there. Throws a transient Fault when nothing is known.
- */
-export const tryChange = async (sql: Pick<QuestdbSql, 'exec'>, name: string): Promise<string | undefined> => {
+/** What a table says to a change of its structure: it took it, it never can, or nothing of the kind (`why`). */
+export type ChangeAnswer =
+  | { readonly kind: 'changed' }
+  | { readonly kind: 'damaged' | 'refused'; readonly why: string };
+
+/** Changes a table's structure without changing it, as its upsert keys are set to what they are. */
+export const tryChange = async (sql: Pick<QuestdbSql, 'exec'>, name: string): Promise<ChangeAnswer> => {
   try {
     await enableDeduplication(sql, name);
-    return undefined;
+    return { kind: 'changed' };
   } catch (error) {
-    if (!(error instanceof Fault)) throw error;
-    if (damagedLog.test(error.message)) return error.message.replace(/\s+/g, ' ').slice(0, 200);
-    if (error.kind === 'transient') throw error;
-    return undefined;
+    const why = messageOf(error).replace(/\s+/g, ' ').slice(0, 200);
+    return { kind: damagedLog.test(why) ? 'damaged' : 'refused', why };
   }
 };
 
