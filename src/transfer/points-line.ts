@@ -10,7 +10,7 @@ import type { MetricsEnvelope } from '../wire/envelope.ts';
 import { type ConsumerDependencies, type RunningConsumer, startConsumer } from './consumer.ts';
 import type { Lane } from './lane.ts';
 import { createMetricsLane } from './metrics-lane.ts';
-import { createRoutedLane } from './routed-lane.ts';
+import { createRoutedLane, type StrayFailures } from './routed-lane.ts';
 import { createTableTroubles } from './table-troubles.ts';
 import { startTableWatch } from './table-watch.ts';
 
@@ -147,6 +147,7 @@ export const openPointsLine = (options: PointsLineOptions, common: Common): Poin
   return {
     start: () => {
       tellUnknown();
+      const failures: StrayFailures = new Map();
       for (const { name, lane } of instances) {
         const routed = createRoutedLane(lane, {
           home: name,
@@ -154,6 +155,8 @@ export const openPointsLine = (options: PointsLineOptions, common: Common): Poin
           instanceOf: placements.instanceOf,
           isAway,
           onWait,
+          failures,
+          now: Date.now,
         });
         const consumer = consumerOfInstance(pipeline.consumer, name);
         running.push({

@@ -88,7 +88,11 @@ const nothingAside = (): Written<MetricsEnvelope> => ({
 });
 
 /** Lanes of `default` and `b` behind a router of the first one's stream. Data ids above 100 lie on `b`, above 200 on none that is set. */
-const routed = (write: (instance: string) => Written<MetricsEnvelope> = nothingAside) => {
+const routed = (
+  write: (instance: string) => Written<MetricsEnvelope> | Promise<Written<MetricsEnvelope>> = nothingAside,
+) => {
+  const clock = { now: 0 };
+  const placed = new Map<number, string>();
   const calls: [string, readonly HeldMessage[]][] = [];
   const waits: [string, string][] = [];
   const away = new Set<string>();
@@ -112,11 +116,20 @@ const routed = (write: (instance: string) => Written<MetricsEnvelope> = nothingA
       ['default', home],
       ['b', other],
     ]),
-    instanceOf: (dataId) => (dataId > 200 ? 'zzz' : dataId > 100 ? 'b' : 'default'),
+    instanceOf: (dataId) => placed.get(dataId) ?? (dataId > 200 ? 'zzz' : dataId > 100 ? 'b' : 'default'),
     isAway: (instance) => away.has(instance),
     onWait: (...wait) => waits.push(wait),
+    failures: new Map(),
+    now: () => clock.now,
   });
-  return { calls, waits, away, write: (...batch: HeldMessage[]) => lane.write(batch, () => {}) };
+  return {
+    calls,
+    waits,
+    away,
+    clock,
+    placed,
+    write: (...batch: HeldMessage[]) => lane.write(batch, () => {}),
+  };
 };
 
 describe('the router', () => {
@@ -153,6 +166,68 @@ describe('the router', () => {
     expect([...homeless]).toEqual([both]);
     expect(calls.at(-1)).toEqual(['default', [own, both]]);
     expect(waits).toEqual([[dataId > 200 ? 'zzz' : 'b', why]]);
+  });
+
+  // Neither its old lane nor its new one writes such a row: acknowledged, it would be nowhere.
+  it.each(['b', 'default'])(
+    'lets a message come again whose placement becomes known while %s is written to',
+    async (during) => {
+      const { placed, write } = routed((instance) => {
+        if (instance === during) placed.set(1, 'b').set(103, 'default');
+        return nothingAside();
+      });
+      const [own, both, there, back] = [messageOf(1), messageOf(2, 102), messageOf(102), messageOf(103)];
+      const { homeless } = await write(own, both, there, back);
+      expect([...homeless]).toEqual([own, back]);
+    },
+  );
+
+  it('lets a message come again whose placement is another only for the moment of a write', async () => {
+    const { placed, write } = routed(async (instance) => {
+      if (instance === 'b') {
+        await Promise.resolve();
+        placed.set(1, 'b');
+      } else placed.delete(1);
+      return nothingAside();
+    });
+    const [own, both] = [messageOf(1), messageOf(2, 102)];
+    expect([...(await write(own, both)).homeless]).toEqual([own]);
+  });
+
+  // One that hangs would hold up the rows of this stream for a store timeout with each batch.
+  it('tries an instance that took nothing again ten seconds later, and no batch waits for that', async () => {
+    const there: PromiseWithResolvers<Written<MetricsEnvelope>>[] = [];
+    const { calls, waits, clock, write } = routed((instance) => {
+      if (instance === 'default') return nothingAside();
+      const answer = Promise.withResolvers<Written<MetricsEnvelope>>();
+      there.push(answer);
+      return answer.promise;
+    });
+    const late = new Fault('transient', 'questdb_unavailable', 'QuestDB b is late');
+    const both = messageOf(1, 102);
+    const first = write(both);
+    there[0]?.reject(late);
+    expect([...(await first).homeless]).toEqual([both]);
+    clock.now = 9_999;
+    expect([...(await write(both)).homeless]).toEqual([both]);
+    expect(there.length).toBe(1);
+    clock.now = 10_000;
+    // It does not answer, and these are not kept.
+    for (const _ of [1, 2]) expect([...(await write(both)).homeless]).toEqual([both]);
+    expect(there.length).toBe(2);
+    there[1]?.reject(late);
+    await expect.poll(() => waits.filter(([, why]) => why === late.message).length).toBe(2);
+    clock.now = 19_999;
+    await write(both);
+    expect(there.length).toBe(2);
+    clock.now = 20_000;
+    await write(both);
+    there[2]?.resolve(nothingAside());
+    await new Promise((resolve) => setImmediate(resolve));
+    const last = write(both);
+    there[3]?.resolve(nothingAside());
+    expect((await last).homeless.size).toBe(0);
+    expect(calls.filter(([instance]) => instance === 'default').length).toBe(7);
   });
 
   // The worker then tries the whole batch again: it keeps the messages alive meanwhile.
