@@ -85,6 +85,8 @@ describe('the image', () => {
       expect.arrayContaining(['hono', 'prom-client', '@nats-io/jetstream', '@opentelemetry/sdk-trace']),
     );
     expect(names).not.toContain('vitest');
+    const installed = filesOf(app).filter((path) => /^node_modules\/(@[^/]+\/)?[^/@.][^/]*$/.test(path));
+    expect(installed.filter((path) => !names.includes(path.slice('node_modules/'.length)))).toEqual([]);
   });
 
   it('runs as a user without rights, by number, with a check of its health', () => {
