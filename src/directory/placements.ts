@@ -5,10 +5,10 @@ import { defaultInstance, isInstanceName } from '../model/instances.ts';
 /** What no instance can be called: rows whose record cannot be read wait, and are not taken for the first instance's. */
 const unreadable = '-';
 
-/** What receivers and consumers need of a placement. */
-export const placementFieldsSchema = z.object({
-  questdb: z.string().refine(isInstanceName).catch(unreadable),
-});
+/** What receivers and consumers need of a placement. Both read whatever is there, so that neither takes it for the first instance's. */
+export const placementFieldsSchema = z
+  .object({ questdb: z.string().refine(isInstanceName) })
+  .catch({ questdb: unreadable });
 
 /** Which QuestDB instance the table of each data id lies on, kept by a watch of nothing else. */
 export type Placements = {
@@ -32,8 +32,7 @@ export const startPlacements = (records: Pick<KvBucket, 'watch'>): Placements =>
   const { promise: whenReady, resolve } = Promise.withResolvers<void>();
   const watch = records.watch(
     ({ key, value }) => {
-      const read = value === undefined ? undefined : placementFieldsSchema.safeParse(value);
-      const name = read === undefined ? defaultInstance : (read.data?.questdb ?? unreadable);
+      const name = value === undefined ? defaultInstance : placementFieldsSchema.parse(value).questdb;
       if (name === defaultInstance) elsewhere.delete(dataIdOf(key));
       else elsewhere.set(dataIdOf(key), name);
     },

@@ -1,6 +1,9 @@
 import { expect, it } from 'vitest';
 import type { Change, KvBucket } from '../../src/bus/kv.ts';
-import { placementFieldsSchema, startPlacements } from '../../src/directory/placements.ts';
+import { startDirectory } from '../../src/directory/directory.ts';
+import { startPlacements } from '../../src/directory/placements.ts';
+import { createRecordWriter, defaultRules } from '../support/directory-records.ts';
+import { createMemoryBucket } from '../support/memory-bucket.ts';
 
 /** The records bucket as far as the placements see it: its one watch. */
 const watched = () => {
@@ -55,7 +58,26 @@ it.each([on(7), on('B b'), {}, 'text', null])(
   },
 );
 
-it('a receiver reads it alike', () => {
-  expect(placementFieldsSchema.parse(on('b')).questdb).toBe('b');
-  expect(placementFieldsSchema.parse(on('.>')).questdb).toBe('-');
-});
+it.each([on('.>'), on(7), {}, 'text', null, 7, []])(
+  'a receiver reads one that cannot be read alike: %j',
+  async (value) => {
+    const [records, columns] = [createMemoryBucket(), createMemoryBucket()];
+    const directory = startDirectory({
+      records,
+      columns,
+      defaults: defaultRules,
+      now: () => 0,
+      onInvalid: (key) => {
+        throw new Error(key);
+      },
+    });
+    await createRecordWriter(records).source(1, '0123456789abcdef0123456789abcdef');
+    await records.put('placement.1', on('b'));
+    records.tell();
+    expect(directory.source(1)?.questdb).toBe('b');
+    await records.put('placement.1', value);
+    records.tell();
+    expect(directory.source(1)?.questdb).toBe('-');
+    directory.stop();
+  },
+);
