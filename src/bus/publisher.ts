@@ -35,10 +35,16 @@ export type PublisherOptions = {
   readonly deadlineMs: number;
   /** How long a publish waits for a lost connection to come back, ms. */
   readonly awayMs: number;
+  /**
+   * Whether there is a stream for this subject as far as is known. A publish to another that no stream takes fails at once, as
+   * `not_stored`, instead of waiting for one. All have one by default.
+   */
+  readonly hasStream?: (subject: string) => boolean;
 };
 
 type Entry = {
   readonly command: Command;
+  readonly subject: string;
   readonly startedAt: number;
   readonly resolve: (published: Published) => void;
   readonly reject: (fault: Fault) => void;
@@ -53,11 +59,15 @@ const resendMs = 2_000;
 const freeBytesMax = 4 * 2 ** 20;
 const refusedResendMs = 250;
 
+/** In the place of an error code of JetStream, which none is. */
+const noResponders = 0;
+
 type PubAck = { duplicate?: boolean; error?: { err_code: number; description: string } };
 
 const parsePubAck = (message: Msg): PubAck => {
   // A status without body: no responders, that is, JetStream is not there (yet).
-  if (message.data.length === 0) return { error: { err_code: 0, description: 'JetStream does not answer' } };
+  if (message.data.length === 0)
+    return { error: { err_code: noResponders, description: 'JetStream does not answer' } };
   return message.json<PubAck>();
 };
 
@@ -107,6 +117,10 @@ export const createPublisher = (bus: Bus, options: PublisherOptions): Publisher 
       fail(token, entry, 'the stream has no room');
       return;
     }
+    if (ack.error.err_code === noResponders && options.hasStream?.(entry.subject) === false) {
+      fail(token, entry, 'no stream takes it');
+      return;
+    }
     // Anything else passes while the server starts or elects; the sweep sends it again.
     entry.sentAt = Date.now() - resendMs + refusedResendMs;
   };
@@ -149,6 +163,7 @@ export const createPublisher = (bus: Bus, options: PublisherOptions): Publisher 
         const fields = { subject, reply: `${inbox}.${token}`, messageId, version, traceparent };
         const entry: Entry = {
           command: publishCommand(fields, parts, pool),
+          subject,
           startedAt: now,
           resolve,
           reject,

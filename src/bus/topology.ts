@@ -1,6 +1,7 @@
 import {
   AckPolicy,
   DiscardPolicy,
+  JetStreamApiError,
   type JetStreamManager,
   RetentionPolicy,
   StorageType,
@@ -8,6 +9,8 @@ import {
 } from '@nats-io/jetstream';
 import { nanos } from '@nats-io/transport-node';
 import type { ConsumerDefinition, StreamDefinition } from '../config/pipelines.ts';
+import type { Fault } from '../model/fault.ts';
+import type { Log } from '../telemetry/log.ts';
 import type { Bus } from './connection.ts';
 import { toFault } from './nats-fault.ts';
 
@@ -46,22 +49,98 @@ const ensureConsumer = async (
   }
 };
 
+const ensureStream = async (
+  manager: JetStreamManager,
+  stream: StreamDefinition,
+  isThere: boolean,
+): Promise<void> => {
+  const config = streamConfig(stream);
+  if (isThere) await manager.streams.update(stream.name, config);
+  else await manager.streams.add(config);
+  if (stream.consumer !== undefined) await ensureConsumer(manager, stream.name, stream.consumer);
+};
+
 /**
  * Makes the streams and durable consumers that are missing and brings the others to their definition. Any number of
- * processes may do so at once. Throws a Fault: a stream that cannot be changed to its definition stays as it is.
+ * processes may do so at once. Throws a Fault: a stream that cannot be changed to its definition stays as it is. Answers the streams
+ * of further QuestDB instances that JetStream refuses, and why: they keep nothing else from its work.
  */
-export const ensureTopology = async (bus: Bus, streams: readonly StreamDefinition[]): Promise<void> => {
+export const ensureTopology = async (
+  bus: Bus,
+  streams: readonly StreamDefinition[],
+): Promise<ReadonlyMap<string, Fault>> => {
+  const refused = new Map<string, Fault>();
   try {
     const manager = await bus.manager();
     const names = new Set<string>();
     for await (const name of manager.streams.names()) names.add(name);
     for (const stream of streams) {
-      const config = streamConfig(stream);
-      if (names.has(stream.name)) await manager.streams.update(stream.name, config);
-      else await manager.streams.add(config);
-      if (stream.consumer !== undefined) await ensureConsumer(manager, stream.name, stream.consumer);
+      try {
+        await ensureStream(manager, stream, names.has(stream.name));
+      } catch (error) {
+        if (stream.isFurther !== true || !(error instanceof JetStreamApiError)) throw error;
+        refused.set(stream.name, toFault(error));
+      }
     }
   } catch (error) {
     throw toFault(error);
   }
+  return refused;
+};
+
+/** The streams of further QuestDB instances that could not be made or changed, tried again beside the work. */
+export type RefusedStreams = {
+  /** The streams and why, for `/readyz`; undefined when there are none. */
+  readonly problem: string | undefined;
+  has(stream: string): boolean;
+  stop(): void;
+};
+
+const retryMsDefault = 10_000;
+
+/** Goes on from what `ensureTopology` answered. */
+export const retryStreams = (
+  bus: Bus,
+  streams: readonly StreamDefinition[],
+  refusedAtFirst: ReadonlyMap<string, Fault>,
+  log: Pick<Log, 'error' | 'info'>,
+  retryMs = retryMsDefault,
+): RefusedStreams => {
+  let refused = refusedAtFirst;
+  let isTrying = false;
+
+  const tell = (stream: string, { message }: Fault): void =>
+    log.error(
+      { stream, why: message },
+      'the stream of a QuestDB instance cannot be made or changed; it is tried again',
+    );
+  for (const [stream, fault] of refused) tell(stream, fault);
+
+  const retry = async (): Promise<void> => {
+    if (isTrying || refused.size === 0 || !bus.connected) return;
+    isTrying = true;
+    try {
+      const before = refused;
+      refused = await ensureTopology(
+        bus,
+        streams.filter(({ name }) => before.has(name)),
+      );
+      for (const stream of before.keys())
+        if (!refused.has(stream)) log.info({ stream }, 'the stream is made');
+    } catch {
+      // NATS does not answer: it says nothing of the streams, and other checks tell of it.
+    } finally {
+      isTrying = false;
+    }
+  };
+  const timer = setInterval(() => void retry(), retryMs);
+  timer.unref();
+  return {
+    get problem() {
+      const whys = [...refused].map(([stream, { message }]) => `${stream}: ${message}`);
+      return whys.length === 0 ? undefined : whys.join('; ');
+    },
+    has: (stream) => refused.has(stream),
+    stop: () => clearInterval(timer),
+  };
 };

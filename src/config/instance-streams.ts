@@ -23,19 +23,21 @@ const streamOfInstance = (
   name: ofInstance(stream.name, instance),
   subjects: [`${ofInstance(subject, instance)}.>`],
   consumer: consumerOfInstance(consumer, instance),
+  isFurther: true,
 });
 
 /**
  * The pipelines with a stream of points for each further QuestDB instance, with the budget and the consumer of the first one's: what
- * waits for one instance takes no room and no turn from what goes to another.
+ * waits for one instance takes no room and no turn from what goes to another. They come after all others: where NATS has no room for
+ * one of them, what was there before is made.
  */
 export const withInstances = (pipelines: Pipelines, instances: readonly string[]): Pipelines => {
   const { consumer, publish } = pipelines.metrics;
   const further = instances.filter((instance) => instance !== defaultInstance);
-  const streams = pipelines.streams.flatMap((stream) =>
-    stream.name === consumer.stream
-      ? [stream, ...further.map((instance) => streamOfInstance(stream, consumer, publish.subject, instance))]
-      : [stream],
+  const { streams } = pipelines;
+  const ofPoints = streams.filter(({ name }) => name === consumer.stream);
+  const more = ofPoints.flatMap((stream) =>
+    further.map((instance) => streamOfInstance(stream, consumer, publish.subject, instance)),
   );
-  return { ...pipelines, streams };
+  return { ...pipelines, streams: [...streams, ...more] };
 };

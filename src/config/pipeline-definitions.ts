@@ -9,6 +9,8 @@ export type StreamDefinition = {
   readonly duplicateWindowMs: number;
   readonly replicas: number;
   readonly consumer: ConsumerDefinition | undefined;
+  /** Of a further QuestDB instance: everything else goes on without it. */
+  readonly isFurther?: true;
 };
 
 export type ConsumerDefinition = {

@@ -2,7 +2,7 @@ import type { Server } from 'node:http';
 import { type Bus, connectBusWhenUp } from '../bus/connection.ts';
 import { type KvBucket, openKvBucket } from '../bus/kv.ts';
 import { createPublisher } from '../bus/publisher.ts';
-import { ensureTopology } from '../bus/topology.ts';
+import { ensureTopology, type RefusedStreams, retryStreams } from '../bus/topology.ts';
 import { withInstances } from '../config/instance-streams.ts';
 import { loadPipelines, type Pipelines, type StreamDefinition } from '../config/pipelines.ts';
 import { natsTarget, questdbInstances, type Settings, settingFault } from '../config/settings.ts';
@@ -64,11 +64,24 @@ const onDefect =
   (error: unknown): void =>
     log.error({ error: messageOf(error), stack: error instanceof Error ? error.stack : '' }, 'a defect');
 
+/** Whether there is a stream for this subject, as far as is known: not for one of an instance that no setting names. */
+const streamsKnown =
+  ({ streams }: Pipelines, refused: RefusedStreams) =>
+  (subject: string): boolean => {
+    const all = `${subject.slice(0, subject.lastIndexOf('.'))}.>`;
+    return streams.some(({ name, subjects }) => subjects.includes(all) && !refused.has(name));
+  };
+
 /** Push -> METRICS. */
-const createPushReceiver = (pipeline: Pipelines['metrics'], columns: KvBucket, common: Common): Receiver => {
+const createPushReceiver = (
+  pipeline: Pipelines['metrics'],
+  columns: KvBucket,
+  hasStream: (subject: string) => boolean,
+  common: Common,
+): Receiver => {
   const { bus, directory, metrics, listening, accounting, log, traces } = common;
   const account = createAccount('push', accounting);
-  const publisher = createPublisher(bus, pipeline.publish);
+  const publisher = createPublisher(bus, { ...pipeline.publish, hasStream });
   const handle = createPushHandler({
     ...common,
     account,
@@ -131,13 +144,13 @@ const drain = (server: Server): Promise<void> =>
 const openBuckets = async (bus: Bus, streams: readonly StreamDefinition[], stop: AbortSignal, log: Log) =>
   untilDone(
     async () => {
-      await ensureTopology(bus, streams);
+      const refused = await ensureTopology(bus, streams);
       const [records, columns, system] = await Promise.all([
         openKvBucket(bus, buckets.records),
         openKvBucket(bus, buckets.columns),
         openKvBucket(bus, buckets.system),
       ]);
-      return { records, columns, system };
+      return { records, columns, system, refused };
     },
     stop,
     (error) => log.warn({ error: messageOf(error) }, 'waiting for JetStream'),
@@ -201,12 +214,14 @@ export const runIngress = async (settings: Settings): Promise<void> => {
     receiver: (): string | undefined => 'the receiver is starting',
     nats: (): string | undefined => 'not connected yet',
   };
+  const warnings = { questdb_streams: (): string | undefined => undefined };
   const ops = await startOpsServer({
     host: settings.host,
     port: settings.ingress.opsPort,
     variable: 'TIDEMARK_INGRESS_OPS_PORT',
     registry: metrics.registry,
     checks: { receiver: () => checks.receiver(), nats: () => checks.nats() },
+    warnings: { questdb_streams: () => warnings.questdb_streams() },
   });
 
   const bus = await connectBusWhenUp(natsTarget(settings), 'tidemark-ingress', stop, (error) =>
@@ -223,7 +238,9 @@ export const runIngress = async (settings: Settings): Promise<void> => {
       ),
     ),
   );
-  const { records, columns, system } = await openBuckets(bus, pipelines.streams, stop, log);
+  const { records, columns, system, ...opened } = await openBuckets(bus, pipelines.streams, stop, log);
+  const refusedStreams = retryStreams(bus, pipelines.streams, opened.refused, log);
+  warnings.questdb_streams = () => refusedStreams.problem;
   const directory = startDirectory({
     records,
     columns,
@@ -252,7 +269,8 @@ export const runIngress = async (settings: Settings): Promise<void> => {
   const traces = tracing === undefined ? undefined : createRequestTraces(tracing);
   const common: Common = { ...shared, log, unready, maxRateDefault, traces };
 
-  const push = createPushReceiver(pipelines.metrics, columns, common);
+  const hasStream = streamsKnown(pipelines, refusedStreams);
+  const push = createPushReceiver(pipelines.metrics, columns, hasStream, common);
   const otlp = createOtlpReceiver(pipelines.traces, trustedProxies, common);
   const { pushHost, pushPort, otlpHost, otlpPort } = settings.ingress;
   await listen(push.server, pushHost, pushPort, 'TIDEMARK_INGRESS_PUSH_PORT');
@@ -271,6 +289,7 @@ export const runIngress = async (settings: Settings): Promise<void> => {
   await Promise.all([drain(push.server), drain(otlp.server)]);
   await Promise.all([rates.stop(), feed.stop()]);
   sightings.stop();
+  refusedStreams.stop();
   directory.stop();
   push.close();
   otlp.close();

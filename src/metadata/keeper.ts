@@ -4,6 +4,7 @@ import type { CustomReport, Purge } from '../model/records.ts';
 import type { QuestdbTables } from '../stores/questdb/tables.ts';
 import type { Log } from '../telemetry/log.ts';
 import { finishDeletion, isDeletionOpen } from './deletion.ts';
+import { knownInstanceOf } from './placement.ts';
 import type { Records } from './record-store.ts';
 import type { TableRepair } from './table-repair.ts';
 import { modified } from './values.ts';
@@ -13,6 +14,8 @@ export type KeeperDeps = {
   readonly records: Records;
   readonly tables: QuestdbTables;
   readonly repair: TableRepair;
+  /** Whether a QuestDB instance does not answer just now: what is to be done there waits for the next round. */
+  readonly isAway: (instance: string) => boolean;
   /** How long after its request a purged table may still be written to: ack wait and store timeout of the consumer. */
   readonly purgeWaitMs: number;
   readonly now: () => number;
@@ -55,7 +58,8 @@ const dropPurged = async ({ records, tables, log }: KeeperDeps, purge: Purge): P
 const dropReturned = async ({ records, tables, log }: KeeperDeps): Promise<void> => {
   const purged = records.purges.list().filter(({ value }) => value.state === 'purged');
   if (purged.length === 0) return;
-  const names = new Set(await tables.names());
+  // Those of the instances that answer.
+  const names = await tables.ttls();
   for (const { value } of purged) {
     if (!names.has(value.table_id)) continue;
     await tables.drop(value.table_id);
@@ -94,11 +98,19 @@ export const startKeeper = (deps: KeeperDeps): Keeper => {
       work.catch((error: unknown) => {
         failures.push(error);
       });
-    for (const { value } of records.purges.list()) {
-      if (value.state === 'purging' && now() - value.requested_at >= deps.purgeWaitMs) {
-        await attempt(dropPurged(deps, value));
-      }
-    }
+    const due = records.purges
+      .list()
+      .flatMap(({ value }) =>
+        value.state === 'purging' && now() - value.requested_at >= deps.purgeWaitMs ? [value] : [],
+      );
+    const byInstance = Map.groupBy(due, ({ mon_data_id }) => knownInstanceOf(records, mon_data_id));
+    // At once: one that hangs holds up no purge of another.
+    await Promise.all(
+      [...byInstance].map(async ([instance, purges]) => {
+        if (deps.isAway(instance)) return;
+        for (const purge of purges) await attempt(dropPurged(deps, purge));
+      }),
+    );
     for (const { value } of records.reports.list()) {
       if (value.state !== 'active' && value.state !== 'creating') await attempt(finishReport(records, value));
     }
@@ -107,13 +119,9 @@ export const startKeeper = (deps: KeeperDeps): Keeper => {
       await attempt(deps.repair.round());
     }
     if (now() - tablesAt >= tablesEveryMs) {
-      await attempt(
-        alignTtls(deps)
-          .then(() => dropReturned(deps))
-          .then(() => {
-            tablesAt = now();
-          }),
-      );
+      tablesAt = now();
+      await attempt(alignTtls(deps));
+      await attempt(dropReturned(deps));
     }
     if (failures.length > 0) throw failures[0];
   };

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { createAdaptorServer, type ServerType } from '@hono/node-server';
 import { type Bus, connectBusWhenUp } from '../bus/connection.ts';
-import { ensureTopology } from '../bus/topology.ts';
+import { ensureTopology, type RefusedStreams, retryStreams } from '../bus/topology.ts';
 import { withInstances } from '../config/instance-streams.ts';
 import { loadPipelines, type MetricsPipeline } from '../config/pipelines.ts';
 import { engineUrls, natsTarget, questdbInstances, type Settings } from '../config/settings.ts';
@@ -139,6 +139,7 @@ type Parts = {
   readonly onAnswer: (status: number) => void;
   readonly onListening: () => void;
   readonly onRecords: (records: Records) => void;
+  readonly onStreams: (refused: RefusedStreams) => void;
 };
 
 /** From the first connection to the last answer. */
@@ -149,7 +150,9 @@ const runOnBus = async (bus: Bus, parts: Parts): Promise<void> => {
     loadPipelines(settings.pipelinesFolder, settings.schemasFolder, settings.nats.replicas),
     names,
   );
-  await untilItWorks(() => ensureTopology(bus, pipelines.streams), signal, log);
+  const refused = await untilItWorks(() => ensureTopology(bus, pipelines.streams), signal, log);
+  const refusedStreams = retryStreams(bus, pipelines.streams, refused, log);
+  parts.onStreams(refusedStreams);
   const records = await untilItWorks(
     () =>
       openRecords(
@@ -200,9 +203,10 @@ const runOnBus = async (bus: Bus, parts: Parts): Promise<void> => {
     refresh.start();
     const { consumer, storeTimeoutMs } = pipelines.metrics;
     const sqls = new Map(questdb.map(({ name, sql }) => [name, sql]));
-    const repair = createTableRepair({ records, tables, sqls, now: Date.now, log });
+    const { isAway } = placing;
+    const repair = createTableRepair({ records, tables, sqls, isAway, now: Date.now, log });
     const purgeWaitMs = consumer.ackWaitMs + storeTimeoutMs;
-    running.push(startKeeper({ records, tables, repair, purgeWaitMs, now: Date.now, log }));
+    running.push(startKeeper({ records, tables, repair, isAway, purgeWaitMs, now: Date.now, log }));
     const outcomes = createOutcomeReads(bus, parts.clickhouse, pipelines.streams);
     const api = createApi({
       outcomes,
@@ -257,6 +261,7 @@ export const runMetadata = async (settings: Settings): Promise<void> => {
   const questdb = instances.map((instance) => follow(instance, probing));
   const isOneThere = (): boolean => questdb.some(({ why }) => why() === undefined);
   let records: Records | undefined;
+  let refused: RefusedStreams | undefined;
   let bus: Bus | undefined;
   let isServing = false;
   const checks = {
@@ -275,6 +280,7 @@ export const runMetadata = async (settings: Settings): Promise<void> => {
       checks,
       warnings: {
         questdb: () => (isOneThere() ? awayText(questdb) : undefined),
+        questdb_streams: () => refused?.problem,
         placements: () =>
           records &&
           unknownPlacements(
@@ -298,6 +304,9 @@ export const runMetadata = async (settings: Settings): Promise<void> => {
       onRecords: (opened) => {
         records = opened;
       },
+      onStreams: (streams) => {
+        refused = streams;
+      },
       onListening: () => {
         isServing = true;
       },
@@ -306,6 +315,7 @@ export const runMetadata = async (settings: Settings): Promise<void> => {
     if (!signal.aborted) throw error;
   } finally {
     ending.abort();
+    refused?.stop();
     await bus?.close();
     await ops?.stop();
     await Promise.all([...instances.map(({ sql }) => sql.close()), clickhouse.close()]);

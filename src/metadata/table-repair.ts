@@ -16,6 +16,8 @@ export type TableRepairDeps = {
   readonly tables: QuestdbTables;
   /** Of each QuestDB instance, by its name. */
   readonly sqls: ReadonlyMap<string, QuestdbSql>;
+  /** Whether an instance does not answer just now: nothing is tried there. */
+  readonly isAway: (instance: string) => boolean;
   readonly now: () => number;
   readonly log: Log;
 };
@@ -34,7 +36,14 @@ const resumeWaitMs = { first: 5_000, most: 300_000 };
  * - A suspended table is resumed: at once, and while it is suspended again for the same fault at growing intervals up to
  *   five minutes.
  */
-export const createTableRepair = ({ records, tables, sqls, now, log }: TableRepairDeps): TableRepair => {
+export const createTableRepair = ({
+  records,
+  tables,
+  sqls,
+  isAway,
+  now,
+  log,
+}: TableRepairDeps): TableRepair => {
   const resumes = new Map<string, { at: number; waitMs: number }>();
   /** Tables that the last round missed: a creation under way has its records before its table. */
   const missed = new Set<string>();
@@ -103,11 +112,15 @@ export const createTableRepair = ({ records, tables, sqls, now, log }: TableRepa
     round: async () => {
       const failures: unknown[] = [];
       const byInstance = Map.groupBy(wantedGroups(), (group) => knownInstanceOf(records, group.mon_data_id));
-      for (const [instance, wanted] of byInstance) {
-        await mendAll(instance, wanted, failures).catch((error: unknown) => {
-          failures.push(error);
-        });
-      }
+      // At once: one that hangs holds up no table of another.
+      await Promise.all(
+        [...byInstance].map(async ([instance, wanted]) => {
+          if (isAway(instance)) return;
+          await mendAll(instance, wanted, failures).catch((error: unknown) => {
+            failures.push(error);
+          });
+        }),
+      );
       if (failures.length > 0) throw failures[0];
     },
   };

@@ -1,7 +1,7 @@
 import { type Bus, connectBusWhenUp } from '../bus/connection.ts';
 import { openKvBucket } from '../bus/kv.ts';
 import { createPublisher } from '../bus/publisher.ts';
-import { ensureTopology } from '../bus/topology.ts';
+import { ensureTopology, type RefusedStreams, retryStreams } from '../bus/topology.ts';
 import { withInstances } from '../config/instance-streams.ts';
 import {
   type LedgerPipeline,
@@ -161,6 +161,7 @@ export const runTransfer = async (settings: Settings): Promise<void> => {
   const metrics = createTransferMetrics();
   const running: {
     bus?: Bus;
+    refused?: RefusedStreams;
     purges?: Purges;
     points?: PointsLine;
     spans?: RunningConsumer;
@@ -187,6 +188,7 @@ export const runTransfer = async (settings: Settings): Promise<void> => {
       questdb: () => running.points?.storeProblem,
       questdb_tables: () => running.points?.tablesProblem,
       questdb_durability: () => running.points?.durabilityProblem,
+      questdb_streams: () => running.refused?.problem,
       questdb_placements: () => running.points?.placementProblem,
       clickhouse: () => running.spans?.storeProblem,
       ledger: () => running.points?.ledgerProblem ?? running.spans?.ledgerProblem,
@@ -209,20 +211,21 @@ export const runTransfer = async (settings: Settings): Promise<void> => {
   running.bus = bus;
   bus.onDisconnect(() => log.warn({}, 'NATS connection lost'));
   bus.onReconnect(() => log.info({}, 'NATS connection is back'));
-  const { boot, system, records } = await untilDone(
+  const { boot, system, records, refused } = await untilDone(
     async () => {
-      await ensureTopology(bus, streams);
+      const refusedStreams = await ensureTopology(bus, streams);
       const [systemBucket, bucket] = await Promise.all([
         openKvBucket(bus, buckets.system),
         openKvBucket(bus, buckets.records),
       ]);
       const number = await takeBootNumber(systemBucket, Date.now());
-      return { boot: number, system: systemBucket, records: bucket };
+      return { boot: number, system: systemBucket, records: bucket, refused: refusedStreams };
     },
     stop,
     (error) => log.warn({ error: messageOf(error) }, 'waiting for JetStream'),
   );
 
+  running.refused = retryStreams(bus, streams, refused, log);
   const publisher = createPublisher(bus, metricsPipeline.publish);
   const feed = openLedgerFeed({ bus, metrics, isCredential: looksLikeToken, boot: () => boot, log });
   const common: Common = {
@@ -274,6 +277,7 @@ export const runTransfer = async (settings: Settings): Promise<void> => {
   await feed.stop();
   running.alarm.stop();
   running.sweep.stop();
+  running.refused.stop();
   resumes.stop();
   purges.stop();
   placements.stop();

@@ -115,6 +115,7 @@ const keeperRound = async (): Promise<void> => {
     records: deps.records,
     tables: deps.tables,
     repair: { round: async () => {} },
+    isAway: () => false,
     purgeWaitMs: 0,
     now: Date.now,
     log: createLog('test', 'silent'),

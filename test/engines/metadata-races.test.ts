@@ -70,6 +70,7 @@ it('a purged table that a process makes which stood still is dropped again', asy
     const keeper = startKeeper({
       ...deps,
       repair: { round: async () => {} },
+      isAway: () => false,
       purgeWaitMs: 0,
       now: Date.now,
       log,

@@ -1,12 +1,15 @@
 import { join, resolve } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { type Bus, connectBus } from '../../src/bus/connection.ts';
-import { ensureTopology } from '../../src/bus/topology.ts';
+import { ensureTopology, retryStreams } from '../../src/bus/topology.ts';
+import { withInstances } from '../../src/config/instance-streams.ts';
 import { loadPipelines, type StreamDefinition } from '../../src/config/pipelines.ts';
 import { startEngines, type TestEngines } from '../support/engines.ts';
+import { until } from '../support/until.ts';
 
 const root = resolve(import.meta.dirname, '../..');
-const { streams } = loadPipelines(join(root, 'pipelines'), join(root, 'schemas'));
+const pipelines = loadPipelines(join(root, 'pipelines'), join(root, 'schemas'));
+const { streams } = pipelines;
 
 let engines: TestEngines;
 let bus: Bus;
@@ -26,6 +29,37 @@ const changed = (stream: StreamDefinition): StreamDefinition => ({
   ...(stream.consumer === undefined
     ? {}
     : { consumer: { ...stream.consumer, ackWaitMs: 12_000, ackPendingMax: 77 } }),
+});
+
+// Every role would stand still at its next start, for an instance that holds a part of the tables.
+it('streams of further instances that NATS has no room for are told, and made as soon as there is room', async () => {
+  const all = withInstances(pipelines, ['default', 'b', 'c']).streams;
+  const large = all.map((stream) =>
+    stream.name === 'METRICS-b' ? { ...stream, bytesMax: 2 ** 52 } : stream,
+  );
+  const refused = await ensureTopology(bus, large);
+  expect([...refused].map(([name, { code }]) => [name, code])).toEqual([
+    ['METRICS-b', 'insufficient_storage'],
+  ]);
+  const manager = await bus.manager();
+  expect((await manager.consumers.info('METRICS-c', 'questdb-c')).name).toBe('questdb-c');
+  const told: unknown[] = [];
+  const log = { error: (fields: object) => told.push(fields), info: () => {} };
+  const waiting = retryStreams(bus, large, refused, log, 20);
+  expect(told).toEqual([expect.objectContaining({ stream: 'METRICS-b' })]);
+  expect([waiting.has('METRICS-b'), waiting.has('METRICS-c')]).toEqual([true, false]);
+  expect(waiting.problem).toMatch(/^METRICS-b: JetStream: insufficient storage/);
+  waiting.stop();
+  const made = retryStreams(bus, all, refused, log, 20);
+  await until('the stream is made', () => made.problem === undefined);
+  made.stop();
+  expect((await manager.consumers.info('METRICS-b', 'questdb-b')).name).toBe('questdb-b');
+  const first = pipelines.streams.map((stream) => ({
+    ...stream,
+    name: `${stream.name}-large`,
+    bytesMax: 2 ** 52,
+  }));
+  await expect(ensureTopology(bus, first)).rejects.toMatchObject({ code: 'insufficient_storage' });
 });
 
 // A role that cannot bring a consumer to its definition never starts: every change of an ack wait would be an outage.

@@ -15,6 +15,8 @@ export type HeldNats = {
   readonly isHeld: boolean;
   /** Answers as JetStream does for a message that was stored. */
   confirm(message: HeldMessage): void;
+  /** Answers as a server does for a subject that nobody listens on. */
+  denyResponders(message: HeldMessage): void;
   /** Ends every connection; clients come back. */
   disconnect(): void;
   stop(): Promise<void>;
@@ -81,6 +83,10 @@ export const startHeldNats = async (): Promise<HeldNats> => {
     confirm: ({ reply }) => {
       const ack = '{"stream":"S","seq":1}';
       socketInUse?.write(`MSG ${reply} ${inboxSid} ${ack.length}\r\n${ack}\r\n`);
+    },
+    denyResponders: ({ reply }) => {
+      const head = 'NATS/1.0 503\r\n\r\n';
+      socketInUse?.write(`HMSG ${reply} ${inboxSid} ${head.length} ${head.length}\r\n${head}\r\n`);
     },
     disconnect: () => {
       for (const socket of sockets) socket.destroy();

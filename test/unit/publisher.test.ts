@@ -116,6 +116,31 @@ describe('what goes to NATS', () => {
   });
 });
 
+// A producer would otherwise wait ten seconds for its 503, and hold its bytes in memory for as long.
+it('a publish that no stream takes fails at once where none is known, and waits for its stream where one is', async () => {
+  const choosy = createPublisher(bus, {
+    deadlineMs: 60_000,
+    awayMs: 60_000,
+    hasStream: (subject) => subject === 'metrics.0',
+  });
+  const unknown = choosy.publish('metrics-zzz.0', 'id-1', payloadOf(1, 10), 1);
+  const [first] = await received(1);
+  if (first !== undefined) nats.denyResponders(first);
+  await expect(unknown).rejects.toMatchObject({ kind: 'transient', code: 'not_stored' });
+  const known = choosy.publish('metrics.0', 'id-2', payloadOf(2, 10), 1);
+  const [, second] = await received(2);
+  if (second !== undefined) nats.denyResponders(second);
+  const [, , again] = await received(3);
+  if (again !== undefined) nats.confirm(again);
+  expect(await known).toEqual({ duplicate: false });
+  // Of a stream that is there although no setting names it.
+  const taken = choosy.publish('metrics-zzz.0', 'id-3', payloadOf(3, 10), 1);
+  const [, , , last] = await received(4);
+  if (last !== undefined) nats.confirm(last);
+  expect(await taken).toEqual({ duplicate: false });
+  choosy.close();
+});
+
 describe('the pool of buffers', () => {
   it('answers a buffer of the length asked for, and one that was given back before a new one', () => {
     const pool = createBufferPool(2 ** 20);
