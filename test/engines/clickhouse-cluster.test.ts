@@ -1,9 +1,17 @@
 import { join, resolve } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { z } from 'zod';
 import { type Clickhouse, createClickhouse } from '../../src/stores/clickhouse/client.ts';
 import { onCluster } from '../../src/stores/clickhouse/cluster.ts';
 import { migrate, schemaStatements } from '../../src/stores/clickhouse/migrate.ts';
-import { createSpanWriter, killStatement, syncStatement } from '../../src/stores/clickhouse/span-writer.ts';
+import { insertId } from '../../src/stores/clickhouse/query-id.ts';
+import {
+  createSpanWriter,
+  killSettings,
+  killStatement,
+  lookSettings,
+  syncStatement,
+} from '../../src/stores/clickhouse/span-writer.ts';
 import { createLog } from '../../src/telemetry/log.ts';
 import { createCli } from '../support/cli.ts';
 import { startEngines, type TestEngines } from '../support/engines.ts';
@@ -93,6 +101,39 @@ describe('the statements of a writer on a cluster', () => {
     expect(await treeOf(statement)).not.toBe('');
   });
 
+  // One replica away would else stop every guarded insert, until it is back.
+  it('looks for and ends inserts without the replicas that are away, and only on a cluster', async () => {
+    const asked: unknown[] = [];
+    const spied: Clickhouse = {
+      ...clickhouse,
+      rows: async (schema, query, options) => {
+        if (!query.includes('processes')) return clickhouse.rows(schema, query, options);
+        asked.push(options?.settings);
+        // One that runs at the first look.
+        return asked.length % 3 === 1 ? [schema.parse({ query_id: running, label: '' })] : [];
+      },
+      run: async (_statement, options) => {
+        asked.push(options?.settings);
+      },
+    };
+    const kill = () =>
+      createSpanWriter(spied, { insertMsMax: 1000 }).killCovering({
+        stream: 'TRACES',
+        firstSequence: 1,
+        lastSequence: 2,
+      });
+    const running = insertId({ stream: 'TRACES', first: 1, last: 2, boot: 1, attempt: 1 });
+    await migrate({ clickhouse, folder, log });
+    expect(await kill()).toBe(1);
+    expect(asked.splice(0)).toEqual([{}, {}, {}]);
+    await clickhouse.run("ALTER TABLE otel.schema_migrations MODIFY COMMENT 'cluster main'");
+    expect(await kill()).toBe(1);
+    expect(asked).toEqual([lookSettings, killSettings, lookSettings]);
+    const one = z.object({ one: z.number() });
+    const settings = { ...lookSettings, ...killSettings };
+    expect(await clickhouse.rows(one, 'SELECT 1 AS one', { settings })).toEqual([{ one: 1 }]);
+  });
+
   // The guard looks at one replica: what another one took has to be there first.
   it('a guarded insert waits for the other replicas, and only on a cluster', async () => {
     const ran: string[] = [];
@@ -114,6 +155,21 @@ describe('the statements of a writer on a cluster', () => {
 });
 
 describe('tables that were made for a single server', () => {
+  it('get nothing beside them when a cluster is asked for', async () => {
+    await migrate({ clickhouse, folder, log });
+    const ran: string[] = [];
+    const spied: Clickhouse = {
+      ...clickhouse,
+      run: async (statement) => {
+        ran.push(statement);
+      },
+    };
+    await expect(migrate({ clickhouse: spied, folder, log, cluster: 'main' })).rejects.toMatchObject({
+      code: 'clickhouse_cluster_differs',
+    });
+    expect(ran).toEqual([]);
+  });
+
   it('are not taken for those of a cluster, nor the other way round', async () => {
     await migrate({ clickhouse, folder, log });
     await clickhouse.run("ALTER TABLE otel.schema_migrations MODIFY COMMENT 'cluster main'");

@@ -66,19 +66,19 @@ export const readCluster = async (clickhouse: Clickhouse): Promise<MadeFor | und
   return { cluster: name !== undefined && clusterName.test(name) ? name : undefined };
 };
 
-/** Tables made for a single server cannot become a cluster's in place, nor the other way round. */
+/** Tables made for a single server cannot become a cluster's in place, nor the other way round. Where there are none yet, all is well. */
 export const refuseOtherCluster = async (
   clickhouse: Clickhouse,
   wanted: string | undefined,
 ): Promise<void> => {
-  const found = (await readCluster(clickhouse))?.cluster;
-  if (found === wanted) return;
+  const made = await readCluster(clickhouse);
+  if (made === undefined || made.cluster === wanted) return;
   const of = (name: string | undefined): string =>
     name === undefined ? 'a single server' : `cluster ${name}`;
   throw new Fault(
     'permanent',
     'clickhouse_cluster_differs',
-    `the tables of database ${database} were made for ${of(found)}, and TIDEMARK_CLICKHOUSE_CLUSTER asks for ${of(wanted)}`,
+    `the tables of database ${database} were made for ${of(made.cluster)}, and TIDEMARK_CLICKHOUSE_CLUSTER asks for ${of(wanted)}`,
   );
 };
 

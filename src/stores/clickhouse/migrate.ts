@@ -137,7 +137,10 @@ export const migrate = async ({
 }: MigrateOptions): Promise<MigrateResult> => {
   const migrations = readMigrations(folder);
   const clickhouse = acrossCluster(server, cluster);
+  // Before anything is made: on a cluster the tables of a single server would get others beside them.
+  await refuseOtherCluster(clickhouse, cluster);
   await prepareLedger(clickhouse, cluster);
+  // Again: another program may have made them meanwhile.
   await refuseOtherCluster(clickhouse, cluster);
   const before = await readApplied(clickhouse);
   refuseChanged(migrations, before, folder);

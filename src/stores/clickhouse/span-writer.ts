@@ -92,7 +92,11 @@ export const killStatement = (cluster: string | undefined): string =>
 /** Waits until this replica has every part that was committed on another: the guard looks at what is here. */
 export const syncStatement = `SYSTEM SYNC REPLICA ${database}.otel_traces LIGHTWEIGHT`;
 
-/** Ids of the running inserts that bring one of these messages, on whichever replica. */
+/** A replica that is away stops nobody. One that only our server cannot reach may still store what it had begun, a second time until a merge. */
+export const lookSettings = { skip_unavailable_shards: 1 };
+export const killSettings = { distributed_ddl_output_mode: 'throw_only_active' };
+
+/** Ids of the running inserts that bring one of these messages, on whichever replica that answers. */
 const findCovering = async (
   clickhouse: Clickhouse,
   cluster: string | undefined,
@@ -102,7 +106,7 @@ const findCovering = async (
     runningRow,
     `SELECT query_id, Settings['log_comment'] AS label FROM ${processesOf(cluster)}
       WHERE startsWith(query_id, {prefix:String})`,
-    { params: { prefix: insertIdPrefix(stream) } },
+    { params: { prefix: insertIdPrefix(stream) }, settings: cluster === undefined ? {} : lookSettings },
   );
   const wanted = coalesceRanges(
     sequences?.map((sequence) => [sequence, sequence]) ?? [[firstSequence, lastSequence]],
@@ -168,7 +172,8 @@ export const createSpanWriter = (
       const ids = await findCovering(clickhouse, cluster, messages);
       if (ids.length === 0) return 0;
       const deadline = performance.now() + killMsMax;
-      await clickhouse.run(killStatement(cluster), { params: { ids } });
+      const settings = cluster === undefined ? {} : killSettings;
+      await clickhouse.run(killStatement(cluster), { params: { ids }, settings });
       while ((await findCovering(clickhouse, cluster, messages)).some((id) => ids.includes(id))) {
         if (performance.now() > deadline) {
           throw new Fault('transient', 'clickhouse_unavailable', `inserts do not end: ${ids.join(', ')}`);
