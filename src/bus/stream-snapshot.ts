@@ -90,8 +90,9 @@ const receive = async (
 };
 
 /**
- * Reads a whole stream out of the server, piece by piece, as it was at one moment; nothing waits for it. Its consumers are left out on
- * purpose: a consumer's position can be ahead of the messages of the same snapshot, and those that come after a restore would
+ * Reads a whole stream out of the server, piece by piece; nothing waits for it. The state is that of its beginning: what is published
+ * meanwhile may be among the pieces, and what is removed meanwhile may be missing and take other messages with it, which the caller has to
+ * keep from happening. Its consumers are left out on purpose: a consumer's position can be ahead of the messages of the same snapshot, and those that come after a restore would
  * be passed over. Throws a Fault: permanent `stream_not_found`, transient when it was cut off; what came until then is worth nothing.
  */
 export const takeSnapshot = async (
@@ -112,18 +113,25 @@ export const takeSnapshot = async (
   return head;
 };
 
+/** Stands in the metadata of a restored stream; changes of its configuration keep it. */
+const markKey = 'tidemark-restore';
+
+const metadataOf = (config: Record<string, unknown>): Record<string, string> =>
+  z.record(z.string(), z.string()).catch({}).parse(config['metadata']);
+
 /**
- * Makes the stream of a snapshot anew, with as many replicas as the bus asks for (default: as it had). It appears at once and whole, or
+ * Makes the stream of a snapshot anew, with as many replicas as the bus asks for (default: as it had), and with this mark. It appears at once and whole, or
  * not at all. It does not know the ids of its messages again: a repeat of one is stored. Answers what it holds. Throws a Fault: permanent `stream_name_in_use` where there is one.
  */
 export const restoreSnapshot = async (
   bus: Bus,
   { config, state }: SnapshotHead,
   pieces: AsyncIterable<Uint8Array>,
+  mark: string,
 ): Promise<SnapshotState> => {
   const replicas = bus.replicas === undefined ? {} : { num_replicas: bus.replicas };
   const request = {
-    config: { ...config, ...replicas },
+    config: { ...config, ...replicas, metadata: { ...metadataOf(config), [markKey]: mark } },
     state: {
       messages: state.messages,
       bytes: state.bytes,
@@ -151,14 +159,28 @@ export const storedStreams = async (bus: Bus, prefix: string): Promise<string[]>
   }
 };
 
+/** What a stream holds now, and the mark of the restore that made it. */
+export type MarkedState = SnapshotState & { readonly mark: string | undefined };
+
 /** What a stream holds now; undefined where there is none. Throws transient Faults. */
-export const stateOfStream = async (bus: Bus, stream: string): Promise<SnapshotState | undefined> => {
+export const stateOfStream = async (bus: Bus, stream: string): Promise<MarkedState | undefined> => {
   try {
-    const { state } = await (await bus.manager()).streams.info(stream);
-    return toState(state);
+    const { config, state } = await (await bus.manager()).streams.info(stream);
+    return { ...toState(state), mark: config.metadata?.[markKey] };
   } catch (error) {
     const fault = toFault(error);
     if (fault.code === 'stream_not_found') return undefined;
     throw fault;
+  }
+};
+
+/** Gives a stream another mark. Throws transient Faults. */
+export const markStream = async (bus: Bus, stream: string, mark: string): Promise<void> => {
+  try {
+    const { streams } = await bus.manager();
+    const { config } = await streams.info(stream);
+    await streams.update(stream, { metadata: { ...config.metadata, [markKey]: mark } });
+  } catch (error) {
+    throw toFault(error);
   }
 };

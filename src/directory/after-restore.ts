@@ -33,9 +33,11 @@ export type RaisedNumbers = { readonly boot: number } & Readonly<Record<string, 
  * Puts boot number and ids of a system bucket that came out of a backup above all that may have been given out after it: a boot number
  * that is taken twice gives two rows one uid, and the later would replace the earlier; an id that is given twice would put two
  * senders' rows under it. The clock alone is not enough, it moves on by one boot number a minute. To be called before any
- * role starts. Transient Faults.
+ * role starts; cut off, once more: what was raised is raised again, the boot number first. Transient Faults.
  */
 export const raiseAfterRestore = async (system: KvBucket, nowMs: number): Promise<RaisedNumbers> => {
+  // First: without it rows would be lost, where an id given twice mixes two senders' rows.
+  const boot = await raise(system, systemKeys.boot, (last) => Math.max(last, bootNumberNow(nowMs)) + bootGap);
   const raised: Record<string, number> = {};
   for (const name of counterNames) {
     const key = systemKeys.counter(name);
@@ -44,6 +46,5 @@ export const raiseAfterRestore = async (system: KvBucket, nowMs: number): Promis
     const most = name === 'data_id' ? dataIdRange.last : Number.MAX_SAFE_INTEGER;
     raised[name] = await raise(system, key, (last) => Math.min(last + idGap, most));
   }
-  const boot = await raise(system, systemKeys.boot, (last) => Math.max(last, bootNumberNow(nowMs)) + bootGap);
   return { ...raised, boot };
 };

@@ -3,14 +3,16 @@ import { join, resolve } from 'node:path';
 import { headers as newHeaders } from '@nats-io/transport-node';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { type Bus, connectBus } from '../../src/bus/connection.ts';
+import { withPausedConsumers } from '../../src/bus/consumer-pause.ts';
 import { openKvBucket } from '../../src/bus/kv.ts';
 import { deleteMessage } from '../../src/bus/outbox.ts';
 import { createStreamReader, type StoredMessage } from '../../src/bus/stream-reader.ts';
 import { ensureTopology } from '../../src/bus/topology.ts';
 import { putBack } from '../../src/cli/streams-backup/put-back.ts';
 import { takeBackup } from '../../src/cli/streams-backup/take.ts';
+import { withInstances } from '../../src/config/instance-streams.ts';
 import { loadPipelines } from '../../src/config/pipelines.ts';
-import { idGap } from '../../src/directory/after-restore.ts';
+import { bootGap, idGap, raiseAfterRestore } from '../../src/directory/after-restore.ts';
 import { takeBootNumber } from '../../src/directory/boot-number.ts';
 import { buckets, systemKeys } from '../../src/directory/keys.ts';
 import { startEngines } from '../support/engines.ts';
@@ -109,6 +111,47 @@ describe('a backup of the streams and records', () => {
     expect((await restored.get(systemKeys.counter('app_id')))?.value).toBe(idGap);
   });
 
+  // Told of one instance alone, the command would leave out what waits for the others.
+  it('holds the points of every QuestDB instance, also of one that it was not told of', async () => {
+    const bus = await emptyNats();
+    await ensureTopology(bus, withInstances(pipelines, ['default', 'b']).streams);
+    await publish(bus, 'metrics-b.0', 'm1');
+    const folder = join(await tempFolder(), 'backup');
+    const taken = (await takeBackup(bus, pipelines, folder, quiet)).map(({ stream }) => stream);
+    expect(taken.indexOf('METRICS-b')).toBeLessThan(taken.indexOf('LEDGER'));
+    const fresh = await emptyNats();
+    await putBack(fresh, folder, quiet);
+    expect((await messagesOf(fresh, 'METRICS-b')).length).toBe(1);
+  });
+
+  // A command that was killed must not keep the stores waiting, and a role that starts meanwhile must not spoil the copy.
+  it('pauses the workers of a stream for minutes at most, whatever role starts meanwhile, and lets them go on', async () => {
+    const bus = await filledNats();
+    const { consumers } = await bus.manager();
+    const pauseEnd = async () => (await consumers.info('METRICS', 'questdb')).config.pause_until;
+    const during = await withPausedConsumers(bus, 'METRICS', async () => {
+      const until = await pauseEnd();
+      await ensureTopology(bus, pipelines.streams);
+      expect(await pauseEnd()).toBe(until);
+      expect((await consumers.info('METRICS', 'questdb')).paused).toBe(true);
+      return Date.parse(until ?? '') - Date.now();
+    });
+    expect(during).toBeGreaterThan(60_000);
+    expect(during).toBeLessThan(300_000);
+    expect(await pauseEnd()).toBeUndefined();
+  });
+
+  it('leaves a pause that an operator made as it was', async () => {
+    const bus = await filledNats();
+    const { consumers } = await bus.manager();
+    const until = new Date(Date.now() + 60_000);
+    await consumers.pause('METRICS', 'questdb', until);
+    await withPausedConsumers(bus, 'METRICS', async () => undefined);
+    expect(Date.parse((await consumers.info('METRICS', 'questdb')).config.pause_until ?? '')).toBe(
+      until.getTime(),
+    );
+  });
+
   it('is readable for its owner alone', async () => {
     const bus = await filledNats();
     const folder = join(await tempFolder(), 'backup');
@@ -188,6 +231,48 @@ describe('a restore', () => {
     await putBack(fresh, folder, quiet);
     expect((await messagesOf(fresh, 'METRICS')).length).toBe(1);
     expect((await messagesOf(fresh, 'TRACES')).length).toBe(1);
+  });
+
+  it('that was cut off while it raised the numbers is finished by the same call', async () => {
+    const bus = await filledNats();
+    const system = await openKvBucket(bus, buckets.system);
+    await system.put(systemKeys.counter('data_id'), 1_500_001);
+    const last = await takeBootNumber(system, Date.now());
+    const folder = join(await tempFolder(), 'backup');
+    await takeBackup(bus, pipelines, folder, quiet);
+    const fresh = await emptyNats();
+    const stop = new Error('cut off');
+    await expect(
+      putBack(fresh, folder, ({ stream }) => {
+        if (stream === `KV_${buckets.system}`) throw stop;
+      }),
+    ).rejects.toBe(stop);
+    const restored = await openKvBucket(fresh, buckets.system);
+    const cutOff = {
+      ...restored,
+      update: async (key: string, value: unknown, revision: number) => {
+        if (key === systemKeys.counter('data_id')) throw stop;
+        return restored.update(key, value, revision);
+      },
+    };
+    await expect(raiseAfterRestore(cutOff, Date.now())).rejects.toBe(stop);
+    expect((await restored.get(systemKeys.boot))?.value).toBeGreaterThanOrEqual(last + bootGap);
+    await putBack(fresh, folder, quiet);
+    expect((await restored.get(systemKeys.counter('data_id')))?.value).toBe(1_500_001 + idGap);
+  });
+
+  // A second restore would change nothing, and pass for one that brought everything back.
+  it('that is over is not done again', async () => {
+    const bus = await filledNats();
+    const folder = join(await tempFolder(), 'backup');
+    await takeBackup(bus, pipelines, folder, quiet);
+    const fresh = await emptyNats();
+    const raised = await putBack(fresh, folder, quiet);
+    // Roles change the configuration of streams when they start.
+    await ensureTopology(fresh, pipelines.streams);
+    await expect(putBack(fresh, folder, quiet)).rejects.toMatchObject({ code: 'restore_not_empty' });
+    const restored = await openKvBucket(fresh, buckets.system);
+    expect((await restored.get(systemKeys.boot))?.value).toBe(raised?.boot);
   });
 
   it('takes no folder that has no closing file', async () => {

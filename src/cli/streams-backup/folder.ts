@@ -46,7 +46,7 @@ const unwritable = (folder: string, error: unknown): Fault =>
 
 /** A folder for one backup. Everything in it is readable for its owner alone: the records hold tokens. */
 export type BackupFolder = {
-  /** Writes the snapshot that `take` brings piece by piece, and has it on the disk before it answers. */
+  /** Writes the snapshot that `take` brings piece by piece, and has it on the disk before it answers; a repeat replaces it. */
   write(
     stream: string,
     take: (onPiece: (piece: Uint8Array) => Promise<void>) => Promise<SnapshotHead>,
@@ -73,7 +73,7 @@ export const createBackupFolder = async (folder: string): Promise<BackupFolder> 
     name: string,
     fill: (write: (piece: Uint8Array) => Promise<void>) => Promise<void>,
   ) => {
-    const handle = await open(join(folder, name), 'wx', 0o600).catch((error: unknown) => {
+    const handle = await open(join(folder, name), 'w', 0o600).catch((error: unknown) => {
       throw unwritable(folder, error);
     });
     try {

@@ -1,26 +1,42 @@
-import { isDeepStrictEqual } from 'node:util';
 import type { Bus } from '../../bus/connection.ts';
 import { openKvBucket } from '../../bus/kv.ts';
-import { restoreSnapshot, stateOfStream } from '../../bus/stream-snapshot.ts';
+import { markStream, restoreSnapshot, type SnapshotState, stateOfStream } from '../../bus/stream-snapshot.ts';
 import { type RaisedNumbers, raiseAfterRestore } from '../../directory/after-restore.ts';
 import { buckets } from '../../directory/keys.ts';
 import { Fault } from '../../model/fault.ts';
 import { type BackupEntry, piecesOf, readManifest } from './folder.ts';
 
-/** Streams that are not there yet. What a restore that was cut off made is as it was taken, and stays. */
+const systemStream = `KV_${buckets.system}`;
+
+/** The mark that says of the last stream that the restore is over. */
+const doneMark = ({ sha256 }: BackupEntry): string => `done ${sha256}`;
+
+/** What came in while the copy was written may be there beside what it began with. */
+const checkWhole = ({ stream, state }: BackupEntry, found: SnapshotState): void => {
+  if (found.lastSequence >= state.lastSequence) return;
+  const held = `${found.messages} messages up to ${found.lastSequence}`;
+  throw new Fault(
+    'internal',
+    'restore_differs',
+    `${stream} came back with ${held}, not up to ${state.lastSequence}`,
+  );
+};
+
+/** Streams that are not there yet. What this restore made before it was cut off bears its mark, and stays. */
 const missingOf = async (bus: Bus, entries: readonly BackupEntry[]): Promise<BackupEntry[]> => {
   const missing: BackupEntry[] = [];
   const others: string[] = [];
   for (const entry of entries) {
-    const state = await stateOfStream(bus, entry.stream);
-    if (state === undefined) missing.push(entry);
-    else if (!isDeepStrictEqual(state, entry.state)) others.push(entry.stream);
+    const found = await stateOfStream(bus, entry.stream);
+    if (found === undefined) missing.push(entry);
+    else if (found.mark === entry.sha256) checkWhole(entry, found);
+    else others.push(entry.stream);
   }
   if (others.length === 0) return missing;
   throw new Fault(
     'permanent',
     'restore_not_empty',
-    `${others.join(', ')} ${others.length > 1 ? 'are' : 'is'} there already with other content: ` +
+    `${others.join(', ')} ${others.length > 1 ? 'are' : 'is'} there already, and not by this restore cut off: ` +
       'stop every role, and restore into a NATS whose store is empty',
   );
 };
@@ -28,7 +44,8 @@ const missingOf = async (bus: Bus, entries: readonly BackupEntry[]): Promise<Bac
 /**
  * Puts a backup into a NATS that holds none of these streams, and raises the numbers that must not be given out twice. No role may
  * run meanwhile. Cut off, the same call again finishes it. Throws Faults: permanent `backup_unusable` and `restore_not_empty`
- * (nothing was changed then), transient when NATS does not answer.
+ * (nothing was changed then; also for a restore that is over), transient when NATS does not answer, internal `restore_differs` for
+ * a copy that holds less than it says.
  */
 export const putBack = async (
   bus: Bus,
@@ -37,13 +54,12 @@ export const putBack = async (
 ): Promise<RaisedNumbers | undefined> => {
   const { streams } = await readManifest(path);
   for (const entry of await missingOf(bus, streams)) {
-    const state = await restoreSnapshot(bus, entry, piecesOf(path, entry));
-    if (state.messages !== entry.state.messages || state.lastSequence !== entry.state.lastSequence) {
-      const found = `${state.messages} messages up to ${state.lastSequence}`;
-      throw new Fault('internal', 'restore_differs', `${entry.stream} came back with ${found}`);
-    }
+    checkWhole(entry, await restoreSnapshot(bus, entry, piecesOf(path, entry), entry.sha256));
     onStream(entry);
   }
-  if (!streams.some(({ stream }) => stream === `KV_${buckets.system}`)) return undefined;
-  return raiseAfterRestore(await openKvBucket(bus, buckets.system), Date.now());
+  const system = streams.find(({ stream }) => stream === systemStream);
+  if (system === undefined) return undefined;
+  const raised = await raiseAfterRestore(await openKvBucket(bus, buckets.system), Date.now());
+  await markStream(bus, systemStream, doneMark(system));
+  return raised;
 };

@@ -1,30 +1,41 @@
 import type { Bus } from '../../bus/connection.ts';
-import { type SnapshotState, stateOfStream, storedStreams, takeSnapshot } from '../../bus/stream-snapshot.ts';
+import { withPausedConsumers } from '../../bus/consumer-pause.ts';
+import { stateOfStream, storedStreams, takeSnapshot } from '../../bus/stream-snapshot.ts';
+import { ofInstance } from '../../config/instance-streams.ts';
 import type { Pipelines } from '../../config/pipelines.ts';
 import { Fault } from '../../model/fault.ts';
-import { type BackupEntry, createBackupFolder, type Manifest } from './folder.ts';
+import { type BackupEntry, type BackupFolder, createBackupFolder, type Manifest } from './folder.ts';
 
 const bucketPrefix = 'KV_tidemark-';
 const deadLetters = 'DEADLETTER';
+const afterTheirMessages: readonly string[] = ['LEDGER', deadLetters, 'AUDIT'];
+
+/** A bucket whose values change while it is copied is copied again, so many times at most. */
+const attemptsMax = 5;
 
 /**
  * A message moves METRICS or TRACES -> LEDGER, DEADLETTER: in this order it is in one of the snapshots, whenever it moves. The records
- * come after the messages, so that each message's data id, application and column names are among them.
+ * come after the messages, so that each message's data id, application and column names are among them. Streams of points are
+ * those that the server has: this command may not know of every QuestDB instance.
  */
-const inOrder = async (bus: Bus, { streams }: Pipelines): Promise<string[]> => {
-  const last = streams.filter(({ name }) => name === 'LEDGER' || name === deadLetters || name === 'AUDIT');
-  const first = streams.filter((stream) => !last.includes(stream));
+const inOrder = async (bus: Bus, { streams, metrics }: Pipelines): Promise<string[]> => {
+  const names: string[] = streams.map(({ name }) => name);
+  const last = names.filter((name) => afterTheirMessages.includes(name));
+  const first = names.filter((name) => !last.includes(name));
+  const system = `${bucketPrefix}system`;
   return [
-    ...[...first, ...last].map(({ name }) => name),
-    ...(await storedStreams(bus, bucketPrefix)).filter((name) => name !== `${bucketPrefix}system`),
-    `${bucketPrefix}system`,
+    ...new Set([...first, ...(await storedStreams(bus, ofInstance(metrics.consumer.stream, '')))]),
+    ...last,
+    ...(await storedStreams(bus, bucketPrefix)).filter((name) => name !== system),
+    system,
   ];
 };
 
 const removedOf = async (bus: Bus): Promise<number> => (await stateOfStream(bus, deadLetters))?.removed ?? 0;
 
-const checkDeadLetters = (before: number, state: SnapshotState | undefined): void => {
-  if (state === undefined || state.removed === before) return;
+/** A letter that left may be on its way back, past the copy of the stream that it goes to. */
+const checkDeadLetters = async (bus: Bus, before: number): Promise<void> => {
+  if ((await removedOf(bus)) === before) return;
   throw new Fault(
     'transient',
     'dead_letters_moved',
@@ -33,9 +44,34 @@ const checkDeadLetters = (before: number, state: SnapshotState | undefined): voi
 };
 
 /**
- * Takes every stream and every bucket of records into a new folder while everything runs. Throws Faults: permanent for a folder that cannot be used
- * and for a NATS without anything of ours (`nothing_to_back_up`), transient when NATS does not answer or when dead letters
- * were redriven meanwhile (`dead_letters_moved`). The folder is no backup then.
+ * Where the server drops a file of a stream that it copies, another file may be missing in the copy. So a copy counts when
+ * nothing was removed meanwhile; of a bucket, of which each change removes a value, also when at least its oldest stayed.
+ */
+const copyWhole = async (
+  bus: Bus,
+  folder: BackupFolder,
+  stream: string,
+): Promise<BackupEntry | undefined> => {
+  let before = await stateOfStream(bus, stream);
+  for (let attempt = 1; before !== undefined; attempt++) {
+    const entry = await folder.write(stream, (onPiece) => takeSnapshot(bus, stream, onPiece));
+    const after = await stateOfStream(bus, stream);
+    if (after?.removed === before.removed) return entry;
+    if (attempt === attemptsMax) {
+      if (stream.startsWith(bucketPrefix) && after?.firstSequence === before.firstSequence) return entry;
+      const why = `messages left ${stream} each time that it was copied: take the backup again`;
+      throw new Fault('transient', 'stream_moved', why);
+    }
+    before = after;
+  }
+  return undefined;
+};
+
+/**
+ * Takes every stream and every bucket of records into a new folder while everything runs; workers are given nothing from a stream
+ * while that one is copied. Throws Faults: permanent for a folder that cannot be used and for a NATS without anything of ours
+ * (`nothing_to_back_up`), transient when NATS does not answer, when messages left a stream while it was copied (`stream_moved`) or
+ * when dead letters were redriven meanwhile (`dead_letters_moved`). The folder is no backup then.
  */
 export const takeBackup = async (
   bus: Bus,
@@ -45,12 +81,13 @@ export const takeBackup = async (
 ): Promise<Manifest['streams']> => {
   const folder = await createBackupFolder(path);
   const startedAt = new Date().toISOString();
-  const before = await removedOf(bus);
+  const lettersBefore = await removedOf(bus);
   const entries: BackupEntry[] = [];
   for (const stream of await inOrder(bus, pipelines)) {
     if ((await stateOfStream(bus, stream)) === undefined) continue;
-    const entry = await folder.write(stream, (onPiece) => takeSnapshot(bus, stream, onPiece));
-    if (stream === deadLetters) checkDeadLetters(before, entry.state);
+    const entry = await withPausedConsumers(bus, stream, () => copyWhole(bus, folder, stream));
+    if (entry === undefined) continue;
+    if (stream === deadLetters) await checkDeadLetters(bus, lettersBefore);
     entries.push(entry);
     onStream(entry);
   }

@@ -1,0 +1,86 @@
+import type { ConsumerInfo } from '@nats-io/jetstream';
+import type { Bus } from './connection.ts';
+import { toFault } from './nats-fault.ts';
+
+/** A pause ends by itself after this time: whoever made it may have been killed. */
+const pauseMs = 180_000;
+const renewMs = 60_000;
+const settleMsMax = 30_000;
+/** Nothing was acknowledged for so long: what is still out is held, by a store that is away. */
+const stillMs = 5_000;
+const pollMs = 50;
+
+const durables = async (bus: Bus, stream: string): Promise<ConsumerInfo[]> => {
+  const found: ConsumerInfo[] = [];
+  for await (const info of (await bus.manager()).consumers.list(stream))
+    if (info.config.durable_name !== undefined) found.push(info);
+  return found;
+};
+
+const ended = new Date(0);
+
+/** When a pause that somebody else made ends. */
+const pausedUntil = ({ config }: ConsumerInfo): Date =>
+  config.pause_until === undefined ? ended : new Date(config.pause_until);
+
+/** Waits until what was delivered is acknowledged, or nothing is acknowledged any more. */
+const untilSettled = async (bus: Bus, stream: string): Promise<void> => {
+  const deadline = performance.now() + settleMsMax;
+  let floors = '';
+  let since = performance.now();
+  for (;;) {
+    const infos = await durables(bus, stream);
+    const found = infos.map((info) => `${info.num_ack_pending}/${info.ack_floor.stream_seq}`).join();
+    const now = performance.now();
+    if (found !== floors) since = now;
+    floors = found;
+    if (infos.every((info) => info.num_ack_pending === 0) || now - since > stillMs || now > deadline) return;
+    await new Promise((resolve) => setTimeout(resolve, pollMs));
+  }
+};
+
+/** Puts back what was there before. The client's `resume` would leave a date, which differs from the definition of the consumer. */
+const resume = async (bus: Bus, stream: string, info: ConsumerInfo): Promise<void> => {
+  const until = pausedUntil(info);
+  const body = until.getTime() > Date.now() ? { pause_until: until.toISOString() } : {};
+  await bus.nc.request(`$JS.API.CONSUMER.PAUSE.${stream}.${info.name}`, JSON.stringify(body));
+};
+
+/**
+ * Does `work` while the durable consumers of a stream are given no message: pulls wait, publishing goes on. Begins once what was
+ * delivered is settled, after 30 s at the latest. Afterwards they go on, by themselves within three minutes if this process is
+ * killed; a longer pause of somebody else's stays. Throws the Faults of `work`, and transient ones.
+ */
+export const withPausedConsumers = async <T>(
+  bus: Bus,
+  stream: string,
+  work: () => Promise<T>,
+): Promise<T> => {
+  const before = await durables(bus, stream).catch((error: unknown) => {
+    throw toFault(error);
+  });
+  const pause = async (): Promise<void> => {
+    const { consumers } = await bus.manager();
+    const until = new Date(Date.now() + pauseMs);
+    for (const info of before) if (pausedUntil(info) < until) await consumers.pause(stream, info.name, until);
+  };
+  // A renewal that fails lets the consumers go on, which the copy's own check finds.
+  let renewing: Promise<unknown> = Promise.resolve();
+  const renewal = setInterval(() => {
+    renewing = pause().catch(() => undefined);
+  }, renewMs);
+  try {
+    await pause().catch((error: unknown) => {
+      throw toFault(error);
+    });
+    await untilSettled(bus, stream).catch((error: unknown) => {
+      throw toFault(error);
+    });
+    return await work();
+  } finally {
+    clearInterval(renewal);
+    await renewing;
+    // What cannot be told now ends by itself.
+    for (const info of before) await resume(bus, stream, info).catch(() => undefined);
+  }
+};
