@@ -242,7 +242,11 @@ it('rows of an instance that no setting names wait, readiness says so, and every
   await publisher.publish('metrics.0', 'lost:1', encodeEnvelope(message, [row]), envelopeVersion);
   publisher.close();
   // There is no stream for it: the producer keeps what nobody could store.
-  expect((await push(lost, 2, 1)).status).toBe(503);
+  const sentAt = performance.now();
+  const refused = await push(lost, 2, 1);
+  expect([refused.status, refused.headers.get('retry-after')]).toEqual([503, '1']);
+  // At once: a publish that waits for a stream waits for ten seconds.
+  expect(performance.now() - sentAt).toBeLessThan(8_000);
   await pushUntilTaken(other, 0, 10);
   await waitForPoints('default', other, 10);
   expect(await countsOf('default', lost)).toEqual([0, 0]);
