@@ -77,7 +77,10 @@ const awayText = (questdb: readonly FollowedInstance[]): string | undefined => {
 const untilItWorks = <T>(work: () => Promise<T>, signal: AbortSignal, log: Log): Promise<T> => {
   let isTold = false;
   return untilDone(work, signal, (error) => {
-    if (!(error instanceof Fault) || error.kind !== 'transient') throw error;
+    // In a cluster the server that is asked may not have heard yet of a stream that another one has just made.
+    const passes =
+      error instanceof Fault && (error.kind === 'transient' || error.code === 'stream_not_found');
+    if (!passes) throw error;
     if (!isTold) log.warn({ code: error.code }, `waiting: ${error.message}`);
     isTold = true;
   });
