@@ -37,6 +37,12 @@ const readiness = async (): Promise<Record<string, string>> => {
   return failing;
 };
 
+/** Rows are to be seen before their message is acknowledged, and until then transfer may still ask the table for its proof. */
+const untilStored = async (report: Report, rows: number): Promise<void> => {
+  await stack.waitForRows(tableOf(report), rows);
+  await stack.waitForEmptyStream('METRICS');
+};
+
 const untilNamed = (check: string, table: string): Promise<boolean> =>
   waitFor(
     `${check} names ${table}`,
@@ -51,7 +57,7 @@ describe('a table of points in trouble', () => {
   it('that QuestDB suspended takes rows, is named in readiness and metrics, and is resumed without hands', async () => {
     const report = await stack.createReport('suspended');
     await push(report, 3);
-    await stack.waitForRows(tableOf(report), 3);
+    await untilStored(report, 3);
     await stack.metadata.kill();
     await stack.query(`ALTER TABLE "${tableOf(report)}" SUSPEND WAL WITH 'DISK FULL', 'no room'`);
     await push(report, 4);
@@ -73,7 +79,7 @@ describe('a table of points in trouble', () => {
     const report = await stack.createReport('unshown');
     const table = tableOf(report);
     await push(report, 3);
-    await stack.waitForRows(table, 3);
+    await untilStored(report, 3);
     await stack.metadata.kill();
     await stack.engines.questdb.kill();
     await stack.engines.questdb.start();
@@ -96,7 +102,7 @@ describe('a table of points in trouble', () => {
     const other = await stack.createReport('other');
     await push(dropped, 2);
     await push(other, 2);
-    await stack.waitForRows(tableOf(dropped), 2);
+    await untilStored(dropped, 2);
     await stack.query(`DROP TABLE "${tableOf(dropped)}"`);
     // A commit that was under way may still be confirmed and go with the old table.
     await waitFor('transfer has seen that the table is gone', 30_000, async () => {
@@ -126,7 +132,7 @@ describe('a table of points in trouble', () => {
     const report = await stack.createReport('keyless');
     const table = tableOf(report);
     await push(report, 2);
-    await stack.waitForRows(table, 2);
+    await untilStored(report, 2);
     await stack.metadata.kill();
     await stack.query(`ALTER TABLE "${table}" DEDUP DISABLE`);
     await untilNamed('questdb_tables', table);
