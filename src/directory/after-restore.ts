@@ -1,6 +1,5 @@
 import type { KvBucket } from '../bus/kv.ts';
-import { isConflict } from '../bus/kv.ts';
-import { bootNumberNow } from './boot-number.ts';
+import { bootNumberNow, raiseNumber } from './boot-number.ts';
 import { dataIdRange, systemKeys } from './keys.ts';
 
 /** So many processes may have started between a backup and its restore without a boot number being taken twice. */
@@ -10,21 +9,6 @@ export const bootGap = 65_536;
 export const idGap = 1_000;
 
 const counterNames = ['data_id', 'custom_report_id', 'time_series_group_id', 'app_id'] as const;
-
-const raise = async (system: KvBucket, key: string, next: (last: number) => number): Promise<number> => {
-  for (;;) {
-    const stored = await system.get(key);
-    const last = typeof stored?.value === 'number' ? stored.value : 0;
-    const raised = next(last);
-    try {
-      if (stored === undefined) await system.create(key, raised);
-      else await system.update(key, raised, stored.revision);
-      return raised;
-    } catch (error) {
-      if (!isConflict(error)) throw error;
-    }
-  }
-};
 
 /** The last numbers given out, as a restore left them. */
 export type RaisedNumbers = { readonly boot: number } & Readonly<Record<string, number>>;
@@ -37,14 +21,18 @@ export type RaisedNumbers = { readonly boot: number } & Readonly<Record<string, 
  */
 export const raiseAfterRestore = async (system: KvBucket, nowMs: number): Promise<RaisedNumbers> => {
   // First: without it rows would be lost, where an id given twice mixes two senders' rows.
-  const boot = await raise(system, systemKeys.boot, (last) => Math.max(last, bootNumberNow(nowMs)) + bootGap);
+  const boot = await raiseNumber(
+    system,
+    systemKeys.boot,
+    (last) => Math.max(last, bootNumberNow(nowMs)) + bootGap,
+  );
   const raised: Record<string, number> = {};
   for (const name of counterNames) {
     const key = systemKeys.counter(name);
     // Without a counter the first data id follows the tables that there are.
     if (name === 'data_id' && (await system.get(key)) === undefined) continue;
     const most = name === 'data_id' ? dataIdRange.last : Number.MAX_SAFE_INTEGER;
-    raised[name] = await raise(system, key, (last) => Math.min(last + idGap, most));
+    raised[name] = await raiseNumber(system, key, (last) => Math.min(last + idGap, most));
   }
   return { ...raised, boot };
 };

@@ -9,23 +9,33 @@ const bootEnd = 2 ** 24;
 /** The least boot number that is given out at this time: minutes since 2024. */
 export const bootNumberNow = (nowMs: number): number => Math.floor((nowMs - epochMs) / 60_000);
 
-/**
- * A number no process start has had before (design section 7.1): the larger of stored + 1 and the minutes since 2024, so that
- * it rises even if the store was lost. Throws a transient Fault when KV does not answer.
- */
-export const takeBootNumber = async (system: KvBucket, nowMs: number): Promise<number> => {
+/** Puts a number of the bucket to what `next` makes of the last one (0 without one), by compare-and-set; answers it. Transient Faults. */
+export const raiseNumber = async (
+  system: KvBucket,
+  key: string,
+  next: (last: number) => number,
+): Promise<number> => {
   for (;;) {
-    const stored = await system.get(systemKeys.boot);
-    const last = typeof stored?.value === 'number' ? stored.value : 0;
-    const boot = Math.max(last + 1, bootNumberNow(nowMs));
-    if (boot >= bootEnd)
-      throw new Fault('internal', 'boot_numbers_exhausted', 'no boot number is left below 2^24');
+    const stored = await system.get(key);
+    const raised = next(typeof stored?.value === 'number' ? stored.value : 0);
     try {
-      if (stored === undefined) await system.create(systemKeys.boot, boot);
-      else await system.update(systemKeys.boot, boot, stored.revision);
-      return boot;
+      if (stored === undefined) await system.create(key, raised);
+      else await system.update(key, raised, stored.revision);
+      return raised;
     } catch (error) {
       if (!isConflict(error)) throw error;
     }
   }
 };
+
+/**
+ * A number no process start has had before (design section 7.1): the larger of stored + 1 and the minutes since 2024, so that
+ * it rises even if the store was lost. Throws a transient Fault when KV does not answer.
+ */
+export const takeBootNumber = (system: KvBucket, nowMs: number): Promise<number> =>
+  raiseNumber(system, systemKeys.boot, (last) => {
+    const boot = Math.max(last + 1, bootNumberNow(nowMs));
+    if (boot >= bootEnd)
+      throw new Fault('internal', 'boot_numbers_exhausted', 'no boot number is left below 2^24');
+    return boot;
+  });
