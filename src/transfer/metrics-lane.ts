@@ -172,6 +172,8 @@ const withUnshown = (
   return { ...tried, storedTables, failing, late, brokenTables };
 };
 
+const keylessWhy = 'its upsert keys are off: rows could be there twice';
+
 /** Tries of whole batches that QuestDB answers with something unknown, before each table is written by itself. */
 const triesTogetherMax = 2;
 
@@ -266,8 +268,7 @@ export const createMetricsLane = (
       const purged = purgedOf(batch, purges);
       const plans = planOf(batch, purged, troubles, events.isOurs);
       const due = [...plans].flatMap(([table, plan]) => (plan === 'write' ? [table] : []));
-      const unsafe = new Set(due.filter(events.isUnsafe));
-      const failing = new Map<string, string>();
+      const unsafe = new Map(due.filter(events.isUnsafe).map((table) => [table, keylessWhy]));
       const failedBefore = failedTogether;
       failedTogether = 0;
       const isApart = (table: string): boolean =>
@@ -298,8 +299,7 @@ export const createMetricsLane = (
         );
         const after = await applied.unapplied(result.storedTables);
         for (const [table, why] of [...before.broken, ...after.broken]) events.onBroken(table, why);
-        for (const table of unsafe) failing.set(table, 'its upsert keys are off: rows could be there twice');
-        const told = withUnshown(result, { failing, brokenTables: broken }, before, after);
+        const told = withUnshown(result, { failing: unsafe, brokenTables: broken }, before, after);
         return writtenOf(batch, plans, told, purged, purges, troubles);
       } catch (error) {
         const status = unclassifiedStatus(error);

@@ -4,6 +4,7 @@ import type { QuestdbSql } from '../stores/questdb/sql.ts';
 import {
   commitsAreSynced,
   isBeyondResuming,
+  listed,
   readTableStates,
   type TableState,
 } from '../stores/questdb/table-states.ts';
@@ -39,16 +40,8 @@ type Broken = { readonly why: string; id: number | undefined; misses: number };
 const everyMsDefault = 5_000;
 /** A table that is away for so many looks is gone: QuestDB does not list a broken one for a while after its start. */
 const missesMax = 60;
-const shownMax = 5;
 
 const isOurs = ({ name }: TableState): boolean => name.endsWith('.__default__');
-
-const listed = (title: string, states: readonly Pick<TableState, 'name' | 'why'>[]): string[] => {
-  if (states.length === 0) return [];
-  const shown = states.slice(0, shownMax).map(({ name, why }) => (why === '' ? name : `${name} (${why})`));
-  const more = states.length > shownMax ? ` and ${states.length - shownMax} more` : '';
-  return [`${title}: ${shown.join(', ')}${more}`];
-};
 
 /** Looks every five seconds until it is stopped. While QuestDB is away the last look holds; the writer tells of that. */
 export const startTableWatch = ({

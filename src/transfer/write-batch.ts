@@ -111,8 +111,8 @@ const notSent = (what: string): Fault =>
 
 /**
  * Writes the rows of these messages, but for the parts that are left out. Refused rows are taken out and the rest is written
- * again; so are the rows of a table that is not there. `onBroken` hears of a table at once, whatever becomes of the others. Throws the writer's transient Fault when the outcome is unknown: call
- * again, repeats change nothing.
+ * again; so are the rows of a table that is not there. `onBroken` hears of a table at once, whatever
+ * becomes of the others. Throws the writer's transient Fault when the outcome is unknown: call again, repeats change nothing.
  */
 export const writeBatch = async (
   writer: Pick<QuestdbWriter, 'write'>,

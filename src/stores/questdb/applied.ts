@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { Fault } from '../../model/fault.ts';
 import { type QuestdbSql, quoteLiteral } from './sql.ts';
-import { isBeyondResuming, tryChange, whyOf } from './table-states.ts';
+import { isBeyondResuming, listed, tryChange, whyOf } from './table-states.ts';
 
 /**
  * Tables whose confirmed rows are not to be seen, and why: `late` ones are behind others in QuestDB's work, `held` ones stand still until
@@ -52,10 +52,8 @@ type LogState = {
   readonly why: string;
 };
 
-const none: Unapplied = { late: new Map(), held: new Map(), broken: new Map() };
 const pauseMs = { first: 5, most: 200 };
 const changesAtOnce = 8;
-const shownMax = 5;
 /** So many tables are named in one statement. */
 const tablesPerLook = 200;
 /** Beyond so many all tables are looked at once more. */
@@ -100,6 +98,8 @@ const readStates = async (
 type Awaited = { target: number | undefined; applied: number; movedAt: number; isGivenUp: boolean };
 
 type Answer = { late: Map<string, string>; held: Map<string, string>; broken: Map<string, string> };
+
+const newAnswer = (): Answer => ({ late: new Map(), held: new Map(), broken: new Map() });
 
 const restarted = (): Fault =>
   new Fault('transient', 'questdb_unavailable', 'QuestDB was started anew before its rows were seen');
@@ -196,7 +196,7 @@ export const createAppliedCheck = ({
 
   /** Of tables whose writes went over another connection than those before, or that are new here. */
   const prove = async (tables: readonly string[]): Promise<Unapplied> => {
-    const answer: Answer = { late: new Map(), held: new Map(), broken: new Map() };
+    const answer = newAnswer();
     const start = await followStart();
     const unproven = tables.filter((table) => !proven.has(table));
     await changeAll(
@@ -226,21 +226,18 @@ export const createAppliedCheck = ({
 
   return {
     get problem() {
-      const tables = [...awaited].flatMap(([table, { isGivenUp }]) => (isGivenUp ? [table] : []));
-      const more = tables.length > shownMax ? ` and ${tables.length - shownMax} more` : '';
-      return tables.length === 0
-        ? undefined
-        : `wait until QuestDB shows what it confirmed: ${tables.slice(0, shownMax).join(', ')}${more}`;
+      const waiting = [...awaited].flatMap(([name, { isGivenUp }]) => (isGivenUp ? [{ name, why: '' }] : []));
+      return listed('wait until QuestDB shows what it confirmed', waiting)[0];
     },
     unapplied: async (tables) => {
       const isElsewhere = connections() !== seenConnections;
       const doubtful = [...tables].filter((table) => isElsewhere || !proven.has(table));
-      return doubtful.length === 0 ? none : prove(doubtful);
+      return doubtful.length === 0 ? newAnswer() : prove(doubtful);
     },
     stillUnapplied: async (tables) => {
       const doubtful = tables.filter((table) => awaited.get(table)?.isGivenUp === true);
-      if (doubtful.length === 0) return none;
-      const answer: Answer = { late: new Map(), held: new Map(), broken: new Map() };
+      const answer = newAnswer();
+      if (doubtful.length === 0) return answer;
       const start = await followStart();
       await lookOnce(
         doubtful.filter((table) => awaited.has(table)),

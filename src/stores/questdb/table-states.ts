@@ -16,6 +16,16 @@ export type TableState = {
   readonly pendingCommits: number;
 };
 
+const shownMax = 5;
+
+/** `title: a (why), b and 3 more`, or nothing where there is none. */
+export const listed = (title: string, states: readonly Pick<TableState, 'name' | 'why'>[]): string[] => {
+  if (states.length === 0) return [];
+  const shown = states.slice(0, shownMax).map(({ name, why }) => (why === '' ? name : `${name} (${why})`));
+  const more = states.length > shownMax ? ` and ${states.length - shownMax} more` : '';
+  return [`${title}: ${shown.join(', ')}${more}`];
+};
+
 const rowSchema = z.tuple([
   z.string(),
   z.number(),
