@@ -6,6 +6,7 @@ import type { HeldMessage } from '../../src/transfer/held-message.ts';
 import { createMetricsLane } from '../../src/transfer/metrics-lane.ts';
 import { createTableTroubles } from '../../src/transfer/table-troubles.ts';
 import type { DeferredGroup, Part } from '../../src/wire/envelope.ts';
+import { firstDelivery } from '../support/deliveries.ts';
 
 const arrivedAt = Date.UTC(2026, 5, 1, 12);
 
@@ -43,17 +44,7 @@ const messageOf = (
     }),
   );
   return {
-    delivery: {
-      payload: new Uint8Array(),
-      subject: 'metrics.0',
-      version: 1,
-      streamSequence: 1,
-      redelivered: false,
-      redrive: 0,
-      ack: () => {},
-      nak: () => {},
-      working: () => {},
-    },
+    delivery: firstDelivery,
     envelope: {
       header: { version: 1, kind: 'metrics', arrivedAt, parts, deferred, outcomes: [] },
       partBytes: rows.map((row) => Buffer.from(row)),

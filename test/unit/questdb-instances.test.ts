@@ -8,6 +8,7 @@ import type { HeldMessage } from '../../src/transfer/held-message.ts';
 import type { Lane, Written } from '../../src/transfer/lane.ts';
 import { createRoutedLane } from '../../src/transfer/routed-lane.ts';
 import { decodeEnvelope, type MetricsEnvelope } from '../../src/wire/envelope.ts';
+import { firstDelivery } from '../support/deliveries.ts';
 
 const root = join(import.meta.dirname, '../..');
 
@@ -60,17 +61,7 @@ const messageOf = (...dataIds: number[]): HeldMessage => {
     };
   });
   return {
-    delivery: {
-      payload: new Uint8Array(),
-      subject: 'metrics.0',
-      version: 1,
-      streamSequence: 1,
-      redelivered: false,
-      redrive: 0,
-      ack: () => {},
-      nak: () => {},
-      working: () => {},
-    },
+    delivery: firstDelivery,
     envelope: {
       header: { version: 1, kind: 'metrics', arrivedAt: 1, parts, deferred: [], outcomes: [] },
       partBytes: parts.map(() => new Uint8Array()),
