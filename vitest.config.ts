@@ -19,6 +19,9 @@ const env = { JDK_JAVA_OPTIONS: '-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:-U
 export default defineConfig({
   test: {
     env,
+    // Far above what anything needs, so that a test says what went wrong and not how slow the machine was.
+    expect: { poll: { timeout: 60_000 } },
+    testTimeout: 60_000,
     sequence: { sequencer: LongestFirstSequencer },
     reporters: ['default', './test/support/closing-line-reporter.ts'],
     projects: [

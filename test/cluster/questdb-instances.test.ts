@@ -8,11 +8,11 @@ import { type KvBucket, openKvBucket } from '../../src/bus/kv.ts';
 import { createPublisher } from '../../src/bus/publisher.ts';
 import { buckets, recordKeys } from '../../src/directory/keys.ts';
 import type { Engine } from '../../src/embedded/engine.ts';
-import { freePorts } from '../../src/embedded/ports.ts';
 import { createQuestdbEngine } from '../../src/embedded/questdb.ts';
 import { createQuestdbSql, type QuestdbSql } from '../../src/stores/questdb/sql.ts';
 import { encodeEnvelope, type Part } from '../../src/wire/envelope.ts';
 import { envelopeVersion } from '../../src/wire/frame.ts';
+import { takePorts } from '../support/ports.ts';
 import { type Report, type Stack, startStack } from '../support/stack.ts';
 import { until } from '../support/until.ts';
 
@@ -27,7 +27,7 @@ let records: KvBucket;
 const sqls: QuestdbSql[] = [];
 
 beforeAll(async () => {
-  const [http = 0, pg = 0] = await freePorts(2);
+  const [http = 0, pg = 0] = await takePorts(2);
   folder = await mkdtemp(join(tmpdir(), 'tidemark-test-'));
   second = createQuestdbEngine({
     folder,

@@ -4,9 +4,9 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { parse, stringify } from 'yaml';
 import { z } from 'zod';
-import { freePorts } from '../../src/embedded/ports.ts';
 import { missingTool } from '../support/clients-builds.ts';
 import { deployFolder, queriesTo } from '../support/dashboards.ts';
+import { takePorts } from '../support/ports.ts';
 import { type Prometheus, prometheusPrograms, promtool, startPrometheus } from '../support/prometheus.ts';
 import { type Stack, startStack } from '../support/stack.ts';
 import { tempFolder } from '../support/temp-folder.ts';
@@ -138,7 +138,7 @@ describe.skipIf(missing !== undefined)(
       beforeAll(async () => {
         folder = mkdtempSync(join(tmpdir(), 'tidemark-prometheus-'));
         stack = await startStack({ traces: true });
-        const [port = 0] = await freePorts(1);
+        const [port = 0] = await takePorts(1);
         stopLoad = await startLoad();
         prometheus = await startPrometheus({
           config: writeConfig(folder, addressInStack),

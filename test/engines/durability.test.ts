@@ -4,10 +4,10 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import { z } from 'zod';
 import type { Durability } from '../../src/config/settings.ts';
 import { createNatsEngine } from '../../src/embedded/nats.ts';
-import { freePorts } from '../../src/embedded/ports.ts';
 import { createQuestdbEngine } from '../../src/embedded/questdb.ts';
 import { createQuestdbSql } from '../../src/stores/questdb/sql.ts';
 import { commitsAreSynced } from '../../src/stores/questdb/table-states.ts';
+import { takePorts } from '../support/ports.ts';
 import { tempFolder } from '../support/temp-folder.ts';
 
 const host = '127.0.0.1';
@@ -21,7 +21,7 @@ const cases: [Durability, boolean][] = [
 describe.each(cases)('durability %s of the embedded engines', (durability, isSynced) => {
   it(`NATS ${isSynced ? 'syncs' : 'does not sync'} before it confirms a publish`, async () => {
     const folder = await tempFolder();
-    const [client = 0, monitor = 0] = await freePorts(2);
+    const [client = 0, monitor = 0] = await takePorts(2);
     const engine = createNatsEngine({ folder, host, ports: { client, monitor }, log, durability });
     onTestFinished(() => engine.kill());
     await engine.start();
@@ -33,7 +33,7 @@ describe.each(cases)('durability %s of the embedded engines', (durability, isSyn
   it(`QuestDB ${isSynced ? 'syncs' : 'does not sync'} before it confirms a commit`, async () => {
     const folder = join(await tempFolder(), 'questdb');
     await mkdir(folder);
-    const [http = 0, pg = 0] = await freePorts(2);
+    const [http = 0, pg = 0] = await takePorts(2);
     const engine = createQuestdbEngine({ folder, host, ports: { http, pg }, log, durability });
     const sql = createQuestdbSql({ url: engine.url });
     onTestFinished(async () => {

@@ -9,9 +9,9 @@ import { createClickhouseEngine } from '../../src/embedded/clickhouse.ts';
 import type { Engine } from '../../src/embedded/engine.ts';
 import { createInstaller, type Installer } from '../../src/embedded/install.ts';
 import { createNatsEngine } from '../../src/embedded/nats.ts';
-import { freePorts } from '../../src/embedded/ports.ts';
 import { createQuestdbEngine } from '../../src/embedded/questdb.ts';
 import { startImpostor } from '../support/impostor.ts';
+import { takePorts } from '../support/ports.ts';
 import { tempFolder } from '../support/temp-folder.ts';
 
 const host = '127.0.0.1';
@@ -62,7 +62,7 @@ const gatedInstaller = async (folder: string, gate: string): Promise<Installer> 
 describe.each(['nats', 'questdb', 'clickhouse'] as const)('%s', (name) => {
   // Without the variable's name the reader has to search for how to move it.
   it('names the port that is in use and the variable that changes it', async () => {
-    const ports = await freePorts(2);
+    const ports = await takePorts(2);
     await startImpostor(ports[0] ?? 0);
     const engine = create(name, await tempFolder(), ports);
     await expect(engine.start()).rejects.toThrow(
@@ -77,7 +77,7 @@ describe.each(['nats', 'questdb'] as const)('%s', (name) => {
   it('does not take a server that came first for its own child', async () => {
     const folder = await tempFolder();
     const gate = join(folder, 'gate');
-    const ports = await freePorts(2);
+    const ports = await takePorts(2);
     const engine = create(name, join(folder, 'data'), ports, await gatedInstaller(folder, gate));
     const started = engine.start();
     started.catch(() => {});
@@ -92,7 +92,7 @@ describe('an engine that dies while starting', () => {
   it('shows its exit code and last lines: nats on a store that is a file', async () => {
     const folder = await tempFolder();
     await writeFile(join(folder, 'store'), '');
-    const engine = create('nats', folder, await freePorts(2));
+    const engine = create('nats', folder, await takePorts(2));
     await expect(engine.start()).rejects.toThrow(
       /^nats exited with code 1 while starting; its last lines:\n.*storage directory is not a directory/s,
     );
@@ -102,13 +102,13 @@ describe('an engine that dies while starting', () => {
     const folder = await tempFolder();
     await mkdir(join(folder, 'conf'));
     await writeFile(join(folder, 'conf', 'server.conf'), 'cairo.max.uncommitted.rows=many\n');
-    const engine = create('questdb', folder, await freePorts(2));
+    const engine = create('questdb', folder, await takePorts(2));
     await expect(engine.start()).rejects.toThrow(/^questdb exited with code \d+ while starting; .*many/s);
   });
 
   it('shows its exit code and last lines: ClickHouse on a folder another one holds', async () => {
     const folder = await tempFolder();
-    const ports = await freePorts(4);
+    const ports = await takePorts(4);
     await create('clickhouse', folder, ports.slice(0, 2)).start();
     const second = create('clickhouse', folder, ports.slice(2));
     await expect(second.start()).rejects.toThrow(/^clickhouse exited with code 1 while starting; .*lock/s);
@@ -117,7 +117,7 @@ describe('an engine that dies while starting', () => {
 
 describe('a running engine', () => {
   it('tells how it ended when nobody had asked for it, and keeps quiet when somebody had', async () => {
-    const engine = create('nats', await tempFolder(), await freePorts(2));
+    const engine = create('nats', await tempFolder(), await takePorts(2));
     const exits: unknown[] = [];
     engine.onExit((code, signal, lines) => exits.push([code, signal, lines.at(-1)]));
     await engine.start();
@@ -132,7 +132,7 @@ describe('a running engine', () => {
   });
 
   it('answers nothing while it is paused, and goes on where it was', async () => {
-    const [client = 0, monitor = 0] = await freePorts(2);
+    const [client = 0, monitor = 0] = await takePorts(2);
     const engine = create('nats', await tempFolder(), [client, monitor]);
     await engine.start();
     const ask = () => fetch(`http://${host}:${monitor}/healthz`, { signal: AbortSignal.timeout(500) });
@@ -144,7 +144,7 @@ describe('a running engine', () => {
 
   // An engine left behind holds the ports and the folder of the next start.
   it('does not outlive a parent that is killed', async () => {
-    const [client = 0, monitor = 0] = await freePorts(2);
+    const [client = 0, monitor = 0] = await takePorts(2);
     const script = `
       import { createNatsEngine } from ${JSON.stringify(resolve('src/embedded/nats.ts'))};
       const engine = createNatsEngine({

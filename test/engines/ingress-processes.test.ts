@@ -6,7 +6,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { opsPortStep } from '../../src/cli/ingress-processes.ts';
 import { exitCodeConfig } from '../../src/config/settings.ts';
 import { type Child, spawnChild } from '../../src/embedded/child.ts';
-import { freePorts } from '../../src/embedded/ports.ts';
+import { takePorts } from '../support/ports.ts';
 import { type Report, type Stack, startStack } from '../support/stack.ts';
 import { until } from '../support/until.ts';
 
@@ -26,8 +26,9 @@ afterAll(() => stack?.stop());
 
 type Ports = { readonly push: number; readonly otlp: number; readonly ops: readonly [number, number] };
 
-const takePorts = async (): Promise<Ports> => {
-  const [push = 0, otlp = 0, ops = 0] = await freePorts(3);
+const portsOfTwo = async (): Promise<Ports> => {
+  const [push = 0, otlp = 0, ...others] = await takePorts(2 + 2 * opsPortStep);
+  const ops = others.find((port) => others.includes(port + opsPortStep)) ?? 0;
   return { push, otlp, ops: [ops, ops + opsPortStep] };
 };
 
@@ -80,7 +81,7 @@ const taken = async (opsPort: number): Promise<number> => {
 
 // On a machine with cores to spare, one process is all that a receiver could use.
 test('processes of one ingress share its ports; one that dies is started again while the others go on', async () => {
-  const ports = await takePorts();
+  const ports = await portsOfTwo();
   const ingress = startTwo(ports);
   try {
     for (const ops of ports.ops) await until(`ready on ${ops}`, () => isReady(ops), 90_000);
@@ -133,7 +134,7 @@ const health = (ports: Ports, ...options: string[]): Promise<number> =>
 
 // A check of the first port alone restarts the whole container for one dead process, and never sees that another one hangs.
 test('the health of a container with several processes is that of each of them', async () => {
-  const ports = await takePorts();
+  const ports = await portsOfTwo();
   const ingress = startTwo(ports);
   try {
     for (const ops of ports.ops) await until(`ready on ${ops}`, () => isReady(ops), 90_000);
@@ -151,7 +152,7 @@ test('the health of a container with several processes is that of each of them',
 
 // Restarted for ever, processes that cannot start would hide from whoever started them that nothing is taken.
 test('a port that is taken ends all processes with the reason', async () => {
-  const ports = await takePorts();
+  const ports = await portsOfTwo();
   const ingress = startTwo({ ...ports, push: stack.ingress[0]?.ports['push'] ?? 0 });
   const { code } = await ingress.ended;
   expect(code).toBe(1);
@@ -159,6 +160,6 @@ test('a port that is taken ends all processes with the reason', async () => {
 });
 
 test('settings that cannot be used end all processes with their exit code', async () => {
-  const ingress = startTwo(await takePorts(), { TIDEMARK_INGRESS_TRUSTED_PROXIES: 'nobody' });
+  const ingress = startTwo(await portsOfTwo(), { TIDEMARK_INGRESS_TRUSTED_PROXIES: 'nobody' });
   expect(await ingress.ended).toEqual({ code: exitCodeConfig, signal: null });
 });

@@ -6,16 +6,16 @@ import { openKvBucket } from '../../src/bus/kv.ts';
 import { loadSettings, type NatsTarget, natsTarget } from '../../src/config/settings.ts';
 import { createEngine } from '../../src/embedded/engine.ts';
 import { createInstaller } from '../../src/embedded/install.ts';
-import { freePorts } from '../../src/embedded/ports.ts';
 import { makeAuthority, makeCertificate } from '../support/certificates.ts';
 import { createNatsAccount } from '../support/nats-jwt.ts';
+import { takePorts } from '../support/ports.ts';
 import { tempFolder } from '../support/temp-folder.ts';
 
 const host = '127.0.0.1';
 
 /** A server with these lines in its configuration; it ends with the test. Answers its port. */
 const startServer = async (folder: string, lines: readonly string[]): Promise<number> => {
-  const [port = 0] = await freePorts(1);
+  const [port = 0] = await takePorts(1);
   const path = join(folder, 'nats.conf');
   const store = `jetstream { store_dir: ${JSON.stringify(join(folder, 'store'))} }`;
   await writeFile(path, [`listen: "${host}:${port}"`, store, ...lines, ''].join('\n'));
@@ -85,7 +85,7 @@ it('an account is used with its credentials file, which is read at each connecti
 it('of several addresses one that answers is enough', async () => {
   const folder = await tempFolder();
   const port = await startServer(folder, []);
-  const [away = 0] = await freePorts(1);
+  const [away = 0] = await takePorts(1);
   const url = `nats://${host}:${away},nats://${host}:${port}`;
   expect(await use(targetOf({ TIDEMARK_NATS_URL: url }))).toBe(1);
   const nobody = targetOf({ TIDEMARK_NATS_URL: `nats://${host}:${away}` });

@@ -2,9 +2,9 @@ import { execFile } from 'node:child_process';
 import { readdir, readFile } from 'node:fs/promises';
 import { promisify } from 'node:util';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { freePorts } from '../../src/embedded/ports.ts';
 import { startEngines } from '../support/engines.ts';
 import { startImpostor } from '../support/impostor.ts';
+import { takePorts } from '../support/ports.ts';
 import { tempFolder } from '../support/temp-folder.ts';
 import { below, startUp, type Up, untilReady } from '../support/up-process.ts';
 
@@ -75,7 +75,7 @@ describe('tidemark up', () => {
 
   it('says which ports are in use and what moves them, before anything starts', async () => {
     const folder = await tempFolder();
-    const [nats = 0, push = 0] = await freePorts(2);
+    const [nats = 0, push = 0] = await takePorts(2);
     await startImpostor(nats);
     await startImpostor(push);
     const up = startUp(folder, {

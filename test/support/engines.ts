@@ -6,11 +6,11 @@ import type { LogLine } from '../../src/embedded/child.ts';
 import { createClickhouseEngine } from '../../src/embedded/clickhouse.ts';
 import type { Engine } from '../../src/embedded/engine.ts';
 import { createNatsEngine } from '../../src/embedded/nats.ts';
-import { freePorts } from '../../src/embedded/ports.ts';
 import { createQuestdbEngine } from '../../src/embedded/questdb.ts';
 import { createClickhouse } from '../../src/stores/clickhouse/client.ts';
 import { migrate } from '../../src/stores/clickhouse/migrate.ts';
 import { createNatsCluster } from './nats-cluster.ts';
+import { takePorts } from './ports.ts';
 
 type EngineName = Engine['name'];
 
@@ -71,7 +71,7 @@ export const startEngines = async (
   const log: LogLine = (source, line) => {
     lines.push(`${source}: ${line}`);
   };
-  const ports = await freePorts(15);
+  const ports = await takePorts(15);
   const engines = new Map<EngineName, Engine>();
   const env: Record<string, string> = {};
   let natsMonitorUrl = (): string => '';

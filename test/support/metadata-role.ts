@@ -1,8 +1,8 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { freePorts } from '../../src/embedded/ports.ts';
 import { createRole, type Role } from '../../src/embedded/role.ts';
 import type { TestEngines } from './engines.ts';
+import { takePorts } from './ports.ts';
 
 /** An answer of the admin API; `body` is its JSON, undefined when it is none. */
 export type Answer = { readonly status: number; readonly headers: Headers; readonly body: unknown };
@@ -37,7 +37,7 @@ export const startMetadataRole = async (
   folder = 'metadata',
   more: NodeJS.ProcessEnv = {},
 ): Promise<MetadataRole> => {
-  const [apiPort = 0, opsPort = 0] = await freePorts(2);
+  const [apiPort = 0, opsPort = 0] = await takePorts(2);
   const dataFolder = join(engines.folder, folder);
   const env = {
     PATH: process.env['PATH'],

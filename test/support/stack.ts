@@ -4,8 +4,8 @@ import { chmodSync, cpSync, mkdirSync, readFileSync, writeFileSync } from 'node:
 import { join, resolve } from 'node:path';
 import type { Durability } from '../../src/config/settings.ts';
 import { deathSignalPrefix } from '../../src/embedded/child.ts';
-import { freePorts } from '../../src/embedded/ports.ts';
 import { type FolderHook, makeTables, startEngines, type TestEngines } from './engines.ts';
+import { takePorts } from './ports.ts';
 import { waitFor } from './wait.ts';
 
 const root = resolve(import.meta.dirname, '../..');
@@ -218,7 +218,7 @@ export const startStack = async (options: StackOptions = {}): Promise<Stack> => 
   if (options.traces === true) await makeTables(engines.clickhouse.url, options.durability === 'power');
   const ingressCount = options.ingress ?? 1;
   const transferCount = options.transfer ?? 1;
-  const ports = await freePorts(2 + 3 * ingressCount + transferCount);
+  const ports = await takePorts(2 + 3 * ingressCount + transferCount);
   const next = (): number => ports.pop() ?? 0;
   mkdirSync(join(engines.folder, 'data'), { recursive: true });
   const env: Record<string, string> = {
