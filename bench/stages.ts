@@ -1,12 +1,12 @@
 import type { Source } from '../src/directory/directory.ts';
 import { decodePush } from '../src/ingress/push/decode.ts';
-import type { EncodedPoints } from '../src/ingress/push/encoded-points.ts';
-import { encodePoints } from '../src/ingress/push/points.ts';
 import { buildMessage } from '../src/ingress/push/publish.ts';
 import { defaultTimePolicy } from '../src/model/time.ts';
 import { countedBase } from '../src/model/uid.ts';
 import { judgeDeferred } from '../src/transfer/held-message.ts';
 import { decodeEnvelope } from '../src/wire/envelope.ts';
+import type { EncodedPoints } from '../src/wire/points/encoded-points.ts';
+import { encodePoints } from '../src/wire/points/point-encoder.ts';
 import { pushBodies } from './bodies.ts';
 import type { Row } from './report.ts';
 

@@ -1,13 +1,5 @@
 import type { RegisteredName } from '../model/records.ts';
-
-/** The columns of a table's metrics or dimensions by the names that producers use. */
-export type ColumnMap = {
-  readonly size: number;
-  /** The column; undefined for a name that is not registered. */
-  get(name: string): string | undefined;
-  /** The names. */
-  keys(): Iterable<string>;
-};
+import type { ColumnMap } from '../wire/points/point-table.ts';
 
 type Entry = { readonly column: string; readonly lastSeen: number; isSeen: boolean };
 

@@ -1,9 +1,9 @@
 import type { Source } from '../../src/directory/directory.ts';
-import type { EncodedPoints } from '../../src/ingress/push/encoded-points.ts';
-import { encodePoints, type PointContext } from '../../src/ingress/push/points.ts';
 import type { ColumnRegistry, Layout } from '../../src/model/records.ts';
 import { uidBase } from '../../src/model/uid.ts';
 import { registerNames } from '../../src/wire/column-naming.ts';
+import type { EncodedPoints } from '../../src/wire/points/encoded-points.ts';
+import { encodePoints, type PointContext } from '../../src/wire/points/point-encoder.ts';
 import { ageMsMax } from './point-cases.ts';
 
 export const arrivedAt = Date.UTC(2026, 5, 1, 12);

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { pointCost, runBudget, sizesCannotReachBudget } from '../../src/ingress/push/cutting.ts';
+import { pointCost, runBudget, sizesCannotReachBudget } from '../../src/wire/points/cutting.ts';
 import { always } from '../support/properties.ts';
 
 const point = {

@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest';
-import { pointCost, runsMax as pushRunsMax, runBudget } from '../../src/ingress/push/cutting.ts';
 import { jsonTraces } from '../../src/wire/otlp/json-traces.ts';
 import { protobufTraces } from '../../src/wire/otlp/protobuf-traces.ts';
 import { tokensMax } from '../../src/wire/otlp/resource-row.ts';
 import { blocksMax, runsMax } from '../../src/wire/otlp/trace-encoder.ts';
 import { TooManySpans, TooManyTokens } from '../../src/wire/otlp/types.ts';
+import { pointCost, runsMax as pushRunsMax, runBudget } from '../../src/wire/points/cutting.ts';
 import { encodeOtlpProtobuf } from '../support/otlp-protobuf.ts';
 import { contextWith, encodeWithNames, sourceWith } from '../support/push-source.ts';
 import {

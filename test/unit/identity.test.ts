@@ -1,10 +1,10 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { createBaseCounter, requestIdentity } from '../../src/ingress/identity.ts';
-import type { Run } from '../../src/ingress/push/encoded-points.ts';
 import { counterEnd, uidText } from '../../src/model/uid.ts';
 import { protobufTraces } from '../../src/wire/otlp/protobuf-traces.ts';
 import type { EncodedTraces, SpanOwner, TraceLimits } from '../../src/wire/otlp/types.ts';
+import type { Run } from '../../src/wire/points/encoded-points.ts';
 import { encodeOtlpProtobuf } from '../support/otlp-protobuf.ts';
 import { always } from '../support/properties.ts';
 import * as push from '../support/push-source.ts';

@@ -1,10 +1,10 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { pointCost, runBudget } from '../../src/ingress/push/cutting.ts';
-import type { EncodedPoints } from '../../src/ingress/push/encoded-points.ts';
-import { countOrdinals, encodePoints, type PointContext } from '../../src/ingress/push/points.ts';
 import type { DropReason } from '../../src/model/reasons.ts';
 import type { Layout } from '../../src/model/records.ts';
+import { pointCost, runBudget } from '../../src/wire/points/cutting.ts';
+import type { EncodedPoints } from '../../src/wire/points/encoded-points.ts';
+import { countOrdinals, encodePoints, type PointContext } from '../../src/wire/points/point-encoder.ts';
 import { type ReadRow, readRows } from '../support/line-protocol-reader.ts';
 import { droppedPointsAt, pointsAt } from '../support/point-cases.ts';
 import { always, trickyText, validName } from '../support/properties.ts';

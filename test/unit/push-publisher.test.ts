@@ -1,13 +1,13 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { Payload, Published, Publisher } from '../../src/bus/publisher.ts';
-import { encodePoints } from '../../src/ingress/push/points.ts';
 import { buildMessage, createPushPublisher, type Fragment } from '../../src/ingress/push/publish.ts';
 import { Fault } from '../../src/model/fault.ts';
 import type { Layout } from '../../src/model/records.ts';
 import { uidBase } from '../../src/model/uid.ts';
 import { createIngressMetrics } from '../../src/telemetry/metrics.ts';
 import { decodeEnvelope, type MetricsEnvelope } from '../../src/wire/envelope.ts';
+import { encodePoints } from '../../src/wire/points/point-encoder.ts';
 import { readRows } from '../support/line-protocol-reader.ts';
 import { ageMsMax } from '../support/point-cases.ts';
 import { always } from '../support/properties.ts';

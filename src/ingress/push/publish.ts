@@ -15,9 +15,9 @@ import {
   type ReceiverOutcomes,
 } from '../../wire/envelope.ts';
 import { envelopeVersion, frameParts, type Section, sectionsLength } from '../../wire/frame.ts';
+import { cuttingRuleVersion, runBudget } from '../../wire/points/cutting.ts';
+import type { Run } from '../../wire/points/encoded-points.ts';
 import type { RequestTraces } from '../request-traces.ts';
-import { cuttingRuleVersion, runBudget } from './cutting.ts';
-import type { Run } from './encoded-points.ts';
 
 /** A run of one request, on its way into a message. */
 export type Fragment = {

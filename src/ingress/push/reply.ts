@@ -1,6 +1,6 @@
 import { STATUS_CODES } from 'node:http';
 import { explain, type RequestReason } from '../../model/reasons.ts';
-import type { EncodedPoints } from './encoded-points.ts';
+import type { EncodedPoints } from '../../wire/points/encoded-points.ts';
 
 export type PushStatus = 200 | 400 | 401 | 403 | 404 | 405 | 413 | 415 | 429 | 503;
 

@@ -1,10 +1,10 @@
 import type { IncomingMessage } from 'node:http';
 import type { Source } from '../../directory/directory.ts';
 import { explain } from '../../model/reasons.ts';
+import type { EncodedPoints } from '../../wire/points/encoded-points.ts';
+import { countOrdinals } from '../../wire/points/point-encoder.ts';
 import type { Account } from '../account.ts';
 import type { PushBody } from './decode.ts';
-import type { EncodedPoints } from './encoded-points.ts';
-import { countOrdinals } from './points.ts';
 
 /** What a field's path in a point leads to: `timestamp`, `metrics.cpu`, `dimension.module`. */
 const valueAt = (point: unknown, path: string): unknown => {

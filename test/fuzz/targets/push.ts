@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import { decodePush } from '../../../src/ingress/push/decode.ts';
-import type { EncodedPoints } from '../../../src/ingress/push/encoded-points.ts';
-import { countOrdinals } from '../../../src/ingress/push/points.ts';
 import type { Layout } from '../../../src/model/records.ts';
+import type { EncodedPoints } from '../../../src/wire/points/encoded-points.ts';
+import { countOrdinals } from '../../../src/wire/points/point-encoder.ts';
 import { readRows } from '../../support/line-protocol-reader.ts';
 import type { Random } from '../../support/plain-otlp/mutations.ts';
 import { droppedPointsAt } from '../../support/point-cases.ts';

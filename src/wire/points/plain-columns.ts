@@ -1,5 +1,5 @@
-import type { ColumnMap } from '../../directory/column-map.ts';
 import type { PlainCursor } from './plain-cursor.ts';
+import type { ColumnMap } from './point-table.ts';
 
 type Column = { readonly name: Uint8Array; readonly assignment: Uint8Array; stamp: number };
 

@@ -1,12 +1,12 @@
 import { isUtf8 } from 'node:buffer';
 import { validatePointTime } from '../../model/time.ts';
 import { uidText } from '../../model/uid.ts';
-import { doubleText, escapeTag } from '../../wire/line-protocol.ts';
+import { doubleText, escapeTag } from '../line-protocol.ts';
 import { runBudget, runsMax } from './cutting.ts';
 import { type EncodedPoints, newRun, nothingEncoded, type Run } from './encoded-points.ts';
 import { PlainColumns } from './plain-columns.ts';
 import { PlainCursor, quote } from './plain-cursor.ts';
-import type { PointContext } from './points.ts';
+import type { PointContext } from './point-encoder.ts';
 import { RowBuffer } from './row-buffer.ts';
 
 const comma = 0x2c;

@@ -1,17 +1,17 @@
-import type { Source } from '../../directory/directory.ts';
 import { Fault } from '../../model/fault.ts';
 import type { DropReason, TimeReason } from '../../model/reasons.ts';
 import type { Layout } from '../../model/records.ts';
 import { type TimePolicy, validatePointTime } from '../../model/time.ts';
 import { type UidBase, uidText } from '../../model/uid.ts';
-import type { ColumnCaps } from '../../wire/column-naming.ts';
-import { escapeTag } from '../../wire/line-protocol.ts';
+import type { ColumnCaps } from '../column-naming.ts';
+import { escapeTag } from '../line-protocol.ts';
 import { pointCost, runBudget, runsMax, sizesCannotReachBudget } from './cutting.ts';
 import { type EncodedPoints, type Example, newRun, nothingEncoded, type Run } from './encoded-points.ts';
 import { isObject, type JsonObject, PointReader, shown } from './point-reader.ts';
+import type { PointTable } from './point-table.ts';
 
 export type PointContext = {
-  readonly source: Source;
+  readonly source: PointTable;
   readonly base: UidBase;
   readonly arrivedAt: number;
   readonly policy: TimePolicy;

@@ -1,7 +1,7 @@
-import type { Source } from '../../directory/directory.ts';
 import type { DropReason } from '../../model/reasons.ts';
-import { type ColumnCaps, isValidName } from '../../wire/column-naming.ts';
-import { doubleText, escapeTag, quoteText } from '../../wire/line-protocol.ts';
+import { type ColumnCaps, isValidName } from '../column-naming.ts';
+import { doubleText, escapeTag, quoteText } from '../line-protocol.ts';
+import type { PointTable } from './point-table.ts';
 
 const nul = '\u0000';
 
@@ -35,7 +35,7 @@ const shownName = (name: string): string => (name.length > 80 ? `${name.slice(0,
  * fields, so that a kept point costs no objects.
  */
 export class PointReader {
-  private readonly source: Source;
+  private readonly source: PointTable;
   private readonly caps: ColumnCaps;
   private readonly isNarrow: boolean;
 
@@ -56,7 +56,7 @@ export class PointReader {
   failedField = '';
   failedDetail = '';
 
-  constructor(source: Source, caps: ColumnCaps) {
+  constructor(source: PointTable, caps: ColumnCaps) {
     this.source = source;
     this.caps = caps;
     this.isNarrow = source.layout === 'narrow';

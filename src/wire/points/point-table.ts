@@ -1,0 +1,18 @@
+import type { Layout } from '../../model/records.ts';
+
+/** The columns of a table's metrics or dimensions by the names that producers use. */
+export type ColumnMap = {
+  readonly size: number;
+  /** The column; undefined for a name that is not registered. */
+  get(name: string): string | undefined;
+  /** The names. */
+  keys(): Iterable<string>;
+};
+
+/** What encoding needs to know of the table that points go to. */
+export type PointTable = {
+  readonly tableId: string;
+  readonly layout: Layout;
+  readonly metrics: ColumnMap;
+  readonly dimensions: ColumnMap;
+};
