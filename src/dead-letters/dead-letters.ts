@@ -32,6 +32,8 @@ export type DeadLetterHeader = {
    */
   readonly ordinal?: number;
   readonly part?: DeadLetterPart;
+  /** Of an item as it was received: its arrival, ms since the epoch. */
+  readonly arrivedAt?: number;
   readonly redrive: number;
   readonly at: number;
 };

@@ -8,7 +8,8 @@ import { ledgerSubjects, type OutcomeRow } from '../outcomes/rows.ts';
 import { deadLetteredOutcome, droppedOutcome } from '../outcomes/tally.ts';
 import { momentText } from '../outcomes/times.ts';
 import { deadLetterStream, isMeant, itemsOf, type Letter, type LetterFilter, readLetter } from './letter.ts';
-import { redriveMessage } from './redrive-message.ts';
+import { type EncodeReceivedItem, isReceivedItem } from './received-item.ts';
+import { type RedriveMessage, redriveMessage } from './redrive-message.ts';
 
 /** A page of dead letters; there may be fewer than asked for and yet a `next`, because a page looks at so many at most. */
 export type LetterPage = { readonly letters: readonly Letter[]; readonly next: number | undefined };
@@ -31,6 +32,8 @@ export type Desk = {
    * once. Permanent Faults: `not_redrivable`, `dead_letter_busy` (a purge of it was begun).
    */
   redrive(letter: Letter): Promise<void>;
+  /** Does nothing where a redrive would send it back now; else throws the permanent Fault `not_redrivable` that a redrive would. */
+  checkRedrive(letter: Letter): Promise<void>;
   /**
    * Removes it for ever; its items count as dropped by `purged_by_operator`. May be repeated. Permanent Fault `dead_letter_busy`
    * when a redrive of it was begun: its rows may be stored.
@@ -45,6 +48,7 @@ export type DeskDependencies = {
   /** Bucket in which it is written down what is being done to a dead letter, and its name. */
   readonly claims: KvBucket;
   readonly claimsBucket: string;
+  readonly encodeItem: EncodeReceivedItem;
   readonly now: () => number;
 };
 
@@ -105,7 +109,7 @@ const busy = (sequence: number, action: Action): Fault =>
       : `a purge of dead letter ${sequence} was begun; purge it again to finish that`,
   );
 
-export const createDesk = ({ bus, claims, claimsBucket, now }: DeskDependencies): Desk => {
+export const createDesk = ({ bus, claims, claimsBucket, encodeItem, now }: DeskDependencies): Desk => {
   const reader = createStreamReader(bus);
   const keyOf = (sequence: number): string => `dead_letter.${sequence}`;
 
@@ -121,6 +125,14 @@ export const createDesk = ({ bus, claims, claimsBucket, now }: DeskDependencies)
       if (other !== action) throw busy(sequence, action === 'purge' ? 'redrive' : 'purge');
     }
   };
+
+  const isBegun = async ({ sequence }: Letter): Promise<boolean> =>
+    (await claims.get(keyOf(sequence))) !== undefined;
+
+  const messageOf = async (letter: Letter, isForGood: boolean): Promise<RedriveMessage> =>
+    isReceivedItem(letter)
+      ? redriveMessage(letter, await encodeItem(letter, { isForGood, isBegun: await isBegun(letter) }))
+      : redriveMessage(letter);
 
   const record = async (id: string, { header }: Letter, row: OutcomeRow | undefined): Promise<void> => {
     if (row === undefined) return;
@@ -186,7 +198,7 @@ export const createDesk = ({ bus, claims, claimsBucket, now }: DeskDependencies)
       return { letters, next };
     },
     redrive: async (letter) => {
-      const message = redriveMessage(letter);
+      const message = await messageOf(letter, true);
       await claim(letter, 'redrive');
       // Whoever had it before us may have finished meanwhile: then nothing must be sent again.
       if (await isThere(letter)) {
@@ -194,6 +206,9 @@ export const createDesk = ({ bus, claims, claimsBucket, now }: DeskDependencies)
         await publishConfirmed(bus, message);
       }
       await remove(letter);
+    },
+    checkRedrive: async (letter) => {
+      await messageOf(letter, false);
     },
     purge: async (letter) => {
       await claim(letter, 'purge');

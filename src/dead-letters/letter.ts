@@ -22,6 +22,7 @@ const headerSchema = z.object({
   table: z.string().optional(),
   uid: z.string().optional(),
   part: partSchema.optional(),
+  arrivedAt: z.number().optional(),
   items: z.number().optional(),
   outcome: z.object({ base: z.string(), first: z.number(), minute: z.string() }).optional(),
   ordinal: z.number().optional(),
@@ -71,3 +72,9 @@ export const isMeant = ({ header, at }: Letter, filter: LetterFilter): boolean =
   (filter.appId === undefined || header.appId === filter.appId) &&
   (filter.table === undefined || header.table === filter.table) &&
   (filter.since === undefined || at >= filter.since);
+
+/** When what it holds arrived, ms since the epoch: exactly where it is told, else to the minute, else when it was set aside. */
+export const arrivedAtOf = ({ header, at }: Letter): number => {
+  if (header.arrivedAt !== undefined) return header.arrivedAt;
+  return header.outcome === undefined ? at : Date.parse(`${header.outcome.minute.replace(' ', 'T')}Z`);
+};

@@ -4,7 +4,14 @@ import { encodeEnvelope, isPart } from '../wire/envelope.ts';
 import { envelopeVersion } from '../wire/frame.ts';
 import type { Redrive } from '../wire/redrive.ts';
 import { encodeSpansEnvelope, isSpanPart } from '../wire/spans-envelope.ts';
-import { itemsOf, type Letter } from './letter.ts';
+import type { DeadLetterPart } from './dead-letters.ts';
+import { arrivedAtOf, itemsOf, type Letter } from './letter.ts';
+
+/** Rows of a dead letter, and what they are. */
+export type LetterRows = { readonly part: DeadLetterPart; readonly bytes: Uint8Array };
+
+/** Bytes of which it may not be known what they are. */
+type LetterBytes = { readonly part: DeadLetterPart | undefined; readonly bytes: Uint8Array };
 
 /** What is published to send a dead letter back. */
 export type RedriveMessage = {
@@ -27,12 +34,11 @@ const redriveOf = (letter: Letter): Redrive => {
   };
 };
 
-const payloadOf = (letter: Letter): Uint8Array => {
-  const { header, bytes, at, sequence } = letter;
-  const { part, reason } = header;
+const payloadOf = (letter: Letter, { part, bytes }: LetterBytes): Uint8Array => {
+  const { header, sequence } = letter;
   const common = {
     version: envelopeVersion,
-    arrivedAt: header.outcome === undefined ? at : Date.parse(`${header.outcome.minute.replace(' ', 'T')}Z`),
+    arrivedAt: arrivedAtOf(letter),
     deferred: [],
     outcomes: [],
     redrive: redriveOf(letter),
@@ -42,26 +48,28 @@ const payloadOf = (letter: Letter): Uint8Array => {
   if (isSpanPart(part))
     return encodeSpansEnvelope({ ...common, ...key, kind: 'spans', parts: [part] }, [bytes]);
   if (isPart(part)) return encodeEnvelope({ ...common, ...key, kind: 'metrics', parts: [part] }, [bytes]);
-  if (wholeMessages.includes(reason)) return bytes;
+  if (wholeMessages.includes(header.reason)) return letter.bytes;
   throw new Fault(
     'permanent',
     'not_redrivable',
-    reason === 'deferred_item_valid'
-      ? `dead letter ${sequence} is an item as it was received, and only a receiver can encode it: send it again (its bytes are in the dead letter), then purge it`
-      : `dead letter ${sequence} does not say what its bytes are: look at them, then purge it`,
+    `dead letter ${sequence} does not say what its bytes are: look at them, then purge it`,
   );
 };
 
 /**
- * The message that sends a dead letter back: the original bytes and uids, with the redrive number that keeps its message id from
- * being taken for an earlier one's. Permanent Fault `not_redrivable` for what only a receiver could encode.
+ * The message that sends a dead letter back: the original uids, and the original bytes or the rows that they were encoded as, with the
+ * redrive number that keeps its message id from being taken for an earlier one's. Permanent Fault `not_redrivable` for bytes that are
+ * neither rows nor a message.
  */
-export const redriveMessage = (letter: Letter): RedriveMessage => {
+export const redriveMessage = (
+  letter: Letter,
+  rows: LetterBytes = { part: letter.header.part, bytes: letter.bytes },
+): RedriveMessage => {
   const number = letter.header.redrive + 1;
   return {
     subject: letter.header.subject,
     messageId: `rd:${letter.identity}:${number}`,
-    payload: payloadOf(letter),
+    payload: payloadOf(letter, rows),
     version: envelopeVersion,
     headers: { [redriveHeader]: String(number) },
   };

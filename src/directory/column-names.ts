@@ -22,7 +22,7 @@ const triesMax = 50;
  * transient Fault when KV does not answer.
  */
 export const createColumnNames =
-  (columns: KvBucket, directory: Directory, now: () => number): RegisterColumnNames =>
+  (columns: KvBucket, directory: Pick<Directory, 'applyRegistry'>, now: () => number): RegisterColumnNames =>
   async (source, caps, metrics, dimensions) => {
     const key = columnsKey(source.dataId);
     for (let tries = 0; tries < triesMax; tries++) {

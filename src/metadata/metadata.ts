@@ -6,7 +6,10 @@ import { withInstances } from '../config/instance-streams.ts';
 import { loadPipelines, type MetricsPipeline } from '../config/pipelines.ts';
 import { engineUrls, natsTarget, questdbInstances, type Settings } from '../config/settings.ts';
 import { createDesk } from '../dead-letters/desk.ts';
+import { createReceivedItemEncoder } from '../dead-letters/received-item.ts';
 import { buckets, dataIdRange, systemKeys } from '../directory/keys.ts';
+import { createOwners } from '../directory/owners.ts';
+import { ruleDefaults } from '../directory/rules.ts';
 import { Fault, messageOf } from '../model/fault.ts';
 import { createOutcomeReads } from '../outcomes/reads.ts';
 import { type Clickhouse, createClickhouse } from '../stores/clickhouse/client.ts';
@@ -210,6 +213,7 @@ const runOnBus = async (bus: Bus, parts: Parts): Promise<void> => {
     const repair = createTableRepair({ records, tables, sqls, isAway, now: Date.now, log });
     const purgeWaitMs = consumer.ackWaitMs + storeTimeoutMs;
     running.push(startKeeper({ records, tables, repair, isAway, purgeWaitMs, now: Date.now, log }));
+    const rules = ruleDefaults(pipelines);
     const outcomes = createOutcomeReads(bus, parts.clickhouse, pipelines.streams);
     const api = createApi({
       outcomes,
@@ -224,6 +228,10 @@ const runOnBus = async (bus: Bus, parts: Parts): Promise<void> => {
         bus,
         claims: records.system,
         claimsBucket: buckets.system,
+        encodeItem: createReceivedItemEncoder(
+          createOwners({ records: records.bucket, columns: records.columns }, rules.source, Date.now),
+          rules.application.time.ttlSeconds,
+        ),
         now: Date.now,
       }),
       resumeConsumer: async (pipeline) => {

@@ -86,7 +86,7 @@ const kinds: Readonly<Record<string, Kind>> = {
   },
   not_redrivable: conflict(
     'The dead letter cannot be sent back',
-    'Look at it, send its items again through a receiver, and purge it.',
+    'Mend what the detail says and redrive it again; else purge it.',
   ),
   dead_letter_busy: conflict(
     'Another act on the dead letter was begun',

@@ -252,7 +252,7 @@ const deadLetterReasons = [
   [
     'deferred_item_valid',
     'the receiver held the time of an item to be wrong, and transfer finds it valid: two versions disagree',
-    'bring all processes to one version',
+    'bring all processes to one version, then redrive it',
   ],
   [
     'ledger_line_refused',

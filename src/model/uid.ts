@@ -43,3 +43,9 @@ export const uidText = (base: UidBase, ordinal: number): string => {
   }
   return high === 0 ? String(low) : high + String(low + billion).slice(1);
 };
+
+/** Where an item stood when it was received: its request's uid base (decimal) and its ordinal there. */
+export type ItemPlace = { readonly base: string; readonly ordinal: number };
+
+/** A base of which this item is the first. */
+export const baseAtItem = ({ base, ordinal }: ItemPlace): UidBase => uidBase(BigInt(base) + BigInt(ordinal));

@@ -28,6 +28,8 @@ export type PassedItem = {
   readonly owner: number;
   readonly base: string;
   readonly ordinal: number;
+  /** Arrival of its request, ms since the epoch. */
+  readonly arrivedAt: number;
   readonly text: string;
 };
 
@@ -69,13 +71,13 @@ export const drop = ({ dropped, tally }: Verdicts, owner: number, reason: string
 };
 
 /** A group of deferred items, as both signals' headers tell of it. */
-type Group = { readonly base: string; readonly ordinals: readonly number[] };
+type Group = { readonly base: string; readonly ordinals: readonly number[]; readonly arrivedAt: number };
 
 /** Judges the items of one section; `reasonOf` answers why an item is dropped, or undefined where it is not. */
 export const judgeSection = (
   verdicts: DeferredVerdicts,
   owner: number,
-  { base, ordinals }: Group,
+  { base, ordinals, arrivedAt }: Group,
   section: Uint8Array | undefined,
   reasonOf: (item: unknown) => string | undefined,
 ): void => {
@@ -90,7 +92,14 @@ export const judgeSection = (
   for (const [place, item] of items.entries()) {
     const reason = reasonOf(item);
     if (reason !== undefined) counts.set(reason, (counts.get(reason) ?? 0) + 1);
-    else verdicts.passed.push({ owner, base, ordinal: ordinals[place] ?? 0, text: JSON.stringify(item) });
+    else
+      verdicts.passed.push({
+        owner,
+        base,
+        ordinal: ordinals[place] ?? 0,
+        arrivedAt,
+        text: JSON.stringify(item),
+      });
   }
   for (const [reason, count] of counts) drop(verdicts, owner, reason, count);
   addOutcome(verdicts.tally, owner, deadLetteredOutcome, verdicts.passed.length - passedBefore);

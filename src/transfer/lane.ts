@@ -29,6 +29,8 @@ export type SetAside = {
   readonly uid?: bigint;
   /** What the bytes are, where they are rows: with it they can be sent again. */
   readonly part?: DeadLetterPart;
+  /** Of an item as it was received: its arrival, ms since the epoch. It is encoded with it when it is sent again. */
+  readonly arrivedAt?: number;
 };
 
 /** What became of a batch that was written: all of it is stored but for what is named here. */

@@ -116,7 +116,7 @@ const writeTables = async (
   return { refused, storedTables, missingTables, brokenTables, failing };
 };
 
-const passedPoint = ({ owner, base, ordinal, text }: PassedItem): SetAside => ({
+const passedPoint = ({ owner, base, ordinal, arrivedAt, text }: PassedItem): SetAside => ({
   reason: 'deferred_item_valid',
   why: 'the receiver deferred a point whose time this program finds valid',
   bytes: Buffer.from(text),
@@ -124,6 +124,7 @@ const passedPoint = ({ owner, base, ordinal, text }: PassedItem): SetAside => ({
   items: 1,
   place: { dataId: owner, uid: `${base}+${ordinal}` },
   uid: BigInt(base) + BigInt(ordinal),
+  arrivedAt,
 });
 
 const judge = (envelope: MetricsEnvelope, purged: ReadonlySet<number>): Judged => {

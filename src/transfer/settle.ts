@@ -66,7 +66,7 @@ export const createSettler = <E>(deps: SettlerDependencies<E>): Settler<E> => {
     aside: SetAside,
     outcome: Pick<DeadLetterHeader, 'items' | 'outcome' | 'ordinal'>,
   ): Promise<void> => {
-    const { reason, why, bytes, identity, place, part } = aside;
+    const { reason, why, bytes, identity, place, part, arrivedAt } = aside;
     const header: DeadLetterHeader = {
       version: 1,
       reason,
@@ -77,6 +77,7 @@ export const createSettler = <E>(deps: SettlerDependencies<E>): Settler<E> => {
       ...place,
       ...outcome,
       ...(part === undefined ? {} : { part }),
+      ...(arrivedAt === undefined ? {} : { arrivedAt }),
       redrive: delivery.redrive,
       at: deps.now(),
     };

@@ -108,7 +108,7 @@ const rawTime = (value: unknown): RawSpanTime => {
 const field = (value: unknown, name: string): unknown =>
   typeof value === 'object' && value !== null ? Reflect.get(value, name) : undefined;
 
-const passedSpan = ({ owner, base, ordinal, text }: PassedItem): SetAside => ({
+const passedSpan = ({ owner, base, ordinal, arrivedAt, text }: PassedItem): SetAside => ({
   reason: 'deferred_item_valid',
   why: 'the receiver deferred a span whose times this program finds valid',
   bytes: Buffer.from(text),
@@ -116,6 +116,7 @@ const passedSpan = ({ owner, base, ordinal, text }: PassedItem): SetAside => ({
   items: 1,
   place: { appId: owner, uid: `${base}+${ordinal}` },
   uid: BigInt(base) + BigInt(ordinal),
+  arrivedAt,
 });
 
 /** Judges the deferred spans with the arrival and the windows that travel with them (design decision D2). */

@@ -96,9 +96,25 @@ describe('the message that sends a dead letter back', () => {
     expect(redriveMessage(letterOf(bytes, { reason: 'unreadable_message' })).payload).toEqual(bytes);
   });
 
-  it('is refused, with what to do instead, for an item that only a receiver can encode', () => {
+  it('has the rows that an item was encoded as, with the arrival that it came with', () => {
+    const item = letterOf(Buffer.from('{}'), {
+      reason: 'deferred_item_valid',
+      arrivedAt: 1_234,
+      outcome: { base: '77', first: 0, minute: '2026-06-01 12:34:00' },
+      ordinal: 3,
+    });
+    const read = decodeEnvelope(
+      redriveMessage(item, { part: { ...part, layout: 'wide' }, bytes: row }).payload,
+      1,
+    );
+    if (read.kind !== 'envelope') throw new Error(read.kind);
+    expect(read.envelope.partBytes.map(String)).toEqual([String(row)]);
+    expect(read.envelope.header).toMatchObject({ arrivedAt: 1_234, parts: [part] });
+  });
+
+  it('is refused, with what to do instead, for bytes that are neither rows nor a message', () => {
     expect(() => redriveMessage(letterOf(Buffer.from('{}'), { reason: 'deferred_item_valid' }))).toThrow(
-      /send it again .* then purge it/,
+      /look at them, then purge it/,
     );
   });
 });

@@ -65,7 +65,7 @@ describe('deferred points', () => {
   });
 
   // A receiver of another version may have deferred what this program finds valid: it must come out, and not vanish.
-  it('that are valid after all are handed on with base and ordinal', () => {
+  it('that are valid after all are handed on with base, ordinal and arrival', () => {
     const text = points('N', arrivedAt, arrivedAt - 1);
     const verdicts = judgeDeferred(envelope(group(text, { ordinals: [3, 8, 9] })));
     expect(verdicts.passed).toEqual([
@@ -73,12 +73,14 @@ describe('deferred points', () => {
         owner: 1500001,
         base: '7000',
         ordinal: 8,
+        arrivedAt,
         text: JSON.stringify({ metrics: { a: 1 }, timestamp: arrivedAt }),
       },
       {
         owner: 1500001,
         base: '7000',
         ordinal: 9,
+        arrivedAt,
         text: JSON.stringify({ metrics: { a: 1 }, timestamp: arrivedAt - 1 }),
       },
     ]);

@@ -1,7 +1,6 @@
 import { z } from 'zod';
 import type { Desk } from '../../dead-letters/desk.ts';
 import { itemsOf, type Letter, type LetterFilter } from '../../dead-letters/letter.ts';
-import { redriveMessage } from '../../dead-letters/redrive-message.ts';
 import { showBytes } from '../../dead-letters/shown.ts';
 import { Fault } from '../../model/fault.ts';
 import { pageQuery } from '../listing.ts';
@@ -64,17 +63,17 @@ const view = (letter: Letter): z.output<typeof letterSchema> => {
   };
 };
 
-const isRedrivable = (letter: Letter): boolean => {
+const isRedrivable = async (desk: Desk, letter: Letter): Promise<boolean> => {
   try {
-    redriveMessage(letter);
+    await desk.checkRedrive(letter);
     return true;
   } catch (error) {
-    if (error instanceof Fault) return false;
+    if (error instanceof Fault && error.kind === 'permanent') return false;
     throw error;
   }
 };
 
-const shownView = (letter: Letter): z.output<typeof shownSchema> => {
+const shownView = async (desk: Desk, letter: Letter): Promise<z.output<typeof shownSchema>> => {
   const { stream, subject, streamSequence } = letter.header;
   const { rows, ...shown } = showBytes(letter);
   return {
@@ -82,7 +81,7 @@ const shownView = (letter: Letter): z.output<typeof shownSchema> => {
     stream,
     subject,
     stream_sequence: streamSequence,
-    is_redrivable: isRedrivable(letter),
+    is_redrivable: await isRedrivable(desk, letter),
     shown: { ...shown, ...(rows === undefined ? {} : { rows: [...rows] }) },
   };
 };
@@ -179,17 +178,19 @@ const meantBy = async (
   return { letters: page.letters, next: page.next === undefined ? null : `${page.next}-${end}` };
 };
 
-const doEach = async (
-  desk: Desk,
-  request: BulkRequest,
-  act: (letter: Letter) => Promise<void>,
-  note: Note,
-): Promise<Done> => {
+/** What is done to each, and what is looked at instead where nothing is to be done. */
+type Act = {
+  readonly act: (letter: Letter) => Promise<void>;
+  readonly check?: (letter: Letter) => Promise<void>;
+};
+
+const doEach = async (desk: Desk, request: BulkRequest, { act, check }: Act, note: Note): Promise<Done> => {
   const { letters, next } = await meantBy(desk, request);
   const done: Done = { matched: letters.length, items: 0, done: 0, failed: [], next_cursor: next };
   for (const letter of letters) {
     try {
-      if (request.dry_run !== true) {
+      if (request.dry_run === true) await check?.(letter);
+      else {
         await act(letter);
         note({ kind: 'dead_letter', id: String(letter.sequence), before: view(letter), after: undefined });
       }
@@ -248,7 +249,7 @@ const readingEndpoints = ({ deadLetters: desk }: ApiDeps): Endpoint[] => [
     query: none,
     body: none,
     answer: shownSchema,
-    run: async ({ params }) => ({ body: shownView(await letterOf(desk, params.id)) }),
+    run: async ({ params }) => ({ body: await shownView(desk, await letterOf(desk, params.id)) }),
   }),
 ];
 
@@ -282,7 +283,9 @@ export const deadLetterEndpoints = (deps: ApiDeps): Endpoint[] => {
       hasOperator: true,
       answer: bulkAnswer,
       audit: () => ({ action: 'dead_letter.redrive', kind: 'dead_letter', id: undefined }),
-      run: async ({ body, note }) => ({ body: await doEach(desk, body, desk.redrive, note) }),
+      run: async ({ body, note }) => ({
+        body: await doEach(desk, body, { act: desk.redrive, check: desk.checkRedrive }, note),
+      }),
     }),
     endpoint({
       method: 'POST',
@@ -297,7 +300,7 @@ export const deadLetterEndpoints = (deps: ApiDeps): Endpoint[] => {
       hasOperator: true,
       answer: bulkAnswer,
       audit: () => ({ action: 'dead_letter.purge', kind: 'dead_letter', id: undefined }),
-      run: async ({ body, note }) => ({ body: await doEach(desk, body, desk.purge, note) }),
+      run: async ({ body, note }) => ({ body: await doEach(desk, body, { act: desk.purge }, note) }),
     }),
     endpoint({
       method: 'POST',

@@ -1,0 +1,160 @@
+import type { ApplicationNow, OwnerState, Owners, SourceNow } from '../directory/owners.ts';
+import { Fault } from '../model/fault.ts';
+import type { ItemPlace } from '../model/uid.ts';
+import type { Part } from '../wire/envelope.ts';
+import { encodeDeferredSpan } from '../wire/otlp/deferred-span.ts';
+import { encodeDeferredPoint } from '../wire/points/deferred-point.ts';
+import type { SpanPart } from '../wire/spans-envelope.ts';
+import { arrivedAtOf, type Letter } from './letter.ts';
+import type { LetterRows } from './redrive-message.ts';
+
+/** How an item is encoded: for good, or to find out whether it can be. */
+export type EncodeOptions = {
+  /** New names get their columns. Without it nothing is written, and rows with new names are of no use. */
+  readonly isForGood: boolean;
+  /** A redrive of it was begun: its rows may be on their way, so that whether its owner is enabled no longer counts. */
+  readonly isBegun: boolean;
+};
+
+/**
+ * The rows of a dead letter that holds an item as it was received: with the uids the receiver would have given it, the same whenever
+ * it is asked for. Permanent Fault `not_redrivable` that says why the item makes no rows now.
+ */
+export type EncodeReceivedItem = (letter: Letter, options: EncodeOptions) => Promise<LetterRows>;
+
+/** Whether the bytes are an item as it was received, and no rows yet. */
+export const isReceivedItem = ({ header }: Letter): boolean => header.reason === 'deferred_item_valid';
+
+const placePattern = /^(\d{1,20})\+(\d{1,10})$/;
+
+const fault = ({ sequence }: Letter, why: string): Fault =>
+  new Fault('permanent', 'not_redrivable', `dead letter ${sequence} ${why}`);
+
+const placeOf = (letter: Letter): ItemPlace => {
+  const [, base, ordinal] = placePattern.exec(letter.header.uid ?? '') ?? [];
+  if (base === undefined) throw fault(letter, 'does not say which item it is: look at it, then purge it');
+  return { base, ordinal: Number(ordinal) };
+};
+
+const itemOf = (letter: Letter): unknown => {
+  try {
+    return JSON.parse(letter.bytes.toString('utf8'));
+  } catch {
+    throw fault(letter, 'is no JSON: look at it, then purge it');
+  }
+};
+
+const reasons: Readonly<Record<Exclude<OwnerState, 'enabled'>, readonly [ofSource: string, remedy: string]>> =
+  {
+    disabled: ['is disabled', 'enable it and redrive again, or purge the dead letter'],
+    deleted: ['is deleted', 'purge the dead letter'],
+    purged: ['is purged', 'purge the dead letter'],
+  };
+
+const checkState = (letter: Letter, owner: string, state: OwnerState, reason: string): void => {
+  if (state === 'enabled') return;
+  const [is, remedy] = reasons[state];
+  throw fault(letter, `cannot be stored (${reason}): ${owner} ${is}; ${remedy}`);
+};
+
+const checkDropped = (letter: Letter, dropped: { reason: string; detail: string }): never => {
+  const detail = dropped.detail === '' ? '' : `: ${dropped.detail}`;
+  const why = `does not pass the rules of this program (${dropped.reason})${detail}`;
+  throw fault(letter, `${why}; tidemark explain ${dropped.reason} tells more; purge it if it stays so`);
+};
+
+const pointRows = (letter: Letter, { source }: SourceNow) => {
+  const encoded = encodeDeferredPoint(
+    itemOf(letter),
+    placeOf(letter),
+    source,
+    source.rules,
+    arrivedAtOf(letter),
+  );
+  return encoded.kind === 'dropped' ? checkDropped(letter, encoded) : encoded;
+};
+
+const encodePoint = async (owners: Owners, letter: Letter, options: EncodeOptions): Promise<LetterRows> => {
+  const { dataId = 0 } = letter.header;
+  const owner = `data id ${dataId}`;
+  const read = async (): Promise<SourceNow> => {
+    const found = await owners.source(dataId);
+    if (found === undefined) throw fault(letter, `has no owner: there is no ${owner}; purge it`);
+    return found;
+  };
+  let found = await read();
+  if (!options.isBegun)
+    checkState(
+      letter,
+      owner,
+      found.state,
+      found.state === 'purged' ? 'data_source_purged' : 'data_source_disabled',
+    );
+  let rows = pointRows(letter, found);
+  const { newMetrics, newDimensions } = rows;
+  if (options.isForGood && newMetrics.length + newDimensions.length > 0) {
+    await owners.register(found.source, newMetrics, newDimensions);
+    found = await read();
+    rows = pointRows(letter, found);
+  }
+  const { run } = rows;
+  const { base, ordinal } = placeOf(letter);
+  const bytes = Buffer.from(run.text);
+  const part: Part = {
+    dataId,
+    table: found.source.tableId,
+    layout: found.source.layout,
+    rows: run.rows,
+    points: 1,
+    base,
+    first: ordinal + run.first,
+    last: ordinal + run.last,
+    timeMin: run.timeMin,
+    timeMax: run.timeMax,
+    bytes: bytes.length,
+  };
+  return { part, bytes };
+};
+
+const spanRows = (
+  letter: Letter,
+  { appId, bizId }: ApplicationNow,
+  ttlSeconds: number | undefined,
+): LetterRows => {
+  const place = placeOf(letter);
+  const encoded = encodeDeferredSpan(
+    itemOf(letter),
+    place,
+    { appId, bizId },
+    arrivedAtOf(letter),
+    ttlSeconds,
+  );
+  if (encoded.kind === 'dropped') return checkDropped(letter, encoded);
+  const { day, rows, timeMin, timeMax, block } = encoded.part;
+  const { base, ordinal } = place;
+  const times = { timeMin, timeMax, bytes: block.length };
+  const part: SpanPart = { appId, bizId, day, rows, base, first: ordinal, last: ordinal, ...times };
+  return { part, bytes: block };
+};
+
+const encodeSpan = async (
+  owners: Owners,
+  letter: Letter,
+  options: EncodeOptions,
+  ttlSeconds: number | undefined,
+): Promise<LetterRows> => {
+  const { appId = 0 } = letter.header;
+  const owner = `application ${appId}`;
+  const found = await owners.application(appId);
+  if (found === undefined) throw fault(letter, `has no owner: there is no ${owner}; purge it`);
+  if (!options.isBegun) checkState(letter, owner, found.state, 'application_disabled');
+  return spanRows(letter, found, ttlSeconds);
+};
+
+/** `ttlSeconds`: the retention of the spans, which bounds the times that ClickHouse can hold. */
+export const createReceivedItemEncoder =
+  (owners: Owners, ttlSeconds: number | undefined): EncodeReceivedItem =>
+  (letter, options) =>
+    letter.header.stream === 'TRACES'
+      ? encodeSpan(owners, letter, options, ttlSeconds)
+      : encodePoint(owners, letter, options);
