@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { recordKeys } from '../../src/directory/keys.ts';
 import { heldSubscriptionSchema } from '../../src/metadata/refresh/subscriptions.ts';
+import { emptyBuckets } from '../support/empty-buckets.ts';
 import { startEngines, type TestEngines } from '../support/engines.ts';
 import {
   type Behaviour,
@@ -12,7 +13,6 @@ import {
 } from '../support/node-management.ts';
 import { putReport } from '../support/refresh-fleet.ts';
 import { openTestRefresh, spawnRefresh } from '../support/refresh-test.ts';
-import { removeBuckets } from '../support/remove-buckets.ts';
 import { tempFolder } from '../support/temp-folder.ts';
 import { until } from '../support/until.ts';
 
@@ -25,7 +25,7 @@ afterAll(async () => {
 });
 
 /** Every test has a deployment of its own. */
-beforeEach(() => removeBuckets(engines.nats.url));
+beforeEach(() => emptyBuckets(engines.nats.url));
 
 const apiToken = 'node-management-secret';
 

@@ -9,10 +9,10 @@ import {
 } from '../../src/metadata/refresh/polling-endpoint.ts';
 import { refreshRunSchema } from '../../src/metadata/refresh/runs.ts';
 import { subscriptionSchema } from '../../src/metadata/refresh/subscriptions.ts';
+import { emptyBuckets } from '../support/empty-buckets.ts';
 import { startEngines, type TestEngines } from '../support/engines.ts';
 import { putReport } from '../support/refresh-fleet.ts';
 import { openTestRefresh } from '../support/refresh-test.ts';
-import { removeBuckets } from '../support/remove-buckets.ts';
 import { until } from '../support/until.ts';
 
 let engines: TestEngines;
@@ -24,7 +24,7 @@ afterAll(async () => {
 });
 
 /** Every test has a deployment of its own. */
-beforeEach(() => removeBuckets(engines.nats.url));
+beforeEach(() => emptyBuckets(engines.nats.url));
 
 const open = (...more: [NodeJS.ProcessEnv?, Parameters<typeof openTestRefresh>[2]?]) =>
   openTestRefresh(engines.nats.url, ...more);
@@ -187,7 +187,9 @@ describe('a run with polling nodes', () => {
     const first = await refresh.runNow();
     expect(first).toMatchObject({ created: count, failed: [] });
     const before = await lastSequences(bus);
+    const begunAt = performance.now();
     const second = await refresh.runNow();
+    const tookMs = performance.now() - begunAt;
     expect(second).toMatchObject({ unchanged: count, created: 0, updated: 0, deleted: 0 });
     const after = await lastSequences(bus);
     process.stdout.write(
@@ -196,7 +198,7 @@ describe('a run with polling nodes', () => {
     expect(after[buckets.records]).toBe(before[buckets.records]);
     // Lease taken and given back, run begun and done, and at most a renewal every half second.
     const own = (after[buckets.system] ?? 0) - (before[buckets.system] ?? 0);
-    expect(own).toBeLessThanOrEqual(4 + Math.ceil((second.duration_ms ?? 0) / 500));
+    expect(own).toBeLessThanOrEqual(4 + Math.ceil(tookMs / 500));
     expect(second.duration_ms).toBeLessThan(50_000);
   });
 });
@@ -205,14 +207,16 @@ describe('several processes', () => {
   it('make one run of one time', async () => {
     const env = { TIDEMARK_REFRESH_CRON: '* * * * * *' };
     const opened = [await open(env), await open(env), await open(env)];
+    const begun = Math.floor(Date.now() / 1000);
     for (const { refresh } of opened) refresh.start();
     const [{ refresh: any } = await open(env)] = opened;
     const runs = await until('four runs', async () => {
       const list = await any.runs.list();
       return list.length >= 4 && list;
     });
-    const done = runs.filter(({ state }) => state === 'done');
-    expect(new Set(done.map(({ started }) => started)).size).toBe(done.length);
+    // The time table names each second once. Runs that are late may begin in the same second.
+    const latest = Math.max(...runs.map(({ started }) => started));
+    expect(runs.length).toBeLessThanOrEqual(latest - begun);
     expect(runs.every(({ trigger }) => trigger === 'schedule')).toBe(true);
   });
 
