@@ -29,7 +29,7 @@ describe('two ingress and two transfer processes', () => {
       urls: [pushUrl(stack, 0), pushUrl(stack, 1)],
     });
     expect(books.acknowledged.size).toBe(points);
-    await stack.waitForRows(table, points, 60_000);
+    await stack.waitForRows(table, points, 120_000);
     expect(await judge(stack, table, books, seed)).toEqual(cleanVerdict);
     for (const transfer of stack.transfer)
       expect(await transfer.metrics()).toMatch(/items_stored_total\S* [1-9]/);
@@ -54,7 +54,7 @@ describe('two ingress and two transfer processes', () => {
     }
     await sender.flush();
     await sender.close();
-    await stack.waitForRows('oracle', points, 60_000);
+    await stack.waitForRows('oracle', points, 120_000);
     const columns = 'timestamp, id, value_a, value_b, target, module, host';
     const read = async (name: string): Promise<string[]> => {
       const response = await fetch(

@@ -3,6 +3,7 @@ import { type Batch, pointsBatch, settledOnce, spansBatch } from '../support/bat
 import type { Gate } from '../support/gate.ts';
 import { type GatedStack, startGatedStack } from '../support/gated-stack.ts';
 import { pubAckOf, publishTo, type StepMatch, second } from '../support/steps.ts';
+import { until } from '../support/until.ts';
 
 // Ingress and NATS, killed at each instant between a request and its answer. The worker's instants are in kill-points-worker.
 
@@ -37,11 +38,16 @@ const restart = async (role: 'ingress' | 'transfer'): Promise<void> => {
   await stack[role][0]?.ready();
 };
 
-/** Sends the batch and kills ingress when this step is reached; the client never has an answer. */
-const killAt = async (batch: Batch, what: string, step: StepMatch): Promise<void> => {
+const lastSequence = async (batch: Batch): Promise<number> =>
+  (await stack.streamState(batch.stream)).last_seq;
+
+/** Sends the batch and kills ingress when this step is reached, `stored` messages of it being in the stream; the client never has an answer. */
+const killAt = async (batch: Batch, what: string, step: StepMatch, stored = 0): Promise<void> => {
+  const before = await lastSequence(batch);
   const hold = gate.hold(what, step);
   const answer = batch.send();
   await hold.arrived();
+  await until(`${stored} messages are stored`, async () => (await lastSequence(batch)) >= before + stored);
   // An answer that waits for nothing would be given before this one.
   await stack.ingress[0]?.metrics();
   await stack.ingress[0]?.kill();
@@ -74,7 +80,7 @@ describe.each(signals)('ingress killed with a request of %s', (_signal, make) =>
 
   it('between two messages of one request: the retry adds what is missing', async () => {
     const batch = await make(ofTwoMessages);
-    await killAt(batch, 'the second publish', second(publishTo(batch.stream)));
+    await killAt(batch, 'the second publish', second(publishTo(batch.stream)), 1);
     const { rows } = await batch.settled();
     expect(rows).toBeGreaterThan(0);
     expect(rows).toBeLessThan(batch.items);
@@ -100,9 +106,6 @@ describe.each(signals)('a request of %s whose first PubAck is dropped', (_signal
 });
 
 describe.each(signals)('NATS killed with a request of %s', (_signal, make) => {
-  const lastSequence = async (batch: Batch): Promise<number> =>
-    (await stack.streamState(batch.stream)).last_seq;
-
   /** Sends the batch, kills NATS when this step is reached, and has the client send until it is taken. */
   const killNatsAt = async (
     batch: Batch,

@@ -95,21 +95,33 @@ describe('ClickHouse killed', () => {
     const columns = 'SELECT * FROM';
     const ours = 'FROM otel.otel_traces';
     const where = `WHERE uid BETWEEN ${rows.first} AND ${rows.first + BigInt(count - 1)}`;
-    await command('SYSTEM STOP MERGES otel.otel_traces');
-    for (let copy = 0; copy < 3; copy++) {
-      await command(`INSERT INTO otel.otel_traces ${columns} (${spanSelect(rows)})`);
-    }
-    await command('SYSTEM START MERGES otel.otel_traces');
-    const merging = command('OPTIMIZE TABLE otel.otel_traces FINAL').catch(() => 'killed');
-    await until('a merge of them runs', async () => {
-      const running = await stack.spansQuery(
-        "SELECT 1 FROM system.merges WHERE table = 'otel_traces' AND rows_read > 1000",
-      );
-      return running.length > 0;
-    });
-    await stack.engines.clickhouse.kill();
-    expect(await merging).toBe('killed');
-    await stack.engines.clickhouse.start();
+    /** False where the merge was over before the kill: it takes a moment only. */
+    const killInMerge = async (): Promise<boolean> => {
+      await command('SYSTEM STOP MERGES otel.otel_traces');
+      for (let copy = 0; copy < 3; copy++) {
+        await command(`INSERT INTO otel.otel_traces ${columns} (${spanSelect(rows)})`);
+      }
+      await command('SYSTEM START MERGES otel.otel_traces');
+      let isOver = false;
+      const merging = command('OPTIMIZE TABLE otel.otel_traces FINAL')
+        .then(
+          () => 'merged',
+          () => 'killed',
+        )
+        .finally(() => {
+          isOver = true;
+        });
+      await until('a merge of them runs', async () => {
+        const running = await stack.spansQuery(
+          "SELECT 1 FROM system.merges WHERE table = 'otel_traces' AND rows_read > 1000",
+        );
+        return running.length > 0 || isOver;
+      });
+      await stack.engines.clickhouse.kill();
+      await stack.engines.clickhouse.start();
+      return (await merging) === 'killed';
+    };
+    await until('a kill comes while they are merged', killInMerge, 120_000);
     const final = { rows: String(count), uids: String(count) };
     const counts = 'SELECT count() AS rows, uniqExact(uid) AS uids';
     expect(await stack.spansQuery(`${counts} ${ours} FINAL ${where}`)).toEqual([final]);

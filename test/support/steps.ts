@@ -3,7 +3,13 @@ import type { Step } from './gate.ts';
 /** The steps at which the tests stop a role, as a gate sees them. */
 export type StepMatch = (step: Step) => boolean;
 
-const subjects = { METRICS: 'metrics.', TRACES: 'traces.', LEDGER: 'ledger.', DEADLETTER: 'deadletter.' };
+/** Of LEDGER the outcomes: refusals and examples come in their own time. */
+const subjects = {
+  METRICS: 'metrics.',
+  TRACES: 'traces.',
+  LEDGER: 'ledger.outcomes',
+  DEADLETTER: 'deadletter.',
+};
 
 type StreamName = keyof typeof subjects;
 
@@ -19,11 +25,18 @@ export const publishTo =
   ({ from, text }) =>
     from === 'client' && text.startsWith(`HPUB ${subjects[stream]}`);
 
+/** A word of the first line of an operation of NATS. */
+const word = (text: string, index: number): string => text.split(' ', index + 1)[index] ?? '';
+
 /** JetStream's confirmation of a publish to a stream. */
-export const pubAckOf =
-  (stream: StreamName): StepMatch =>
-  ({ from, text }) =>
-    from === 'server' && text.includes(`"stream":"${stream}"`) && text.includes('"seq":');
+export const pubAckOf = (stream: StreamName): StepMatch => {
+  const isPublish = publishTo(stream);
+  const inboxes = new Set<string>();
+  return (step) => {
+    if (isPublish(step)) inboxes.add(word(step.text, 2));
+    return step.from === 'server' && inboxes.has(word(step.text, 1));
+  };
+};
 
 /** A write of a key of a KV bucket. */
 export const putInto =
@@ -33,12 +46,21 @@ export const putInto =
 
 /** The worker's ack of a message of a stream. */
 export const ackOf =
-  (stream: StreamName): StepMatch =>
+  (stream: Exclude<StreamName, 'LEDGER'>): StepMatch =>
   ({ from, text }) =>
     from === 'client' &&
     text.startsWith('PUB $JS.ACK.') &&
     text.includes(`.${stream}.`) &&
     text.endsWith('+ACK\r\n');
+
+/** The worker's ack of outcomes that are delivered from now on. */
+export const ackOfOutcomes = (): StepMatch => {
+  const delivered = new Set<string>();
+  return ({ from, text }) => {
+    if (from === 'server' && word(text, 1) === subjects.LEDGER) delivered.add(word(text, 3));
+    return from === 'client' && text.endsWith('+ACK\r\n') && delivered.has(word(text, 1));
+  };
+};
 
 /** A write of line protocol to QuestDB; with `from` bytes of it sent before. */
 export const writeOfPoints =
