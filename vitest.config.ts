@@ -84,8 +84,8 @@ export default defineConfig({
           // Each file starts engines of its own and waits for them a third of its time: three at once keep two cores busy.
           maxWorkers: 3,
           sequence: { groupOrder: 1 },
-          testTimeout: 240_000,
-          hookTimeout: 180_000,
+          testTimeout: 600_000,
+          hookTimeout: 300_000,
         },
       },
       {
@@ -95,8 +95,8 @@ export default defineConfig({
           include: alone,
           fileParallelism: false,
           sequence: { groupOrder: 2 },
-          testTimeout: 240_000,
-          hookTimeout: 180_000,
+          testTimeout: 600_000,
+          hookTimeout: 300_000,
         },
       },
     ],

@@ -75,7 +75,7 @@ describe('a span of a shell script and curl', () => {
       partialSuccess: { rejectedSpans: '0', errorMessage: expect.stringContaining('timestamp_not_numeric') },
     });
     expect(await on.storedSpans(application)).toEqual([]);
-    await waitFor('the span to be counted as dropped', 10_000, async () => {
+    await waitFor('the span to be counted as dropped', 60_000, async () => {
       const dropped = await on.counter('transfer', 'tidemark_transfer_items_dropped_total', labels);
       return dropped === before + 1;
     });

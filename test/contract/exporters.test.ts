@@ -16,6 +16,10 @@ beforeAll(async () => {
 });
 afterAll(() => on?.stop());
 
+/** How long an export may take in all: a receiver that starts anew on a busy machine needs more than the ten seconds of the SDKs. */
+const patienceSeconds = 60;
+const patience = { OTEL_EXPORTER_OTLP_TRACES_TIMEOUT: String(patienceSeconds) };
+
 type Packages = Record<string, string>;
 const manifest: { dependencies: Packages; devDependencies: Packages } = JSON.parse(
   readFileSync(join(import.meta.dirname, '../../package.json'), 'utf8'),
@@ -29,7 +33,11 @@ describe.each([
   describeClient(() => on, {
     name: `${name} ${versions[`@opentelemetry/${name}`]} (${encoding})`,
     start: (target) =>
-      startJavascript(({ url, token }) => new Exporter({ url, headers: { 'X-MON-TOKEN': token } }), target),
+      startJavascript(
+        ({ url, token }) =>
+          new Exporter({ url, headers: { 'X-MON-TOKEN': token }, timeoutMillis: patienceSeconds * 1_000 }),
+        target,
+      ),
     heedsRetryAfter: true,
     repeats429: true,
     repeatsLostConnection: true,
@@ -60,7 +68,7 @@ describe.skipIf(missing !== undefined).each([
 
   describeClient(() => on, {
     name: `${name} ${pinnedVersion(requirements, name)} (${encoding})`,
-    start: (target) => startClient(python, [program, encoding], target),
+    start: (target) => startClient(python, [program, encoding], target, patience),
     heedsRetryAfter: true,
     repeats429: true,
     repeatsLostConnection: true,
@@ -71,7 +79,7 @@ describe.skipIf(missing !== undefined).each([
     'exports spans with compression %s, and every row is what it held',
     async (compression) => {
       const application = await on.application();
-      const env = { OTEL_EXPORTER_OTLP_TRACES_COMPRESSION: compression };
+      const env = { ...patience, OTEL_EXPORTER_OTLP_TRACES_COMPRESSION: compression };
       const target = { url: on.url, token: application.token };
       const client = startClient(python, [program, encoding], target, env);
       const { ok, rows } = await client.export({ first: 0, count: 300 });

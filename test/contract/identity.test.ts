@@ -135,7 +135,7 @@ describe('two receivers', () => {
       const batch = await pointsBatch(stack, nextName(), { key: 'a key', ...twoMessages });
       expect(await batch.sendUntilTaken(0)).not.toContain('timestamp_too_old');
       await live.sourcePolicy(batch.dataId, { age_seconds_max: 1_500 });
-      await waitFor('the policy holds at the other receiver', 30_000, async () => {
+      await waitFor('the policy holds at the other receiver', 60_000, async () => {
         const answer = await batch.push([{ metrics: { value: 1 }, timestamp: Date.now() - 1_600_000 }], 1);
         return answer.status === 400;
       });
@@ -192,7 +192,7 @@ describe('two receivers', () => {
       const batch = await spansBatch(stack, nextName(), { items: 3_000, attributeLength: 400 });
       await batch.sendUntilTaken(0);
       await live.applicationPolicy(batch.appId, { value_bytes_max: 1 });
-      await waitFor('the policy holds at the other receiver', 30_000, async () => {
+      await waitFor('the policy holds at the other receiver', 60_000, async () => {
         const probe = await post(1, { 'x-mon-token': batch.token }, probeBody());
         return (await probe.text()).includes('values cut');
       });

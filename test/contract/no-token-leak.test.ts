@@ -8,6 +8,7 @@ import { administer } from '../support/token-administration.ts';
 import { sendExports } from '../support/token-exports.ts';
 import { sendPushes } from '../support/token-pushes.ts';
 import { openTokenTraffic, type TokenTraffic } from '../support/token-traffic.ts';
+import { untilApplied } from '../support/until-applied.ts';
 import { waitFor } from '../support/wait.ts';
 
 let stack: Stack;
@@ -70,9 +71,10 @@ beforeAll(async () => {
   await administer(traffic);
   await stack.waitForEmptyStream('METRICS');
   await stack.waitForEmptyStream('TRACES');
-  await waitFor('a dead letter', 30_000, () =>
+  await waitFor('a dead letter', 60_000, () =>
     published.some(({ subject }) => subject.startsWith('deadletter.')),
   );
+  await untilApplied(stack);
   await bus.nc.flush();
 });
 afterAll(async () => {

@@ -233,6 +233,6 @@ describe('after all of them', () => {
   // A megabyte that inflates to 32 GiB stops at the limit: 40 of them, eight at a time, cost little memory and little time.
   it('the receiver has never held much more than before, and no answer took long', () => {
     expect((peakBytesAfter - peakBytesBefore) / 2 ** 20).toBeLessThan(128);
-    expect(slowestMs).toBeLessThan(5000);
+    expect(slowestMs).toBeLessThan(20_000);
   });
 });

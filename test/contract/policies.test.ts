@@ -182,7 +182,7 @@ describe('a policy of a data id', () => {
     const answer = await pusher?.send({ body: bodyOf(report, [pointAt(0, { dimension, target: 'last' })]) });
     expect(answer?.status).toBe(200);
     const table = report.result_table.table_id;
-    const stored = await waitFor('the row', 30_000, async () => {
+    const stored = await waitFor('the row', 60_000, async () => {
       const { dataset } = await stack.query(
         `SELECT host, more_dimensions FROM "${table}" WHERE target = 'last'`,
       );

@@ -42,7 +42,7 @@ describe('max_rate of a data id over three receivers', () => {
     const known = await stack.createReport('known', { max_rate: 0 });
     // Only tells that every receiver has read the records: a report made later than the limited one is taken by all.
     for (const client of clients) {
-      await waitFor('the record to be known', 5000, async () => {
+      await waitFor('the record to be known', 60_000, async () => {
         return (await client.send({ body: bodyOf(known) })).status === 200;
       });
     }
@@ -99,15 +99,17 @@ describe('the exchange of shares', () => {
   type Receiver = Awaited<ReturnType<typeof join>>;
 
   /** How many of so many requests of one instant a receiver admits: half a second of its share of 1000 a second. */
-  const burst = ({ limiter }: Receiver, key: string): number =>
-    Array.from({ length: 600 }, () => limiter.judge(key, 1000, Date.now())).filter(
+  const burst = ({ limiter }: Receiver, key: string): number => {
+    const now = Date.now();
+    return Array.from({ length: 600 }, () => limiter.judge(key, 1000, now)).filter(
       (verdict) => verdict?.isAdmitted === true,
     ).length;
+  };
 
   let probes = 0;
   /** Waits until a key that nobody has used finds its rate cut in so many parts. */
   const untilSharedBy = (receiver: Receiver, parts: number): Promise<boolean> =>
-    waitFor(`${parts} to share`, 15_000, () => {
+    waitFor(`${parts} to share`, 60_000, () => {
       const admitted = burst(receiver, `d:probe-${probes++}`);
       if (Math.abs(admitted - 500 / parts) > 2) throw new Error(`${admitted} admitted`);
       return true;
@@ -129,7 +131,7 @@ describe('the exchange of shares', () => {
     await untilSharedBy(one, 2);
     await untilSharedBy(two, 2);
     await engines.nats.kill();
-    await waitFor('the connections to be lost', 5000, () => !one.bus.connected && !two.bus.connected);
+    await waitFor('the connections to be lost', 60_000, () => !one.bus.connected && !two.bus.connected);
     // Both are loaded far beyond the rate: what they admit together is the rate, with nobody to ask.
     const admitted = { count: 0 };
     const seconds = 5;

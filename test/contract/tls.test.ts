@@ -51,13 +51,13 @@ beforeAll(async () => {
   body = JSON.stringify({ data_id: dataId, access_token: token, data: [{ metrics: { load: 1 } }] });
   otlpToken = (await stack.createApplication('tls')).token;
   const ready = await push();
-  await waitFor('the records to be known', 10_000, async () => (await askPush(ready)) === 200);
+  await waitFor('the records to be known', 60_000, async () => (await askPush(ready)) === 200);
   ready.destroy();
   const exporter = await openRaw(stack.ingress[0]?.ports['otlp'] ?? 0, {
     host: '::1',
     tls: { ca: authority.cert },
   });
-  await waitFor('the application to be known', 10_000, async () => (await askOtlp(exporter)) === 200);
+  await waitFor('the application to be known', 60_000, async () => (await askOtlp(exporter)) === 200);
   exporter.destroy();
 });
 afterAll(async () => {
@@ -156,12 +156,12 @@ describe('a certificate that changes', () => {
   ])('is used by new connections %s, while old ones go on', async (_, tell) => {
     serve(first);
     tell();
-    await waitFor('the first certificate', 10_000, async () => (await shownTo()) === 'first');
+    await waitFor('the first certificate', 60_000, async () => (await shownTo()) === 'first');
     const old = await push();
     expect(await askPush(old)).toBe(200);
     serve(second);
     tell();
-    await waitFor('the second certificate', 10_000, async () => (await shownTo()) === 'second');
+    await waitFor('the second certificate', 60_000, async () => (await shownTo()) === 'second');
     expect([await askPush(old), nameOf(old)]).toEqual([200, 'first']);
     old.destroy();
   });
@@ -175,16 +175,17 @@ describe('a certificate that changes', () => {
     const refused = (): Promise<number> => figure(/tls_files_refused\{[^}]*\} (\d+)/);
     await waitFor(
       'the second certificate',
-      10_000,
+      60_000,
       async () => (await shownTo()) === 'second' && (await refused()) === 0,
     );
     const logged = (): number => ingress().lines.filter((line) => line.includes('cannot be used')).length;
     const before = logged();
     spoil();
-    await waitFor('the files to be refused', 10_000, async () => (await refused()) === 1);
+    await waitFor('the files to be refused', 60_000, async () => (await refused()) === 1);
+    await waitFor('it to be logged', 60_000, () => logged() > before);
     expect([await shownTo(), logged()]).toEqual(['second', before + 1]);
     serve(second);
-    await waitFor('the files to be taken', 10_000, async () => (await refused()) === 0);
+    await waitFor('the files to be taken', 60_000, async () => (await refused()) === 0);
     const expiry = await figure(/certificate_expiry_timestamp_seconds\{[^}]*\} ([\d.e+]+)/);
     expect(Math.abs(expiry * 1000 - Date.now() - 86_400_000)).toBeLessThan(3_600_000);
   });

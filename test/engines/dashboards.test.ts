@@ -43,12 +43,12 @@ const fill = async (): Promise<void> => {
   };
   const attributes = [{ key: 'service.name', value: { stringValue: 'shop' } }];
   const resourceSpans = [{ resource: { attributes }, scopeSpans: [{ spans: [span] }] }];
-  await waitFor('the data id is known', 30_000, async () => (await push(token)).ok);
+  await waitFor('the data id is known', 60_000, async () => (await push(token)).ok);
   await push('wrong');
   const headers = { 'X-MON-TOKEN': application.token };
   await waitFor(
     'the application is known',
-    30_000,
+    60_000,
     async () => (await postTo('otlp', '/v1/traces', headers, { resourceSpans })).ok,
   );
   for (const table of ['otel_traces', 'ingest_outcomes', 'ingest_refusals', 'ingest_samples']) {

@@ -75,6 +75,8 @@ beforeAll(async () => {
     expect(row).toMatchObject({ received: 7, refused: 2 });
     return Number(row?.['samples']) >= 4;
   });
+  // Outcomes are to be seen before the messages they are of are acknowledged.
+  for (const stream of ['METRICS', 'TRACES'] as const) await stack.waitForEmptyStream(stream);
 });
 afterAll(() => stack?.stop());
 
@@ -224,17 +226,17 @@ describe('examples of what was dropped', () => {
         .slice(0, -1)
         .map((line) => dropSchema.parse(JSON.parse(line)));
     try {
-      await waitFor('the tail to listen', 30_000, () => written.err.includes('waiting for drops'));
+      await waitFor('the tail to listen', 60_000, () => written.err.includes('waiting for drops'));
       expect(await push(other, [good, wrong])).toBe(200);
       expect(await push(own, [good, wrong])).toBe(200);
-      await waitFor('the drop to be printed', 30_000, () => lines().length > 0);
+      await waitFor('the drop to be printed', 60_000, () => lines().length > 0);
       expect(lines()).toMatchObject([{ reason: 'metric_value_invalid', data_id: dataId }]);
       await stack.metadata.stop();
       stack.metadata.start();
       await stack.metadata.ready();
-      await waitFor('the tail to listen again', 30_000, () => written.err.includes('listening again'));
+      await waitFor('the tail to listen again', 60_000, () => written.err.includes('listening again'));
       expect(await push(own, [good, late])).toBe(200);
-      await waitFor('the next drop to be printed', 30_000, () => lines().length > 1);
+      await waitFor('the next drop to be printed', 60_000, () => lines().length > 1);
       expect(lines()[1]).toMatchObject({ reason: 'timestamp_not_numeric', data_id: dataId });
     } finally {
       child.kill('SIGKILL');

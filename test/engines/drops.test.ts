@@ -83,7 +83,7 @@ const countedAs = async (
   where: Partial<Pick<RefusalRow, 'kind' | 'reason' | 'data_id' | 'app_id' | 'pipeline'>>,
   expected: Counted,
 ): Promise<void> => {
-  await waitFor(`${JSON.stringify(where)} to come to ${JSON.stringify(expected)}`, 30_000, () => {
+  await waitFor(`${JSON.stringify(where)} to come to ${JSON.stringify(expected)}`, 60_000, () => {
     const rows = tap
       .refusals()
       .filter((row) => Object.entries(where).every(([name, value]) => Reflect.get(row, name) === value));
@@ -96,7 +96,7 @@ const countedAs = async (
 };
 
 const sampleOf = (dataId: number, reason: string, appId = 0): Promise<SampleRow> =>
-  waitFor(`a sample of ${reason}`, 30_000, () =>
+  waitFor(`a sample of ${reason}`, 60_000, () =>
     tap.samples().find((row) => row.data_id === dataId && row.app_id === appId && row.reason === reason),
   );
 

@@ -125,9 +125,7 @@ describe('a running engine', () => {
     await engine.restart();
     expect(exits).toEqual([]);
     process.kill(engine.pid ?? 0, 'SIGKILL');
-    await expect
-      .poll(() => exits, { timeout: 5000 })
-      .toEqual([[null, 'SIGKILL', expect.stringMatching(/ready/)]]);
+    await expect.poll(() => exits).toEqual([[null, 'SIGKILL', expect.stringMatching(/ready/)]]);
     expect(engine.running).toBe(false);
   });
 
@@ -139,7 +137,7 @@ describe('a running engine', () => {
     engine.pause();
     await expect(ask()).rejects.toThrow(/timeout/);
     engine.resume();
-    await expect.poll(async () => (await ask()).status, { timeout: 5000 }).toBe(200);
+    await expect.poll(async () => (await ask()).status).toBe(200);
   });
 
   // An engine left behind holds the ports and the folder of the next start.
@@ -167,6 +165,6 @@ describe('a running engine', () => {
         return false;
       }
     };
-    await expect.poll(isAlive, { timeout: 5000 }).toBe(false);
+    await expect.poll(isAlive).toBe(false);
   });
 });

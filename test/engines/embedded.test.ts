@@ -61,7 +61,7 @@ describe.each(['nats', 'questdb', 'clickhouse'] as const)('%s', (name) => {
     await engines[name].kill();
     expect(engines[name].running).toBe(false);
     await engines[name].start();
-    await expect.poll(() => count[name](), { timeout: 10_000 }).toBe(1);
+    await expect.poll(() => count[name]()).toBe(1);
   });
 
   it('ends by itself when it is asked to, and keeps its data', async () => {
@@ -70,6 +70,6 @@ describe.each(['nats', 'questdb', 'clickhouse'] as const)('%s', (name) => {
     expect(engines[name].running).toBe(false);
     expect(performance.now() - startedAt).toBeLessThan(14_000);
     await engines[name].start();
-    await expect.poll(() => count[name](), { timeout: 10_000 }).toBe(1);
+    await expect.poll(() => count[name]()).toBe(1);
   });
 });

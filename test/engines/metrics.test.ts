@@ -57,10 +57,10 @@ beforeAll(async () => {
   const now = Date.now();
   await waitFor(
     'the new data id is known',
-    30_000,
+    60_000,
     async () => (await push(report.data_source.token, [now])).ok,
   );
-  await waitFor('the new application is known', 30_000, async () => (await spans(3)).ok);
+  await waitFor('the new application is known', 60_000, async () => (await spans(3)).ok);
   // A point in seconds, one that is dropped at the receiver, and a wrong token.
   await push(report.data_source.token, [now, 1_700_000_000, 'N']);
   await push('wrong', [now]);
@@ -100,7 +100,7 @@ describe('what the roles expose under load', () => {
       sumOf(ingress, 'tidemark_ingress_requests_refused_total', { reason: 'unauthorized' }),
     ).toBeGreaterThan(0);
     expect(sumOf(ingress, 'tidemark_ready')).toBe(1);
-    await waitFor('transfer counts it', 30_000, async () => {
+    await waitFor('transfer counts it', 60_000, async () => {
       const transfer = await samplesOf('transfer');
       expect(sumOf(transfer, 'tidemark_transfer_items_stored_total', metrics)).toBe(2);
       expect(sumOf(transfer, 'tidemark_transfer_items_dropped_total', metrics)).toBe(2);

@@ -25,7 +25,7 @@ beforeAll(async () => {
         data: [{ metrics: { cpu: 1 } }],
       }),
     });
-  await waitFor('the data id is known', 30_000, async () => (await push(source.token)).ok);
+  await waitFor('the data id is known', 60_000, async () => (await push(source.token)).ok);
   await push('wrong');
   await waitFor('outcome and example are recorded', 60_000, async () => {
     const [row] = await stack.spansQuery(

@@ -369,7 +369,7 @@ describe('a leader that is killed', () => {
       engines.nats.url,
       envOf(server, { TIDEMARK_NODE_MANAGEMENT_TIMEOUT_MS: '60000' }),
     );
-    await until('the leader is in the midst of eight reports', () => stuck.size === 8, 20_000);
+    await until('the leader is in the midst of eight reports', () => stuck.size === 8);
     await leader.kill();
     server.behave(() => undefined);
     const run = await opened.refresh.runNow();
@@ -385,18 +385,14 @@ describe('a leader that is killed', () => {
       engines.nats.url,
       envOf(server, { TIDEMARK_NODE_MANAGEMENT_TIMEOUT_MS: '60000' }),
     );
-    await until('the leader is at work', () => server.calls.length === 5, 20_000);
+    await until('the leader is at work', () => server.calls.length === 5);
     opened.refresh.start();
     await leader.kill();
     server.behave(() => undefined);
-    const run = await until(
-      'another process takes over',
-      async () => {
-        const two = await opened.refresh.runs.get(2);
-        return two?.state === 'done' && two;
-      },
-      20_000,
-    );
+    const run = await until('another process takes over', async () => {
+      const two = await opened.refresh.runs.get(2);
+      return two?.state === 'done' && two;
+    });
     expect(run).toMatchObject({ trigger: 'schedule', created: 5 });
     await expectComplete(opened, server, 5);
   });
@@ -409,7 +405,7 @@ describe('a leader that is killed', () => {
       engines.nats.url,
       envOf(server, { TIDEMARK_NODE_MANAGEMENT_TIMEOUT_MS: '60000' }),
     );
-    await until('the leader is at work', () => server.calls.length === 5, 20_000);
+    await until('the leader is at work', () => server.calls.length === 5);
     leader.pause();
     server.behave(() => undefined);
     expect(await opened.refresh.runNow()).toMatchObject({ run_id: 2, created: 5, failed: [] });
@@ -432,11 +428,7 @@ describe('a leader that is killed', () => {
       engines.nats.url,
       envOf(server, { TIDEMARK_NODE_MANAGEMENT_TIMEOUT_MS: '60000' }),
     );
-    await until(
-      'both are deleted',
-      () => server.subscriptions.size === 1 && server.calls.length > before,
-      20_000,
-    );
+    await until('both are deleted', () => server.subscriptions.size === 1 && server.calls.length > before);
     await leader.kill();
     server.behave(() => undefined);
     expect(await refresh.runNow()).toMatchObject({ state: 'done', deleted: 2, unchanged: 1, failed: [] });
@@ -450,7 +442,7 @@ describe('a leader that is killed', () => {
       engines.nats.url,
       envOf(server, { TIDEMARK_NODE_MANAGEMENT_TIMEOUT_MS: '60000' }),
     );
-    await until('it is created', () => server.subscriptions.size === 1, 20_000);
+    await until('it is created', () => server.subscriptions.size === 1);
     await leader.kill();
     server.behave(() => undefined);
     await setEnabled(opened, 1_500_001, false);

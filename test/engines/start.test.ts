@@ -12,7 +12,7 @@ const run = (role: string, env: Record<string, string>) =>
   spawnSync(process.execPath, [join(root, 'src/main.ts'), role], {
     env: { PATH: process.env['PATH'] ?? '', TIDEMARK_DATA: join(folder, 'data'), ...env },
     encoding: 'utf8',
-    timeout: 30_000,
+    timeout: 120_000,
   });
 
 const brokenPipelines = (name: string, file: string, from: string, to: string): string => {

@@ -34,6 +34,10 @@ const createScript = (
 
 const lives = 'setInterval(() => {}, 1000);';
 
+/** Runs until there is a file, then does this: a service that ends by itself has to be ready before. */
+const endsAt = (gate: string, ending: string): string =>
+  `setInterval(() => { if (require('node:fs').existsSync(${JSON.stringify(gate)})) { ${ending} } }, 10);`;
+
 const watch = () => {
   const lines: string[] = [];
   const fatal: string[] = [];
@@ -52,9 +56,7 @@ describe('a supervised service', () => {
     for (const kill of [1, 2, 3]) {
       const before = service.pid ?? 0;
       process.kill(before, 'SIGKILL');
-      await expect
-        .poll(() => lines.filter((line) => line.includes('is back')).length, { timeout: 10_000 })
-        .toBe(kill);
+      await expect.poll(() => lines.filter((line) => line.includes('is back')).length).toBe(kill);
       expect(service.pid).not.toBe(before);
     }
     expect(lines[0]).toBe('role was ended by SIGKILL, it is started again');
@@ -72,19 +74,21 @@ describe('a supervised service', () => {
     await supervisor.start(service);
     const before = service.pid;
     answers = [false, false, true, false];
-    await expect.poll(() => answers, { timeout: 10_000 }).toEqual([]);
+    await expect.poll(() => answers).toEqual([]);
     expect([service.pid, lines]).toEqual([before, []]);
     answers = [true, false, false, false];
-    await expect.poll(() => service.running && service.pid !== before, { timeout: 10_000 }).toBe(true);
+    await expect.poll(() => service.running && service.pid !== before).toBe(true);
     expect(lines).toEqual(['engine does not answer well, it is started anew']);
     await supervisor.stop([service]);
   });
 
   it('stays stopped once the supervisor stops, also while it waits for its turn', async () => {
     const { supervisor, lines } = watch();
-    const service = createScript('role', 'setTimeout(() => process.exit(3), 50);');
+    const gate = join(await tempFolder(), 'gate');
+    const service = createScript('role', endsAt(gate, 'process.exit(3);'));
     await supervisor.start(service);
-    await expect.poll(() => lines.length, { timeout: 10_000 }).toBeGreaterThan(4);
+    await writeFile(gate, '');
+    await expect.poll(() => lines.length).toBeGreaterThan(4);
     await supervisor.stop([service]);
     expect(service.running).toBe(false);
     expect(lines[0]).toBe('role exited with code 3, it is started again');
@@ -93,14 +97,11 @@ describe('a supervised service', () => {
   // Starting it again would only repeat the same sentence for ever.
   it('is not started again when it refuses its configuration', async () => {
     const { supervisor, fatal, lines } = watch();
-    const service = createScript(
-      'role',
-      `setTimeout(() => { console.error('bad port'); process.exit(78); }, 50);`,
-    );
+    const gate = join(await tempFolder(), 'gate');
+    const service = createScript('role', endsAt(gate, "console.error('bad port'); process.exit(78);"));
     await supervisor.start(service);
-    await expect
-      .poll(() => fatal, { timeout: 10_000 })
-      .toEqual(['role cannot use its configuration:\nlistening\nbad port']);
+    await writeFile(gate, '');
+    await expect.poll(() => fatal).toEqual(['role cannot use its configuration:\nlistening\nbad port']);
     expect(lines).toEqual([]);
     expect(service.running).toBe(false);
   });

@@ -105,7 +105,7 @@ describe('a table of points in trouble', () => {
     await untilStored(dropped, 2);
     await stack.query(`DROP TABLE "${tableOf(dropped)}"`);
     // A commit that was under way may still be confirmed and go with the old table.
-    await waitFor('transfer has seen that the table is gone', 30_000, async () => {
+    await waitFor('transfer has seen that the table is gone', 60_000, async () => {
       await push(dropped, 1);
       return stack.transfer[0]?.lines.some(
         (line) => line.includes(tableOf(dropped)) && line.includes('does not take rows of a table'),

@@ -130,7 +130,7 @@ describe('a purge', () => {
     await stack.waitForRows(tableOf(gone), 1);
     await purge(gone);
     let published = 1;
-    await waitFor('a point of the purged data id to be dropped', 5_000, async () => {
+    await waitFor('a point of the purged data id to be dropped', 60_000, async () => {
       await publish(gone, kept);
       published++;
       return (await purgedPoints()) > before.purged;
@@ -154,7 +154,7 @@ describe('a purge', () => {
     const before = await purgedPoints();
     await stack.query(`DROP TABLE "${tableOf(gone)}"`);
     await publish(gone);
-    await waitFor('the message to be given back', 10_000, async () =>
+    await waitFor('the message to be given back', 60_000, async () =>
       figure(/writes_total\{[^}]*outcome="table_missing"[^}]*\} (\d+)/),
     );
     await purge(gone);

@@ -83,7 +83,7 @@ describe('transfer', () => {
     const rows = `${report.result_table.table_id},target=a up=1,uid=1i ${Date.now()}\n`;
     await publish(messageOf([[partOf(report, rows), rows]]));
     await stack.waitForRows(report.result_table.table_id, 1);
-    await waitFor('the stream is empty', 20_000, async () => (await streamMessages('METRICS')) === 0);
+    await waitFor('the stream is empty', 60_000, async () => (await streamMessages('METRICS')) === 0);
     const letters = await deadLetters();
     expect(
       letters.filter((letter) => letter.reason === 'unreadable_message').map((letter) => letter.bytes),
@@ -101,7 +101,7 @@ describe('transfer', () => {
     const second = `${table},target=a\\\nb up=3,uid=13i ${now}\n${poison}${table},target=a up=5,uid=15i ${now}\n`;
     await publish(messageOf([[partOf(report, second), second]]));
     await stack.waitForRows(table, 4);
-    await waitFor('the message is settled', 20_000, async () => (await streamMessages('METRICS')) === 0);
+    await waitFor('the message is settled', 60_000, async () => (await streamMessages('METRICS')) === 0);
     const refused = (await deadLetters()).filter((letter) => letter.reason === 'row_refused');
     expect(refused.map((letter) => letter.bytes.toString())).toEqual([poison]);
     expect(refused[0]?.error).toContain('cast error');
@@ -117,13 +117,13 @@ describe('transfer', () => {
     await publish(messageOf([[partOf(there, good), good]]));
     await stack.waitForRows(there.result_table.table_id, 1);
     // A row is to be seen before its message is acknowledged.
-    await waitFor('one message is left', 20_000, async () => (await streamMessages('METRICS')) === 1);
+    await waitFor('one message is left', 60_000, async () => (await streamMessages('METRICS')) === 1);
     // The table appears (a purge undone by hand, a slow metadata): the message goes through by itself.
     await stack.query(
       `CREATE TABLE "${missing}" (timestamp TIMESTAMP, uid LONG, target SYMBOL, more_dimensions VARCHAR) TIMESTAMP(timestamp) PARTITION BY DAY WAL DEDUP UPSERT KEYS(timestamp, uid)`,
     );
     await stack.waitForRows(missing, 1);
-    await waitFor('the stream is empty', 20_000, async () => (await streamMessages('METRICS')) === 0);
+    await waitFor('the stream is empty', 60_000, async () => (await streamMessages('METRICS')) === 0);
   });
 
   it('holds a message of a newer program back, says so in readiness and metrics, and goes on with the others', async () => {
@@ -135,14 +135,14 @@ describe('transfer', () => {
     await stack.waitForRows(table, 1);
     await waitFor(
       'the version is told',
-      20_000,
+      60_000,
       async () => (await metricValue(/newer_envelope_version\S* (\d+)/)) === 7,
     );
     const ready = await fetch(`http://127.0.0.1:${stack.transfer[0]?.ports['ops']}/readyz`);
     expect(ready.status).toBe(503);
     expect(await ready.text()).toContain('version 7 is newer');
     // A row is to be seen before its message is acknowledged.
-    await waitFor('one message is left', 20_000, async () => (await streamMessages('METRICS')) === 1);
+    await waitFor('one message is left', 60_000, async () => (await streamMessages('METRICS')) === 1);
     expect((await deadLetters()).some((letter) => letter.bytes.toString().includes('version 7'))).toBe(false);
     await (await bus.manager()).streams.purge('METRICS');
   });

@@ -33,11 +33,9 @@ describe('tidemark up', () => {
     expect(await paste(below(first, 'Push a point'))).toBe('{"code":"200","result":"true","message":""}');
     const count = async (up: Up): Promise<number> =>
       Number(/"count":(\d+)\}$/.exec(await paste(below(up, 'Read the points')))?.[1]);
-    await expect.poll(() => count(first), { timeout: 20_000 }).toBe(1);
+    await expect.poll(() => count(first)).toBe(1);
     expect(await paste(below(first, 'Export a span'))).toBe('{}');
-    await expect
-      .poll(() => paste(below(first, 'Read the spans')), { timeout: 20_000 })
-      .toContain('GET /cart');
+    await expect.poll(() => paste(below(first, 'Read the spans'))).toContain('GET /cart');
 
     const second = startUp(folder);
     expect(await second.exitCode).toBe(1);
@@ -66,11 +64,11 @@ describe('tidemark up', () => {
     for (const pid of await childrenOf(up.child.pid)) process.kill(pid, 'SIGKILL');
     const names = ['clickhouse', 'ingress', 'metadata', 'nats', 'questdb', 'transfer'];
     const back = () => up.lines.flatMap((line) => /^(\w+) +\| is back after/.exec(line)?.[1] ?? []).sort();
-    await expect.poll(back, { timeout: 60_000 }).toEqual(names);
+    await expect.poll(back).toEqual(names);
     expect(await paste(below(up, 'Push a point'))).toBe('{"code":"200","result":"true","message":""}');
     const children = await childrenOf(up.child.pid);
     up.child.kill('SIGKILL');
-    await expect.poll(() => children.filter(isAlive), { timeout: 10_000 }).toEqual([]);
+    await expect.poll(() => children.filter(isAlive)).toEqual([]);
   });
 
   it('says which ports are in use and what moves them, before anything starts', async () => {

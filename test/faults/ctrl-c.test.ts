@@ -34,7 +34,7 @@ describe('Ctrl-C under load', () => {
       until: stopLoad.signal,
       urls: [urlIn(below(first, 'Push a point'))],
     });
-    await waitFor('rows arrive', 30_000, async () => {
+    await waitFor('rows arrive', 60_000, async () => {
       const [row] = await query(first, `SELECT count() FROM "${table}"`);
       return Number(row?.[0]) > 2_000;
     });

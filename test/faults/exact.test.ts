@@ -117,6 +117,6 @@ describe('two ingress and two transfer processes', () => {
     expect(Number(refused.headers.get('retry-after'))).toBeGreaterThanOrEqual(1);
     expect(Date.now() - stoppedAt).toBeLessThan(10_000);
     await stack.engines.nats.start();
-    await waitFor('the receiver takes pushes again', 30_000, async () => (await push()).status === 200);
+    await waitFor('the receiver takes pushes again', 60_000, async () => (await push()).status === 200);
   });
 });

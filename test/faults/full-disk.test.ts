@@ -74,7 +74,7 @@ describe.skipIf(!canMount)('a disk that is full', () => {
     const probe = await spanProbe(stack);
     const send = async (spans: number): Promise<void> => expect(await probe.send(spans)).toEqual([200, '{}']);
     await send(10);
-    await waitFor('the first spans are stored', 30_000, async () => (await probe.stored()) === 10);
+    await waitFor('the first spans are stored', 60_000, async () => (await probe.stored()) === 10);
     fill();
     await waitFor('readiness names the disk', 60_000, async () => {
       await send(500);

@@ -49,7 +49,7 @@ describe('metadata killed during table creation', () => {
     stack.metadata.start();
     await stack.metadata.ready();
     // A client that had no answer looks before it calls again: the name is taken once.
-    const batch = await waitFor('the report can be used', 30_000, () => pointsBatch(stack, name));
+    const batch = await waitFor('the report can be used', 60_000, () => pointsBatch(stack, name));
     await batch.sendUntilTaken();
     expect(await batch.settled()).toEqual(settledOnce(batch.items));
     const { dataset } = await stack.query(

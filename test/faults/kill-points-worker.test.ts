@@ -72,7 +72,7 @@ const killAt = async (batch: Batch, gate: Gate, what: string, step: StepMatch) =
 const guardIsDown = async (): Promise<void> => {
   const guarded = async (): Promise<number> =>
     Number(/guarded_inserts_total\S* (\d+)/.exec((await stack.transfer[0]?.metrics()) ?? '')?.[1] ?? 0);
-  await waitFor('the guard is down', 30_000, async () => {
+  await waitFor('the guard is down', 60_000, async () => {
     const before = await guarded();
     const again = await spansBatch(stack, `worker ${++batches}`, { items: 1 });
     await again.sendUntilTaken();
@@ -191,7 +191,7 @@ describe.each(signals)('a worker of $name', ({ name, engine, write, make }) => {
       first?.signal('SIGCONT');
       await stack.transfer[1]?.stop();
     }
-    await waitFor('every row is there once', 30_000, async () => (await batch.stored()).rows === batch.items);
+    await waitFor('every row is there once', 60_000, async () => (await batch.stored()).rows === batch.items);
     expect(await batch.settled()).toEqual(settledOnce(batch.items));
   });
 
@@ -206,7 +206,7 @@ describe.each(signals)('a worker of $name', ({ name, engine, write, make }) => {
       if (name === 'spans') {
         await waitFor(
           'the late write is there',
-          30_000,
+          60_000,
           async () => (await batch.stored()).rows > batch.items,
         );
         await command('SYSTEM START MERGES otel.otel_traces');

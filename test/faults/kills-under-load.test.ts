@@ -19,7 +19,7 @@ const settleAndJudge = async (stack: Stack, report: Report, books: Books) => {
   const table = report.result_table.table_id;
   await waitForAcknowledged(stack, table, books);
   await stack.waitForEmptyStream('METRICS', 150_000);
-  await waitFor('QuestDB has applied its log', 30_000, async () => {
+  await waitFor('QuestDB has applied its log', 60_000, async () => {
     const { dataset } = await stack.query(`SELECT name FROM wal_tables() WHERE sequencerTxn != writerTxn`);
     return dataset.length === 0;
   });
@@ -45,7 +45,7 @@ describe('points, one of each, under load', () => {
       until: stopLoad.signal,
       urls: [pushUrl(stack)],
     });
-    await waitFor('rows arrive', 30_000, async () => {
+    await waitFor('rows arrive', 60_000, async () => {
       const { dataset } = await stack.query(`SELECT count() FROM "${report.result_table.table_id}"`);
       return Number(dataset[0]?.[0]) > 500;
     });
@@ -71,7 +71,7 @@ describe('points, one of each, under load', () => {
     const { books, verdict } = await underLoad('questdb-stop', async () => {
       await stack.engines.questdb.stop();
       const stoppedAt = Date.now();
-      await waitFor('20 s have passed', 25_000, () => Date.now() - stoppedAt >= 20_000);
+      await waitFor('20 s have passed', 60_000, () => Date.now() - stoppedAt >= 20_000);
       await stack.engines.questdb.start();
     });
     expect([...books.statuses.keys()]).toEqual([200]);
@@ -119,7 +119,7 @@ describe('points, one of each, under load', () => {
     const { books, verdict } = await underLoad('metadata-kill', async () => {
       await stack.metadata.kill();
       const seen = Date.now();
-      await waitFor('a second under load', 3_000, () => Date.now() - seen > 1_000);
+      await waitFor('a second under load', 60_000, () => Date.now() - seen > 1_000);
       stack.metadata.start();
       await stack.metadata.ready();
     });

@@ -106,7 +106,7 @@ describe.skipIf(!canMount)('a disk that has become read-only', () => {
     const { stack, breakIt, mend } = await stackOn('clickhouse');
     const probe = await spanProbe(stack);
     expect(await probe.send(10)).toEqual([200, '{}']);
-    await waitFor('the first spans are stored', 30_000, async () => (await probe.stored()) === 10);
+    await waitFor('the first spans are stored', 60_000, async () => (await probe.stored()) === 10);
     breakIt();
     await waitFor('readiness names ClickHouse', 60_000, async () => {
       expect(await probe.send(100)).toEqual([200, '{}']);

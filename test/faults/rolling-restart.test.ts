@@ -62,7 +62,7 @@ describe('a rolling restart under load', () => {
     const [first] = stack.ingress;
     if (first === undefined) throw new Error('no receiver');
     for (const receiver of stack.ingress) {
-      await waitFor('the data id is known', 30_000, async () => (await push(receiver)) === '200');
+      await waitFor('the data id is known', 60_000, async () => (await push(receiver)) === '200');
       rotation.add(receiver);
     }
     const known = stack.ingress.length * pointsOfRequest;

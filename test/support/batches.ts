@@ -1,5 +1,6 @@
 import { request } from 'undici';
 import type { Stack } from './stack.ts';
+import { untilApplied } from './until-applied.ts';
 import { waitFor } from './wait.ts';
 
 /** What is stored of a batch: rows as a plain count sees them, and different uids among them. */
@@ -61,7 +62,7 @@ const sender = ({ url, headers, body }: Wire): Pick<Batch, 'send' | 'sendUntilTa
   return {
     send,
     sendUntilTaken: (receiver = 0) =>
-      waitFor('the request is taken', 30_000, async () => {
+      waitFor('the request is taken', 60_000, async () => {
         const { status, text } = await send(receiver);
         return status === 200 && text;
       }),
@@ -127,7 +128,7 @@ export const pointsBatch = async (
       method: 'POST',
       body: JSON.stringify({ data_id: dataId, access_token: token, data }),
     });
-  await waitFor('the receivers know the report', 30_000, async () => {
+  await waitFor('the receivers know the report', 60_000, async () => {
     const answers = await Promise.all(stack.ingress.map((_, receiver) => pushTo(receiver, [])));
     // Nothing of it can be kept, but whose it is was known.
     return answers.every(({ status }) => status === 400);
@@ -144,12 +145,7 @@ export const pointsBatch = async (
     stored,
     settled: async () => {
       await stack.waitForEmptyStream('METRICS');
-      await waitFor('QuestDB has applied its log', 30_000, async () => {
-        const { dataset } = await stack.query(
-          'SELECT name FROM wal_tables() WHERE sequencerTxn != writerTxn',
-        );
-        return dataset.length === 0;
-      });
+      await untilApplied(stack);
       return { ...(await stored()), ...(await recorded(stack, `data_id = ${dataId}`)) };
     },
   };
@@ -204,7 +200,7 @@ export const spansBatch = async (
     );
     return { rows: Number(row?.['rows']), uids: Number(row?.['uids']), lostTraces: Number(row?.['lost']) };
   };
-  await waitFor('the receivers know the application', 30_000, async () => {
+  await waitFor('the receivers know the application', 60_000, async () => {
     for (const receiver of stack.ingress) {
       const answer = await fetch(`http://127.0.0.1:${receiver.ports['otlp']}/v1/traces`, {
         method: 'POST',

@@ -25,7 +25,7 @@ export type ClientKind = {
 
 /** Real engines and roles whose receiver gives up on a bus that does not answer before any client gives up on it. */
 export const startClientStack = (): Promise<TraceStack> =>
-  startTraceStack((text) => text.replace(/deadline_ms: \d+/, 'deadline_ms: 700'));
+  startTraceStack((text) => text.replace(/deadline_ms: \d+/, 'deadline_ms: 2000'));
 
 const bySpanId = (rows: readonly HeldRow[]): HeldRow[] =>
   rows.toSorted((a, b) => (String(a['SpanId']) < String(b['SpanId']) ? -1 : 1));
@@ -45,7 +45,7 @@ export const expectStored = async (
 /** Allows the application one request a second, and waits until the receiver knows. */
 const limitRate = async (on: TraceStack, { app_id: id, token }: Application): Promise<void> => {
   expect((await on.stack.api('PATCH', `/api/v1/applications/${id}`, { max_rate: 1 })).status).toBe(200);
-  await waitFor('the rate to be limited', 5000, async () => {
+  await waitFor('the rate to be limited', 60_000, async () => {
     const { headers } = await on.post(token, 'json', {});
     return headers['ratelimit-policy'] !== undefined;
   });
@@ -55,7 +55,7 @@ const limitRate = async (on: TraceStack, { app_id: id, token }: Application): Pr
 export const pauseBus = async (on: TraceStack): Promise<void> => {
   const { nats } = on.stack.engines;
   nats.pause();
-  await waitFor('every thread of the bus to be stopped', 5000, async () => {
+  await waitFor('every thread of the bus to be stopped', 60_000, async () => {
     const tasks = `/proc/${nats.pid}/task`;
     const stats = (await readdir(tasks)).map((task) => readFile(`${tasks}/${task}/stat`, 'utf8'));
     return (await Promise.all(stats)).every((stat) => stat.slice(stat.lastIndexOf(')')).startsWith(') T'));

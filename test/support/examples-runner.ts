@@ -5,7 +5,7 @@ import { fill, type Lookup } from './examples-values.ts';
 import { sendRaw } from './otlp-client.ts';
 import { createPushClient, type PushAnswer, type PushClient } from './push-client.ts';
 import { type Stack, startStack } from './stack.ts';
-import { waitFor } from './wait.ts';
+import { untilApplied } from './until-applied.ts';
 
 /** What came back for a request of a case, and what the names stand for in what is expected of it. */
 export type Answered = { readonly exchange: Exchange; readonly answer: PushAnswer; readonly lookup: Lookup };
@@ -200,10 +200,7 @@ const label = (series: string, name: string): string | undefined =>
 const settled = async (stack: Stack): Promise<void> => {
   await stack.waitForEmptyStream('METRICS');
   await stack.waitForEmptyStream('TRACES');
-  await waitFor('QuestDB to apply its log', 60_000, async () => {
-    const { dataset } = await stack.query('SELECT count() FROM wal_tables() WHERE sequencerTxn > writerTxn');
-    return dataset[0]?.[0] === 0;
-  });
+  await untilApplied(stack);
 };
 
 /** Starts the real stack, sends every case and waits until everything is stored. */

@@ -83,7 +83,7 @@ export const allKnown = async (stack: Stack): Promise<void> => {
   await call(stack, 'POST', path, {});
   const client = createPushClient(stack.ingress[0]?.ports['push'] ?? 0);
   try {
-    await waitFor('ingress to know all sources', 30_000, async () => {
+    await waitFor('ingress to know all sources', 60_000, async () => {
       return (await client.send({ body: bodyOf(report, []) })).status === 403;
     });
   } finally {

@@ -12,7 +12,7 @@ import { waitFor } from './wait.ts';
 /** A stored row without what is empty: time in ms, uid as decimal text, and the columns by their names. */
 export type StoredRow = Readonly<Record<string, unknown>>;
 
-/** A stack that takes points of a week and waits four seconds for the bus, with a producer and readers of what is stored. */
+/** A stack that takes points of a week, with a producer and readers of what is stored. */
 export type PushStack = {
   readonly stack: Stack;
   readonly port: number;
@@ -39,14 +39,17 @@ export const bodyOf = (report: Report, data: unknown, change: Record<string, unk
 
 const sentinel = 'sentinel_of_the_test';
 
-export const startPushStack = async (): Promise<PushStack> => {
+/** `deadlineMs`: how long a request waits for the bus. */
+export const startPushStack = async ({ deadlineMs }: { deadlineMs?: number } = {}): Promise<PushStack> => {
   const stack = await startStack({
     ackWaitSeconds: 30,
     pipelines: (file, text) =>
       file === 'metrics.yaml'
         ? text
             .replace('age_seconds_max: off', `age_seconds_max: ${ageMsMax / 1000}`)
-            .replace(/deadline_ms: \d+/, 'deadline_ms: 4000')
+            .replace(/deadline_ms: \d+/, (own) =>
+              deadlineMs === undefined ? own : `deadline_ms: ${deadlineMs}`,
+            )
         : text,
     env: { TIDEMARK_LOG_LEVEL: 'trace' },
   });
@@ -74,7 +77,7 @@ export const startPushStack = async (): Promise<PushStack> => {
     const before = (await readRows(table)).filter(isSentinel).length;
     const answer = await push(report, [{ metrics: { [sentinel]: 1 }, target: sentinel }]);
     if (answer.status !== 200) throw new Error(`the last point was answered ${answer.text}`);
-    const rows = await waitFor('the last point in the table', 30_000, async () => {
+    const rows = await waitFor('the last point in the table', 60_000, async () => {
       const all = await readRows(table);
       return all.filter(isSentinel).length > before && all;
     });

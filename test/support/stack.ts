@@ -358,14 +358,14 @@ export const startStack = async (options: StackOptions = {}): Promise<Stack> => 
         .map((line): Record<string, unknown> => JSON.parse(line));
     },
     streamState,
-    waitForEmptyStream: async (name, boundMs = 60_000) => {
+    waitForEmptyStream: async (name, boundMs = 120_000) => {
       await waitFor(`stream ${name} is empty`, boundMs, async () => {
         const { messages } = await streamState(name);
         if (messages > 0) throw new Error(`${messages} messages`);
         return true;
       });
     },
-    waitForRows: async (table, rows, boundMs = 30_000) => {
+    waitForRows: async (table, rows, boundMs = 90_000) => {
       await waitFor(`${rows} rows in ${table}`, boundMs, async () => {
         const count = await countRows(table);
         if (count !== rows) throw new Error(`${count} rows`);

@@ -155,7 +155,7 @@ export const sendExports = async (traffic: TokenTraffic): Promise<void> => {
   expect(await post({ 'content-type': types.json }, '{}', `/v1/traces${query}`)).toBe(401);
   expect(await post(json, '{}', `/${secrets.invent('a path of OTLP')}`)).toBe(404);
   await stack.api('POST', `/api/v1/applications/${application.app_id}/disable`, {});
-  await waitFor('the disabled application is refused', 10_000, async () => (await post(json, '{}')) === 403);
+  await waitFor('the disabled application is refused', 60_000, async () => (await post(json, '{}')) === 403);
   await client.close();
   const raw = secrets.invent('OTLP that is no HTTP');
   answers.push(

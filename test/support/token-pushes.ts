@@ -98,7 +98,7 @@ export const sendPushes = async ({
   const disabled = await newReport('disabled');
   await stack.api('POST', `/api/v1/custom-reports/${disabled.custom_report.custom_report_id}/disable`, {});
   const { mon_data_id: disabledId, token: disabledToken } = disabled.data_source;
-  await waitFor('the disabled data id is refused', 10_000, async () => {
+  await waitFor('the disabled data id is refused', 60_000, async () => {
     return (await send({ body: bodyOf({ data_id: disabledId, access_token: disabledToken }) })) === 403;
   });
   client.close();

@@ -7,7 +7,7 @@ const stepMs = 25;
 export const until = async <T>(
   what: string,
   condition: () => Promise<T | undefined | false> | T | undefined | false,
-  timeoutMs = 30_000,
+  timeoutMs = 90_000,
 ): Promise<T> => {
   const deadline = performance.now() + timeoutMs;
   let lastError: unknown;
