@@ -1,4 +1,5 @@
 import type { ConsumerInfo, StreamInfo } from '@nats-io/jetstream';
+import { Fault } from '../model/fault.ts';
 import type { Bus } from './connection.ts';
 import { toFault } from './nats-fault.ts';
 
@@ -19,6 +20,10 @@ export const readStream = async (bus: Bus, name: string, consumer?: string): Pro
     throw toFault(error);
   }
 };
+
+/** Whether what `readStream` threw says that there is no such stream, or no such consumer of it. */
+export const isStreamMissing = (error: unknown): boolean =>
+  error instanceof Fault && (error.code === 'stream_not_found' || error.code === 'consumer_not_found');
 
 /** How full a stream is, and what of it is on its way to its consumer. */
 export type StreamState = {

@@ -41,7 +41,7 @@ import { createRefresh } from './refresh/refresh.ts';
 import { createTableRepair } from './table-repair.ts';
 import { dataIdOfTableId } from './values.ts';
 import { keepMetricViews } from './views.ts';
-import { startWatch } from './watch.ts';
+import { startWatch, type Watch } from './watch.ts';
 
 const probeEveryMs = 2_000;
 const finishMsMax = 10_000;
@@ -134,6 +134,12 @@ const authorizeNodeWith =
     return { bizId: identity.role === 'node' ? identity.mon_biz_id : null };
   };
 
+/** The streams that are not there, but for those that `questdb_streams` names with the reason. */
+const missingText = (watch: Watch | undefined, refused: RefusedStreams | undefined): string | undefined => {
+  const names = [...(watch?.missing ?? [])].filter((name) => refused?.has(name) !== true);
+  return names.length === 0 ? undefined : `not there: ${names.join(', ')}`;
+};
+
 type Parts = {
   readonly settings: Settings;
   readonly log: Log;
@@ -146,6 +152,7 @@ type Parts = {
   readonly onListening: () => void;
   readonly onRecords: (records: Records) => void;
   readonly onStreams: (refused: RefusedStreams) => void;
+  readonly onWatch: (watch: Watch) => void;
 };
 
 /** From the first connection to the last answer. */
@@ -200,6 +207,7 @@ const runOnBus = async (bus: Bus, parts: Parts): Promise<void> => {
     now: Date.now,
     log,
   });
+  parts.onWatch(watch);
   const running: { stop(): Promise<void> }[] = [views, audit, refresh, watch];
   try {
     // A watch that is closed while it starts keeps the process alive: the API answers once all have begun.
@@ -273,6 +281,7 @@ export const runMetadata = async (settings: Settings): Promise<void> => {
   const isOneThere = (): boolean => questdb.some(({ why }) => why() === undefined);
   let records: Records | undefined;
   let refused: RefusedStreams | undefined;
+  let watch: Watch | undefined;
   let bus: Bus | undefined;
   let isServing = false;
   const checks = {
@@ -292,6 +301,7 @@ export const runMetadata = async (settings: Settings): Promise<void> => {
       warnings: {
         questdb: () => (isOneThere() ? awayText(questdb) : undefined),
         questdb_streams: () => refused?.problem,
+        streams: () => missingText(watch, refused),
         placements: () =>
           records &&
           unknownPlacements(
@@ -317,6 +327,9 @@ export const runMetadata = async (settings: Settings): Promise<void> => {
       },
       onStreams: (streams) => {
         refused = streams;
+      },
+      onWatch: (started) => {
+        watch = started;
       },
       onListening: () => {
         isServing = true;

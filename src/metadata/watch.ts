@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Bus } from '../bus/connection.ts';
-import { streamHealth } from '../bus/stream-state.ts';
+import { isStreamMissing, type StreamHealth, streamHealth } from '../bus/stream-state.ts';
 import type { StreamDefinition } from '../config/pipelines.ts';
 import { messageOf } from '../model/fault.ts';
 import { addsUp, type Balance, readBalances } from '../outcomes/balance.ts';
@@ -10,7 +10,11 @@ import type { Log } from '../telemetry/log.ts';
 import type { WatchMetrics } from '../telemetry/watch-metrics.ts';
 
 /** Brings figures of the bus and of ClickHouse into the metrics of metadata. */
-export type Watch = { stop(): Promise<void> };
+export type Watch = {
+  /** Streams that were not there when they were last looked at. */
+  readonly missing: ReadonlySet<string>;
+  stop(): Promise<void>;
+};
 
 export type WatchDeps = {
   readonly bus: Bus;
@@ -25,16 +29,44 @@ export type WatchDeps = {
 const unsettledMs = 5 * 60_000;
 const hourMs = 3_600_000;
 
-const lookAtStreams = async ({ bus, streams, metrics, now }: WatchDeps): Promise<void> => {
-  for (const { name, consumer } of streams) {
-    const health = await streamHealth(bus, name, consumer?.name, now());
-    const label = { stream: name };
+/** One that is not there has no figures, and keeps those of the others from nobody. */
+const healthOf = async (
+  { bus, now }: WatchDeps,
+  { name, consumer }: StreamDefinition,
+): Promise<StreamHealth | undefined> => {
+  try {
+    return await streamHealth(bus, name, consumer?.name, now());
+  } catch (error) {
+    if (isStreamMissing(error)) return undefined;
+    throw error;
+  }
+};
+
+const forget = ({ metrics }: WatchDeps, stream: string): void => {
+  const { messages, bytes, bytesMax, bytesLeft, oldestAge } = metrics;
+  const { pending, ackPending, redelivered, waitingPulls } = metrics;
+  const gauges = [messages, bytes, bytesMax, bytesLeft, oldestAge];
+  for (const gauge of [...gauges, pending, ackPending, redelivered, waitingPulls]) gauge.remove({ stream });
+};
+
+const lookAtStreams = async (deps: WatchDeps, missing: Set<string>): Promise<void> => {
+  const { streams, metrics } = deps;
+  for (const definition of streams) {
+    const label = { stream: definition.name };
+    const health = await healthOf(deps, definition);
+    metrics.missing.set(label, health === undefined ? 1 : 0);
+    if (health === undefined) {
+      missing.add(definition.name);
+      forget(deps, definition.name);
+      continue;
+    }
+    missing.delete(definition.name);
     metrics.messages.set(label, health.messages);
     metrics.bytes.set(label, health.bytes);
     metrics.bytesMax.set(label, health.bytesMax);
     metrics.bytesLeft.set(label, Math.max(0, health.bytesMax - health.bytes));
     metrics.oldestAge.set(label, health.oldestAgeSeconds);
-    if (consumer === undefined) continue;
+    if (definition.consumer === undefined) continue;
     metrics.pending.set(label, health.pending);
     metrics.ackPending.set(label, health.ackPending);
     metrics.redelivered.set(label, health.redelivered);
@@ -88,6 +120,7 @@ const retryMs = 5_000;
 export const startWatch = (deps: WatchDeps): Watch => {
   const { metrics, now, log } = deps;
   const stopping = new AbortController();
+  const missing = new Set<string>();
 
   const follow = async ({ what, everyMs, shareMax, look }: (typeof looks)[number]): Promise<void> => {
     metrics.lastSuccess.set({ what }, 0);
@@ -95,7 +128,7 @@ export const startWatch = (deps: WatchDeps): Watch => {
       const startedAt = performance.now();
       let pauseMs: number = everyMs;
       try {
-        await look(deps);
+        await look(deps, missing);
         metrics.lastSuccess.set({ what }, Math.floor(now() / 1000));
       } catch (error) {
         pauseMs = retryMs;
@@ -107,6 +140,7 @@ export const startWatch = (deps: WatchDeps): Watch => {
   };
   const following = looks.map(follow);
   return {
+    missing,
     stop: async () => {
       stopping.abort();
       await Promise.all(following);

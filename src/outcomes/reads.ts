@@ -1,30 +1,50 @@
 import type { Bus } from '../bus/connection.ts';
-import { type StreamState, streamState } from '../bus/stream-state.ts';
+import { isStreamMissing, type StreamState, streamState } from '../bus/stream-state.ts';
 import type { Clickhouse } from '../stores/clickhouse/client.ts';
 import { createLiveDrops, type LiveDrops } from './live.ts';
 
 /** What the outcomes are read from. */
 export type OutcomeReads = {
   readonly clickhouse: Clickhouse;
-  /** Streams and their consumers, as they are now. */
+  /** Streams and their consumers, as they are now; without those of further QuestDB instances that are not there (yet). */
   readonly inFlight: () => Promise<StreamState[]>;
   readonly live: LiveDrops;
   readonly now: () => number;
 };
 
+type ReadStream = {
+  readonly name: string;
+  readonly consumer?: { readonly name: string } | undefined;
+  readonly isFurther?: true;
+};
+
+/** NATS may have no room for the stream of a further instance: nothing is in flight there, and the others are to be seen all the same. */
+const stateOf = async (
+  bus: Bus,
+  { name, isFurther }: ReadStream,
+  consumer: string,
+): Promise<StreamState | undefined> => {
+  try {
+    return await streamState(bus, name, consumer);
+  } catch (error) {
+    if (isFurther === true && isStreamMissing(error)) return undefined;
+    throw error;
+  }
+};
+
 export const createOutcomeReads = (
   bus: Bus,
   clickhouse: Clickhouse,
-  streams: readonly { readonly name: string; readonly consumer?: { readonly name: string } | undefined }[],
+  streams: readonly ReadStream[],
 ): OutcomeReads => ({
   clickhouse,
   // What has a consumer is on its way somewhere.
-  inFlight: () =>
-    Promise.all(
-      streams.flatMap(({ name, consumer }) =>
-        consumer === undefined ? [] : [streamState(bus, name, consumer.name)],
-      ),
-    ),
+  inFlight: async () => {
+    const states = streams.flatMap((stream) =>
+      stream.consumer === undefined ? [] : [stateOf(bus, stream, stream.consumer.name)],
+    );
+    return (await Promise.all(states)).filter((state) => state !== undefined);
+  },
   live: createLiveDrops(bus),
   now: Date.now,
 });

@@ -128,6 +128,9 @@ const ofTransfer: Readonly<Record<string, MetricRemedy>> = {
 
 const ofMetadata: Readonly<Record<string, MetricRemedy>> = {
   tidemark_metadata_requests_total: say('5xx: the log of metadata says why'),
+  tidemark_stream_missing: say(
+    '1 for METRICS-<name>: NATS has no room for it, `/readyz` says more; for another: start metadata anew, it makes the stream',
+  ),
   tidemark_stream_messages: say('grows: add transfer replicas, unless a store is slow'),
   tidemark_stream_bytes: say(
     'grows: add transfer replicas, unless a store is slow',

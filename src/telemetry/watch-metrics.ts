@@ -6,6 +6,7 @@ export const createWatchMetrics = (registry: Registry) => {
   const ofStream = (name: string, help: string) =>
     new Gauge({ name, help, labelNames: ['stream'], registers });
   return {
+    missing: ofStream('tidemark_stream_missing', '1 = the stream or its consumer is not there'),
     messages: ofStream('tidemark_stream_messages', 'Messages in a stream'),
     bytes: ofStream('tidemark_stream_bytes', 'Bytes in a stream'),
     bytesMax: ofStream('tidemark_stream_bytes_max', 'Byte budget of a stream; a full one refuses'),
