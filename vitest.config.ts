@@ -13,8 +13,19 @@ const alone = [
   'test/faults/{exactly-once,ctrl-c}.test.ts',
 ];
 
-// A QuestDB of a test lives for seconds: the second compiler of Java and its parallel collector would cost more than they gain.
-const env = { JDK_JAVA_OPTIONS: '-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:-UsePerfData' };
+/** Turns without work after which a worker of QuestDB gives way, naps for a millisecond, and sleeps. */
+const turns = { YIELD: '1', NAP: '10', SLEEP: '60' };
+
+const env = {
+  // A QuestDB of a test lives for seconds: the second compiler of Java and its parallel collector would cost more than they gain.
+  JDK_JAVA_OPTIONS: '-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:-UsePerfData',
+  // At their defaults its workers spin for seconds after each request, half of what QuestDB takes of the processor in a test.
+  ...Object.fromEntries(
+    ['SHARED', 'WAL_APPLY', 'VIEW_COMPILER'].flatMap((pool) =>
+      Object.entries(turns).map(([does, count]) => [`QDB_${pool}_WORKER_${does}_THRESHOLD`, count]),
+    ),
+  ),
+};
 
 export default defineConfig({
   test: {
