@@ -59,12 +59,12 @@ describe('the admin token', () => {
 
 it('stops at once when it is told to right after its start', async () => {
   for (let round = 0; round < 5; round++) {
-    await metadata.role.restart();
+    await (round === 0 ? metadata.role.restart() : metadata.role.start());
     const before = performance.now();
     await metadata.role.stop();
     expect(performance.now() - before).toBeLessThan(5_000);
-    await metadata.role.start();
   }
+  await metadata.role.start();
 });
 
 describe('a dependency that is away', () => {
