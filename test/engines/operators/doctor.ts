@@ -1,13 +1,13 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
-import { runCli } from '../support/cli.ts';
-import { type Stack, startStack } from '../support/stack.ts';
+import { runCli } from '../../support/cli.ts';
+import type { Stack } from '../../support/stack.ts';
+import { sharedStack } from './stack.ts';
 
 let stack: Stack;
 beforeAll(async () => {
-  stack = await startStack({ traces: true });
+  stack = await sharedStack();
 });
-afterAll(() => stack?.stop());
 
 const answerSchema = z.object({
   well: z.boolean(),

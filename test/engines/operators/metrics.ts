@@ -1,9 +1,10 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { labelBounds } from '../../src/telemetry/metric-remedies.ts';
-import { definedMetrics, type Role, roles } from '../support/metrics-document.ts';
-import { readExposition, type Sample, sumOf } from '../support/prometheus-text.ts';
-import { type Application, type Report, type RoleProcess, type Stack, startStack } from '../support/stack.ts';
-import { waitFor } from '../support/wait.ts';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { labelBounds } from '../../../src/telemetry/metric-remedies.ts';
+import { definedMetrics, type Role, roles } from '../../support/metrics-document.ts';
+import { readExposition, type Sample, sumOf } from '../../support/prometheus-text.ts';
+import type { Application, Report, RoleProcess, Stack } from '../../support/stack.ts';
+import { waitFor } from '../../support/wait.ts';
+import { sharedStack } from './stack.ts';
 
 let stack: Stack;
 let report: Report;
@@ -51,7 +52,7 @@ const spans = (count: number) => {
 };
 
 beforeAll(async () => {
-  stack = await startStack({ traces: true });
+  stack = await sharedStack();
   report = await stack.createReport('metrics');
   application = await stack.createApplication('metrics');
   const now = Date.now();
@@ -67,7 +68,6 @@ beforeAll(async () => {
   await stack.waitForEmptyStream('METRICS');
   await stack.waitForEmptyStream('TRACES');
 });
-afterAll(() => stack?.stop());
 
 describe('what the roles expose under load', () => {
   // A dashboard on a figure that no process exposes stays empty, and an alarm on it silent.

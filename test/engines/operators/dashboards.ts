@@ -1,8 +1,9 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { dashboards, queriesTo } from '../support/dashboards.ts';
-import { wireQuery } from '../support/postgres-wire.ts';
-import { type Report, type Stack, startStack } from '../support/stack.ts';
-import { waitFor } from '../support/wait.ts';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { dashboards, queriesTo } from '../../support/dashboards.ts';
+import { wireQuery } from '../../support/postgres-wire.ts';
+import type { Report, Stack } from '../../support/stack.ts';
+import { waitFor } from '../../support/wait.ts';
+import { sharedStack } from './stack.ts';
 
 let stack: Stack;
 let report: Report;
@@ -58,14 +59,8 @@ const fill = async (): Promise<void> => {
     });
   }
   await stack.waitForRows(report.result_table.table_id, 1);
+  await stack.waitForEmptyStream('TRACES');
 };
-
-beforeAll(async () => {
-  stack = await startStack({ traces: true });
-  report = await stack.createReport('dashboards');
-  await fill();
-});
-afterAll(() => stack?.stop());
 
 const hourMs = 3_600_000;
 const from = () => new Date(Date.now() - hourMs);
@@ -112,6 +107,12 @@ const questdb = 'grafana-postgresql-datasource';
 const clickhouse = 'grafana-clickhouse-datasource';
 
 describe('every query of the dashboards', () => {
+  beforeAll(async () => {
+    stack = await sharedStack();
+    report = await stack.createReport('dashboards');
+    await fill();
+  });
+
   // A panel with a query that fails is found by whoever needs it at night.
   it.each([...queriesTo(questdb), ...variables(questdb)])(
     '$place answers rows from QuestDB',

@@ -2,39 +2,18 @@ import { execFile } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { promisify } from 'node:util';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type Stack, startStack } from '../support/stack.ts';
-import { waitFor } from '../support/wait.ts';
+import { beforeAll, describe, expect, it } from 'vitest';
+import type { Stack } from '../../support/stack.ts';
+import { waitFor } from '../../support/wait.ts';
+import { sharedStack } from './stack.ts';
 
-const root = resolve(import.meta.dirname, '../..');
+const root = resolve(import.meta.dirname, '../../..');
 const text = readFileSync(resolve(root, 'docs/questions.md'), 'utf8');
 const lines = [...text.matchAll(/```sh\n([^`]*)```/g)]
   .flatMap(([, block = '']) => block.trim().split('\n'))
   .filter((line) => !line.startsWith('kubectl '));
 
 let stack: Stack;
-beforeAll(async () => {
-  stack = await startStack({ traces: true });
-  const { data_source: source } = await stack.createReport('questions');
-  const push = (token: string) =>
-    fetch(`http://127.0.0.1:${stack.ingress[0]?.ports['push']}/v2/push/`, {
-      method: 'POST',
-      body: JSON.stringify({
-        data_id: source.mon_data_id,
-        access_token: token,
-        data: [{ metrics: { cpu: 1 } }],
-      }),
-    });
-  await waitFor('the data id is known', 60_000, async () => (await push(source.token)).ok);
-  await push('wrong');
-  await waitFor('outcome and example are recorded', 60_000, async () => {
-    const [row] = await stack.spansQuery(
-      "SELECT (SELECT count() FROM otel.ingest_outcomes) AS outcomes, (SELECT count() FROM otel.ingest_samples WHERE reason = 'unauthorized') AS samples",
-    );
-    return Number(row?.['outcomes']) > 0 && Number(row?.['samples']) > 0;
-  });
-});
-afterAll(() => stack?.stop());
 
 /** The line with the ports of this stack. */
 const here = (line: string): string =>
@@ -51,6 +30,28 @@ const answers: Readonly<Record<string, RegExp>> = {
 };
 
 describe('every command of docs/questions.md', () => {
+  beforeAll(async () => {
+    stack = await sharedStack();
+    const { data_source: source } = await stack.createReport('questions');
+    const push = (token: string) =>
+      fetch(`http://127.0.0.1:${stack.ingress[0]?.ports['push']}/v2/push/`, {
+        method: 'POST',
+        body: JSON.stringify({
+          data_id: source.mon_data_id,
+          access_token: token,
+          data: [{ metrics: { cpu: 1 } }],
+        }),
+      });
+    await waitFor('the data id is known', 60_000, async () => (await push(source.token)).ok);
+    await push('wrong');
+    await waitFor('outcome and example are recorded', 60_000, async () => {
+      const [row] = await stack.spansQuery(
+        "SELECT (SELECT count() FROM otel.ingest_outcomes) AS outcomes, (SELECT count() FROM otel.ingest_samples WHERE reason = 'unauthorized') AS samples",
+      );
+      return Number(row?.['outcomes']) > 0 && Number(row?.['samples']) > 0;
+    });
+  });
+
   // An answer that was right a version ago leads the wrong way at night.
   it.each(lines)('%s', async (line) => {
     const env = { ...process.env, ...stack.env, PATH: `${root}/bin:${process.env['PATH']}` };
