@@ -100,3 +100,11 @@ export const startTraceStack = async (
     },
   };
 };
+
+let shared: Promise<TraceStack> | undefined;
+
+/** The one stack of all rooms of a test file, started by the first that asks. The file stops it after its last test. */
+export const sharedTraceStack = (): Promise<TraceStack> => {
+  shared ??= startTraceStack((text) => text.replace(/body_bytes_max: \S+/, 'body_bytes_max: 1MiB'));
+  return shared;
+};

@@ -10,7 +10,7 @@ const root = join(import.meta.dirname, '../..');
 const elsewhere: Readonly<Record<string, string>> = {
   not_stored: 'test/contract/push-admission.test.ts',
   unconfirmed: 'test/contract/push-admission.test.ts',
-  aborted: 'test/contract/push-points.test.ts',
+  aborted: 'test/contract/push/points.ts',
   data_source_purged: 'test/engines/transfer-purge.test.ts',
   unreadable_message: 'test/engines/transfer.test.ts',
   row_refused: 'test/engines/transfer.test.ts',

@@ -1,8 +1,8 @@
 import { connect } from 'node:net';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { contentTypes, encode, encodings, partialOf, statusOf } from '../support/otlp-client.ts';
-import { requestOf, spanAt } from '../support/trace-cases.ts';
-import { startTraceStack, type TraceStack } from '../support/trace-stack.ts';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { contentTypes, encode, encodings, partialOf, statusOf } from '../../support/otlp-client.ts';
+import { requestOf, spanAt } from '../../support/trace-cases.ts';
+import { sharedTraceStack, type TraceStack } from '../../support/trace-stack.ts';
 
 // What HTTP libraries hide from the other tests: the bytes that really go over the socket.
 
@@ -10,11 +10,10 @@ let on: TraceStack;
 let port: number;
 let token: string;
 beforeAll(async () => {
-  on = await startTraceStack((text) => text.replace(/body_bytes_max: \S+/, 'body_bytes_max: 1MiB'));
+  on = await sharedTraceStack();
   port = on.stack.ingress[0]?.ports['otlp'] ?? 0;
   ({ token } = await on.application());
 });
-afterAll(() => on?.stop());
 
 const now = BigInt(Date.now()) * 1_000_000n;
 let numbers = 0;

@@ -1,20 +1,19 @@
 import { gzipSync } from 'node:zlib';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { pointsAt } from '../support/point-cases.ts';
-import { announceBody, createPushClient, type PushRequest } from '../support/push-client.ts';
-import { plainSuccess } from '../support/push-replies.ts';
-import { bodyOf, type PushStack, startPushStack } from '../support/push-stack.ts';
-import type { Report } from '../support/stack.ts';
-import { waitFor } from '../support/wait.ts';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { pointsAt } from '../../support/point-cases.ts';
+import { announceBody, createPushClient, type PushRequest } from '../../support/push-client.ts';
+import { plainSuccess } from '../../support/push-replies.ts';
+import { bodyOf, type PushStack, sharedPushStack } from '../../support/push-stack.ts';
+import type { Report } from '../../support/stack.ts';
+import { waitFor } from '../../support/wait.ts';
 
 let on: PushStack;
 let other: Report;
 
 beforeAll(async () => {
-  on = await startPushStack();
+  on = await sharedPushStack();
   other = await on.report();
 });
-afterAll(() => on?.stop());
 
 const { good, timestamp } = pointsAt(Date.now());
 

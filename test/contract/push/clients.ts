@@ -2,16 +2,15 @@ import { execFile } from 'node:child_process';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { bodyOf, type PushStack, startPushStack } from '../support/push-stack.ts';
-import { installPython, pinnedVersion, runPython, whyNoPython } from '../support/python.ts';
-import { tempFolder } from '../support/temp-folder.ts';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { bodyOf, type PushStack, sharedPushStack } from '../../support/push-stack.ts';
+import { installPython, pinnedVersion, runPython, whyNoPython } from '../../support/python.ts';
+import { tempFolder } from '../../support/temp-folder.ts';
 
 let on: PushStack;
 beforeAll(async () => {
-  on = await startPushStack();
+  on = await sharedPushStack();
 });
-afterAll(() => on?.stop());
 
 const success = '{"code":"200","result":"true","message":""}';
 const requirements = 'bk-monitor-report-requirements.txt';

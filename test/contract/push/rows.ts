@@ -1,15 +1,14 @@
 import { gzipSync } from 'node:zlib';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { plainSuccess } from '../support/push-replies.ts';
-import { bodyOf, type PushStack, type StoredRow, startPushStack } from '../support/push-stack.ts';
-import type { Report } from '../support/stack.ts';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { plainSuccess } from '../../support/push-replies.ts';
+import { bodyOf, type PushStack, type StoredRow, sharedPushStack } from '../../support/push-stack.ts';
+import type { Report } from '../../support/stack.ts';
 
 let on: PushStack;
 
 beforeAll(async () => {
-  on = await startPushStack();
+  on = await sharedPushStack();
 });
-afterAll(() => on?.stop());
 
 const now = Date.now();
 type Layout = 'wide' | 'narrow';

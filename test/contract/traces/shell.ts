@@ -2,19 +2,18 @@ import { execFile } from 'node:child_process';
 import { mkdir, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { Application } from '../support/stack.ts';
-import { tempFolder } from '../support/temp-folder.ts';
-import { startTraceStack, type TraceStack } from '../support/trace-stack.ts';
-import { waitFor } from '../support/wait.ts';
+import { beforeAll, describe, expect, it } from 'vitest';
+import type { Application } from '../../support/stack.ts';
+import { tempFolder } from '../../support/temp-folder.ts';
+import { sharedTraceStack, type TraceStack } from '../../support/trace-stack.ts';
+import { waitFor } from '../../support/wait.ts';
 
 const run = promisify(execFile);
 
 let on: TraceStack;
 beforeAll(async () => {
-  on = await startTraceStack();
+  on = await sharedTraceStack();
 });
-afterAll(() => on?.stop());
 
 /** The script of somebody who has curl and no SDK: `time` is a line of shell that sets NOW and LATER. */
 const scriptOf = (time: string): string => `
