@@ -2,6 +2,9 @@ import { LowTextColumn, MapColumn, TextColumn } from '../native/columns.ts';
 import { PlaceReader, type SpanTally } from './place.ts';
 import type { AttributeSlots, ReadState } from './span-slots.ts';
 
+/** No place of a reader. */
+const nowhere = -(2 ** 31);
+
 /** Appends attributes to a column of maps; of equal keys the last one stays. */
 export class AttributeWriter {
   readonly column: MapColumn<LowTextColumn, TextColumn>;
@@ -11,6 +14,8 @@ export class AttributeWriter {
   private keys = new Int32Array(16);
   /** By position: the key that stood there in the row before. Spans of one kind have the same keys in the same order. */
   private likely = new Int32Array(16);
+  /** By position: where that key was read. In one body a place has one text. */
+  private likelyStarts = new Int32Array(16).fill(nowhere);
   /** By key: the row that had it last, and where. */
   private rowOf = new Int32Array(16);
   private positionOf = new Int32Array(16);
@@ -45,6 +50,7 @@ export class AttributeWriter {
 
   clear(): void {
     this.column.clear();
+    this.likelyStarts.fill(nowhere);
     this.rowOf.fill(0);
     this.row = 0;
   }
@@ -55,17 +61,21 @@ export class AttributeWriter {
     if (to - from > this.keys.length) {
       this.keys = new Int32Array(2 * (to - from));
       this.likely = new Int32Array(2 * (to - from));
+      this.likelyStarts = new Int32Array(2 * (to - from)).fill(nowhere);
     }
     const row = ++this.row;
     let kept = to - from;
     for (let index = from; index < to; index++) {
       const position = index - from;
       const start = list.keyStarts[index] ?? 0;
-      const end = list.keyEnds[index] ?? 0;
       let key = this.likely[position] ?? 0;
-      if (start < 0 || !dictionary.is(key, state.body, start, end)) {
-        key = this.numberOf(state, start, end);
+      if (start !== this.likelyStarts[position]) {
+        const end = list.keyEnds[index] ?? 0;
+        const isLikely = start >= 0 && dictionary.is(key, state.body, start, end);
+        if (!isLikely) key = this.numberOf(state, start, end);
         this.likely[position] = key;
+        // Only of a text that is in the dictionary as it was sent.
+        this.likelyStarts[position] = isLikely ? start : nowhere;
       }
       if (this.rowOf[key] === row) {
         this.keys[this.positionOf[key] ?? 0] = -1;

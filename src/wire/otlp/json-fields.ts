@@ -1,8 +1,10 @@
-import { type ByteSource, sourceOf } from '../native/bytes.ts';
+import type { ByteSource } from '../native/bytes.ts';
 import { idIs, itemSizes } from './any-value.ts';
+import { PlainAttributes } from './json-attributes.ts';
 import type { JsonCursor } from './json-cursor.ts';
+import { copyHex, copyLowerHex, notHex } from './json-hex.ts';
 import { KeySet } from './json-keys.ts';
-import { setTimeOfDigits, wholeDigits } from './json-numbers.ts';
+import { setTimeOfDigits, setUsualTime, usualTimeLength, wholeDigits } from './json-numbers.ts';
 import { JsonValueReader } from './json-value.ts';
 import { setTimeOfWords } from './numbers.ts';
 import { dropAttributes } from './resource-row.ts';
@@ -11,11 +13,7 @@ import type { AttributeSlots, FaultSlot, ReadState, TimeSlot } from './span-slot
 const attributeKeys = new KeySet(['key', 'value']);
 const wordKeys = new KeySet(['low', 'high']);
 
-const beforeKey = sourceOf('{"key":"');
-const beforeText = sourceOf('","value":{"stringValue":"');
-const beforeInteger = sourceOf('","value":{"intValue":');
-const afterText = sourceOf('"}}');
-const afterInteger = sourceOf('}}');
+const quote = 0x22;
 
 const base64Form = /^[A-Za-z0-9+/_-]+=*$/;
 const enumPrefix = /^(?:SPAN_KIND|STATUS_CODE)_/;
@@ -28,16 +26,16 @@ export class JsonFields {
   /** Place of the text that `text` read. */
   start = 0;
   end = 0;
-  /** Bytes of the key and the text that `plainAttribute` read. */
-  private plainSize = 0;
   readonly value: JsonValueReader;
   readonly cursor: JsonCursor;
   readonly state: ReadState;
+  private readonly plain: PlainAttributes;
 
   constructor(cursor: JsonCursor, state: ReadState) {
     this.cursor = cursor;
     this.state = state;
     this.value = new JsonValueReader(cursor, state);
+    this.plain = new PlainAttributes(cursor, this.value, state.body, state.knownAttributes);
   }
 
   /** Number of a member's name (see JsonValueReader.member). */
@@ -109,8 +107,17 @@ export class JsonFields {
   }
 
   /** Reads an id in hexadecimal of either case into `target`, in lower case; see `idIs` for the answer. */
-  id({ bytes: target }: ByteSource, place: number, length: number): string {
+  id(ids: ByteSource, place: number, length: number): string {
     const { cursor, state } = this;
+    const { at } = cursor;
+    if (cursor.body[at] === quote && cursor.body[at + 1 + length] === quote) {
+      const any = copyLowerHex(state.body, at + 1, length, ids, place);
+      if (any !== notHex) {
+        cursor.at = at + length + 2;
+        return any === 0 ? idIs.zero : idIs.valid;
+      }
+    }
+    const target = ids.bytes;
     const kind = cursor.kind();
     if (kind === 'null') {
       cursor.literal('null');
@@ -143,6 +150,7 @@ export class JsonFields {
   /** Reads nanoseconds: a string of digits, a number, or the halves {low, high}; anything else is no number, null no time. */
   time(time: TimeSlot): void {
     const { cursor, state } = this;
+    if (this.usualTime(time)) return;
     const kind = cursor.kind();
     if (kind === 'null') return cursor.literal('null');
     if (kind === 'string') {
@@ -150,8 +158,8 @@ export class JsonFields {
       const { start, end } = cursor;
       time.textStart = start;
       time.textEnd = end;
-      if (start < 0) setTimeOfDigits(time, state.scratch.source.bytes, ~start, ~end);
-      else setTimeOfDigits(time, cursor.body, start, end);
+      if (start < 0) setTimeOfDigits(time, state.scratch.source, ~start, ~end);
+      else setTimeOfDigits(time, state.body, start, end);
       return;
     }
     const from = cursor.at;
@@ -165,9 +173,22 @@ export class JsonFields {
     }
   }
 
+  /** Reads a string of as many digits as nearly all times have; false for anything else, and nothing is read. */
+  private usualTime(time: TimeSlot): boolean {
+    const { cursor, state } = this;
+    const start = cursor.at + 1;
+    const end = start + usualTimeLength;
+    if (cursor.body[start - 1] !== quote || cursor.body[end] !== quote) return false;
+    if (!setUsualTime(time, state.body, start)) return false;
+    time.textStart = start;
+    time.textEnd = end;
+    cursor.at = end + 1;
+    return true;
+  }
+
   /** Reads a list of attributes whose own part of `list` begins at `from`. Answers what the cutting rule counts. */
   attributes(list: AttributeSlots, from: number, fault: FaultSlot, field: string): number {
-    const { cursor, state } = this;
+    const { cursor, state, plain } = this;
     const { attributesMax } = state.limits;
     const kind = cursor.kind();
     if (kind === 'null') {
@@ -183,50 +204,13 @@ export class JsonFields {
     let size = 0;
     let count = 0;
     for (let has = cursor.open(); has; has = cursor.nextItem()) {
-      size += this.plainAttribute(list)
-        ? itemSizes.entry + this.plainSize
-        : this.attribute(list, fault, field, count);
+      size += plain.read(list, count) ? plain.size : this.attribute(list, fault, field, count);
       count++;
       if (count <= attributesMax) continue;
       fault.set('too_many_attributes', field, `more than ${attributesMax}`);
       dropAttributes(state, list, from);
     }
     return size;
-  }
-
-  /**
-   * Reads an attribute of the forms that nearly all have: a key and a string or an integer in this order, without white space and
-   * without escapes. False for any other form, and then the cursor stands where it stood.
-   */
-  private plainAttribute(list: AttributeSlots): boolean {
-    const { cursor } = this;
-    const { at } = cursor;
-    if (!cursor.stands(beforeKey, at)) return false;
-    const keyStart = at + beforeKey.bytes.length;
-    const keyEnd = cursor.plainEnd(keyStart);
-    if (!cursor.stands(beforeText, keyEnd)) return this.plainInteger(list, keyStart, keyEnd);
-    const start = keyEnd + beforeText.bytes.length;
-    const end = cursor.plainEnd(start);
-    if (!cursor.stands(afterText, end)) return false;
-    list.add(keyStart, keyEnd, start, end);
-    cursor.at = end + afterText.bytes.length;
-    this.plainSize = keyEnd - keyStart + end - start;
-    return true;
-  }
-
-  private plainInteger(list: AttributeSlots, keyStart: number, keyEnd: number): boolean {
-    const { cursor, value } = this;
-    const { at } = cursor;
-    if (!cursor.stands(beforeInteger, keyEnd)) return false;
-    cursor.at = keyEnd + beforeInteger.bytes.length;
-    if (!value.readPlainInteger() || !cursor.stands(afterInteger, cursor.at)) {
-      cursor.at = at;
-      return false;
-    }
-    list.add(keyStart, keyEnd, value.start, value.end);
-    cursor.at += afterInteger.bytes.length;
-    this.plainSize = keyEnd - keyStart + value.size;
-    return true;
   }
 
   private attribute(list: AttributeSlots, fault: FaultSlot, field: string, index: number): number {
@@ -283,13 +267,13 @@ export class JsonFields {
     state.forgive('number_64');
     time.textStart = cursor.start;
     time.textEnd = cursor.end;
-    setTimeOfDigits(time, cursor.body, cursor.start, cursor.end);
+    setTimeOfDigits(time, state.body, cursor.start, cursor.end);
     if (!Number.isNaN(time.millis)) return;
     const digits = wholeDigits(state.textAt(cursor.start, cursor.end));
     if (digits === undefined) return;
     time.textStart = state.scratch.add(digits);
     time.textEnd = ~state.scratch.length;
-    setTimeOfDigits(time, state.scratch.source.bytes, ~time.textStart, ~time.textEnd);
+    setTimeOfDigits(time, state.scratch.source, ~time.textStart, ~time.textEnd);
   }
 
   /** Reads {low, high}, as JavaScript exporters of 2023 wrote 64 bits; false when it is something else. */
@@ -317,27 +301,3 @@ export class JsonFields {
 }
 
 const isWord = (half: number): boolean => half >= -(2 ** 31) && half < 2 ** 32;
-
-/** Lower-case digit of each hexadecimal digit; 0 for every other byte. */
-const hexDigits = new Uint8Array(256);
-for (const digit of '0123456789abcdef')
-  hexDigits[digit.charCodeAt(0)] = hexDigits[digit.toUpperCase().charCodeAt(0)] = digit.charCodeAt(0);
-
-/** Copies hexadecimal digits in lower case; answers the bits in which they differ from zeros, −1 for another character. */
-const copyHex = (
-  source: Uint8Array,
-  start: number,
-  end: number,
-  target: Uint8Array,
-  place: number,
-): number => {
-  let any = 0;
-  let to = place;
-  for (let at = start; at < end; at++) {
-    const digit = hexDigits[source[at] ?? 0] ?? 0;
-    if (digit === 0) return -1;
-    any |= digit ^ 0x30;
-    target[to++] = digit;
-  }
-  return any;
-};

@@ -1,5 +1,6 @@
 import type { SpanReason } from '../../model/reasons.ts';
 import { ByteSource } from '../native/bytes.ts';
+import { newKnownAttributes } from './json-attributes.ts';
 import { Scratch } from './scratch.ts';
 import { defaultTraceLimits, type Leniency, type TraceLimits } from './types.ts';
 
@@ -240,6 +241,8 @@ export class ReadState {
   readonly span = new SpanSlots();
   /** The resource's attributes that rows hold. */
   readonly keptResource = new AttributeSlots();
+  /** Of the reader of JSON. */
+  readonly knownAttributes = newKnownAttributes();
   leniencies = new Map<Leniency, number>();
 
   begin(body: Uint8Array, limits: TraceLimits): void {
