@@ -4,6 +4,7 @@ import type { TracesContext } from '../../src/wire/otlp/types.ts';
 import { encodeOtlpJson, encodeOtlpProtobuf, type OtlpRequest } from '../support/otlp-protobuf.ts';
 import { anyRequest } from '../support/otlp-requests.ts';
 import { agree, contextOfMany, type Encoding, forgivingContext } from '../support/plain-otlp/agreement.ts';
+import { alikeSpans } from '../support/plain-otlp/alike-spans.ts';
 import { mutatedJson } from '../support/plain-otlp/json-mutations.ts';
 import { randomOf } from '../support/plain-otlp/mutations.ts';
 import { mutatedProtobuf } from '../support/plain-otlp/protobuf-mutations.ts';
@@ -109,3 +110,28 @@ describe.each(encodings)(
     });
   },
 );
+
+// What stood in the body before tells the reader of JSON what an attribute begins with: nothing of that may reach another's row.
+describe('spans whose attributes are alike', { timeout: 60_000 }, () => {
+  it('are read by the reader of JSON as by its plain twin', () => {
+    const counts: Counts = { read: 0, malformed: 0, rows: 0 };
+    always(
+      fc.property(fc.integer(), (seed) =>
+        compare('json', alikeSpans(randomOf(seed)), forgivingContext(), counts),
+      ),
+      4000,
+    );
+    expect(counts.malformed).toBeGreaterThan(100);
+    expect(counts.read).toBeGreaterThan(2000);
+    expect(counts.rows).toBeGreaterThan(9000);
+  });
+
+  it('are held to the limits of values and attributes', () => {
+    always(
+      fc.property(fc.integer(), anyContext, (seed, context) =>
+        compare('json', alikeSpans(randomOf(seed)), context),
+      ),
+      1000,
+    );
+  });
+});

@@ -124,7 +124,6 @@ export class PlainAttributes {
     const valueStart = to + beforeText.bytes.length;
     const end = cursor.plainEnd(valueStart);
     if (!cursor.stands(afterText, end)) return false;
-    known[slot + prefix] = valueStart - cursor.at;
     known[slot + isInteger] = 0;
     this.take(list, slot, from, to, valueStart, end, end + afterText.bytes.length);
     this.size = itemSizes.entry + to - from + end - valueStart;
@@ -137,7 +136,6 @@ export class PlainAttributes {
     if (!cursor.stands(beforeInteger, to)) return false;
     const head = to + beforeInteger.bytes.length - at;
     if (!this.readIntegerValue(list, slot, from, to, head)) return false;
-    known[slot + prefix] = this.value.start - at;
     known[slot + isInteger] = 1;
     return true;
   }
@@ -176,6 +174,7 @@ export class PlainAttributes {
   ): void {
     const { cursor, known } = this;
     known[slot + start] = cursor.at;
+    known[slot + prefix] = valueStart - cursor.at;
     known[slot + valueSize] = valueEnd - valueStart;
     known[slot + size] = end - cursor.at;
     known[slot + keyStart] = from;

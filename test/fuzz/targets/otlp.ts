@@ -12,6 +12,7 @@ import {
 import { encodeOtlpJson, encodeOtlpProtobuf, type OtlpRequest } from '../../support/otlp-protobuf.ts';
 import { anyRequest } from '../../support/otlp-requests.ts';
 import { agree, contextOfMany, type Encoding, forgivingContext } from '../../support/plain-otlp/agreement.ts';
+import { alikeSpans } from '../../support/plain-otlp/alike-spans.ts';
 import { mutatedJson } from '../../support/plain-otlp/json-mutations.ts';
 import { type Random, shuffled } from '../../support/plain-otlp/mutations.ts';
 import { mutatedProtobuf } from '../../support/plain-otlp/protobuf-mutations.ts';
@@ -67,8 +68,9 @@ export const otlpJsonTarget: Target = {
   name: 'otlp-json',
   corpus: corpusOf(encodeOtlpJson),
   mutate: (random: Random, valid, other) => {
-    const kind = random(6);
+    const kind = random(7);
     if (kind === 0) return mutatedBytes(random, valid, other);
+    if (kind === 6) return alikeSpans(random);
     if (kind === 5) return mutatedBytes(random, pickBody(random, documented.json, valid), other);
     if (kind === 1) return Buffer.from(printJson(originOf(valid), random, random(2) === 0 ? 15 : 60));
     return mutatedJson(originOf(valid), random);
