@@ -14,9 +14,8 @@ const quote = 0x22;
 /** Every attribute in plain form has more bytes than are looked at to find one like it. */
 const sampleSize = 24;
 
-/** Attributes that are remembered: fields of one, and how many, a power of two. */
+/** Numbers that are remembered of an attribute, by their place in its slot. */
 const fields = 8;
-const knownBits = 8;
 const start = 0;
 const prefix = 1;
 const valueSize = 2;
@@ -39,12 +38,16 @@ export class PlainAttributes {
   private readonly body: ByteSource;
   private readonly known: Int32Array;
 
-  /** `known` has the size of `newKnownAttributes`, and is overwritten. */
+  /** Makes a slot of a hash: its upper bits. */
+  private readonly shift: number;
+
+  /** `known` is overwritten; its size is a power of two. */
   constructor(cursor: JsonCursor, value: JsonValueReader, body: ByteSource, known: Int32Array) {
     this.cursor = cursor;
     this.value = value;
     this.body = body;
     this.known = known.fill(0);
+    this.shift = Math.clz32(known.length / fields) + 1;
   }
 
   /**
@@ -72,7 +75,7 @@ export class PlainAttributes {
       Math.imul(view.getInt32(at + 8, true), 0x9e3779b1) ^
       Math.imul(view.getInt32(at + 14, true), 0x85ebca6b) ^
       Math.imul(view.getInt32(at + 20, true) + index, 0xc2b2ae35);
-    return (mixed >>> (32 - knownBits)) * fields;
+    return (mixed >>> this.shift) * fields;
   }
 
   /** Reads what begins like the attribute of that slot; false where it does not, or goes on in another way. */
@@ -183,6 +186,3 @@ export class PlainAttributes {
     cursor.at = end;
   }
 }
-
-/** What PlainAttributes remember of one body. */
-export const newKnownAttributes = (): Int32Array => new Int32Array(fields << knownBits);

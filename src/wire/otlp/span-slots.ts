@@ -1,6 +1,5 @@
 import type { SpanReason } from '../../model/reasons.ts';
 import { ByteSource } from '../native/bytes.ts';
-import { newKnownAttributes } from './json-attributes.ts';
 import { Scratch } from './scratch.ts';
 import { defaultTraceLimits, type Leniency, type TraceLimits } from './types.ts';
 
@@ -241,8 +240,8 @@ export class ReadState {
   readonly span = new SpanSlots();
   /** The resource's attributes that rows hold. */
   readonly keptResource = new AttributeSlots();
-  /** Of the reader of JSON. */
-  readonly knownAttributes = newKnownAttributes();
+  /** What the reader of JSON remembers of attributes while it reads a body: 256 of eight numbers (see PlainAttributes). */
+  readonly knownAttributes = new Int32Array(2048);
   leniencies = new Map<Leniency, number>();
 
   begin(body: Uint8Array, limits: TraceLimits): void {
