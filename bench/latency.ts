@@ -1,7 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { Agent, request } from 'undici';
+import { request } from 'undici';
 import { encodeOtlpProtobuf } from '../test/support/otlp-protobuf.ts';
 import type { Stack } from '../test/support/stack.ts';
+import { type Connection, openConnection } from './connection.ts';
 import { type Load, postOnce } from './load.ts';
 import { percentile, rounded } from './statistics.ts';
 import { contentTypes, type PointSource } from './subjects.ts';
@@ -40,13 +41,18 @@ type Answers = { readonly latencies: number[]; failed: number };
  * stalls is not spared the requests that it held up.
  */
 const sendPaced = async (load: Load, requestsPerSecond: number, seconds: number): Promise<Answers> => {
-  const agent = new Agent({ connections: load.connections, pipelining: 1 });
   const answers: Answers = { latencies: [], failed: 0 };
   const [url = ''] = load.urls;
+  const idle = Array.from({ length: load.connections }, () => openConnection(url, load.headers));
+  const waiting: number[] = [];
   const open = new Set<Promise<void>>();
-  const sendOne = async (dueAt: number): Promise<void> => {
-    if (await postOnce(agent, url, load)) answers.latencies.push(performance.now() - dueAt);
-    else answers.failed++;
+  // Due while all connections are busy: sent on the next that is free, and timed from when it was due.
+  const sendOne = async (connection: Connection, dueAt: number): Promise<void> => {
+    for (let at: number | undefined = dueAt; at !== undefined; at = waiting.shift()) {
+      if (await postOnce(connection, load)) answers.latencies.push(performance.now() - at);
+      else answers.failed++;
+    }
+    idle.push(connection);
   };
   const start = performance.now();
   const end = start + seconds * 1000;
@@ -54,14 +60,20 @@ const sendPaced = async (load: Load, requestsPerSecond: number, seconds: number)
   for (let now = start; now < end; now = performance.now()) {
     const due = ((now - start) / 1000) * requestsPerSecond;
     for (; sent < due; sent++) {
-      const sending = sendOne(start + (sent / requestsPerSecond) * 1000);
+      const dueAt = start + (sent / requestsPerSecond) * 1000;
+      const connection = idle.pop();
+      if (connection === undefined) {
+        waiting.push(dueAt);
+        continue;
+      }
+      const sending = sendOne(connection, dueAt);
       open.add(sending);
       void sending.then(() => open.delete(sending));
     }
     await delay(tickMs);
   }
   await Promise.all(open);
-  await agent.close();
+  for (const connection of idle) connection.close();
   return answers;
 };
 

@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { Agent, request } from 'undici';
+import { type Connection, openConnection } from './connection.ts';
 import { percentile } from './statistics.ts';
 
 export type LoadResult = {
@@ -26,38 +26,35 @@ const milliseconds = (latencies: readonly number[], share: number): number =>
 
 const pauseAfterFailureMs = 20;
 
-/** True when it was answered 200; after no answer at all the receiver is left alone for a moment. */
-export const postOnce = async (agent: Agent, url: string, { headers, nextBody }: Load): Promise<boolean> => {
-  try {
-    const response = await request(url, { method: 'POST', headers, body: nextBody(), dispatcher: agent });
-    await response.body.dump();
-    return response.statusCode === 200;
-  } catch {
-    await delay(pauseAfterFailureMs);
-    return false;
-  }
+/** True when it was answered 200; after no good answer the receiver is left alone for a moment. */
+export const postOnce = async (
+  connection: Connection,
+  { nextBody }: Pick<Load, 'nextBody'>,
+): Promise<boolean> => {
+  if (await connection.post(nextBody())) return true;
+  await delay(pauseAfterFailureMs);
+  return false;
 };
 
 /** Posts over so many connections until the time is up. Counts items of requests answered 200. */
 export const runLoad = async (load: Load, seconds: number): Promise<LoadResult> => {
-  const agent = new Agent({ connections: load.connections, pipelining: 1 });
   const latencies: number[] = [];
   let failed = 0;
   const start = performance.now();
   const end = start + seconds * 1000;
-  const { urls } = load;
+  const { urls, headers } = load;
   const worker = async (number: number): Promise<void> => {
-    const url = urls[number % urls.length] ?? '';
+    const connection = openConnection(urls[number % urls.length] ?? '', headers);
     while (performance.now() < end) {
       const sent = performance.now();
-      const isAnswered = await postOnce(agent, url, load);
+      const isAnswered = await postOnce(connection, load);
       if (isAnswered) latencies.push(performance.now() - sent);
       else failed++;
     }
+    connection.close();
   };
   await Promise.all(Array.from({ length: load.connections }, (_, number) => worker(number)));
   const elapsed = (performance.now() - start) / 1000;
-  await agent.close();
   return {
     acknowledged: latencies.length * load.itemsPerBody,
     requests: latencies.length,
