@@ -12,8 +12,9 @@ const workers = String(Math.max(1, Math.min(4, Math.floor(availableParallelism()
 
 /**
  * QuestDB reads `QDB_` and the upper-cased key. Pages are per column and per open writer: at their defaults of up
- * to 16 MB a table of some hundred columns takes gigabytes. Workers spin before they sleep: fewer and sleepier ones
- * leave the machine alone when nothing arrives.
+ * to 16 MB a table of some hundred columns takes gigabytes. Workers spin before they sleep, at their defaults through 7000 turns
+ * after each write: fewer and sleepier ones leave the cores to those who have work. The one that applies writes to tables looks for
+ * them ten times a second: what came meanwhile is merged into the table at once, where each write by itself would copy its end again.
  */
 const settings = (
   host: string,
@@ -47,7 +48,14 @@ const settings = (
   QDB_EXPORT_WORKER_COUNT: '0',
   QDB_MAT_VIEW_REFRESH_WORKER_COUNT: '0',
   QDB_VIEW_COMPILER_WORKER_SLEEP_TIMEOUT: '100',
-  QDB_WAL_APPLY_WORKER_SLEEP_TIMEOUT: '20',
+  QDB_WAL_APPLY_WORKER_SLEEP_TIMEOUT: '100',
+  QDB_WAL_APPLY_WORKER_YIELD_THRESHOLD: '1',
+  QDB_WAL_APPLY_WORKER_NAP_THRESHOLD: '2',
+  QDB_WAL_APPLY_WORKER_SLEEP_THRESHOLD: '3',
+  // Naps of a millisecond for a fifth of a second, then sleeps of ten.
+  QDB_SHARED_WORKER_YIELD_THRESHOLD: '5',
+  QDB_SHARED_WORKER_NAP_THRESHOLD: '20',
+  QDB_SHARED_WORKER_SLEEP_THRESHOLD: '220',
   QDB_LOG_W_STDOUT_LEVEL: 'ADVISORY,ERROR,CRITICAL',
 });
 
