@@ -4,22 +4,20 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { createReport, operations, record } from '../support/admin-api.ts';
 import { createCli, type Outcome, runCli } from '../support/cli.ts';
-import { startEngines, type TestEngines } from '../support/engines.ts';
-import { type MetadataRole, startMetadataRole } from '../support/metadata-role.ts';
+import type { TestEngines } from '../support/engines.ts';
+import { type MetadataRole, type MetadataStack, startMetadataStack } from '../support/metadata-role.ts';
 import { tempFolder } from '../support/temp-folder.ts';
 
+let stack: MetadataStack;
 let engines: TestEngines;
 let metadata: MetadataRole;
 
 beforeAll(async () => {
-  engines = await startEngines({ nats: true, questdb: true });
   // No run of the time table comes between two calls that are compared.
-  metadata = await startMetadataRole(engines, 'metadata', { TIDEMARK_REFRESH_CRON: '0 0 1 1 *' });
+  stack = await startMetadataStack({ TIDEMARK_REFRESH_CRON: '0 0 1 1 *' });
+  ({ engines, metadata } = stack);
 });
-afterAll(async () => {
-  await metadata?.role.stop();
-  await engines?.stop();
-});
+afterAll(() => stack?.stop());
 
 const cli = createCli(() => metadata.env);
 

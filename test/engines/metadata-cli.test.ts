@@ -2,21 +2,19 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { createReport, operations, record, tableNames } from '../support/admin-api.ts';
 import { createCli } from '../support/cli.ts';
-import { startEngines, type TestEngines } from '../support/engines.ts';
-import { type MetadataRole, startMetadataRole } from '../support/metadata-role.ts';
+import type { TestEngines } from '../support/engines.ts';
+import { type MetadataRole, type MetadataStack, startMetadataStack } from '../support/metadata-role.ts';
 import { expectSpecified } from '../support/spec-records.ts';
 
+let stack: MetadataStack;
 let engines: TestEngines;
 let metadata: MetadataRole;
 
 beforeAll(async () => {
-  engines = await startEngines({ nats: true, questdb: true });
-  metadata = await startMetadataRole(engines);
+  stack = await startMetadataStack();
+  ({ engines, metadata } = stack);
 });
-afterAll(async () => {
-  await metadata?.role.stop();
-  await engines?.stop();
-});
+afterAll(() => stack?.stop());
 
 const cli = createCli(() => metadata.env);
 

@@ -3,21 +3,24 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { createReport, expectProblem, operations, tableNames } from '../support/admin-api.ts';
-import { startEngines, type TestEngines } from '../support/engines.ts';
-import { type MetadataRole, startMetadataRole } from '../support/metadata-role.ts';
+import type { TestEngines } from '../support/engines.ts';
+import {
+  type MetadataRole,
+  type MetadataStack,
+  startMetadataRole,
+  startMetadataStack,
+} from '../support/metadata-role.ts';
 import { until } from '../support/until.ts';
 
+let stack: MetadataStack;
 let engines: TestEngines;
 let metadata: MetadataRole;
 
 beforeAll(async () => {
-  engines = await startEngines({ nats: true, questdb: true });
-  metadata = await startMetadataRole(engines);
+  stack = await startMetadataStack();
+  ({ engines, metadata } = stack);
 });
-afterAll(async () => {
-  await metadata?.role.stop();
-  await engines?.stop();
-});
+afterAll(() => stack?.stop());
 
 describe('the admin token', () => {
   const tokenFile = (role: MetadataRole): string => join(role.dataFolder, 'admin.token');

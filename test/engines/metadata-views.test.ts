@@ -6,18 +6,19 @@ import type { ColumnRegistry } from '../../src/model/records.ts';
 import { createQuestdbSql, type QuestdbSql } from '../../src/stores/questdb/sql.ts';
 import { registerNames } from '../../src/wire/column-naming.ts';
 import { createReport } from '../support/admin-api.ts';
-import { startEngines, type TestEngines } from '../support/engines.ts';
-import { type MetadataRole, startMetadataRole } from '../support/metadata-role.ts';
+import type { TestEngines } from '../support/engines.ts';
+import { type MetadataRole, type MetadataStack, startMetadataStack } from '../support/metadata-role.ts';
 import { until } from '../support/until.ts';
 
+let stack: MetadataStack;
 let engines: TestEngines;
 let metadata: MetadataRole;
 let bus: Bus;
 let sql: QuestdbSql;
 
 beforeAll(async () => {
-  engines = await startEngines({ nats: true, questdb: true });
-  metadata = await startMetadataRole(engines);
+  stack = await startMetadataStack();
+  ({ engines, metadata } = stack);
   bus = await connectBus(engines.nats.url, 'test');
   sql = createQuestdbSql({ url: engines.questdb.url });
 });

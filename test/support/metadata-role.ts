@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { createRole, type Role } from '../../src/embedded/role.ts';
-import type { TestEngines } from './engines.ts';
+import { startEngines, type TestEngines } from './engines.ts';
 import { takePorts } from './ports.ts';
 
 /** An answer of the admin API; `body` is its JSON, undefined when it is none. */
@@ -76,4 +76,27 @@ export const startMetadataRole = async (
     ask: async (method, path, body) =>
       askAs((await readFile(join(dataFolder, 'admin.token'), 'utf8')).trim(), method, path, body),
   };
+};
+
+/** NATS, QuestDB and a metadata process on them. */
+export type MetadataStack = {
+  readonly engines: TestEngines;
+  readonly metadata: MetadataRole;
+  stop(): Promise<void>;
+};
+
+/** Starts the three; `more` are further variables of metadata. */
+export const startMetadataStack = async (more: NodeJS.ProcessEnv = {}): Promise<MetadataStack> => {
+  const engines = await startEngines({ nats: true, questdb: true });
+  try {
+    const metadata = await startMetadataRole(engines, 'metadata', more);
+    const stop = async (): Promise<void> => {
+      await metadata.role.stop();
+      await engines.stop();
+    };
+    return { engines, metadata, stop };
+  } catch (error) {
+    await engines.stop();
+    throw error;
+  }
 };

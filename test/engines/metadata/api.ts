@@ -1,22 +1,18 @@
 import { readFile } from 'node:fs/promises';
 import { Ajv2020 } from 'ajv/dist/2020.js';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
-import { createReport, expectProblem, operations, record, tableNames } from '../support/admin-api.ts';
-import { startEngines, type TestEngines } from '../support/engines.ts';
-import { type MetadataRole, startMetadataRole } from '../support/metadata-role.ts';
-import { expectSpecified } from '../support/spec-records.ts';
+import { createReport, expectProblem, operations, record, tableNames } from '../../support/admin-api.ts';
+import type { TestEngines } from '../../support/engines.ts';
+import type { MetadataRole } from '../../support/metadata-role.ts';
+import { expectSpecified } from '../../support/spec-records.ts';
+import { sharedStack } from './stack.ts';
 
 let engines: TestEngines;
 let metadata: MetadataRole;
 
 beforeAll(async () => {
-  engines = await startEngines({ nats: true, questdb: true });
-  metadata = await startMetadataRole(engines);
-});
-afterAll(async () => {
-  await metadata?.role.stop();
-  await engines?.stop();
+  ({ engines, metadata } = await sharedStack());
 });
 
 describe('CreateCustomTimeSeries', () => {
@@ -176,7 +172,7 @@ describe('the records', () => {
     ];
     const ajv = new Ajv2020();
     for (const [name, value] of values) {
-      const file = new URL(`../../schemas/records/${name}.schema.json`, import.meta.url);
+      const file = new URL(`../../../schemas/records/${name}.schema.json`, import.meta.url);
       const schema = record.parse(JSON.parse(await readFile(file, 'utf8')));
       expect(ajv.validate(schema, value), `${name}: ${ajv.errorsText()}`).toBe(true);
     }

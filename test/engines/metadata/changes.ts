@@ -1,21 +1,17 @@
 import { readFile } from 'node:fs/promises';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
-import { createReport, expectProblem, operations, record, tableNames } from '../support/admin-api.ts';
-import { startEngines, type TestEngines } from '../support/engines.ts';
-import { type Answer, type MetadataRole, startMetadataRole } from '../support/metadata-role.ts';
-import { until } from '../support/until.ts';
+import { createReport, expectProblem, operations, record, tableNames } from '../../support/admin-api.ts';
+import type { TestEngines } from '../../support/engines.ts';
+import { type Answer, type MetadataRole, startMetadataStack } from '../../support/metadata-role.ts';
+import { until } from '../../support/until.ts';
+import { sharedStack } from './stack.ts';
 
 let engines: TestEngines;
 let metadata: MetadataRole;
 
 beforeAll(async () => {
-  engines = await startEngines({ nats: true, questdb: true });
-  metadata = await startMetadataRole(engines);
-});
-afterAll(async () => {
-  await metadata?.role.stop();
-  await engines?.stop();
+  ({ engines, metadata } = await sharedStack());
 });
 
 const etagOf = (answer: Answer): string => answer.headers.get('etag') ?? '';
@@ -268,9 +264,8 @@ describe('export and import', () => {
     });
     const withoutTime = (answer: Answer): unknown => ({ ...record.parse(answer.body), exported_at: 0 });
 
-    const target = await startEngines({ nats: true, questdb: true });
+    const { engines: target, metadata: other, stop } = await startMetadataStack();
     try {
-      const other = await startMetadataRole(target);
       const imported = await other.ask('POST', '/api/v1/import', record.parse(exported.body));
       expect(imported).toMatchObject({ status: 200, body: { unchanged: 0 } });
       expect(withoutTime(await other.ask('GET', '/api/v1/export'))).toEqual(withoutTime(exported));
@@ -284,9 +279,8 @@ describe('export and import', () => {
       const refused = await other.ask('POST', '/api/v1/import', record.parse(exported.body));
       expectProblem(refused, 409, 'import_conflict');
       expect(JSON.stringify(refused.body)).toContain(`data_source.${created.mon_data_id}`);
-      await other.role.stop();
     } finally {
-      await target.stop();
+      await stop();
     }
   });
 });

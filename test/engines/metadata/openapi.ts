@@ -1,9 +1,8 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { endpointsOf } from '../../src/metadata/api/server.ts';
-import { createReport, operations as creations, record } from '../support/admin-api.ts';
-import { startEngines, type TestEngines } from '../support/engines.ts';
-import { type MetadataRole, startMetadataRole } from '../support/metadata-role.ts';
-import { createSchemaCheck } from '../support/openapi-answers.ts';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { endpointsOf } from '../../../src/metadata/api/server.ts';
+import { createReport, operations as creations, record } from '../../support/admin-api.ts';
+import type { MetadataRole } from '../../support/metadata-role.ts';
+import { createSchemaCheck } from '../../support/openapi-answers.ts';
 import {
   apiOnNothing,
   depsOfNothing,
@@ -11,8 +10,9 @@ import {
   operationsOf,
   readCommitted,
   readDocument,
-} from '../support/openapi-document.ts';
-import { expectSpecified, specifiedFields } from '../support/spec-records.ts';
+} from '../../support/openapi-document.ts';
+import { expectSpecified, specifiedFields } from '../../support/spec-records.ts';
+import { sharedStack } from './stack.ts';
 
 /** Routes that the document leaves out, and why. */
 const undocumented: Readonly<Record<string, string>> = {
@@ -74,16 +74,10 @@ describe('the OpenAPI document', () => {
 });
 
 describe('a running service', () => {
-  let engines: TestEngines;
   let metadata: MetadataRole;
 
   beforeAll(async () => {
-    engines = await startEngines({ nats: true, questdb: true });
-    metadata = await startMetadataRole(engines);
-  });
-  afterAll(async () => {
-    await metadata?.role.stop();
-    await engines?.stop();
+    ({ metadata } = await sharedStack());
   });
 
   it('serves the committed document to anybody', async () => {

@@ -1,11 +1,11 @@
 import { readFileSync } from 'node:fs';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
-import { type Changer, type FieldFacts, recordFields } from '../../src/metadata/record-fields.ts';
-import { createReport, expectProblem, record } from '../support/admin-api.ts';
-import { startEngines, type TestEngines } from '../support/engines.ts';
-import { type MetadataRole, startMetadataRole } from '../support/metadata-role.ts';
-import { recordDocs } from '../support/record-docs.ts';
+import { type Changer, type FieldFacts, recordFields } from '../../../src/metadata/record-fields.ts';
+import { createReport, expectProblem, record } from '../../support/admin-api.ts';
+import type { MetadataRole } from '../../support/metadata-role.ts';
+import { recordDocs } from '../../support/record-docs.ts';
+import { sharedStack } from './stack.ts';
 
 type Name = keyof typeof recordFields;
 type Values = Record<string, unknown>;
@@ -14,17 +14,11 @@ const reportNames = ['data-source', 'time-series-group', 'result-table', 'custom
 const names: readonly Name[] = [...reportNames, 'application'];
 const bizId = 31;
 
-let engines: TestEngines;
 let metadata: MetadataRole;
 let made = 0;
 
 beforeAll(async () => {
-  engines = await startEngines({ nats: true, questdb: true });
-  metadata = await startMetadataRole(engines);
-});
-afterAll(async () => {
-  await metadata?.role.stop();
-  await engines?.stop();
+  ({ metadata } = await sharedStack());
 });
 
 type Made = {
@@ -123,7 +117,7 @@ const cases = names.flatMap((kind) =>
 
 describe('docs/records.md', () => {
   it('is what the code says', () => {
-    const file = readFileSync(new URL('../../docs/records.md', import.meta.url), 'utf8');
+    const file = readFileSync(new URL('../../../docs/records.md', import.meta.url), 'utf8');
     expect(file, 'run: node test/support/write-record-docs.ts').toBe(recordDocs());
   });
 

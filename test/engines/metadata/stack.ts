@@ -1,0 +1,9 @@
+import { type MetadataStack, startMetadataStack } from '../../support/metadata-role.ts';
+
+let shared: Promise<MetadataStack> | undefined;
+
+/** The one stack of all rooms of the test file, started by the first that asks. The file stops it after its last test. */
+export const sharedStack = (): Promise<MetadataStack> => {
+  shared ??= startMetadataStack();
+  return shared;
+};
