@@ -204,6 +204,14 @@ export class LowTextColumn implements Column {
     for (let place = 0; place < indexes.length; place++) this.indexes[this.length++] = indexes[place] ?? 0;
   }
 
+  /** Appends a row for each of the first so many numbers. */
+  pushFirst(indexes: Int32Array, count: number): void {
+    while (this.length + count > this.indexes.length) this.widen();
+    const { indexes: target, length } = this;
+    for (let place = 0; place < count; place++) target[length + place] = indexes[place] ?? 0;
+    this.length = length + count;
+  }
+
   /** Appends a row with the dictionary's text of that number. */
   pushIndex(index: number): void {
     if (this.length === this.indexes.length) this.widen();

@@ -20,6 +20,8 @@ export class AttributeWriter {
   private rowOf = new Int32Array(16);
   private positionOf = new Int32Array(16);
   private row = 0;
+  /** How many keys the row before has; −1 where one of them came again. */
+  private wholeCount = -1;
 
   constructor(tally: SpanTally) {
     this.tally = tally;
@@ -32,11 +34,17 @@ export class AttributeWriter {
     const { column, place } = this;
     const { keys, values } = column;
     const { valueBytesMax } = state.limits;
-    const kept = this.numberKeys(state, list, from, to);
+    const count = to - from;
+    const kept = this.hasSameKeys(list, from, to) ? count : this.numberKeys(state, list, from, to);
+    const isWhole = kept === count;
+    this.wholeCount = isWhole ? count : -1;
+    if (isWhole) keys.pushFirst(this.keys, kept);
     for (let index = from; index < to; index++) {
-      const key = this.keys[index - from] ?? 0;
-      if (key < 0) continue;
-      keys.pushIndex(key);
+      if (!isWhole) {
+        const key = this.keys[index - from] ?? 0;
+        if (key < 0) continue;
+        keys.pushIndex(key);
+      }
       const start = list.valueStarts[index] ?? 0;
       const end = list.valueEnds[index] ?? 0;
       if (start >= 0 && end - start <= valueBytesMax) values.push(state.body, start, end);
@@ -51,8 +59,17 @@ export class AttributeWriter {
   clear(): void {
     this.column.clear();
     this.likelyStarts.fill(nowhere);
+    this.wholeCount = -1;
     this.rowOf.fill(0);
     this.row = 0;
+  }
+
+  /** Whether the keys are those of the row before, because they were read in the same places; then `keys` holds them. */
+  private hasSameKeys(list: AttributeSlots, from: number, to: number): boolean {
+    if (to - from !== this.wholeCount) return false;
+    for (let index = from; index < to; index++)
+      if (list.keyStarts[index] !== this.likelyStarts[index - from]) return false;
+    return true;
   }
 
   /** Fills `keys`; answers how many stay. */
