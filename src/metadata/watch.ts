@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { Bus } from '../bus/connection.ts';
 import { isStreamMissing, type StreamHealth, streamHealth } from '../bus/stream-state.ts';
 import type { StreamDefinition } from '../config/pipelines.ts';
-import { messageOf } from '../model/fault.ts';
+import { Fault, messageOf } from '../model/fault.ts';
 import { addsUp, type Balance, readBalances } from '../outcomes/balance.ts';
 import type { Clickhouse } from '../stores/clickhouse/client.ts';
 import { readTableParts } from '../stores/clickhouse/table-parts.ts';
@@ -72,6 +72,10 @@ const lookAtStreams = async (deps: WatchDeps, missing: Set<string>): Promise<voi
     metrics.redelivered.set(label, health.redelivered);
     metrics.waitingPulls.set(label, health.waitingPulls);
   }
+  // One that every deployment has is no matter of a single instance: the time of the last success shall tell of it too.
+  const lost = streams.filter(({ name, isFurther }) => isFurther !== true && missing.has(name));
+  if (lost.length > 0)
+    throw new Fault('permanent', 'stream_not_found', `not there: ${lost.map(({ name }) => name).join(', ')}`);
 };
 
 const lookAtParts = async ({ clickhouse, metrics }: WatchDeps): Promise<void> => {

@@ -1,32 +1,7 @@
-import { readdirSync, readFileSync } from 'node:fs';
-import { join, resolve } from 'node:path';
 import type { Command } from 'commander';
 import { describe, expect, it } from 'vitest';
 import { commandModules, createProgram } from '../../src/cli/program.ts';
-
-const root = resolve(import.meta.dirname, '../..');
-const read = (path: string): string => readFileSync(join(root, path), 'utf8');
-
-const documents = [
-  'README.md',
-  ...['docs', 'deploy'].flatMap((folder) =>
-    readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' })
-      .filter((name) => name.endsWith('.md') && !name.includes('node_modules'))
-      .map((name) => join(folder, name)),
-  ),
-];
-
-/** The lines of its code: of blocks as they stand, of spans one each. Prose may say "make room". */
-const codeOf = (text: string): string[] => {
-  const fence = /^```[^\n]*\n(.*?)^```/gms;
-  const blocks = [...text.matchAll(fence)].flatMap(([, block = '']) =>
-    block.replaceAll('\\\n', ' ').split('\n'),
-  );
-  const spans = [...text.replace(fence, '').matchAll(/`([^`\n]+(?:\n[^`\n]+)?)`/g)].map(([, span = '']) =>
-    span.replace('\n', ' '),
-  );
-  return [...blocks, ...spans].map((line) => line.replaceAll('\\|', '|').replace(/(^|\s)#.*/, ''));
-};
+import { codeOf, documents, readDocument as read } from '../support/docs-code.ts';
 
 const makefile = read('Makefile');
 const targets = new Set([...makefile.matchAll(/^([a-z-]+):/gm)].map(([, name]) => name));

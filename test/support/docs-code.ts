@@ -1,0 +1,37 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+
+const root = resolve(import.meta.dirname, '../..');
+
+/** Every document, by its path in the repository. */
+export const documents: readonly string[] = [
+  'README.md',
+  ...['docs', 'deploy'].flatMap((folder) =>
+    readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' })
+      .filter((name) => name.endsWith('.md') && !name.includes('node_modules'))
+      .map((name) => join(folder, name)),
+  ),
+];
+
+export const readDocument = (path: string): string => readFileSync(join(root, path), 'utf8');
+
+/** The lines of its code: of blocks as they stand, of spans one each. Prose may say "make room". */
+export const codeOf = (text: string): string[] => {
+  const fence = /^```[^\n]*\n(.*?)^```/gms;
+  const blocks = [...text.matchAll(fence)].flatMap(([, block = '']) =>
+    block.replaceAll('\\\n', ' ').split('\n'),
+  );
+  const spans = [...text.replace(fence, '').matchAll(/`([^`\n]+(?:\n[^`\n]+)?)`/g)].map(([, span = '']) =>
+    span.replace('\n', ' '),
+  );
+  return [...blocks, ...spans].map((line) => line.replaceAll('\\|', '|').replace(/(^|\s)#.*/, ''));
+};
+
+/** The commands for a cluster or a container engine among its lines. */
+export const clusterCommandsOf = (text: string): string[] => [
+  ...new Set(
+    codeOf(text).flatMap((line) =>
+      /^(?:kubectl (?:-n |[a-z])|helm |docker )/.test(line.trim()) ? [line.trim().replace(/ +/g, ' ')] : [],
+    ),
+  ),
+];
