@@ -169,5 +169,11 @@ describe('the compose stack', () => {
       QDB_LINE_AUTO_CREATE_NEW_TABLES: 'false',
       QDB_LINE_AUTO_CREATE_NEW_COLUMNS: 'true',
     });
+    const questdb = readFileSync(join(import.meta.dirname, '../../src/embedded/questdb.ts'), 'utf8');
+    const pace = Object.entries<string>(service('questdb').environment).filter(([name]) =>
+      name.startsWith('QDB_WAL_APPLY_WORKER_'),
+    );
+    expect(pace).toHaveLength(4);
+    for (const [name, value] of pace) expect(questdb).toContain(`${name}: '${value}'`);
   });
 });
