@@ -3,6 +3,7 @@ import type { Bus } from '../bus/connection.ts';
 import { withInstances } from '../config/instance-streams.ts';
 import { loadPipelines } from '../config/pipelines.ts';
 import { loadSettings, natsTarget, questdbInstances, type Settings } from '../config/settings.ts';
+import { messageOf } from '../model/fault.ts';
 import type { JsonOption } from './options.ts';
 import { printFields, printJson } from './output.ts';
 import type { BackupEntry } from './streams-backup/folder.ts';
@@ -48,16 +49,35 @@ const runBackup = async ({ to, json }: Options): Promise<void> => {
 const runRestore = async ({ from, json }: Options): Promise<void> => {
   const { putBack } = await import('./streams-backup/put-back.ts');
   const entries: BackupEntry[] = [];
-  const raised = await withBus(loadSettings(), (bus) =>
-    putBack(bus, from, (entry) => {
-      entries.push(entry);
-      if (json === undefined) process.stdout.write(line(entry));
+  const { recoverColumns } = await import('./streams-backup/recover-columns.ts');
+  const settings = loadSettings();
+  let names: number | undefined;
+  const onStream = (entry: BackupEntry): void => {
+    entries.push(entry);
+    if (json === undefined) process.stdout.write(line(entry));
+  };
+  const raised = await withBus(settings, (bus) =>
+    putBack(bus, from, onStream, async () => {
+      try {
+        names = await recoverColumns(bus, questdbInstances(settings));
+      } catch (error) {
+        // The restore is whole without: names are registered anew as they come.
+        process.stderr.write(`tidemark: column names are not taken out of QuestDB: ${messageOf(error)}\n`);
+      }
     }),
   );
-  if (json) return printJson({ folder: from, streams: entries.map(plain), raised: raised ?? {} });
+  const column_names_recovered = names ?? null;
+  if (json)
+    return printJson({
+      folder: from,
+      streams: entries.map(plain),
+      raised: raised ?? {},
+      column_names_recovered,
+    });
   printFields([
     ['restored from', from],
     ...Object.entries(raised ?? {}).map(([name, last]): [string, string] => [`${name} after`, String(last)]),
+    ['column names', names === undefined ? 'not looked at' : `${names} taken out of QuestDB`],
   ]);
 };
 
@@ -75,6 +95,6 @@ export const registerStreamsBackup = (program: Command): void => {
     .command('restore')
     .description('put such a copy into a NATS with an empty store; every role has to be stopped')
     .requiredOption('--from <folder>', 'what tidemark backup wrote')
-    .option('--json', 'print {folder, streams, raised} as JSON')
+    .option('--json', 'print {folder, streams, raised, column_names_recovered} as JSON')
     .action(runRestore);
 };

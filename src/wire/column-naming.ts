@@ -1,7 +1,7 @@
 import type { ColumnRegistry, Layout, RegisteredName } from '../model/records.ts';
 
 /** Columns that every table has (QuestDB folds case, so does this). */
-const takenColumns = ['timestamp', 'uid', 'target', 'metric', 'value', 'more_dimensions'];
+export const takenColumns = ['timestamp', 'uid', 'target', 'metric', 'value', 'more_dimensions'];
 
 /** The placeholder measurement of table_id: a metric of that name cannot keep it. */
 const placeholderMeasurement = '__default__';
@@ -20,6 +20,10 @@ export type ColumnCaps = { readonly metricsMax: number; readonly dimensionsMax: 
 
 /** What a table's views begin with: its table_id up to and with the dot before `__default__`. */
 export const viewPrefix = (tableId: string): string => tableId.slice(0, tableId.lastIndexOf('.') + 1);
+
+/** The longest that the column of a metric, or in a narrow table its view behind the prefix, may be called. */
+export const metricColumnLengthMax = (layout: Layout, tableId: string): number =>
+  layout === 'wide' ? viewNameBytesMax : viewNameBytesMax - viewPrefix(tableId).length;
 
 const freeName = (wanted: string, taken: ReadonlySet<string>, lengthMax: number): string => {
   const cut = wanted.slice(0, lengthMax);
@@ -73,7 +77,7 @@ export const registerNames = (
   const isWide = layout === 'wide';
   const metricsTaken = new Set([placeholderMeasurement, ...columnsOf(registry.metrics)]);
   if (isWide) for (const column of [...takenColumns, ...dimensionColumns]) metricsTaken.add(column);
-  const metricLengthMax = isWide ? viewNameBytesMax : viewNameBytesMax - viewPrefix(tableId).length;
+  const metricLengthMax = metricColumnLengthMax(layout, tableId);
   const newMetrics = addNames(
     registry.metrics,
     metrics,

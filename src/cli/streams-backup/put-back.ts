@@ -43,7 +43,7 @@ const missingOf = async (bus: Bus, entries: readonly BackupEntry[]): Promise<Bac
 
 /**
  * Puts a backup into a NATS that holds none of these streams, and raises the numbers that must not be given out twice. No role may
- * run meanwhile. Cut off, the same call again finishes it. Throws Faults: permanent `backup_unusable` and `restore_not_empty`
+ * run meanwhile. `afterRaise` is the last thing before the restore is over. Cut off, the same call again finishes it. Throws Faults: permanent `backup_unusable` and `restore_not_empty`
  * (nothing was changed then; also for a restore that is over), transient when NATS does not answer, internal `restore_differs` for
  * a copy that holds less than it says.
  */
@@ -51,6 +51,7 @@ export const putBack = async (
   bus: Bus,
   path: string,
   onStream: (entry: BackupEntry) => void,
+  afterRaise: () => Promise<void> = async () => {},
 ): Promise<RaisedNumbers | undefined> => {
   const { streams } = await readManifest(path);
   for (const entry of await missingOf(bus, streams)) {
@@ -60,6 +61,7 @@ export const putBack = async (
   const system = streams.find(({ stream }) => stream === systemStream);
   if (system === undefined) return undefined;
   const raised = await raiseAfterRestore(await openKvBucket(bus, buckets.system), Date.now());
+  await afterRaise();
   await markStream(bus, systemStream, doneMark(system));
   return raised;
 };

@@ -1,0 +1,66 @@
+import { z } from 'zod';
+import type { Change, KvBucket } from '../bus/kv.ts';
+import type { ColumnRegistry, Layout } from '../model/records.ts';
+import { type FoundColumns, recoverNames } from '../wire/column-recovery.ts';
+import { columnsKey, recordKeys } from './keys.ts';
+import { placementFieldsSchema } from './placements.ts';
+import { columnRegistrySchema } from './sources.ts';
+
+/** A table whose columns are wanted. */
+export type RestoredTable = { readonly tableId: string; readonly layout: Layout; readonly questdb: string };
+
+/** Undefined where there is no such table, or its QuestDB instance is not known. */
+export type ReadColumns = (table: RestoredTable) => Promise<FoundColumns | undefined>;
+
+const tableSchema = z.object({ mon_data_id: z.number().optional(), table_id: z.string() });
+const groupSchema = z.object({ is_split_measurement: z.boolean() });
+
+/** Everything in a bucket. */
+const readAll = (bucket: KvBucket): Promise<ReadonlyMap<string, unknown>> =>
+  new Promise((resolve) => {
+    const values = new Map<string, unknown>();
+    const take = ({ key, value }: Change): void => {
+      values.set(key, value);
+    };
+    const watch = bucket.watch(take, () => {
+      resolve(values);
+      queueMicrotask(() => watch.stop());
+    });
+  });
+
+/**
+ * Brings column registries that came out of a backup in line with tables that are newer: names that were first seen after the copy
+ * keep the columns they made. To be called before any role starts. Answers how many names were taken in. Transient Faults.
+ */
+export const recoverColumnNames = async (
+  buckets: { readonly records: KvBucket; readonly columns: KvBucket },
+  readColumns: ReadColumns,
+  nowMs: number,
+): Promise<number> => {
+  const records = await readAll(buckets.records);
+  let recovered = 0;
+  for (const [key, value] of records) {
+    const [, id] = /^table\.(\d{1,15})$/.exec(key) ?? [];
+    const table = tableSchema.safeParse(value).data;
+    const group = groupSchema.safeParse(records.get(recordKeys.group(Number(id)))).data;
+    if (id === undefined || table === undefined || group === undefined) continue;
+    const dataId = Number(id);
+    const layout = group.is_split_measurement ? 'narrow' : 'wide';
+    const { questdb } = placementFieldsSchema.parse(
+      records.get(recordKeys.placement(dataId)) ?? { questdb: 'default' },
+    );
+    const found = await readColumns({ tableId: table.table_id, layout, questdb });
+    if (found === undefined) continue;
+    const stored = await buckets.columns.get(columnsKey(dataId));
+    const registry: ColumnRegistry =
+      stored === undefined
+        ? { mon_data_id: dataId, metrics: [], dimensions: [] }
+        : columnRegistrySchema.parse(stored.value);
+    const next = recoverNames(registry, layout, table.table_id, found, Math.floor(nowMs / 1000));
+    if (next === registry) continue;
+    await buckets.columns.put(columnsKey(dataId), next);
+    recovered += next.metrics.length + next.dimensions.length;
+    recovered -= registry.metrics.length + registry.dimensions.length;
+  }
+  return recovered;
+};
