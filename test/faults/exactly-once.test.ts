@@ -15,7 +15,7 @@ it('eight kills over all six kinds of process, with faults of links between them
     calmRounds: [],
     // QuestDB 9.3.4 that is killed while it makes the first columns of a table may refuse that table for ever: docs/exactly-once.md.
     isWarm: true,
-    msMax: 120_000,
+    msMax: 300_000,
     say: () => {},
   });
   if (violationsOf(result).length > 0) keepRun(result, '.faults/test');

@@ -202,7 +202,7 @@ const checkQuery = async (
   const sql = String(fill(form.sql, lookup));
   const answer =
     example.receiver === 'push'
-      ? (await waitFor(sql, 10_000, () => stack.query(sql))).dataset
+      ? (await waitFor(sql, 60_000, () => stack.query(sql))).dataset
       : await stack.spansQuery(sql);
   expect(answer).toEqual(expected(form.answer, lookup));
 };

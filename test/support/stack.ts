@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { chmodSync, cpSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
+import { createInterface } from 'node:readline';
 import type { Durability } from '../../src/config/settings.ts';
 import { deathSignalPrefix } from '../../src/embedded/child.ts';
 import { type FolderHook, makeTables, startEngines, type TestEngines } from './engines.ts';
@@ -81,6 +81,8 @@ const roleProcess = (
 ): RoleProcess => {
   const lines: string[] = [];
   let child: ChildProcess;
+  /** Resolves once it has ended and all that it wrote was read. */
+  let gone: Promise<void> = Promise.resolve();
   const start = (): void => {
     // A test that is killed takes its roles with it.
     const [command = '', ...args] = [...prefix, process.execPath, join(program, 'src/main.ts'), role];
@@ -88,14 +90,11 @@ const roleProcess = (
       env: { PATH: process.env['PATH'] ?? '', HOME: process.env['HOME'] ?? '', ...env },
       stdio: ['ignore', 'pipe', 'pipe'],
     });
-    for (const stream of [child.stdout, child.stderr]) {
-      stream
-        ?.setEncoding('utf8')
-        .on('data', (text: string) => lines.push(...text.split('\n').filter((line) => line !== '')));
-    }
-  };
-  const gone = async (): Promise<void> => {
-    if (child.exitCode === null && child.signalCode === null) await once(child, 'exit');
+    for (const stream of [child.stdout, child.stderr])
+      if (stream !== null) createInterface({ input: stream }).on('line', (line) => lines.push(line));
+    const { promise, resolve } = Promise.withResolvers<void>();
+    child.once('close', () => resolve());
+    gone = promise;
   };
   start();
   return {
@@ -112,7 +111,7 @@ const roleProcess = (
     signal: (signal) => {
       child.kill(signal);
     },
-    ready: async (boundMs = 90_000) => {
+    ready: async (boundMs = 180_000) => {
       await waitFor(`${name} ready`, boundMs, async () => {
         if (child.exitCode !== null) throw new Error(`${name} ended: ${lines.slice(-5).join('\n')}`);
         return (await fetch(`http://127.0.0.1:${ports['ops']}/readyz`)).ok;
@@ -120,12 +119,12 @@ const roleProcess = (
     },
     stop: async () => {
       child.kill('SIGTERM');
-      await gone();
+      await gone;
       return child.exitCode;
     },
     kill: async () => {
       child.kill('SIGKILL');
-      await gone();
+      await gone;
     },
     metrics: async () => (await fetch(`http://127.0.0.1:${ports['ops']}/metrics`)).text(),
   };

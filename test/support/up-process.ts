@@ -33,7 +33,7 @@ export const startUp = (dataFolder: string, env: Record<string, string> = {}): U
 export const untilReady = async ({ lines, child }: Up): Promise<void> => {
   await expect
     .poll(() => lines.includes('Ctrl-C stops everything in order') || child.exitCode !== null, {
-      timeout: 90_000,
+      timeout: 300_000,
     })
     .toBe(true);
   expect(child.exitCode, lines.slice(-20).join('\n')).toBe(null);

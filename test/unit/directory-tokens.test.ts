@@ -151,7 +151,7 @@ describe.each(kinds)('the token of $name', ({ create, rotate, takes, disable, is
     await rotate(started, startSeconds + 60);
     const held = records.holdGet(recordKey);
     const answer = isEnabled(started, newToken);
-    await waitFor('the lookup has read the record', 5_000, held.isAsked);
+    await waitFor('the lookup has read the record', 60_000, held.isAsked);
     await disable(started);
     records.tell();
     held.release();
