@@ -47,8 +47,11 @@ describe('QuestDB killed', () => {
     ['after its commit, before the 204: the write is sent again and changes nothing', pointsStored],
   ])('%s', async (_, step) => {
     const batch = await pointsBatch(stack, nextName(), { items: large.items, targetLength: large.length });
+    // QuestDB 9.3.4 that is killed while it makes the first columns of a table may refuse that table for ever: docs/exactly-once.md.
+    expect((await batch.push([{ metrics: { value: 0 }, target: 'first' }])).status).toBe(200);
+    expect(await batch.settled()).toEqual(settledOnce(1));
     await killStoreAt('questdb', step, batch.sendUntilTaken);
-    expect(await batch.settled()).toEqual(settledOnce(batch.items));
+    expect(await batch.settled()).toEqual(settledOnce(batch.items + 1));
   });
 
   it('during column creation: the column is made once, with every row', async () => {

@@ -7,6 +7,7 @@ import {
   ackOfOutcomes,
   insertOfOutcomes,
   insertOfSpans,
+  isWholeRequest,
   outcomesStored,
   pointsStored,
   pubAckOf,
@@ -16,6 +17,7 @@ import {
   spansStored,
   writeOfPoints,
 } from '../support/steps.ts';
+import { until } from '../support/until.ts';
 import { waitFor } from '../support/wait.ts';
 
 // Transfer, killed at each instant between a delivery and its ack. What kills the databases themselves do is in
@@ -169,7 +171,9 @@ describe.each(signals)('a worker of $name', ({ name, engine, write, make }) => {
     if (name === 'spans') await guardIsDown();
     const hold = stack.gate('transfer-0', engine).hold('the write', write, { outlivesClient: true });
     await batch.sendUntilTaken();
-    await hold.arrived();
+    const { text } = await hold.arrived();
+    // The body comes behind the head, and a worker that is killed before has no write on the wire.
+    await until('all of the write is on the wire', () => isWholeRequest(text + hold.behind()));
     await stopFirst();
     stack.transfer[1]?.start();
     await stack.transfer[1]?.ready();

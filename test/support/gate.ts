@@ -16,6 +16,8 @@ export type Step = {
 export type Hold = {
   /** Resolves when the step is there, and stands; throws when it does not come. */
   arrived(): Promise<Step>;
+  /** What has come behind it by now, as latin1. */
+  behind(): string;
   /** Lets it and all behind it pass. */
   release(): void;
   /** Loses it, and lets all behind it pass. */
@@ -43,6 +45,40 @@ type Trap = {
   step: Step | undefined;
   verdict: 'pass' | 'lose' | undefined;
   decided: () => void;
+  behind: () => string;
+};
+
+/** All that comes in on a socket as it comes, also while what was taken before is not done with. */
+const openInlet = (socket: Socket) => {
+  const waiting: Buffer[] = [];
+  let isOver = false;
+  let failure: Error | undefined;
+  let wake = (): void => {};
+  socket.on('data', (bytes: Buffer) => {
+    waiting.push(bytes);
+    wake();
+  });
+  socket.on('error', (error) => {
+    failure = error;
+  });
+  for (const event of ['end', 'close'] as const)
+    socket.on(event, () => {
+      isOver = true;
+      wake();
+    });
+  const chunks = async function* (): AsyncGenerator<Buffer> {
+    for (;;) {
+      const next = waiting.shift();
+      if (next !== undefined) yield next;
+      else if (failure !== undefined) throw failure;
+      else if (isOver) return;
+      else
+        await new Promise<void>((resolve) => {
+          wake = resolve;
+        });
+    }
+  };
+  return { chunks, waiting: (): string => Buffer.concat(waiting).toString('latin1') };
 };
 
 const lineEnd = Buffer.from('\r\n');
@@ -119,11 +155,13 @@ export const openGate = async (protocol: Protocol, engineUrl: string): Promise<G
   const carry = (from: Socket, to: Socket, side: Step['from'], protocolExchange: Exchange) => {
     const read = createReader(side, protocol, protocolExchange);
     const state = { outlives: false };
+    const inlet = openInlet(from);
     const pump = async (): Promise<void> => {
-      for await (const bytes of from) {
-        for (const piece of read(Buffer.from(bytes))) {
+      for await (const bytes of inlet.chunks()) {
+        for (const piece of read(bytes)) {
           const trap = caughtBy(piece.step);
           if (trap !== undefined) {
+            trap.behind = inlet.waiting;
             state.outlives = trap.options.outlivesClient === true;
             await new Promise<void>((resolve) => {
               trap.decided = resolve;
@@ -167,7 +205,14 @@ export const openGate = async (protocol: Protocol, engineUrl: string): Promise<G
   return {
     url: url.href.replace(/\/$/, ''),
     hold: (what, matches, options = {}) => {
-      const trap: Trap = { matches, options, step: undefined, verdict: undefined, decided: () => {} };
+      const trap: Trap = {
+        matches,
+        options,
+        step: undefined,
+        verdict: undefined,
+        decided: () => {},
+        behind: () => '',
+      };
       traps.add(trap);
       const decide = (verdict: 'pass' | 'lose'): void => {
         trap.verdict = verdict;
@@ -175,6 +220,7 @@ export const openGate = async (protocol: Protocol, engineUrl: string): Promise<G
       };
       return {
         arrived: () => until(`${what} passes the gate`, () => trap.step),
+        behind: () => trap.behind(),
         release: () => decide('pass'),
         lose: () => decide('lose'),
       };

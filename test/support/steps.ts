@@ -38,6 +38,13 @@ export const pubAckOf = (stream: StreamName): StepMatch => {
   };
 };
 
+/** Whether this begins with a whole HTTP request, by its Content-Length. */
+export const isWholeRequest = (text: string): boolean => {
+  const end = text.indexOf('\r\n\r\n');
+  const length = /^content-length: (\d+)\r$/im.exec(text.slice(0, end + 2))?.[1];
+  return length !== undefined && text.length - end - 4 >= Number(length);
+};
+
 /** A write of a key of a KV bucket. */
 export const putInto =
   (bucket: string): StepMatch =>
