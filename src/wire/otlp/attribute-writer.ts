@@ -88,11 +88,13 @@ export class AttributeWriter {
       let key = this.likely[position] ?? 0;
       if (start !== this.likelyStarts[position]) {
         const end = list.keyEnds[index] ?? 0;
-        const isLikely = start >= 0 && dictionary.is(key, state.body, start, end);
-        if (!isLikely) key = this.numberOf(state, start, end);
-        this.likely[position] = key;
         // Only of a text that is in the dictionary as it was sent.
-        this.likelyStarts[position] = isLikely ? start : nowhere;
+        if (start >= 0 && dictionary.is(key, state.body, start, end)) this.likelyStarts[position] = start;
+        else {
+          key = this.numberOf(state, start, end);
+          this.likely[position] = key;
+          this.likelyStarts[position] = nowhere;
+        }
       }
       if (this.rowOf[key] === row) {
         this.keys[this.positionOf[key] ?? 0] = -1;
