@@ -65,7 +65,7 @@ export type Stack = {
   streamState(name: StreamName): Promise<StreamState>;
   /** Waits until nothing of this stream is left. */
   waitForEmptyStream(name: StreamName, boundMs?: number): Promise<void>;
-  /** Waits until the table holds exactly this many rows and then sees it stay so. */
+  /** Waits until the table holds exactly this many rows and QuestDB has applied all it had confirmed by then. */
   waitForRows(table: string, rows: number, boundMs?: number): Promise<void>;
   /** Waits until every role is ready: after a fault each comes back in its own time. */
   ready(): Promise<void>;
@@ -366,8 +366,12 @@ export const startStack = async (options: StackOptions = {}): Promise<Stack> => 
     },
     waitForRows: async (table, rows, boundMs = 90_000) => {
       await waitFor(`${rows} rows in ${table}`, boundMs, async () => {
+        // What is confirmed and not applied yet could be rows too many.
+        const unapplied = await query(
+          `SELECT name FROM wal_tables() WHERE name = '${table}' AND sequencerTxn != writerTxn`,
+        );
         const count = await countRows(table);
-        if (count !== rows) throw new Error(`${count} rows`);
+        if (count !== rows || unapplied.dataset.length > 0) throw new Error(`${count} rows`);
         return true;
       });
     },
