@@ -96,6 +96,13 @@ const encodePoint = async (owners: Owners, letter: Letter, options: EncodeOption
     await owners.register(found.source, newMetrics, newDimensions);
     found = await read();
     rows = pointRows(letter, found);
+    // A read may be answered by a server that has not heard of the names yet: rows without their columns would go into others.
+    if (rows.newMetrics.length + rows.newDimensions.length > 0)
+      throw new Fault(
+        'transient',
+        'kv_behind',
+        `the names of ${owner} are registered and not to be read yet`,
+      );
   }
   const { run } = rows;
   const { base, ordinal } = placeOf(letter);

@@ -6,12 +6,12 @@ import { addOutcome, addReceiverDrops, storedOutcome } from '../outcomes/tally.t
 import type { AppliedCheck, Unapplied } from '../stores/questdb/applied.ts';
 import { isUnclassifiedAnswer, type QuestdbWriter, unclassifiedStatus } from '../stores/questdb/writer.ts';
 import { decodeEnvelope, type MetricsEnvelope, type Part } from '../wire/envelope.ts';
+import { uidOfRow } from '../wire/line-protocol.ts';
 import { drop, type HeldMessage, judgeDeferred, type PassedItem, rowsOf } from './held-message.ts';
 import type { Judged, Lane, SetAside, Written } from './lane.ts';
 import { type TablePlan, type TableTroubles, unavailablePart } from './table-troubles.ts';
 import { type BatchResult, type RefusedRow, writeBatch } from './write-batch.ts';
 
-const uidPattern = /[, ]uid=(\d+)i/;
 const timePattern = / (\d+)\n?$/;
 
 /** What the row alone is, as a part: its uid is its base, for a part of several requests names only the first one's. */
@@ -39,7 +39,7 @@ const refusedRows = (rows: readonly RefusedRow[]): SetAside[] => {
   const points = new Set<string>();
   return rows.map(({ part, row, why }) => {
     const text = Buffer.from(row).toString('utf8');
-    const uid = uidPattern.exec(text)?.[1];
+    const uid = uidOfRow(text);
     const point = part.layout === 'narrow' ? pointOf(text) : undefined;
     const items = point !== undefined && points.has(point) ? 0 : 1;
     if (point !== undefined) points.add(point);

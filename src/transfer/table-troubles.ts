@@ -1,4 +1,5 @@
 import type { Part } from '../wire/envelope.ts';
+import { findRow, uidOfRow } from '../wire/line-protocol.ts';
 import type { SetAside } from './lane.ts';
 
 /** What to do with the rows of a table just now: write them, leave them for later, or put them into the dead letters. */
@@ -131,14 +132,21 @@ export const createTableTroubles = (options: TableTroublesOptions): TableTrouble
   };
 };
 
-/** Rows of a part whose table is set aside, for the dead letters. */
-export const unavailablePart = (part: Part, bytes: Uint8Array, why: string): SetAside => ({
-  reason: 'table_unavailable',
-  why,
-  bytes,
-  identity: `${part.base}:${part.first}:${part.dataId}`,
-  items: part.points,
-  place: { dataId: part.dataId, table: part.table, uid: `${part.base}+${part.first}` },
-  uid: BigInt(part.base) + BigInt(part.first),
-  part: { ...part, bytes: bytes.length },
-});
+/**
+ * Rows of a part whose table is set aside, for the dead letters. They are named by their first row: the part's first place may be that
+ * of an item which is put off in the same message, and a dead letter of its own.
+ */
+export const unavailablePart = (part: Part, bytes: Uint8Array, why: string): SetAside => {
+  const row = Buffer.from(bytes.subarray(0, findRow(bytes, 1)?.end)).toString('utf8');
+  const uid = uidOfRow(row) ?? String(BigInt(part.base) + BigInt(part.first));
+  return {
+    reason: 'table_unavailable',
+    why,
+    bytes,
+    identity: `${uid}:${part.dataId}`,
+    items: part.points,
+    place: { dataId: part.dataId, table: part.table, uid },
+    uid: BigInt(uid),
+    part: { ...part, bytes: bytes.length },
+  };
+};

@@ -40,3 +40,8 @@ export const findRow = (bytes: Uint8Array, rowNumber: number): { start: number; 
   }
   return undefined;
 };
+
+const lastUid = /[, ]uid=(\d+)i(?: -?\d+)?\n?$/;
+
+/** The uid of a row, which is its last field: what a text before it holds may look like one. Undefined where there is none. */
+export const uidOfRow = (row: string): string | undefined => lastUid.exec(row)?.[1];

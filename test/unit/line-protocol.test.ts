@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { doubleText, escapeTag, findRow, quoteText } from '../../src/wire/line-protocol.ts';
+import { doubleText, escapeTag, findRow, quoteText, uidOfRow } from '../../src/wire/line-protocol.ts';
 import { always, trickyText } from '../support/properties.ts';
 
 const special = ' ,=\\\n\r\t"aä漢';
@@ -112,5 +112,21 @@ describe('the text of a double', () => {
     [Number.MAX_SAFE_INTEGER + 1, '9007199254740992'],
   ])('of %d is %s', (value, text) => {
     expect(doubleText(value)).toBe(text);
+  });
+});
+
+describe('the uid of a row', () => {
+  // A sender's text that looks like a uid would name another row in the dead letters.
+  it('is its last field, whatever the texts before it say', () => {
+    const texts = fc.oneof(trickyText(special), fc.constantFrom(' uid=5i 1', ',uid=5i 1\n', 'uid=5i'));
+    always(
+      fc.property(texts, texts, fc.nat(), (tag, text, uid) => {
+        const row = `t,host=${escapeTag(tag)} up=1,more_dimensions=${quoteText(text)},uid=${uid}i 1700000000000\n`;
+        expect(uidOfRow(row)).toBe(String(uid));
+        expect(uidOfRow(row.trimEnd())).toBe(String(uid));
+      }),
+      500,
+    );
+    expect(uidOfRow('t up=1 1\n')).toBeUndefined();
   });
 });

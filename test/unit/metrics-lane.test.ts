@@ -387,7 +387,14 @@ describe('a table that QuestDB does not take rows of', () => {
     shown.unapplied = { ...allApplied, broken: new Map([['t2', 'damaged']]) };
     const { setAside } = await written(messageOf([2]));
     expect([...setAside.values()].flat()).toMatchObject([
-      { reason: 'table_unavailable', why: 'damaged', place: { table: 't2' } },
+      // Named by its first row: what is put off in the same message may stand before it.
+      {
+        reason: 'table_unavailable',
+        why: 'damaged',
+        identity: '2:2',
+        uid: 2n,
+        place: { table: 't2', uid: '2' },
+      },
     ]);
     expect(broken.get('t2')).toBe('damaged');
   });
