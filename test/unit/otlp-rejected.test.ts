@@ -287,3 +287,32 @@ describe('too many spans', () => {
     expect(() => encode(four, context)).toThrow(TooManySpans);
   });
 });
+
+// The reader keeps the ids of the span before in the same place: that span may be of another sender.
+describe('the sample of a span without an owner', () => {
+  it.each(encodings)('shows no id that it did not bring (%s)', (_, encode) => {
+    const before = { ...goodSpan, spanId: 'aaaaaaaaaaaaaaaa' };
+    const samplesOf = (span: unknown): unknown[] => {
+      encode(requestOf<OtlpSpan>(before), contextWith());
+      const context = contextWith({ resolve: () => 'invalid' });
+      // A body of a sender may hold anything.
+      const body = JSON.parse(JSON.stringify(requestOf(span)));
+      return encode(body, { ...context, wantsSample: () => true }).samples.map(({ item }) => item);
+    };
+    const { traceId, spanId } = goodSpan;
+    expect(samplesOf({ name: 'x' })).toEqual([expect.not.objectContaining({ traceId: expect.anything() })]);
+    expect(samplesOf({ name: 'x', traceId })).toEqual([
+      expect.not.objectContaining({ spanId: expect.anything() }),
+    ]);
+    expect(samplesOf({ name: 'x', traceId, spanId })).toMatchObject([{ traceId, spanId }]);
+    for (const span of [{ name: 'x' }, { name: 'x', traceId }])
+      expect(JSON.stringify(samplesOf(span))).not.toContain(before.spanId);
+  });
+
+  it('shows nothing of one that is no object', () => {
+    encodeJson(requestOf(goodSpan));
+    const context = contextWith({ resolve: () => 'invalid' });
+    const { samples } = encodeJson(requestOf(5), { ...context, wantsSample: () => true });
+    expect(samples.map(({ item }) => item)).toEqual([{}]);
+  });
+});

@@ -43,11 +43,13 @@ export const sampledItem = (
   reason: SpanReason | TimeReason,
 ): object => {
   const { span, owner } = state;
-  if (reason === 'span_not_object') return {};
+  // A span without an owner is refused for that: its own fault says which of its fields were read.
+  const fault = span.fault.reason ?? reason;
+  if (fault === 'span_not_object') return {};
   const text = (start: number, end: number): string | undefined => shortText(state, start, end) || undefined;
   return {
     name: text(span.nameStart, span.nameEnd),
-    ...idsOf(state, reason),
+    ...idsOf(state, fault),
     kind: span.kind,
     startTimeUnixNano: sentTime(state, span.start),
     endTimeUnixNano: sentTime(state, span.end),
