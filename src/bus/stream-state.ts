@@ -21,9 +21,13 @@ export const readStream = async (bus: Bus, name: string, consumer?: string): Pro
   }
 };
 
-/** Whether what `readStream` threw says that there is no such stream, or no such consumer of it. */
+/** Whether what `readStream` threw says that there is no such stream. */
 export const isStreamMissing = (error: unknown): boolean =>
-  error instanceof Fault && (error.code === 'stream_not_found' || error.code === 'consumer_not_found');
+  error instanceof Fault && error.code === 'stream_not_found';
+
+/** Whether it says that the stream has no such consumer. */
+export const isConsumerMissing = (error: unknown): boolean =>
+  error instanceof Fault && error.code === 'consumer_not_found';
 
 /** How full a stream is, and what of it is on its way to its consumer. */
 export type StreamState = {

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Bus } from '../bus/connection.ts';
-import { isStreamMissing, type StreamHealth, streamHealth } from '../bus/stream-state.ts';
+import { isConsumerMissing, isStreamMissing, type StreamHealth, streamHealth } from '../bus/stream-state.ts';
 import type { StreamDefinition } from '../config/pipelines.ts';
 import { Fault, messageOf } from '../model/fault.ts';
 import { addsUp, type Balance, readBalances } from '../outcomes/balance.ts';
@@ -37,7 +37,7 @@ const healthOf = async (
   try {
     return await streamHealth(bus, name, consumer?.name, now());
   } catch (error) {
-    if (isStreamMissing(error)) return undefined;
+    if (isStreamMissing(error) || isConsumerMissing(error)) return undefined;
     throw error;
   }
 };

@@ -1,5 +1,5 @@
 import type { Bus } from '../bus/connection.ts';
-import { isStreamMissing, type StreamState, streamState } from '../bus/stream-state.ts';
+import { isConsumerMissing, isStreamMissing, type StreamState, streamState } from '../bus/stream-state.ts';
 import type { Clickhouse } from '../stores/clickhouse/client.ts';
 import { createLiveDrops, type LiveDrops } from './live.ts';
 
@@ -28,6 +28,8 @@ const stateOf = async (
     return await streamState(bus, name, consumer);
   } catch (error) {
     if (isFurther === true && isStreamMissing(error)) return undefined;
+    // What lies in a stream that lost its consumer is in flight all the more.
+    if (isConsumerMissing(error)) return await streamState(bus, name);
     throw error;
   }
 };

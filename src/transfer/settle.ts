@@ -125,7 +125,8 @@ export const createSettler = <E>(deps: SettlerDependencies<E>): Settler<E> => {
     refused: readonly SetAside[],
     key: MessageKey | undefined,
   ): Promise<number> => {
-    const minute = minuteText(judged.arrivedAt);
+    // Of a redriven one the minute of its first record: another one would stand beside it.
+    const minute = judged.redrive?.outcome?.minute ?? minuteText(judged.arrivedAt);
     const recordOf = (uid: bigint | undefined): Pick<DeadLetterHeader, 'outcome' | 'ordinal'> => {
       if (key === undefined) return {};
       if (uid === undefined) return { outcome: { ...key, minute } };
