@@ -85,7 +85,7 @@ describe('the shipped pipelines', () => {
       ['away_ms: 1500', 'away_ms: 8'],
       ['pull_bytes_max: 16MiB', 'pull_bytes_max: 17MiB'],
       ['rows_per_write_max: 20000', 'rows_per_write_max: 9'],
-      ['write_interval_ms: 50', 'write_interval_ms: 7'],
+      ['write_interval_ms: 100', 'write_interval_ms: 7'],
       ['store_timeout_ms: 20000', 'store_timeout_ms: 1000'],
     ] as const) {
       await breakFile(file, from, to);
