@@ -49,6 +49,7 @@ const runs: Readonly<Record<string, { readonly prints: RegExp; readonly code?: n
   'tidemark drops --since 1h --reason unauthorized': { prints: /unauthorized/ },
   'tidemark audit --kind data_source --limit 20': { prints: /token/ },
   'tidemark token show <id>': { prints: /[0-9a-f]{32}/ },
+  'tidemark report columns <id>': { prints: /COLUMN/ },
   'tidemark refresh': { prints: /state +done/ },
   'tidemark refresh list': { prints: / done / },
   'tidemark refresh show <run_id>': { prints: /state +done/ },
