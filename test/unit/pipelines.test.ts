@@ -53,7 +53,7 @@ describe('the shipped pipelines', () => {
       ackWaitMs: 30_000,
       ackPendingMax: 4096,
     });
-    expect(metrics.writeIntervalMs).toBe(50);
+    expect(metrics.writeIntervalMs).toBe(100);
     expect(metrics.storeTimeoutMs).toBeLessThan(metrics.consumer.ackWaitMs);
     const retention = Object.fromEntries(streams.map(({ name, retention: kept }) => [name, kept]));
     expect(retention).toEqual({
