@@ -1,5 +1,4 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type Bus, connectBus } from '../../src/bus/connection.ts';
 import { recordKeys } from '../../src/directory/keys.ts';
 import { spawnChild } from '../../src/embedded/child.ts';
 import { type Backup, backupSchema, exportRecords } from '../../src/metadata/backup.ts';
@@ -10,32 +9,26 @@ import { readReport } from '../../src/metadata/life-cycle.ts';
 import { reservedNames } from '../../src/metadata/record-store.ts';
 import { newToken, nowSeconds } from '../../src/metadata/values.ts';
 import type { Application, CustomReport } from '../../src/model/records.ts';
-import { createQuestdbSql, type QuestdbSql } from '../../src/stores/questdb/sql.ts';
+import type { QuestdbSql } from '../../src/stores/questdb/sql.ts';
 import { createLog } from '../../src/telemetry/log.ts';
 import type { Gap } from '../support/dying.ts';
 import type { Task } from '../support/dying-metadata.ts';
-import { startEngines, type TestEngines } from '../support/engines.ts';
-import { type MetadataCall, metadataCalls, openMetadata } from '../support/metadata-calls.ts';
+import type { TestEngines } from '../support/engines.ts';
+import { type MetadataCall, metadataCalls } from '../support/metadata-calls.ts';
+import { type OpenMetadata, startOpenMetadata } from '../support/open-metadata.ts';
 import { brokenInvariants } from '../support/record-invariants.ts';
 import { until } from '../support/until.ts';
 
+let metadata: OpenMetadata;
 let engines: TestEngines;
-let bus: Bus;
 let sql: QuestdbSql;
 let deps: CreationDeps;
 
 beforeAll(async () => {
-  engines = await startEngines({ nats: true, questdb: true });
-  bus = await connectBus(engines.nats.url, 'test');
-  sql = createQuestdbSql({ url: engines.questdb.url });
-  deps = await openMetadata(bus, sql);
+  metadata = await startOpenMetadata();
+  ({ engines, sql, deps } = metadata);
 });
-afterAll(async () => {
-  deps?.records.stop();
-  await bus?.close();
-  await sql?.close();
-  await engines?.stop();
-});
+afterAll(() => metadata?.stop());
 
 const entry = new URL('../support/dying-metadata.ts', import.meta.url).pathname;
 

@@ -1,34 +1,25 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { type Bus, connectBus } from '../../src/bus/connection.ts';
 import type { CreationDeps } from '../../src/metadata/creation.ts';
 import { startKeeper } from '../../src/metadata/keeper.ts';
 import { createTableRepair } from '../../src/metadata/table-repair.ts';
-import { createQuestdbSql, type QuestdbSql } from '../../src/stores/questdb/sql.ts';
+import type { QuestdbSql } from '../../src/stores/questdb/sql.ts';
 import { createLog } from '../../src/telemetry/log.ts';
-import { startEngines, type TestEngines } from '../support/engines.ts';
-import { metadataCalls, openMetadata } from '../support/metadata-calls.ts';
+import { metadataCalls } from '../support/metadata-calls.ts';
+import { type OpenMetadata, startOpenMetadata } from '../support/open-metadata.ts';
 import { until } from '../support/until.ts';
 
 const boundMs = 30_000;
 const log = createLog('test', 'silent');
 
-let engines: TestEngines;
-let bus: Bus;
+let metadata: OpenMetadata;
 let sql: QuestdbSql;
 let deps: CreationDeps;
 
 beforeAll(async () => {
-  engines = await startEngines({ nats: true, questdb: true });
-  bus = await connectBus(engines.nats.url, 'test');
-  sql = createQuestdbSql({ url: engines.questdb.url });
-  deps = await openMetadata(bus, sql);
+  metadata = await startOpenMetadata();
+  ({ sql, deps } = metadata);
 });
-afterAll(async () => {
-  deps?.records.stop();
-  await bus?.close();
-  await sql?.close();
-  await engines?.stop();
-});
+afterAll(() => metadata?.stop());
 
 /** A report on the instance `b`, then one on the first: what is done in their order comes to `b` first. */
 const reportOnEach = async (name: string) => {

@@ -1,33 +1,22 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { type Bus, connectBus } from '../../src/bus/connection.ts';
 import { exportRecords } from '../../src/metadata/backup.ts';
 import type { CreationDeps } from '../../src/metadata/creation.ts';
 import { startKeeper } from '../../src/metadata/keeper.ts';
 import { reservedNames } from '../../src/metadata/record-store.ts';
 import { rotateDataSourceToken } from '../../src/metadata/rotation.ts';
-import { createQuestdbSql, type QuestdbSql } from '../../src/stores/questdb/sql.ts';
 import { createLog } from '../../src/telemetry/log.ts';
-import { startEngines, type TestEngines } from '../support/engines.ts';
-import { metadataCalls, openMetadata } from '../support/metadata-calls.ts';
+import { metadataCalls } from '../support/metadata-calls.ts';
+import { type OpenMetadata, startOpenMetadata } from '../support/open-metadata.ts';
 import { until } from '../support/until.ts';
 
-let engines: TestEngines;
-let bus: Bus;
-let sql: QuestdbSql;
+let metadata: OpenMetadata;
 let deps: CreationDeps;
 
 beforeAll(async () => {
-  engines = await startEngines({ nats: true, questdb: true });
-  bus = await connectBus(engines.nats.url, 'test');
-  sql = createQuestdbSql({ url: engines.questdb.url });
-  deps = await openMetadata(bus, sql);
+  metadata = await startOpenMetadata();
+  ({ deps } = metadata);
 });
-afterAll(async () => {
-  deps?.records.stop();
-  await bus?.close();
-  await sql?.close();
-  await engines?.stop();
-});
+afterAll(() => metadata?.stop());
 
 const createReport = (name: string) => metadataCalls.createReport(deps, { mon_biz_id: 2, name });
 

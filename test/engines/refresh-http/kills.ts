@@ -5,6 +5,18 @@ import { until } from '../../support/until.ts';
 import { envOf, held, natsUrl, type Opened, remoteIds, setEnabled, setUp } from './setup.ts';
 
 describe('a leader that is killed', () => {
+  const spawnPatient = (server: NodeManagementServer) =>
+    spawnRefresh(natsUrl(), envOf(server, { TIDEMARK_NODE_MANAGEMENT_TIMEOUT_MS: '60000' }));
+
+  /** A leader that has asked for five subscriptions, of none of which it hears. */
+  const leaderAtWork = async () => {
+    const { server, opened } = await setUp(5);
+    server.behave(({ action }) => (action === 'create' ? 'lost' : undefined));
+    const leader = await spawnPatient(server);
+    await until('the leader is at work', () => server.calls.length === 5);
+    return { server, opened, leader };
+  };
+
   /** What is there after a run that nobody disturbed. */
   const expectComplete = async (
     opened: Opened,
@@ -41,10 +53,7 @@ describe('a leader that is killed', () => {
       stuck.add(dataIdOf(call, server.subscriptions));
       return behaviour;
     });
-    const leader = await spawnRefresh(
-      natsUrl(),
-      envOf(server, { TIDEMARK_NODE_MANAGEMENT_TIMEOUT_MS: '60000' }),
-    );
+    const leader = await spawnPatient(server);
     await until('the leader is in the midst of eight reports', () => stuck.size === 8);
     await leader.kill();
     server.behave(() => undefined);
@@ -55,13 +64,7 @@ describe('a leader that is killed', () => {
   });
 
   it('is taken over by a process that follows the time table only', async () => {
-    const { server, opened } = await setUp(5);
-    server.behave(({ action }) => (action === 'create' ? 'lost' : undefined));
-    const leader = await spawnRefresh(
-      natsUrl(),
-      envOf(server, { TIDEMARK_NODE_MANAGEMENT_TIMEOUT_MS: '60000' }),
-    );
-    await until('the leader is at work', () => server.calls.length === 5);
+    const { server, opened, leader } = await leaderAtWork();
     opened.refresh.start();
     await leader.kill();
     server.behave(() => undefined);
@@ -75,13 +78,7 @@ describe('a leader that is killed', () => {
 
   // A paused machine does not know that it was paused.
   it('or was only paused, writes nothing once another has taken over', async () => {
-    const { server, opened } = await setUp(5);
-    server.behave(({ action }) => (action === 'create' ? 'lost' : undefined));
-    const leader = await spawnRefresh(
-      natsUrl(),
-      envOf(server, { TIDEMARK_NODE_MANAGEMENT_TIMEOUT_MS: '60000' }),
-    );
-    await until('the leader is at work', () => server.calls.length === 5);
+    const { server, opened, leader } = await leaderAtWork();
     leader.pause();
     server.behave(() => undefined);
     expect(await opened.refresh.runNow()).toMatchObject({ run_id: 2, created: 5, failed: [] });
@@ -100,10 +97,7 @@ describe('a leader that is killed', () => {
     for (const dataId of [1_500_001, 1_500_002]) await setEnabled(opened, dataId, false);
     const before = server.calls.length;
     server.behave(({ action }) => (action === 'delete' ? 'lost' : undefined));
-    const leader = await spawnRefresh(
-      natsUrl(),
-      envOf(server, { TIDEMARK_NODE_MANAGEMENT_TIMEOUT_MS: '60000' }),
-    );
+    const leader = await spawnPatient(server);
     await until('both are deleted', () => server.subscriptions.size === 1 && server.calls.length > before);
     await leader.kill();
     server.behave(() => undefined);
@@ -114,10 +108,7 @@ describe('a leader that is killed', () => {
   it('with a create of unknown outcome and a report that is disabled since leaves no orphan', async () => {
     const { server, opened, refresh } = await setUp(1);
     server.behave(({ action }) => (action === 'create' ? 'lost' : undefined));
-    const leader = await spawnRefresh(
-      natsUrl(),
-      envOf(server, { TIDEMARK_NODE_MANAGEMENT_TIMEOUT_MS: '60000' }),
-    );
+    const leader = await spawnPatient(server);
     await until('it is created', () => server.subscriptions.size === 1);
     await leader.kill();
     server.behave(() => undefined);
