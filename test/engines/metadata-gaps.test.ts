@@ -256,6 +256,7 @@ describe('the other operations', () => {
     await everyGap({
       call: 'createApplication',
       writesLeast: 5,
+      atOnce: 1,
       prepare: async () => ({ mon_biz_id: 2, app_name: freshName(), deduplicate: false }),
       finish: async (request) => {
         const code = await refusalOf(metadataCalls.createApplication(deps, request));
