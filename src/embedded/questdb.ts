@@ -1,6 +1,7 @@
 import { mkdir, rm } from 'node:fs/promises';
 import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
+import { z } from 'zod';
 import type { Durability } from '../config/settings.ts';
 import { createEngine, type Engine, type EngineOptions } from './engine.ts';
 import { createInstaller, exists, type Installer } from './install.ts';
@@ -9,6 +10,34 @@ const heapMax = '512m';
 
 /** Two processors are the machine this is tuned for; more of them may work side by side. */
 const workers = String(Math.max(1, Math.min(4, Math.floor(availableParallelism() / 2))));
+
+/** A table that is written to holds about seventy files open, for minutes after. */
+const filesAmple = 262_144;
+
+const report = z.object({
+  userLimits: z.object({ open_files: z.object({ hard: z.union([z.number(), z.literal('unlimited')]) }) }),
+});
+
+/** Open files that a process of ours may have; Java takes all of them. */
+const filesMax = (): number => {
+  const limits = report.safeParse(process.report.getReport());
+  const hard = limits.data?.userLimits.open_files.hard ?? 0;
+  return hard === 'unlimited' ? Number.POSITIVE_INFINITY : hard;
+};
+
+/**
+ * Where files are few, those of a table that rests are closed within two seconds: at its defaults (two to ten minutes) some hundred
+ * tables would take 20,000, and QuestDB suspends tables whose files it cannot open.
+ */
+const restingTables = (files: number): Record<string, string> =>
+  files >= filesAmple
+    ? {}
+    : {
+        QDB_CAIRO_IDLE_CHECK_INTERVAL: '1000',
+        QDB_CAIRO_INACTIVE_READER_TTL: '1000',
+        QDB_CAIRO_INACTIVE_WRITER_TTL: '1000',
+        QDB_CAIRO_WAL_INACTIVE_WRITER_TTL: '1000',
+      };
 
 /**
  * QuestDB reads `QDB_` and the upper-cased key. Pages are per column and per open writer: at their defaults of up
@@ -98,7 +127,7 @@ export const createQuestdbEngine = (
       return {
         command: java,
         args: [...args, '-m', 'io.questdb/io.questdb.ServerMain', '-d', folder],
-        env: { ...settings(host, ports, durability), ...process.env },
+        env: { ...settings(host, ports, durability), ...restingTables(filesMax()), ...process.env },
       };
     },
     listening: /server-main enjoy/,
