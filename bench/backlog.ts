@@ -2,7 +2,7 @@ import { parseArgs } from 'node:util';
 import { type Stack, startStack } from '../test/support/stack.ts';
 import { waitFor } from '../test/support/wait.ts';
 import { pushBodies } from './bodies.ts';
-import { allDifferent, inTurn, type Load, runLoad } from './load.ts';
+import { allDifferent, inTurnOfNow, type Load, runLoad } from './load.ts';
 import { peakMiB } from './processes.ts';
 import { spanBodies } from './span-bodies.ts';
 
@@ -23,7 +23,9 @@ const pointsOf = async (stack: Stack): Promise<Signal> => {
     load: {
       urls: [`http://127.0.0.1:${stack.ingress[0]?.ports['push']}/v2/push/`],
       headers: {},
-      nextBody: inTurn(pushBodies(100, itemsPerBody.points, source.mon_data_id, source.token, Date.now())),
+      nextBody: inTurnOfNow((nowMs) =>
+        pushBodies(100, itemsPerBody.points, source.mon_data_id, source.token, nowMs),
+      ),
       itemsPerBody: itemsPerBody.points,
       connections: 8,
     },

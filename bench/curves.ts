@@ -3,7 +3,7 @@ import type { Report, Stack } from '../test/support/stack.ts';
 import { waitFor } from '../test/support/wait.ts';
 import { columnBodies, pushBodies } from './bodies.ts';
 import { lineRow, withStack } from './line.ts';
-import { inTurn } from './load.ts';
+import { inTurnOfNow } from './load.ts';
 import { type MeasureOptions, measureRate, type Subject } from './rate.ts';
 import type { Row } from './report.ts';
 import { pushSubject, spansSubject } from './subjects.ts';
@@ -64,9 +64,9 @@ const dataIdsCurve = async (options: CurveOptions): Promise<Curve> => {
           ...base,
           load: () => ({
             ...base.load(),
-            nextBody: inTurn(
+            nextBody: inTurnOfNow((nowMs) =>
               reports.flatMap(({ data_source: { mon_data_id: dataId, token } }) =>
-                pushBodies(bodiesEach, pointsPerBody, dataId, token, Date.now()),
+                pushBodies(bodiesEach, pointsPerBody, dataId, token, nowMs),
               ),
             ),
           }),
@@ -91,7 +91,7 @@ const columnsCurve = async (options: CurveOptions): Promise<Curve> => {
       const { dataId, token } = base.source;
       const load = () => ({
         ...base.load(),
-        nextBody: inTurn(columnBodies(pointsPerBody, columns, dataId, token, Date.now())),
+        nextBody: inTurnOfNow((nowMs) => columnBodies(pointsPerBody, columns, dataId, token, nowMs)),
       });
       return measured(`${columns} metric columns`, { ...base, load }, options);
     });

@@ -5,7 +5,7 @@ import { isMainThread, parentPort, Worker, workerData } from 'node:worker_thread
 import { startStack } from '../test/support/stack.ts';
 import { waitFor } from '../test/support/wait.ts';
 import { pushBodies } from './bodies.ts';
-import { inTurn, type LoadResult, runLoad } from './load.ts';
+import { inTurnOfNow, type LoadResult, runLoad } from './load.ts';
 
 /** What a good client sees, and what ingress holds meanwhile. */
 export type HostileRow = {
@@ -99,7 +99,7 @@ export const measureHostile = async (clients: number, seconds: number): Promise<
         {
           urls: [`http://127.0.0.1:${port}/v2/push/`],
           headers: {},
-          nextBody: inTurn(pushBodies(64, 10, dataId, token, Date.now())),
+          nextBody: inTurnOfNow((nowMs) => pushBodies(64, 10, dataId, token, nowMs)),
           itemsPerBody: 10,
           connections: 4,
         },

@@ -65,10 +65,42 @@ export const runLoad = async (load: Load, seconds: number): Promise<LoadResult> 
   };
 };
 
-/** The bodies in turn, for ever. */
-export const inTurn = (bodies: readonly Buffer[]): (() => Uint8Array) => {
+const stampName = Buffer.from('"timestamp":');
+const stampDigits = 13;
+const restampMs = 1_000;
+
+/** Moves the 13 digits at `at` on by so many milliseconds. */
+const moveStamp = (body: Buffer, at: number, byMs: number): void => {
+  for (let index = at + stampDigits - 1, carry = byMs; carry > 0 && index >= at; index--) {
+    const sum = (body[index] ?? 0) - 0x30 + carry;
+    body[index] = 0x30 + (sum % 10);
+    carry = Math.floor(sum / 10);
+  }
+};
+
+/**
+ * The bodies of pushes in turn, for ever. Their times move on with the clock, as those of producers do: times that stood still would
+ * go into the same seconds of the table again and again. A body must have been answered before its turn comes again.
+ */
+export const inTurnOfNow = (make: (nowMs: number) => readonly Buffer[]): (() => Uint8Array) => {
+  const madeAtMs = Date.now();
+  const pushes = make(madeAtMs).map((body) => {
+    const stamps: number[] = [];
+    for (let at = body.indexOf(stampName); at !== -1; at = body.indexOf(stampName, at + 1))
+      stamps.push(at + stampName.length);
+    return { body, stamps, stampedAtMs: madeAtMs };
+  });
   let next = 0;
-  return () => bodies[next++ % bodies.length] ?? Buffer.alloc(0);
+  return () => {
+    const push = pushes[next++ % pushes.length];
+    if (push === undefined) return Buffer.alloc(0);
+    const byMs = Date.now() - push.stampedAtMs;
+    if (byMs >= restampMs) {
+      for (const at of push.stamps) moveStamp(push.body, at, byMs);
+      push.stampedAtMs += byMs;
+    }
+    return push.body;
+  };
 };
 
 type Place = { readonly at: number; readonly length: number };

@@ -1,6 +1,6 @@
 import type { Stack } from '../test/support/stack.ts';
 import { pushBodies } from './bodies.ts';
-import { allDifferent, inTurn } from './load.ts';
+import { allDifferent, inTurnOfNow } from './load.ts';
 import type { Processes } from './processes.ts';
 import type { Subject } from './rate.ts';
 import { spanBodies } from './span-bodies.ts';
@@ -57,7 +57,7 @@ export const pushSubject = async (
     load: () => ({
       urls: stack.ingress.map(({ ports }) => `http://127.0.0.1:${ports['push']}/v2/push/`),
       headers: {},
-      nextBody: inTurn(pushBodies(bodies, points, source.mon_data_id, source.token, Date.now())),
+      nextBody: inTurnOfNow((nowMs) => pushBodies(bodies, points, source.mon_data_id, source.token, nowMs)),
       itemsPerBody: points,
       connections,
     }),

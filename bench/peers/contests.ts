@@ -3,7 +3,7 @@ import { freePorts } from '../../src/embedded/ports.ts';
 import type { Stack } from '../../test/support/stack.ts';
 import { waitFor } from '../../test/support/wait.ts';
 import { pushBodies } from '../bodies.ts';
-import { allDifferent, inTurn } from '../load.ts';
+import { allDifferent, inTurnOfNow } from '../load.ts';
 import { measureRate, type Rate, type Subject } from '../rate.ts';
 import { spanBodies } from '../span-bodies.ts';
 import { contentTypes, type Encoding, pushSubject, spansSubject } from '../subjects.ts';
@@ -147,7 +147,7 @@ export const telegrafContestant = (
             load: () => ({
               urls: [`http://127.0.0.1:${port}/push`],
               headers: {},
-              nextBody: inTurn(pushBodies(100, pointsPerRequest, 1_500_001, 'bench', Date.now())),
+              nextBody: inTurnOfNow((nowMs) => pushBodies(100, pointsPerRequest, 1_500_001, 'bench', nowMs)),
               itemsPerBody: pointsPerRequest,
               connections,
             }),
