@@ -31,7 +31,8 @@ export type Probe = {
 
 const tickMs = 2;
 const probeEveryMs = 100;
-const pollMs = 10;
+/** What looks more often takes from those that it measures. */
+const pollMs = 20;
 const unseenMsMax = 10_000;
 
 type Answers = { readonly latencies: number[]; failed: number };
@@ -177,10 +178,13 @@ const probeService = 'probe';
 export const spansProbe = (stack: Stack, token: string): Probe => {
   const url = `http://127.0.0.1:${stack.ingress[0]?.ports['otlp']}/v1/traces`;
   const headers = { 'content-type': contentTypes.protobuf, 'x-mon-token': token };
+  const sentAt = new Map<number, number>();
   return {
     send: (number) => {
       const id = number.toString(16).padStart(16, '0');
-      const startNs = `${Date.now()}000000`;
+      const now = Date.now();
+      sentAt.set(number, now);
+      const startNs = `${now}000000`;
       const span = {
         traceId: `${id}${id}`,
         spanId: id,
@@ -195,9 +199,12 @@ export const spansProbe = (stack: Stack, token: string): Probe => {
       return post(url, headers, body);
     },
     seen: async (from) => {
+      // Only parts with spans as late as this are looked at; by one thread, which is dear enough beside the load.
       const rows = await stack.spansQuery(
-        `SELECT SpanId FROM otel.otel_traces WHERE ServiceName = '${probeService}' AND SpanName = 'probe'
-          AND SpanId >= '${from.toString(16).padStart(16, '0')}'`,
+        `SELECT SpanId FROM otel.otel_traces
+          WHERE Timestamp >= fromUnixTimestamp64Milli(${sentAt.get(from) ?? 0})
+            AND ServiceName = '${probeService}' AND SpanName = 'probe'
+          SETTINGS max_threads = 1, use_skip_indexes = 0`,
       );
       return rows.map((row) => Number.parseInt(String(row['SpanId']), 16));
     },

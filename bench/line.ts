@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import { type Stack, startStack } from '../test/support/stack.ts';
 import { type Latency, measureLatency, type Probe, pointsProbe, spansProbe } from './latency.ts';
 import { cpuPerMillion, type MeasureOptions, measureRate, type Rate, type Subject } from './rate.ts';
@@ -15,6 +16,9 @@ export type LineOptions = MeasureOptions & {
 };
 
 const warmSecondsMax = 5;
+const mergeMsMax = 60_000;
+const lookEveryMs = 200;
+const quietLooks = 5;
 const spansPerRequest = 100;
 const connections = 8;
 
@@ -87,6 +91,16 @@ export const withStack = async <T>(
   }
 };
 
+/** A store that is still merging what the full load brought is not yet at half load. */
+const untilMerged = async (stack: Stack): Promise<void> => {
+  const merges = async (): Promise<number> =>
+    Number((await stack.spansQuery('SELECT count() AS merges FROM system.merges'))[0]?.['merges']);
+  const deadline = performance.now() + mergeMsMax;
+  // There are moments without a merge between two.
+  for (let quiet = 0; quiet < quietLooks && performance.now() < deadline; await delay(lookEveryMs))
+    quiet = (await merges()) === 0 ? quiet + 1 : 0;
+};
+
 const latencyAtHalf = async (
   subject: Subject,
   probe: () => Probe,
@@ -94,7 +108,6 @@ const latencyAtHalf = async (
   { hasLatency, seconds }: LineOptions,
 ): Promise<Latency | undefined> => {
   if (!hasLatency) return undefined;
-  // A store that is still merging what the full load brought is not yet at half load.
   await measureLatency('warm', subject.load(), probe(), row.items_per_second / 2, warmSecondsMax);
   return measureLatency(row.stage, subject.load(), probe(), row.items_per_second / 2, seconds);
 };
@@ -130,6 +143,7 @@ export const measureSpans = (
       if (!isGuarded) await measureRate(subject, guardSeconds, 0);
       const row = lineRow(stage, await repeatLine(subject, options));
       const probe = (): Probe => spansProbe(stack, subject.token);
+      if (options.hasLatency) await untilMerged(stack);
       return { row, latency: await latencyAtHalf(subject, probe, row, options) };
     },
     isGuarded,

@@ -22,6 +22,7 @@ const names = [
   '004_ingest_outcomes',
   '005_ingest_refusals',
   '006_ingest_samples',
+  '007_span_part_format',
 ];
 const version = names.length;
 const log = createLog('test', 'silent');
@@ -145,7 +146,7 @@ describe('the span table', () => {
           'PRIMARY KEY (ServiceName, SpanName, toDateTime(Timestamp)) ' +
           'ORDER BY (ServiceName, SpanName, toDateTime(Timestamp), uid) ' +
           'SETTINGS index_granularity = 8192, ttl_only_drop_parts = 1, non_replicated_deduplication_window = 0, ' +
-          'min_bytes_for_wide_part = 134217728',
+          'min_bytes_for_wide_part = 10485760, min_level_for_wide_part = 1',
       ],
       [
         'otel_traces_trace_id_ts',
@@ -206,7 +207,7 @@ describe('a migration', () => {
     const folder = await folderCopy();
     writeFileSync(join(folder, '002_otel_traces_trace_id_ts.sql'), 'SELECT 1');
     writeFileSync(
-      join(folder, '007_more.sql'),
+      join(folder, '008_more.sql'),
       'CREATE TABLE IF NOT EXISTS otel.more (a UInt8) ENGINE = Memory',
     );
     await expect(run(folder)).rejects.toMatchObject({
