@@ -1,33 +1,19 @@
 import { mkdir, rm } from 'node:fs/promises';
 import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
-import { z } from 'zod';
 import type { Durability } from '../config/settings.ts';
 import { createEngine, type Engine, type EngineOptions } from './engine.ts';
 import { createInstaller, exists, type Installer } from './install.ts';
+import { filesAmple, filesMax } from './open-files.ts';
 
 const heapMax = '512m';
 
 /** Two processors are the machine this is tuned for; more of them may work side by side. */
 const workers = String(Math.max(1, Math.min(4, Math.floor(availableParallelism() / 2))));
 
-/** A table that is written to holds about seventy files open, for minutes after. */
-const filesAmple = 262_144;
-
-const report = z.object({
-  userLimits: z.object({ open_files: z.object({ hard: z.union([z.number(), z.literal('unlimited')]) }) }),
-});
-
-/** Open files that a process of ours may have; Java takes all of them. */
-const filesMax = (): number => {
-  const limits = report.safeParse(process.report.getReport());
-  const hard = limits.data?.userLimits.open_files.hard ?? 0;
-  return hard === 'unlimited' ? Number.POSITIVE_INFINITY : hard;
-};
-
 /**
- * Where files are few, those of a table that rests are closed within two seconds: at its defaults (two to ten minutes) some hundred
- * tables would take 20,000, and QuestDB suspends tables whose files it cannot open.
+ * A table that is written to holds about seventy files. Where files are few, those of a table that rests are closed within two seconds:
+ * at its defaults (two to ten minutes) some hundred tables would take 20,000, and QuestDB suspends tables whose files it cannot open.
  */
 const restingTables = (files: number): Record<string, string> =>
   files >= filesAmple

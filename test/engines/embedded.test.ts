@@ -1,7 +1,9 @@
+import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
 import { jetstream, jetstreamManager } from '@nats-io/jetstream';
 import { connect } from '@nats-io/transport-node';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Engine } from '../../src/embedded/engine.ts';
+import { filesAmple, filesMax } from '../../src/embedded/open-files.ts';
 import { startEngines, type TestEngines } from '../support/engines.ts';
 
 let engines: TestEngines;
@@ -72,4 +74,40 @@ describe.each(['nats', 'questdb', 'clickhouse'] as const)('%s', (name) => {
     await engines[name].start();
     await expect.poll(() => count[name]()).toBe(1);
   });
+});
+
+/** Files of table `kept` that QuestDB holds open, but for the list of its commits. */
+const filesOfKept = (): string[] =>
+  readdirSync(`/proc/${engines.questdb.pid}/fd`).flatMap((id) => {
+    try {
+      const file = readlinkSync(`/proc/${engines.questdb.pid}/fd/${id}`);
+      return /\/db\/kept~\d+\/(?!txn_seq)/.test(file) ? file : [];
+    } catch {
+      // It was closed since.
+      return [];
+    }
+  });
+
+// At its defaults they stay for minutes: some hundred tables would take all files that a container allows.
+it.skipIf(filesMax() >= filesAmple)(
+  'QuestDB closes the files of a table that rests, where a process may have few',
+  { timeout: 60_000 },
+  async () => {
+    await questdb(`INSERT INTO kept VALUES ('2026-01-02', 2)`);
+    await expect.poll(() => count.questdb()).toBe(2);
+    await expect.poll(filesOfKept, { timeout: 50_000 }).toEqual([]);
+  },
+);
+
+const mergeThreads = (): number[] => {
+  const tasks = `/proc/${engines.clickhouse.pid}/task`;
+  return readdirSync(tasks).flatMap((id) => {
+    const stat = readFileSync(`${tasks}/${id}/stat`, 'utf8');
+    return stat.includes('(MergeMutate)') ? Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ')[16]) : [];
+  });
+};
+
+// They take all that the cores have left, and inserts and receivers would wait for them.
+it('ClickHouse merges after everything else', { timeout: 30_000 }, async () => {
+  await expect.poll(() => new Set(mergeThreads()), { timeout: 20_000 }).toEqual(new Set([10]));
 });

@@ -1,6 +1,6 @@
-import { expect, test } from 'vitest';
-import { columnBodies } from '../../bench/bodies.ts';
-import { spanIdPlaces } from '../../bench/load.ts';
+import { expect, test, vi } from 'vitest';
+import { columnBodies, pushBodies } from '../../bench/bodies.ts';
+import { inTurnOfNow, spanIdPlaces } from '../../bench/load.ts';
 import { numberedPush, numberedSpans } from '../../bench/peers/numbered.ts';
 
 // What a kill lost is counted by these numbers: a body whose items did not carry theirs would count as lost, or hide a loss.
@@ -34,4 +34,25 @@ test('bodies for a table of many columns bring every column, two of them a point
     }
   }
   expect(seen.size).toBe(500);
+});
+
+test('times of pushes stay within the five seconds before they are sent', () => {
+  vi.useFakeTimers({ now: 1_799_999_999_000 });
+  try {
+    const next = inTurnOfNow((nowMs) => pushBodies(2, 20, 1_500_001, 'token', nowMs));
+    const agesOf = (body: Uint8Array): number[] =>
+      JSON.parse(Buffer.from(body).toString()).data.map(
+        ({ timestamp }: { timestamp: number }) => Date.now() - timestamp,
+      );
+    const first = agesOf(next());
+    const second = agesOf(next());
+    // Carries through all digits.
+    vi.advanceTimersByTime(87_654_321);
+    expect(agesOf(next())).toEqual(first);
+    expect(agesOf(next())).toEqual(second);
+    expect(Math.max(...first, ...second)).toBeLessThan(5_000);
+    expect(Math.min(...first, ...second)).toBeGreaterThanOrEqual(0);
+  } finally {
+    vi.useRealTimers();
+  }
 });
