@@ -28,20 +28,29 @@ describe('tolerant JSON', () => {
     ),
   })).any;
 
-  it('reads what JSON.parse reads, to the same value', () => {
+  /** JSON has no -0 as JSON.stringify writes it. */
+  const asWritten = (written: unknown): unknown => {
+    if (Array.isArray(written)) return written.map(asWritten);
+    if (typeof written !== 'object' || written === null) return Object.is(written, -0) ? 0 : written;
+    return Object.fromEntries(Object.entries(written).map(([name, member]) => [name, asWritten(member)]));
+  };
+
+  // Held against what was written, not against JSON.parse: V8 14.6 reads a name of one character that is written with an escape as
+  // a backslash, once an object of the same names before it had a member of that name.
+  it('reads what JSON.stringify writes, to the same value', () => {
     always(
       fc.property(value, fc.constantFrom(undefined, 2), (written, indent) => {
-        const json = JSON.stringify(written, null, indent);
-        expect(parseTolerantJson(json)).toEqual(JSON.parse(json));
+        expect(parseTolerantJson(JSON.stringify(written, null, indent))).toEqual(asWritten(written));
       }),
       2000,
     );
   });
 
-  // What the parser puts in for a bare word while it works must not be taken for one when a sender wrote it as text: a string
-  // would become a number, and a point that the rules drop be stored.
-  it.each(['\u0000tidemark:NaN', '\u0000tidemark:5', '\u0000tidemark:'])('leaves %j text', (written) => {
-    expect(parseTolerantJson(JSON.stringify([written]))).toEqual([written]);
+  it.each(['\\u0000', '\\"', '\\n', '\\u00e9'])('reads the name %s as JSON means it', (name) => {
+    parseTolerantJson('{"NaN":false,"\\\\":0}');
+    expect(Object.keys(Object(parseTolerantJson(`{"NaN":false,"${name}":0}`)))[1]).toBe(
+      JSON.parse(`"${name}"`),
+    );
   });
 
   it.each([
