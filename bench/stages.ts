@@ -1,5 +1,4 @@
 import type { Source } from '../src/directory/directory.ts';
-import { decodePush } from '../src/ingress/push/decode.ts';
 import { buildMessage } from '../src/ingress/push/publish.ts';
 import { defaultTimePolicy } from '../src/model/time.ts';
 import { countedBase } from '../src/model/uid.ts';
@@ -7,6 +6,7 @@ import { judgeDeferred } from '../src/transfer/held-message.ts';
 import { decodeEnvelope } from '../src/wire/envelope.ts';
 import type { EncodedPoints } from '../src/wire/points/encoded-points.ts';
 import { encodePoints } from '../src/wire/points/point-encoder.ts';
+import { decodePush } from '../test/support/decode-push.ts';
 import { pushBodies } from './bodies.ts';
 import type { Row } from './report.ts';
 

@@ -11,14 +11,15 @@ export const refuse = (file: YamlFile, path: readonly string[], reason: string, 
   throw settingFault(`${file.placeOf(path)} /${path.join('/')}`, reason, remedy);
 };
 
-/** Throws when the stages are not the program's own in their order. */
+/** Throws when the stages are not the program's own in their order, or those of a program before it. */
 export const requireStages = (
   file: YamlFile,
   part: 'receiver' | 'transfer',
   given: readonly string[],
   own: readonly string[],
+  earlier: readonly string[] = own,
 ): void => {
-  if (given.join() === own.join()) return;
+  if (given.join() === own.join() || given.join() === earlier.join()) return;
   refuse(
     file,
     [part, 'stages'],

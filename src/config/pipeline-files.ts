@@ -37,7 +37,13 @@ export type TransferFile = {
 export type LineFile = {
   receiver: {
     stages: string[];
-    limits: { body_bytes_max: string; inflated_bytes_max: string };
+    limits: {
+      body_bytes_max: string;
+      inflated_bytes_max: string;
+      /** Files of programs before these were limited do not name them. */
+      inflate_ratio_max?: number;
+      elements_max?: number;
+    };
     time: { ahead_seconds_max: number | 'off'; age_seconds_max: number | 'off' };
     publish: { stream: string; subject: string; shards: number; deadline_ms: number; away_ms: number };
   };

@@ -19,11 +19,19 @@ export type PublishDefinition = {
   readonly awayMs: number;
 };
 
+/** What a receiver takes of any body. */
+type BodyDefinition = {
+  readonly bodyBytesMax: number;
+  readonly inflatedBytesMax: number;
+  /** Inflated bytes for each on the wire, of a large body. */
+  readonly inflateRatioMax: number;
+  /** Objects, arrays, members and elements of a JSON body. */
+  readonly elementsMax: number;
+};
+
 /** What runs for custom metrics. Sizes are bytes. */
 export type MetricsPipeline = {
-  readonly limits: {
-    readonly bodyBytesMax: number;
-    readonly inflatedBytesMax: number;
+  readonly limits: BodyDefinition & {
     readonly pointsMax: number;
     readonly metricsMax: number;
     readonly dimensionsMax: number;
@@ -43,9 +51,7 @@ export type MetricsPipeline = {
 
 /** What runs for traces. Sizes are bytes. */
 export type TracesPipeline = {
-  readonly limits: {
-    readonly bodyBytesMax: number;
-    readonly inflatedBytesMax: number;
+  readonly limits: BodyDefinition & {
     readonly spansMax: number;
     readonly attributesMax: number;
     readonly eventsMax: number;
@@ -89,7 +95,7 @@ export type Pipelines = {
 /** The stages the program has, in the order in which it runs them: a file that says otherwise would describe another program. */
 const stages = {
   metrics: {
-    receiver: ['admit', 'inflate', 'decode', 'authorize', 'rules', 'name_columns', 'encode', 'publish'],
+    receiver: ['admit', 'inflate', 'authorize', 'decode', 'rules', 'name_columns', 'encode', 'publish'],
     transfer: ['read', 'validate_time', 'gather', 'write', 'settle'],
   },
   traces: {
@@ -98,6 +104,12 @@ const stages = {
   },
   ledger: { transfer: ['read', 'gather', 'write', 'settle'] },
 } as const;
+
+/** As files of programs before say it: points were decoded before anybody was authorized. */
+const earlierStages: Readonly<Record<'metrics' | 'traces', readonly string[]>> = {
+  metrics: ['admit', 'inflate', 'decode', 'authorize', 'rules', 'name_columns', 'encode', 'publish'],
+  traces: stages.traces.receiver,
+};
 
 /** The one subject of stream LEDGER that items' records, refusals and examples are published under. */
 const ledgerSubject = 'ledger.>';
@@ -160,7 +172,7 @@ const checkLine = (
   streams: readonly StreamDefinition[],
 ) => {
   const { receiver, transfer } = content;
-  requireStages(file, 'receiver', receiver.stages, stages[signal].receiver);
+  requireStages(file, 'receiver', receiver.stages, stages[signal].receiver, earlierStages[signal]);
   const stream = streamOf(file, content, streams);
   if (stream.duplicateWindowMs <= receiver.publish.deadline_ms) {
     refuse(
@@ -186,9 +198,13 @@ const checkLine = (
   };
 };
 
-const bodyLimits = ({ receiver }: LineFile) => ({
-  bodyBytesMax: parseBytes(receiver.limits.body_bytes_max) ?? 0,
-  inflatedBytesMax: parseBytes(receiver.limits.inflated_bytes_max) ?? 0,
+const inflateRatioDefault = 600;
+
+const bodyLimits = ({ receiver: { limits } }: LineFile, elementsDefault: number): BodyDefinition => ({
+  bodyBytesMax: parseBytes(limits.body_bytes_max) ?? 0,
+  inflatedBytesMax: parseBytes(limits.inflated_bytes_max) ?? 0,
+  inflateRatioMax: limits.inflate_ratio_max ?? inflateRatioDefault,
+  elementsMax: limits.elements_max ?? elementsDefault,
 });
 
 const toMetrics = (
@@ -199,7 +215,7 @@ const toMetrics = (
   ...checkLine(file, content, 'metrics', streams),
   tableWaitMs: (content.transfer.table_wait_seconds ?? 60) * 1000,
   limits: {
-    ...bodyLimits(content),
+    ...bodyLimits(content, 40 * content.receiver.limits.points_max),
     pointsMax: content.receiver.limits.points_max,
     metricsMax: content.receiver.limits.metric_columns_max,
     dimensionsMax: content.receiver.limits.dimension_columns_max,
@@ -213,7 +229,7 @@ const toTraces = (
 ): TracesPipeline => ({
   ...checkLine(file, content, 'traces', streams),
   limits: {
-    ...bodyLimits(content),
+    ...bodyLimits(content, 160 * content.receiver.limits.spans_max),
     spansMax: content.receiver.limits.spans_max,
     attributesMax: content.receiver.limits.attributes_max,
     eventsMax: content.receiver.limits.events_max,

@@ -6,6 +6,8 @@ export type Kind =
   | 'url'
   | 'urls'
   | 'instances'
+  | 'headers'
+  | 'attributes'
   | 'integer'
   | 'count'
   | 'processes'
@@ -187,8 +189,22 @@ export const settingDefinitions: readonly SettingDefinition[] = [
     'TIDEMARK_INGRESS_BYTES_IN_FLIGHT_MAX',
     'ingress.bytes_in_flight_max',
     'bytes',
-    '64MiB',
-    'request bytes held at once by one ingress process; above it 503',
+    '192MiB',
+    'memory that the request bodies of one ingress process may take at once, with what is made of them: about three times the bodies; above it 503',
+  ),
+  define(
+    'TIDEMARK_INGRESS_TOKEN_HEADERS',
+    'ingress.token_headers',
+    'headers',
+    'X-MON-TOKEN',
+    'request headers that may hold the write token of an exporter, separated by commas; the first that is there counts, and Authorization after them',
+  ),
+  define(
+    'TIDEMARK_INGRESS_TOKEN_ATTRIBUTES',
+    'ingress.token_attributes',
+    'attributes',
+    'mon.data.token',
+    'resource attributes that may hold a write token, separated by commas; of several in one resource the last counts',
   ),
   define(
     'TIDEMARK_INGRESS_TRUSTED_PROXIES',
@@ -259,6 +275,13 @@ export const settingDefinitions: readonly SettingDefinition[] = [
     'count',
     '0',
     'connections of one address, those of trusted proxies apart; above it 503; 0 = no limit',
+  ),
+  define(
+    'TIDEMARK_INGRESS_ADDRESS_FAILURES_MAX',
+    'ingress.address_failures_max',
+    'count',
+    '20',
+    'requests without a valid credential of one address in a second; above it 429, unless a valid one came from there in the last minute; 0 = no limit',
   ),
   define(
     'TIDEMARK_INGRESS_TLS_CERT_FILE',

@@ -23,6 +23,14 @@ export const parseBytes = (text: string): number | undefined => {
   return match === null || unit === undefined ? undefined : Number(match[1]) * unit;
 };
 
+/** The names of `a, b`. */
+export const parseNames = (text: string): string[] => text.split(',').map((name) => name.trim());
+
+/** As a header field is named (RFC 9110, token). */
+const headerName = /^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,100}$/;
+const attributeName = /^[^\s,"\\]{1,100}$/;
+const namesMax = 8;
+
 const logLevels = ['trace', 'debug', 'info', 'warn', 'error', 'silent'];
 
 /** `localhost:4222` parses too: as the scheme `localhost`. */
@@ -54,6 +62,11 @@ const wrongInstances = (text: string): string | undefined => {
 /** A name of a ClickHouse cluster: it stands in statements. */
 export const clusterName = /^[A-Za-z0-9_.-]{1,100}$/;
 
+const isNames = (text: string, form: RegExp): boolean => {
+  const names = parseNames(text);
+  return names.length <= namesMax && names.every((name) => form.test(name));
+};
+
 const wrongValue = (kind: Kind, text: string): string | undefined => {
   switch (kind) {
     case 'port':
@@ -80,6 +93,14 @@ const wrongValue = (kind: Kind, text: string): string | undefined => {
         : 'is not an address like nats://host:port, nor several separated by commas';
     case 'instances':
       return wrongInstances(text);
+    case 'headers':
+      return isNames(text, headerName)
+        ? undefined
+        : `is not up to ${namesMax} names of header fields, separated by commas`;
+    case 'attributes':
+      return isNames(text, attributeName)
+        ? undefined
+        : `is not up to ${namesMax} names of attributes, separated by commas`;
     case 'replicas':
       return ['1', '3', '5'].includes(text) ? undefined : 'is none of 1, 3, 5';
     case 'cluster':

@@ -1,7 +1,13 @@
 import { readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { defaultInstance } from '../model/instances.ts';
-import { collectTexts, parseBytes, parseInstances, type QuestdbAddress } from './setting-texts.ts';
+import {
+  collectTexts,
+  parseBytes,
+  parseInstances,
+  parseNames,
+  type QuestdbAddress,
+} from './setting-texts.ts';
 
 export { type SettingDefinition, settingDefinitions } from './setting-definitions.ts';
 export { clusterName, parseBytes, type QuestdbAddress, settingFault } from './setting-texts.ts';
@@ -61,6 +67,11 @@ export type Settings = {
     readonly headerBytesMax: number;
     readonly connectionsMax: number;
     readonly addressConnectionsMax: number;
+    /** In a second; 0 = no limit. */
+    readonly addressFailuresMax: number;
+    /** Lower-cased. */
+    readonly tokenHeaders: readonly string[];
+    readonly tokenAttributes: readonly string[];
     readonly tlsCertFile: string | undefined;
     readonly tlsKeyFile: string | undefined;
     readonly tlsClientCaFile: string | undefined;
@@ -116,6 +127,7 @@ export const loadSettings = (env: NodeJS.ProcessEnv = process.env): Settings => 
   const text = (name: string): string => texts.get(name) ?? '';
   const number = (name: string): number => Number(texts.get(name));
   const size = (name: string): number => parseBytes(text(name)) ?? 0;
+  const list = (name: string): string[] => parseNames(text(name));
   const host = text('TIDEMARK_BIND_HOST');
   const dataFolder = resolve(text('TIDEMARK_DATA'));
   return {
@@ -163,6 +175,9 @@ export const loadSettings = (env: NodeJS.ProcessEnv = process.env): Settings => 
       headerBytesMax: size('TIDEMARK_INGRESS_HEADER_BYTES_MAX'),
       connectionsMax: number('TIDEMARK_INGRESS_CONNECTIONS_MAX'),
       addressConnectionsMax: number('TIDEMARK_INGRESS_ADDRESS_CONNECTIONS_MAX'),
+      addressFailuresMax: number('TIDEMARK_INGRESS_ADDRESS_FAILURES_MAX'),
+      tokenHeaders: list('TIDEMARK_INGRESS_TOKEN_HEADERS').map((name) => name.toLowerCase()),
+      tokenAttributes: list('TIDEMARK_INGRESS_TOKEN_ATTRIBUTES'),
       tlsCertFile: texts.get('TIDEMARK_INGRESS_TLS_CERT_FILE'),
       tlsKeyFile: texts.get('TIDEMARK_INGRESS_TLS_KEY_FILE'),
       tlsClientCaFile: texts.get('TIDEMARK_INGRESS_TLS_CLIENT_CA_FILE'),

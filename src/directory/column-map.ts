@@ -5,33 +5,37 @@ type Entry = { readonly column: string; readonly lastSeen: number; isSeen: boole
 
 /** A column map that remembers which of its names were asked for, at the price of one write a name. */
 export class SightedColumns implements ColumnMap {
-  private readonly entries = new Map<string, Entry>();
+  private readonly known = new Map<string, Entry>();
 
   constructor(names: readonly RegisteredName[]) {
     for (const { name, column, last_seen } of names) {
-      this.entries.set(name, { column, lastSeen: last_seen, isSeen: false });
+      this.known.set(name, { column, lastSeen: last_seen, isSeen: false });
     }
   }
 
   get size(): number {
-    return this.entries.size;
+    return this.known.size;
   }
 
   get(name: string): string | undefined {
-    const entry = this.entries.get(name);
+    const entry = this.known.get(name);
     if (entry === undefined) return undefined;
     entry.isSeen = true;
     return entry.column;
   }
 
   keys(): Iterable<string> {
-    return this.entries.keys();
+    return this.known.keys();
+  }
+
+  *entries(): Iterable<[string, string]> {
+    for (const [name, { column }] of this.known) yield [name, column];
   }
 
   /** The names that were asked for since the last call and were last seen before `seconds` (Unix), as the registry has it. */
   takeSightings(seconds: number): string[] {
     const names: string[] = [];
-    for (const [name, entry] of this.entries) {
+    for (const [name, entry] of this.known) {
       if (entry.isSeen && entry.lastSeen < seconds) names.push(name);
       entry.isSeen = false;
     }

@@ -1,18 +1,39 @@
 import type { IncomingMessage } from 'node:http';
 import type { BytesInFlight } from './admission.ts';
 import { sendContinue } from './expect-continue.ts';
-import { type CompressedEncoding, inflate } from './inflate.ts';
+import { type CompressedEncoding, freeBytes, type InflateLimits, inflate } from './inflate.ts';
 
 /** Why a body could not be had: `detail` names limit and size, or the encoding. `aborted`: the client has gone. */
 export type BodyProblem = {
-  readonly reason: 'body_too_large' | 'encoding_unsupported' | 'encoding_corrupt' | 'not_stored' | 'aborted';
+  readonly reason:
+    | 'body_too_large'
+    | 'inflate_ratio_exceeded'
+    | 'encoding_unsupported'
+    | 'encoding_corrupt'
+    | 'not_stored'
+    | 'aborted'
+    /** Who watched it wanted no more: why is for him to tell. */
+    | 'unwanted';
   readonly detail: string;
 };
 
-/** An inflated body and the bytes taken for it, to be given back by `release` whatever becomes of the request. */
-export type Body = { readonly bytes: Buffer; readonly wireBytes: number; release(): void };
+/** An inflated body and the room taken for it. */
+export type Body = {
+  /** Another buffer of the same bytes after a thread has had them, and void while it has. */
+  bytes: Buffer;
+  readonly wireBytes: number;
+  /** Takes room for what is made of it, so that all of it together is at least so many bytes; false when there is none. */
+  reserve(bytes: number): boolean;
+  /** Gives back all room; to be called whatever becomes of the request. */
+  release(): void;
+};
 
-export type BodyLimits = { readonly bodyBytesMax: number; readonly inflatedBytesMax: number };
+export type BodyLimits = InflateLimits & { readonly bodyBytesMax: number };
+
+/** Shown each inflated piece of a body as it comes in; false: no more is wanted. */
+export type SeeBody = (piece: Buffer) => boolean;
+
+const seeAll: SeeBody = () => true;
 
 /**
  * A body that brings less than this in a second gives way when others need its room: room is held by bytes that arrived and keep
@@ -39,7 +60,9 @@ const encodingOf = (header: string | undefined): CompressedEncoding | 'identity'
   }
 };
 
-const noRoom: BodyProblem = { reason: 'not_stored', detail: 'too many request bytes are in flight' };
+/** The refusal of a body, or of what is to be made of one, for which there is no room. */
+export const noRoom = { reason: 'not_stored', detail: 'too many request bytes are in flight' } as const;
+const unwanted: BodyProblem = { reason: 'unwanted', detail: '' };
 const gaveWay: BodyProblem = {
   reason: 'not_stored',
   detail: 'too many request bytes are in flight, and this body came in too slowly',
@@ -74,6 +97,7 @@ const collect = (
   bytesMax: number,
   room: Room,
   inFlight: BytesInFlight,
+  see: SeeBody,
 ): Promise<Buffer | BodyProblem> =>
   new Promise((resolve) => {
     const chunks: Buffer[] = [];
@@ -95,7 +119,8 @@ const collect = (
       if (size > bytesMax) {
         finish({ reason: 'body_too_large', detail: `more than ${bytesMax} bytes on the wire` });
       } else if (!room.take(chunk.length)) finish(noRoom);
-      else chunks.push(chunk);
+      else if (see(chunk)) chunks.push(chunk);
+      else finish(unwanted);
     };
     const onEnd = (): void => {
       const only = chunks[0];
@@ -109,33 +134,51 @@ const collect = (
   });
 
 /** What one request has taken of the bytes in flight. */
-type Room = { take(bytes: number): boolean; release(): void };
+type Room = {
+  take(bytes: number): boolean;
+  give(bytes: number): void;
+  reserve(bytes: number): boolean;
+  release(): void;
+};
 
 const createRoom = (inFlight: BytesInFlight): Room => {
   let taken = 0;
+  const take = (bytes: number): boolean => {
+    if (!inFlight.tryTake(bytes, taken)) return false;
+    taken += bytes;
+    return true;
+  };
+  const give = (bytes: number): void => {
+    if (bytes > 0) inFlight.give(bytes);
+    taken -= bytes;
+  };
   return {
-    take: (bytes) => {
-      if (!inFlight.tryTake(bytes, taken)) return false;
-      taken += bytes;
-      return true;
-    },
-    release: () => {
-      if (taken > 0) inFlight.give(taken);
-      taken = 0;
-    },
+    take,
+    give,
+    reserve: (bytes) => bytes <= taken || take(bytes - taken),
+    release: () => give(taken),
   };
 };
 
 const inflated = async (
   raw: Buffer,
   encoding: CompressedEncoding,
-  bytesMax: number,
+  limits: BodyLimits,
   room: Room,
+  see: SeeBody,
 ): Promise<Buffer | BodyProblem> => {
-  const result = await inflate(raw, encoding, bytesMax, room.take);
+  const result = await inflate(raw, encoding, limits, { take: room.take, see });
+  room.give(raw.length);
   switch (result) {
     case 'too_large':
-      return { reason: 'body_too_large', detail: `more than ${bytesMax} bytes inflated` };
+      return { reason: 'body_too_large', detail: `more than ${limits.inflatedBytesMax} bytes inflated` };
+    case 'ratio':
+      return {
+        reason: 'inflate_ratio_exceeded',
+        detail: `more than ${freeBytes} bytes, and more than ${limits.inflateRatioMax} times the ${raw.length} on the wire`,
+      };
+    case 'unwanted':
+      return unwanted;
     case 'no_room':
       return noRoom;
     case 'corrupt':
@@ -153,6 +196,7 @@ export const readBody = async (
   request: IncomingMessage,
   limits: BodyLimits,
   inFlight: BytesInFlight,
+  see: SeeBody = seeAll,
 ): Promise<Body | BodyProblem> => {
   const announced = Number(request.headers['content-length'] ?? 0);
   const isOverLimit = announced > limits.bodyBytesMax;
@@ -168,12 +212,13 @@ export const readBody = async (
     };
   }
   const room = createRoom(inFlight);
-  const raw = await collect(request, limits.bodyBytesMax, room, inFlight);
+  const isPlain = encoding === 'identity';
+  const raw = await collect(request, limits.bodyBytesMax, room, inFlight, isPlain ? see : seeAll);
   if (isProblem(raw)) return raw;
-  const bytes = encoding === 'identity' ? raw : await inflated(raw, encoding, limits.inflatedBytesMax, room);
+  const bytes = isPlain ? raw : await inflated(raw, encoding, limits, room, see);
   if (isProblem(bytes)) {
     room.release();
     return bytes;
   }
-  return { bytes, wireBytes: raw.length, release: room.release };
+  return { bytes, wireBytes: raw.length, reserve: room.reserve, release: room.release };
 };

@@ -11,38 +11,65 @@ const inflaters = {
 /** The encodings that have to be undone. */
 export type CompressedEncoding = keyof typeof inflaters;
 
-/** Inflated bytes, or why there are none: over the limit, no room, or no such data. */
-export type Inflated = Buffer | 'too_large' | 'no_room' | 'corrupt';
+export type InflateLimits = {
+  readonly inflatedBytesMax: number;
+  /** Inflated bytes for each on the wire, of a body that is larger than `freeBytes`. */
+  readonly inflateRatioMax: number;
+};
 
-/**
- * Inflates a body of at most `bytesMax`. `take` is asked for room before each piece is kept, so that many small bodies that grow
- * large hold no more than there is room for; what was taken stays taken, whatever the answer.
- */
+/** What is asked while a body is inflated. */
+export type InflateWatch = {
+  /** Asked for room before each piece is kept, so that many small bodies that grow large hold no more than there is room for. */
+  readonly take: (bytes: number) => boolean;
+  /** Shown each piece; false: no more is wanted. */
+  readonly see: (piece: Buffer) => boolean;
+};
+
+/** Inflated bytes, or why there are none: over a limit, no room, no such data, or nobody wanted more. */
+export type Inflated = Buffer | 'too_large' | 'ratio' | 'no_room' | 'corrupt' | 'unwanted';
+
+/** Bodies up to here may have any ratio: what they cost is bounded by their size. */
+export const freeBytes = 8 * 2 ** 20;
+
+/** A body is given to its inflater in slices, and has to come to something: frames and members without content have no bound. */
+const sliceBytes = 2 ** 20;
+const contentShareMin = 0.25;
+
+/** Inflates a body. What was taken stays taken, whatever the answer. */
 export const inflate = (
   bytes: Buffer,
   encoding: CompressedEncoding,
-  bytesMax: number,
-  take: (bytes: number) => boolean,
+  { inflatedBytesMax, inflateRatioMax }: InflateLimits,
+  { take, see }: InflateWatch,
 ): Promise<Inflated> =>
   new Promise((resolve) => {
     const stream = inflaters[encoding]();
     const chunks: Buffer[] = [];
+    const sizeMax = Math.max(freeBytes, inflateRatioMax * bytes.length);
     let size = 0;
-    const fail = (why: 'too_large' | 'no_room' | 'corrupt'): void => {
+    const fail = (why: Exclude<Inflated, Buffer>): void => {
       stream.destroy();
       chunks.length = 0;
       resolve(why);
     };
     stream.on('data', (chunk: Buffer) => {
       size += chunk.length;
-      if (size > bytesMax) fail('too_large');
-      else if (take(chunk.length)) chunks.push(chunk);
-      else fail('no_room');
+      if (size > inflatedBytesMax) fail('too_large');
+      else if (size > sizeMax) fail('ratio');
+      else if (!take(chunk.length)) fail('no_room');
+      else if (see(chunk)) chunks.push(chunk);
+      else fail('unwanted');
     });
     stream.once('end', () => {
       const only = chunks[0];
       resolve(chunks.length === 1 && only !== undefined ? only : Buffer.concat(chunks, size));
     });
     stream.on('error', () => fail('corrupt'));
-    stream.end(bytes);
+    const write = (from: number): void => {
+      if (size < from * contentShareMin) return fail('corrupt');
+      const to = from + sliceBytes;
+      if (to >= bytes.length) stream.end(bytes.subarray(from));
+      else stream.write(bytes.subarray(from, to), (error) => error == null && write(to));
+    };
+    write(0);
   });

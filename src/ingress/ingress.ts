@@ -25,10 +25,15 @@ import { type AccountDependencies, createAccount } from './account.ts';
 import { type BytesInFlight, createBytesInFlight } from './admission.ts';
 import { isTrusted, parseTrustedProxies, type TrustedProxies } from './client-address.ts';
 import { createConnectionCount } from './connections.ts';
+import { createFailureLimit, type FailureLimit } from './failures.ts';
 import { type BaseCounter, createBaseCounter } from './identity.ts';
+import { createLargeBodies, type LargeBodies } from './large-bodies/large-bodies.ts';
+import type { CredentialNames } from './otlp/credential.ts';
 import { createOtlpHandler } from './otlp/handler.ts';
 import { createSpanPublisher } from './otlp/publish.ts';
+import { createReadTraces } from './otlp/read.ts';
 import { createOtlpServer } from './otlp/server.ts';
+import { createEncodePush } from './push/encode-anywhere.ts';
 import { createPushHandler } from './push/handler.ts';
 import { createPushPublisher } from './push/publish.ts';
 import { createPushServer } from './push/server.ts';
@@ -46,6 +51,8 @@ type Common = {
   readonly bases: BaseCounter;
   readonly inFlight: BytesInFlight;
   readonly limiter: RateLimiter;
+  readonly failures: FailureLimit;
+  readonly large: LargeBodies;
   readonly metrics: IngressMetrics;
   readonly listening: Listening;
   readonly accounting: AccountDependencies;
@@ -86,6 +93,7 @@ const createPushReceiver = (
     ...common,
     account,
     registerColumnNames: createColumnNames(columns, directory, Date.now),
+    encode: createEncodePush(common.large),
     publisher: createPushPublisher(publisher, pipeline.publish, metrics, traces),
     unready: () => common.unready(pipeline.publish.awayMs),
     now: Date.now,
@@ -102,6 +110,7 @@ const createPushReceiver = (
 const createOtlpReceiver = (
   pipeline: Pipelines['traces'],
   trustedProxies: TrustedProxies,
+  credentialNames: CredentialNames,
   common: Common,
 ): Receiver => {
   const { bus, metrics, listening, accounting, log, traces } = common;
@@ -115,10 +124,12 @@ const createOtlpReceiver = (
     now: Date.now,
     bodyLimits: pipeline.limits,
     trustedProxies,
+    credentialNames,
+    read: createReadTraces(common.large, credentialNames.attributes, pipeline.limits.elementsMax),
   });
   const traced = traces === undefined ? handle : traces.around('/v1/traces', handle);
   return {
-    server: createOtlpServer(traced, listening, account, onDefect(log)),
+    server: createOtlpServer(traced, listening, account, credentialNames.headers, onDefect(log)),
     close: () => publisher.close(),
   };
 };
@@ -265,13 +276,31 @@ export const runIngress = async (settings: Settings): Promise<void> => {
   const { isCredential } = directory;
   const feed = openLedgerFeed({ bus, metrics, isCredential, boot: () => bases.boot, log });
   const accounting = { ...feed, metrics, trustedProxies };
-  const shared = { bus, directory, bases, inFlight, limiter, metrics, listening, accounting };
+  const failures = createFailureLimit({
+    failuresMax: settings.ingress.addressFailuresMax,
+    trustedProxies,
+    now: performance.now.bind(performance),
+  });
+  const large = createLargeBodies(log);
+  const shared = {
+    bus,
+    directory,
+    bases,
+    inFlight,
+    limiter,
+    failures,
+    large,
+    metrics,
+    listening,
+    accounting,
+  };
   const traces = tracing === undefined ? undefined : createRequestTraces(tracing);
   const common: Common = { ...shared, log, unready, maxRateDefault, traces };
 
   const hasStream = streamsKnown(pipelines, refusedStreams);
   const push = createPushReceiver(pipelines.metrics, columns, hasStream, common);
-  const otlp = createOtlpReceiver(pipelines.traces, trustedProxies, common);
+  const { tokenHeaders: headers, tokenAttributes: attributes } = settings.ingress;
+  const otlp = createOtlpReceiver(pipelines.traces, trustedProxies, { headers, attributes }, common);
   const { pushHost, pushPort, otlpHost, otlpPort } = settings.ingress;
   await listen(push.server, pushHost, pushPort, 'TIDEMARK_INGRESS_PUSH_PORT');
   await listen(otlp.server, otlpHost, otlpPort, 'TIDEMARK_INGRESS_OTLP_PORT');
@@ -287,6 +316,7 @@ export const runIngress = async (settings: Settings): Promise<void> => {
   // They may go to this process itself.
   await tracing?.flush();
   await Promise.all([drain(push.server), drain(otlp.server)]);
+  await large.close();
   await Promise.all([rates.stop(), feed.stop()]);
   sightings.stop();
   refusedStreams.stop();

@@ -175,7 +175,27 @@ const requestReasons = [
     'the connection ended before the body was complete',
     "check the sender's time-out and the network",
   ],
+  [
+    'credentials_differ',
+    'data_id or access_token comes twice in the body, and the later one is another',
+    'send each of them once',
+  ],
+  [
+    'too_many_failures',
+    'the address sends more requests without a valid credential than the limit',
+    'check data_id and token, and wait as Retry-After says',
+  ],
   ['body_too_large', 'the body is larger than the limit', 'send smaller requests'],
+  [
+    'inflate_ratio_exceeded',
+    'the body inflates to more times its size than the limit',
+    'send smaller requests, or without compression',
+  ],
+  [
+    'too_many_elements',
+    'the body holds more objects, arrays, members and elements than the limit',
+    'send smaller requests',
+  ],
   ['too_many_points', 'the request holds more points than the limit', 'send smaller requests'],
   ['encoding_unsupported', 'the Content-Encoding is not identity, gzip, deflate or zstd', 'use one of these'],
   ['encoding_corrupt', 'the body does not decompress', 'check the compression'],

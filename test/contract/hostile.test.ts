@@ -255,10 +255,10 @@ describe.each(['push', 'otlp'] as const)('the %s receiver', (name) => {
   });
 
   it('tells who is too slow 408 and ends the connection, each within its time', async () => {
-    const dribble = async (bytes: string, every: number): Promise<string> => {
+    const dribble = async (bytes: string, every: number, more = 'x'): Promise<string> => {
       const connection = await openRaw(portOf(name));
       connection.send(bytes);
-      const timer = setInterval(() => connection.send('x'), every);
+      const timer = setInterval(() => connection.send(more), every);
       const text = await connection.ended;
       clearInterval(timer);
       return text;
@@ -269,7 +269,7 @@ describe.each(['push', 'otlp'] as const)('the %s receiver', (name) => {
     const texts = await Promise.all([
       exchange(portOf(name), ''),
       dribble('POST /', 200),
-      dribble(`${head(name)}Content-Length: 1000\r\n\r\n`, 200),
+      dribble(`${head(name)}Content-Length: 1000\r\n\r\n`, 200, ' '),
       exchange(portOf(name), `${head(name)}Content-Length: 1000\r\n\r\n{`),
       exchange(portOf(name), good(name)),
     ]);

@@ -1,10 +1,10 @@
-import { decodePush } from '../../src/ingress/push/decode.ts';
 import { decodeEnvelope } from '../../src/wire/envelope.ts';
 import { readBlock, withoutRows } from '../../src/wire/native/block-reader.ts';
 import { jsonTraces } from '../../src/wire/otlp/json-traces.ts';
 import { protobufTraces } from '../../src/wire/otlp/protobuf-traces.ts';
-import { MalformedBody, TooManySpans } from '../../src/wire/otlp/types.ts';
+import { MalformedBody, TooManyElements, TooManySpans } from '../../src/wire/otlp/types.ts';
 import { encodePoints } from '../../src/wire/points/point-encoder.ts';
+import { decodePush } from '../support/decode-push.ts';
 import { encodeOtlpProtobuf, type OtlpRequest, type OtlpSpan } from '../support/otlp-protobuf.ts';
 import { contextWith as pushContextWith, sourceWith } from '../support/push-source.ts';
 import { contextWith, goodSpan, nanosAt, requestOf } from '../support/trace-source.ts';
@@ -35,7 +35,10 @@ const forgiving = (decode: () => void): void => {
   try {
     decode();
   } catch (error) {
-    if (!(error instanceof MalformedBody || error instanceof TooManySpans)) throw error;
+    if (
+      !(error instanceof MalformedBody || error instanceof TooManySpans || error instanceof TooManyElements)
+    )
+      throw error;
   }
 };
 

@@ -2,6 +2,7 @@ import type { Encoding, Receiver, RequestForm } from './examples.ts';
 import { fill, jsonText, type Lookup } from './examples-values.ts';
 import { contentTypes } from './otlp-client.ts';
 import { encodeOtlpProtobuf, type OtlpRequest } from './otlp-protobuf.ts';
+import { randomOf } from './plain-otlp/mutations.ts';
 import type { PushRequest } from './push-client.ts';
 import { compressors } from './push-replies.ts';
 
@@ -51,8 +52,11 @@ const plainBody = (form: RequestForm, encoding: Encoding, lookup: Lookup): strin
   return undefined;
 };
 
+/** Blanks with line feeds here and there: equal ones would become a thousandth by compression, and be refused for that. */
 const padded = (bytes: Buffer, length: number): Buffer => {
   const buffer = Buffer.alloc(length, ' ');
+  const random = randomOf(1);
+  for (let at = bytes.length; at < length; at += 200 + random(400)) buffer[at] = 0x0a;
   bytes.copy(buffer);
   return buffer;
 };

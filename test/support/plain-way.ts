@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import type { Source } from '../../src/directory/directory.ts';
-import { decodePush } from '../../src/ingress/push/decode.ts';
 import { readPlainHead } from '../../src/ingress/push/plain-head.ts';
 import type { Run } from '../../src/wire/points/encoded-points.ts';
 import { encodePlainPoints } from '../../src/wire/points/plain-points.ts';
 import { encodePoints } from '../../src/wire/points/point-encoder.ts';
+import { decodePush } from './decode-push.ts';
 import { readRows } from './line-protocol-reader.ts';
 import { contextWith } from './push-source.ts';
 

@@ -42,8 +42,10 @@ export const sourceWith = (
   };
 };
 
+type EncodeContext = Omit<PointContext, 'points'>;
+
 /** What is encoded around the points: an hour ahead, a week old, the caps of the shipped pipeline, base 1000. */
-export const contextWith = (source: Source, change: Partial<PointContext> = {}): PointContext => ({
+export const contextWith = (source: Source, change: Partial<EncodeContext> = {}): EncodeContext => ({
   source,
   base: uidBase(1000n),
   arrivedAt,
@@ -56,7 +58,7 @@ export const contextWith = (source: Source, change: Partial<PointContext> = {}):
 });
 
 /** As the receiver does it: what is new is registered between two passes, within the caps. */
-export const encodeWithNames = (data: readonly unknown[], context: PointContext): EncodedPoints => {
+export const encodeWithNames = (data: readonly unknown[], context: EncodeContext): EncodedPoints => {
   const first = encodePoints(data, context);
   if (first.isTooMuch) return first;
   if (first.unknownMetrics.size === 0 && first.unknownDimensions.size === 0) return first;

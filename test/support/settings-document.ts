@@ -8,6 +8,8 @@ const kinds: Readonly<Record<SettingDefinition['kind'], string>> = {
   url: 'address',
   urls: 'addresses',
   instances: 'named addresses',
+  headers: 'names',
+  attributes: 'names',
   integer: 'integer',
   count: 'whole number',
   processes: '1 to 64',

@@ -472,7 +472,8 @@ describe('a JSON body that is not one of OTLP', () => {
 
   it.each(malformed)('is malformed when it is %s', (_, body) => {
     expect(() => encodeJson(body)).toThrow(MalformedBody);
-    expect(() => jsonTraces.collectTokens(Buffer.from(`${body}\\u`))).toThrow(MalformedBody);
+    // Whose it is is asked first, and of nobody's bytes no more than that.
+    expect(jsonTraces.collectTokens(Buffer.from(`${body}\\u`))).toEqual([]);
   });
 
   it.each([

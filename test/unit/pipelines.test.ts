@@ -42,7 +42,9 @@ describe('the shipped pipelines', () => {
     expect(metrics.limits).toEqual({
       bodyBytesMax: 16 * 2 ** 20,
       inflatedBytesMax: 32 * 2 ** 20,
+      inflateRatioMax: 600,
       pointsMax: 50_000,
+      elementsMax: 2_000_000,
       metricsMax: 512,
       dimensionsMax: 64,
     });
@@ -75,6 +77,8 @@ describe('the shipped pipelines', () => {
     for (const [from, to] of [
       ['body_bytes_max: 16MiB', 'body_bytes_max: 1KiB'],
       ['inflated_bytes_max: 32MiB', 'inflated_bytes_max: 2KiB'],
+      ['inflate_ratio_max: 600', 'inflate_ratio_max: 20'],
+      ['elements_max: 2000000', 'elements_max: 5000'],
       ['points_max: 50000', 'points_max: 3'],
       ['metric_columns_max: 512', 'metric_columns_max: 4'],
       ['dimension_columns_max: 64', 'dimension_columns_max: 5'],
@@ -93,7 +97,10 @@ describe('the shipped pipelines', () => {
     await breakFile(join(folder, 'streams.yaml'), 'bytes_max: 256MiB', 'bytes_max: 1MiB');
     const { metrics, streams } = loadPipelines(folder, schemas);
     expect(metrics).toMatchObject({
-      limits: { bodyBytesMax: 1024, inflatedBytesMax: 2048, pointsMax: 3, metricsMax: 4, dimensionsMax: 5 },
+      limits: {
+        ...{ bodyBytesMax: 1024, inflatedBytesMax: 2048, inflateRatioMax: 20, elementsMax: 5000 },
+        ...{ pointsMax: 3, metricsMax: 4, dimensionsMax: 5 },
+      },
       time: { aheadMsMax: undefined, ageMsMax: 60_000 },
       publish: { subject: 'metrics', shards: 6, deadlineMs: 700, awayMs: 8 },
       consumer: { name: 'questdb', stream: 'METRICS', ackWaitMs: 30_000, ackPendingMax: 4096 },

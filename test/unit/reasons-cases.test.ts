@@ -11,6 +11,7 @@ const elsewhere: Readonly<Record<string, string>> = {
   not_stored: 'test/contract/push-admission.test.ts',
   unconfirmed: 'test/contract/push-admission.test.ts',
   aborted: 'test/contract/push/points.ts',
+  too_many_failures: 'test/contract/hostile-bodies.test.ts',
   data_source_purged: 'test/engines/transfer-purge.test.ts',
   unreadable_message: 'test/engines/transfer.test.ts',
   row_refused: 'test/engines/transfer.test.ts',

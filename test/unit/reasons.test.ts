@@ -66,14 +66,15 @@ describe('a refusal of the push receiver', () => {
         'data_not_array',
       ],
       ...['data_empty', 'unsupported_type', 'encoding_corrupt', 'protocol_error', 'aborted'],
+      'credentials_differ',
     ],
     401: ['unauthorized'],
     403: ['data_source_disabled'],
     404: ['path_unknown'],
     405: ['method_not_allowed'],
-    413: ['body_too_large', 'too_many_points'],
+    413: ['body_too_large', 'too_many_points', 'too_many_elements', 'inflate_ratio_exceeded'],
     415: ['encoding_unsupported'],
-    429: ['rate_limited'],
+    429: ['rate_limited', 'too_many_failures'],
     503: ['not_stored', 'unconfirmed'],
   };
 

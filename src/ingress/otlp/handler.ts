@@ -2,25 +2,21 @@ import type { IncomingMessage } from 'node:http';
 import type { ApplicationSource } from '../../directory/applications.ts';
 import type { Directory } from '../../directory/directory.ts';
 import type { IngressMetrics } from '../../telemetry/metrics.ts';
-import { jsonTraces } from '../../wire/otlp/json-traces.ts';
-import { protobufTraces } from '../../wire/otlp/protobuf-traces.ts';
-import {
-  type EncodedTraces,
-  MalformedBody,
-  type SpanOwner,
-  type TraceReader,
-} from '../../wire/otlp/types.ts';
+import { type EncodedTraces, encodedLength, MalformedBody, type SpanOwner } from '../../wire/otlp/types.ts';
 import type { Account } from '../account.ts';
 import type { BytesInFlight } from '../admission.ts';
-import { type BodyLimits, readBody } from '../body.ts';
+import { type Body, type BodyLimits, noRoom, readBody } from '../body.ts';
 import { clientAddress, type TrustedProxies } from '../client-address.ts';
+import { type FailureLimit, isFailure } from '../failures.ts';
 import { type BaseCounter, requestIdentity } from '../identity.ts';
 import { effectiveRate, type RateLimiter } from '../rate-limiter.ts';
 import type { RequestTraces } from '../request-traces.ts';
 import { createSenderNames } from '../sender.ts';
+import { type CredentialNames, credentialOf } from './credential.ts';
 import { widestLimits } from './limits.ts';
 import { outcomeMessage, repeatMessage } from './outcome-message.ts';
 import type { SpanPublisher } from './publish.ts';
+import type { ReadTraces } from './read.ts';
 import {
   applicationDisabled,
   bodyRefusal,
@@ -30,6 +26,7 @@ import {
   refusalOf,
   refusalReply,
   retryAfter,
+  tooManyFailures,
   unauthorized,
 } from './refusal.ts';
 import { encodingOf, type OtlpEncoding, type OtlpReply, partialReply, successReply } from './reply.ts';
@@ -46,26 +43,24 @@ export type OtlpDependencies = {
   /** Why nothing can be taken now, or undefined. */
   readonly unready: () => string | undefined;
   readonly now: () => number;
-  readonly bodyLimits: BodyLimits;
+  readonly bodyLimits: BodyLimits & { readonly elementsMax: number };
   readonly maxRateDefault: number;
   readonly trustedProxies: TrustedProxies;
+  readonly failures: FailureLimit;
+  readonly credentialNames: CredentialNames;
+  readonly read: ReadTraces;
   /** Where tracing is on. */
   readonly traces?: RequestTraces | undefined;
 };
 
-const readers: Readonly<Record<OtlpEncoding, TraceReader>> = { json: jsonTraces, protobuf: protobufTraces };
-
-/** The credential of the request as a whole (design section 5): X-MON-TOKEN, else a bearer token. */
-const credentialOf = (request: IncomingMessage): string | undefined => {
-  const header = request.headers['x-mon-token'];
-  if (typeof header === 'string' && header.trim() !== '') return header.trim();
-  return /^bearer\s+(\S+)\s*$/i.exec(request.headers.authorization ?? '')?.[1];
-};
+/** What a body costs in memory, beside its own bytes: blocks about as long, and the messages they are sent in. */
+const madeOfBody = 3;
 
 type Admitted = {
   /** By token of a ResourceSpans; undefined stands for the request's credential. */
   readonly applications: ReadonlyMap<string | undefined, ApplicationSource>;
   readonly rateHeaders: Readonly<Record<string, string>>;
+  readonly credential: string | undefined;
 };
 
 /**
@@ -80,19 +75,21 @@ export const createOtlpHandler = (
   const accepted = metrics.accepted.labels('traces');
   const senders = createSenderNames(deps.directory.isCredential);
 
+  /** The applications of the tokens that a request names; that of its credential, if it is one, was found before. */
   const authorize = async (
-    credential: string | undefined,
+    own: ApplicationSource | undefined,
     tokens: readonly string[],
     sender: OtlpSender,
   ): Promise<ReadonlyMap<string | undefined, ApplicationSource>> => {
     const applications = new Map<string | undefined, ApplicationSource>();
-    for (const token of [undefined, ...tokens]) {
-      const text = token ?? credential;
-      if (text === undefined) continue;
-      const application = await deps.directory.authorizeApplication(text);
+    if (own !== undefined) applications.set(undefined, own);
+    for (const token of tokens) {
+      const application = await deps.directory.authorizeApplication(token);
       if (application !== undefined) applications.set(token, application);
     }
     if (applications.size === 0) throw unauthorized();
+    deps.failures.passed(sender.request);
+    sender.isKnown = true;
     sender.owner = soleOwner(applications.values());
     if ([...applications.values()].every((application) => !application.isEnabled)) {
       throw applicationDisabled();
@@ -122,20 +119,7 @@ export const createOtlpHandler = (
     return headers;
   };
 
-  const admit = async (
-    credential: string | undefined,
-    reader: TraceReader,
-    bytes: Buffer,
-    sender: OtlpSender,
-  ): Promise<Admitted> => {
-    const tokens = reader.collectTokens(bytes);
-    sender.secrets = credential === undefined ? tokens : [credential, ...tokens];
-    const applications = await authorize(credential, tokens, sender);
-    return { applications, rateHeaders: limit(applications.values(), sender) };
-  };
-
-  const ownerOf = (application: ApplicationSource | undefined): SpanOwner | 'invalid' | 'disabled' => {
-    if (application === undefined) return 'invalid';
+  const ownerOf = (application: ApplicationSource): SpanOwner | 'disabled' => {
     if (!application.isEnabled) return 'disabled';
     const { appId, bizId, fillDimensions, rules } = application;
     return { appId, bizId, fillDimensions, policy: rules.time, limits: rules.limits };
@@ -164,20 +148,21 @@ export const createOtlpHandler = (
   const takeSpans = async (
     sender: OtlpSender,
     encoding: OtlpEncoding,
-    bytes: Buffer,
+    body: Body,
     arrivedAt: number,
-    { applications, rateHeaders }: Admitted,
+    { applications, rateHeaders, credential }: Admitted,
   ): Promise<OtlpReply> => {
     const { request } = sender;
-    const reader = readers[encoding];
-    const credential = credentialOf(request);
+    if (!body.reserve(madeOfBody * body.bytes.length)) throw overloaded(noRoom.detail);
     const isDeduplicated = [...applications.values()].every((application) => application.deduplicate);
-    const identity = isDeduplicated ? requestIdentity(`otlp:${credential ?? ''}`, '', bytes) : undefined;
+    const identity = isDeduplicated
+      ? await requestIdentity(`otlp:${credential ?? ''}`, '', body.bytes)
+      : undefined;
     const limits = widestLimits([...applications.values()].map(({ rules }) => rules.limits));
     const base = identity?.base ?? deps.bases.take(limits.spansMax);
     if (base === undefined) throw overloaded('the receiver is starting');
-    const encoded = reader.encodeTraces(bytes, {
-      resolve: (token) => ownerOf(applications.get(token)),
+    const encoded = await deps.read.encode(body, encoding, {
+      owners: new Map([...applications].map(([token, application]) => [token, ownerOf(application)])),
       clientIp: clientAddress(request, deps.trustedProxies),
       base,
       arrivedAt,
@@ -187,6 +172,7 @@ export const createOtlpHandler = (
     sender.spans = encoded.spans;
     sender.sdk = encoded.sdk;
     refuseIfNobodys(encoded);
+    if (!body.reserve(2 * encodedLength(encoded))) throw overloaded(noRoom.detail);
     const fragments = encoded.runs.map((run) => ({ run, base, arrivedAt }));
     const isRepeat = await deps.publisher.publish(fragments, identity?.sha256Hex ?? base.text);
     if (isRepeat) {
@@ -206,44 +192,57 @@ export const createOtlpHandler = (
   const handleBody = async (
     sender: OtlpSender,
     encoding: OtlpEncoding,
-    bytes: Buffer,
+    body: Body,
+    credential: string | undefined,
+    own: ApplicationSource | undefined,
     arrivedAt: number,
   ): Promise<OtlpReply> => {
-    const admitted = await admit(credentialOf(sender.request), readers[encoding], bytes, sender);
+    const tokens = await deps.read.tokens(body, encoding);
+    sender.secrets = credential === undefined ? tokens : [credential, ...tokens];
+    const applications = await authorize(own, tokens, sender);
+    const rateHeaders = limit(applications.values(), sender);
     try {
-      return await takeSpans(sender, encoding, bytes, arrivedAt, admitted);
+      return await takeSpans(sender, encoding, body, arrivedAt, { applications, rateHeaders, credential });
     } catch (error) {
       const refused = refusalOf(
-        error instanceof MalformedBody ? malformedRefusal(error, encoding, bytes) : error,
+        error instanceof MalformedBody ? malformedRefusal(error, encoding, body.bytes) : error,
       );
       const { status, reason, message, field } = refused;
       // What is left of the rate is told in every answer to whom it holds for.
-      throw new Refused(status, reason, message, { ...admitted.rateHeaders, ...refused.headers }, field);
+      throw new Refused(status, reason, message, { ...rateHeaders, ...refused.headers }, field);
+    }
+  };
+
+  const take = async (sender: OtlpSender, encoding: OtlpEncoding | undefined): Promise<OtlpReply> => {
+    const { request } = sender;
+    const why = deps.unready();
+    if (why !== undefined) throw overloaded(why);
+    if (encoding === undefined) {
+      throw new Refused(415, 'content_type_unsupported', 'send application/json or application/x-protobuf');
+    }
+    const waitSeconds = deps.failures.retryAfterSeconds(request);
+    if (waitSeconds > 0) throw tooManyFailures(waitSeconds);
+    const credential = credentialOf(request, deps.credentialNames);
+    const own = credential === undefined ? undefined : await deps.directory.authorizeApplication(credential);
+    const body = await readBody(request, deps.bodyLimits, deps.inFlight);
+    if ('reason' in body) throw bodyRefusal(body);
+    try {
+      bodyBytes.inc(body.wireBytes);
+      deps.traces?.sawBody(body.bytes);
+      return await handleBody(sender, encoding, body, credential, own, deps.now());
+    } finally {
+      body.release();
     }
   };
 
   return async (request) => {
     const encoding = encodingOf(request.headers['content-type']);
-    const sender: OtlpSender = { request, owner: 0, spans: 0, sdk: '', secrets: [] };
+    const sender: OtlpSender = { request, owner: 0, isKnown: false, spans: 0, sdk: '', secrets: [] };
     try {
-      const why = deps.unready();
-      if (why !== undefined) throw overloaded(why);
-      if (encoding === undefined) {
-        throw new Refused(415, 'content_type_unsupported', 'send application/json or application/x-protobuf');
-      }
-      const body = await readBody(request, deps.bodyLimits, deps.inFlight);
-      if ('reason' in body) throw bodyRefusal(body);
-      try {
-        bodyBytes.inc(body.wireBytes);
-        deps.traces?.sawBody(body.bytes);
-        return await handleBody(sender, encoding, body.bytes, deps.now());
-      } catch (error) {
-        throw error instanceof MalformedBody ? malformedRefusal(error, encoding, body.bytes) : error;
-      } finally {
-        body.release();
-      }
+      return await take(sender, encoding);
     } catch (error) {
       const refused = refusalOf(error);
+      if (!sender.isKnown && isFailure(refused.reason)) deps.failures.failed(request);
       account.refused(refused.reason, sender.owner, sender.spans);
       sampleRefusedOtlp(account, sender, refused);
       return refusalReply(encoding ?? 'json', refused);

@@ -1,6 +1,6 @@
 import { Fault } from '../../model/fault.ts';
 import type { TraceRequestReason } from '../../model/reasons.ts';
-import { type MalformedBody, TooManySpans, TooManyTokens } from '../../wire/otlp/types.ts';
+import { type MalformedBody, TooManyElements, TooManySpans, TooManyTokens } from '../../wire/otlp/types.ts';
 import type { BodyProblem } from '../body.ts';
 import { bodyHint } from './hints.ts';
 import { type OtlpEncoding, type OtlpReply, type OtlpStatus, statusReply } from './reply.ts';
@@ -44,6 +44,15 @@ export const unauthorized = (): Refused =>
     'the write token is missing or wrong: send it as X-MON-TOKEN or Authorization: Bearer',
   );
 
+/** 429 for a request of an address that has sent too many without a valid credential. */
+export const tooManyFailures = (waitSeconds: number): Refused =>
+  new Refused(
+    429,
+    'too_many_failures',
+    'this address sends more requests without a valid write token than the limit: check the token',
+    retryAfter(waitSeconds),
+  );
+
 /** 403 for a request whose spans belong to disabled applications alone. */
 export const applicationDisabled = (): Refused =>
   new Refused(403, 'application_disabled', 'the application is disabled');
@@ -53,6 +62,8 @@ export const bodyRefusal = ({ reason, detail }: BodyProblem): Refused => {
   switch (reason) {
     case 'body_too_large':
       return new Refused(413, reason, `the body is too large: ${detail}`);
+    case 'inflate_ratio_exceeded':
+      return new Refused(413, reason, `the body inflates too far: ${detail}`);
     case 'encoding_unsupported':
       return new Refused(415, reason, `the Content-Encoding is not supported: ${detail}`);
     case 'encoding_corrupt':
@@ -83,6 +94,7 @@ export const malformedRefusal = (
 export const refusalOf = (error: unknown): Refused => {
   if (error instanceof Refused) return error;
   if (error instanceof TooManyTokens) return new Refused(413, 'too_many_tokens', error.message);
+  if (error instanceof TooManyElements) return new Refused(413, 'too_many_elements', error.message);
   if (error instanceof TooManySpans) return new Refused(413, 'too_many_spans', error.message);
   if (error instanceof Fault && error.kind !== 'internal') {
     const isUnconfirmed = error.code === 'unconfirmed';

@@ -10,6 +10,8 @@ export type OtlpSender = {
   readonly request: IncomingMessage;
   /** The only application of the request; 0 while there is none, or where there are several. */
   owner: number;
+  /** It has shown a valid credential. */
+  isKnown: boolean;
   /** Spans, once they were counted. */
   spans: number;
   sdk: string;

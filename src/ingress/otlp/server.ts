@@ -17,12 +17,16 @@ const corsHeaders = {
   'Access-Control-Expose-Headers': 'Retry-After, RateLimit, RateLimit-Policy',
 } as const;
 
-const preflightHeaders = {
-  'Access-Control-Allow-Methods': 'POST',
-  'Access-Control-Allow-Headers':
-    'Content-Type, Content-Encoding, Authorization, X-MON-TOKEN, traceparent, tracestate, baggage',
-  'Access-Control-Max-Age': '7200',
-} as const;
+const preflightHeaders = (tokenHeaders: readonly string[]) =>
+  ({
+    'Access-Control-Allow-Methods': 'POST',
+    'Access-Control-Allow-Headers': [
+      ...['Content-Type', 'Content-Encoding', 'Authorization'],
+      ...tokenHeaders.map((name) => name.toUpperCase()),
+      ...['traceparent', 'tracestate', 'baggage'],
+    ].join(', '),
+    'Access-Control-Max-Age': '7200',
+  }) as const;
 
 const corsFields = Object.entries(corsHeaders).flat();
 
@@ -31,10 +35,12 @@ export const createOtlpServer = (
   handle: (request: IncomingMessage) => Promise<OtlpReply>,
   listening: Listening,
   account: Account,
+  tokenHeaders: readonly string[],
   onDefect: (error: unknown) => void,
 ): Server => {
   const { metrics } = listening;
   const app = new Hono<Env>({ strict: true });
+  const preflight = preflightHeaders(tokenHeaders);
   const answer = (c: Context<Env>, { status, contentType, body, headers }: OtlpReply): Response => {
     metrics.requests.inc({ receiver: 'otlp', status: String(status) });
     return c.body(body, status, { 'Content-Type': contentType, ...corsHeaders, ...headers });
@@ -52,9 +58,7 @@ export const createOtlpServer = (
       statusReply(encodingOf(c.req.header('content-type')) ?? 'json', status, message, headers),
     );
   };
-  app.options(path, (c) =>
-    c.body(null, 204, { ...corsHeaders, ...preflightHeaders, Allow: 'POST, OPTIONS' }),
-  );
+  app.options(path, (c) => c.body(null, 204, { ...corsHeaders, ...preflight, Allow: 'POST, OPTIONS' }));
   app.post(path, async (c) => answer(c, await handle(c.env.incoming)));
   app.all(path, (c) =>
     refuse(c, 405, 'method_not_allowed', `${path} takes POST alone`, { Allow: 'POST, OPTIONS' }),

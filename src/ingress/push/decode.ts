@@ -1,50 +1,103 @@
 import type { RequestReason } from '../../model/reasons.ts';
-import { parseTolerantJson } from '../../wire/tolerant-json.ts';
+import { NotJson, parseAround, parseBody } from '../../wire/points/push-body.ts';
+import { PushScan, type SentDataId } from '../../wire/points/push-scan.ts';
 
-/** The body of specification 2.5, its fields checked as far as finding the data id demands; `data` is as sent. */
-export type PushBody = { readonly dataId: number; readonly token: string; readonly data: unknown };
+/** The credential of a push as its body gives it. */
+export type PushPair = { readonly dataId: number; readonly token: string };
 
-export type DecodedPush =
-  | { readonly kind: 'push'; readonly push: PushBody }
-  | { readonly kind: 'refused'; readonly reason: RequestReason; readonly detail: string };
-
-const refused = (reason: RequestReason, detail = ''): DecodedPush => ({ kind: 'refused', reason, detail });
-
-/** The engine's message quotes the body, which may hold the token: only the place is told. */
-const placeIn = (error: unknown): string => {
-  const position = error instanceof SyntaxError ? /position (\d+)/.exec(error.message) : null;
-  return position === null ? '' : `at character ${position[1]}`;
+export type BodyRefusal = {
+  readonly kind: 'refused';
+  readonly reason: RequestReason;
+  readonly detail: string;
 };
 
-const byteOrderMark = '\uFEFF';
+const refused = (reason: RequestReason, detail = ''): BodyRefusal => ({ kind: 'refused', reason, detail });
 
-const parse = (bytes: Buffer): { value: unknown } | { problem: unknown } => {
-  const text = bytes.toString('utf8');
+/** So small bodies are parsed for what is wrong with them, credential or not. */
+const diagnosedBytesMax = 4096;
+/** The place of an error is looked for in bodies of up to so many bytes, by one more parse. */
+const placedBytesMax = 2 ** 20;
+
+/** Where a body stops being JSON. The engine's message quotes the body, which may hold the token: only the place is told. */
+export const placeIn = (bytes: Buffer): string => {
+  if (bytes.length > placedBytesMax) return '';
   try {
-    return { value: JSON.parse(text) };
+    JSON.parse(bytes.toString('utf8'));
+    return '';
   } catch (error) {
-    try {
-      return { value: parseTolerantJson(text.startsWith(byteOrderMark) ? text.slice(1) : text) };
-    } catch {
-      return { problem: error };
-    }
+    const position = error instanceof SyntaxError ? /position (\d+)/.exec(error.message.slice(-100)) : null;
+    return position === null ? '' : `at character ${position[1]}`;
   }
 };
 
-/** Decodes a push body. Bare NaN and Infinity are read as the numbers they name; unknown keys are ignored. */
-export const decodePush = (bytes: Buffer): DecodedPush => {
-  const parsed = parse(bytes);
-  if ('problem' in parsed) return refused('body_not_json', placeIn(parsed.problem));
-  const { value } = parsed;
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) return refused('body_not_object');
-  const dataId: unknown = Reflect.get(value, 'data_id');
-  const token: unknown = Reflect.get(value, 'access_token');
-  if (typeof dataId !== 'number' || !Number.isInteger(dataId)) {
-    return refused(
-      'data_id_invalid',
-      dataId === undefined ? 'it is absent' : `got a value of type ${typeof dataId}`,
-    );
+const tooManyElements = (elementsMax: number): BodyRefusal =>
+  refused(
+    'too_many_elements',
+    `more than ${elementsMax} objects, arrays, members and elements in all, or more than 10,000 members beside data`,
+  );
+
+/** Looks through a body that is all there. */
+export const scanBody = (bytes: Buffer, elementsMax: number): PushScan => {
+  const scan = new PushScan(elementsMax);
+  scan.feed(bytes);
+  return scan;
+};
+
+/** The data id as a number; undefined for what is no integer. */
+export const dataIdOf = ({ kind, text }: SentDataId): number | undefined => {
+  const value = Number(text);
+  return kind === 'number' && text !== '' && Number.isInteger(value) ? value : undefined;
+};
+
+const startsLikeJson = (byte: number): boolean => '["-0123456789tfnNI'.includes(String.fromCharCode(byte));
+
+/** Whether a small body is JSON; what is larger, or was not read to its end, is taken for JSON by its first byte. */
+const isJson = (bytes: Buffer | undefined, { firstByte, isObject }: PushScan): boolean => {
+  if (bytes === undefined || bytes.length > diagnosedBytesMax) return isObject || startsLikeJson(firstByte);
+  try {
+    parseBody(bytes);
+    return true;
+  } catch {
+    return false;
   }
-  const data: unknown = Object.hasOwn(value, 'data') ? Reflect.get(value, 'data') : undefined;
-  return { kind: 'push', push: { dataId, token: typeof token === 'string' ? token : '', data } };
+};
+
+/**
+ * Why a body in which no credential was found that could be judged is refused. `bytes` are undefined where it was not read to its
+ * end, for what was seen of it is reason enough.
+ */
+export const problemWithoutPair = (
+  bytes: Buffer | undefined,
+  scan: PushScan,
+  elementsMax: number,
+): BodyRefusal => {
+  if (bytes?.length === 0) return refused('body_empty');
+  if (scan.isTooMuch) return tooManyElements(elementsMax);
+  // A scan that stopped at the pair has not seen the end.
+  const isCut = bytes !== undefined && scan.isObject && !scan.isClosed && !scan.hasPair;
+  if (isCut || !isJson(bytes, scan))
+    return refused('body_not_json', bytes === undefined ? '' : placeIn(bytes));
+  if (!scan.isObject) return refused('body_not_object');
+  const { dataId } = scan;
+  if (dataId === undefined) return refused('data_id_invalid', 'it is absent');
+  return dataIdOf(dataId) === undefined
+    ? refused('data_id_invalid', `got a value of type ${dataId.kind}`)
+    : refused('unauthorized');
+};
+
+/**
+ * Why a body is refused whose pair was found valid; undefined where nothing speaks against it, as far as can be told without its
+ * points. What its reader finds has to be the pair that was judged.
+ */
+export const checkBody = (bytes: Buffer, scan: PushScan, pair: PushPair): BodyRefusal | undefined => {
+  if (scan.isTooMuch) return tooManyElements(scan.elementsMax);
+  try {
+    const body = parseAround(bytes, scan);
+    const read = (name: string): unknown => Reflect.get(Object(body), name);
+    const isSame = read('data_id') === pair.dataId && read('access_token') === pair.token;
+    return isSame ? undefined : refused('credentials_differ');
+  } catch (error) {
+    if (!(error instanceof NotJson)) throw error;
+    return refused('body_not_json', placeIn(bytes));
+  }
 };

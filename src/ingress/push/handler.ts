@@ -5,35 +5,38 @@ import { Fault } from '../../model/fault.ts';
 import type { RequestReason } from '../../model/reasons.ts';
 import type { UidBase } from '../../model/uid.ts';
 import type { IngressMetrics } from '../../telemetry/metrics.ts';
-import { runsMax } from '../../wire/points/cutting.ts';
-import type { EncodedPoints } from '../../wire/points/encoded-points.ts';
-import { encodePlainPoints, plainPointsMax } from '../../wire/points/plain-points.ts';
-import { countOrdinals, encodePoints } from '../../wire/points/point-encoder.ts';
+import { type EncodedPoints, encodedLength } from '../../wire/points/encoded-points.ts';
 import type { Account } from '../account.ts';
 import type { BytesInFlight } from '../admission.ts';
-import { type BodyLimits, readBody } from '../body.ts';
+import { type Body, type BodyLimits, noRoom, readBody } from '../body.ts';
+import { type FailureLimit, isFailure } from '../failures.ts';
 import { type BaseCounter, type RequestIdentity, requestIdentity } from '../identity.ts';
+import type { LargeBody } from '../large-bodies/large-bodies.ts';
 import { effectiveRate, type RateLimiter } from '../rate-limiter.ts';
 import type { RequestTraces } from '../request-traces.ts';
-import { decodePush, type PushBody } from './decode.ts';
-import { readPlainHead } from './plain-head.ts';
+import { type PushPair, problemWithoutPair } from './decode.ts';
+import type { EncodedPush, PushTask, RefusedPush } from './encode.ts';
+import { type HeadWatch, watchHead } from './head-watch.ts';
 import type { PushPublisher } from './publish.ts';
 import { type PushReply, pointsReply, refusal } from './reply.ts';
-import { samplePoints, sampleRefusedPush } from './samples.ts';
+import { type PushSender, samplePoints, sampleRefusedPush } from './samples.ts';
 
 export type PushDependencies = {
   readonly directory: Directory;
   readonly registerColumnNames: RegisterColumnNames;
   readonly bases: BaseCounter;
   readonly inFlight: BytesInFlight;
+  readonly failures: FailureLimit;
   readonly limiter: RateLimiter;
+  /** Encodes a body, beside the event loop where that takes long. Rejects with a transient Fault. */
+  readonly encode: (body: LargeBody, task: PushTask) => Promise<EncodedPush | RefusedPush>;
   readonly publisher: PushPublisher;
   readonly metrics: IngressMetrics;
   readonly account: Account;
   /** Why nothing can be taken now, or undefined. */
   readonly unready: () => string | undefined;
   readonly now: () => number;
-  readonly limits: BodyLimits;
+  readonly limits: BodyLimits & { readonly elementsMax: number };
   readonly maxRateDefault: number;
   /** Where tracing is on. */
   readonly traces?: RequestTraces | undefined;
@@ -57,35 +60,42 @@ const noHeaders: RateHeaders = {};
 const retryAfter = (seconds: number): Record<string, string> => ({ 'Retry-After': String(seconds) });
 
 type RateHeaders = Readonly<Record<string, string>>;
-type Admitted = { source: Source; push: PushBody; rateHeaders: RateHeaders };
-/** A request in plain form, encoded and not yet admitted. */
-type Plain = { source: Source; base: UidBase; encoded: EncodedPoints };
 
-/** What is known of a request so far, for telling whose it was when it is refused. */
-type Sender = { readonly request: IncomingMessage; push?: PushBody; dataId: number };
-
-const itemsOf = ({ push, dataId }: Sender): number =>
-  dataId !== 0 && Array.isArray(push?.data) ? push.data.length : 0;
+/** What a body costs in memory, beside its own bytes: rows about as long, and the messages they are sent in. */
+const madeOfBody = 3;
 
 /**
- * Answers one push (specification 4.1, design section 4): admit, inflate, decode, authorize, rules, names, encode, publish.
- * 200 only after the PubAck of everything kept. Never throws: every failure is a reply.
+ * Answers one push (specification 4.1, design section 4): admit, inflate, authorize, decode, rules, names, encode, publish. The
+ * credential is judged before anything of the body is built. 200 only after the PubAck of everything kept. Never throws: every
+ * failure is a reply.
  */
 export const createPushHandler = (
   deps: PushDependencies,
 ): ((request: IncomingMessage) => Promise<PushReply>) => {
-  const { metrics, account } = deps;
+  const { metrics, account, limits } = deps;
   const bodyBytes = metrics.bodyBytes.labels('push');
   const accepted = metrics.accepted.labels('metrics');
 
-  const authorize = async (push: PushBody, sender: Sender): Promise<Source> => {
-    const source = await deps.directory.authorize(push.dataId, push.token);
+  /** The source that the credential of the body is right for; `bytes` are undefined where the body was not read to its end. */
+  const authorize = async (
+    watch: HeadWatch,
+    bytes: Buffer | undefined,
+    sender: PushSender,
+  ): Promise<{ source: Source; pair: PushPair }> => {
+    const { pair } = watch;
+    if (pair === undefined) {
+      const { reason, detail } = problemWithoutPair(bytes, watch.scan, limits.elementsMax);
+      throw new Refused(reason, detail);
+    }
+    sender.pair = pair;
+    const source = await watch.source;
     if (source === undefined) throw new Refused('unauthorized');
     sender.dataId = source.dataId;
+    deps.failures.passed(sender.request);
     if (!source.isEnabled) throw new Refused('data_source_disabled', `data id ${source.dataId}`);
     if (source.typeLabel !== 'time_series')
       throw new Refused('unsupported_type', `it is of type ${source.typeLabel}`);
-    return source;
+    return { source, pair };
   };
 
   /** Counts the request against max_rate; the headers that tell its sender what is left. */
@@ -99,67 +109,34 @@ export const createPushHandler = (
     });
   };
 
-  const admit = async (bytes: Buffer, sender: Sender): Promise<Admitted> => {
-    const decoded = decodePush(bytes);
-    if (decoded.kind === 'refused') throw new Refused(decoded.reason, decoded.detail);
-    const { push } = decoded;
-    sender.push = push;
-    const source = await authorize(push, sender);
-    return { source, push, rateHeaders: limit(source) };
-  };
-
-  /** The short way of a body as reporters write it; undefined for every other, and for one that is not to be kept whole. */
-  const encodePlain = async (bytes: Buffer, arrivedAt: number): Promise<Plain | undefined> => {
-    const head = readPlainHead(bytes);
-    if (head === undefined) return undefined;
-    const source = await deps.directory.authorize(head.dataId, head.token);
-    if (source?.isEnabled !== true || source.typeLabel !== 'time_series' || source.layout !== 'wide') {
-      return undefined;
-    }
-    const base = deps.bases.take(plainPointsMax(bytes.length));
-    if (base === undefined) return undefined;
-    const { rules } = source;
-    const context = { source, base, arrivedAt, policy: rules.time, caps: rules, pointsMax: rules.pointsMax };
-    const encoded = encodePlainPoints(bytes, head.pointsAt, context);
-    return encoded === undefined ? undefined : { source, base, encoded };
-  };
-
-  const pointsOf = ({ data }: PushBody, { rules: { pointsMax } }: Source): readonly unknown[] => {
-    if (data === undefined) throw new Refused('data_missing');
-    if (!Array.isArray(data)) throw new Refused('data_not_array');
-    if (data.length === 0) throw new Refused('data_empty');
-    if (data.length > pointsMax) {
-      throw new Refused('too_many_points', `${data.length} points, the limit is ${pointsMax}`);
-    }
-    return data;
+  /** Room for as many uids as the points of a body can take. */
+  const takeBase = ({ layout, rules }: Source, bodyLength: number): UidBase => {
+    const ordinals = Math.min(layout === 'wide' ? rules.pointsMax : limits.elementsMax, bodyLength);
+    const base = deps.bases.take(ordinals);
+    if (base === undefined) throw new Fault('transient', 'not_stored', 'the receiver is starting');
+    return base;
   };
 
   const encode = async (
-    data: readonly unknown[],
+    body: Body,
     source: Source,
-    base: UidBase,
-    arrivedAt: number,
-    isKeyed: boolean,
-    bodyLength: number,
-  ): Promise<EncodedPoints> => {
+    task: Omit<PushTask, 'table' | 'namesAreFinal'>,
+    sender: PushSender,
+  ): Promise<EncodedPush> => {
+    const run = async (table: Source, namesAreFinal: boolean): Promise<EncodedPush> => {
+      const outcome = await deps.encode(body, { ...task, table, namesAreFinal });
+      sender.items = outcome.points;
+      if (outcome.kind === 'encoded') return outcome;
+      throw new Refused(outcome.reason, outcome.detail);
+    };
+    const first = await run(source, false);
+    const { unknownMetrics, unknownDimensions } = first.encoded;
+    if (unknownMetrics.size === 0 && unknownDimensions.size === 0) return first;
     const { rules } = source;
-    const context = { source, base, arrivedAt, policy: rules.time, isKeyed, caps: rules, bodyLength };
-    const first = encodePoints(data, { ...context, namesAreFinal: false });
-    if (first.isTooMuch) {
-      const why = 'in a split table the row of each metric repeats target and dimensions';
-      throw new Refused(
-        'too_many_points',
-        `they take more than ${runsMax} messages, for ${why}: send fewer at once`,
-      );
-    }
-    if (first.unknownMetrics.size === 0 && first.unknownDimensions.size === 0) return first;
-    const named = await deps.registerColumnNames(
-      source,
-      rules,
-      [...first.unknownMetrics],
-      [...first.unknownDimensions],
+    return run(
+      await deps.registerColumnNames(source, rules, [...unknownMetrics], [...unknownDimensions]),
+      true,
     );
-    return encodePoints(data, { ...context, source: named, namesAreFinal: true });
   };
 
   const publish = async (
@@ -208,59 +185,60 @@ export const createPushHandler = (
     if (!isPublished) account.refusedItems(encoded.dropped, dataId, 1);
   };
 
-  const takePlain = async (
-    { source, base, encoded }: Plain,
-    sender: Sender,
-    bytes: Buffer,
+  const takePoints = async (
+    body: Body,
+    source: Source,
+    pair: PushPair,
+    plainAt: number | undefined,
+    sender: PushSender,
     arrivedAt: number,
   ): Promise<PushReply> => {
-    sender.dataId = source.dataId;
+    const { bytes, reserve } = body;
+    if (!reserve(madeOfBody * bytes.length)) throw new Refused(noRoom.reason, noRoom.detail, retryAfter(1));
+    const key = sender.request.headers['idempotency-key'];
+    const isKeyed = typeof key === 'string' && key !== '';
+    const identity = isKeyed
+      ? await requestIdentity(`${source.dataId}:${pair.token}`, key, bytes)
+      : undefined;
+    const base = identity?.base ?? takeBase(source, bytes.length);
+    const { rules } = source;
+    const { pointsMax } = rules;
+    const { elementsMax } = limits;
+    const task = { pair, caps: rules, policy: rules.time, arrivedAt, base, isKeyed, pointsMax, elementsMax };
+    const push = await encode(body, source, { ...task, plainAt }, sender);
+    const { encoded } = push;
+    if (!reserve(2 * encodedLength(encoded))) throw new Refused(noRoom.reason, noRoom.detail, retryAfter(1));
+    if (encoded.accepted > 0) await publish(encoded, source, base, arrivedAt, identity, push.points);
+    count(encoded, source);
+    samplePoints(account, sender, push);
+    return pointsReply(encoded);
+  };
+
+  const handleBody = async (
+    body: Body,
+    watch: HeadWatch,
+    sender: PushSender,
+    arrivedAt: number,
+  ): Promise<PushReply> => {
+    const { source, pair } = await authorize(watch, body.bytes, sender);
+    sender.bytes = body.bytes;
     let rateHeaders: RateHeaders = noHeaders;
     try {
       rateHeaders = limit(source);
-      await publish(encoded, source, base, arrivedAt, undefined, encoded.accepted);
-      count(encoded, source);
-      return withHeaders(pointsReply(encoded), rateHeaders);
-    } catch (error) {
-      // What is told of a refused request is looked up in its values.
-      const decoded = decodePush(bytes);
-      if (decoded.kind === 'push') sender.push = decoded.push;
-      return withHeaders(replyOf(error, sender), rateHeaders);
-    }
-  };
-
-  const handleBody = async (sender: Sender, bytes: Buffer, arrivedAt: number): Promise<PushReply> => {
-    const { request } = sender;
-    if (bytes.length === 0) throw new Refused('body_empty');
-    const isKeyed = (request.headers['idempotency-key'] ?? '') !== '';
-    const plain = isKeyed ? undefined : await encodePlain(bytes, arrivedAt);
-    if (plain !== undefined) return takePlain(plain, sender, bytes, arrivedAt);
-    const { source, push, rateHeaders } = await admit(bytes, sender);
-    try {
-      const data = pointsOf(push, source);
-      const key = request.headers['idempotency-key'];
-      const identity =
-        typeof key === 'string' && key !== ''
-          ? requestIdentity(`${source.dataId}:${push.token}`, key, bytes)
-          : undefined;
-      const base = identity?.base ?? deps.bases.take(countOrdinals(data, source.layout));
-      if (base === undefined) throw new Fault('transient', 'not_stored', 'the receiver is starting');
-      const encoded = await encode(data, source, base, arrivedAt, identity !== undefined, bytes.length);
-      if (encoded.accepted > 0) await publish(encoded, source, base, arrivedAt, identity, data.length);
-      count(encoded, source);
-      samplePoints(account, request, source, push, encoded);
-      return withHeaders(pointsReply(encoded), rateHeaders);
+      const plainAt = watch.plainHead?.pointsAt;
+      return withHeaders(await takePoints(body, source, pair, plainAt, sender, arrivedAt), rateHeaders);
     } catch (error) {
       return withHeaders(replyOf(error, sender), rateHeaders);
     }
   };
 
-  const tell = (reason: RequestReason, detail: string, sender: Sender): void => {
-    account.refused(reason, sender.dataId, itemsOf(sender));
-    sampleRefusedPush(account, sender.request, sender.dataId, reason, detail, sender.push);
+  const tell = (reason: RequestReason, detail: string, sender: PushSender): void => {
+    if (sender.dataId === 0 && isFailure(reason)) deps.failures.failed(sender.request);
+    account.refused(reason, sender.dataId, sender.items);
+    sampleRefusedPush(account, sender, reason, detail);
   };
 
-  const replyOf = (error: unknown, sender: Sender): PushReply => {
+  const replyOf = (error: unknown, sender: PushSender): PushReply => {
     if (error instanceof Refused) {
       tell(error.reason, error.detail, sender);
       return error.reply;
@@ -272,25 +250,32 @@ export const createPushHandler = (
     return refusal(reason, '', retryAfter(reason === 'unconfirmed' ? 2 : 1));
   };
 
-  return async (request) => {
-    const sender: Sender = { request, dataId: 0 };
-    try {
-      const why = deps.unready();
-      if (why !== undefined) throw new Refused('not_stored', why, retryAfter(1));
-      const body = await readBody(request, deps.limits, deps.inFlight);
-      if ('reason' in body) {
+  const read = async (sender: PushSender): Promise<PushReply> => {
+    const { request } = sender;
+    const why = deps.unready();
+    if (why !== undefined) throw new Refused('not_stored', why, retryAfter(1));
+    const waitSeconds = deps.failures.retryAfterSeconds(request);
+    if (waitSeconds > 0) throw new Refused('too_many_failures', '', retryAfter(waitSeconds));
+    const watch = watchHead(deps.directory.authorize, limits.elementsMax);
+    const body = await readBody(request, limits, deps.inFlight, watch.see);
+    if ('reason' in body) {
+      if (body.reason !== 'unwanted')
         throw new Refused(body.reason, body.detail, body.reason === 'not_stored' ? retryAfter(1) : {});
-      }
-      try {
-        bodyBytes.inc(body.wireBytes);
-        deps.traces?.sawBody(body.bytes);
-        return await handleBody(sender, body.bytes, deps.now());
-      } finally {
-        body.release();
-      }
-    } catch (error) {
-      return replyOf(error, sender);
+      await authorize(watch, undefined, sender);
+      throw new Fault('internal', 'unwanted_body', 'a body was given up whose credential is right');
     }
+    try {
+      bodyBytes.inc(body.wireBytes);
+      deps.traces?.sawBody(body.bytes);
+      return await handleBody(body, watch, sender, deps.now());
+    } finally {
+      body.release();
+    }
+  };
+
+  return async (request) => {
+    const sender: PushSender = { request, dataId: 0, items: 0 };
+    return read(sender).catch((error: unknown) => replyOf(error, sender));
   };
 };
 

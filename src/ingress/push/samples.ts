@@ -1,67 +1,91 @@
 import type { IncomingMessage } from 'node:http';
-import type { Source } from '../../directory/directory.ts';
 import { explain } from '../../model/reasons.ts';
-import type { EncodedPoints } from '../../wire/points/encoded-points.ts';
-import { countOrdinals } from '../../wire/points/point-encoder.ts';
+import { pointAt } from '../../wire/points/push-body.ts';
 import type { Account } from '../account.ts';
-import type { PushBody } from './decode.ts';
+import { type PushPair, scanBody } from './decode.ts';
+import type { EncodedPush } from './encode.ts';
+
+/** What is known of a request so far, for telling whose it was when it is refused. */
+export type PushSender = {
+  readonly request: IncomingMessage;
+  /** The credential that it brings. */
+  pair?: PushPair;
+  /** The data id that it has shown a right to; 0 while there is none. */
+  dataId: number;
+  /** Points, as far as they were counted. */
+  items: number;
+  /** The body, once somebody has shown a right to it. */
+  bytes?: Buffer;
+};
 
 /** What a field's path in a point leads to: `timestamp`, `metrics.cpu`, `dimension.module`. */
 const valueAt = (point: unknown, path: string): unknown => {
   if (path === '') return undefined;
-  const [head = '', name] = path.split(/\.(.*)/s, 2);
+  const dot = path.indexOf('.');
+  const head = dot < 0 ? path : path.slice(0, dot);
   const part: unknown = typeof point === 'object' && point !== null ? Reflect.get(point, head) : undefined;
-  if (name === undefined) return part;
-  return typeof part === 'object' && part !== null ? Reflect.get(part, name) : undefined;
+  if (dot < 0) return part;
+  return typeof part === 'object' && part !== null ? Reflect.get(part, path.slice(dot + 1)) : undefined;
 };
+
+const secretsOf = ({ pair }: PushSender): string[] => (pair === undefined ? [] : [pair.token]);
 
 /**
  * Takes examples of points that were dropped or deferred, as they were received. Those whose time failed are dropped in transfer,
  * unless the whole request was refused for them.
  */
-export const samplePoints = (
-  account: Account,
-  request: IncomingMessage,
-  source: Source,
-  { data, token }: PushBody,
-  encoded: EncodedPoints,
-): void => {
-  if (encoded.dropped.size === 0 || !Array.isArray(data)) return;
-  const points: readonly unknown[] = data;
+export const samplePoints = (account: Account, sender: PushSender, push: EncodedPush): void => {
+  const { encoded } = push;
+  if (encoded.dropped.size === 0) return;
   for (const { index, reason, field, detail } of [...encoded.examples, ...encoded.lateExamples]) {
-    if (!account.wants(source.dataId, reason)) continue;
-    const point = points[index];
-    account.sample(request, source.dataId, '', {
+    if (!account.wants(sender.dataId, reason)) continue;
+    const point = push.pointAt(index);
+    account.sample(sender.request, sender.dataId, '', {
       reason,
       stage: encoded.accepted > 0 ? (explain(reason)?.stage ?? 'receiver') : 'receiver',
-      ordinal: countOrdinals(points.slice(0, index), source.layout),
+      ordinal: encoded.exampleOrdinals.get(index) ?? index,
       field,
       value: valueAt(point, field),
       detail,
       payload: point,
-      secrets: [token],
+      secrets: secretsOf(sender),
     });
+  }
+};
+
+/** Of a larger body nothing is shown: looking for its first point would cost more than the refusal. */
+const shownBytesMax = 64 * 1024;
+
+/** The body that an example shows: with its first point alone. */
+const shownBody = ({ dataId, bytes }: PushSender): object | undefined => {
+  if (dataId === 0) return undefined;
+  if (bytes === undefined || bytes.length > shownBytesMax) return { data_id: dataId };
+  const scan = scanBody(bytes, bytes.length);
+  try {
+    const first = scan.pointsIn(bytes) > 0 ? [pointAt(bytes, scan.pieces, 0)] : undefined;
+    return { data_id: dataId, data: first };
+  } catch {
+    return { data_id: dataId };
   }
 };
 
 /** Takes an example of a refused request. What nobody has shown a right to is not looked into: it is told by reason and sender. */
 export const sampleRefusedPush = (
   account: Account,
-  request: IncomingMessage,
-  dataId: number,
+  sender: PushSender,
   reason: string,
   detail: string,
-  push: PushBody | undefined,
 ): void => {
+  const { request, pair, dataId } = sender;
   if (!account.wants(dataId, reason)) return;
-  const claimed = push === undefined || dataId !== 0 ? '' : `data id ${push.dataId}`;
+  const claimed = pair === undefined || dataId !== 0 ? '' : `data id ${pair.dataId}`;
   account.sample(request, dataId, '', {
     reason,
     ordinal: -1,
     field: '',
     value: undefined,
     detail: [detail, claimed].filter((text) => text !== '').join('; '),
-    payload: dataId === 0 ? undefined : { data_id: dataId, data: push?.data },
-    secrets: push === undefined ? [] : [push.token],
+    payload: shownBody(sender),
+    secrets: secretsOf(sender),
   });
 };

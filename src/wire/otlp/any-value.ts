@@ -28,6 +28,12 @@ export const itemSizes = {
   link: 64,
 } as const;
 
+/**
+ * What the cutting rule may count for one array or list before it is kept no further: with more, its span or resource is too large for
+ * any message, whatever it holds.
+ */
+export const nestedSizeMax = 2 ** 20;
+
 /** A double as ES6 writes it, with what JSON lacks by name: NaN, +Inf, -Inf; and -0, as the ClickHouse exporter writes it. */
 export const doubleText = (value: number): string => {
   if (Number.isFinite(value)) return Object.is(value, -0) ? '-0' : String(value);

@@ -21,6 +21,17 @@ stringStops.fill(1, 0, 0x20);
 stringStops[quote] = 1;
 stringStops[backslash] = 1;
 
+/** What a byte is to `pass`. */
+const passes = { quote: 1, open: 2, close: 3, end: 4 } as const;
+const passKinds = new Uint8Array(256);
+passKinds[quote] = passes.quote;
+passKinds[openBrace] = passKinds[openBracket] = passes.open;
+passKinds[closeBrace] = passKinds[closeBracket] = passes.close;
+passKinds[0x2c] = passes.end;
+const passStops = new Uint8Array(256);
+passStops[quote] = 1;
+passStops[backslash] = 1;
+
 /** Of four bytes, the lowest first: the high bit of the first that is such a stop; of those behind it any. */
 const stopsIn = (word: number): number => {
   const quotes = word ^ 0x22222222;
@@ -222,6 +233,35 @@ export class JsonCursor {
         closers.pop();
       }
     }
+  }
+
+  /**
+   * Passes over the value that begins here by its strings and brackets alone: what is between them may be anything. Several times
+   * faster than `skip`.
+   */
+  pass(): void {
+    const { body } = this;
+    const { length } = body;
+    let depth = 0;
+    let { at } = this;
+    while (at < length) {
+      const kind = passKinds[body[at] ?? 0] ?? 0;
+      if (kind === passes.end && depth === 0) break;
+      at++;
+      if (kind === passes.quote) {
+        while (at < length && passStops[body[at] ?? 0] === 0) at++;
+        while (body[at] === backslash) {
+          at += 2;
+          while (at < length && passStops[body[at] ?? 0] === 0) at++;
+        }
+        at++;
+      } else if (kind === passes.open) depth++;
+      else if (kind === passes.close && --depth < 0) {
+        at--;
+        break;
+      }
+    }
+    this.at = Math.min(at, length);
   }
 
   /** Some of the text that begins at `from`, to show it to its sender. */

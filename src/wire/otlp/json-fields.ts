@@ -188,7 +188,7 @@ export class JsonFields {
 
   /** Reads a list of attributes whose own part of `list` begins at `from`. Answers what the cutting rule counts. */
   attributes(list: AttributeSlots, from: number, fault: FaultSlot, field: string): number {
-    const { cursor, state, plain } = this;
+    const { cursor, state } = this;
     const { attributesMax } = state.limits;
     const kind = cursor.kind();
     if (kind === 'null') {
@@ -204,16 +204,22 @@ export class JsonFields {
     let size = 0;
     let count = 0;
     for (let has = cursor.open(); has; has = cursor.nextItem()) {
-      size += plain.read(list, count) ? plain.size : this.attribute(list, fault, field, count);
+      size += this.attribute(list, fault, field, count);
       count++;
       if (count <= attributesMax) continue;
       fault.set('too_many_attributes', field, `more than ${attributesMax}`);
       dropAttributes(state, list, from);
     }
+    state.dropSecrets(list, from);
     return size;
   }
 
-  private attribute(list: AttributeSlots, fault: FaultSlot, field: string, index: number): number {
+  /** Reads one attribute, of this number in its list as sent. Answers what the cutting rule counts. */
+  attribute(list: AttributeSlots, fault: FaultSlot, field: string, index: number): number {
+    return this.plain.read(list, index) ? this.plain.size : this.unusual(list, fault, field, index);
+  }
+
+  private unusual(list: AttributeSlots, fault: FaultSlot, field: string, index: number): number {
     const { cursor, value } = this;
     if (cursor.kind() !== 'object') {
       const from = cursor.at;

@@ -37,16 +37,13 @@ export class JsonReader {
   private hasSpans = false;
   private readonly state: ReadState;
   private readonly sink: SpanSink;
-  private readonly wantsSpans: boolean;
   private readonly cursor: JsonCursor;
   private readonly fields: JsonFields;
   private readonly spanReader: JsonSpanReader;
 
-  /** Without `wantsSpans` resources alone are read. */
-  constructor(state: ReadState, sink: SpanSink, wantsSpans: boolean) {
+  constructor(state: ReadState, sink: SpanSink) {
     this.state = state;
     this.sink = sink;
-    this.wantsSpans = wantsSpans;
     this.cursor = new JsonCursor(state.body, state.scratch);
     this.fields = new JsonFields(this.cursor, state);
     this.spanReader = new JsonSpanReader(this.fields);
@@ -87,8 +84,7 @@ export class JsonReader {
       () => this.readResource(),
       () => {
         this.sink.resource();
-        if (this.wantsSpans) this.eachObject('scopeSpans', () => this.readScopeSpans());
-        else this.cursor.skip();
+        this.eachObject('scopeSpans', () => this.readScopeSpans());
       },
     );
   }

@@ -2,6 +2,7 @@ import { ByteSource } from '../native/bytes.ts';
 import { JsonCursor } from './json-cursor.ts';
 import { snakeOf } from './json-keys.ts';
 import { Scratch } from './scratch.ts';
+import { TooManyElements } from './types.ts';
 
 /** Names of OTLP's JSON that have a second form. */
 const twoWords = [
@@ -36,10 +37,16 @@ type Members = { readonly byName: Map<string, Member>; last: Member };
 
 const noMember = (): Member => ({ start: 0, next: 0 });
 
+/** Members that an object may have: none of OTLP has a hundredth of it. */
+const membersMax = 10_000;
+/** Makes one number of two places in a body, which has to be shorter. */
+const placesMax = 2 ** 26;
+
 /** Goes through a JSON text and overwrites members that come again later in their object, with the comma behind them. */
 class RepeatEraser {
-  /** Bytes [start, end) of those members; some lie within others. */
-  private readonly repeated: { readonly start: number; readonly end: number }[] = [];
+  /** Where those members begin and end, as start × placesMax + end; some lie within others. */
+  private repeated = new Float64Array(64);
+  private repeatedCount = 0;
   private readonly body: Buffer;
   private readonly scratch = new Scratch();
   private readonly cursor: JsonCursor;
@@ -56,7 +63,9 @@ class RepeatEraser {
     this.find();
     // Each byte is overwritten once, however deep repeated members lie in repeated members.
     let done = 0;
-    for (const { start, end } of this.repeated.sort((a, b) => a.start - b.start)) {
+    for (const places of this.repeated.subarray(0, this.repeatedCount).sort()) {
+      const start = Math.floor(places / placesMax);
+      const end = places - start * placesMax;
       if (start < done) continue;
       this.body.fill(space, start, end);
       done = end;
@@ -119,16 +128,28 @@ class RepeatEraser {
     const camel = camelNames.get(name) ?? name;
     const earlier = members.byName.get(camel);
     members.byName.set(camel, members.last);
+    if (members.byName.size > membersMax)
+      throw new TooManyElements(`an object of the body has more than ${membersMax} members`);
     if (earlier === undefined) return;
-    this.repeated.push({ start: earlier.start, end: earlier.next });
+    this.noteRepeated(earlier);
+  }
+
+  private noteRepeated({ start, next }: Member): void {
+    if (this.repeatedCount === this.repeated.length) {
+      const larger = new Float64Array(2 * this.repeated.length);
+      larger.set(this.repeated);
+      this.repeated = larger;
+    }
+    this.repeated[this.repeatedCount++] = start * placesMax + next;
   }
 }
 
 /**
  * The same JSON with each name once in each object, the last one sent, where it stands; undefined when no name is repeated. Slow:
- * used only for a body that a reader could not make sense of. Throws MalformedBody.
+ * used only for a body that a reader could not make sense of. Throws MalformedBody and TooManyElements.
  */
 export const withoutRepeats = (body: Uint8Array): Buffer | undefined => {
+  if (body.length >= placesMax) return undefined;
   const copy = Buffer.from(body);
   return new RepeatEraser(copy).run() ? copy : undefined;
 };

@@ -1,9 +1,10 @@
 import { isUtf8 } from 'node:buffer';
 import { JsonReader } from './json-reader.ts';
 import { withoutRepeats } from './json-repeats.ts';
+import { JsonTokenReader } from './json-tokens.ts';
 import { RepeatedKey } from './json-value.ts';
-import { holdsToken, tokenSink } from './resource-row.ts';
 import { withReadState } from './span-slots.ts';
+import { defaultTokenKeys, type TokenKeys } from './token-keys.ts';
 import { TraceEncoder } from './trace-encoder.ts';
 import {
   defaultTraceLimits,
@@ -37,13 +38,19 @@ const readJson = <T>(bytes: Uint8Array, read: (body: Uint8Array, forgiven: reado
   }
 };
 
-const encodeTraces = (bytes: Uint8Array, context: TracesContext): EncodedTraces =>
-  readJson(bytes, (body, forgiven) =>
-    withReadState(body, context.limits, (state) => {
+/** Names may be written with escapes of their characters. */
+const mayHoldTokens = (bytes: Uint8Array, tokenKeys: TokenKeys): boolean =>
+  tokenKeys.mayBeIn(asBuffer(bytes)) || asBuffer(bytes).includes('\\u');
+
+const encodeTraces = (bytes: Uint8Array, context: TracesContext): EncodedTraces => {
+  const { tokenKeys = defaultTokenKeys, limits } = context;
+  const mayHold = mayHoldTokens(bytes, tokenKeys);
+  return readJson(bytes, (body, forgiven) =>
+    withReadState(body, limits, tokenKeys, mayHold, (state) => {
       for (const kind of forgiven) state.forgive(kind);
       const encoder = new TraceEncoder(state, context);
       try {
-        const reader = new JsonReader(state, encoder, true);
+        const reader = new JsonReader(state, encoder);
         reader.readRequest();
         return encoder.finish(reader.unknownKeys, reader.misplacedKeys);
       } finally {
@@ -51,17 +58,30 @@ const encodeTraces = (bytes: Uint8Array, context: TracesContext): EncodedTraces 
       }
     }),
   );
+};
 
-const collectTokens = (bytes: Uint8Array): string[] => {
-  // The name may also be written with escapes of its characters.
-  if (!holdsToken(bytes) && !asBuffer(bytes).includes('\\u')) return [];
-  return readJson(bytes, (body) => {
-    const tokens = new Set<string>();
-    withReadState(body, defaultTraceLimits, (state) =>
-      new JsonReader(state, tokenSink(state, tokens), false).readRequest(),
+/** A body of this size is settled for its tokens where an attribute names one thing twice, whoever has sent it. */
+const settledBytesMax = 256 * 1024;
+
+/** The tokens that were read before the place where a body cannot be read count: its other reader will refuse it. */
+const readTokens = (body: Uint8Array, tokenKeys: TokenKeys, tokens: Set<string>): void => {
+  try {
+    withReadState(body, defaultTraceLimits, tokenKeys, true, (state) =>
+      new JsonTokenReader(state, tokens).read(),
     );
-    return [...tokens];
-  });
+  } catch (error) {
+    if (error instanceof RepeatedKey && body.length <= settledBytesMax) {
+      const settled = withoutRepeats(body);
+      if (settled !== undefined) readTokens(settled, tokenKeys, tokens);
+    } else if (!(error instanceof MalformedBody || error instanceof RepeatedKey)) throw error;
+  }
+};
+
+const collectTokens = (bytes: Uint8Array, tokenKeys: TokenKeys = defaultTokenKeys): string[] => {
+  if (!mayHoldTokens(bytes, tokenKeys)) return [];
+  const tokens = new Set<string>();
+  readTokens(bytes, tokenKeys, tokens);
+  return [...tokens];
 };
 
 /** OTLP in JSON, read leniently (design section 5). */

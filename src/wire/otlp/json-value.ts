@@ -1,4 +1,12 @@
-import { cutsIn, doubleText, itemSizes, type NestedValue, nestedText, nestingMax } from './any-value.ts';
+import {
+  cutsIn,
+  doubleText,
+  itemSizes,
+  type NestedValue,
+  nestedSizeMax,
+  nestedText,
+  nestingMax,
+} from './any-value.ts';
 import type { JsonCursor } from './json-cursor.ts';
 import { KeySet } from './json-keys.ts';
 import { wholeDigits } from './json-numbers.ts';
@@ -238,7 +246,7 @@ export class JsonValueReader {
       this.size += itemSizes.entry;
       const item = this.readNested(depth);
       if (item === invalid) isValid = false;
-      else items.push(item);
+      else if (this.size <= nestedSizeMax) items.push(item);
     }
     return isValid ? items : invalid;
   }
@@ -282,6 +290,7 @@ export class JsonValueReader {
       }
     }
     if (value === invalid) return false;
+    if (this.size > nestedSizeMax) return isValid;
     entries.delete(key);
     entries.set(key, value);
     return isValid;

@@ -12,8 +12,16 @@ import {
   type SpanSink,
   type TimeSlot,
 } from './span-slots.ts';
+import { TooManyElements } from './types.ts';
 
 const unknownFieldsMax = 10;
+
+/**
+ * Fields above the spans that a body may have: so many, and one for each eight bytes. A span takes more than that; empty messages,
+ * two bytes each, would otherwise cost ten times as much as any span.
+ */
+const fieldsFree = 10_000;
+const bytesPerField = 8;
 
 /** The varint that fills [start, end); −1 when none does, or one of more than four bytes. */
 const smallVarint = (body: Uint8Array, start: number, end: number): number => {
@@ -48,6 +56,7 @@ export class ProtobufReader {
   private keptScratch = 0;
   /** What the cutting rule counts for the key and the value that `readPlain` read. */
   private plainSize = 0;
+  private fieldsLeft: number;
 
   /** Without `wantsSpans` resources alone are read. */
   constructor(state: ReadState, sink: SpanSink, wantsSpans: boolean) {
@@ -56,13 +65,14 @@ export class ProtobufReader {
     this.wantsSpans = wantsSpans;
     this.cursor = new ProtobufCursor(state.body);
     this.value = new ProtobufValueReader(this.cursor, state.scratch);
+    this.fieldsLeft = fieldsFree + Math.floor(this.cursor.body.length / bytesPerField);
   }
 
   readRequest(): void {
     const { cursor } = this;
     const end = cursor.body.length;
     while (cursor.at < end) {
-      const tag = cursor.tag();
+      const tag = this.tag();
       if (tag === 0x0a) this.readResourceSpans(cursor.enter(end));
       else {
         if (this.unknownFields.size < unknownFieldsMax) this.unknownFields.add(String(tag >>> 3));
@@ -72,13 +82,20 @@ export class ProtobufReader {
     cursor.expectEnd(end);
   }
 
+  /** The next field's tag, above the spans. Throws TooManyElements. */
+  private tag(): number {
+    if (this.fieldsLeft-- > 0) return this.cursor.tag();
+    const fieldsMax = fieldsFree + Math.floor(this.cursor.body.length / bytesPerField);
+    throw new TooManyElements(`the body holds more than ${fieldsMax} fields above its spans`);
+  }
+
   private readResourceSpans(end: number): void {
     const { cursor, state } = this;
     const start = cursor.at;
     state.owner.clearResource();
     state.scratch.length = 0;
     while (cursor.at < end) {
-      const tag = cursor.tag();
+      const tag = this.tag();
       if (tag === 0x0a) this.readResource(cursor.enter(end));
       else {
         // Scopes and the schema's URL are OTLP's.
@@ -104,7 +121,7 @@ export class ProtobufReader {
     const { owner } = this.state;
     value.cutValues = 0;
     while (cursor.at < end) {
-      const tag = cursor.tag();
+      const tag = this.tag();
       if (tag === 0x0a) {
         owner.resourceSize += this.readAttribute(
           cursor.enter(end),
@@ -124,7 +141,7 @@ export class ProtobufReader {
     const start = cursor.at;
     state.owner.clearScope();
     while (cursor.at < end) {
-      const tag = cursor.tag();
+      const tag = this.tag();
       if (tag === 0x0a) this.readScope(cursor.enter(end));
       else cursor.skip(tag, end);
     }
@@ -273,13 +290,16 @@ export class ProtobufReader {
     fault: FaultSlot,
     field: string,
   ): number {
-    const { cursor, value } = this;
-    const { attributesMax } = this.state.limits;
+    const { cursor, value, state } = this;
+    const { attributesMax } = state.limits;
     if (list.count - from >= attributesMax) {
       fault.set('too_many_attributes', field, `more than ${attributesMax}`);
-      dropAttributes(this.state, list, from);
+      dropAttributes(state, list, from);
     }
-    if (this.readPlain(end, list)) return itemSizes.entry + this.plainSize;
+    if (this.readPlain(end, list)) {
+      state.dropSecrets(list, list.count - 1);
+      return itemSizes.entry + this.plainSize;
+    }
     let keyStart = 0;
     let keyEnd = 0;
     value.clear();
@@ -295,6 +315,7 @@ export class ProtobufReader {
     cursor.expectEnd(end);
     value.finish();
     list.add(keyStart, keyEnd, value.start, value.end);
+    state.dropSecrets(list, list.count - 1);
     return itemSizes.entry + keyEnd - keyStart + value.size;
   }
 

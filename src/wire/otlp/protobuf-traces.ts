@@ -1,11 +1,21 @@
 import { ProtobufReader } from './protobuf-reader.ts';
-import { holdsToken, tokenSink } from './resource-row.ts';
-import { withReadState } from './span-slots.ts';
+import { noteToken } from './resource-row.ts';
+import { type ReadState, withReadState } from './span-slots.ts';
+import { defaultTokenKeys, type TokenKeys } from './token-keys.ts';
 import { TraceEncoder } from './trace-encoder.ts';
-import { defaultTraceLimits, type EncodedTraces, type TraceReader, type TracesContext } from './types.ts';
+import {
+  defaultTraceLimits,
+  type EncodedTraces,
+  MalformedBody,
+  type TraceReader,
+  type TracesContext,
+} from './types.ts';
 
-const encodeTraces = (bytes: Uint8Array, context: TracesContext): EncodedTraces =>
-  withReadState(bytes, context.limits, (state) => {
+const asBuffer = (bytes: Uint8Array): Buffer => Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+
+const encodeTraces = (bytes: Uint8Array, context: TracesContext): EncodedTraces => {
+  const { tokenKeys = defaultTokenKeys } = context;
+  return withReadState(bytes, context.limits, tokenKeys, tokenKeys.mayBeIn(asBuffer(bytes)), (state) => {
     const encoder = new TraceEncoder(state, context);
     try {
       const reader = new ProtobufReader(state, encoder, true);
@@ -15,13 +25,25 @@ const encodeTraces = (bytes: Uint8Array, context: TracesContext): EncodedTraces 
       encoder.release();
     }
   });
+};
 
-const collectTokens = (bytes: Uint8Array): string[] => {
-  if (!holdsToken(bytes)) return [];
+/** The tokens that were read before the place where a body cannot be read count: its other reader will refuse it. */
+const readTokens = (state: ReadState, tokens: Set<string>): void => {
+  try {
+    new ProtobufReader(
+      state,
+      { resource: () => noteToken(state, tokens), span: () => {} },
+      false,
+    ).readRequest();
+  } catch (error) {
+    if (!(error instanceof MalformedBody)) throw error;
+  }
+};
+
+const collectTokens = (bytes: Uint8Array, tokenKeys: TokenKeys = defaultTokenKeys): string[] => {
+  if (!tokenKeys.mayBeIn(asBuffer(bytes))) return [];
   const tokens = new Set<string>();
-  withReadState(bytes, defaultTraceLimits, (state) =>
-    new ProtobufReader(state, tokenSink(state, tokens), false).readRequest(),
-  );
+  withReadState(bytes, defaultTraceLimits, tokenKeys, true, (state) => readTokens(state, tokens));
   return [...tokens];
 };
 

@@ -1,4 +1,12 @@
-import { cutsIn, doubleText, itemSizes, type NestedValue, nestedText, nestingMax } from './any-value.ts';
+import {
+  cutsIn,
+  doubleText,
+  itemSizes,
+  type NestedValue,
+  nestedSizeMax,
+  nestedText,
+  nestingMax,
+} from './any-value.ts';
 import type { ProtobufCursor } from './protobuf-cursor.ts';
 import type { Scratch } from './scratch.ts';
 
@@ -114,7 +122,8 @@ export class ProtobufValueReader {
         continue;
       }
       this.size += itemSizes.entry;
-      items.push(this.readNested(cursor.enter(end), depth, null));
+      const item = this.readNested(cursor.enter(end), depth, null);
+      if (this.size <= nestedSizeMax) items.push(item);
     }
     cursor.expectEnd(end);
     return items;
@@ -147,6 +156,7 @@ export class ProtobufValueReader {
       else cursor.skip(tag, end);
     }
     cursor.expectEnd(end);
+    if (this.size > nestedSizeMax) return;
     entries.delete(key);
     entries.set(key, value);
   }

@@ -1,13 +1,10 @@
 import { type ByteSource, isSame, sourceOf } from '../native/bytes.ts';
-import type { AttributeSlots, ReadState, SpanSink } from './span-slots.ts';
+import type { AttributeSlots, ReadState } from './span-slots.ts';
 import { type SpanOwner, TooManyTokens } from './types.ts';
 
-/** The resource attribute that names the application of its spans; never stored, sampled or dead-lettered (design section 5). */
-export const tokenKey = 'mon.data.token';
 const serviceKey = 'service.name';
 const hostKey = 'net.host.ip';
 
-const tokenBytes = sourceOf(tokenKey);
 const serviceBytes = sourceOf(serviceKey);
 const hostBytes = sourceOf(hostKey);
 const sdkNameBytes = sourceOf('telemetry.sdk.name');
@@ -30,6 +27,13 @@ const isKey = (state: ReadState, index: number, key: ByteSource): boolean => {
     : isSame(state.body, start, key, 0, size);
 };
 
+/** Whether an attribute of the resource at hand holds a write token. */
+const isToken = ({ owner, scratch, body, tokenKeys }: ReadState, index: number): boolean => {
+  const start = owner.resource.keyStarts[index] ?? 0;
+  const end = owner.resource.keyEnds[index] ?? 0;
+  return start < 0 ? tokenKeys.has(scratch.source, ~start, ~end) : tokenKeys.has(body, start, end);
+};
+
 /** The value of the resource at hand under this key; undefined when it has none. Of several the last counts. */
 const textUnder = (state: ReadState, key: ByteSource): string | undefined => {
   const { resource } = state.owner;
@@ -40,8 +44,29 @@ const textUnder = (state: ReadState, key: ByteSource): string | undefined => {
   return undefined;
 };
 
-/** The `mon.data.token` of the resource at hand; undefined when it has none. */
-export const tokenOf = (state: ReadState): string | undefined => textUnder(state, tokenBytes);
+/** Place of the attribute that holds the write token of the resource at hand; −1 for none. Of several the last counts. */
+const tokenIndex = (state: ReadState): number => {
+  let index = state.mayHoldTokens ? state.owner.resource.count - 1 : -1;
+  while (index >= 0 && !isToken(state, index)) index--;
+  return index;
+};
+
+/** The write token of the resource at hand; undefined when it has none. */
+export const tokenOf = (state: ReadState): string | undefined => {
+  const { resource } = state.owner;
+  const index = tokenIndex(state);
+  return index < 0
+    ? undefined
+    : state.textAt(resource.valueStarts[index] ?? 0, resource.valueEnds[index] ?? 0);
+};
+
+/** Where that token stands, for telling its sender; empty when there is none. */
+export const tokenField = (state: ReadState): string => {
+  const { resource } = state.owner;
+  const index = tokenIndex(state);
+  if (index < 0) return '';
+  return `resource.attributes["${state.textAt(resource.keyStarts[index] ?? 0, resource.keyEnds[index] ?? 0)}"]`;
+};
 
 /** The SDK of the resource at hand as `name/language`; empty when it says neither. */
 export const sdkOf = (state: ReadState): string => {
@@ -60,15 +85,11 @@ export const dropAttributes = (state: ReadState, list: AttributeSlots, from: num
   let last = list.count - 1;
   list.count = from;
   if (list !== state.owner.resource) return;
-  while (last >= from && !isKey(state, last, tokenBytes)) last--;
+  while (last >= from && !isToken(state, last)) last--;
   if (last < from) return;
   const { keyStarts, keyEnds, valueStarts, valueEnds } = list;
   list.add(keyStarts[last] ?? 0, keyEnds[last] ?? 0, valueStarts[last] ?? 0, valueEnds[last] ?? 0);
 };
-
-/** Whether the name of the token stands anywhere in the bytes. */
-export const holdsToken = (bytes: Uint8Array): boolean =>
-  Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).includes(tokenKey);
 
 /**
  * Different tokens that one request may name. An unknown one is looked up on the bus, and a body has room for a million; a gateway
@@ -76,18 +97,16 @@ export const holdsToken = (bytes: Uint8Array): boolean =>
  */
 export const tokensMax = 256;
 
-/** Notes the tokens of the resources that a reader goes through. Throws TooManyTokens. */
-export const tokenSink = (state: ReadState, tokens: Set<string>): SpanSink => ({
-  resource: () => {
-    const token = tokenOf(state);
-    if (token === undefined) return;
-    tokens.add(token);
-    if (tokens.size > tokensMax) throw new TooManyTokens(tokensMax);
-  },
-  span: () => {},
-});
+/** Notes the token of the resource at hand. Throws TooManyTokens. */
+export const noteToken = (state: ReadState, tokens: Set<string>): void => {
+  const token = tokenOf(state);
+  if (token === undefined) return;
+  tokens.add(token);
+  if (tokens.size > tokensMax)
+    throw new TooManyTokens(`the resources of the request name more than ${tokensMax} different tokens`);
+};
 
-/** The resource as rows hold it: without its token, and with `net.host.ip` filled where the application wants that. */
+/** The resource as rows hold it: without its tokens, and with `net.host.ip` filled where the application wants that. */
 export class ResourceRow {
   readonly attributes: AttributeSlots;
   serviceStart = 0;
@@ -105,7 +124,7 @@ export class ResourceRow {
     this.serviceStart = this.serviceEnd = 0;
     this.hostIndex = -1;
     for (let index = 0; index < resource.count; index++) {
-      if (isKey(state, index, tokenBytes)) continue;
+      if (state.isSecret(resource, index)) continue;
       const valueStart = resource.valueStarts[index] ?? 0;
       const valueEnd = resource.valueEnds[index] ?? 0;
       if (isKey(state, index, serviceBytes)) {

@@ -1,6 +1,7 @@
 import type { SpanReason } from '../../model/reasons.ts';
 import { ByteSource } from '../native/bytes.ts';
 import { Scratch } from './scratch.ts';
+import { defaultTokenKeys, type TokenKeys } from './token-keys.ts';
 import { defaultTraceLimits, type Leniency, type TraceLimits } from './types.ts';
 
 const slotsStart = 64;
@@ -243,9 +244,14 @@ export class ReadState {
   /** What the reader of JSON remembers of attributes while it reads a body: 256 of eight numbers (see PlainAttributes). */
   readonly knownAttributes = new Int32Array(2048);
   leniencies = new Map<Leniency, number>();
+  tokenKeys = defaultTokenKeys;
+  /** Whether one of those names may stand in the body. */
+  mayHoldTokens = true;
 
-  begin(body: Uint8Array, limits: TraceLimits): void {
+  begin(body: Uint8Array, limits: TraceLimits, tokenKeys: TokenKeys, mayHoldTokens: boolean): void {
     this.body = new ByteSource(body);
+    this.tokenKeys = tokenKeys;
+    this.mayHoldTokens = mayHoldTokens;
     this.owner.requestLimits = limits;
     this.leniencies = new Map();
     this.owner.clearResource();
@@ -266,6 +272,32 @@ export class ReadState {
       this.span.linkAttributes,
     ])
       list.shrink();
+  }
+
+  /** Whether an attribute of the list must not be kept. */
+  isSecret({ keyStarts, keyEnds }: AttributeSlots, index: number): boolean {
+    if (!this.mayHoldTokens) return false;
+    const start = keyStarts[index] ?? 0;
+    const end = keyEnds[index] ?? 0;
+    return start < 0
+      ? this.tokenKeys.isSecret(this.scratch.source, ~start, ~end)
+      : this.tokenKeys.isSecret(this.body, start, end);
+  }
+
+  /** Takes what must not be kept out of the list, from `from` to its end. The resource's list stays: its token is to be found. */
+  dropSecrets(list: AttributeSlots, from: number): void {
+    if (!this.mayHoldTokens || list === this.owner.resource) return;
+    const { count } = list;
+    list.count = from;
+    for (let index = from; index < count; index++) {
+      if (this.isSecret(list, index)) continue;
+      list.add(
+        list.keyStarts[index] ?? 0,
+        list.keyEnds[index] ?? 0,
+        list.valueStarts[index] ?? 0,
+        list.valueEnds[index] ?? 0,
+      );
+    }
   }
 
   forgive(kind: Leniency): void {
@@ -293,11 +325,17 @@ const textOf = (bytes: Uint8Array, start: number, end: number): string =>
 let spare: ReadState | undefined;
 
 /** Calls `use` with a state for one body. It is used again by the next, so nothing may keep it. */
-export const withReadState = <T>(body: Uint8Array, limits: TraceLimits, use: (state: ReadState) => T): T => {
+export const withReadState = <T>(
+  body: Uint8Array,
+  limits: TraceLimits,
+  tokenKeys: TokenKeys,
+  mayHoldTokens: boolean,
+  use: (state: ReadState) => T,
+): T => {
   const state = spare ?? new ReadState();
   spare = undefined;
   try {
-    state.begin(body, limits);
+    state.begin(body, limits, tokenKeys, mayHoldTokens);
     return use(state);
   } finally {
     state.body = noBody;

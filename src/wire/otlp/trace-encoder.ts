@@ -1,7 +1,7 @@
 import type { SpanReason, TimeReason } from '../../model/reasons.ts';
 import { endsBeforeStart, judgeSpanTime, type SpanTimePolicy } from '../../model/span-time.ts';
 import { deferredText, sentTime } from './deferred-text.ts';
-import { ResourceRow, sdkOf, tokenKey, tokenOf } from './resource-row.ts';
+import { ResourceRow, sdkOf, tokenField, tokenOf } from './resource-row.ts';
 import { SpanBlock } from './span-block.ts';
 import { sampledItem } from './span-sample.ts';
 import type { ReadState, SpanSink } from './span-slots.ts';
@@ -40,6 +40,12 @@ export const runsMax = 256;
  */
 export const blocksMax = 2048;
 
+/**
+ * Bytes of all messages of one request. A deferred span carries its resource as text: a small body with a large one, whose times are
+ * wrong, would otherwise come to gigabytes.
+ */
+export const outputBytesMax = 128 * 2 ** 20;
+
 const dayMillis = 86_400_000;
 const examplesMax = 20;
 const word = 2 ** 32;
@@ -75,6 +81,7 @@ export class TraceEncoder implements SpanSink {
   private run: TraceRun | undefined;
   private spent = 0;
   private blocksMade = 0;
+  private outputBytes = 0;
   private readonly parts = new Set<string>();
   private lastPart = '';
   private lastDay = -1;
@@ -212,7 +219,9 @@ export class TraceEncoder implements SpanSink {
     const { result } = this;
     for (const block of this.blocks.values()) {
       const { tally } = block;
-      this.run?.parts.push(block.finish());
+      const part = block.finish();
+      this.run?.parts.push(part);
+      this.countOutput(part.block.length);
       result.cutValues += tally.cutValues;
       result.eventsDropped += tally.eventsDropped;
       result.linksDropped += tally.linksDropped;
@@ -221,6 +230,13 @@ export class TraceEncoder implements SpanSink {
       if (tally.repeatedKeys > 0) count(result.leniencies, 'duplicate_key', tally.repeatedKeys);
     }
     this.release();
+  }
+
+  private countOutput(bytes: number): void {
+    this.outputBytes += bytes;
+    if (this.outputBytes <= outputBytesMax) return;
+    const message = `the messages of the request take more than ${outputBytesMax} bytes, each of its resource again: send fewer spans at once`;
+    throw new TooManySpans(this.result.spans, this.context.limits.spansMax, message);
   }
 
   private addLost({ owner, tally }: SpanBlock): void {
@@ -272,7 +288,7 @@ export class TraceEncoder implements SpanSink {
   private rejectOwnerless(ordinal: number, why: 'invalid' | 'disabled'): void {
     const reason = why === 'invalid' ? 'token_invalid' : 'application_disabled';
     count(this.result.rejected, reason);
-    const field = this.token === undefined ? '' : `resource.attributes["${tokenKey}"]`;
+    const field = tokenField(this.state);
     const detail = why === 'invalid' ? 'it is no write token' : 'its application is disabled';
     this.addExample({ index: ordinal, reason, field, detail });
     this.sample(0, { index: ordinal, reason, field, detail });
@@ -307,7 +323,9 @@ export class TraceEncoder implements SpanSink {
       run.deferred.push(deferred);
     }
     deferred.ordinals.push(ordinal);
-    deferred.texts.push(deferredText(state, this.row));
+    const text = deferredText(state, this.row);
+    deferred.texts.push(text);
+    this.countOutput(text.length);
     if (result.examples.length < examplesMax) this.addExample(this.timeExample(ordinal, reason, policy));
     if (this.wantsSample(appId, reason)) this.take(appId, this.timeExample(ordinal, reason, policy));
   }

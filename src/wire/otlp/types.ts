@@ -1,6 +1,7 @@
 import type { SpanReason, TimeReason } from '../../model/reasons.ts';
 import type { SpanTimePolicy } from '../../model/span-time.ts';
 import type { UidBase } from '../../model/uid.ts';
+import type { TokenKeys } from './token-keys.ts';
 
 /** The application a credential stands for. */
 export type SpanOwner = {
@@ -35,7 +36,7 @@ export const defaultTraceLimits: TraceLimits = {
 
 export type TracesContext = {
   /**
-   * Whose spans these are: by the `mon.data.token` of their ResourceSpans, or by the request's credential when it has none.
+   * Whose spans these are: by the write token of their ResourceSpans, or by the request's credential when it has none.
    * Asked once for each different token of a request, in no promised order.
    */
   readonly resolve: (token: string | undefined) => SpanOwner | 'invalid' | 'disabled';
@@ -46,6 +47,8 @@ export type TracesContext = {
   readonly arrivedAt: number;
   /** `spansMax` is of the request; of the others no owner has wider ones. */
   readonly limits: TraceLimits;
+  /** Attributes that hold write tokens; `mon.data.token` by default. */
+  readonly tokenKeys?: TokenKeys;
   /** Asked of each span that is rejected or deferred: whether to show it among the samples. `appId` is 0 for nobody's. */
   readonly wantsSample?: (appId: number, reason: SpanReason | TimeReason) => boolean;
 };
@@ -167,6 +170,16 @@ export type EncodedTraces = {
   sdk: string;
 };
 
+/** About how many bytes the messages of these spans are. */
+export const encodedLength = ({ runs }: EncodedTraces): number => {
+  let length = 0;
+  for (const { parts, deferred } of runs) {
+    for (const { block } of parts) length += block.length;
+    for (const { texts } of deferred) for (const text of texts) length += text.length;
+  }
+  return length;
+};
+
 /** A request body that cannot be read at all. */
 export class MalformedBody extends Error {
   /** Path of the field that is to blame; empty when it is the body as a whole. */
@@ -190,21 +203,27 @@ export class TooManySpans extends Error {
   }
 }
 
-/** A request whose resources name more different tokens than are looked up for one request; nobody was asked about any. */
-export class TooManyTokens extends Error {
-  constructor(tokensMax: number) {
-    super(`the resources of the request name more than ${tokensMax} different tokens`);
-    this.name = 'TooManyTokens';
-  }
+/** A request that is made of more parts than its length allows for: nothing that a sender has reason to send. */
+export class TooManyElements extends Error {
+  override readonly name = 'TooManyElements';
 }
 
-/**
- * One encoding of OTLP. Both calls throw MalformedBody for a body that cannot be read; `encodeTraces` also TooManySpans, and
- * `collectTokens` TooManyTokens; nothing else for anything a sender can send.
- */
+/** A request whose resources name more different tokens than are looked up for one request; nobody was asked about any. */
+export class TooManyTokens extends Error {
+  override readonly name = 'TooManyTokens';
+}
+
+/** One encoding of OTLP. What the calls throw for what a sender can send stands with them, and they throw nothing else. */
 export type TraceReader = {
-  /** The different tokens in `mon.data.token` of the request's resources: they are looked up before encoding. */
-  readonly collectTokens: (bytes: Uint8Array) => string[];
-  /** Judges and encodes the spans of one request. `bytes` are not changed. */
+  /**
+   * The different write tokens of the request's resources: they are looked up before encoding. Nothing is built, and of what is no
+   * resource only the ends are found; so some tokens may be told that do not count in the end, and of a body that cannot be read
+   * those before the place where that shows. Throws TooManyTokens and TooManyElements.
+   */
+  readonly collectTokens: (bytes: Uint8Array, tokenKeys?: TokenKeys) => string[];
+  /**
+   * Judges and encodes the spans of one request. `bytes` are not changed. Throws MalformedBody for a body that cannot be read,
+   * TooManySpans and TooManyElements.
+   */
   readonly encodeTraces: (bytes: Uint8Array, context: TracesContext) => EncodedTraces;
 };

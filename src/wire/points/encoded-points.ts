@@ -28,6 +28,8 @@ export type EncodedPoints = {
   examples: Example[];
   /** The first of each reason that came too late for `examples`. */
   lateExamples: Example[];
+  /** First ordinal of each point that is among the examples, by its index. */
+  exampleOrdinals: Map<number, number>;
   /** The request takes more messages than one may: reading stopped there, and nothing else here counts. */
   isTooMuch: boolean;
   /** Names that no registry entry is known for; when there are any, the runs are void until they were registered. */
@@ -59,7 +61,18 @@ export const nothingEncoded = (run: Run): EncodedPoints => ({
   valuesDropped: new Map(),
   examples: [],
   lateExamples: [],
+  exampleOrdinals: new Map(),
   isTooMuch: false,
   unknownMetrics: new Set(),
   unknownDimensions: new Set(),
 });
+
+/** About how many bytes the messages of these points are. */
+export const encodedLength = ({ runs }: EncodedPoints): number => {
+  let length = 0;
+  for (const run of runs) {
+    length += run.text.length;
+    for (const text of run.deferred) length += text.length;
+  }
+  return length;
+};

@@ -20,7 +20,8 @@ export type PointContext = {
   readonly caps: ColumnCaps;
   /** False on the first pass: unknown names are gathered. True after those of the kept points were registered. */
   readonly namesAreFinal: boolean;
-  /** Characters of the body, for skipping the cutting rule where it cannot cut. */
+  /** Points of the request and characters of its body, for skipping the cutting rule where it cannot cut. */
+  readonly points: number;
   readonly bodyLength: number;
 };
 
@@ -62,54 +63,60 @@ const deferredText = (point: JsonObject): string =>
   });
 
 /**
- * Applies the rules of design section 4 to each point and encodes the kept ones, in one pass.
+ * Applies the rules of design section 4 to the points of one request, which are given some at a time, and encodes the kept ones;
+ * never throws for anything a sender can send.
  */
-class PointEncoder {
+export class PointEncoder {
   private readonly context: PointContext;
   private readonly isNarrow: boolean;
   private readonly tablePrefix: string;
   private readonly result: EncodedPoints;
   private readonly reader: PointReader;
+  private readonly mayCut: boolean;
   private run: Run;
+  private spent = 0;
+  private index = 0;
+  private ordinal = 0;
 
   constructor(context: PointContext) {
     this.context = context;
     this.isNarrow = context.source.layout === 'narrow';
+    this.mayCut = this.isNarrow || !sizesCannotReachBudget(context.points, context.bodyLength);
     this.tablePrefix = escapeTag(context.source.tableId);
     this.run = newRun(0);
     this.reader = new PointReader(context.source, context.caps);
     this.result = nothingEncoded(this.run);
   }
 
-  encode(data: readonly unknown[]): EncodedPoints {
-    const { isNarrow, context } = this;
-    const mayCut = isNarrow || !sizesCannotReachBudget(data.length, context.bodyLength);
-    let ordinal = 0;
-    let spent = 0;
-    for (let index = 0; index < data.length; index++) {
-      const point = data[index];
-      const taken = ordinalsOf(point, isNarrow);
-      let isTooLarge = false;
-      if (mayCut) {
-        const cost = pointCost(point, isNarrow);
-        isTooLarge = cost > runBudget;
-        if (spent + cost > runBudget && spent > 0) {
-          if (this.result.runs.length === runsMax) {
-            this.result.isTooMuch = true;
-            return this.result;
-          }
-          this.run = newRun(ordinal);
-          this.result.runs.push(this.run);
-          spent = 0;
-        }
-        spent += cost;
-      }
-      this.run.last = ordinal + taken - 1;
-      this.encodePoint(point, index, ordinal, isTooLarge);
-      ordinal += taken;
+  /** Takes the next points. False: the request takes more messages than one may, and what was encoded is void (`isTooMuch`). */
+  add(points: readonly unknown[]): boolean {
+    for (const point of points) {
+      const taken = ordinalsOf(point, this.isNarrow);
+      const cost = this.mayCut ? pointCost(point, this.isNarrow) : 0;
+      if (this.spent + cost > runBudget && this.spent > 0 && !this.beginRun()) return false;
+      this.spent += cost;
+      this.run.last = this.ordinal + taken - 1;
+      this.encodePoint(point, this.index++, this.ordinal, cost > runBudget);
+      this.ordinal += taken;
     }
-    this.result.ordinals = ordinal;
+    return true;
+  }
+
+  /** What came of all of them. */
+  finish(): EncodedPoints {
+    this.result.ordinals = this.ordinal;
     return this.result;
+  }
+
+  private beginRun(): boolean {
+    if (this.result.runs.length === runsMax) {
+      this.result.isTooMuch = true;
+      return false;
+    }
+    this.run = newRun(this.ordinal);
+    this.result.runs.push(this.run);
+    this.spent = 0;
+    return true;
   }
 
   private encodePoint(point: unknown, index: number, ordinal: number, isTooLarge: boolean): void {
@@ -184,6 +191,8 @@ class PointEncoder {
     const { examples, lateExamples, dropped } = this.result;
     if (examples.length < examplesMax) examples.push(example);
     else if (!dropped.has(example.reason)) lateExamples.push(example);
+    else return;
+    this.result.exampleOrdinals.set(example.index, this.ordinal);
   }
 
   private defer(reason: TimeReason, point: JsonObject, index: number, ordinal: number, raw: unknown): void {
@@ -195,9 +204,12 @@ class PointEncoder {
   }
 }
 
-/**
- * Judges and encodes the points of one request; never throws for anything a sender can send. Stops at the point that would
- * begin one message more than a request may take: `isTooMuch`.
- */
-export const encodePoints = (data: readonly unknown[], context: PointContext): EncodedPoints =>
-  new PointEncoder(context).encode(data);
+/** The same for points that are all there. */
+export const encodePoints = (
+  data: readonly unknown[],
+  context: Omit<PointContext, 'points'>,
+): EncodedPoints => {
+  const encoder = new PointEncoder({ ...context, points: data.length });
+  encoder.add(data);
+  return encoder.finish();
+};

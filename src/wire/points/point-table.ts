@@ -7,6 +7,8 @@ export type ColumnMap = {
   get(name: string): string | undefined;
   /** The names. */
   keys(): Iterable<string>;
+  /** All names with their columns. */
+  entries(): Iterable<[name: string, column: string]>;
 };
 
 /** What encoding needs to know of the table that points go to. */

@@ -34,7 +34,12 @@ const split = (bytes: Buffer): [CompressedEncoding, Buffer] => [
 
 const inflated = (bytes: Buffer): Promise<Inflated> => {
   const [encoding, rest] = split(bytes);
-  return inflate(rest, encoding, bytesMax, () => true);
+  return inflate(
+    rest,
+    encoding,
+    { inflatedBytesMax: bytesMax, inflateRatioMax: 600 },
+    { take: () => true, see: () => true },
+  );
 };
 
 /** What the engine makes of the bytes without a stream. */

@@ -182,7 +182,9 @@ export const agree = (encoding: Encoding, bytes: Uint8Array, context: TracesCont
   const collected = reader.collectTokens(bytes);
   // A resource without spans may be named or not: nothing of it has an owner.
   const missed = [...twin.result.tokensOfSpans].filter((token) => !collected.includes(token));
-  const invented = collected.filter((token) => !twin.result.tokens.has(token));
+  // Of a name that comes twice in JSON, tokens are collected before it is settled which counts.
+  const isSettled = encoding === 'protobuf' || !twin.result.leniencies.has('duplicate_key');
+  const invented = isSettled ? collected.filter((token) => !twin.result.tokens.has(token)) : [];
   assert.deepStrictEqual({ missed, invented }, { missed: [], invented: [] });
   return { kind: 'read', rows: encoded.result.accepted };
 };

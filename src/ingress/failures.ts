@@ -1,0 +1,99 @@
+import type { IncomingMessage } from 'node:http';
+import type { Socket } from 'node:net';
+import { clientAddress, isTrusted, type TrustedProxies } from './client-address.ts';
+
+/** How many requests without a valid credential an address may bring in a second; further ones are refused before they are read. */
+export type FailureLimit = {
+  /** Whole seconds after which the address of this request may try again; 0: it may now. */
+  retryAfterSeconds(request: IncomingMessage): number;
+  /** The request was refused before it had shown a valid credential. */
+  failed(request: IncomingMessage): void;
+  /** The request has shown a valid credential: its address is not limited for a minute. */
+  passed(request: IncomingMessage): void;
+};
+
+export type FailureLimitOptions = {
+  /** In a second; 0 = any number. */
+  readonly failuresMax: number;
+  /** Whose X-Forwarded-For counts; their own addresses are not limited. */
+  readonly trustedProxies: TrustedProxies;
+  /** Milliseconds of a clock that is never set. */
+  readonly now: () => number;
+};
+
+/** What a request is refused for that says nothing of a wrong credential, or before it was looked at. */
+const innocent: ReadonlySet<string> = new Set([
+  'not_stored',
+  'unconfirmed',
+  'aborted',
+  'encoding_unsupported',
+  'content_type_unsupported',
+  'too_many_failures',
+]);
+
+/** Whether a request that has shown no valid credential failed by what it sent. */
+export const isFailure = (reason: string): boolean => !innocent.has(reason);
+
+const exemptMs = 60_000;
+/** An address that brings many valid requests is not noted for each of them. */
+const notedAgainMs = 5_000;
+/** Addresses that are remembered of each kind: beyond, the one that has been there longest is forgotten. */
+const addressesMax = 10_000;
+
+/** Failures that are not made good for yet, as of a moment. */
+type Failures = { count: number; atMs: number };
+
+const remember = <V>(map: Map<string, V>, address: string, value: V): void => {
+  map.delete(address);
+  map.set(address, value);
+  if (map.size <= addressesMax) return;
+  for (const oldest of map.keys()) {
+    map.delete(oldest);
+    return;
+  }
+};
+
+const none: FailureLimit = { retryAfterSeconds: () => 0, failed: () => {}, passed: () => {} };
+
+export const createFailureLimit = ({
+  failuresMax,
+  trustedProxies,
+  now,
+}: FailureLimitOptions): FailureLimit => {
+  if (failuresMax === 0) return none;
+  const failures = new Map<string, Failures>();
+  const passedAt = new Map<string, number>();
+  const notedAt = new WeakMap<Socket, number>();
+
+  const isProxied = ({ socket }: IncomingMessage): boolean =>
+    isTrusted(trustedProxies, socket.remoteAddress ?? '');
+
+  const openOf = (address: string): number => {
+    const known = failures.get(address);
+    return known === undefined ? 0 : Math.max(0, known.count - ((now() - known.atMs) * failuresMax) / 1000);
+  };
+
+  const isExempt = (address: string): boolean =>
+    now() - (passedAt.get(address) ?? Number.NEGATIVE_INFINITY) < exemptMs ||
+    isTrusted(trustedProxies, address);
+
+  return {
+    retryAfterSeconds: (request) => {
+      if (failures.size === 0) return 0;
+      const address = clientAddress(request, trustedProxies);
+      return openOf(address) < failuresMax || isExempt(address) ? 0 : 1;
+    },
+    failed: (request) => {
+      const address = clientAddress(request, trustedProxies);
+      if (!isExempt(address)) remember(failures, address, { count: openOf(address) + 1, atMs: now() });
+    },
+    passed: (request) => {
+      const { socket } = request;
+      const known = notedAt.get(socket);
+      if (known !== undefined && now() - known < notedAgainMs) return;
+      // Behind a proxy each request may be of another client.
+      if (!isProxied(request)) notedAt.set(socket, now());
+      remember(passedAt, clientAddress(request, trustedProxies), now());
+    },
+  };
+};

@@ -1,0 +1,62 @@
+import type { EncodedTraces, SpanOwner, TracesContext } from '../../wire/otlp/types.ts';
+import type { OtlpEncoding } from '../otlp/reply.ts';
+import type { EncodedPush, PushTask, RefusedPush } from '../push/encode.ts';
+
+// What the thread of large bodies is asked and answers. It passes between threads by structured clone, but for bodies and encoded
+// blocks, which are transferred. (Shared memory would do without, but the collector does not know how much of it there is.)
+
+/** Names that producers use, and the columns they stand for. */
+export type ColumnList = readonly (readonly [name: string, column: string])[];
+
+export type PushJob = {
+  readonly kind: 'push';
+  readonly task: Omit<PushTask, 'table'>;
+  readonly table: Pick<PushTask['table'], 'tableId' | 'layout'>;
+  readonly metrics: ColumnList;
+  readonly dimensions: ColumnList;
+};
+
+export type TokensJob = {
+  readonly kind: 'tokens';
+  readonly encoding: OtlpEncoding;
+  readonly tokenKeys: readonly string[];
+};
+
+export type SpansJob = {
+  readonly kind: 'spans';
+  readonly encoding: OtlpEncoding;
+  readonly tokenKeys: readonly string[];
+  readonly owners: ReadonlyMap<string | undefined, SpanOwner | 'invalid' | 'disabled'>;
+  readonly context: Omit<TracesContext, 'resolve' | 'tokenKeys' | 'wantsSample'>;
+  readonly elementsMax: number;
+};
+
+export type Job = PushJob | TokensJob | SpansJob;
+
+/** The points of examples, as far as they are shown, and the names that points had, for the registry's last sightings. */
+export type PushResult = {
+  readonly kind: 'push';
+  readonly push: Omit<EncodedPush, 'pointAt'> | RefusedPush;
+  readonly shown: ReadonlyMap<number, unknown>;
+  readonly metrics: readonly string[];
+  readonly dimensions: readonly string[];
+};
+
+/** What a reader of OTLP throws. */
+export type Thrown =
+  | { readonly what: 'malformed'; readonly message: string; readonly field: string }
+  | { readonly what: 'too_many_spans'; readonly message: string; readonly spans: number }
+  | { readonly what: 'too_many_tokens' | 'too_many_elements'; readonly message: string };
+
+export type Result =
+  | PushResult
+  | { readonly kind: 'tokens'; readonly tokens: readonly string[] }
+  | { readonly kind: 'spans'; readonly encoded: EncodedTraces }
+  | { readonly kind: 'thrown'; readonly thrown: Thrown };
+
+/** One message each way. The body comes back: its receiver may have more to ask of it, or to say. */
+export type Asked = { readonly id: number; readonly bytes: Uint8Array<ArrayBuffer>; readonly job: Job };
+export type Answered = { readonly id: number; readonly bytes: Uint8Array<ArrayBuffer> } & (
+  | { readonly result: Result }
+  | { readonly defect: string }
+);

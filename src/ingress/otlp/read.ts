@@ -1,0 +1,48 @@
+import { jsonTraces } from '../../wire/otlp/json-traces.ts';
+import { protobufTraces } from '../../wire/otlp/protobuf-traces.ts';
+import { TokenKeys } from '../../wire/otlp/token-keys.ts';
+import type { EncodedTraces, SpanOwner, TraceReader, TracesContext } from '../../wire/otlp/types.ts';
+import { type LargeBodies, type LargeBody, largeBytes } from '../large-bodies/large-bodies.ts';
+import type { OtlpEncoding } from './reply.ts';
+
+/** What encoding depends on beside the body; a token that is not among `owners` is invalid. */
+export type ReadContext = Omit<TracesContext, 'resolve' | 'tokenKeys'> & {
+  readonly owners: ReadonlyMap<string | undefined, SpanOwner | 'disabled'>;
+};
+
+/** Reads requests: small bodies at once, large ones in a thread of their own. As TraceReader; also a transient Fault. */
+export type ReadTraces = {
+  tokens(body: LargeBody, encoding: OtlpEncoding): Promise<readonly string[]>;
+  encode(body: LargeBody, encoding: OtlpEncoding, context: ReadContext): Promise<EncodedTraces>;
+};
+
+const readers: Readonly<Record<OtlpEncoding, TraceReader>> = { json: jsonTraces, protobuf: protobufTraces };
+
+export const createReadTraces = (
+  large: LargeBodies,
+  tokenAttributes: readonly string[],
+  elementsMax: number,
+): ReadTraces => {
+  const tokenKeys = new TokenKeys(tokenAttributes);
+  const isLarge = ({ bytes }: LargeBody): boolean => bytes.length > largeBytes;
+  return {
+    tokens: async (body, encoding) =>
+      isLarge(body)
+        ? large.collectTokens(body, { encoding, tokenKeys: tokenAttributes })
+        : readers[encoding].collectTokens(body.bytes, tokenKeys),
+    encode: async (body, encoding, { owners, wantsSample, ...context }) => {
+      if (!isLarge(body)) {
+        return readers[encoding].encodeTraces(body.bytes, {
+          ...context,
+          ...(wantsSample === undefined ? {} : { wantsSample }),
+          resolve: (token) => owners.get(token) ?? 'invalid',
+          tokenKeys,
+        });
+      }
+      const job = { encoding, tokenKeys: tokenAttributes, owners, context, elementsMax };
+      const encoded = await large.encodeTraces(body, job);
+      const samples = encoded.samples.filter(({ appId, reason }) => wantsSample?.(appId, reason) === true);
+      return { ...encoded, samples };
+    },
+  };
+};

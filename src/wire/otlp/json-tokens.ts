@@ -1,0 +1,89 @@
+import { JsonCursor } from './json-cursor.ts';
+import { JsonFields } from './json-fields.ts';
+import { KeySet } from './json-keys.ts';
+import { noteToken } from './resource-row.ts';
+import type { ReadState } from './span-slots.ts';
+import { TooManyElements } from './types.ts';
+
+const requestKeys = new KeySet(['resourceSpans']);
+const resourceSpansKeys = new KeySet(['resource']);
+const resourceKeys = new KeySet(['attributes']);
+
+/**
+ * Members and items from the top of a body down to the attributes of its resources that it may have: so many, and one for each 32
+ * bytes. An attribute takes more than that, and empty ones would otherwise cost ten times as much.
+ */
+const partsFree = 10_000;
+const bytesPerPart = 32;
+
+/**
+ * Goes to the resources of a JSON request and notes their tokens; all else is passed over by its brackets alone. Names are taken
+ * however often they come: which of them counts is for the reader of the spans to tell. Throws MalformedBody, RepeatedKey where
+ * an attribute names one thing twice, TooManyTokens and TooManyElements.
+ */
+export class JsonTokenReader {
+  private readonly state: ReadState;
+  private readonly tokens: Set<string>;
+  private readonly cursor: JsonCursor;
+  private readonly fields: JsonFields;
+  private readonly partsMax: number;
+  private parts = 0;
+
+  constructor(state: ReadState, tokens: Set<string>) {
+    this.state = state;
+    this.tokens = tokens;
+    this.cursor = new JsonCursor(state.body, state.scratch);
+    this.fields = new JsonFields(this.cursor, state);
+    this.partsMax = partsFree + Math.floor(this.cursor.body.length / bytesPerPart);
+  }
+
+  read(): void {
+    this.members(requestKeys, () => this.items(() => this.resourceSpans()));
+  }
+
+  private resourceSpans(): void {
+    this.state.scratch.length = 0;
+    this.members(resourceSpansKeys, () => this.resource());
+  }
+
+  private resource(): void {
+    this.state.owner.clearResource();
+    this.members(resourceKeys, () => this.attributes());
+  }
+
+  private attributes(): void {
+    const { owner } = this.state;
+    let index = 0;
+    this.items(() => this.fields.attribute(owner.resource, owner.fault, '', index++));
+    noteToken(this.state, this.tokens);
+    owner.resource.count = 0;
+  }
+
+  /** Calls `read` at the value of each member of the object at hand that has the one name of these. */
+  private members(keys: KeySet, read: () => void): void {
+    const { cursor } = this;
+    if (cursor.kind() !== 'object') return cursor.pass();
+    for (let has = cursor.open(); has; has = cursor.nextMember()) {
+      this.count();
+      if (cursor.key(keys) < 0) cursor.pass();
+      else read();
+    }
+  }
+
+  /** Calls `read` at each item of the array at hand. */
+  private items(read: () => void): void {
+    const { cursor } = this;
+    if (cursor.kind() !== 'array') return cursor.pass();
+    for (let has = cursor.open(); has; has = cursor.nextItem()) {
+      this.count();
+      read();
+    }
+  }
+
+  private count(): void {
+    if (++this.parts > this.partsMax)
+      throw new TooManyElements(
+        `the body holds more than ${this.partsMax} members and items above its spans`,
+      );
+  }
+}

@@ -1,0 +1,45 @@
+import { type ByteSource, isSame, sourceOf } from '../native/bytes.ts';
+
+/** The resource attribute that names the application of its spans (design section 5). */
+const defaultKey = 'mon.data.token';
+
+/** Attributes that end so hold credentials of this system or of one like it. */
+const credentialSuffix = '.data.token';
+const suffix = sourceOf(credentialSuffix);
+
+const endsWith = (source: ByteSource, start: number, end: number, part: ByteSource): boolean => {
+  const size = part.bytes.length;
+  return end - start >= size && isSame(source, end - size, part, 0, size);
+};
+
+/** The names of attributes that hold write tokens. Whatever ends in `.data.token` is never stored, sampled or dead-lettered. */
+export class TokenKeys {
+  private readonly keys: readonly ByteSource[];
+  /** What a body has to hold somewhere for any of this to matter. */
+  private readonly marks: readonly Buffer[];
+
+  constructor(keys: readonly string[] = [defaultKey]) {
+    this.keys = keys.map(sourceOf);
+    const others = keys.filter((key) => !key.endsWith(credentialSuffix));
+    this.marks = [credentialSuffix, ...others].map((mark) => Buffer.from(mark));
+  }
+
+  /** Whether one of the names may stand in the bytes, as it is written without escapes. */
+  mayBeIn(bytes: Buffer): boolean {
+    return this.marks.some((mark) => bytes.includes(mark));
+  }
+
+  /** Whether the name in [start, end) is one that credentials of requests stand under. */
+  has(source: ByteSource, start: number, end: number): boolean {
+    return this.keys.some(
+      (key) => key.bytes.length === end - start && isSame(source, start, key, 0, end - start),
+    );
+  }
+
+  /** Whether what stands under the name in [start, end) must not be kept. */
+  isSecret(source: ByteSource, start: number, end: number): boolean {
+    return endsWith(source, start, end, suffix) || this.has(source, start, end);
+  }
+}
+
+export const defaultTokenKeys = new TokenKeys();

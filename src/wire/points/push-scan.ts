@@ -1,0 +1,311 @@
+const quote = 0x22;
+const comma = 0x2c;
+const colon = 0x3a;
+const bracketOpen = 0x5b;
+const backslash = 0x5c;
+const bracketClose = 0x5d;
+const braceOpen = 0x7b;
+const braceClose = 0x7d;
+
+/** What a byte outside strings is to the scan. Colons matter between the members of the body alone. */
+const kinds = { plain: 0, quote: 1, open: 2, close: 3, comma: 4, colon: 5 } as const;
+const deepKinds = new Uint8Array(256);
+deepKinds[quote] = kinds.quote;
+deepKinds[braceOpen] = deepKinds[bracketOpen] = kinds.open;
+deepKinds[braceClose] = deepKinds[bracketClose] = kinds.close;
+deepKinds[comma] = kinds.comma;
+const topKinds = deepKinds.slice();
+topKinds[colon] = kinds.colon;
+
+/** 1 for what ends a run of plain bytes in a string. */
+const stringStops = new Uint8Array(256);
+stringStops[quote] = 1;
+stringStops[backslash] = 1;
+
+/** Names and values of credentials are shorter, however they are escaped: of a longer one the end is not kept. */
+const keptBytesMax = 1024;
+/** Members of the body itself: reporters write four. */
+const membersMax = 10_000;
+/** Points are built so many bytes at a time. */
+const pieceBytes = 256 * 1024;
+
+const byteOrderMark = [0xef, 0xbb, 0xbf];
+const noBytes = new Uint8Array(0);
+
+const isBlank = (byte: number): boolean => byte === 0x20 || byte === 0x0a || byte === 0x0d || byte === 0x09;
+
+type Member = 'data_id' | 'access_token' | 'data' | 'other';
+
+const memberOf = (name: string): Member =>
+  name === 'data_id' || name === 'access_token' || name === 'data' ? name : 'other';
+
+/** A stretch of the list of points: bytes [start, end) of the body, which hold so many points. */
+export type Piece = { readonly start: number; readonly end: number; readonly points: number };
+
+/** The value of `data_id`: its type as JSON means it, and how it is written. */
+export type SentDataId = { readonly kind: 'number' | 'string' | 'boolean' | 'object'; readonly text: string };
+
+/** A text between quotes as JSON means it; as it stands where it is no JSON, which its reader will tell. */
+const unescaped = (text: string): string => {
+  if (!text.includes('\\')) return text;
+  try {
+    return String(JSON.parse(`"${text}"`));
+  } catch {
+    return text;
+  }
+};
+
+const kindOfWord = (text: string): SentDataId['kind'] => {
+  if (text === 'true' || text === 'false') return 'boolean';
+  return text === 'null' ? 'object' : 'number';
+};
+
+/**
+ * Goes through the bytes of a push body as they come, and finds its credential and what it would build, without building anything:
+ * only strings, brackets and commas are looked at, so what it finds holds for a body that is JSON, and whether it is one is for its
+ * reader to tell. Of each name the last value counts, as with JSON.parse.
+ */
+export class PushScan {
+  /** Objects, arrays, members and elements so far. */
+  elements = 0;
+  dataId: SentDataId | undefined;
+  /** The token as JSON means it; empty for what is no string. */
+  token: string | undefined;
+  data: 'absent' | 'array' | 'other' = 'absent';
+  /** First byte that is no blank; 0 while there is none. */
+  firstByte = 0;
+  /** All that was opened is closed. */
+  isClosed = false;
+  /** Of the list of points, between its brackets. */
+  dataStart = 0;
+  dataEnd = 0;
+  readonly pieces: Piece[] = [];
+  private commas = 0;
+  private pieceStart = 0;
+  private pieceCommas = 0;
+
+  readonly elementsMax: number;
+  private readonly stopsAtPair: boolean;
+  private chunk: Uint8Array = noBytes;
+  /** Bytes before the chunk. */
+  private before = 0;
+  private depth = 0;
+  private members = 1;
+  private isInString = false;
+  private isEscaped = false;
+  private isInData = false;
+  private expectsName = true;
+  private member: Member = 'other';
+  /** Bytes of the name or value at hand: those of chunks before, and where they go on in this one. */
+  private readonly kept = Buffer.allocUnsafe(keptBytesMax);
+  private keptLength = 0;
+  private isKeeping = false;
+  private keepsFrom = 0;
+
+  /** `stopsAtPair`: the first pair is enough, and nothing behind it is looked at. */
+  constructor(elementsMax: number, stopsAtPair = false) {
+    this.elementsMax = elementsMax;
+    this.stopsAtPair = stopsAtPair;
+  }
+
+  /** Data id and token were found. */
+  get hasPair(): boolean {
+    return this.dataId !== undefined && this.token !== undefined;
+  }
+
+  /** It holds more than it may, and was not looked at any further. */
+  get isTooMuch(): boolean {
+    return this.elements > this.elementsMax || this.members > membersMax;
+  }
+
+  get isObject(): boolean {
+    return this.firstByte === braceOpen;
+  }
+
+  /** Takes the next bytes. */
+  feed(bytes: Uint8Array): void {
+    this.chunk = bytes;
+    this.keepsFrom = 0;
+    let at = this.firstByte === 0 ? this.begin() : 0;
+    while (at < bytes.length && this.depth > 0 && !this.isTooMuch && !(this.stopsAtPair && this.hasPair)) {
+      if (this.depth > 1) at = this.passDeep(at);
+      else at = this.isInString ? this.passString(at) : this.passTop(at);
+    }
+    if (this.isKeeping) this.keep(bytes.length);
+    this.before += bytes.length;
+    this.chunk = noBytes;
+  }
+
+  /** Points in the list of this body, which was fed whole; each comma is taken to stand between two. */
+  pointsIn(body: Uint8Array): number {
+    if (this.data !== 'array') return 0;
+    if (this.commas > 0) return this.commas + 1;
+    for (let at = this.dataStart; at < this.dataEnd; at++) if (!isBlank(body[at] ?? 0)) return 1;
+    return 0;
+  }
+
+  /** Passes blanks and a byte order mark up to the body's first byte, and that. */
+  private begin(): number {
+    const { chunk, before } = this;
+    for (let at = 0; at < chunk.length; at++) {
+      const byte = chunk[at] ?? 0;
+      if (isBlank(byte) || byteOrderMark[before + at] === byte) continue;
+      this.firstByte = byte;
+      if (byte === braceOpen) {
+        this.depth = 1;
+        this.elements = 1;
+      }
+      return at + 1;
+    }
+    return chunk.length;
+  }
+
+  /** Passes to the next byte that tells something of the body's members, and that. */
+  private passTop(from: number): number {
+    const { chunk } = this;
+    let at = from;
+    while (at < chunk.length && topKinds[chunk[at] ?? 0] === kinds.plain) at++;
+    if (at === chunk.length) return at;
+    const kind = topKinds[chunk[at] ?? 0];
+    if (kind === kinds.quote) {
+      this.isInString = true;
+      if (this.expectsName || this.isCredential()) this.beginKeeping(at + 1);
+    } else if (kind === kinds.colon) {
+      this.expectsName = false;
+      if (this.member === 'data') this.data = 'other';
+      else if (this.isCredential()) this.beginKeeping(at + 1);
+    } else if (kind === kinds.open) this.open(at);
+    else this.endMember(at, kind === kinds.comma);
+    return at + 1;
+  }
+
+  private open(at: number): void {
+    this.depth = 2;
+    this.elements++;
+    if (this.isCredential()) {
+      this.isKeeping = false;
+      this.note({ kind: 'object', text: '' }, '');
+    } else if (this.member === 'data' && this.chunk[at] === bracketOpen) {
+      this.data = 'array';
+      this.isInData = true;
+      this.dataStart = this.pieceStart = this.before + at + 1;
+      this.commas = this.pieceCommas = 0;
+      this.pieces.length = 0;
+    }
+  }
+
+  private endMember(at: number, isComma: boolean): void {
+    if (this.isKeeping) {
+      const text = this.takeKept(at).trim();
+      this.note({ kind: kindOfWord(text), text }, '');
+    }
+    this.member = 'other';
+    this.expectsName = true;
+    if (isComma) {
+      this.elements++;
+      this.members++;
+    } else {
+      this.depth = 0;
+      this.isClosed = true;
+    }
+  }
+
+  /** Passes the string at hand of a member of the body. */
+  private passString(from: number): number {
+    const { chunk } = this;
+    let at = this.isEscaped ? from + 1 : from;
+    this.isEscaped = false;
+    while (at < chunk.length && stringStops[chunk[at] ?? 0] === 0) at++;
+    if (at >= chunk.length) return chunk.length;
+    if (chunk[at] === backslash) {
+      this.isEscaped = true;
+      return at + 1;
+    }
+    this.isInString = false;
+    if (!this.isKeeping) return at + 1;
+    const text = unescaped(this.takeKept(at));
+    if (this.expectsName) this.member = memberOf(text);
+    else this.note({ kind: 'string', text }, text);
+    return at + 1;
+  }
+
+  /** Passes what lies deeper than the members of the body. */
+  private passDeep(from: number): number {
+    const { chunk, isInData, elementsMax } = this;
+    const end = chunk.length;
+    let { depth, elements, isInString, isEscaped } = this;
+    let at = from;
+    while (at < end) {
+      if (isInString) {
+        if (isEscaped) at++;
+        isEscaped = false;
+        while (at < end && stringStops[chunk[at] ?? 0] === 0) at++;
+        if (at >= end) break;
+        if (chunk[at++] === backslash) isEscaped = true;
+        else isInString = false;
+        continue;
+      }
+      let kind = deepKinds[chunk[at++] ?? 0];
+      while (kind === kinds.plain && at < end) kind = deepKinds[chunk[at++] ?? 0];
+      if (kind === kinds.quote) isInString = true;
+      else if (kind === kinds.comma) {
+        if (++elements > elementsMax) break;
+        if (depth === 2 && isInData) this.endPoint(this.before + at - 1);
+      } else if (kind === kinds.open) {
+        depth++;
+        elements++;
+      } else if (kind === kinds.close && --depth === 1) break;
+    }
+    this.depth = depth;
+    this.elements = elements;
+    this.isInString = isInString;
+    this.isEscaped = isEscaped;
+    if (depth === 1) this.endList(at - 1);
+    return Math.min(at, end);
+  }
+
+  private endPoint(place: number): void {
+    this.commas++;
+    if (place - this.pieceStart < pieceBytes) return;
+    this.pieces.push({ start: this.pieceStart, end: place, points: this.commas - this.pieceCommas });
+    this.pieceStart = place + 1;
+    this.pieceCommas = this.commas;
+  }
+
+  private endList(at: number): void {
+    if (!this.isInData) return;
+    this.isInData = false;
+    this.dataEnd = this.before + at;
+    const points = this.commas + 1 - this.pieceCommas;
+    this.pieces.push({ start: this.pieceStart, end: this.dataEnd, points });
+  }
+
+  private isCredential(): boolean {
+    return this.member === 'data_id' || this.member === 'access_token';
+  }
+
+  /** The value of the credential at hand. */
+  private note(dataId: SentDataId, token: string): void {
+    if (this.member === 'data_id') this.dataId = dataId;
+    else this.token = token;
+  }
+
+  private beginKeeping(at: number): void {
+    this.isKeeping = true;
+    this.keepsFrom = at;
+    this.keptLength = 0;
+  }
+
+  private keep(end: number): void {
+    const room = this.kept.length - this.keptLength;
+    const bytes = this.chunk.subarray(this.keepsFrom, Math.min(end, this.keepsFrom + room));
+    this.kept.set(bytes, this.keptLength);
+    this.keptLength += bytes.length;
+  }
+
+  private takeKept(end: number): string {
+    this.keep(end);
+    this.isKeeping = false;
+    return this.kept.toString('utf8', 0, this.keptLength);
+  }
+}
