@@ -24,6 +24,7 @@ const source: Source = {
   layout: 'wide',
   maxRate: 0,
   previousToken: undefined,
+  identityCredential: undefined,
   rules: { time: defaultTimePolicy, pointsMax: 50_000, metricsMax: 512, dimensionsMax: 64 },
   metrics: new Map([
     ['cpu_load', 'cpu_load'],

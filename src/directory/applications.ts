@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto';
 import { z } from 'zod';
-import type { PreviousToken } from '../model/records.ts';
+import type { IdentityCredential, PreviousToken } from '../model/records.ts';
 import { type ApplicationPolicy, applicationPolicySchema } from './policies.ts';
 import { type ApplicationRules, applicationRules } from './rules.ts';
-import { expiryMs, previousTokenSchema } from './tokens.ts';
+import { expiryMs, identityCredentialSchema, previousTokenSchema } from './tokens.ts';
 
 /** What the trace receiver needs of one application; rebuilt whenever its record, its policy or its previous token changes. */
 export type ApplicationSource = {
@@ -15,6 +15,8 @@ export type ApplicationSource = {
   readonly rules: ApplicationRules;
   /** A byte-identical request is stored once (design section 5); false = as often as it is sent. */
   readonly deduplicate: boolean;
+  /** The token that repeats are recognised by, where that is not the one they come with. */
+  readonly identityCredential: string | undefined;
   /** An empty net.host.ip is filled with the client's address. */
   readonly fillDimensions: boolean;
 };
@@ -32,12 +34,14 @@ type Known = {
   readonly record?: z.infer<typeof applicationFields> | undefined;
   readonly policy?: ApplicationPolicy | undefined;
   readonly previous?: PreviousToken | undefined;
+  readonly identity?: IdentityCredential | undefined;
 };
 
 /** What a token is good for, and until when (Unix milliseconds). */
 type Grant = { readonly application: ApplicationSource; readonly untilMs: number };
 
-const keyPattern = /^(application|application_policy|previous_application_token)\.(\d{1,15})$/;
+const keyPattern =
+  /^(application|application_policy|previous_application_token|application_identity)\.(\d{1,15})$/;
 
 const digestOf = (token: string): string => createHash('sha256').update(token).digest('base64');
 
@@ -62,7 +66,7 @@ export const createApplications = (defaults: ApplicationRules): Applications => 
   const tokensOf = ({ record, previous }: Known): string[] =>
     [record?.token, previous?.token].filter((token) => token !== undefined);
 
-  const grant = ({ record, policy, previous }: Known): void => {
+  const grant = ({ record, policy, previous, identity }: Known): void => {
     if (record === undefined) return;
     const application: ApplicationSource = {
       appId: record.app_id,
@@ -72,6 +76,7 @@ export const createApplications = (defaults: ApplicationRules): Applications => 
       rules: policy === undefined ? inherited : applicationRules(policy, defaults),
       deduplicate: policy?.deduplicate ?? true,
       fillDimensions: policy?.fill_dimensions ?? true,
+      identityCredential: identity?.identity_credential,
     };
     // A rotation names the current token as the previous one first: as the current one it does not expire.
     if (previous !== undefined)
@@ -92,6 +97,7 @@ export const createApplications = (defaults: ApplicationRules): Applications => 
     const parse = <T>(schema: z.ZodType<T>): T | undefined =>
       value === undefined ? undefined : schema.parse(value);
     if (kind === 'application') return { ...entry, record: parse(applicationFields) };
+    if (kind === 'application_identity') return { ...entry, identity: parse(identityCredentialSchema) };
     if (kind === 'application_policy') return { ...entry, policy: parse(applicationPolicySchema) };
     return { ...entry, previous: parse(previousTokenSchema) };
   };
@@ -105,14 +111,19 @@ export const createApplications = (defaults: ApplicationRules): Applications => 
       return true;
     },
     keepOnly: (seen) => {
-      for (const [appId, { record, policy, previous }] of known) {
+      for (const [appId, { record, policy, previous, identity }] of known) {
         const kept: Known = {
           record: seen.has(`application.${appId}`) ? record : undefined,
           policy: seen.has(`application_policy.${appId}`) ? policy : undefined,
           previous: seen.has(`previous_application_token.${appId}`) ? previous : undefined,
+          identity: seen.has(`application_identity.${appId}`) ? identity : undefined,
         };
-        if (kept.record !== record || kept.policy !== policy || kept.previous !== previous)
-          replace(appId, kept);
+        const isChanged =
+          kept.record !== record ||
+          kept.policy !== policy ||
+          kept.previous !== previous ||
+          kept.identity !== identity;
+        if (isChanged) replace(appId, kept);
       }
     },
     holdsToken: (text) => grants.has(digestOf(text)),

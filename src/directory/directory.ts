@@ -155,6 +155,7 @@ export const startDirectory = ({
         recordKeys.table(dataId),
         recordKeys.placement(dataId),
         recordKeys.sourcePolicy(dataId),
+        recordKeys.sourceIdentity(dataId),
         recordKeys.purge(dataId),
       ]),
       columns.read([columnsKey(dataId)]),
@@ -171,6 +172,7 @@ export const startDirectory = ({
         recordKeys.application(appId),
         recordKeys.applicationPolicy(appId),
         recordKeys.previousApplicationToken(appId),
+        recordKeys.applicationIdentity(appId),
       ]),
     );
   };

@@ -31,6 +31,9 @@ export const recordKeys = {
   /** The write token before the last rotation. */
   previousToken: (dataId: number): string => `previous_token.${dataId}`,
   previousApplicationToken: (appId: number): string => `previous_application_token.${appId}`,
+  /** What repeats of requests are recognised by, whatever the token is now. */
+  sourceIdentity: (dataId: number): string => `source_identity.${dataId}`,
+  applicationIdentity: (appId: number): string => `application_identity.${appId}`,
   purge: (dataId: number): string => `purge.${dataId}`,
   subscription: (dataId: number): string => `subscription.${dataId}`,
   /** Index: report name within a business -> custom_report_id. */

@@ -1,12 +1,12 @@
 import { z } from 'zod';
 import { defaultInstance } from '../model/instances.ts';
-import type { Layout, PreviousToken } from '../model/records.ts';
+import type { IdentityCredential, Layout, PreviousToken } from '../model/records.ts';
 import type { ColumnMap } from '../wire/points/point-table.ts';
 import { SightedColumns } from './column-map.ts';
 import { placementFieldsSchema } from './placements.ts';
 import { type SourcePolicy, sourcePolicySchema } from './policies.ts';
 import { type SourceRules, sourceRules } from './rules.ts';
-import { expiryMs, previousTokenSchema, tokenMatches } from './tokens.ts';
+import { expiryMs, identityCredentialSchema, previousTokenSchema, tokenMatches } from './tokens.ts';
 
 /** What the push receiver needs of one data id; rebuilt whenever one of its records, its policy or its registry changes. */
 export type Source = {
@@ -14,6 +14,8 @@ export type Source = {
   readonly token: string;
   /** The token before the last rotation; the clock decides whether it still counts (see `takesToken`). */
   readonly previousToken: PreviousToken | undefined;
+  /** The token that repeats are recognised by, where that is not the one they come with. */
+  readonly identityCredential: string | undefined;
   /** All flags of design section 3 together; a purged data id is never enabled. */
   readonly isEnabled: boolean;
   readonly typeLabel: string;
@@ -59,6 +61,7 @@ type Fields = {
   placement: { questdb: string };
   source_policy: SourcePolicy;
   previous_token: PreviousToken;
+  source_identity: IdentityCredential;
   /** That it is there is all that counts. */
   purge: unknown;
   columns: Names;
@@ -78,6 +81,7 @@ const schemas: { readonly [K in Kind]: z.ZodType<Fields[K]> } = {
   placement: placementFieldsSchema,
   source_policy: sourcePolicySchema,
   previous_token: previousTokenSchema,
+  source_identity: identityCredentialSchema,
   purge: z.unknown(),
   columns: columnRegistrySchema.transform(
     ({ metrics, dimensions }): Names => ({
@@ -88,7 +92,10 @@ const schemas: { readonly [K in Kind]: z.ZodType<Fields[K]> } = {
 };
 
 const kindsOfBucket = {
-  records: ['data_source', 'group', 'table', 'placement', 'source_policy', 'previous_token', 'purge'],
+  records: [
+    ...(['data_source', 'group', 'table', 'placement', 'source_policy'] as const),
+    ...(['previous_token', 'source_identity', 'purge'] as const),
+  ],
   columns: ['columns'],
 } as const satisfies Record<string, readonly Kind[]>;
 
@@ -108,6 +115,7 @@ const buildSource = (dataId: number, known: Known, inherited: SourceRules): Sour
     dataId,
     token: dataSource.token,
     previousToken: known.previous_token,
+    identityCredential: known.source_identity?.identity_credential,
     isEnabled:
       dataSource.is_enable &&
       group.is_enable &&

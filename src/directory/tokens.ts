@@ -1,11 +1,16 @@
 import { timingSafeEqual } from 'node:crypto';
 import { z } from 'zod';
-import type { PreviousToken } from '../model/records.ts';
+import type { IdentityCredential, PreviousToken } from '../model/records.ts';
 
 /** Shape of the token before the last rotation in KV. */
 export const previousTokenSchema: z.ZodType<PreviousToken> = z.object({
   token: z.string(),
   expires_at: z.number(),
+});
+
+/** Shape in KV of what repeats are recognised by. */
+export const identityCredentialSchema: z.ZodType<IdentityCredential> = z.object({
+  identity_credential: z.string(),
 });
 
 /** In constant time for tokens of the right length, which is no secret. */

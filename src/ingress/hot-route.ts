@@ -30,6 +30,24 @@ const createHostCheck = (): ((host: string) => boolean) => {
   };
 };
 
+/** How long the rest of a body is read that is refused before its end. */
+const restMs = 10_000;
+
+/**
+ * Resolves once the body is there, or its sender has gone or takes too long. A connection that is to be closed is closed with the
+ * answer: in mid-body, that would cost the sender the answer.
+ */
+const bodyIsThere = (request: IncomingMessage): Promise<void> =>
+  new Promise((resolve) => {
+    const timer = setTimeout(done, restMs);
+    function done(): void {
+      clearTimeout(timer);
+      request.off('end', done).off('close', done);
+      resolve();
+    }
+    request.once('end', done).once('close', done).resume();
+  });
+
 const send = (response: ServerResponse, { status, headers, body }: RawReply): void => {
   response.writeHead(status, [...headers, 'Content-Length', String(Buffer.byteLength(body))]);
   // Without a body the head goes out by itself, not as one of two pieces.
@@ -49,6 +67,9 @@ export const withHotRoute = ({ targets, answer }: HotRoute, routes: RequestListe
       routes(request, response);
       return;
     }
-    void answer(request).then((reply) => send(response, reply));
+    void answer(request).then(async (reply) => {
+      if (!request.complete && !response.shouldKeepAlive) await bodyIsThere(request);
+      send(response, reply);
+    });
   };
 };

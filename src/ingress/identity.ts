@@ -73,15 +73,21 @@ export type RequestIdentity = { readonly sha256Hex: string; readonly base: UidBa
 /** So many bytes are hashed before others have their turn. */
 const turnBytes = 4 * 2 ** 20;
 
+/**
+ * The identity of a request. `credential` is the first token of whom it is of, whichever it came with: identities outlive tokens. The body
+ * may come in pieces.
+ */
 export const requestIdentity = async (
   credential: string,
   key: string,
-  body: Uint8Array,
+  ...body: readonly Uint8Array[]
 ): Promise<RequestIdentity> => {
   const hash = createHash('sha256').update(`${credential.length}:${credential}${key.length}:${key}`);
-  for (let at = 0; at < body.length; at += turnBytes) {
-    if (at > 0) await setImmediate();
-    hash.update(body.subarray(at, at + turnBytes));
+  for (const piece of body) {
+    for (let at = 0; at < piece.length; at += turnBytes) {
+      if (at > 0) await setImmediate();
+      hash.update(piece.subarray(at, at + turnBytes));
+    }
   }
   const digest = hash.digest();
   return { sha256Hex: digest.toString('hex'), base: hashedBase(digest) };

@@ -14,6 +14,7 @@ import {
   applicationSchema,
   customReportSchema,
   dataSourceSchema,
+  identityCredentialSchema,
   placementSchema,
   previousTokenSchema,
   purgeSchema,
@@ -54,10 +55,13 @@ export const backupSchema = z.strictObject({
   placements: byId(placementSchema).default({}),
   source_policies: byId(sourcePolicySchema),
   previous_tokens: byId(previousTokenSchema),
+  /** Left out in documents from before tokens were outlived by identities. */
+  source_identities: byId(identityCredentialSchema).default({}),
   purges: byId(purgeSchema),
   applications: byId(applicationSchema),
   application_policies: byId(applicationPolicySchema),
   previous_application_tokens: byId(previousTokenSchema),
+  application_identities: byId(identityCredentialSchema).default({}),
   /** What node management holds, so that a deployment that was moved goes on with its subscriptions. */
   subscriptions: byId(heldSubscriptionSchema),
   /** The column registries: what a name is called in its table. */
@@ -114,10 +118,12 @@ export const exportRecords = async (records: Records): Promise<Backup> => {
     placements: allOf(records.placements),
     source_policies: allOf(records.sourcePolicies),
     previous_tokens: allOf(records.previousTokens),
+    source_identities: allOf(records.sourceIdentities),
     purges: allOf(records.purges),
     applications: allOf(records.applications),
     application_policies: allOf(records.applicationPolicies),
     previous_application_tokens: allOf(records.previousApplicationTokens),
+    application_identities: allOf(records.applicationIdentities),
     subscriptions: await subscriptionsOf(records),
     columns: await registriesOf(records),
   };
@@ -164,6 +170,7 @@ const allWanted = (records: Records, backup: Backup): Wanted[] => [
   ...wantedOf(records.purges, backup.purges),
   ...wantedOf(records.reports, backup.custom_reports),
   ...wantedOf(records.sourcePolicies, backup.source_policies),
+  ...wantedOf(records.sourceIdentities, backup.source_identities),
   ...wantedOf(records.previousTokens, backup.previous_tokens),
   ...wantedOf(records.placements, backup.placements),
   ...wantedIn(records.columns, columnsKey, backup.columns),
@@ -172,6 +179,7 @@ const allWanted = (records: Records, backup: Backup): Wanted[] => [
   ...wantedOf(records.tables, backup.result_tables),
   ...wantedOf(records.dataSources, backup.data_sources),
   ...wantedOf(records.applicationPolicies, backup.application_policies),
+  ...wantedOf(records.applicationIdentities, backup.application_identities),
   ...wantedOf(records.previousApplicationTokens, backup.previous_application_tokens),
   ...wantedOf(records.applications, backup.applications),
 ];

@@ -14,6 +14,7 @@ import type {
   Application,
   CustomReport,
   DataSource,
+  IdentityCredential,
   Placement,
   PreviousToken,
   Purge,
@@ -25,6 +26,7 @@ import {
   applicationSchema,
   customReportSchema,
   dataSourceSchema,
+  identityCredentialSchema,
   placementSchema,
   previousTokenSchema,
   purgeSchema,
@@ -69,11 +71,13 @@ export type Records = {
   readonly placements: RecordSet<Placement>;
   readonly sourcePolicies: RecordSet<SourcePolicy>;
   readonly previousTokens: RecordSet<PreviousToken>;
+  readonly sourceIdentities: RecordSet<IdentityCredential>;
   readonly purges: RecordSet<Purge>;
   /** These by their app_id. */
   readonly applications: RecordSet<Application>;
   readonly applicationPolicies: RecordSet<ApplicationPolicy>;
   readonly previousApplicationTokens: RecordSet<PreviousToken>;
+  readonly applicationIdentities: RecordSet<IdentityCredential>;
   /** The report whose creation made a data id, or is making it; from this process's copy. */
   reportOf(dataId: number): CustomReport | undefined;
   /** The next id. Permanent Fault `data_ids_exhausted` when the range of data ids is used up. */
@@ -329,10 +333,12 @@ export const openRecords = async (
     placements: set(recordKeys.placement, placementSchema),
     sourcePolicies: set(recordKeys.sourcePolicy, sourcePolicySchema),
     previousTokens: set(recordKeys.previousToken, previousTokenSchema),
+    sourceIdentities: set(recordKeys.sourceIdentity, identityCredentialSchema),
     purges: set(recordKeys.purge, purgeSchema),
     applications: set(recordKeys.application, applicationSchema),
     applicationPolicies: set(recordKeys.applicationPolicy, applicationPolicySchema),
     previousApplicationTokens: set(recordKeys.previousApplicationToken, previousTokenSchema),
+    applicationIdentities: set(recordKeys.applicationIdentity, identityCredentialSchema),
   };
   const copies: Copy[] = Object.values(sets);
   bus.onDisconnect(() => {

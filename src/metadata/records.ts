@@ -4,6 +4,7 @@ import type {
   Application,
   CustomReport,
   DataSource,
+  IdentityCredential,
   Placement,
   PreviousToken,
   Purge,
@@ -114,6 +115,11 @@ export const applicationSchema = z.object({
 
 /** The token that a rotation replaced. */
 export const previousTokenSchema: z.ZodType<PreviousToken> = z.object({ token, expires_at: unixSeconds });
+
+/** What repeats of requests are recognised by after a rotation. */
+export const identityCredentialSchema: z.ZodType<IdentityCredential> = z.object({
+  identity_credential: token,
+});
 
 /** The purge of a data id. */
 export const purgeSchema: z.ZodType<Purge> = z.object({

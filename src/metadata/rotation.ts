@@ -1,7 +1,7 @@
 import { isConflict } from '../bus/kv.ts';
 import { recordKeys } from '../directory/keys.ts';
 import { Fault } from '../model/fault.ts';
-import type { Application, DataSource, PreviousToken } from '../model/records.ts';
+import type { Application, DataSource, IdentityCredential, PreviousToken } from '../model/records.ts';
 import { isGone } from './deletion.ts';
 import type { ChangeBy } from './life-cycle.ts';
 import { notFound } from './problem.ts';
@@ -29,6 +29,7 @@ const unlessConflict = <T>(write: Promise<T>): Promise<T | undefined> =>
 type Rotation<T extends Tokened> = {
   readonly set: RecordSet<T>;
   readonly previous: RecordSet<PreviousToken>;
+  readonly identities: RecordSet<IdentityCredential>;
   readonly id: number;
   readonly overlapSeconds: number;
   readonly by: ChangeBy;
@@ -43,6 +44,18 @@ type Swap<T extends Tokened> = {
   /** The previous token as it was before `current` was read. */
   readonly before: Versioned<PreviousToken> | undefined;
   readonly previousExpiresAt: number;
+};
+
+/**
+ * Keeps the first token as what repeats are recognised by, before there is another one: a receiver that knows the new token knows this
+ * too, for a watch tells of changes in their order.
+ */
+const keepIdentity = async <T extends Tokened>(
+  { identities, id }: Rotation<T>,
+  { value }: Versioned<T>,
+): Promise<void> => {
+  if ((await identities.get(id)) !== undefined) return;
+  await unlessConflict(identities.create(id, { identity_credential: value.token }));
 };
 
 /**
@@ -83,6 +96,7 @@ const rotate = async <T extends Tokened>(rotation: Rotation<T>): Promise<Rotated
       throw preconditionFailed(current.revision);
     }
     rotation.refuse(current.value);
+    await keepIdentity(rotation, current);
     const previousExpiresAt = nowSeconds() + rotation.overlapSeconds;
     const stored = await swap({ rotation, current, before, previousExpiresAt });
     if (stored !== undefined) return { ...stored, previousExpiresAt };
@@ -103,6 +117,7 @@ export const rotateDataSourceToken = (
   rotate({
     set: records.dataSources,
     previous: records.previousTokens,
+    identities: records.sourceIdentities,
     id: dataId,
     overlapSeconds,
     by,
@@ -129,6 +144,7 @@ export const rotateApplicationToken = (
   rotate({
     set: records.applications,
     previous: records.previousApplicationTokens,
+    identities: records.applicationIdentities,
     id: appId,
     overlapSeconds,
     by,

@@ -117,6 +117,12 @@ export type ColumnRegistry = {
 export type PreviousToken = { token: string; expires_at: number };
 
 /**
+ * The write token that repeats of requests are recognised by, whichever token they come with now: the one before the first rotation.
+ * There is none before that.
+ */
+export type IdentityCredential = { identity_credential: string };
+
+/**
  * The purge of a data id, by its mon_data_id. Transfer drops its items from the moment it is there, and for ever: the id is never
  * given out again. `purging` until the table is dropped.
  */

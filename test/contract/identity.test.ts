@@ -148,6 +148,69 @@ describe('two receivers', () => {
     });
   });
 
+  // Senders change over during the overlap, each when it can: what it repeats across that must not be stored beside its first try.
+  describe('a token that is rotated', () => {
+    const rotated = async (path: string): Promise<string> => {
+      const { status, body } = await stack.api('POST', `/api/v1/${path}/rotate-token`, {
+        overlap_seconds: 3600,
+      });
+      expect(status).toBe(200);
+      return String(Object(body).token);
+    };
+
+    it.each([
+      ['once', 1],
+      ['twice', 2],
+    ])('%s leaves a keyed push the repeat that it is, at every receiver', async (_, rotations) => {
+      const batch = await pointsBatch(stack, nextName(), { key: 'a key' });
+      await batch.sendUntilTaken(0);
+      let token = '';
+      for (let turn = 0; turn < rotations; turn++) token = await rotated(`data-sources/${batch.dataId}`);
+      const before = await repeatsAt(stack, 1);
+      const body = batch.body.replaceAll(batch.accessToken, token);
+      const { text } = await waitFor('the new token is known', 60_000, async () => {
+        const answer = await batch.send(1, body);
+        return answer.status === 200 && answer;
+      });
+      expect(await repeatsAt(stack, 1)).toBe(before + 1);
+      expect(text).toContain('"result":"true"');
+      expect(await batch.settled()).toEqual(settledOnce(batch.items));
+    });
+
+    it.each([
+      ['once', 1],
+      ['twice', 2],
+    ])('%s leaves an export the repeat that it is, at every receiver', async (_, rotations) => {
+      const batch = await spansBatch(stack, nextName());
+      await batch.sendUntilTaken(0);
+      let token = '';
+      for (let turn = 0; turn < rotations; turn++) token = await rotated(`applications/${batch.appId}`);
+      const repeat = await waitFor('the new token is known', 60_000, async () => {
+        const answer = await fetch(`http://127.0.0.1:${stack.ingress[1]?.ports['otlp']}/v1/traces`, {
+          method: 'POST',
+          headers: { 'content-type': 'application/json', 'x-mon-token': token },
+          body: batch.body,
+        });
+        return answer.status === 200 && answer.text();
+      });
+      expect(repeat).toContain('duplicate_request');
+      expect(await batch.settled()).toEqual(settledOnce(batch.items));
+    });
+
+    it('is no reason to take a new request for a repeat: another key, or other bytes', async () => {
+      const batch = await pointsBatch(stack, nextName(), { key: 'a key' });
+      await batch.sendUntilTaken(0);
+      const token = await rotated(`data-sources/${batch.dataId}`);
+      const other = batch.body.replaceAll(batch.accessToken, token).replace('"target":"t', '"target":"u');
+      await waitFor(
+        'the new token is known',
+        60_000,
+        async () => (await batch.send(1, other)).status === 200,
+      );
+      expect(await batch.settled()).toEqual(settledOnce(2 * batch.items));
+    });
+  });
+
   describe('an OTLP request', () => {
     const post = (receiver: number, headers: Record<string, string>, body: string | Buffer) =>
       fetch(`http://127.0.0.1:${stack.ingress[receiver]?.ports['otlp']}/v1/traces`, {

@@ -32,8 +32,9 @@ export const settledOnce = (items: number): Settled => ({
 export type Batch = {
   readonly items: number;
   readonly stream: 'METRICS' | 'TRACES';
+  readonly body: string;
   /** Status and body of the answer, `unanswered` when the connection ended without one. */
-  send(receiver?: number): Promise<{ status: number | 'unanswered'; text: string }>;
+  send(receiver?: number, body?: string): Promise<{ status: number | 'unanswered'; text: string }>;
   /** As a client does that had no answer: the same bytes until the answer is 200, whose text is answered. */
   sendUntilTaken(receiver?: number): Promise<string>;
   /** What is stored and recorded once nothing is on its way any more. */
@@ -44,8 +45,8 @@ export type Batch = {
 
 type Wire = { url(receiver: number): string; headers: Record<string, string>; body: string };
 
-const sender = ({ url, headers, body }: Wire): Pick<Batch, 'send' | 'sendUntilTaken'> => {
-  const send: Batch['send'] = async (receiver = 0) => {
+const sender = ({ url, headers, body: own }: Wire): Pick<Batch, 'send' | 'sendUntilTaken'> => {
+  const send: Batch['send'] = async (receiver = 0, body = own) => {
     try {
       const answer = await request(url(receiver), {
         method: 'POST',
@@ -114,11 +115,9 @@ export const pointsBatch = async (
   }));
   const url = (receiver: number): string =>
     `http://127.0.0.1:${stack.ingress[receiver]?.ports['push']}/v2/push/`;
-  const { send, sendUntilTaken } = sender({
-    url,
-    headers: key === undefined ? {} : { 'idempotency-key': key },
-    body: JSON.stringify({ data_id: dataId, access_token: token, data }),
-  });
+  const body = JSON.stringify({ data_id: dataId, access_token: token, data });
+  const headers: Record<string, string> = key === undefined ? {} : { 'idempotency-key': key };
+  const { send, sendUntilTaken } = sender({ url, headers, body });
   const stored: Batch['stored'] = async () => {
     const { dataset } = await stack.query(`SELECT count(), count_distinct(uid) FROM "${table}"`);
     return { rows: Number(dataset[0]?.[0]), uids: Number(dataset[0]?.[1]), lostTraces: 0 };
@@ -139,6 +138,7 @@ export const pointsBatch = async (
     table,
     dataId,
     accessToken: token,
+    body,
     push: (data, receiver = 0) => pushTo(receiver, data),
     send,
     sendUntilTaken,
@@ -166,7 +166,7 @@ export const spansBatch = async (
   stack: Stack,
   name: string,
   { items = 20, attributeLength = 10, days = 1 }: SpansOptions = {},
-): Promise<Batch & { readonly appId: number; readonly token: string; readonly body: string }> => {
+): Promise<Batch & { readonly appId: number; readonly token: string }> => {
   const { app_id: appId, token } = await stack.createApplication(name);
   const baseMs = Date.now() - 60_000;
   const run = ++traces;

@@ -31,6 +31,7 @@ export const sourceWith = (
     layout,
     maxRate: 0,
     previousToken: undefined,
+    identityCredential: undefined,
     rules: {
       time: { aheadMsMax: 3_600_000, ageMsMax },
       pointsMax: 50_000,

@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { createBaseCounter, requestIdentity } from '../../src/ingress/identity.ts';
+import { pushIdentity } from '../../src/ingress/push/identity.ts';
 import { counterEnd, uidText } from '../../src/model/uid.ts';
 import { protobufTraces } from '../../src/wire/otlp/protobuf-traces.ts';
 import type { EncodedTraces, SpanOwner, TraceLimits } from '../../src/wire/otlp/types.ts';
@@ -88,6 +89,42 @@ describe('the identity of a request', () => {
       id('', '1:a', ''),
     ]);
     expect(new Set(shifted).size).toBe(shifted.length);
+  });
+});
+
+// A retry may cross from a receiver of one program to one of another: until a token is rotated they have to agree. The texts are what
+// the program wrote that knew no rotation.
+describe('the identity of a request, as programs before had it', () => {
+  const token = '0123456789abcdef0123456789abcdef';
+  const before = 'fedcba9876543210fedcba9876543210';
+  const pushBody = (written: string): Buffer =>
+    Buffer.from(`{"data_id":1500001,"access_token":"${written}","data":[]}`);
+  const pushed = {
+    sha256Hex: 'da5ed2b2d950c742d641b289696ebad26c2ca069c4d718743752cd352505f692',
+    base: '8545497471845151184',
+  };
+  const source = push.sourceWith('wide');
+
+  it('is the same for an export', async () => {
+    const { sha256Hex, base } = await requestIdentity(
+      `otlp:${token}`,
+      '',
+      Buffer.from('{"resourceSpans":[]}'),
+    );
+    expect([sha256Hex, base.text]).toEqual([
+      '936657a8a5fe7447ed79f3327e033cf3fb1b5f28c9ed0a415281fffc9578c998',
+      '7267004306690120977',
+    ]);
+  });
+
+  it.each([
+    ['whose token was never rotated', undefined, token],
+    ['with its first token after a rotation', token, token],
+    ['with a later token', token, before],
+  ])('is the same for a push %s', async (_, identityCredential, written) => {
+    const pair = { dataId: 1500001, token: written };
+    const identity = await pushIdentity({ ...source, identityCredential }, pair, 'a key', pushBody(written));
+    expect({ sha256Hex: identity.sha256Hex, base: identity.base.text }).toEqual(pushed);
   });
 });
 

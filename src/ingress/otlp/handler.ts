@@ -60,7 +60,8 @@ type Admitted = {
   /** By token of a ResourceSpans; undefined stands for the request's credential. */
   readonly applications: ReadonlyMap<string | undefined, ApplicationSource>;
   readonly rateHeaders: Readonly<Record<string, string>>;
-  readonly credential: string | undefined;
+  /** What repeats are recognised by: the first token of whom the request is of by its credential. */
+  readonly identityCredential: string;
 };
 
 /**
@@ -150,13 +151,13 @@ export const createOtlpHandler = (
     encoding: OtlpEncoding,
     body: Body,
     arrivedAt: number,
-    { applications, rateHeaders, credential }: Admitted,
+    { applications, rateHeaders, identityCredential }: Admitted,
   ): Promise<OtlpReply> => {
     const { request } = sender;
     if (!body.reserve(madeOfBody * body.bytes.length)) throw overloaded(noRoom.detail);
     const isDeduplicated = [...applications.values()].every((application) => application.deduplicate);
     const identity = isDeduplicated
-      ? await requestIdentity(`otlp:${credential ?? ''}`, '', body.bytes)
+      ? await requestIdentity(`otlp:${identityCredential}`, '', body.bytes)
       : undefined;
     const limits = widestLimits([...applications.values()].map(({ rules }) => rules.limits));
     const base = identity?.base ?? deps.bases.take(limits.spansMax);
@@ -202,7 +203,9 @@ export const createOtlpHandler = (
     const applications = await authorize(own, tokens, sender);
     const rateHeaders = limit(applications.values(), sender);
     try {
-      return await takeSpans(sender, encoding, body, arrivedAt, { applications, rateHeaders, credential });
+      const identityCredential = own?.identityCredential ?? credential ?? '';
+      const admitted = { applications, rateHeaders, identityCredential };
+      return await takeSpans(sender, encoding, body, arrivedAt, admitted);
     } catch (error) {
       const refused = refusalOf(
         error instanceof MalformedBody ? malformedRefusal(error, encoding, body.bytes) : error,

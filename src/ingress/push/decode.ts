@@ -1,6 +1,6 @@
 import type { RequestReason } from '../../model/reasons.ts';
 import { NotJson, parseAround, parseBody } from '../../wire/points/push-body.ts';
-import { PushScan, type SentDataId } from '../../wire/points/push-scan.ts';
+import { elementsAroundMax, PushScan, type SentDataId } from '../../wire/points/push-scan.ts';
 
 /** The credential of a push as its body gives it. */
 export type PushPair = { readonly dataId: number; readonly token: string };
@@ -33,7 +33,7 @@ export const placeIn = (bytes: Buffer): string => {
 const tooManyElements = (elementsMax: number): BodyRefusal =>
   refused(
     'too_many_elements',
-    `more than ${elementsMax} objects, arrays, members and elements in all, or more than 10,000 members beside data`,
+    `more than ${elementsMax} objects, arrays, members and elements, or more than ${elementsAroundMax} beside those of data`,
   );
 
 /** Looks through a body that is all there. */

@@ -79,8 +79,8 @@ export const encodePush = (bytes: Buffer, task: PushTask): EncodedPush | Refused
   const encoder = new PointEncoder({ ...task, source: task.table, points, bodyLength: bytes.length });
   try {
     for (const piece of scan.pieces) {
-      if (!encoder.add(parsePiece(bytes, piece)))
-        return { kind: 'refused', reason: 'too_many_points', detail: tooMany, points };
+      const isTaken = piece.isTooLarge ? encoder.addTooLarge() : encoder.add(parsePiece(bytes, piece));
+      if (!isTaken) return { kind: 'refused', reason: 'too_many_points', detail: tooMany, points };
     }
   } catch (error) {
     if (!(error instanceof NotJson)) throw error;

@@ -10,13 +10,14 @@ import type { Account } from '../account.ts';
 import type { BytesInFlight } from '../admission.ts';
 import { type Body, type BodyLimits, noRoom, readBody } from '../body.ts';
 import { type FailureLimit, isFailure } from '../failures.ts';
-import { type BaseCounter, type RequestIdentity, requestIdentity } from '../identity.ts';
+import type { BaseCounter, RequestIdentity } from '../identity.ts';
 import type { LargeBody } from '../large-bodies/large-bodies.ts';
 import { effectiveRate, type RateLimiter } from '../rate-limiter.ts';
 import type { RequestTraces } from '../request-traces.ts';
 import { type PushPair, problemWithoutPair } from './decode.ts';
 import type { EncodedPush, PushTask, RefusedPush } from './encode.ts';
 import { type HeadWatch, watchHead } from './head-watch.ts';
+import { pushIdentity } from './identity.ts';
 import type { PushPublisher } from './publish.ts';
 import { type PushReply, pointsReply, refusal } from './reply.ts';
 import { type PushSender, samplePoints, sampleRefusedPush } from './samples.ts';
@@ -197,9 +198,7 @@ export const createPushHandler = (
     if (!reserve(madeOfBody * bytes.length)) throw new Refused(noRoom.reason, noRoom.detail, retryAfter(1));
     const key = sender.request.headers['idempotency-key'];
     const isKeyed = typeof key === 'string' && key !== '';
-    const identity = isKeyed
-      ? await requestIdentity(`${source.dataId}:${pair.token}`, key, bytes)
-      : undefined;
+    const identity = isKeyed ? await pushIdentity(source, pair, key, bytes) : undefined;
     const base = identity?.base ?? takeBase(source, bytes.length);
     const { rules } = source;
     const { pointsMax } = rules;

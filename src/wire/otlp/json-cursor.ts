@@ -22,15 +22,15 @@ stringStops[quote] = 1;
 stringStops[backslash] = 1;
 
 /** What a byte is to `pass`. */
-const passes = { quote: 1, open: 2, close: 3, end: 4 } as const;
+const passes = { plain: 0, quote: 1, open: 2, close: 3, comma: 4 } as const;
 const passKinds = new Uint8Array(256);
 passKinds[quote] = passes.quote;
 passKinds[openBrace] = passKinds[openBracket] = passes.open;
 passKinds[closeBrace] = passKinds[closeBracket] = passes.close;
-passKinds[0x2c] = passes.end;
-const passStops = new Uint8Array(256);
-passStops[quote] = 1;
-passStops[backslash] = 1;
+passKinds[0x2c] = passes.comma;
+/** The same within a value, where a comma ends nothing. */
+const passKindsWithin = passKinds.slice();
+passKindsWithin[0x2c] = passes.plain;
 
 /** Of four bytes, the lowest first: the high bit of the first that is such a stop; of those behind it any. */
 const stopsIn = (word: number): number => {
@@ -241,27 +241,28 @@ export class JsonCursor {
    */
   pass(): void {
     const { body } = this;
-    const { length } = body;
+    const end = body.length;
+    let kinds = passKinds;
     let depth = 0;
     let { at } = this;
-    while (at < length) {
-      const kind = passKinds[body[at] ?? 0] ?? 0;
-      if (kind === passes.end && depth === 0) break;
-      at++;
+    while (at < end) {
+      const kind = kinds[body[at++] ?? 0];
+      if (kind === passes.plain) continue;
       if (kind === passes.quote) {
-        while (at < length && passStops[body[at] ?? 0] === 0) at++;
-        while (body[at] === backslash) {
-          at += 2;
-          while (at < length && passStops[body[at] ?? 0] === 0) at++;
+        while (at < end) {
+          const byte = body[at++] ?? 0;
+          if (byte === quote) break;
+          if (byte === backslash) at++;
         }
-        at++;
-      } else if (kind === passes.open) depth++;
-      else if (kind === passes.close && --depth < 0) {
+      } else if (kind === passes.open) {
+        depth++;
+        kinds = passKindsWithin;
+      } else if (depth === 0) {
         at--;
         break;
-      }
+      } else if (--depth === 0) kinds = passKinds;
     }
-    this.at = Math.min(at, length);
+    this.at = Math.min(at, end);
   }
 
   /** Some of the text that begins at `from`, to show it to its sender. */

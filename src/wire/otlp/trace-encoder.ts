@@ -40,11 +40,14 @@ export const runsMax = 256;
  */
 export const blocksMax = 2048;
 
+/** Bytes of all blocks of one request, each with its resource again. */
+const blockBytesMax = 128 * 2 ** 20;
+
 /**
- * Bytes of all messages of one request. A deferred span carries its resource as text: a small body with a large one, whose times are
- * wrong, would otherwise come to gigabytes.
+ * Those of its deferred spans, each of which carries its resource as text: a small body with a large one, whose times are wrong, would
+ * otherwise come to gigabytes. They will be dropped, so that nothing is lost that was to be kept.
  */
-export const outputBytesMax = 128 * 2 ** 20;
+const deferredBytesMax = 32 * 2 ** 20;
 
 const dayMillis = 86_400_000;
 const examplesMax = 20;
@@ -81,7 +84,8 @@ export class TraceEncoder implements SpanSink {
   private run: TraceRun | undefined;
   private spent = 0;
   private blocksMade = 0;
-  private outputBytes = 0;
+  private blockBytes = 0;
+  private deferredBytes = 0;
   private readonly parts = new Set<string>();
   private lastPart = '';
   private lastDay = -1;
@@ -221,7 +225,8 @@ export class TraceEncoder implements SpanSink {
       const { tally } = block;
       const part = block.finish();
       this.run?.parts.push(part);
-      this.countOutput(part.block.length);
+      this.blockBytes += part.block.length;
+      if (this.blockBytes > blockBytesMax) throw this.tooMuch('blocks of the request', blockBytesMax);
       result.cutValues += tally.cutValues;
       result.eventsDropped += tally.eventsDropped;
       result.linksDropped += tally.linksDropped;
@@ -232,11 +237,9 @@ export class TraceEncoder implements SpanSink {
     this.release();
   }
 
-  private countOutput(bytes: number): void {
-    this.outputBytes += bytes;
-    if (this.outputBytes <= outputBytesMax) return;
-    const message = `the messages of the request take more than ${outputBytesMax} bytes, each of its resource again: send fewer spans at once`;
-    throw new TooManySpans(this.result.spans, this.context.limits.spansMax, message);
+  private tooMuch(what: string, bytesMax: number): TooManySpans {
+    const message = `the ${what} take more than ${bytesMax} bytes, each with its resource again: send fewer spans at once`;
+    return new TooManySpans(this.result.spans, this.context.limits.spansMax, message);
   }
 
   private addLost({ owner, tally }: SpanBlock): void {
@@ -325,7 +328,9 @@ export class TraceEncoder implements SpanSink {
     deferred.ordinals.push(ordinal);
     const text = deferredText(state, this.row);
     deferred.texts.push(text);
-    this.countOutput(text.length);
+    this.deferredBytes += text.length;
+    if (this.deferredBytes > deferredBytesMax)
+      throw this.tooMuch('spans of the request whose times are wrong', deferredBytesMax);
     if (result.examples.length < examplesMax) this.addExample(this.timeExample(ordinal, reason, policy));
     if (this.wantsSample(appId, reason)) this.take(appId, this.timeExample(ordinal, reason, policy));
   }

@@ -9,6 +9,7 @@ import { pointCost, runBudget, runsMax, sizesCannotReachBudget } from './cutting
 import { type EncodedPoints, type Example, newRun, nothingEncoded, type Run } from './encoded-points.ts';
 import { isObject, type JsonObject, PointReader, shown } from './point-reader.ts';
 import type { PointTable } from './point-table.ts';
+import { pointElementsMax } from './push-scan.ts';
 
 export type PointContext = {
   readonly source: PointTable;
@@ -84,8 +85,8 @@ export class PointEncoder {
     this.mayCut = this.isNarrow || !sizesCannotReachBudget(context.points, context.bodyLength);
     this.tablePrefix = escapeTag(context.source.tableId);
     this.run = newRun(0);
-    this.reader = new PointReader(context.source, context.caps);
     this.result = nothingEncoded(this.run);
+    this.reader = new PointReader(context.source, context.caps, this.result);
   }
 
   /** Takes the next points. False: the request takes more messages than one may, and what was encoded is void (`isTooMuch`). */
@@ -99,6 +100,16 @@ export class PointEncoder {
       this.encodePoint(point, this.index++, this.ordinal, cost > runBudget);
       this.ordinal += taken;
     }
+    return true;
+  }
+
+  /** Takes a point that is too large to be built; false as of `add`. */
+  addTooLarge(): boolean {
+    if (this.spent > 0 && !this.beginRun()) return false;
+    this.spent = runBudget + 1;
+    this.run.last = this.ordinal;
+    this.drop('item_too_large', this.index++, '', `more than ${pointElementsMax} members and elements`);
+    this.ordinal++;
     return true;
   }
 
@@ -121,11 +132,12 @@ export class PointEncoder {
 
   private encodePoint(point: unknown, index: number, ordinal: number, isTooLarge: boolean): void {
     if (!isObject(point)) return this.drop('point_not_object', index, '', `got ${shown(point)}`);
+    // Before anything is made of it: what it holds may be as large as the body.
+    if (isTooLarge)
+      return this.drop('item_too_large', index, '', `more than ${runBudget} bytes by the cutting rule`);
     const { reader } = this;
     const reason = reader.read(point);
     if (reason !== undefined) return this.drop(reason, index, reader.failedField, reader.failedDetail);
-    if (isTooLarge)
-      return this.drop('item_too_large', index, '', `more than ${runBudget} bytes by the cutting rule`);
     const raw = point.timestamp;
     let time: number;
     if (raw === undefined || raw === null) {

@@ -30,6 +30,12 @@ const unusedName = (name: string): string => (isValidName(name) ? name : invalid
 
 const shownName = (name: string): string => (name.length > 80 ? `${name.slice(0, 80)}…` : name);
 
+/** Names that have no column yet. */
+export type GatheredNames = {
+  readonly unknownMetrics: ReadonlySet<string>;
+  readonly unknownDimensions: ReadonlySet<string>;
+};
+
 /**
  * Judges all of a point but its time (design section 4) and turns it into line protocol. What it read of the point at hand lies in
  * fields, so that a kept point costs no objects.
@@ -38,6 +44,7 @@ export class PointReader {
   private readonly source: PointTable;
   private readonly caps: ColumnCaps;
   private readonly isNarrow: boolean;
+  private readonly gathered: GatheredNames;
 
   tags = '';
   /** Metrics of a wide table. */
@@ -56,9 +63,11 @@ export class PointReader {
   failedField = '';
   failedDetail = '';
 
-  constructor(source: PointTable, caps: ColumnCaps) {
+  /** `gathered`: names of points before that are to be registered. */
+  constructor(source: PointTable, caps: ColumnCaps, gathered: GatheredNames) {
     this.source = source;
     this.caps = caps;
+    this.gathered = gathered;
     this.isNarrow = source.layout === 'narrow';
   }
 
@@ -150,7 +159,12 @@ export class PointReader {
   /** What to do with a metric name that the registry does not have. */
   private unknownMetric(name: string): string {
     if (!isValidName(name)) return invalidName;
-    if (this.source.metrics.size >= this.caps.metricsMax) return overTheCap;
+    const { unknownMetrics } = this.gathered;
+    if (!unknownMetrics.has(name)) {
+      // No more are gathered than there is room for: a point may name a hundred thousand.
+      const taken = this.source.metrics.size + unknownMetrics.size + this.newMetrics.length;
+      if (taken >= this.caps.metricsMax) return overTheCap;
+    }
     this.newMetrics.push(name);
     return name;
   }
@@ -191,7 +205,11 @@ export class PointReader {
 
   private unknownDimension(name: string): string {
     if (!isValidName(name)) return invalidName;
-    if (this.source.dimensions.size >= this.caps.dimensionsMax) return overTheCap;
+    const { unknownDimensions } = this.gathered;
+    if (!unknownDimensions.has(name)) {
+      const taken = this.source.dimensions.size + unknownDimensions.size + this.newDimensions.length;
+      if (taken >= this.caps.dimensionsMax) return overTheCap;
+    }
     this.newDimensions.push(name);
     return name;
   }

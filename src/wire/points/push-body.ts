@@ -32,7 +32,7 @@ export const parseAround = (bytes: Buffer, { data, dataStart, dataEnd, isClosed 
   return parse(bytes.toString('utf8', 0, dataStart) + bytes.toString('utf8', dataEnd));
 };
 
-/** Builds the points of a piece, bare NaN and infinities as numbers. Throws NotJson. */
+/** Builds the points of a piece that is not too large, bare NaN and infinities as numbers. Throws NotJson. */
 export const parsePiece = (bytes: Buffer, { start, end, points }: Piece): readonly unknown[] => {
   const value = parse(`[${bytes.toString('utf8', start, end)}]`);
   // Of commas with nothing between them the scan counts two.
@@ -44,7 +44,8 @@ export const parsePiece = (bytes: Buffer, { start, end, points }: Piece): readon
 export const pointAt = (bytes: Buffer, pieces: readonly Piece[], index: number): unknown => {
   let first = 0;
   for (const piece of pieces) {
-    if (index < first + piece.points) return parsePiece(bytes, piece)[index - first];
+    if (index < first + piece.points)
+      return piece.isTooLarge ? undefined : parsePiece(bytes, piece)[index - first];
     first += piece.points;
   }
   return undefined;

@@ -1,3 +1,5 @@
+import { runBudget } from './cutting.ts';
+
 const quote = 0x22;
 const comma = 0x2c;
 const colon = 0x3a;
@@ -24,8 +26,13 @@ stringStops[backslash] = 1;
 
 /** Names and values of credentials are shorter, however they are escaped: of a longer one the end is not kept. */
 const keptBytesMax = 1024;
-/** Members of the body itself: reporters write four. */
-const membersMax = 10_000;
+/** Objects, arrays, members and elements of a body beside its points: reporters write four members. */
+export const elementsAroundMax = 100_000;
+/**
+ * Those of one point that is built. With more it is larger than any message, as the cutting rule has it: each metric and dimension counts
+ * sixteen at least. (Texts without a character and what is no part of a point do not count there, and do here.)
+ */
+export const pointElementsMax = runBudget / 16;
 /** Points are built so many bytes at a time. */
 const pieceBytes = 256 * 1024;
 
@@ -39,8 +46,16 @@ type Member = 'data_id' | 'access_token' | 'data' | 'other';
 const memberOf = (name: string): Member =>
   name === 'data_id' || name === 'access_token' || name === 'data' ? name : 'other';
 
-/** A stretch of the list of points: bytes [start, end) of the body, which hold so many points. */
-export type Piece = { readonly start: number; readonly end: number; readonly points: number };
+/**
+ * A stretch of the list of points: bytes [start, end) of the body, which hold so many points. One that is too large is of one point, which
+ * is not to be built.
+ */
+export type Piece = {
+  readonly start: number;
+  readonly end: number;
+  readonly points: number;
+  readonly isTooLarge: boolean;
+};
 
 /** The value of `data_id`: its type as JSON means it, and how it is written. */
 export type SentDataId = { readonly kind: 'number' | 'string' | 'boolean' | 'object'; readonly text: string };
@@ -71,6 +86,9 @@ export class PushScan {
   dataId: SentDataId | undefined;
   /** The token as JSON means it; empty for what is no string. */
   token: string | undefined;
+  /** Between its quotes. */
+  tokenStart = 0;
+  tokenEnd = 0;
   data: 'absent' | 'array' | 'other' = 'absent';
   /** First byte that is no blank; 0 while there is none. */
   firstByte = 0;
@@ -83,6 +101,11 @@ export class PushScan {
   private commas = 0;
   private pieceStart = 0;
   private pieceCommas = 0;
+  /** Behind the last comma between points, and what had been counted up to there. */
+  private pointStart = 0;
+  private pointElements = 0;
+  /** Of the lists of points. */
+  private elementsWithin = 0;
 
   readonly elementsMax: number;
   private readonly stopsAtPair: boolean;
@@ -90,7 +113,6 @@ export class PushScan {
   /** Bytes before the chunk. */
   private before = 0;
   private depth = 0;
-  private members = 1;
   private isInString = false;
   private isEscaped = false;
   private isInData = false;
@@ -115,7 +137,7 @@ export class PushScan {
 
   /** It holds more than it may, and was not looked at any further. */
   get isTooMuch(): boolean {
-    return this.elements > this.elementsMax || this.members > membersMax;
+    return this.elements > this.elementsMax || this.elements - this.elementsWithin > elementsAroundMax;
   }
 
   get isObject(): boolean {
@@ -170,6 +192,7 @@ export class PushScan {
     if (kind === kinds.quote) {
       this.isInString = true;
       if (this.expectsName || this.isCredential()) this.beginKeeping(at + 1);
+      if (!this.expectsName && this.member === 'access_token') this.tokenStart = this.before + at + 1;
     } else if (kind === kinds.colon) {
       this.expectsName = false;
       if (this.member === 'data') this.data = 'other';
@@ -188,8 +211,9 @@ export class PushScan {
     } else if (this.member === 'data' && this.chunk[at] === bracketOpen) {
       this.data = 'array';
       this.isInData = true;
-      this.dataStart = this.pieceStart = this.before + at + 1;
+      this.dataStart = this.pieceStart = this.pointStart = this.before + at + 1;
       this.commas = this.pieceCommas = 0;
+      this.pointElements = this.elements;
       this.pieces.length = 0;
     }
   }
@@ -203,7 +227,6 @@ export class PushScan {
     this.expectsName = true;
     if (isComma) {
       this.elements++;
-      this.members++;
     } else {
       this.depth = 0;
       this.isClosed = true;
@@ -225,7 +248,10 @@ export class PushScan {
     if (!this.isKeeping) return at + 1;
     const text = unescaped(this.takeKept(at));
     if (this.expectsName) this.member = memberOf(text);
-    else this.note({ kind: 'string', text }, text);
+    else {
+      this.note({ kind: 'string', text }, text);
+      if (this.member === 'access_token') this.tokenEnd = this.before + at;
+    }
     return at + 1;
   }
 
@@ -250,13 +276,14 @@ export class PushScan {
       if (kind === kinds.quote) isInString = true;
       else if (kind === kinds.comma) {
         if (++elements > elementsMax) break;
-        if (depth === 2 && isInData) this.endPoint(this.before + at - 1);
+        if (depth === 2 && isInData) this.endPoint(this.before + at - 1, elements);
       } else if (kind === kinds.open) {
         depth++;
         elements++;
       } else if (kind === kinds.close && --depth === 1) break;
     }
     this.depth = depth;
+    if (isInData) this.elementsWithin += elements - this.elements;
     this.elements = elements;
     this.isInString = isInString;
     this.isEscaped = isEscaped;
@@ -264,20 +291,37 @@ export class PushScan {
     return Math.min(at, end);
   }
 
-  private endPoint(place: number): void {
+  /** A point ends at this place of the body. */
+  private endPoint(place: number, elements: number): void {
     this.commas++;
-    if (place - this.pieceStart < pieceBytes) return;
-    this.pieces.push({ start: this.pieceStart, end: place, points: this.commas - this.pieceCommas });
+    if (elements - this.pointElements > pointElementsMax) this.endLargePoint(place);
+    else if (place - this.pieceStart >= pieceBytes) this.endPiece(place, this.commas);
+    this.pointStart = place + 1;
+    this.pointElements = elements;
+  }
+
+  private endLargePoint(place: number): void {
+    if (this.pointStart > this.pieceStart) this.endPiece(this.pointStart - 1, this.commas - 1);
+    this.pieces.push({ start: this.pointStart, end: place, points: 1, isTooLarge: true });
     this.pieceStart = place + 1;
     this.pieceCommas = this.commas;
+  }
+
+  private endPiece(place: number, commas: number): void {
+    const points = commas - this.pieceCommas;
+    this.pieces.push({ start: this.pieceStart, end: place, points, isTooLarge: false });
+    this.pieceStart = place + 1;
+    this.pieceCommas = commas;
   }
 
   private endList(at: number): void {
     if (!this.isInData) return;
     this.isInData = false;
     this.dataEnd = this.before + at;
-    const points = this.commas + 1 - this.pieceCommas;
-    this.pieces.push({ start: this.pieceStart, end: this.dataEnd, points });
+    this.commas++;
+    if (this.elements - this.pointElements > pointElementsMax) this.endLargePoint(this.dataEnd);
+    else this.endPiece(this.dataEnd, this.commas);
+    this.commas--;
   }
 
   private isCredential(): boolean {

@@ -1,0 +1,145 @@
+import { parentPort } from 'node:worker_threads';
+import { messageOf } from '../../model/fault.ts';
+import { hasMoreElements } from '../../wire/json-elements.ts';
+import { jsonTraces } from '../../wire/otlp/json-traces.ts';
+import { protobufTraces } from '../../wire/otlp/protobuf-traces.ts';
+import { TokenKeys } from '../../wire/otlp/token-keys.ts';
+import {
+  MalformedBody,
+  type SpanExample,
+  TooManyElements,
+  TooManySpans,
+  TooManyTokens,
+} from '../../wire/otlp/types.ts';
+import type { ColumnMap } from '../../wire/points/point-table.ts';
+import { encodePush } from '../push/encode.ts';
+import { shownPart } from './shown-part.ts';
+import type {
+  Answered,
+  Asked,
+  ColumnList,
+  Job,
+  PushJob,
+  PushResult,
+  Result,
+  SpansJob,
+  Thrown,
+} from './tasks.ts';
+
+// What the thread beside the event loop does: large bodies are decoded and encoded here, one after the other.
+
+/** Columns that remember which of their names were asked for. */
+class SeenColumns implements ColumnMap {
+  readonly seen = new Set<string>();
+  private readonly columns: ReadonlyMap<string, string>;
+
+  constructor(list: ColumnList) {
+    this.columns = new Map(list);
+  }
+
+  get size(): number {
+    return this.columns.size;
+  }
+
+  get(name: string): string | undefined {
+    const column = this.columns.get(name);
+    if (column !== undefined) this.seen.add(name);
+    return column;
+  }
+
+  keys(): Iterable<string> {
+    return this.columns.keys();
+  }
+
+  entries(): Iterable<[string, string]> {
+    return this.columns.entries();
+  }
+}
+
+const runPush = (bytes: Buffer, job: PushJob): PushResult => {
+  const metrics = new SeenColumns(job.metrics);
+  const dimensions = new SeenColumns(job.dimensions);
+  const push = encodePush(bytes, { ...job.task, table: { ...job.table, metrics, dimensions } });
+  const seen = { metrics: [...metrics.seen], dimensions: [...dimensions.seen] };
+  if (push.kind === 'refused') return { kind: 'push', push, shown: new Map(), ...seen };
+  const { pointAt, ...rest } = push;
+  const shown = new Map<number, unknown>();
+  for (const { index } of [...push.encoded.examples, ...push.encoded.lateExamples])
+    shown.set(index, shownPart(pointAt(index)));
+  return { kind: 'push', push: rest, shown, ...seen };
+};
+
+/** Of each application and reason a few are shown; which of them are wanted is for the receiver to say. */
+const samplesMax = 5;
+
+const createWantsSample = (): ((appId: number, reason: SpanExample['reason']) => boolean) => {
+  const taken = new Map<string, number>();
+  return (appId, reason) => {
+    const key = `${appId} ${reason}`;
+    const count = (taken.get(key) ?? 0) + 1;
+    taken.set(key, count);
+    return count <= samplesMax;
+  };
+};
+
+const readers = { json: jsonTraces, protobuf: protobufTraces };
+
+const runSpans = (bytes: Buffer, job: SpansJob): Result => {
+  const { encoding, owners, elementsMax, context } = job;
+  if (encoding === 'json' && hasMoreElements(bytes, elementsMax))
+    throw new TooManyElements(
+      `the body holds more than ${elementsMax} objects, arrays, members and elements`,
+    );
+  const encoded = readers[encoding].encodeTraces(bytes, {
+    ...context,
+    resolve: (token) => owners.get(token) ?? 'invalid',
+    tokenKeys: new TokenKeys(job.tokenKeys),
+    wantsSample: createWantsSample(),
+  });
+  return { kind: 'spans', encoded };
+};
+
+const run = (bytes: Buffer, job: Job): Result => {
+  if (job.kind === 'push') return runPush(bytes, job);
+  if (job.kind === 'spans') return runSpans(bytes, job);
+  const tokens = readers[job.encoding].collectTokens(bytes, new TokenKeys(job.tokenKeys));
+  return { kind: 'tokens', tokens };
+};
+
+/** What a sender's bytes can make a reader throw; undefined for a defect. */
+const thrownBy = (error: unknown): Thrown | undefined => {
+  if (error instanceof MalformedBody)
+    return { what: 'malformed', message: error.message, field: error.field };
+  if (error instanceof TooManySpans)
+    return { what: 'too_many_spans', message: error.message, spans: error.spans };
+  if (error instanceof TooManyTokens) return { what: 'too_many_tokens', message: error.message };
+  return error instanceof TooManyElements ? { what: 'too_many_elements', message: error.message } : undefined;
+};
+
+const resultOf = (bytes: Buffer, job: Job): { result: Result } | { defect: string } => {
+  try {
+    return { result: run(bytes, job) };
+  } catch (error) {
+    const thrown = thrownBy(error);
+    return thrown === undefined ? { defect: messageOf(error) } : { result: { kind: 'thrown', thrown } };
+  }
+};
+
+/** Buffers of encoded blocks that nothing else lies in. */
+const buffersIn = (result: Result): ArrayBuffer[] => {
+  if (result.kind !== 'spans') return [];
+  const buffers = new Set<ArrayBuffer>();
+  for (const { parts } of result.encoded.runs)
+    for (const { block } of parts) {
+      const { buffer, byteLength } = block;
+      if (buffer instanceof ArrayBuffer && buffer.byteLength === byteLength) buffers.add(buffer);
+    }
+  return [...buffers];
+};
+
+parentPort?.on('message', ({ id, bytes, job }: Asked) => {
+  const outcome = resultOf(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength), job);
+  const answer: Answered = { id, bytes, ...outcome };
+  const buffers = 'result' in outcome ? buffersIn(outcome.result) : [];
+  parentPort?.postMessage(answer, [bytes.buffer, ...buffers]);
+});

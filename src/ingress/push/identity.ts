@@ -1,0 +1,26 @@
+import type { Source } from '../../directory/directory.ts';
+import { type RequestIdentity, requestIdentity } from '../identity.ts';
+import { type PushPair, scanBody } from './decode.ts';
+
+/** The body as it would be with the first token of its data id, in pieces. */
+const withFirstToken = (bytes: Buffer, { token }: PushPair, first: string | undefined): Buffer[] => {
+  if (first === undefined || first === token) return [bytes];
+  const { tokenStart, tokenEnd } = scanBody(bytes, Number.MAX_SAFE_INTEGER);
+  return [bytes.subarray(0, tokenStart), Buffer.from(first), bytes.subarray(tokenEnd)];
+};
+
+/**
+ * The identity of a push with an Idempotency-Key: data id, key and body, the body with the data id's first token in the place of the one
+ * it came with. So a repeat is one under a new token, too, and before a rotation all programs agree.
+ */
+export const pushIdentity = (
+  { dataId, identityCredential }: Source,
+  pair: PushPair,
+  key: string,
+  bytes: Buffer,
+): Promise<RequestIdentity> =>
+  requestIdentity(
+    `${dataId}:${identityCredential ?? pair.token}`,
+    key,
+    ...withFirstToken(bytes, pair, identityCredential),
+  );
