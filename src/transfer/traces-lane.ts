@@ -167,6 +167,7 @@ export const createTracesLane = (
     sent.has(message) ||
     message.delivery.redelivered ||
     message.delivery.redrive > 0 ||
+    message.envelope.header.mayOverlap === true ||
     !fence.isFresh(message.delivery.streamSequence);
 
   const attemptOf = (pieces: readonly Piece[]) => {
@@ -209,7 +210,11 @@ export const createTracesLane = (
     const bounds = boundsOf(pieces, keys);
     await writer.insertGuarded({ ...attempt, ...bounds });
     await writer.repairTraceLookup(traceTimesOf(keys));
-    const isTakeover = killed > 0 || pieces.some(({ message }) => message.delivery.redelivered);
+    const isTakeover =
+      killed > 0 ||
+      pieces.some(({ message: { delivery, envelope } }) => {
+        return delivery.redelivered || envelope.header.mayOverlap === true;
+      });
     if (isTakeover || pieces.some(isOverdue)) await reportOverlap(pieces, bounds);
   };
 

@@ -47,6 +47,8 @@ export type OtlpDependencies = {
   readonly unready: () => string | undefined;
   readonly now: () => number;
   readonly bodyLimits: BodyLimits;
+  /** How long after its body is there a request is answered at the latest, ms. */
+  readonly deadlineMs: number;
   readonly maxRateDefault: number;
   readonly trustedProxies: TrustedProxies;
   /** Where tracing is on. */
@@ -187,8 +189,19 @@ export const createOtlpHandler = (
     sender.spans = encoded.spans;
     sender.sdk = encoded.sdk;
     refuseIfNobodys(encoded);
-    const fragments = encoded.runs.map((run) => ({ run, base, arrivedAt }));
-    const isRepeat = await deps.publisher.publish(fragments, identity?.sha256Hex ?? base.text);
+    // A request of which nothing is kept leaves no name behind: once its policy is mended, its spans are stored.
+    const name = encoded.accepted > 0 ? identity : undefined;
+    const keyBase = identity === name ? base : deps.bases.take(limits.spansMax);
+    if (keyBase === undefined) throw overloaded('the receiver is starting');
+    const { deadlineAt } = sender;
+    const isRepeat = await deps.publisher.publish({
+      encoded,
+      base,
+      sha256Hex: name?.sha256Hex,
+      keyBase,
+      arrivedAt,
+      deadlineAt,
+    });
     if (isRepeat) {
       account.repeated(sender.owner, encoded.spans);
       return partialReply(encoding, 0, repeatMessage, rateHeaders);
@@ -224,7 +237,7 @@ export const createOtlpHandler = (
 
   return async (request) => {
     const encoding = encodingOf(request.headers['content-type']);
-    const sender: OtlpSender = { request, owner: 0, spans: 0, sdk: '', secrets: [] };
+    const sender: OtlpSender = { request, owner: 0, spans: 0, sdk: '', secrets: [], deadlineAt: 0 };
     try {
       const why = deps.unready();
       if (why !== undefined) throw overloaded(why);
@@ -236,6 +249,7 @@ export const createOtlpHandler = (
       try {
         bodyBytes.inc(body.wireBytes);
         deps.traces?.sawBody(body.bytes);
+        sender.deadlineAt = performance.now() + deps.deadlineMs;
         return await handleBody(sender, encoding, body.bytes, deps.now());
       } catch (error) {
         throw error instanceof MalformedBody ? malformedRefusal(error, encoding, body.bytes) : error;

@@ -1,4 +1,5 @@
 import type { IncomingMessage } from 'node:http';
+import { inTime } from '../../bus/in-time.ts';
 import type { RegisterColumnNames } from '../../directory/column-names.ts';
 import type { Directory, Source } from '../../directory/directory.ts';
 import { Fault } from '../../model/fault.ts';
@@ -18,7 +19,7 @@ import type { RequestTraces } from '../request-traces.ts';
 import { decodePush, type PushBody } from './decode.ts';
 import { readPlainHead } from './plain-head.ts';
 import type { PushPublisher } from './publish.ts';
-import { type PushReply, pointsReply, refusal } from './reply.ts';
+import { type PushReply, pointsReply, refusal, repeatReply } from './reply.ts';
 import { samplePoints, sampleRefusedPush } from './samples.ts';
 
 export type PushDependencies = {
@@ -34,6 +35,8 @@ export type PushDependencies = {
   readonly unready: () => string | undefined;
   readonly now: () => number;
   readonly limits: BodyLimits;
+  /** How long after its body is there a request is answered at the latest, ms. */
+  readonly deadlineMs: number;
   readonly maxRateDefault: number;
   /** Where tracing is on. */
   readonly traces?: RequestTraces | undefined;
@@ -62,9 +65,15 @@ type Admitted = { source: Source; push: PushBody; rateHeaders: RateHeaders };
 type Plain = { source: Source; base: UidBase; encoded: EncodedPoints };
 
 /** What is known of a request so far, for telling whose it was when it is refused. */
-type Sender = { readonly request: IncomingMessage; push?: PushBody; dataId: number };
+type Sender = {
+  readonly request: IncomingMessage;
+  push?: PushBody;
+  dataId: number;
+  /** When it is answered at the latest, ms of `performance.now()`. */
+  deadlineAt: number;
+};
 
-const itemsOf = ({ push, dataId }: Sender): number =>
+const itemsOf = ({ push, dataId }: Pick<Sender, 'push' | 'dataId'>): number =>
   dataId !== 0 && Array.isArray(push?.data) ? push.data.length : 0;
 
 /**
@@ -141,6 +150,7 @@ export const createPushHandler = (
     arrivedAt: number,
     isKeyed: boolean,
     bodyLength: number,
+    deadlineAt: number,
   ): Promise<EncodedPoints> => {
     const { rules } = source;
     const context = { source, base, arrivedAt, policy: rules.time, isKeyed, caps: rules, bodyLength };
@@ -153,46 +163,45 @@ export const createPushHandler = (
       );
     }
     if (first.unknownMetrics.size === 0 && first.unknownDimensions.size === 0) return first;
-    const named = await deps.registerColumnNames(
-      source,
-      rules,
-      [...first.unknownMetrics],
-      [...first.unknownDimensions],
-    );
+    const { unknownMetrics, unknownDimensions } = first;
+    const registering = deps.registerColumnNames(source, rules, [...unknownMetrics], [...unknownDimensions]);
+    const named = await inTime('the register of columns', registering, deadlineAt);
     return encodePoints(data, { ...context, source: named, namesAreFinal: true });
   };
 
+  /** Answers true for a repeat: every message of the request was stored before. */
   const publish = async (
     encoded: EncodedPoints,
     source: Source,
     base: UidBase,
     arrivedAt: number,
     identity: RequestIdentity | undefined,
-    items: number,
-  ): Promise<void> => {
+    deadlineAt: number,
+  ): Promise<boolean> => {
+    const { publisher } = deps;
+    const fragments = encoded.runs.map((run) => {
+      return { source, base, run, arrivedAt, policy: source.rules.time, deadlineAt };
+    });
+    if (identity === undefined) {
+      const [only] = fragments;
+      if (fragments.length === 1 && only !== undefined) await publisher.share(only);
+      else await publisher.publishTogether(fragments);
+      return false;
+    }
     const results = await Promise.allSettled(
-      encoded.runs.map((run) => {
-        const fragment = { source, base, run, arrivedAt, policy: source.rules.time };
-        return identity === undefined
-          ? deps.publisher.share(fragment)
-          : deps.publisher.publishAlone(fragment, identity.sha256Hex);
-      }),
+      fragments.map((fragment) => publisher.publishAlone(fragment, identity.sha256Hex)),
     );
     const failed = results.filter((result) => result.status === 'rejected');
     const fault: unknown = failed[0]?.reason;
-    if (fault !== undefined) {
-      const nothingStored =
-        failed.length === results.length &&
-        failed.every(({ reason }) => reason instanceof Fault && reason.code === 'not_stored');
-      throw nothingStored
-        ? fault
-        : new Fault('transient', 'unconfirmed', 'a part of the request was not confirmed', fault);
-    }
     // A part may be new where an earlier try was interrupted between two messages.
-    const isRepeat =
-      identity !== undefined &&
-      results.every((result) => result.status === 'fulfilled' && result.value === true);
-    if (isRepeat) account.repeated(source.dataId, items);
+    if (fault === undefined)
+      return results.every((result) => result.status === 'fulfilled' && result.value === true);
+    const nothingStored =
+      failed.length === results.length &&
+      failed.every(({ reason }) => reason instanceof Fault && reason.code === 'not_stored');
+    throw nothingStored
+      ? fault
+      : new Fault('transient', 'unconfirmed', 'a part of the request was not confirmed', fault);
   };
 
   const count = (encoded: EncodedPoints, { dataId }: Source): void => {
@@ -218,7 +227,7 @@ export const createPushHandler = (
     let rateHeaders: RateHeaders = noHeaders;
     try {
       rateHeaders = limit(source);
-      await publish(encoded, source, base, arrivedAt, undefined, encoded.accepted);
+      await publish(encoded, source, base, arrivedAt, undefined, sender.deadlineAt);
       count(encoded, source);
       return withHeaders(pointsReply(encoded), rateHeaders);
     } catch (error) {
@@ -245,8 +254,15 @@ export const createPushHandler = (
           : undefined;
       const base = identity?.base ?? deps.bases.take(countOrdinals(data, source.layout));
       if (base === undefined) throw new Fault('transient', 'not_stored', 'the receiver is starting');
-      const encoded = await encode(data, source, base, arrivedAt, identity !== undefined, bytes.length);
-      if (encoded.accepted > 0) await publish(encoded, source, base, arrivedAt, identity, data.length);
+      const isNamed = identity !== undefined;
+      const { deadlineAt } = sender;
+      const encoded = await encode(data, source, base, arrivedAt, isNamed, bytes.length, deadlineAt);
+      const isRepeat =
+        encoded.accepted > 0 && (await publish(encoded, source, base, arrivedAt, identity, deadlineAt));
+      if (isRepeat) {
+        account.repeated(source.dataId, data.length);
+        return withHeaders(repeatReply, rateHeaders);
+      }
       count(encoded, source);
       samplePoints(account, request, source, push, encoded);
       return withHeaders(pointsReply(encoded), rateHeaders);
@@ -273,7 +289,7 @@ export const createPushHandler = (
   };
 
   return async (request) => {
-    const sender: Sender = { request, dataId: 0 };
+    const sender: Sender = { request, dataId: 0, deadlineAt: 0 };
     try {
       const why = deps.unready();
       if (why !== undefined) throw new Refused('not_stored', why, retryAfter(1));
@@ -284,6 +300,7 @@ export const createPushHandler = (
       try {
         bodyBytes.inc(body.wireBytes);
         deps.traces?.sawBody(body.bytes);
+        sender.deadlineAt = performance.now() + deps.deadlineMs;
         return await handleBody(sender, body.bytes, deps.now());
       } finally {
         body.release();
