@@ -205,8 +205,9 @@ export const startDirectory = ({
     const known = find();
     if (known !== undefined) return known;
     const digest = createHash('sha256').update(credential).digest('base64');
-    const missedAt = misses.get(digest);
-    if (missedAt !== undefined && now() - missedAt < missMemoryMs) return undefined;
+    // A clock that was set back must not keep a token unknown.
+    const missedFor = now() - (misses.get(digest) ?? Number.NEGATIVE_INFINITY);
+    if (missedFor >= 0 && missedFor < missMemoryMs) return undefined;
     await fetchInTime(fetch);
     const found = find();
     if (found === undefined) {
