@@ -315,5 +315,13 @@ export const loadPipelines = (
     checkFile<LedgerFile>(ajv, 'pipeline-ledger.schema.json', ledgerFile),
     streams,
   );
-  return { streams, metrics, traces, ledger };
+  const received = [metrics.consumer.stream, traces.consumer.stream];
+  return {
+    streams: streams.map((stream) =>
+      received.includes(stream.name) ? { ...stream, isAtomic: true } : stream,
+    ),
+    metrics,
+    traces,
+    ledger,
+  };
 };

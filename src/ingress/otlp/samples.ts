@@ -17,6 +17,8 @@ export type OtlpSender = {
   sdk: string;
   /** Its credentials, right or wrong. */
   secrets: readonly string[];
+  /** When it is answered at the latest, ms of `performance.now()`. */
+  deadlineAt: number;
 };
 
 /** The application that a request is of, where it is of one alone. */

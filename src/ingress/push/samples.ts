@@ -14,6 +14,8 @@ export type PushSender = {
   dataId: number;
   /** Points, as far as they were counted. */
   items: number;
+  /** When it is answered at the latest, ms of `performance.now()`. */
+  deadlineAt: number;
   /** The body, once somebody has shown a right to it. */
   bytes?: Buffer;
 };
