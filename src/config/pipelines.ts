@@ -215,7 +215,7 @@ const toMetrics = (
   ...checkLine(file, content, 'metrics', streams),
   tableWaitMs: (content.transfer.table_wait_seconds ?? 60) * 1000,
   limits: {
-    ...bodyLimits(content, 40 * content.receiver.limits.points_max),
+    ...bodyLimits(content, 80 * content.receiver.limits.points_max),
     pointsMax: content.receiver.limits.points_max,
     metricsMax: content.receiver.limits.metric_columns_max,
     dimensionsMax: content.receiver.limits.dimension_columns_max,

@@ -44,7 +44,7 @@ describe('the shipped pipelines', () => {
       inflatedBytesMax: 32 * 2 ** 20,
       inflateRatioMax: 600,
       pointsMax: 50_000,
-      elementsMax: 2_000_000,
+      elementsMax: 4_000_000,
       metricsMax: 512,
       dimensionsMax: 64,
     });
@@ -78,7 +78,7 @@ describe('the shipped pipelines', () => {
       ['body_bytes_max: 16MiB', 'body_bytes_max: 1KiB'],
       ['inflated_bytes_max: 32MiB', 'inflated_bytes_max: 2KiB'],
       ['inflate_ratio_max: 600', 'inflate_ratio_max: 20'],
-      ['elements_max: 2000000', 'elements_max: 5000'],
+      ['elements_max: 4000000', 'elements_max: 5000'],
       ['points_max: 50000', 'points_max: 3'],
       ['metric_columns_max: 512', 'metric_columns_max: 4'],
       ['dimension_columns_max: 64', 'dimension_columns_max: 5'],

@@ -34,7 +34,8 @@ export type LargeBodies = {
   close(): Promise<void>;
 };
 
-const heapMiBMax = 512;
+/** What is built of a body at a time takes a small part of it. */
+const heapMiBMax = 256;
 /** A thread that has nothing to do for so long is ended: its memory is given back. */
 const idleMs = 30_000;
 
@@ -87,7 +88,7 @@ export const createLargeBodies = (log: Pick<Log, 'error'>): LargeBodies => {
 
   const start = (): Worker => {
     const started = new Worker(new URL('./thread.ts', import.meta.url), {
-      resourceLimits: { maxOldGenerationSizeMb: heapMiBMax },
+      resourceLimits: { maxOldGenerationSizeMb: heapMiBMax, maxYoungGenerationSizeMb: 16 },
     });
     // It keeps nobody from ending.
     started.unref();

@@ -8,7 +8,7 @@ import {
   type Part,
   type ReceiverOutcomes,
 } from '../../wire/envelope.ts';
-import { envelopeVersion, frameParts, type Section } from '../../wire/frame.ts';
+import { envelopeVersion, frameParts, type Section, sectionsLength } from '../../wire/frame.ts';
 import type { Run } from '../../wire/points/encoded-points.ts';
 
 /** A run of one request, on its way into a message. */
@@ -61,13 +61,15 @@ const messageOfFragments = (
   const parts: Part[] = [];
   const deferred: DeferredGroup[] = [];
   const outcomes: ReceiverOutcomes[] = [];
-  const partSections: string[] = [];
+  const partSections: Section[] = [];
   const deferredSections: string[] = [];
   for (const [dataId, group] of byDataId) {
     let text = '';
+    const bytes: Uint8Array[] = [];
     const dropped: Record<string, number> = {};
     for (const { run, base, arrivedAt, policy } of group) {
       text += run.text;
+      if (run.bytes !== undefined) bytes.push(run.bytes);
       for (const [reason, count] of run.dropped) dropped[reason] = (dropped[reason] ?? 0) + count;
       if (run.deferred.length === 0) continue;
       const section = `[${run.deferred.join(',')}]`;
@@ -82,14 +84,17 @@ const messageOfFragments = (
       });
     }
     if (Object.keys(dropped).length > 0) outcomes.push({ dataId, dropped });
-    if (text === '') continue;
+    // One behind the other they are one section.
+    const rows: Section[] = text === '' ? bytes : [text, ...bytes];
+    const rowsBytes = sectionsLength(rows);
+    if (rowsBytes === 0) continue;
     const part = partOf(
       group.filter((fragment) => fragment.run.rows > 0),
-      Buffer.byteLength(text),
+      rowsBytes,
     );
     if (part === undefined) continue;
     parts.push(part);
-    partSections.push(text);
+    partSections.push(...rows);
   }
   const [first] = fragments;
   const header: MetricsHeader = {

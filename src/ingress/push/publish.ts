@@ -7,6 +7,7 @@ import type { IngressMetrics } from '../../telemetry/metrics.ts';
 import type { TraceSpan } from '../../telemetry/tracing.ts';
 import { envelopeVersion, sectionsLength } from '../../wire/frame.ts';
 import { cuttingRuleVersion, runBudget } from '../../wire/points/cutting.ts';
+import { runLength } from '../../wire/points/encoded-points.ts';
 import type { RequestTraces } from '../request-traces.ts';
 import { type Fragment, messageParts } from './message.ts';
 
@@ -26,12 +27,7 @@ export type PushPublisher = {
   publishAlone(fragment: DueFragment, sha256Hex: string): Promise<boolean>;
 };
 
-/** Characters a fragment brings to a message: rows, and deferred points as they were sent. */
-const sizeOf = ({ run }: Fragment): number => {
-  let size = run.text.length;
-  for (const text of run.deferred) size += text.length;
-  return size;
-};
+const sizeOf = ({ run }: Fragment): number => runLength(run);
 
 type Waiting = {
   readonly fragment: DueFragment;
