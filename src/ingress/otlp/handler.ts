@@ -1,6 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import type { ApplicationSource } from '../../directory/applications.ts';
 import type { Directory } from '../../directory/directory.ts';
+import { bearerToken } from '../../model/text-forms.ts';
 import type { IngressMetrics } from '../../telemetry/metrics.ts';
 import { jsonTraces } from '../../wire/otlp/json-traces.ts';
 import { protobufTraces } from '../../wire/otlp/protobuf-traces.ts';
@@ -59,7 +60,7 @@ const readers: Readonly<Record<OtlpEncoding, TraceReader>> = { json: jsonTraces,
 const credentialOf = (request: IncomingMessage): string | undefined => {
   const header = request.headers['x-mon-token'];
   if (typeof header === 'string' && header.trim() !== '') return header.trim();
-  return /^bearer\s+(\S+)\s*$/i.exec(request.headers.authorization ?? '')?.[1];
+  return bearerToken(request.headers.authorization);
 };
 
 type Admitted = {

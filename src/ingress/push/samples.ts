@@ -9,10 +9,11 @@ import type { PushBody } from './decode.ts';
 /** What a field's path in a point leads to: `timestamp`, `metrics.cpu`, `dimension.module`. */
 const valueAt = (point: unknown, path: string): unknown => {
   if (path === '') return undefined;
-  const [head = '', name] = path.split(/\.(.*)/s, 2);
+  const dot = path.indexOf('.');
+  const head = dot === -1 ? path : path.slice(0, dot);
   const part: unknown = typeof point === 'object' && point !== null ? Reflect.get(point, head) : undefined;
-  if (name === undefined) return part;
-  return typeof part === 'object' && part !== null ? Reflect.get(part, name) : undefined;
+  if (dot === -1) return part;
+  return typeof part === 'object' && part !== null ? Reflect.get(part, path.slice(dot + 1)) : undefined;
 };
 
 /**
