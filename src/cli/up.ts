@@ -19,16 +19,13 @@ import {
 import { summarise } from '../embedded/summary.ts';
 import { createSupervisor, type Supervisor } from '../embedded/supervisor.ts';
 import { messageOf } from '../model/fault.ts';
+import { printLines, sayLines } from './output.ts';
 import { installEngines } from './setup.ts';
 
 /** How a run of the stack ends: the program's exit code, and what to say. */
 type Ending = { exitCode: number; message?: string };
 
 const waitingNoticeMs = 5000;
-
-const say = (text: string): void => {
-  process.stdout.write(`${text}\n`);
-};
 
 /** Says every few seconds why a role that is awaited is not ready. */
 const startRole = async (supervisor: Supervisor, role: Role, log: LogLine): Promise<void> => {
@@ -95,7 +92,7 @@ const onSignals = (stack: Stack, end: (ending: Ending) => void): (() => void) =>
   const listener = (): void => {
     if (!asked) {
       asked = true;
-      say('Stopping; once more to kill.');
+      printLines('Stopping; once more to kill.');
       end({ exitCode: 0 });
       return;
     }
@@ -116,7 +113,7 @@ const runStack = async (
   // Ctrl-C also ends what our output may be piped into: the engines are still to be stopped in order.
   process.stdout.on('error', () => {});
   const log = createLogStream((text) => process.stdout.write(text));
-  const installer = createMachineInstaller(settings, process.env, say);
+  const installer = createMachineInstaller(settings, process.env, printLines);
   await installEngines(settings, installer);
   const stack = createStack(settings, plan, { installer, log, env: process.env });
   const { promise: ended, resolve: end } = Promise.withResolvers<Ending>();
@@ -128,7 +125,7 @@ const runStack = async (
   const stopping = new AbortController();
   startStack(stack, supervisor, log, () => makeTables(settings, plan, retentionDays, log, stopping.signal))
     .then(() => ensureDemo(`http://${plan.roleHost}:${plan.ports.api.port}`, settings.dataFolder))
-    .then((demo) => say(`\n${summarise(plan, demo, settings.dataFolder)}\n`))
+    .then((demo) => printLines(`\n${summarise(plan, demo, settings.dataFolder)}\n`))
     .catch((error: unknown) => end(endingOf(error)));
   try {
     return await ended;
@@ -150,7 +147,7 @@ export const runUp = async (settings: Settings): Promise<number> => {
       { host: settings.host, ports: plan.rolePorts },
     ]);
     const { exitCode, message } = await runStack(settings, plan, retentionDays);
-    if (message !== undefined) process.stderr.write(`tidemark: ${message}\n`);
+    if (message !== undefined) sayLines(`tidemark: ${message}`);
     return exitCode;
   } finally {
     await unlock();

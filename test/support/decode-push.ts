@@ -14,7 +14,7 @@ export type DecodedPush =
   | { readonly kind: 'push'; readonly push: PushPair & { readonly data: unknown } }
   | BodyRefusal;
 
-const elementsMax = 2_000_000;
+const elementsMax = 4_000_000;
 const tokenLengthMax = 256;
 
 /** Reads a body as the receiver does whose directory takes every credential that is one. */

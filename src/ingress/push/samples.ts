@@ -24,9 +24,9 @@ export type PushSender = {
 const valueAt = (point: unknown, path: string): unknown => {
   if (path === '') return undefined;
   const dot = path.indexOf('.');
-  const head = dot < 0 ? path : path.slice(0, dot);
+  const head = dot === -1 ? path : path.slice(0, dot);
   const part: unknown = typeof point === 'object' && point !== null ? Reflect.get(point, head) : undefined;
-  if (dot < 0) return part;
+  if (dot === -1) return part;
   return typeof part === 'object' && part !== null ? Reflect.get(part, path.slice(dot + 1)) : undefined;
 };
 

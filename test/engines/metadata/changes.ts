@@ -4,6 +4,7 @@ import { z } from 'zod';
 import { createReport, expectProblem, operations, record, tableNames } from '../../support/admin-api.ts';
 import type { TestEngines } from '../../support/engines.ts';
 import { type Answer, type MetadataRole, startMetadataStack } from '../../support/metadata-role.ts';
+import { makeOld, oldTexts } from '../../support/old-records.ts';
 import { until } from '../../support/until.ts';
 import { sharedStack } from './stack.ts';
 
@@ -257,6 +258,12 @@ describe('export and import', () => {
       deduplicate: false,
     });
     await metadata.ask('POST', operations.refresh);
+    // What a former version took is put back as it was.
+    await makeOld(engines, gone.mon_data_id);
+    await until('the old record is known', async () => {
+      const shown = await metadata.ask('GET', `/api/v1/data-sources/${gone.mon_data_id}`);
+      return record.parse(shown.body)['creator'] === oldTexts.creator;
+    });
     const exported = await metadata.ask('GET', '/api/v1/export');
     expect(exported).toMatchObject({
       status: 200,
