@@ -151,7 +151,7 @@ const testPipelines = (
       .replace(/ack_wait_seconds: \d+/g, `ack_wait_seconds: ${ackWaitSeconds}`)
       .replace(/duplicate_window_seconds: \d+/g, `duplicate_window_seconds: ${duplicateWindowSeconds}`),
   );
-  const deadlineMs = Math.min(10_000, duplicateWindowSeconds * 750);
+  const deadlineMs = Math.min(7_500, duplicateWindowSeconds * 750);
   for (const file of ['metrics.yaml', 'traces.yaml', 'ledger.yaml']) {
     edit(file, (text) =>
       text
