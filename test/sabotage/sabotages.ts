@@ -119,8 +119,8 @@ export const sabotages: readonly Sabotage[] = [
     edits: [
       {
         file: 'src/directory/boot-number.ts',
-        from: 'const boot = Math.max(last + 1, minutes);',
-        to: 'const boot = Math.max(last, minutes);',
+        from: 'const boot = Math.max(last + 1, bootNumberNow(nowMs));',
+        to: 'const boot = Math.max(last, bootNumberNow(nowMs));',
       },
     ],
     project: 'engines',

@@ -162,10 +162,10 @@ describe('a pipeline file with', () => {
     },
   );
 
-  // OpenTelemetry's exporters give up after 10 s, in all of their tries together where they are JavaScript's or Python's.
-  it('requests are answered within 8 s, as the shipped files have it', () => {
+  // OpenTelemetry's exporters give up after 10 s; JavaScript's and Python's after 10 s of all of their tries together.
+  it('requests are answered within 8 s, exports in time for a second try, as the shipped files have it', () => {
     const { metrics, traces } = loadPipelines(join(root, 'pipelines'), schemas);
-    expect([metrics.publish.deadlineMs, traces.publish.deadlineMs]).toEqual([7_500, 7_500]);
+    expect([metrics.publish.deadlineMs, traces.publish.deadlineMs]).toEqual([7_500, 5_000]);
   });
 
   // The stream would take the last try of a publish for a new message.
