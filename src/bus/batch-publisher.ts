@@ -172,6 +172,7 @@ export const createBatchPublisher = (
   const complete = (token: string, entry: Entry): void => {
     const { messages, version, traceparent, deadlineAt } = entry.batch;
     entry.step = 'completing';
+    entry.open.add(entry.tries);
     const publishing = messages.map(({ subject, messageId, payload }) =>
       publisher.publish(subject, messageId, payload, version, traceparent, deadlineAt),
     );

@@ -12,6 +12,7 @@ import { createOwners } from '../directory/owners.ts';
 import { ruleDefaults } from '../directory/rules.ts';
 import { Fault, messageOf } from '../model/fault.ts';
 import { createOutcomeReads } from '../outcomes/reads.ts';
+import { createRecordReader } from '../outcomes/record-reader.ts';
 import { type Clickhouse, createClickhouse } from '../stores/clickhouse/client.ts';
 import type { QuestdbSql } from '../stores/questdb/sql.ts';
 import { listenFault } from '../telemetry/listen-fault.ts';
@@ -239,6 +240,7 @@ const runOnBus = async (bus: Bus, parts: Parts): Promise<void> => {
           createOwners({ records: records.bucket, columns: records.columns }, rules.source, Date.now),
           rules.application.time.ttlSeconds,
         ),
+        readRecord: createRecordReader(parts.clickhouse),
         now: Date.now,
       }),
       resumeConsumer: async (pipeline) => {

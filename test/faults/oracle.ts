@@ -28,6 +28,10 @@ export type Try = {
   /** Status and, of a refusal, its reason; 0 when no answer came. */
   readonly status: number;
   readonly reason: string;
+  /** It had been answered 200 before, and was sent again all the same. */
+  readonly isRepeat?: boolean;
+  /** The answer said that it was received before. */
+  readonly isRecognised?: boolean;
 };
 
 /** A request and the numbers of its items: `first` and so many after it. */

@@ -151,12 +151,12 @@ const testPipelines = (
       .replace(/ack_wait_seconds: \d+/g, `ack_wait_seconds: ${ackWaitSeconds}`)
       .replace(/duplicate_window_seconds: \d+/g, `duplicate_window_seconds: ${duplicateWindowSeconds}`),
   );
-  const deadlineMs = Math.min(10_000, duplicateWindowSeconds * 750);
+  const deadline = (own: string): number => Math.min(Number(own), duplicateWindowSeconds * 750);
   for (const file of ['metrics.yaml', 'traces.yaml', 'ledger.yaml']) {
     edit(file, (text) =>
       text
         .replace(/store_timeout_ms: \d+/, `store_timeout_ms: ${ackWaitSeconds * 750}`)
-        .replace(/deadline_ms: \d+/, `deadline_ms: ${deadlineMs}`),
+        .replace(/deadline_ms: (\d+)/, (_, own: string) => `deadline_ms: ${deadline(own)}`),
     );
   }
   edit('ledger.yaml', (text) => text.replace(/write_interval_ms: \d+/, 'write_interval_ms: 100'));
