@@ -257,6 +257,13 @@ export const createOtlpHandler = (
     }
   };
 
+  /** Counts a failure of an address that has shown nothing valid; many at once are refused for their number. */
+  const judged = (refused: Refused, { isKnown, request }: OtlpSender): Refused => {
+    if (isKnown || !isFailure(refused.reason)) return refused;
+    const waitSeconds = deps.failures.failed(request);
+    return waitSeconds === 0 ? refused : tooManyFailures(waitSeconds);
+  };
+
   return async (request) => {
     const encoding = encodingOf(request.headers['content-type']);
     const sender: OtlpSender = {
@@ -271,8 +278,7 @@ export const createOtlpHandler = (
     try {
       return await take(sender, encoding);
     } catch (error) {
-      const refused = refusalOf(error);
-      if (!sender.isKnown && isFailure(refused.reason)) deps.failures.failed(request);
+      const refused = judged(refusalOf(error), sender);
       account.refused(refused.reason, sender.owner, sender.spans);
       sampleRefusedOtlp(account, sender, refused);
       return refusalReply(encoding ?? 'json', refused);

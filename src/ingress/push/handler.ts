@@ -239,15 +239,25 @@ export const createPushHandler = (
   };
 
   const tell = (reason: RequestReason, detail: string, sender: PushSender): void => {
-    if (sender.dataId === 0 && isFailure(reason)) deps.failures.failed(sender.request);
     account.refused(reason, sender.dataId, sender.items);
     sampleRefusedPush(account, sender, reason, detail);
   };
 
+  const tooManyFailures = (waitSeconds: number): Refused =>
+    new Refused('too_many_failures', '', retryAfter(waitSeconds));
+
+  /** Counts a failure of an address that has shown nothing valid; many at once are refused for their number. */
+  const judged = (refused: Refused, { dataId, request }: PushSender): Refused => {
+    if (dataId !== 0 || !isFailure(refused.reason)) return refused;
+    const waitSeconds = deps.failures.failed(request);
+    return waitSeconds === 0 ? refused : tooManyFailures(waitSeconds);
+  };
+
   const replyOf = (error: unknown, sender: PushSender): PushReply => {
     if (error instanceof Refused) {
-      tell(error.reason, error.detail, sender);
-      return error.reply;
+      const { reason, detail, reply } = judged(error, sender);
+      tell(reason, detail, sender);
+      return reply;
     }
     if (!(error instanceof Fault) || error.kind === 'internal') throw error;
     // Whatever failed before a publish (KV, NATS) has stored nothing.
@@ -261,7 +271,7 @@ export const createPushHandler = (
     const why = deps.unready();
     if (why !== undefined) throw new Refused('not_stored', why, retryAfter(1));
     const waitSeconds = deps.failures.retryAfterSeconds(request);
-    if (waitSeconds > 0) throw new Refused('too_many_failures', '', retryAfter(waitSeconds));
+    if (waitSeconds > 0) throw tooManyFailures(waitSeconds);
     const watch = watchHead(deps.directory.authorize, limits.elementsMax);
     const body = await readBody(request, limits, deps.inFlight, watch.see);
     if ('reason' in body) {
