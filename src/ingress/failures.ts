@@ -84,13 +84,13 @@ export const createFailureLimit = ({
     retryAfterSeconds: (request) => {
       if (failures.size === 0) return 0;
       const address = clientAddress(request, trustedProxies);
-      return openOf(address) < failuresMax || isExempt(address) ? 0 : 1;
+      return openOf(address) + 1 <= failuresMax || isExempt(address) ? 0 : 1;
     },
     failed: (request) => {
       const address = clientAddress(request, trustedProxies);
       if (isExempt(address)) return 0;
       const open = openOf(address);
-      if (open >= failuresMax) return 1;
+      if (open + 1 > failuresMax) return 1;
       remember(failures, address, { count: open + 1, atMs: now() });
       return 0;
     },

@@ -144,9 +144,9 @@ const buffersIn = (result: Result): ArrayBuffer[] => {
   return [...buffers];
 };
 
-parentPort?.on('message', ({ id, bytes, job }: Asked) => {
+parentPort?.on('message', ({ bytes, job }: Asked) => {
   const outcome = resultOf(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength), job);
-  const answer: Answered = { id, bytes, ...outcome };
+  const answer: Answered = { bytes, ...outcome };
   const buffers = 'result' in outcome ? buffersIn(outcome.result) : [];
   parentPort?.postMessage(answer, [bytes.buffer, ...buffers]);
 });

@@ -1,4 +1,3 @@
-import { inTime } from '../../bus/in-time.ts';
 import { jsonTraces } from '../../wire/otlp/json-traces.ts';
 import { protobufTraces } from '../../wire/otlp/protobuf-traces.ts';
 import { TokenKeys } from '../../wire/otlp/token-keys.ts';
@@ -25,8 +24,6 @@ export type ReadTraces = {
   ): Promise<EncodedTraces>;
 };
 
-const thread = 'the thread of large bodies';
-
 const readers: Readonly<Record<OtlpEncoding, TraceReader>> = { json: jsonTraces, protobuf: protobufTraces };
 
 export const createReadTraces = (
@@ -39,7 +36,7 @@ export const createReadTraces = (
   return {
     tokens: async (body, encoding, deadlineAt) =>
       isLarge(body)
-        ? inTime(thread, large.collectTokens(body, { encoding, tokenKeys: tokenAttributes }), deadlineAt)
+        ? large.collectTokens(body, { encoding, tokenKeys: tokenAttributes }, deadlineAt)
         : readers[encoding].collectTokens(body.bytes, tokenKeys),
     encode: async (body, encoding, { owners, wantsSample, ...context }, deadlineAt) => {
       if (!isLarge(body)) {
@@ -51,7 +48,7 @@ export const createReadTraces = (
         });
       }
       const job = { encoding, tokenKeys: tokenAttributes, owners, context, elementsMax };
-      const encoded = await inTime(thread, large.encodeTraces(body, job), deadlineAt);
+      const encoded = await large.encodeTraces(body, job, deadlineAt);
       const samples = encoded.samples.filter(({ appId, reason }) => wantsSample?.(appId, reason) === true);
       return { ...encoded, samples };
     },

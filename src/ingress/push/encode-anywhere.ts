@@ -1,4 +1,3 @@
-import { inTime } from '../../bus/in-time.ts';
 import { type LargeBodies, type LargeBody, largeBytes } from '../large-bodies/large-bodies.ts';
 import { type EncodedPush, encodePush, type PushTask, type RefusedPush } from './encode.ts';
 
@@ -21,6 +20,4 @@ const isLarge = ({ bytes }: LargeBody, { table }: PushTask): boolean =>
 export const createEncodePush =
   (large: Pick<LargeBodies, 'encodePush'>): EncodePush =>
   async (body, task, deadlineAt) =>
-    isLarge(body, task)
-      ? inTime('the thread of large bodies', large.encodePush(body, task), deadlineAt)
-      : encodePush(body.bytes, task);
+    isLarge(body, task) ? large.encodePush(body, task, deadlineAt) : encodePush(body.bytes, task);
