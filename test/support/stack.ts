@@ -199,6 +199,8 @@ export type StackOptions = {
   readonly pipelines?: (file: string, text: string) => string;
   /** The folder whose program the roles are; default this one. */
   readonly program?: string;
+  /** The same for single roles, by name: `ingress-1`. */
+  readonly programs?: Readonly<Record<string, string>>;
   /** What stands before the program, so that it runs as somebody else; it has to end them with the test. */
   readonly command?: readonly string[];
 };
@@ -257,7 +259,9 @@ export const startStack = async (options: StackOptions = {}): Promise<Stack> => 
       TIDEMARK_INGRESS_OTLP_PORT: String(own.otlp),
       TIDEMARK_INGRESS_OPS_PORT: String(own.ops),
     };
-    return roleProcess('ingress', name, { ...(await envOf(name)), ...variables }, own, options);
+    const program = options.programs?.[name] ?? options.program;
+    const its = program === undefined ? options : { ...options, program };
+    return roleProcess('ingress', name, { ...(await envOf(name)), ...variables }, own, its);
   };
   const startTransfer = async (_: unknown, index: number): Promise<RoleProcess> => {
     const name = `transfer-${index}`;
