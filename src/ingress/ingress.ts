@@ -164,7 +164,12 @@ const drain = (server: Server): Promise<void> =>
     server.closeIdleConnections();
   });
 
-const openBuckets = async (bus: Bus, streams: readonly StreamDefinition[], stop: AbortSignal, log: Log) =>
+const openBuckets = async (
+  bus: Bus,
+  streams: readonly StreamDefinition[],
+  stop: AbortSignal,
+  onWait: (why: string) => void,
+) =>
   untilDone(
     async () => {
       const refused = await ensureTopology(bus, streams);
@@ -177,7 +182,7 @@ const openBuckets = async (bus: Bus, streams: readonly StreamDefinition[], stop:
       return { records, columns, system, refused };
     },
     stop,
-    (error) => log.warn({ error: messageOf(error) }, 'waiting for JetStream'),
+    (error) => onWait(messageOf(error)),
   );
 
 const createUnready =
@@ -262,7 +267,10 @@ export const runIngress = async (settings: Settings): Promise<void> => {
       ),
     ),
   );
-  const { records, columns, system, ...opened } = await openBuckets(bus, pipelines.streams, stop, log);
+  const { records, columns, system, ...opened } = await openBuckets(bus, pipelines.streams, stop, (why) => {
+    checks.receiver = () => `the receiver is starting: ${why}`;
+    log.warn({ error: why }, 'waiting for JetStream');
+  });
   const refusedStreams = retryStreams(bus, pipelines.streams, opened.refused, log);
   warnings.questdb_streams = () => refusedStreams.problem;
   const directory = startDirectory({

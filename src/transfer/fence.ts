@@ -28,6 +28,8 @@ const retryMs = 500;
 /** Without an answer in this time everything is guarded. */
 const holdsMsMax = 1_000;
 
+type Manager = Awaited<ReturnType<Bus['manager']>>;
+
 /** When a consumer was made, and how much it had delivered. */
 type Known = { readonly created: string; readonly delivered: number };
 
@@ -37,8 +39,15 @@ export const createFence = (bus: Bus, options: FenceOptions): Fence => {
   let known: Known | undefined;
   let round = 0;
 
+  /** Kept: a new one asks the server what it can each time. */
+  let manager: Manager | undefined;
+  const openManager = async (): Promise<Manager> => {
+    manager ??= await bus.manager();
+    return manager;
+  };
+
   const readConsumer = async (): Promise<Known> => {
-    const { consumers } = await bus.manager();
+    const { consumers } = await openManager();
     const { created, delivered } = await consumers.info(options.stream, options.consumer);
     return { created, delivered: delivered.consumer_seq };
   };
@@ -46,7 +55,7 @@ export const createFence = (bus: Bus, options: FenceOptions): Fence => {
   const readAll = async (mine: number): Promise<void> => {
     // The consumer first: what it delivers from here on is of this one, or `holds` says that it is not.
     const consumer = await readConsumer();
-    const { streams } = await bus.manager();
+    const { streams } = await openManager();
     const info = await streams.info(options.stream);
     if (mine !== round) return;
     known = consumer;

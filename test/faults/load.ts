@@ -32,8 +32,8 @@ type Wire = { readonly body: Buffer; readonly headers: Record<string, string>; r
 
 /** A receiver answers within 8 s of the end of a body. */
 const answerTimeoutMs = 10_000;
-/** Items of a request that is to fill a stream. */
-const floodCount = 1_800;
+/** Items of a request that is to fill a stream: of one message, or of several, of which the last may have no room any more. */
+const floodCountOf = (sender: number): number => (sender === 0 ? 1_800 : severalMessages);
 const retryMs = { least: 100, most: 600 };
 
 /** Of requests with a name that were answered 200 so many are sent again, once or twice, this long afterwards at most. */
@@ -49,8 +49,8 @@ const countOf = (random: () => number, isNamed: boolean): number => {
   const share = random();
   if (share < 0.45) return 1;
   if (share < 0.85) return 2 + Math.floor(random() * 48);
-  if (share < 0.98) return 50 + Math.floor(random() * 350);
-  return isNamed || share < 0.995 ? severalMessages : muchText;
+  if (share < (isNamed ? 0.98 : 0.94)) return 50 + Math.floor(random() * 350);
+  return isNamed || share < 0.99 ? severalMessages : muchText;
 };
 
 /**
@@ -223,9 +223,14 @@ export const startLoad = (options: LoadOptions): Load => {
       const random = createRandom(world.seed * 211 + target.id + sender);
       const agent = new Agent({ connections: 1, pipelining: 1 });
       while (!isFull && !stop.signal.aborted && Date.now() < end) {
-        await sendClaim(agent, { target, isNamed, count: floodCount }, random, ({ status, reason }) => {
-          if (status === 503 && reason === 'not_stored') isFull = true;
-        });
+        await sendClaim(
+          agent,
+          { target, isNamed, count: floodCountOf(sender) },
+          random,
+          ({ status, reason }) => {
+            if (status === 503 && reason === 'not_stored') isFull = true;
+          },
+        );
       }
       await agent.destroy();
     };

@@ -164,7 +164,7 @@ export const createPushPublisher = (
       const leading = batch[0]?.fragment;
       if (leading === undefined) return;
       flights.add(batch);
-      sweeping ??= setInterval(sweep, sweepMs);
+      sweeping ??= setInterval(sweep, sweepMs).unref();
       const payload = messageParts(batch.map((each) => each.fragment));
       const span = traces?.publish(
         'metrics',
