@@ -6,7 +6,8 @@ export type Target = {
   readonly layout: Layout;
   /** Data id of points, application of spans. */
   readonly id: number;
-  readonly token: string;
+  /** Those that it has had, the newest last. */
+  readonly tokens: string[];
   /** Its policy changes while the run lasts: some items are stored under one and dropped under the other. */
   readonly hasSwing: boolean;
 };
@@ -30,6 +31,8 @@ export type Try = {
   readonly reason: string;
   /** It had been answered 200 before, and was sent again all the same. */
   readonly isRepeat?: boolean;
+  /** The token was another one than at the first try. */
+  readonly isOtherToken?: boolean;
   /** The answer said that it was received before. */
   readonly isRecognised?: boolean;
 };

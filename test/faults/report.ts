@@ -54,6 +54,16 @@ const answerLine = (claims: readonly Claim[]): string => {
   return `${tries.length} tries: ${count(200)} answered 200, ${count(0)} unanswered, ${count(503)} times 503 (${count(503, 'not_stored')} not_stored, ${count(503, 'unconfirmed')} unconfirmed)`;
 };
 
+/** Tokens that were rotated, and what was sent again under another one. */
+const tokenLine = (rounds: readonly Round[], claims: readonly Claim[]): string => {
+  const rotations = rounds
+    .flatMap(({ done }) => done)
+    .filter(({ fault, note }) => fault.kind === 'rotate' && note === '');
+  const tries = claims.flatMap((claim) => claim.tries.filter(({ isOtherToken }) => isOtherToken === true));
+  const count = (status: number): number => tries.filter((each) => each.status === status).length;
+  return `tokens rotated: ${rotations.length}; requests sent again under another token: ${tries.length}, ${count(200)} answered 200, ${count(401)} answered 401`;
+};
+
 /** Requests of several messages, and what was sent again although it was stored. */
 const wholeLines = (claims: readonly Claim[]): string[] => {
   const large = claims.filter(({ count }) => count >= severalMessages);
@@ -89,6 +99,7 @@ export const summaryOf = ({ rounds, seconds, isWhole }: Run): string[] => {
     `other faults: ${linkLine(rounds)}`,
     `${claims.length} requests of ${sum(claims, ({ count }) => count)} items, ${answerLine(claims)}`,
     ...wholeLines(claims),
+    tokenLine(rounds, claims),
     `items: ${items('owed')} acknowledged, ${items('uncertain')} uncertain (${sum(verdicts, (verdict) => verdict.uncertainPresent)} of them stored), ${items('absent')} refused for good`,
     `rows read: ${sum(verdicts, ({ rows }) => rows)}; seen twice by overlaps when the streams had just become empty: ${sum(verdicts, ({ overlaps }) => overlaps)}; late repeats: ${sum(verdicts, ({ lateRepeats }) => lateRepeats)}`,
     `inserts of spans past the guard, in processes that saw the end of a round: ${sum(rounds, ({ plainInserts }) => plainInserts)}`,

@@ -20,7 +20,7 @@ const targetOf = (layout: Target['layout'], hasSwing = false): Target => ({
   name: layout,
   layout,
   id: 1_500_001,
-  token: 't',
+  tokens: ['t'],
   hasSwing,
 });
 
