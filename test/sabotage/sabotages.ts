@@ -180,6 +180,24 @@ export const sabotages: readonly Sabotage[] = [
     tests: 'an export of which nothing is kept',
   },
   {
+    name: 'an identity that ends with its token',
+    edits: [
+      {
+        file: 'src/directory/sources.ts',
+        from: 'known.source_identity?.identity_credential',
+        to: 'undefined',
+      },
+      {
+        file: 'src/directory/applications.ts',
+        from: 'identity?.identity_credential',
+        to: 'undefined',
+      },
+    ],
+    project: 'engines',
+    file: 'test/contract/identity.test.ts',
+    tests: 'two receivers > a token that is rotated > once leaves',
+  },
+  {
     name: 'one message for the spans of all credentials',
     edits: [
       {
