@@ -70,9 +70,9 @@ export const withHotRoute = ({ targets, answer }: HotRoute, routes: RequestListe
       routes(request, response);
       return;
     }
-    void answer(request).then(async (reply) => {
-      if (!request.complete && !response.shouldKeepAlive) await bodyIsThere(request);
-      send(response, reply);
+    void answer(request).then((reply) => {
+      if (request.complete || response.shouldKeepAlive) send(response, reply);
+      else void bodyIsThere(request).then(() => send(response, reply));
     });
   };
 };

@@ -17,7 +17,7 @@ import type { RequestTraces } from '../request-traces.ts';
 import { type PushPair, problemWithoutPair } from './decode.ts';
 import type { EncodedPush, PushTask } from './encode.ts';
 import type { EncodePush } from './encode-anywhere.ts';
-import { type HeadWatch, watchHead } from './head-watch.ts';
+import { HeadWatch } from './head-watch.ts';
 import { pushIdentity } from './identity.ts';
 import type { PushPublisher } from './publish.ts';
 import { type PushReply, pointsReply, refusal, repeatReply } from './reply.ts';
@@ -272,8 +272,8 @@ export const createPushHandler = (
     if (why !== undefined) throw new Refused('not_stored', why, retryAfter(1));
     const waitSeconds = deps.failures.retryAfterSeconds(request);
     if (waitSeconds > 0) throw tooManyFailures(waitSeconds);
-    const watch = watchHead(deps.directory.authorize, limits.elementsMax);
-    const body = await readBody(request, limits, deps.inFlight, watch.see);
+    const watch = new HeadWatch(deps.directory.authorize, limits.elementsMax);
+    const body = await readBody(request, limits, deps.inFlight, (piece) => watch.see(piece));
     if ('reason' in body) {
       if (body.reason !== 'unwanted')
         throw new Refused(body.reason, body.detail, body.reason === 'not_stored' ? retryAfter(1) : {});
