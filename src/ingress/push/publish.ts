@@ -10,6 +10,8 @@ import { cuttingRuleVersion, runBudget } from '../../wire/points/cutting.ts';
 import type { RequestTraces } from '../request-traces.ts';
 import { type Fragment, messageParts } from './message.ts';
 
+export { buildMessage } from './message.ts';
+
 /** A run and when its sender is answered at the latest, ms of `performance.now()`. */
 export type DueFragment = Fragment & { readonly deadlineAt: number };
 
