@@ -1,4 +1,4 @@
-import { buildSpansMessage, type SpanFragment } from '../src/ingress/otlp/message.ts';
+import { buildSpansMessage, type SpanFragment } from '../src/ingress/otlp/publish.ts';
 import { defaultTimePolicy } from '../src/model/time.ts';
 import { countedBase } from '../src/model/uid.ts';
 import { readBlockKeys } from '../src/wire/native/block-keys.ts';

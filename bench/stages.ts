@@ -1,5 +1,5 @@
 import type { Source } from '../src/directory/directory.ts';
-import { buildMessage } from '../src/ingress/push/message.ts';
+import { buildMessage } from '../src/ingress/push/publish.ts';
 import { defaultTimePolicy } from '../src/model/time.ts';
 import { countedBase } from '../src/model/uid.ts';
 import { judgeDeferred } from '../src/transfer/held-message.ts';

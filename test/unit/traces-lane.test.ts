@@ -1,6 +1,6 @@
 import { ClickHouseError } from '@clickhouse/client';
 import { describe, expect, it } from 'vitest';
-import { buildSpansMessage } from '../../src/ingress/otlp/message.ts';
+import { buildSpansMessage } from '../../src/ingress/otlp/publish.ts';
 import { Fault } from '../../src/model/fault.ts';
 import { defaultTimePolicy } from '../../src/model/time.ts';
 import { countedBase } from '../../src/model/uid.ts';

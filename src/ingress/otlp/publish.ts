@@ -10,6 +10,8 @@ import type { EncodedTraces, TraceRun } from '../../wire/otlp/types.ts';
 import type { RequestTraces } from '../request-traces.ts';
 import { type SpanFragment, spansMessageParts } from './message.ts';
 
+export { buildSpansMessage, type SpanFragment } from './message.ts';
+
 /** What a request brings to the bus. */
 export type SpanRequest = {
   readonly encoded: Pick<EncodedTraces, 'runs' | 'owners'>;

@@ -11,6 +11,8 @@ import { runLength } from '../../wire/points/encoded-points.ts';
 import type { RequestTraces } from '../request-traces.ts';
 import { type Fragment, messageParts } from './message.ts';
 
+export { buildMessage } from './message.ts';
+
 /** A run and when its sender is answered at the latest, ms of `performance.now()`. */
 export type DueFragment = Fragment & { readonly deadlineAt: number };
 

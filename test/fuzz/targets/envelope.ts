@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
-import { buildSpansMessage } from '../../../src/ingress/otlp/message.ts';
+import { buildSpansMessage } from '../../../src/ingress/otlp/publish.ts';
 import { decodeEnvelope, encodeEnvelope, type MetricsHeader } from '../../../src/wire/envelope.ts';
 import { envelopeVersion } from '../../../src/wire/frame.ts';
 import { jsonTraces } from '../../../src/wire/otlp/json-traces.ts';
