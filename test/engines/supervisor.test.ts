@@ -148,13 +148,13 @@ describe('restarts', () => {
 describe('the lock of a data folder', () => {
   it('lets one living process in and names it to the next', async () => {
     const folder = await tempFolder();
-    const unlock = await lockFolder(folder);
+    const lock = await lockFolder(folder);
     await expect(lockFolder(folder)).rejects.toThrow(FolderInUseError);
     await expect(lockFolder(folder)).rejects.toThrow(
       `tidemark up already runs on ${folder} (process ${process.pid}): stop it first, or choose another folder by TIDEMARK_DATA.`,
     );
-    await unlock();
-    await (await lockFolder(folder))();
+    lock.release();
+    (await lockFolder(folder)).release();
   });
 
   // A killed `up` leaves its lock; a process that happens to have its number now is somebody else.
@@ -165,6 +165,6 @@ describe('the lock of a data folder', () => {
   ])('is taken over when it is one %s', async (_what, content) => {
     const folder = await tempFolder();
     await writeFile(join(folder, 'up.lock'), content === undefined ? '' : JSON.stringify(content));
-    await (await lockFolder(folder))();
+    (await lockFolder(folder)).release();
   });
 });

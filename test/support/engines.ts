@@ -1,6 +1,7 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
+import type { MonitorEndpoint } from '../../src/bus/server-monitor.ts';
 import type { Durability } from '../../src/config/settings.ts';
 import type { LogLine } from '../../src/embedded/child.ts';
 import { createClickhouseEngine } from '../../src/embedded/clickhouse.ts';
@@ -20,8 +21,8 @@ export type TestEngines = {
   readonly nats: Engine;
   readonly questdb: Engine;
   readonly clickhouse: Engine;
-  /** NATS's monitoring endpoint. */
-  readonly natsMonitorUrl: string;
+  /** What NATS tells of itself. */
+  askNats(endpoint: MonitorEndpoint, options?: object): Promise<unknown>;
   /** Port of QuestDB's Postgres wire. */
   readonly questdbPgPort: number;
   /** The temporary folder all of them live in. */
@@ -40,8 +41,8 @@ const host = '127.0.0.1';
 type OwnOptions = { folder: string; log: LogLine; durability: Durability };
 
 const createFor = {
-  nats: ({ folder, log, durability }: OwnOptions, [client = 0, monitor = 0]: number[]) =>
-    createNatsEngine({ folder, host, ports: { client, monitor }, log, durability }),
+  nats: ({ folder, log, durability }: OwnOptions, [client = 0]: number[]) =>
+    createNatsEngine({ folder, host, ports: { client }, log, durability }),
   questdb: ({ folder, log, durability }: OwnOptions, [http = 0, pg = 0]: number[]) =>
     createQuestdbEngine({ folder, host, ports: { http, pg }, log, durability }),
   clickhouse: ({ folder, log }: OwnOptions, [http = 0]: number[]) =>
@@ -74,22 +75,29 @@ export const startEngines = async (
   const ports = await takePorts(15);
   const engines = new Map<EngineName, Engine>();
   const env: Record<string, string> = {};
-  let natsMonitorUrl = (): string => '';
+  let askNats: TestEngines['askNats'] = async () => {
+    throw new Error('startEngines was not asked for nats');
+  };
   let questdbPgPort = 0;
   const afterEnd: (() => void | Promise<void>)[] = [];
   for (const name of ['nats', 'questdb', 'clickhouse'] as const) {
     if (wanted[name] !== true) continue;
     const enginePorts = ports.splice(0, 2);
-    if (name === 'nats') natsMonitorUrl = () => `http://${host}:${enginePorts[1]}`;
     if (name === 'questdb') questdbPgPort = enginePorts[1] ?? 0;
-    let engine = createFor[name]({ folder: join(folder, name), log, durability }, enginePorts);
+    const options = { folder: join(folder, name), log, durability };
+    let engine: Engine;
+    if (name === 'nats') {
+      const nats = createFor.nats(options, enginePorts);
+      askNats = nats.ask;
+      engine = nats;
+    } else engine = createFor[name](options, enginePorts);
     if (name === 'nats' && hasNatsCluster) {
       const servers = [0, 1, 2].map(() => {
         const [client = 0, monitor = 0, route = 0] = ports.splice(0, 3);
         return { client, monitor, route };
       });
       const cluster = createNatsCluster(join(folder, name), servers, log);
-      natsMonitorUrl = () => cluster.monitorUrl;
+      askNats = cluster.ask;
       afterEnd.push(cluster.end);
       engine = cluster;
       env['TIDEMARK_NATS_REPLICAS'] = '3';
@@ -125,9 +133,7 @@ export const startEngines = async (
     get clickhouse() {
       return started('clickhouse');
     },
-    get natsMonitorUrl() {
-      return natsMonitorUrl();
-    },
+    askNats: (endpoint, options) => askNats(endpoint, options),
     questdbPgPort,
     folder,
     env,
