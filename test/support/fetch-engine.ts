@@ -9,6 +9,22 @@ export const splitAccount = (address: string): { url: string; headers: Record<st
   return { url: url.href, headers: username === '' ? {} : { authorization } };
 };
 
+/** The variables of `tidemark env` that the documents' commands use, for engines of a test. */
+export const engineVariables = ({
+  questdb,
+  clickhouse,
+}: Readonly<Record<'questdb' | 'clickhouse', { readonly url: string }>>): Record<string, string> =>
+  Object.fromEntries(
+    Object.entries({ QUESTDB: questdb.url, CLICKHOUSE: clickhouse.url }).flatMap(([name, address]) => {
+      const { origin, username, password } = new URL(address);
+      return [
+        [`${name}_URL`, origin],
+        [`${name}_USER`, username],
+        [`${name}_PASSWORD`, password],
+      ];
+    }),
+  );
+
 /** fetch with the credentials that an engine's address holds: fetch itself takes none there. */
 export const fetchEngine = (
   address: string,

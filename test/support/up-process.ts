@@ -1,8 +1,10 @@
-import { type ChildProcess, spawn } from 'node:child_process';
+import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
+import { promisify } from 'node:util';
 import { expect, onTestFinished } from 'vitest';
 import { settingDefinitions } from '../../src/config/settings.ts';
+import type { Installation } from '../../src/embedded/installation.ts';
 
 /** Port 0 everywhere: `up` takes free ones. */
 const anyPorts = Object.fromEntries(
@@ -37,6 +39,14 @@ export const untilReady = async ({ lines, child }: Up): Promise<void> => {
     })
     .toBe(true);
   expect(child.exitCode, lines.slice(-20).join('\n')).toBe(null);
+};
+
+/** What `tidemark env --json` says of the installation on this folder. */
+export const installationOn = async (dataFolder: string): Promise<Installation> => {
+  const { stdout } = await promisify(execFile)('bin/tidemark', ['env', '--json'], {
+    env: { ...process.env, TIDEMARK_DATA: dataFolder },
+  });
+  return JSON.parse(stdout);
 };
 
 /** The line below a heading of the summary. */

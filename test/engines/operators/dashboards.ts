@@ -117,12 +117,8 @@ describe('every query of the dashboards', () => {
   it.each([...queriesTo(questdb), ...variables(questdb)])(
     '$place answers rows from QuestDB',
     async ({ text }) => {
-      const address = {
-        port: stack.engines.questdbPgPort,
-        user: 'admin',
-        password: 'quest',
-        database: 'qdb',
-      };
+      const { username: user, password } = new URL(stack.engines.questdb.url);
+      const address = { port: stack.engines.questdbPgPort, user, password, database: 'qdb' };
       const { rows } = await wireQuery(address, forQuestdb(text));
       expect(rows.length).toBeGreaterThan(0);
     },
