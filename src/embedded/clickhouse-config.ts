@@ -78,13 +78,13 @@ const fixedSettings: Xml = Object.fromEntries(
 );
 
 /** Of a reader: what one query may take. A value of 0 would be no limit. */
-const readerLimits = {
+export const readerLimits = {
   max_execution_time: 60,
   max_rows_to_read: 1_000_000_000,
   max_result_rows: 1_000_000,
   max_result_bytes: 1_000_000_000,
   max_memory_usage: 2_000_000_000,
-  max_concurrent_queries_for_user: 8,
+  max_concurrent_queries_for_user: 32,
 } as const;
 
 /** Reads, with limits that it may lower and not raise. Other settings of a query are its own (2): clients send some with each. */

@@ -123,7 +123,7 @@ type Step = readonly [code: number, ifTrue: number, ifFalse: number, operand: nu
 
 const deny: Step = [bpf.answer, 0, 0, answers.accessDenied];
 
-const filterOf = ({ audit, sendto, denied }: Architecture): readonly Step[] => [
+const filterOf = ({ audit, sendto }: Architecture, denied: readonly number[]): readonly Step[] => [
   [bpf.load, 0, 0, fields.architecture],
   [bpf.ifEqual, 1, 0, audit],
   deny,
@@ -145,10 +145,16 @@ const setModeFilter = 1;
 /** Else processors with the flaw of 2018 run the thread slower on older kernels. */
 const allowSpeculation = 4;
 
-const restrictCalls = (): void => {
+const architectureHere = (): Architecture => {
   const architecture = architectures[process.arch];
   if (architecture === undefined) throw new ConfinementError(`${process.arch} is not known here`);
-  const steps = filterOf(architecture);
+  return architecture;
+};
+
+/** Answers EACCES to these system calls of this thread, and of every thread and program it starts. Needs `setNoNewPrivileges`. */
+const denyCalls = (denied: readonly number[]): void => {
+  const architecture = architectureHere();
+  const steps = filterOf(architecture, denied);
   const program = Buffer.concat(
     steps.map(([code, ifTrue, ifFalse, operand]) =>
       structure([2, code], [1, ifTrue], [1, ifFalse], [4, operand]),
@@ -163,6 +169,19 @@ const restrictCalls = (): void => {
 
 const setNoNewPrivileges = 38;
 
+/** Once and for all: no program that this thread starts has more rights than it, which is what lets anybody restrict themselves. */
+const giveUpPrivileges = (): void => {
+  const set: Argument[] = [1, 0, 0, 0].map(integer);
+  call('prctl', [[I32, setNoNewPrivileges], ...set]);
+};
+
+/** What an older kernel is like: this thread, and what it starts, cannot be confined any more. For tests. */
+export const forgetLandlock = (): void => {
+  open({ library, path: '' });
+  giveUpPrivileges();
+  denyCalls(Object.values(landlock));
+};
+
 /**
  * Takes from this thread, and from every thread it starts, all files but those named (Landlock), and every way to reach another
  * process (a filter of system calls): it cannot connect, send to an address, or run a program. It cannot be undone. Needs no
@@ -171,8 +190,7 @@ const setNoNewPrivileges = 38;
 export const confine = (confinement: Confinement): void => {
   if (process.platform !== 'linux') throw new ConfinementError('this is not Linux');
   open({ library, path: '' });
-  const set: Argument[] = [1, 0, 0, 0].map(integer);
-  call('prctl', [[I32, setNoNewPrivileges], ...set]);
+  giveUpPrivileges();
   restrictFiles(confinement);
-  restrictCalls();
+  denyCalls(architectureHere().denied);
 };

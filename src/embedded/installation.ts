@@ -1,9 +1,9 @@
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { z } from 'zod';
 import { type DatabaseAccounts, readCredentials } from '../config/engine-credentials.ts';
 import { engineUrls, type Settings } from '../config/settings.ts';
 import type { StackPlan } from './stack.ts';
+import { addressesFile, curlFile, type EngineName, upFolder, urlFile } from './up-files.ts';
 
 /** Where an installation is reached, without credentials. An engine of one's own has no Postgres wire that we know of. */
 const addressesSchema = z.object({
@@ -39,8 +39,6 @@ type DatabaseAccess = EngineAccess & {
   readonly readonly_password: string | null;
 };
 
-type EngineName = 'nats' | 'questdb' | 'clickhouse';
-
 /** An address, or several separated by commas, without user and password. */
 export const withoutAccount = (url: string): string =>
   url.replace(/(^|,)([a-z]+:\/\/)[^/@,]*@/gi, (_all, before: string, scheme: string) => `${before}${scheme}`);
@@ -61,18 +59,6 @@ const addressesOf = (plan: StackPlan): Addresses => {
   };
 };
 
-/** Of the last `tidemark up` on this folder: what it and its clients are given as files, because they hold passwords. */
-const folderOf = (dataFolder: string): string => join(dataFolder, 'up');
-const addressesFile = (dataFolder: string): string => join(folderOf(dataFolder), 'addresses.json');
-
-/** File with an engine's address, user and password in it, for the roles. */
-export const urlFile = (dataFolder: string, engine: EngineName): string =>
-  join(folderOf(dataFolder), `${engine}.url`);
-
-/** File with what curl needs to be let in: `curl -K <file>`. */
-export const curlFile = (dataFolder: string, engine: 'questdb' | 'clickhouse'): string =>
-  join(folderOf(dataFolder), `${engine}.curl`);
-
 const accountOf = (url: string): { user: string; password: string } | undefined => {
   const { username, password } = new URL(url.split(',')[0] ?? '');
   return username === ''
@@ -88,7 +74,7 @@ export const writeInstallation = (
   plan: StackPlan,
   urls: Readonly<Record<EngineName, string>>,
 ): void => {
-  const folder = folderOf(dataFolder);
+  const folder = upFolder(dataFolder);
   removeInstallation(dataFolder);
   mkdirSync(folder, { mode: 0o700 });
   const write = (path: string, text: string): void => {
@@ -107,7 +93,7 @@ export const writeInstallation = (
 
 /** Takes away what was left there. */
 export const removeInstallation = (dataFolder: string): void =>
-  rmSync(folderOf(dataFolder), { recursive: true, force: true });
+  rmSync(upFolder(dataFolder), { recursive: true, force: true });
 
 /** Where everything is, or would be: of the last `tidemark up` on this folder, else by the settings. */
 const readAddresses = (settings: Settings): Addresses => {

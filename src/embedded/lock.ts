@@ -34,12 +34,18 @@ const fileName = 'up.lock';
 const holderSchema = z.looseObject({ pid: z.number().int(), startedAt: z.string() });
 type Holder = z.infer<typeof holderSchema>;
 
-/** When a process started, in the kernel's ticks: tells it from a later one with the same number. Linux only. */
+/** States of a process that has ended and is only still listed. */
+const ended = ['Z', 'X'];
+
+/**
+ * When a process started, in the kernel's ticks: tells it from a later one with the same number. Empty where there is none. Linux only.
+ */
 const startOf = (pid: number): string => {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
     // The name may hold spaces and brackets; the fields after it do not.
-    return stat.slice(stat.lastIndexOf(')') + 2).split(' ')[19] ?? '';
+    const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+    return ended.includes(fields[0] ?? '') ? '' : (fields[19] ?? '');
   } catch {
     return '';
   }
@@ -131,18 +137,18 @@ const openLocked = (path: string): number | undefined => {
   }
 };
 
-/** How long a holder that we do not see alive may take to be gone: what was killed dies while its successor starts. */
-const dyingMs = 5_000;
+/** How long a holder may take to be gone: what was killed dies while its successor starts. Shorter for one that we see. */
+const dyingMs = { seen: 500, unseen: 5_000 } as const;
 const pollMs = 50;
 
 /**
  * Makes this process the only one on `folder`, which is there, until it releases it or dies and no process that was given the
- * lock is left. Throws FolderInUseError with one sentence that names the holder: at once where that is seen to live, else after
- * five seconds. Holds for all processes and containers of one machine; not over a network file system.
+ * lock is left. Throws FolderInUseError with one sentence that names the holder: after half a second where that is seen to
+ * live, else after five. Holds for all processes and containers of one machine; not over a network file system.
  */
 export const lockFolder = async (folder: string): Promise<FolderLock> => {
   const path = join(folder, fileName);
-  const deadline = performance.now() + dyingMs;
+  const begunAt = performance.now();
   for (;;) {
     const fd = openLocked(path);
     const holder = holderIn(path);
@@ -160,7 +166,8 @@ export const lockFolder = async (folder: string): Promise<FolderLock> => {
       };
     }
     if (fd !== undefined) closeSync(fd);
-    if (isHeld || performance.now() > deadline) throw refusal(folder, path);
+    const waitedMs = performance.now() - begunAt;
+    if (waitedMs > dyingMs[isHeld ? 'seen' : 'unseen']) throw refusal(folder, path);
     await delay(pollMs);
   }
 };

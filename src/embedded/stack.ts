@@ -5,11 +5,11 @@ import type { LogLine } from './child.ts';
 import { createClickhouseEngine } from './clickhouse.ts';
 import type { Engine } from './engine.ts';
 import { createInstaller, type Installer, type Progress } from './install.ts';
-import { urlFile } from './installation.ts';
 import { createNatsEngine } from './nats.ts';
 import { freePorts, type NamedPort } from './ports.ts';
 import { createQuestdbEngine } from './questdb.ts';
 import { createRole, type Role, type RoleName } from './role.ts';
+import { urlFile } from './up-files.ts';
 
 /** Where everything of one stack is reached, by ports that are never 0. */
 export type StackPlan = {

@@ -1,6 +1,7 @@
 import type { Demo } from './demo.ts';
-import { curlFile, withoutAccount } from './installation.ts';
+import { withoutAccount } from './installation.ts';
 import type { StackPlan } from './stack.ts';
+import { curlFile } from './up-files.ts';
 
 const shellQuoted = (text: string): string => `'${text.replaceAll("'", `'\\''`)}'`;
 

@@ -2,9 +2,11 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import type { MonitorEndpoint } from '../../src/bus/server-monitor.ts';
+import type { DatabaseAccounts, EngineAccount } from '../../src/config/engine-credentials.ts';
 import type { Durability } from '../../src/config/settings.ts';
 import type { LogLine } from '../../src/embedded/child.ts';
 import { createClickhouseEngine } from '../../src/embedded/clickhouse.ts';
+import { createDatabaseAccounts } from '../../src/embedded/credentials.ts';
 import type { Engine } from '../../src/embedded/engine.ts';
 import { createNatsEngine } from '../../src/embedded/nats.ts';
 import { createQuestdbEngine } from '../../src/embedded/questdb.ts';
@@ -23,6 +25,8 @@ export type TestEngines = {
   readonly clickhouse: Engine;
   /** What NATS tells of itself. */
   askNats(endpoint: MonitorEndpoint, options?: object): Promise<unknown>;
+  /** Who only reads, in both databases. */
+  readonly reader: EngineAccount;
   /** Port of QuestDB's Postgres wire. */
   readonly questdbPgPort: number;
   /** The temporary folder all of them live in. */
@@ -38,15 +42,15 @@ export type TestEngines = {
 
 const host = '127.0.0.1';
 
-type OwnOptions = { folder: string; log: LogLine; durability: Durability };
+type OwnOptions = { folder: string; log: LogLine; durability: Durability; accounts: DatabaseAccounts };
 
 const createFor = {
   nats: ({ folder, log, durability }: OwnOptions, [client = 0]: number[]) =>
     createNatsEngine({ folder, host, ports: { client }, log, durability }),
-  questdb: ({ folder, log, durability }: OwnOptions, [http = 0, pg = 0]: number[]) =>
-    createQuestdbEngine({ folder, host, ports: { http, pg }, log, durability }),
-  clickhouse: ({ folder, log }: OwnOptions, [http = 0]: number[]) =>
-    createClickhouseEngine({ folder, host, ports: { http }, log }),
+  questdb: ({ folder, log, durability, accounts }: OwnOptions, [http = 0, pg = 0]: number[]) =>
+    createQuestdbEngine({ folder, host, ports: { http, pg }, log, durability, accounts }),
+  clickhouse: ({ folder, log, accounts }: OwnOptions, [http = 0]: number[]) =>
+    createClickhouseEngine({ folder, host, ports: { http }, log, accounts }),
 };
 
 /** Is given the folder of each engine before it starts; what it answers is called after the engine's end. */
@@ -73,6 +77,7 @@ export const startEngines = async (
     lines.push(`${source}: ${line}`);
   };
   const ports = await takePorts(15);
+  const accounts = createDatabaseAccounts();
   const engines = new Map<EngineName, Engine>();
   const env: Record<string, string> = {};
   let askNats: TestEngines['askNats'] = async () => {
@@ -84,7 +89,7 @@ export const startEngines = async (
     if (wanted[name] !== true) continue;
     const enginePorts = ports.splice(0, 2);
     if (name === 'questdb') questdbPgPort = enginePorts[1] ?? 0;
-    const options = { folder: join(folder, name), log, durability };
+    const options = { folder: join(folder, name), log, durability, accounts };
     let engine: Engine;
     if (name === 'nats') {
       const nats = createFor.nats(options, enginePorts);
@@ -134,6 +139,7 @@ export const startEngines = async (
       return started('clickhouse');
     },
     askNats: (endpoint, options) => askNats(endpoint, options),
+    reader: { user: accounts.readonlyUser, password: accounts.readonlyPassword },
     questdbPgPort,
     folder,
     env,
