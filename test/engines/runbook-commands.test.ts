@@ -77,7 +77,7 @@ const notRun: Readonly<Record<string, string>> = {
   'tidemark export': 'named: its options stand elsewhere in the document',
   'tidemark import': 'named: its file stands elsewhere in the document',
   'tidemark up': 'test/engines/up.test.ts',
-  'tidemark env': 'test/engines/up.test.ts',
+  'tidemark env': 'test/engines/up-access.test.ts',
   'tidemark report create --questdb b': 'test/cluster/questdb-instances.test.ts, which has two instances',
   'tidemark admin-token create': 'test/engines/admin-tokens.test.ts, with the name and role that it wants',
   'tidemark admin-token revoke': 'test/engines/admin-tokens.test.ts, with the token that it wants',
@@ -86,6 +86,7 @@ const notRun: Readonly<Record<string, string>> = {
 
 /** Blocks of docs/operations.md that this file does not run. */
 const blocksNotRun: readonly (readonly [begin: string, why: string])[] = [
+  ['NATS=$(openssl', 'a cluster: test/unit/docs-cluster-commands.test.ts holds it against the manifests'],
   ['kubectl ', 'a cluster: test/unit/docs-cluster-commands.test.ts holds it against the manifests'],
   ['cp -a $B/questdb', 'engines that hold nothing: test/faults/backup-restore.test.ts'],
   ['export TIDEMARK_TRACING_URL', 'settings: test/contract/own-spans.test.ts'],
