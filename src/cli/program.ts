@@ -41,6 +41,7 @@ export const commandModules: readonly CommandModule[] = [
   },
   { names: ['migrate'], load: async () => (await import('./migrate.ts')).registerMigrate },
   { names: ['setup'], load: async () => (await import('./setup.ts')).registerSetup },
+  { names: ['env'], load: async () => (await import('./env.ts')).registerEnv },
   { names: ['up'], load: async () => (await import('./up.ts')).registerUp },
 ];
 

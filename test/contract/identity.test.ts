@@ -5,6 +5,7 @@ import { type KvBucket, openKvBucket } from '../../src/bus/kv.ts';
 import { takeBootNumber } from '../../src/directory/boot-number.ts';
 import { systemKeys } from '../../src/directory/keys.ts';
 import { pointsBatch, settledOnce, spansBatch } from '../support/batches.ts';
+import { fetchEngine } from '../support/fetch-engine.ts';
 import { type LiveRecords, openLiveRecords } from '../support/live-records.ts';
 import { type Stack, startStack } from '../support/stack.ts';
 import { until } from '../support/until.ts';
@@ -312,7 +313,7 @@ describe.each(['suspect', 'always'] as const)('a retry after the duplicate windo
       `SELECT count() AS rows FROM otel.otel_traces FINAL WHERE AppId = ${batch.appId}`,
     );
     expect(read).toEqual({ rows: String(batch.items) });
-    await fetch(stack.engines.clickhouse.url, {
+    await fetchEngine(stack.engines.clickhouse.url, {
       method: 'POST',
       body: 'OPTIMIZE TABLE otel.otel_traces FINAL',
     });

@@ -8,6 +8,7 @@ import { redriveMessage } from '../../src/dead-letters/redrive-message.ts';
 import { buckets } from '../../src/directory/keys.ts';
 import { type Cli, createCli } from '../support/cli.ts';
 import { figureOf, readDeadLetters } from '../support/dead-letters.ts';
+import { fetchEngine } from '../support/fetch-engine.ts';
 import { type Application, type Stack, startStack } from '../support/stack.ts';
 import { until } from '../support/until.ts';
 
@@ -39,7 +40,7 @@ afterAll(async () => {
 
 const clickhouse = async (sql: string): Promise<void> => {
   const url = `${stack.engines.clickhouse.url}/?query=${encodeURIComponent(sql)}`;
-  const response = await fetch(url, { method: 'POST' });
+  const response = await fetchEngine(url, { method: 'POST' });
   if (!response.ok) throw new Error(await response.text());
 };
 const refuse = (name: string) =>

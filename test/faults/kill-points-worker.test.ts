@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { connectBus } from '../../src/bus/connection.ts';
 import { type Batch, pointsBatch, settledOnce, spansBatch, storedOnce } from '../support/batches.ts';
+import { fetchEngine } from '../support/fetch-engine.ts';
 import type { Gate } from '../support/gate.ts';
 import { type GatedStack, startGatedStack } from '../support/gated-stack.ts';
 import {
@@ -85,7 +86,7 @@ const guardIsDown = async (): Promise<void> => {
 };
 
 const command = async (statement: string): Promise<void> => {
-  const answer = await fetch(stack.engines.clickhouse.url, { method: 'POST', body: statement });
+  const answer = await fetchEngine(stack.engines.clickhouse.url, { method: 'POST', body: statement });
   expect([answer.status, await answer.text()]).toEqual([200, '']);
 };
 

@@ -5,6 +5,7 @@ import { createInterface } from 'node:readline';
 import type { Durability } from '../../src/config/settings.ts';
 import { deathSignalPrefix } from '../../src/embedded/child.ts';
 import { type FolderHook, makeTables, startEngines, type TestEngines } from './engines.ts';
+import { fetchEngine } from './fetch-engine.ts';
 import { takePorts } from './ports.ts';
 import { waitFor } from './wait.ts';
 
@@ -299,14 +300,14 @@ export const startStack = async (options: StackOptions = {}): Promise<Stack> => 
     return { status: response.status, body: await response.json() };
   };
   const query = async (sql: string): Promise<QueryAnswer> => {
-    const response = await fetch(`${engines.questdb.url}/exec?query=${encodeURIComponent(sql)}`);
+    const response = await fetchEngine(`${engines.questdb.url}/exec?query=${encodeURIComponent(sql)}`);
     const text = await response.text();
     if (!response.ok) throw new Error(`${sql}: ${text}`);
     const answer: QueryAnswer = JSON.parse(text);
     return answer;
   };
   const streamState = async (name: StreamName): Promise<StreamState> => {
-    const answer: Jsz = JSON.parse(await (await fetch(`${engines.natsMonitorUrl}/jsz?streams=true`)).text());
+    const answer: Jsz = JSON.parse(JSON.stringify(await engines.askNats('JSZ', { streams: true })));
     const stream = answer.account_details?.[0]?.stream_detail?.find((each) => each.name === name);
     if (stream === undefined) throw new Error(`there is no stream ${name}`);
     return stream.state;
@@ -349,10 +350,13 @@ export const startStack = async (options: StackOptions = {}): Promise<Stack> => 
     ready,
     query,
     spansQuery: async (sql) => {
-      const response = await fetch(`${engines.clickhouse.url}/?output_format_json_quote_64bit_integers=1`, {
-        method: 'POST',
-        body: `${sql} FORMAT JSONEachRow`,
-      });
+      const response = await fetchEngine(
+        `${engines.clickhouse.url}/?output_format_json_quote_64bit_integers=1`,
+        {
+          method: 'POST',
+          body: `${sql} FORMAT JSONEachRow`,
+        },
+      );
       const text = await response.text();
       if (!response.ok) throw new Error(`${sql}: ${text}`);
       return text

@@ -3,6 +3,7 @@ import { beforeAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { createReport, expectProblem, operations, record, tableNames } from '../../support/admin-api.ts';
 import type { TestEngines } from '../../support/engines.ts';
+import { fetchEngine } from '../../support/fetch-engine.ts';
 import { type Answer, type MetadataRole, startMetadataStack } from '../../support/metadata-role.ts';
 import { makeOld, oldTexts } from '../../support/old-records.ts';
 import { until } from '../../support/until.ts';
@@ -36,7 +37,7 @@ const adminToken = async (): Promise<string> =>
   (await readFile(`${metadata.dataFolder}/admin.token`, 'utf8')).trim();
 
 const exec = async (sql: string): Promise<unknown[][]> => {
-  const response = await fetch(`${engines.questdb.url}/exec?query=${encodeURIComponent(sql)}`);
+  const response = await fetchEngine(`${engines.questdb.url}/exec?query=${encodeURIComponent(sql)}`);
   return z.object({ dataset: z.array(z.array(z.unknown())) }).parse(await response.json()).dataset;
 };
 
