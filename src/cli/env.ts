@@ -2,7 +2,7 @@ import type { Command } from 'commander';
 import { loadSettings } from '../config/settings.ts';
 import { type Installation, readInstallation } from '../embedded/installation.ts';
 import { isLocked } from '../embedded/lock.ts';
-import { printJson } from './output.ts';
+import { printJson, printLines, sayLines } from './output.ts';
 
 const shellQuoted = (text: string): string => `'${text.replaceAll("'", `'\\''`)}'`;
 
@@ -27,12 +27,12 @@ const runEnv = ({ json }: { json?: true }): void => {
     );
   }
   if (!isLocked(settings.dataFolder)) {
-    process.stderr.write(
-      `tidemark: no tidemark up runs on ${settings.dataFolder} now: these are the addresses it would have.\n`,
+    sayLines(
+      `tidemark: no tidemark up runs on ${settings.dataFolder} now: these are the addresses it would have.`,
     );
   }
   if (json) printJson(installation);
-  else process.stdout.write(`${shellLines(installation).join('\n')}\n`);
+  else printLines(shellLines(installation).join('\n'));
 };
 
 /** `tidemark env`. */
