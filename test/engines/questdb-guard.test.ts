@@ -109,10 +109,23 @@ describe('the embedded QuestDB', () => {
     const headers = { authorization: basicAuthorization(reader) };
     const written = await rawRequest(`${url}/write`, headers, { method: 'POST', body: 'kept n=8i\n' });
     expect(written.status).toBe(403);
-    const form = new FormData();
-    form.set('data', new Blob(['a,b\n1,2\n3,4\n']), 'data.csv');
-    const imported = await fetch(`${url}/imp?name=other`, { method: 'POST', headers, body: form });
-    expect(await imported.text()).toContain('Write permission denied');
+    // It refuses before it has read the file, and may cut the connection over that: what counts is what comes of it.
+    const importAs = async (account: EngineAccount, table: string): Promise<void> => {
+      const form = new FormData();
+      form.set('data', new Blob(['a,b\n1,2\n3,4\n']), 'data.csv');
+      const authorization = { authorization: basicAuthorization(account) };
+      const options = { method: 'POST', headers: authorization, body: form };
+      await fetch(`${url}/imp?name=${table}`, options).then(
+        (response) => response.text(),
+        () => 'cut',
+      );
+    };
+    await importAs(reader, 'other');
+    await importAs(accounts, 'imported');
+    expect((await exec(accounts, "SELECT table_name FROM tables() WHERE table_name != 'kept'")).body).toMatch(
+      /"dataset":\[\["imported"\]\]/,
+    );
+    await exec(accounts, 'DROP TABLE imported');
     expect((await exec(accounts, 'SHOW TABLES')).body).toMatch(/"dataset":\[\["kept"\]\]/);
   });
 

@@ -8,7 +8,7 @@ import { z } from 'zod';
 import { type Edit, type Sabotage, sabotages } from './sabotages.ts';
 
 const root = resolve(import.meta.dirname, '../..');
-const sources = ['src', 'test', 'bench', 'bin', 'docs', 'pipelines', 'schemas'];
+const sources = ['src', 'test', 'bench', 'bin', 'deploy', 'docs', 'pipelines', 'schemas'];
 const files = ['package.json', 'tsconfig.json', 'vitest.config.ts'];
 
 const reportSchema = z.object({

@@ -287,4 +287,17 @@ export const sabotages: readonly Sabotage[] = [
     file: 'test/engines/dlq-redrive.test.ts',
     tests: 'comes back with a copy of DEADLETTER',
   },
+  {
+    name: 'a data folder held by a process number alone',
+    edits: [
+      {
+        file: 'src/embedded/lock.ts',
+        from: "      if (!tryFlock(fd, 'exclusive')) return undefined;\n",
+        to: '',
+      },
+    ],
+    project: 'engines',
+    file: 'test/engines/lock.test.ts',
+    tests: 'holds for another PID and network namespace too',
+  },
 ];
