@@ -14,8 +14,8 @@ export class CredentialsError extends Error {
   override readonly name = 'CredentialsError';
 }
 
-/** 192 random bits, of characters that no address, shell or file of settings has to quote. */
-export const createPassword = (): string => randomBytes(24).toString('base64url');
+/** 192 random bits as hexadecimal digits: nothing to quote in an address, a shell or a file of settings, and no dash at the front that a command takes for an option. */
+export const createPassword = (): string => randomBytes(24).toString('hex');
 
 /** The header that opens an engine's HTTP interface. */
 export const basicAuthorization = ({ user, password }: EngineAccount): string =>
