@@ -27,7 +27,7 @@ describe('the credentials of the engines', () => {
     const passwords = [nats, questdb, clickhouse].map(({ password }) => password);
     const all = [...passwords, questdb.readonlyPassword, clickhouse.readonlyPassword];
     expect(new Set(all).size).toBe(5);
-    for (const password of all) expect(password).toMatch(/^[\w-]{32}$/);
+    for (const password of all) expect(password).toMatch(/^[0-9a-f]{48}$/);
     expect((await stat(join(folder, 'credentials.json'))).mode & 0o777).toBe(0o600);
   });
 
