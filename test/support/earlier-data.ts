@@ -1,4 +1,5 @@
 import { chmodSync, mkdirSync, readFileSync } from 'node:fs';
+import { createStreamReader } from '../../src/bus/stream-reader.ts';
 import { settingDefinitions } from '../../src/config/settings.ts';
 import { unpackEarlierProgram } from './earlier-program.ts';
 import { takePorts } from './ports.ts';
@@ -44,6 +45,8 @@ const points = (count: number, targetLength = 5): object[] =>
     return { metrics, target: 't'.repeat(targetLength), timestamp: firstMs + made };
   });
 
+export const droppedReason = 'timestamp_too_far_ahead';
+
 const tooFarAhead = () => ({
   metrics: { first: 1, second: 2 },
   target: 'ahead',
@@ -84,9 +87,7 @@ export const pushPoints = async (
   const data = [...points(kept), ...Array.from({ length: dropped }, tooFarAhead)];
   await taken(() => line.push(bodyOf(dataId, token, data)));
   books[owner].stored += kept;
-  if (dropped > 0)
-    books[owner].dropped['timestamp_too_far_ahead'] =
-      (books[owner].dropped['timestamp_too_far_ahead'] ?? 0) + dropped;
+  if (dropped > 0) books[owner].dropped[droppedReason] = (books[owner].dropped[droppedReason] ?? 0) + dropped;
 };
 
 const pushKeyed = async (
@@ -130,6 +131,13 @@ const createOwners = async (line: WholeLine): Promise<Ledger> => {
     books: { wide: books(), narrow: books(), spans: books() },
   };
 };
+
+/** A push without points takes no uids: it is refused for that once its token is known. */
+const untilKnown = (line: WholeLine, { wide, narrow }: Ledger): Promise<unknown> =>
+  waitFor('the receivers know the reports', 60_000, async () => {
+    const answers = [wide, narrow].map(({ dataId, token }) => line.push(bodyOf(dataId, token, [])));
+    return (await Promise.all(answers)).every(({ status }) => status === 400);
+  });
 
 /** Gives the report and the application a new token. */
 export const rotateTokens = async (line: WholeLine, { wide, spans }: Ledger): Promise<void> => {
@@ -210,11 +218,18 @@ const leaveBacklog = async (line: WholeLine, ledger: Ledger, up: Up): Promise<vo
   const [metrics, traces] = [await line.messages('METRICS'), await line.messages('TRACES')];
   if (metrics !== 10 || traces !== 1) throw new Error(`${metrics} and ${traces} messages wait`);
   // The example of what was dropped: receivers tell it once a second.
-  await waitFor('the example', 60_000, async () => (await line.messages('LEDGER')) > 0);
+  await waitFor('the example', 60_000, async () => {
+    const { entries } = await createStreamReader(line.bus).readForwards('LEDGER', {
+      fromSequence: 1,
+      limit: 100,
+    });
+    return entries.some(({ payload }) => Buffer.from(payload).includes(droppedReason));
+  });
 };
 
 const play = async (line: WholeLine, up: Up): Promise<Ledger> => {
   const ledger = await createOwners(line);
+  await untilKnown(line, ledger);
   await pushPoints(line, ledger, 'wide', 100);
   await pushPoints(line, ledger, 'wide', 5, 1);
   await pushPoints(line, ledger, 'narrow', 50);
@@ -224,7 +239,7 @@ const play = async (line: WholeLine, up: Up): Promise<Ledger> => {
   await pushKeyed(line, ledger, { key: 'K2', count: 20 });
   ledger.exports.push(await exportSpans(line, ledger, 'd', 'e'));
   await exportPoison(line, ledger);
-  const examples = `SELECT count() FROM otel.ingest_samples WHERE data_id = ${ledger.wide.dataId}`;
+  const examples = `SELECT count() FROM otel.ingest_samples WHERE reason = '${droppedReason}'`;
   await waitFor('the example of what was dropped', 60_000, async () => {
     return (await line.clickhouse(examples)) === '1\n';
   });
