@@ -133,16 +133,17 @@ const roleProcess = (
 
 /**
  * Pipelines with a short ack wait, so that a killed worker's messages come again within a test's patience, and outcomes that are
- * written as they come: whoever looks at a balance has nothing to wait for.
+ * written as they come: whoever looks at a balance has nothing to wait for. `program` is the folder of the program they are of.
  */
-const testPipelines = (
+export const testPipelines = (
   folder: string,
   ackWaitSeconds: number,
   duplicateWindowSeconds = 300,
   change: (file: string, text: string) => string = (_file, text) => text,
+  program = root,
 ): string => {
   const target = join(folder, 'pipelines');
-  cpSync(join(root, 'pipelines'), target, { recursive: true });
+  cpSync(join(program, 'pipelines'), target, { recursive: true });
   const edit = (file: string, change: (text: string) => string): void => {
     const path = join(target, file);
     writeFileSync(path, change(readFileSync(path, 'utf8')));

@@ -1,5 +1,7 @@
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { promisify } from 'node:util';
 import { expect, onTestFinished } from 'vitest';
@@ -15,13 +17,16 @@ const anyPorts = Object.fromEntries(
 /** A running `tidemark up` and what it wrote. */
 export type Up = { child: ChildProcess; lines: string[]; exitCode: Promise<number | null> };
 
-/** Starts it on free ports; whoever starts it ends it. `prefix` is what stands before the command. */
+/**
+ * Starts it on free ports; whoever starts it ends it. `prefix` is what stands before the command, `program` the folder of another program.
+ */
 export const spawnUp = (
   dataFolder: string,
   env: Record<string, string> = {},
   prefix: readonly string[] = [],
+  program = '.',
 ): Up => {
-  const [command = '', ...args] = [...prefix, 'bin/tidemark', 'up'];
+  const [command = '', ...args] = [...prefix, join(program, 'bin/tidemark'), 'up'];
   const child = spawn(command, args, {
     env: { ...process.env, ...anyPorts, TIDEMARK_DATA: dataFolder, ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
@@ -57,6 +62,32 @@ export const installationOn = async (dataFolder: string): Promise<Installation> 
     env: { ...process.env, TIDEMARK_DATA: dataFolder },
   });
   return JSON.parse(stdout);
+};
+
+/** The processes that it started: engines and roles. */
+export const childrenOf = ({ child: { pid } }: Up): number[] =>
+  readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim().split(' ').filter(Boolean).map(Number);
+
+const isAlive = (pid: number): boolean => {
+  try {
+    return process.kill(pid, 0);
+  } catch {
+    return false;
+  }
+};
+
+/** SIGKILL to it, and waits until nothing of it is left. */
+export const killUp = async (up: Up): Promise<void> => {
+  const { child, exitCode } = up;
+  if (child.exitCode !== null || child.signalCode !== null) return;
+  const children = childrenOf(up);
+  child.kill('SIGKILL');
+  await exitCode;
+  await waitFor('engines and roles are gone', 30_000, () => {
+    // They die with it only where the system can be told so.
+    for (const pid of children.filter(isAlive)) process.kill(pid, 'SIGKILL');
+    return !children.some(isAlive);
+  });
 };
 
 /** The line below a heading of the summary. */
