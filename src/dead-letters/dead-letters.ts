@@ -27,7 +27,7 @@ export type DeadLetterHeader = {
   /** Key of the message's record of outcomes and the minute of its arrival, or of the item's own where `ordinal` is told. */
   readonly outcome?: { readonly base: string; readonly first: number; readonly minute: string };
   /**
-   * Of one item: the key of the records that its redrives and its purge write, with `redrive` (design section 9). Without it the dead
+   * Of one item: the key of the records that its redrives and its purge write, with `redrive` (architecture 10.1). Without it the dead
    * letter is a whole message: redriven, its record replaces the one with this key.
    */
   readonly ordinal?: number;

@@ -62,7 +62,7 @@ const lookedAtMax = 4_096;
 /** METRICS, or METRICS-<instance> of a further QuestDB instance. */
 const isStreamOfPoints = (stream: string): boolean => /^METRICS(-|$)/.test(stream);
 
-/** The record that takes the items out of the dead letters (design section 9); undefined where none says that they are there. */
+/** The record that takes the items out of the dead letters (architecture 10.1); undefined where none says that they are there. */
 const recordOf = (letter: Letter, now: number, outcomes: OutcomeRow['outcomes']): OutcomeRow | undefined => {
   const { outcome, ordinal, stream, dataId, appId, redrive } = letter.header;
   const pipeline = stream === 'TRACES' ? 'traces' : 'metrics';

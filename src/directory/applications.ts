@@ -13,7 +13,7 @@ export type ApplicationSource = {
   /** As recorded: requests per second, < -1 none, -1 the default, 0 unlimited. */
   readonly maxRate: number;
   readonly rules: ApplicationRules;
-  /** A byte-identical request is stored once (design section 5); false = as often as it is sent. */
+  /** A byte-identical request is stored once (architecture 5.3); false = as often as it is sent. */
   readonly deduplicate: boolean;
   /** The token that repeats are recognised by, where that is not the one they come with. */
   readonly identityCredential: string | undefined;

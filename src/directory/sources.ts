@@ -16,7 +16,7 @@ export type Source = {
   readonly previousToken: PreviousToken | undefined;
   /** The token that repeats are recognised by, where that is not the one they come with. */
   readonly identityCredential: string | undefined;
-  /** All flags of design section 3 together; a purged data id is never enabled. */
+  /** All flags of architecture 8.2 together; a purged data id is never enabled. */
   readonly isEnabled: boolean;
   readonly typeLabel: string;
   readonly tableId: string;

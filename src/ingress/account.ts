@@ -11,7 +11,7 @@ export type Example = Pick<Sample, 'reason' | 'ordinal' | 'field' | 'value' | 'd
   Partial<Pick<Sample, 'stage' | 'secrets'>>;
 
 /**
- * What a receiver tells of requests and values outside the balance (design section 9): the figures of the process and the rows of
+ * What a receiver tells of requests and values outside the balance (architecture 10.2): the figures of the process and the rows of
  * LEDGER, from one call an occurrence. `owner` is a data id or an application that the request has shown a right to, else 0.
  */
 export type Account = {

@@ -189,7 +189,7 @@ const inflated = async (
 };
 
 /**
- * Reads and inflates a request's body within the limits, in the order of design section 4: bytes in flight, encoding, size.
+ * Reads and inflates a request's body within the limits, in the order of architecture 4.1: bytes in flight, encoding, size.
  * Whatever the header fields tell is judged before anything is read, and before a client that asked is told to go on.
  */
 export const readBody = async (

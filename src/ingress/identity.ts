@@ -3,7 +3,7 @@ import { setImmediate } from 'node:timers/promises';
 import { messageOf } from '../model/fault.ts';
 import { countedBase, counterEnd, hashedBase, type UidBase } from '../model/uid.ts';
 
-/** Hands out uid bases for requests without an identity: boot number and counter (design section 7.1). */
+/** Hands out uid bases for requests without an identity: boot number and counter (architecture 5.2). */
 export type BaseCounter = {
   /** False until a boot number was taken. */
   readonly isReady: boolean;

@@ -224,7 +224,7 @@ const listeningOf = (
 };
 
 /**
- * The receivers (design section 2): producer -> push on 10205 -> METRICS, exporter -> OTLP on 4318 -> TRACES. Runs until SIGTERM
+ * The receivers (architecture 2.1): producer -> push on 10205 -> METRICS, exporter -> OTLP on 4318 -> TRACES. Runs until SIGTERM
  * or SIGINT, then answers what it holds and ends. Throws a permanent Fault for settings that cannot be used and ports that are
  * taken.
  */

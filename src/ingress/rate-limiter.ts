@@ -125,6 +125,6 @@ export const createRateLimiter = (
   };
 };
 
-/** The rate that holds for a recorded max_rate (design section 3): -1 the default, 0 unlimited, below -1 nothing. */
+/** The rate that holds for a recorded max_rate (architecture 11.3): -1 the default, 0 unlimited, below -1 nothing. */
 export const effectiveRate = (maxRate: number, defaultRate: number): number =>
   maxRate === -1 ? defaultRate : maxRate;

@@ -131,7 +131,7 @@ export const setReportEnabled = async (
 };
 
 /**
- * Deletes a report: its state first, which frees the name, then the flags of its records (design section 3). The data id
+ * Deletes a report: its state first, which frees the name, then the flags of its records (architecture 8.5). The data id
  * is never given out again; rows stay, and what waits in the stream is still stored. The same call again finishes one
  * that was cut off. Permanent Faults `not_found`, `precondition_failed`.
  */

@@ -24,7 +24,7 @@ export const restOfText = (text: string): number => Number(text.slice(-6));
 
 /**
  * Judges one time, split into whole milliseconds and the nanoseconds beyond, so that doubles hold it exactly and no time costs
- * a BigInt: undefined when it can be stored, else the first reason that hits (design section 6). NaN is not numeric.
+ * a BigInt: undefined when it can be stored, else the first reason that hits (architecture 6.2). NaN is not numeric.
  */
 export const judgeSpanTime = (
   millis: number,
@@ -63,7 +63,7 @@ const split = (raw: RawSpanTime): { millis: number; rest: number } => {
 
 /**
  * Judges the times of a span as sent: undefined when both can be stored, else the first reason that hits, start before end, and
- * last `end_before_start` (design section 6). Nothing is converted, clamped or repaired; a redelivery with the same arrival and
+ * last `end_before_start` (architecture 6.2). Nothing is converted, clamped or repaired; a redelivery with the same arrival and
  * policy gets the same answer.
  */
 export const validateSpanTime = (

@@ -3,7 +3,7 @@ import type { TimeReason } from './reasons.ts';
 /** Windows around the arrival in milliseconds; undefined = no bound. They travel with a message, so that a redelivery is judged alike. */
 export type TimePolicy = { readonly aheadMsMax: number | undefined; readonly ageMsMax: number | undefined };
 
-/** Design section 6: one hour ahead, any age. */
+/** One hour ahead, any age (architecture 6.2). */
 export const defaultTimePolicy: TimePolicy = { aheadMsMax: 3_600_000, ageMsMax: undefined };
 
 /** The last millisecond QuestDB holds: 9999-12-31T23:59:59.999Z; one later it answers 500 and stores nothing. */
@@ -11,7 +11,7 @@ const questdbMsLast = 253_402_300_799_999;
 
 /**
  * Judges the timestamp of a push point: undefined when it is an integer of milliseconds inside the windows, else the first
- * reason that hits (design section 6). `raw` is the JSON value as sent; nothing is converted, clamped or repaired.
+ * reason that hits (architecture 6.2). `raw` is the JSON value as sent; nothing is converted, clamped or repaired.
  */
 export const validatePointTime = (
   raw: unknown,

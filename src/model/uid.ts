@@ -1,5 +1,5 @@
 /**
- * The base of a request's uids (design section 7.1), split so that adding an ordinal and writing the decimal text costs no
+ * The base of a request's uids (architecture 5.1), split so that adding an ordinal and writing the decimal text costs no
  * BigInt: value = high × 10⁹ + low.
  */
 export type UidBase = { readonly high: number; readonly low: number; readonly text: string };

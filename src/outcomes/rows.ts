@@ -1,5 +1,5 @@
 /**
- * What travels in LEDGER (design section 9): lines of JSON, each a row of the ClickHouse table that the message's subject names.
+ * What travels in LEDGER (architecture 10.3): lines of JSON, each a row of the ClickHouse table that the message's subject names.
  * Times are text that ClickHouse reads: `YYYY-MM-DD hh:mm:ss[.mmm]`, UTC.
  */
 export const ledgerSubjects = {

@@ -111,7 +111,7 @@ const timestampOf = (item: unknown): unknown =>
   typeof item === 'object' && item !== null ? Reflect.get(item, 'timestamp') : undefined;
 
 /**
- * Judges the deferred points with the arrival and the windows that travel with them (design decision D2), so that a redelivery
+ * Judges the deferred points with the arrival and the windows that travel with them (architecture 6.3), so that a redelivery
  * gets the same verdict. Those of a purged data id are dropped as that, whatever they hold.
  */
 export const judgeDeferred = (

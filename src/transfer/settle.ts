@@ -26,7 +26,7 @@ export type SettlerDependencies<E> = {
   readonly isStopping: () => boolean;
 };
 
-/** Settles messages: store confirmed -> dead letters confirmed -> outcome recorded -> ack (design decision D4). */
+/** Settles messages: store confirmed -> dead letters confirmed -> outcome recorded -> ack (architecture 6.4). */
 export type Settler<E> = {
   /**
    * Settles what was written. A message whose dead letter is not confirmed stays unsettled and comes again. While LEDGER is full or

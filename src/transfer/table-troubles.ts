@@ -6,7 +6,7 @@ import type { SetAside } from './lane.ts';
 export type TablePlan = 'write' | 'wait' | 'set_aside';
 
 /**
- * Tables that fail alone (design section 7.6): their messages wait without holding up the others; a table that has failed for
+ * Tables that fail alone (architecture 6.6): their messages wait without holding up the others; a table that has failed for
  * `waitMs` while others took rows is set aside, and one batch now and then finds out whether it is back.
  */
 export type TableTroubles = {

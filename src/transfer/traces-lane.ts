@@ -123,7 +123,7 @@ const passedSpan = ({ owner, base, ordinal, arrivedAt, text }: PassedItem): SetA
   arrivedAt,
 });
 
-/** Judges the deferred spans with the arrival and the windows that travel with them (design decision D2). */
+/** Judges the deferred spans with the arrival and the windows that travel with them (architecture 6.3). */
 const judge = ({ header, deferredBytes }: SpansEnvelope): Judged => {
   const verdicts = noVerdicts();
   const { dropped, tally, passed } = verdicts;
@@ -152,7 +152,7 @@ const judge = ({ header, deferredBytes }: SpansEnvelope): Judged => {
 };
 
 /**
- * Spans: TRACES -> ClickHouse (design section 7.5). Fresh messages are inserted as they are; what may have been inserted before
+ * Spans: TRACES -> ClickHouse (architecture 7.2). Fresh messages are inserted as they are; what may have been inserted before
  * goes through the guard, after whatever still inserts it was ended.
  */
 export const createTracesLane = (

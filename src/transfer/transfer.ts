@@ -127,7 +127,7 @@ const breakerWhy = ({
 };
 
 /**
- * A consumer process (design section 2): METRICS to QuestDB and TRACES to ClickHouse, dead letters and outcomes beside them. Any number of
+ * A consumer process (architecture 2.2): METRICS to QuestDB and TRACES to ClickHouse, dead letters and outcomes beside them. Any number of
  * them share the consumers. Runs until SIGTERM or SIGINT, then writes and settles what it holds. Throws a permanent Fault for
  * settings that cannot be used.
  */

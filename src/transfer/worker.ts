@@ -46,7 +46,7 @@ export type WorkerDependencies<E> = {
   readonly traces?: BatchTraces | undefined;
 };
 
-/** One consumer's line: read, validate time, gather, write, settle (design section 2). */
+/** One consumer's line: read, validate time, gather, write, settle (architecture 2.2). */
 export type Worker = {
   take(delivery: Delivery): void;
   readonly hasRoom: boolean;

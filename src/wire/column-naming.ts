@@ -13,7 +13,7 @@ export const nameLengthMax = 100;
 /** QuestDB's cap on the bytes of a table's or view's name. */
 const viewNameBytesMax = 127;
 
-/** Whether a metric or dimension may be called so (design section 4). */
+/** Whether a metric or dimension may be called so (architecture 4.3). */
 export const isValidName = (name: string): boolean => name.length <= nameLengthMax && namePattern.test(name);
 
 export type ColumnCaps = { readonly metricsMax: number; readonly dimensionsMax: number };

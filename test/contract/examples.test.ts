@@ -25,7 +25,7 @@ describe.each(receivers)('%s', (receiver) => {
     });
   });
 
-  // Design decision D3: in = kept + dropped by reason, and a deferred item is dropped in transfer for the reason its sender was told.
+  // Architecture 6.1: in = kept + dropped by reason, and a deferred item is dropped in transfer for the reason its sender was told.
   describe('of all cases together', () => {
     const pipeline = receiver === 'push' ? 'metrics' : 'traces';
     const label = receiver === 'push' ? 'push' : 'otlp';
@@ -70,7 +70,7 @@ describe.each(receivers)('%s', (receiver) => {
   });
 });
 
-// Design section 5: each leniency is counted, so that operators see which sender is off the specification.
+// Architecture 4.6: each leniency is counted, so that operators see which sender is off the specification.
 describe('of all traces together', () => {
   it('the receiver counted what it was lenient with, by kind', () => {
     const counted = ran.grown('ingress', 'tidemark_ingress_otlp_leniencies_total', {}, 'kind');

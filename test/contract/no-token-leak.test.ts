@@ -149,7 +149,7 @@ describe('no token is found', () => {
   });
 
   it('in any file, but for the records themselves, the first admin token and the configuration of NATS', () => {
-    // The records are in the buckets, tokens and all (design section 3); the admin token is in a file for its operator.
+    // The records are in the buckets, tokens and all (architecture 3.2); the admin token is in a file for its operator.
     const isRecord = (path: string): boolean =>
       ['data/admin.token', 'nats/nats.conf'].includes(path) || path.includes('/streams/KV_tidemark-records/');
     expect(traffic.secrets.inFiles(stack.folder, isRecord)).toEqual([]);

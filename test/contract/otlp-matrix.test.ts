@@ -13,8 +13,8 @@ import {
 import { contentTypes, type Encoding, type OtlpAnswer, wholeStatusOf } from '../support/otlp-client.ts';
 import { startTraceStack, type TraceStack } from '../support/trace-stack.ts';
 
-// Every answer of the receiver to every kind of request, from the product of what requests differ in (facts/otlp.md 1.1 of the
-// design: H2, H3, H5, H8, H9, H11, H12): a code, a type or an encoding that is wrong makes some exporter drop what it should
+// Every answer of the receiver to every kind of request, from the product of what requests differ in (architecture 4.5:
+// H2, H3, H5, H8, H9, H11, H12): a code, a type or an encoding that is wrong makes some exporter drop what it should
 // send again, or send again what will never be taken.
 
 const methods = ['POST', 'GET', 'PUT', 'OPTIONS'] as const;

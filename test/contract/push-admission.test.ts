@@ -91,7 +91,7 @@ describe('a data id', () => {
     });
   });
 
-  // Design section 3: every one of these flags alone closes the door.
+  // Architecture 8.2: every one of these flags alone closes the door.
   it.each([
     ['data source', 'is_enable', false],
     ['group', 'is_enable', false],

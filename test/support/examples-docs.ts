@@ -118,7 +118,9 @@ const pages: Readonly<Record<Receiver, readonly [title: string, about: string]>>
 const notation =
   '`$now` is the moment of the request in milliseconds (`$now_s`, `$now_us`, `$now_ns` in other units, `$nanos` as decimal ' +
   'nanoseconds), `$data_id` and `$token` are those of the source, `$absent` is a field that is left out. Where a case has a table, ' +
-  'the other `$names` stand for its columns, one request a row. A rule names where it is demanded: the specification, the design, or what senders know from the original collector; ' +
+  'the other `$names` stand for its columns, one request a row. A rule names where it is demanded: sections of the ' +
+  '[specification](../specification.md) and of the [architecture](../architecture.md), with H1 to H18 of its 4.5; "original" is what ' +
+  'senders know from the original collector, and ' +
   '"differs" where ours is another answer than its. What a reason means is in [reasons](../reasons.md).';
 
 /** docs/receivers/<receiver>.md: the files under schemas/examples as a reference for those who send. */

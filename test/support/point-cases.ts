@@ -29,7 +29,7 @@ export const pointsAt = (now: number) => {
 
 const longName = 'n'.repeat(101);
 
-/** Every point reason of design section 4 and every time reason of section 6 that a point can have, in all its forms. */
+/** Every point reason of architecture 4.3 and every time reason of architecture 6.2 that a point can have, in all its forms. */
 export const droppedPointsAt = (now: number): DroppedPoint[] => {
   const { timestamp: time, good, withMetrics, withDimension, withTarget, withTime } = pointsAt(now);
   return [

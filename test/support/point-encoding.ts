@@ -5,7 +5,7 @@ import { countOrdinals, type PointContext } from '../../src/wire/points/point-en
 import { type ReadRow, readRows } from './line-protocol-reader.ts';
 import { contextWith, encodeWithNames, sourceWith } from './push-source.ts';
 
-// Copied from design section 4, and the rules of section 6 that a point can break.
+// The reasons of architecture 4.3, and those of architecture 6.2 that a point can have, written down once more.
 export const reasonsOfPoints: readonly string[] = [
   ...['point_not_object', 'metrics_missing', 'metrics_empty', 'metric_name_invalid', 'metric_value_invalid'],
   ...['metric_not_finite', 'dimension_invalid', 'dimension_name_invalid', 'target_invalid', 'item_too_large'],
@@ -31,7 +31,7 @@ export const rowsOf = (encoded: EncodedPoints): ReadRow[] =>
 const total = (counts: ReadonlyMap<string, number>): number =>
   [...counts.values()].reduce((sum, count) => sum + count, 0);
 
-/** What holds of every encoded request, whatever its points were (design decision D3). */
+/** What holds of every encoded request, whatever its points were (architecture 6.1). */
 export const expectBalanced = (encoded: EncodedPoints, data: readonly unknown[], layout: Layout): void => {
   const { runs } = encoded;
   expect(encoded.accepted + total(encoded.dropped)).toBe(data.length);

@@ -20,7 +20,7 @@ const isGone = ({ state }: CustomReport): boolean => state !== 'active' && state
 const repeated = <T>(values: readonly T[]): T[] =>
   values.filter((value, index) => values.indexOf(value) !== index);
 
-/** Specification 2.4, and design section 3 of the four records of each report. */
+/** Specification 2.4, and architecture 8.1 of the four records of each report. */
 const checkReports = ({ doc, tables, broken }: State): void => {
   for (const report of Object.values(doc.custom_reports)) {
     const name = `report ${report.custom_report_id} (${report.state})`;
@@ -159,7 +159,7 @@ const checkTables = ({ doc, tables, views, broken }: State): void => {
 };
 
 /**
- * What of specification 2.4 and design section 3 does not hold: nothing while no call is under way and the keeper has done its
+ * What of specification 2.4 and architecture 8.1 does not hold: nothing while no call is under way and the keeper has done its
  * rounds. `records` may be behind others' writes by a moment.
  */
 export const brokenInvariants = async (

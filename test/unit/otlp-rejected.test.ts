@@ -27,7 +27,7 @@ type Rejected = [reason: string, what: string, span: unknown, field: string, det
 
 const base64Id = Buffer.from(goodSpan.traceId, 'hex').toString('base64');
 
-// Design section 5: such a span is rejected alone, and its sender is told where and why.
+// Architecture 4.4: such a span is rejected alone, and its sender is told where and why.
 const rejectedInJson: Rejected[] = [
   ['span_not_object', 'a string', 'span', '', /got "span"/],
   ['span_not_object', 'null', null, '', /got null/],

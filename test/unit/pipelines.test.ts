@@ -37,7 +37,7 @@ const breakFile = async (file: string, from: string, to: string): Promise<number
 };
 
 describe('the shipped pipelines', () => {
-  it('load, and are what the design says', () => {
+  it('load, and have the values that are documented', () => {
     const { metrics, streams } = loadPipelines(join(root, 'pipelines'), schemas);
     expect(metrics.limits).toEqual({
       bodyBytesMax: 16 * 2 ** 20,

@@ -33,7 +33,7 @@ describe.each(layouts)('a point that breaks a rule (%s)', (layout) => {
     expectBalanced(encoded, data, layout);
   });
 
-  it('has a case here for every reason that the design names', () => {
+  it('has a case here for every reason that there is', () => {
     const covered = new Set<string>(droppedPoints.map(({ reason }) => reason));
     expect([...covered].toSorted()).toEqual([...reasonsOfPoints, ...reasonsOfTime].toSorted());
   });
@@ -58,7 +58,7 @@ describe.each(layouts)('a point that breaks a rule (%s)', (layout) => {
 });
 
 describe.each(layouts)('a point whose time fails (%s)', (layout) => {
-  // Design decision D2: the verdict is passed in transfer, so everything that may be stored there has to travel.
+  // Architecture 6.3: the verdict is passed in transfer, so everything that may be stored there has to travel.
   it('travels as sent, with its ordinal, and without what the specification does not name', () => {
     const late = {
       metrics: { cpu: 1, mem: 2 },

@@ -14,7 +14,7 @@ import { ageMsMax } from '../support/point-cases.ts';
 import { always } from '../support/properties.ts';
 import { arrivedAt, contextWith, sourceWith } from '../support/push-source.ts';
 
-/** The largest message the bus takes (design section 7.2). */
+/** The largest message the bus takes (architecture 5.5). */
 const payloadMax = 8 * 2 ** 20;
 
 const time = arrivedAt - 1000;
@@ -260,7 +260,7 @@ describe('publishing requests without identity', () => {
     expect(settled).toEqual([1, 2, 3]);
   });
 
-  // Design decision D4: an answer before its own message's PubAck would acknowledge what may never be stored.
+  // Architecture 6.4: an answer before its own message's PubAck would acknowledge what may never be stored.
   it('rejects every request of a message that was refused, and no other', async () => {
     const { push, sent } = setUp();
     const first = push.share(only([good], { base: 1n }));

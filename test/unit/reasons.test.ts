@@ -54,7 +54,7 @@ describe('the table of reasons', () => {
 });
 
 describe('a refusal of the push receiver', () => {
-  // Copied from the table of design section 4.
+  // The statuses that senders are promised, written down once more (architecture 4.2).
   const statuses: Record<number, string[]> = {
     400: [
       ...[
@@ -78,7 +78,7 @@ describe('a refusal of the push receiver', () => {
     503: ['not_stored', 'unconfirmed'],
   };
 
-  it('has the status of the design for every reason of a request', () => {
+  it('has the promised status for every reason of a request', () => {
     const expected = Object.entries(statuses).flatMap(([status, codes]) =>
       codes.map((code) => [code, Number(status)]),
     );

@@ -12,7 +12,7 @@ const windows: TimePolicy = { aheadMsMax: hourMs, ageMsMax: 7 * dayMs };
 
 type Case = [what: string, raw: unknown, policy: TimePolicy, verdict: TimeReason | undefined];
 
-// Design section 6, first hit wins. A wrong verdict either loses a good point or stores one where nobody will look for it.
+// Architecture 6.2, first hit wins. A wrong verdict either loses a good point or stores one where nobody will look for it.
 const cases: Case[] = [
   ['a number in a string', '1780315200000', unbounded, 'timestamp_not_numeric'],
   ['a literal N', 'N', unbounded, 'timestamp_not_numeric'],

@@ -12,7 +12,7 @@ export type CredentialNames = {
 const lengthMax = 1024;
 
 /**
- * The credential of a request as a whole (design section 5): one of the header fields for it, else Authorization: a bearer token, or the
+ * The credential of a request as a whole (architecture 4.7): one of the header fields for it, else Authorization: a bearer token, or the
  * bare key, as some clients send it. Undefined when there is none.
  */
 export const credentialOf = ({ headers }: IncomingMessage, names: CredentialNames): string | undefined => {

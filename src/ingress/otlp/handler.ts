@@ -67,7 +67,7 @@ type Admitted = {
 };
 
 /**
- * Answers one OTLP request (specification 4.2, design section 5): admit, inflate, authorize, decode, rules, fill dimensions,
+ * Answers one OTLP request (specification 4.2, architecture 4.1): admit, inflate, authorize, decode, rules, fill dimensions,
  * encode, publish. 200 only after the PubAck of everything accepted. Never throws: every failure is a reply.
  */
 export const createOtlpHandler = (

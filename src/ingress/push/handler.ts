@@ -68,7 +68,7 @@ type RateHeaders = Readonly<Record<string, string>>;
 const madeOfBody = 3;
 
 /**
- * Answers one push (specification 4.1, design section 4): admit, inflate, authorize, decode, rules, names, encode, publish. The
+ * Answers one push (specification 4.1, architecture 4.1): admit, inflate, authorize, decode, rules, names, encode, publish. The
  * credential is judged before anything of the body is built. 200 only after the PubAck of everything kept. Never throws: every
  * failure is a reply.
  */

@@ -4,7 +4,7 @@ import type { EncodedPoints } from '../../wire/points/encoded-points.ts';
 
 export type PushStatus = 200 | 400 | 401 | 403 | 404 | 405 | 413 | 415 | 429 | 503;
 
-/** Status of each refusal of the push receiver (design section 4). */
+/** Status of each refusal of the push receiver (architecture 4.2). */
 export const refusalStatus: Readonly<Record<RequestReason, PushStatus>> = {
   body_empty: 400,
   body_not_json: 400,

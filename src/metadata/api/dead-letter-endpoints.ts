@@ -265,7 +265,7 @@ const act = async (
   return { body: view(letter) };
 };
 
-/** The dead letters (design section 7.6): looking, sending back, removing. */
+/** The dead letters (architecture 6.5): looking, sending back, removing. */
 export const deadLetterEndpoints = (deps: ApiDeps): Endpoint[] => {
   const { deadLetters: desk } = deps;
   return [

@@ -196,7 +196,7 @@ const drops = ({ outcomes }: ApiDeps): Endpoint =>
     },
   });
 
-/** The balance of each data id and application, and examples of what was dropped (design section 9). */
+/** The balance of each data id and application, and examples of what was dropped (architecture 10). */
 export const outcomeEndpoints = (deps: ApiDeps): Endpoint[] => [balances(deps), drops(deps)];
 
 /** Where examples are answered as they come. */

@@ -14,7 +14,7 @@ export type InsertAttempt = {
 /** What the ids of all inserts of a stream begin with. Stream names hold no `-`. */
 export const insertIdPrefix = (stream: string): string => `tm-${stream}-`;
 
-/** `tm-<stream>-<first>-<last>-<boot>-<attempt>` (design section 7.5). */
+/** `tm-<stream>-<first>-<last>-<boot>-<attempt>` (architecture 7.2). */
 export const insertId = ({ stream, first, last, boot, attempt }: InsertAttempt): string =>
   `${insertIdPrefix(stream)}${first}-${last}-${boot}-${attempt}`;
 

@@ -31,7 +31,7 @@ export type Messages = {
 };
 
 /**
- * Writes spans (design section 7.5). Every call throws the Faults of `toFault`; after a transient one of an insert any part of
+ * Writes spans (architecture 7.2). Every call throws the Faults of `toFault`; after a transient one of an insert any part of
  * it may be stored, now or later: kill what covers it and insert with the guard.
  */
 export type SpanWriter = {

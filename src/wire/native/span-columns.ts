@@ -5,7 +5,7 @@ const lowString = 'LowCardinality(String)';
 const attributes = 'Map(LowCardinality(String), String)';
 
 /**
- * The columns of `otel.otel_traces` in order: those of the OpenTelemetry ClickHouse exporter, then ours (design section 8).
+ * The columns of `otel.otel_traces` in order: those of the OpenTelemetry ClickHouse exporter, then ours (architecture 9.2).
  * The tables are made from this list and the blocks carry it; a block may send a column in another type that ClickHouse casts.
  */
 export const spanColumns = [

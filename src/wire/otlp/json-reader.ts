@@ -24,7 +24,7 @@ const noArray = (name: string, kind: JsonKind): MalformedBody =>
   );
 
 /**
- * Reads the JSON form of ExportTraceServiceRequest from its bytes into slots, without objects and leniently (design section 5):
+ * Reads the JSON form of ExportTraceServiceRequest from its bytes into slots, without objects and leniently (architecture 4.6):
  * of each message first what its children need (resource before scopes, scope before spans), then the children, wherever they
  * stand. What is not OTLP above the spans makes the body malformed; within a span it is a fault of that span. Throws
  * MalformedBody, and RepeatedKey where an object names a field of OTLP twice.

@@ -84,5 +84,5 @@ const collectTokens = (bytes: Uint8Array, tokenKeys: TokenKeys = defaultTokenKey
   return [...tokens];
 };
 
-/** OTLP in JSON, read leniently (design section 5). */
+/** OTLP in JSON, read leniently (architecture 4.6). */
 export const jsonTraces: TraceReader = { encodeTraces, collectTokens };

@@ -45,7 +45,7 @@ const invalid = Symbol('invalid');
 type Read<T> = T | typeof invalid;
 
 /**
- * Reads AnyValue, every kind into the text that a row holds (design section 5): its place is left in `start` and `end`, what the
+ * Reads AnyValue, every kind into the text that a row holds (architecture 4.6): its place is left in `start` and `end`, what the
  * cutting rule counts for it in `size`, and in `problem` what is wrong with it, if anything.
  */
 export class JsonValueReader {

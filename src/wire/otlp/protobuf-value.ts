@@ -19,7 +19,7 @@ const integerOf = (low: number, high: number): number | bigint => {
 };
 
 /**
- * Reads AnyValue, every kind into the text that a row holds (design section 5): after `clear`, `read` and `finish` its place is left
+ * Reads AnyValue, every kind into the text that a row holds (architecture 4.6): after `clear`, `read` and `finish` its place is left
  * in `start` and `end`, what the cutting rule counts for it in `size`.
  */
 export class ProtobufValueReader {

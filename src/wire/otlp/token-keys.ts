@@ -1,6 +1,6 @@
 import { type ByteSource, isSame, sourceOf } from '../native/bytes.ts';
 
-/** The resource attribute that names the application of its spans (design section 5). */
+/** The resource attribute that names the application of its spans (architecture 4.7). */
 const defaultKey = 'mon.data.token';
 
 /** Attributes that end so hold credentials of this system or of one like it. */

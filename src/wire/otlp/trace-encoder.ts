@@ -16,7 +16,7 @@ import {
 } from './types.ts';
 
 /**
- * The cutting rule (design section 7.2): a request is cut into runs from the request alone, so that a retry is cut alike whatever
+ * The cutting rule (architecture 5.5): a request is cut into runs from the request alone, so that a retry is cut alike whatever
  * has changed in between. Named in message ids: a change of this rule changes them.
  */
 export const spanCuttingRuleVersion = 1;

@@ -7,7 +7,7 @@ import type { TokenKeys } from './token-keys.ts';
 export type SpanOwner = {
   readonly appId: number;
   readonly bizId: number;
-  /** Whether a missing or placeholder `net.host.ip` is filled with the client's address (design section 5). */
+  /** Whether a missing or placeholder `net.host.ip` is filled with the client's address (architecture 4.8). */
   readonly fillDimensions: boolean;
   /** It travels with deferred spans, so that transfer judges them alike. */
   readonly policy: SpanTimePolicy;
@@ -25,7 +25,7 @@ export type TraceLimits = {
   readonly valueBytesMax: number;
 };
 
-/** Design section 5. */
+/** Where neither the pipeline file nor a policy says otherwise (architecture 11.1). */
 export const defaultTraceLimits: TraceLimits = {
   spansMax: 50_000,
   attributesMax: 128,

@@ -1,5 +1,5 @@
 /**
- * The cutting rule (design section 7.2): a request is cut into messages from the request alone, so that a retry is cut alike
+ * The cutting rule (architecture 5.5): a request is cut into messages from the request alone, so that a retry is cut alike
  * whatever has changed in between. Sizes are lengths of decoded values; how they are encoded plays no part.
  */
 

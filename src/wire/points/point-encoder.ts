@@ -41,7 +41,7 @@ const count = <K>(map: Map<K, number>, key: K, by = 1): void => {
   map.set(key, (map.get(key) ?? 0) + by);
 };
 
-/** Ordinals a point takes: one; in a narrow table one a metric. It depends on the point as sent alone (design section 7.1). */
+/** Ordinals a point takes: one; in a narrow table one a metric. It depends on the point as sent alone (architecture 5.1). */
 const ordinalsOf = (point: unknown, isNarrow: boolean): number => {
   if (!isNarrow || !isObject(point) || !isObject(point.metrics)) return 1;
   return Math.max(1, Object.keys(point.metrics).length);
@@ -73,7 +73,7 @@ const deferredText = (point: JsonObject): string =>
   });
 
 /**
- * Applies the rules of design section 4 to the points of one request, which are given some at a time, and encodes the kept ones;
+ * Applies the rules of architecture 4.3 to the points of one request, which are given some at a time, and encodes the kept ones;
  * never throws for anything a sender can send.
  */
 export class PointEncoder {

@@ -37,7 +37,7 @@ export type GatheredNames = {
 };
 
 /**
- * Judges all of a point but its time (design section 4) and turns it into line protocol. What it read of the point at hand lies in
+ * Judges all of a point but its time (architecture 4.3) and turns it into line protocol. What it read of the point at hand lies in
  * fields, so that a kept point costs no objects.
  */
 export class PointReader {

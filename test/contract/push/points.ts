@@ -146,7 +146,7 @@ describe('after all this', () => {
     return byReason;
   };
 
-  // Design decision D3: in = kept + dropped by reason; what was acknowledged is stored, what was deferred is dropped in transfer.
+  // Architecture 6.1: in = kept + dropped by reason; what was acknowledged is stored, what was deferred is dropped in transfer.
   it('everything that was acknowledged is stored, and everything deferred is dropped for the same reason', async () => {
     const [ingress, transfer] = [on.stack.ingress[0], on.stack.transfer[0]];
     await waitFor('transfer to have settled everything', 60_000, async () => {

@@ -149,7 +149,7 @@ const readResourceSpans = (json: Json, notes: Notes): PlainResource => {
   return result;
 };
 
-/** The JSON form of ExportTraceServiceRequest as plain objects, read leniently (design section 5). Throws NotReadable. */
+/** The JSON form of ExportTraceServiceRequest as plain objects, read leniently (architecture 4.6). Throws NotReadable. */
 export const requestOfJson = (bytes: Uint8Array): PlainRequest => {
   const notes = new Notes();
   const body = readJson(Buffer.from(bytes).toString('utf8'));

@@ -9,7 +9,7 @@ export type Verdict =
   | { readonly kind: 'reject'; readonly reason: SpanReason; readonly fields: readonly string[] }
   | { readonly kind: 'defer'; readonly reason: TimeReason; readonly fields: readonly string[] };
 
-/** Of several faults the one that stands first here is named (design section 5). */
+/** Of several faults the one that stands first here is named. */
 const order: readonly SpanReason[] = [
   'span_not_object',
   'trace_id_invalid',
@@ -22,7 +22,7 @@ const order: readonly SpanReason[] = [
   'too_many_links',
 ];
 
-/** Design section 7.2: what fits into one message. */
+/** What fits into one message (architecture 5.5). */
 export const runBudget = 2 * 1024 * 1024;
 
 /** What one request may make: one block a run, application and day. */
