@@ -158,8 +158,8 @@ export const sabotages: readonly Sabotage[] = [
     edits: [
       {
         file: 'src/ingress/push/handler.ts',
-        from: 'return withHeaders(repeatReply, rateHeaders);',
-        to: 'return withHeaders(pointsReply(encoded), rateHeaders);',
+        from: 'return repeatReply;',
+        to: 'return pointsReply(encoded);',
       },
     ],
     project: 'engines',
