@@ -97,8 +97,8 @@ const wireTo = async (
     await new Promise((resolve) => server.close(resolve));
   });
   const address = server.address();
-  const port = typeof address === 'object' && address !== null ? address.port : 0;
-  return { url: `http://127.0.0.1:${port}`, drop };
+  const port = String(typeof address === 'object' && address !== null ? address.port : 0);
+  return { url: Object.assign(new URL(url), { port, hostname: '127.0.0.1' }).href, drop };
 };
 
 const writerAt = (address: string, insertMsMax = 60_000): SpanWriter => {
