@@ -1,0 +1,132 @@
+// Searches for bodies that cost too much: `make fuzz MODE=cost SEED=1 COUNT=20000 [TARGET=push]`. Prints the dearest of each stage; ends
+// non-zero when one breaks what is promised.
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Worker } from 'node:worker_threads';
+import { z } from 'zod';
+import { writeCostly } from './costly.ts';
+import { isBroken, isNear, type Verdict } from './judge.ts';
+import { type StageName, stageNames } from './measure.ts';
+import { type Recipe, recipeSchema, type TargetName, targetNames } from './recipe.ts';
+
+const settings = z
+  .object({
+    SEED: z.coerce.number().int().default(20_261_121),
+    COUNT: z.coerce.number().int().positive().default(20_000),
+    TARGET: z.string().default(''),
+  })
+  .parse({
+    SEED: process.env['SEED'] || undefined,
+    COUNT: process.env['COUNT'] || undefined,
+    TARGET: process.env['TARGET'],
+  });
+
+type Find = {
+  readonly recipe: Recipe;
+  readonly outcome: string;
+  readonly score: number;
+  readonly honest: number;
+  readonly retained: number;
+  readonly verdict: Verdict | undefined;
+};
+
+type Message =
+  | { readonly kind: 'tries'; readonly recipe: Recipe }
+  | { readonly kind: 'ends'; readonly tried: number; readonly finds: readonly Find[] };
+
+/** What a search has come to, or the recipe at which its thread has ended. */
+type Ended = {
+  readonly tried: number;
+  readonly finds: readonly Find[];
+  readonly fatal?: { recipe: Recipe | undefined; why: string };
+};
+
+/** A body of these sizes is read within a second; one that has not been after so long never will be. */
+const stuckMs = 120_000;
+/** Garbage is to play a small part in what a heap holds at its fullest. */
+const nurseryMiBMax = 3;
+
+const run = (target: TargetName, stage: StageName, count: number): Promise<Ended> =>
+  new Promise((resolve) => {
+    const worker = new Worker(new URL('worker.ts', import.meta.url), {
+      workerData: { target, stage, seed: settings.SEED, count },
+      resourceLimits: stage === 'memory' ? { maxYoungGenerationSizeMb: nurseryMiBMax } : {},
+    });
+    let recipe: Recipe | undefined;
+    let tried = 0;
+    let before = -1;
+    const end = (ended: Ended): void => {
+      clearInterval(watch);
+      resolve(ended);
+    };
+    const failed = (why: string): void => {
+      void worker.terminate();
+      end({ tried, finds: [], fatal: { recipe, why } });
+    };
+    const watch = setInterval(() => {
+      if (tried === before) failed(`it has not ended after ${stuckMs / 1000} s`);
+      before = tried;
+    }, stuckMs);
+    worker.on('message', (message: Message) => {
+      if (message.kind === 'ends') return end(message);
+      tried++;
+      recipe = message.recipe;
+    });
+    worker.on('error', (error) => failed(String(error)));
+  });
+
+const print = (line: string): void => void process.stdout.write(`${line}\n`);
+const folder = join(tmpdir(), 'tidemark-fuzz', 'cost');
+const units: Readonly<Record<StageName, string>> = {
+  whose: 'ns a byte',
+  encode: 'ns a byte',
+  memory: 'bytes a byte',
+};
+
+const stagesOf = (target: TargetName): readonly StageName[] =>
+  target === 'inflate' ? ['whose'] : stageNames;
+
+const shown = (verdict: Verdict): string => {
+  const { what, value, bound, unit, outcome } = verdict;
+  const judged = isBroken(verdict) ? 'BROKEN' : isNear(verdict) ? 'near' : 'kept';
+  return `${judged}: ${what}: ${value.toFixed(value < 10 ? 1 : 0)} of ${bound.toFixed(0)} ${unit} (${outcome})`;
+};
+
+const printFind = (stage: StageName, find: Find): number => {
+  const { recipe, outcome, score, honest, retained, verdict } = find;
+  const timesHonest = score / honest;
+  const name = `${outcome}, seed ${settings.SEED}`;
+  const file = writeCostly(folder, {
+    name,
+    stage,
+    timesHonest: Number(timesHonest.toPrecision(3)),
+    recipe: recipeSchema.parse(recipe),
+  });
+  const held = stage === 'memory' ? `, ${retained.toFixed(1)} held at the end` : '';
+  print(
+    `  ${score.toFixed(1)} ${units[stage]}, × ${timesHonest.toFixed(1)} honest${held} (${outcome}): ${file}`,
+  );
+  if (verdict === undefined) return 0;
+  print(`    ${shown(verdict)}`);
+  return isBroken(verdict) ? 1 : 0;
+};
+
+const searches = targetNames
+  .filter((target) => target.includes(settings.TARGET))
+  .flatMap((target) => stagesOf(target).map((stage) => ({ target, stage })));
+let tried = 0;
+let broken = 0;
+for (const { target, stage } of searches) {
+  const startedAt = performance.now();
+  const ended = await run(target, stage, Math.ceil(settings.COUNT / searches.length));
+  tried += ended.tried;
+  const seconds = (performance.now() - startedAt) / 1000;
+  print(`${target}, ${stage}: seed ${settings.SEED}, ${ended.tried} recipes, ${seconds.toFixed(0)} s`);
+  if (ended.fatal !== undefined) {
+    broken++;
+    print(`  BROKEN: ${ended.fatal.why}: ${JSON.stringify(ended.fatal.recipe)}`);
+  }
+  for (const find of ended.finds) broken += printFind(stage, find);
+}
+print(`total: seed ${settings.SEED}, ${tried} recipes, ${broken} bounds broken`);
+process.exitCode = broken === 0 ? 0 : 1;
