@@ -2,8 +2,10 @@ import { createHash } from 'node:crypto';
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { z } from 'zod';
-import { type StageName, stageNames } from './measure.ts';
-import { type Recipe, recipeSchema, type TargetName } from './recipe.ts';
+import { honestRecipe } from './honest.ts';
+import { measure, type StageName, stageNames } from './measure.ts';
+import { make, type Recipe, recipeSchema, type TargetName } from './recipe.ts';
+import { searchBytes } from './search.ts';
 
 const folder = join(import.meta.dirname, '../costly');
 
@@ -13,6 +15,8 @@ const costlySchema = z.strictObject({
   stage: z.enum(stageNames),
   /** What it cost a byte when it was kept, as a multiple of what an honest body costs. */
   timesHonest: z.number().positive(),
+  /** Of the body that costs so much, where another size does not show it. */
+  bytes: z.number().int().positive().optional(),
   recipe: recipeSchema,
 });
 
@@ -24,6 +28,34 @@ export const readCostly = (): Costly[] =>
     .filter((file) => file.endsWith('.json'))
     .sort()
     .map((file) => costlySchema.parse(JSON.parse(readFileSync(join(folder, file), 'utf8'))));
+
+/** The size at which one is measured. */
+export const bytesOf = ({ bytes, stage }: Costly): number => bytes ?? searchBytes[stage];
+
+/** How many times as much as an honest body it costs now, at that size: each the least of some tries, by turns. */
+export const timesHonestNow = async (costly: Costly): Promise<number> => {
+  const { recipe, stage } = costly;
+  const size = bytesOf(costly);
+  const honest = honestRecipe(recipe.target, stage, recipe.layout);
+  const both = [honest, recipe].map((each) => ({
+    recipe: each,
+    made: make(each, size),
+    least: Number.POSITIVE_INFINITY,
+  }));
+  for (let turn = 0; turn < (stage === 'memory' ? 2 : turns); turn++) {
+    for (const each of both) {
+      const { cost } = await measure(stage, each.recipe, each.made, true);
+      each.least = Math.min(
+        each.least,
+        cost / Math.max(size, each.made.content.length, each.made.wire.length),
+      );
+    }
+  }
+  const [usual, dear] = both;
+  return (dear?.least ?? 0) / (usual?.least ?? 1);
+};
+
+const turns = 5;
 
 /** Those a search begins with. */
 export const knownRecipes = (target: TargetName, stage: StageName): Recipe[] =>

@@ -31,6 +31,8 @@ export type Hold = <T>(work: () => T) => T;
 /** What came of a body: in a word, and all that stays in memory until it is published. */
 export type Encoded = { readonly outcome: string; readonly kept: unknown };
 
+/** Nobody waits for an answer here. */
+const inTime = { deadlineAt: Number.POSITIVE_INFINITY };
 const credentials = new Set<string>([pushCredential.token]);
 const emptyBody = Buffer.alloc(0);
 
@@ -86,6 +88,7 @@ export const pushTask = (layout: Layout): Omit<PushTask, 'plainAt'> => {
 const push = (bytes: Buffer, request: IncomingMessage, layout: Layout, hold: Hold): Encoded => {
   const account = accountOf('metrics');
   const sender: PushSender = {
+    ...inTime,
     request,
     pair: pushCredential,
     dataId: pushCredential.dataId,
@@ -138,6 +141,7 @@ const readTraces = (bytes: Buffer, target: TargetName, account: Account): Encode
 const traces = (bytes: Buffer, request: IncomingMessage, target: TargetName, hold: Hold): Encoded => {
   const account = accountOf('traces');
   const sender: OtlpSender = {
+    ...inTime,
     request,
     owner: 12,
     isKnown: true,

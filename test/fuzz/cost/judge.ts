@@ -6,7 +6,7 @@ import { promisify } from 'node:util';
 import { z } from 'zod';
 import { holdNanosMax, loopBytesMax, podBytesMax, whoseNanosMax } from './bounds.ts';
 import { bodyLimitsOf } from './limits.ts';
-import { least, type StageName } from './measure.ts';
+import { leastUndisturbed, type StageName } from './measure.ts';
 import { bodyOf, type Made, make, type Recipe } from './recipe.ts';
 import { TooLarge } from './render.ts';
 
@@ -23,9 +23,14 @@ export type Verdict = {
 export const isBroken = ({ value, bound }: Verdict): boolean => value > bound;
 export const isNear = ({ value, bound }: Verdict): boolean => 2 * value > bound;
 
+const worse = (one: Verdict | undefined, other: Verdict | undefined): Verdict | undefined => {
+  if (one === undefined || other === undefined) return one ?? other;
+  return other.value / other.bound > one.value / one.bound ? other : one;
+};
+
 const mebibyte = 2 ** 20;
 const milli = 1e6;
-const tries = 3;
+const tries = 5;
 
 const madeAt = (recipe: Recipe, size: number): Made | undefined => {
   try {
@@ -46,23 +51,38 @@ const upTo = (recipe: Recipe, bytesMax: number): Buffer => {
   }
 };
 
-/** Parts of the largest size: what is refused there as too much may be taken at a smaller one. */
-const parts = [1, 2, 4, 8];
+/** The largest body is tried, then one of half the size and so on, until one is not refused for its size. */
+const halvingsMax = 7;
+/** What is refused and what is not are brought so often nearer to one another: it is just before the limit that a body costs most. */
+const nearings = 3;
+const isTooMuch = (outcome: string): boolean => /too_?many|too_?large|exceeded/i.test(outcome);
 
 const whoseBytesMax = 16 * mebibyte;
 
-const whoseAt = async (recipe: Recipe, size: number): Promise<Verdict | undefined> => {
+const whoseAs = async (recipe: Recipe, size: number): Promise<Verdict | undefined> => {
   const made = madeAt(recipe, size);
   if (made === undefined) return undefined;
-  const { cost, bytes, outcome } = await least('whose', recipe, made, tries);
+  const { cost, bytes, outcome } = await leastUndisturbed('whose', recipe, made, tries);
   const sizes = `${(made.content.length / mebibyte).toFixed(1)} MiB, ${(made.wire.length / mebibyte).toFixed(1)} on the wire`;
   const what = `without a credential, ${sizes}`;
   return { what, value: cost / milli, bound: whoseNanosMax(bytes) / milli, unit: 'ms', outcome };
 };
 
+/** A body that is not packed is so once as it is and once packed. */
+const whoseAt = async (recipe: Recipe, size: number): Promise<Verdict | undefined> => {
+  const bare = await whoseAs(recipe, size);
+  if (recipe.packing.as !== 'identity') return bare;
+  return worse(bare, await whoseAs({ ...recipe, packing: { as: 'gzip', level: 1 } }, size));
+};
+
 const encodeAt = async (recipe: Recipe, bytesMax: number): Promise<Verdict> => {
   const content = upTo(recipe, bytesMax);
-  const { longestHold, outcome } = await least('encode', recipe, { content, wire: content }, tries);
+  const { longestHold, outcome } = await leastUndisturbed(
+    'encode',
+    recipe,
+    { content, wire: content },
+    tries,
+  );
   const what = `the event loop is held by ${Math.round(content.length / 1024)} KiB`;
   return { what, value: longestHold / milli, bound: holdNanosMax / milli, unit: 'ms', outcome };
 };
@@ -102,19 +122,29 @@ const memoryAt = async (recipe: Recipe, size: number): Promise<Verdict> => {
   }
 };
 
-const judgeAt = (stage: StageName, recipe: Recipe, part: number): Promise<Verdict | undefined> => {
-  if (stage === 'whose') return whoseAt(recipe, whoseBytesMax / part);
-  return stage === 'encode'
-    ? encodeAt(recipe, loopBytesMax[recipe.layout ?? 'wide'] / part)
-    : memoryAt(recipe, bodyLimitsOf(recipe.target).inflatedBytesMax / part);
+const largestOf = (stage: StageName, { target, layout = 'wide' }: Recipe): number => {
+  if (stage === 'whose') return whoseBytesMax;
+  return stage === 'encode' ? loopBytesMax[layout] : bodyLimitsOf(target).inflatedBytesMax;
 };
+
+const judges = { whose: whoseAt, encode: encodeAt, memory: memoryAt } as const;
 
 /** Holds a recipe against what is promised for a stage, at the size at which it comes nearest to that. */
 export const judge = async (stage: StageName, recipe: Recipe): Promise<Verdict | undefined> => {
-  const verdicts: Verdict[] = [];
-  for (const part of parts) {
-    const verdict = await judgeAt(stage, recipe, part);
-    if (verdict !== undefined) verdicts.push(verdict);
+  let worst: Verdict | undefined;
+  const isTaken = async (size: number): Promise<boolean> => {
+    const verdict = await judges[stage](recipe, Math.floor(size));
+    worst = worse(worst, verdict);
+    return verdict !== undefined && !isTooMuch(verdict.outcome);
+  };
+  const largest = largestOf(stage, recipe);
+  let taken = largest;
+  for (let times = 0; times < halvingsMax && !(await isTaken(taken)); times++) taken /= 2;
+  let refused = 2 * taken;
+  for (let times = 0; taken < largest && times < nearings; times++) {
+    const middle = (taken + refused) / 2;
+    if (await isTaken(middle)) taken = middle;
+    else refused = middle;
   }
-  return verdicts.toSorted((a, b) => b.value / b.bound - a.value / a.bound)[0];
+  return worst;
 };

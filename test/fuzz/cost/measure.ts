@@ -2,6 +2,7 @@ import { GCProfiler, getHeapStatistics, setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { type Encoded, encode } from './encode.ts';
 import type { Made, Recipe } from './recipe.ts';
+import { slowness } from './speed.ts';
 import { whose } from './whose.ts';
 
 /**
@@ -96,26 +97,45 @@ const held = (): number => {
 /** Where the compiler cannot see that nobody asks for them any more. */
 const results: { kept: unknown } = { kept: undefined };
 
-/**
- * The heap at its fullest, garbage included: between two collections it only grows, so that it was fullest before one of them or at the
- * end. How often V8 collects depends on the size of its nursery: in a small one garbage plays a small part.
- */
-const measureMemory = (recipe: Recipe, { content }: Made, isThorough: boolean): Measured => {
-  collectGarbage();
+const isMajor = (gcType: string): boolean => gcType === 'MarkSweepCompact' || gcType === 'All';
+
+type Fullest = { readonly outcome: string; readonly added: number; readonly isSure: boolean };
+
+/** What encoding adds to the heap at its fullest; not sure when what was there before may have been collected meanwhile. */
+const fullestOf = (recipe: Recipe, content: Buffer): Fullest => {
   const before = held();
   const profiler = new GCProfiler();
   profiler.start();
   const { outcome, kept } = encodeOf(recipe, content, (work) => work());
   results.kept = kept;
-  let peak = held();
-  for (const { beforeGC } of profiler.stop()?.statistics ?? []) {
+  const collections = profiler.stop()?.statistics ?? [];
+  let fullest = held();
+  for (const { beforeGC } of collections) {
     const { usedHeapSize, externalMemory } = beforeGC.heapStatistics;
-    peak = Math.max(peak, usedHeapSize + externalMemory);
+    fullest = Math.max(fullest, usedHeapSize + externalMemory);
   }
-  if (isThorough) collectGarbage();
-  const retained = isThorough ? Math.max(0, held() - before) : 0;
+  const isSure = !collections.some(({ gcType }) => isMajor(gcType));
+  return { outcome, added: Math.max(0, fullest - before), isSure };
+};
+
+const measuredOf = ({ outcome, added }: Fullest, content: Buffer, retained: number): Measured => {
   results.kept = undefined;
-  return { outcome, bytes: content.length, cost: Math.max(0, peak - before), longestHold: 0, retained };
+  return { outcome, bytes: content.length, cost: added, longestHold: 0, retained };
+};
+
+/**
+ * The heap at its fullest, garbage included: between two collections it only grows, so that it was fullest before one of them or at the
+ * end. How often V8 collects depends on the size of its nursery: in a small one garbage plays a small part.
+ */
+const measureMemory = (recipe: Recipe, { content }: Made, isThorough: boolean): Measured => {
+  const quick = isThorough ? undefined : fullestOf(recipe, content);
+  if (quick?.isSure === true) return measuredOf(quick, content, 0);
+  results.kept = undefined;
+  collectGarbage();
+  const before = held();
+  const fullest = fullestOf(recipe, content);
+  collectGarbage();
+  return measuredOf(fullest, content, Math.max(0, held() - before));
 };
 
 /** What a body costs, once. What is retained of it is told only where that is asked for. */
@@ -129,20 +149,40 @@ export const measure = async (
   return stage === 'encode' ? measureEncode(recipe, made) : measureMemory(recipe, made, isThorough);
 };
 
+export type Measure = typeof measure;
+
 /** The least of some tries: what disturbs makes one dearer, and never cheaper. */
 export const least = async (
   stage: StageName,
   recipe: Recipe,
   made: Made,
   tries: number,
+  by: Measure = measure,
 ): Promise<Measured> => {
-  let best = await measure(stage, recipe, made, true);
+  let best = await by(stage, recipe, made, true);
   // Memory is the same each time.
   for (let again = 1; again < (stage === 'memory' ? 2 : tries); again++) {
-    const other = await measure(stage, recipe, made, true);
+    const other = await by(stage, recipe, made, true);
     if (other.cost < best.cost) best = other;
   }
   return best;
 };
 
-export const perByte = ({ cost, bytes }: Measured): number => cost / Math.max(1, bytes);
+/** The least of some tries, each as it would have been on a machine that is left alone. */
+export const leastUndisturbed = async (
+  stage: 'whose' | 'encode',
+  recipe: Recipe,
+  made: Made,
+  tries: number,
+): Promise<Measured> => {
+  let best: Measured | undefined;
+  for (let times = 0; times < tries; times++) {
+    const before = slowness();
+    const measured = await measure(stage, recipe, made);
+    const slow = Math.min(before, slowness());
+    const { cost, longestHold } = measured;
+    if (best === undefined || cost / slow < best.cost)
+      best = { ...measured, cost: cost / slow, longestHold: longestHold / slow };
+  }
+  return best ?? measure(stage, recipe, made);
+};

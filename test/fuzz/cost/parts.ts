@@ -5,7 +5,7 @@ type Tagged = { readonly is?: string | undefined; readonly share?: number | unde
 
 /** Bytes as hexadecimal digits. */
 export type HexPart = Tagged & { readonly hex: string };
-/** Bytes of an alphabet that look like chance and are always the same; as many as there is room for, or so many. */
+/** Bytes of an alphabet (`0-9a-f`) that look like chance and are always the same; as many as there is room for, or so many. */
 export type NoisePart = Tagged & { readonly noise: string; readonly bytes?: number | undefined };
 /** One part behind the other. */
 export type AllPart = Tagged & { readonly all: readonly Part[]; readonly between?: string | undefined };

@@ -115,6 +115,23 @@ const varint = (value: number): number[] => {
   return bytes;
 };
 
+const alphabets = new Map<string, Buffer>();
+
+/** The bytes of an alphabet, in which `a-z` is a range. */
+const alphabetOf = (noise: string): Buffer => {
+  const known = alphabets.get(noise);
+  if (known !== undefined) return known;
+  const written = noise.replace(/(.)-(.)/gs, (_, first: string, last: string) => {
+    const from = first.charCodeAt(0);
+    return String.fromCharCode(
+      ...Array.from({ length: 1 + last.charCodeAt(0) - from }, (__, at) => from + at),
+    );
+  });
+  const alphabet = Buffer.from(written, 'latin1');
+  alphabets.set(noise, alphabet);
+  return alphabet;
+};
+
 /** Protobuf's tag of a length-delimited field, and its length. */
 const headOf = (field: number, length: number): number[] => [...varint(field * 8 + 2), ...varint(length)];
 
@@ -141,7 +158,7 @@ class Renderer {
 
   private noise({ noise, bytes }: NoisePart, room: number): void {
     const { writer } = this;
-    const alphabet = Buffer.from(noise, 'latin1');
+    const alphabet = alphabetOf(noise);
     const size = bytes ?? Math.max(1, room);
     writer.reserve(size);
     for (let done = 0; done < size; done++) {

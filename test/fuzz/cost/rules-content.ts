@@ -3,8 +3,8 @@ import type { Grow, Rule, Rules } from './rules.ts';
 
 // What is packed, and how: content that is easy or hard to compress, and packings as no compressor would choose them.
 
-const letters = 'abcdefghijklmnopqrstuvwxyz';
-const allBytes = Array.from({ length: 256 }, (_, at) => String.fromCharCode(at)).join('');
+const letters = 'a-z';
+const allBytes = '\u0000-\u00ff';
 
 const content: Rule = (grow) =>
   grow.pick<() => ReturnType<Rule>>(

@@ -24,7 +24,7 @@ const string: Rule = (grow) => {
     () => unit,
     () => ({ repeat: unit }),
     () => ({ repeat: unit, times: grow.count(5000) }),
-    () => ({ noise: grow.pick('ab', 'abcdefghij klmnopqrstuvwxyz', '0123456789abcdef', 'a\\\\', ' ,=') }),
+    () => ({ noise: grow.pick('ab', 'a-z ', '0-9a-f', 'a\\\\', ' ,=') }),
     () => ({ all: [{ repeat: unit, times: grow.count(3000) }, ' …'] }),
   )();
   return { all: ['"', text, grow.chance(40) ? '' : '"'] };
@@ -47,11 +47,7 @@ const number: Rule = (grow) =>
     () => ({ all: ['0.', { repeat: '3' }] }),
     () => ({ all: ['1e', { repeat: '9', times: grow.count(400) }] }),
     () => ({
-      all: [
-        { noise: '123456789', bytes: 1 + grow.random(18) },
-        '.',
-        { noise: '123456789', bytes: 1 + grow.random(18) },
-      ],
+      all: [{ noise: '1-9', bytes: 1 + grow.random(18) }, '.', { noise: '1-9', bytes: 1 + grow.random(18) }],
     }),
     () => grow.pick('NaN', 'Infinity', '-Infinity'),
   )();
@@ -65,7 +61,7 @@ const name: Rule = (grow) =>
     () => '"__proto__"',
     () => ({ all: ['"', { repeat: 'n', times: grow.count(2000) }, '"'] }),
     () => ({ all: ['"', { repeat: 'n', times: grow.count(200) }, '#"'] }),
-    () => ({ all: ['"', { noise: 'abcdefghijklmnopqrstuvwxyz_', bytes: 1 + grow.random(100) }, '"'] }),
+    () => ({ all: ['"', { noise: 'a-z_', bytes: 1 + grow.random(100) }, '"'] }),
     () => '""',
   )();
 

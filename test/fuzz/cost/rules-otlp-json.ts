@@ -106,9 +106,9 @@ const rules: Record<string, Rule> = {
       () => ({
         all: [
           '"traceId":"',
-          { noise: '0123456789abcdef', bytes: 32 },
+          { noise: '0-9a-f', bytes: 32 },
           '","spanId":"',
-          { noise: '123456789abcdef', bytes: 16 },
+          { noise: '1-9a-f', bytes: 16 },
           '"',
         ],
       }),
@@ -182,7 +182,7 @@ const rules: Record<string, Rule> = {
         ],
       }),
       () => ({
-        all: ['{"bytesValue":"', { noise: 'ABCDEFGHabcdefgh0123+/-_' }, grow.pick('', '=', '=='), '"}'],
+        all: ['{"bytesValue":"', { noise: 'A-Za-z0-9+/' }, grow.pick('', '=', '=='), '"}'],
       }),
       () => ({ all: ['{"arrayValue":{"values":[', grow.many('any'), ']}}'] }),
       () => ({ all: ['{"kvlistValue":{"values":[', grow.many('attribute'), ']}}'] }),

@@ -17,7 +17,7 @@ const hex = (digits: string): Part => ({ hex: digits });
 const tokenAttribute = field(1, { all: [field(1, tokenKey), field(2, field(1, pushCredential.token))] });
 const tokens = field(1, { all: [field(1, tokenKey), field(2, field(1, 'token #'))] });
 
-const allBytes = Array.from({ length: 256 }, (_, at) => String.fromCharCode(at)).join('');
+const allBytes = '\u0000-\u00ff';
 
 /** Fields of these rules, most of them, now and then with others among them. */
 const message = (grow: Grow, ...names: readonly string[]): Part =>
@@ -98,12 +98,7 @@ const rules: Record<string, Rule> = {
   ids: (grow) =>
     grow.mostly(
       () => ({
-        all: [
-          hex('0a10'),
-          { noise: '12345678', bytes: 16 },
-          hex('1208'),
-          { noise: allBytes.slice(1), bytes: 8 },
-        ],
+        all: [hex('0a10'), { noise: '1-8', bytes: 16 }, hex('1208'), { noise: '\u0001-\u00ff', bytes: 8 }],
       }),
       () => hex(`0a10${'00'.repeat(16)}1208${'00'.repeat(8)}`),
       () => ({ repeat: hex('0a00') }),
@@ -197,7 +192,7 @@ const rules: Record<string, Rule> = {
       () => 'text',
       () => ({ repeat: grow.pick('a', 'é', '漢', '😀', '"', '\\', '\u0000', '\n', '…') }),
       () => ({ repeat: grow.pick('a', 'é', '"', '\u0000'), times: grow.count(5000) }),
-      () => ({ noise: 'abcdefghijklmnopqrstuvwxyz' }),
+      () => ({ noise: 'a-z' }),
       () => ({ noise: allBytes }),
       () => ({ repeat: hex(grow.pick('ff', 'c3', 'eda080', 'f0908080')) }),
       () => ({ all: [{ repeat: 'n', times: grow.count(300) }, '#'] }),

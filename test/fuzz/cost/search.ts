@@ -1,13 +1,20 @@
 import { type Random, randomOf } from '../../support/plain-otlp/mutations.ts';
 import { honestRecipe } from './honest.ts';
-import { least, type Measured, measure, type StageName } from './measure.ts';
+import { least, type Measure, type Measured, measure, type StageName } from './measure.ts';
 import { type Made, make, type Recipe, type TargetName } from './recipe.ts';
 import { TooLarge } from './render.ts';
 import { simplified } from './simplify.ts';
 import { freshRecipe, type Variation, variationOf, varied } from './vary.ts';
 
 /** A recipe, and what a body of it has cost. */
-export type Candidate = { readonly recipe: Recipe; readonly measured: Measured; readonly score: number };
+export type Candidate = {
+  readonly recipe: Recipe;
+  readonly measured: Measured;
+  /** Cost a byte. */
+  readonly score: number;
+  /** Milliseconds of CPU that measuring it took. */
+  readonly tookMs: number;
+};
 
 export type Found = {
   readonly tried: number;
@@ -27,6 +34,8 @@ export type SearchOptions = {
   readonly known: readonly Recipe[];
   /** Called before each recipe is tried. */
   readonly onTry: (recipe: Recipe) => void;
+  /** Measures a body. */
+  readonly measure?: Measure;
 };
 
 const populationMax = 48;
@@ -36,6 +45,9 @@ const tournament = 3;
 /** Tries of which all recipes are new. */
 const freshShare = 0.2;
 const worstShown = 3;
+/** A body that takes longer than this is measured at half the size, as all others from then on: thousands are to be tried. */
+const tryMsMax = 12;
+const searchBytesMin = 8 * 1024;
 const finalTries = 5;
 /** A simpler recipe may cost so much less and still be the same find. */
 const worthMin = 0.92;
@@ -52,8 +64,9 @@ class Search {
   private readonly options: SearchOptions;
   private readonly random: Random;
   private readonly variation: Variation;
-  private readonly size: number;
-  private readonly population: Candidate[] = [];
+  private readonly measure: Measure;
+  private size: number;
+  private population: Candidate[] = [];
   private readonly seen = new Set<string>();
   private tried = 0;
 
@@ -61,8 +74,9 @@ class Search {
     const { target, stage, seed } = options;
     this.options = options;
     this.random = randomOf(seed);
-    this.variation = variationOf(this.random, target, stage === 'whose');
+    this.variation = variationOf(this.random, target);
     this.size = searchBytes[stage];
+    this.measure = options.measure ?? measure;
   }
 
   async all(): Promise<Found> {
@@ -81,7 +95,7 @@ class Search {
       const recipe = honestRecipe(target, stage, layout);
       const made = make(recipe, this.size);
       // Some more for the compiler.
-      return this.scoreOf(await least(stage, recipe, made, 4 * tries), made);
+      return this.scoreOf(await least(stage, recipe, made, 4 * tries, this.measure), made);
     };
     const wide = await cost('wide');
     return { wide, narrow: target === 'push' ? await cost('narrow') : wide };
@@ -122,6 +136,17 @@ class Search {
     // What was dear once may have been disturbed.
     const again = await this.once(recipe, made);
     this.take(again.score < first.score ? again : first);
+    if (Math.min(first.tookMs, again.tookMs) > tryMsMax && this.size > searchBytesMin) await this.halve();
+  }
+
+  private async halve(): Promise<void> {
+    this.size /= 2;
+    const population: Candidate[] = [];
+    for (const { recipe } of this.population) {
+      const made = this.made(recipe);
+      if (made !== undefined) population.push(await this.once(recipe, made));
+    }
+    this.population = population;
   }
 
   private made(recipe: Recipe): Made | undefined {
@@ -134,14 +159,17 @@ class Search {
   }
 
   private async once(recipe: Recipe, made: Made): Promise<Candidate> {
-    const measured = await measure(this.options.stage, recipe, made);
-    return { recipe, measured, score: this.scoreOf(measured, made) };
+    const from = process.cpuUsage();
+    const measured = await this.measure(this.options.stage, recipe, made);
+    const { user, system } = process.cpuUsage(from);
+    const tookMs = (user + system) / 1000;
+    return { recipe, measured, score: this.scoreOf(measured, made), tookMs };
   }
 
   private async thoroughly(recipe: Recipe): Promise<Candidate> {
     const made = make(recipe, this.size);
-    const measured = await least(this.options.stage, recipe, made, finalTries);
-    return { recipe, measured, score: this.scoreOf(measured, made) };
+    const measured = await least(this.options.stage, recipe, made, finalTries, this.measure);
+    return { recipe, measured, score: this.scoreOf(measured, made), tookMs: 0 };
   }
 
   private isDear({ score, measured }: Candidate): boolean {

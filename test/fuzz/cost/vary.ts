@@ -21,17 +21,16 @@ const partsMax = 150;
 
 const plain: Packing = { as: 'identity' };
 
-/** `isPacked`: packing plays a part where the recipe is used. */
-export type Variation = { readonly grow: Grow; readonly target: TargetName; readonly isPacked: boolean };
+export type Variation = { readonly grow: Grow; readonly target: TargetName };
 
-export const variationOf = (
-  random: (limit: number) => number,
-  target: TargetName,
-  isPacked: boolean,
-): Variation => ({ grow: new Grow(random, rulesOf[target]), target, isPacked });
+export const variationOf = (random: (limit: number) => number, target: TargetName): Variation => ({
+  grow: new Grow(random, rulesOf[target]),
+  target,
+});
 
-const packingFor = ({ grow, target, isPacked }: Variation): Packing =>
-  isPacked && (target === 'inflate' || grow.chance(6)) ? anyPacking(grow) : plain;
+/** What is read is tried as it is; packings are tried where nobody reads. */
+const packingFor = ({ grow, target }: Variation): Packing =>
+  target === 'inflate' ? anyPacking(grow) : plain;
 
 /** A recipe that has nothing to do with any before. */
 export const freshRecipe = (variation: Variation): Recipe => {
@@ -137,9 +136,8 @@ const changedBody = ({ grow }: Variation, body: Part, other: Part): Part => {
 
 /** A recipe that differs in something from one, with parts of another now and then. */
 export const varied = (variation: Variation, recipe: Recipe, other: Recipe): Recipe => {
-  const { grow, isPacked, target } = variation;
-  const packsAnew = isPacked && grow.chance(target === 'inflate' ? 3 : 20);
-  const packing = packsAnew ? packingFor(variation) : recipe.packing;
+  const { grow } = variation;
+  const packing = grow.chance(3) ? packingFor(variation) : recipe.packing;
   const layout = recipe.layout !== undefined && grow.chance(12) ? grow.pick('wide', 'narrow') : recipe.layout;
   let { body } = recipe;
   for (let times = 1 + grow.random(3); times > 0; times--) {

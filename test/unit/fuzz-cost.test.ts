@@ -1,0 +1,97 @@
+import { describe, expect, it } from 'vitest';
+import { inflate } from '../../src/ingress/inflate.ts';
+import { readCostly, timesHonestNow } from '../fuzz/cost/costly.ts';
+import { honestRecipe } from '../fuzz/cost/honest.ts';
+import type { Measure } from '../fuzz/cost/measure.ts';
+import { type Packing, pack } from '../fuzz/cost/packing.ts';
+import { bodyOf, make, type Recipe, targetNames } from '../fuzz/cost/recipe.ts';
+import { render } from '../fuzz/cost/render.ts';
+import { search } from '../fuzz/cost/search.ts';
+
+const costly = readCostly();
+
+describe('a recipe', () => {
+  const recipes: Recipe[] = [
+    ...targetNames.map((target) => honestRecipe(target, 'encode')),
+    ...costly.map(({ recipe }) => recipe),
+  ];
+
+  it('becomes the same bytes each time', () => {
+    for (const recipe of recipes) expect(make(recipe, 10_000).wire).toEqual(make(recipe, 10_000).wire);
+  });
+
+  it('of an honest body takes the room there is', () => {
+    for (const target of targetNames) {
+      const { length } = bodyOf(honestRecipe(target, 'encode'), 200_000);
+      expect(length, target).toBeGreaterThan(150_000);
+      expect(length, target).toBeLessThanOrEqual(200_000);
+    }
+  });
+
+  it('says each part in a few words', () => {
+    const text = (part: Parameters<typeof render>[0], room: number): string =>
+      render(part, room).toString('latin1');
+    expect(text({ all: ['[', { repeat: '{"k#":1}', between: ',' }, ']'] }, 30)).toBe(
+      '[{"k0":1},{"k1":1},{"k2":1}]',
+    );
+    expect(text({ all: ['{"a":', { nest: ['[', ']'], of: '0' }, '}'] }, 17)).toBe('{"a":[[[[[0]]]]]}');
+    expect(text({ repeat: 'ab', times: 3, between: '-' }, 0)).toBe('ab-ab-ab');
+    expect(text({ all: [{ repeat: 'a' }, { repeat: 'b', share: 3 }] }, 8)).toBe('aabbbbbb');
+    expect(text({ noise: 'x' }, 4)).toBe('xxxx');
+    expect(render({ fields: [1, 2], of: { hex: '0801' } }, 0).toString('hex')).toBe('0a0412020801');
+  });
+});
+
+describe('a body that is packed as no compressor packs it', () => {
+  const packings: readonly Packing[] = [
+    { as: 'gzip', memberBytes: 1000, emptyMembers: 2 },
+    { as: 'gzip', blocks: 'stored', blockBytes: 7, emptyBlocks: 1 },
+    { as: 'gzip', blocks: 'dynamic', blockBytes: 40 },
+    { as: 'deflate', blocks: 'fixed', blockBytes: 3 },
+    { as: 'deflate', blocks: 'dynamic', blockBytes: 900, emptyBlocks: 2 },
+    { as: 'deflate', strategy: 2, level: 9 },
+    { as: 'zstd', memberBytes: 3000, emptyMembers: 1, skippable: 9, checksum: true },
+  ];
+
+  it.each(packings)('is whole when it is unpacked: %o', async (packing) => {
+    const content = render({ all: [{ noise: '\u0000-\u00ff' }, { repeat: '{"a":#},', share: 5 }] }, 20_000);
+    const limits = { inflatedBytesMax: 100_000, inflateRatioMax: 600 };
+    if (packing.as === 'identity') return;
+    const all = { take: () => true, see: () => true };
+    expect(await inflate(pack(content, packing), packing.as, limits, all)).toEqual(content);
+  });
+});
+
+describe('the search for what costs most', () => {
+  /** A reader to whom commas are dear. */
+  const commas: Measure = async (_stage, _recipe, { content }) => {
+    let cost = 0;
+    for (const byte of content) if (byte === 0x2c) cost++;
+    return { outcome: cost > 0 ? 'some' : 'none', bytes: content.length, cost, longestHold: 0, retained: 0 };
+  };
+  const run = async (count: number) => {
+    const tried: string[] = [];
+    const onTry = (recipe: Recipe): void => void tried.push(JSON.stringify(recipe));
+    const options = { target: 'push', stage: 'encode', seed: 5, count, known: [] } as const;
+    return { ...(await search({ ...options, onTry, measure: commas })), tried };
+  };
+
+  it('finds it, and makes it simple', async () => {
+    const { worst, honest } = await run(400);
+    const [dearest] = worst;
+    expect(honest.wide).toBeLessThan(0.1);
+    expect(dearest?.score).toBeGreaterThan(0.45);
+    expect(JSON.stringify(dearest?.recipe.body).length).toBeLessThan(200);
+  });
+
+  it('tries the same for the same seed', async () => {
+    expect((await run(60)).tried).toEqual((await run(60)).tried);
+  });
+});
+
+// What was dear once stays as dear as it was: a reader that needs five times as much for one of these has lost a bound.
+describe('what was found to be dear', { timeout: 120_000 }, () => {
+  it.each(costly)('costs no more than it did: $name ($stage)', async (each) => {
+    expect(await timesHonestNow(each)).toBeLessThan(5 * each.timesHonest);
+  });
+});
