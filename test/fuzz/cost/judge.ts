@@ -68,9 +68,18 @@ const whoseAs = async (recipe: Recipe, size: number): Promise<Verdict | undefine
   return { what, value: cost / milli, bound: whoseNanosMax(bytes) / milli, unit: 'ms', outcome };
 };
 
+/** Content that comes to about so many bytes as it is read or as it travels, whatever is more. */
+const contentOf = (recipe: Recipe, size: number): number => {
+  const sample = madeAt(recipe, sampleBytes);
+  const growth = (sample?.wire.length ?? 0) / Math.max(1, sample?.content.length ?? 0);
+  return Math.floor(size / Math.max(1, growth));
+};
+
+const sampleBytes = 64 * 1024;
+
 /** A body that is not packed is so once as it is and once packed. */
 const whoseAt = async (recipe: Recipe, size: number): Promise<Verdict | undefined> => {
-  const bare = await whoseAs(recipe, size);
+  const bare = await whoseAs(recipe, contentOf(recipe, size));
   if (recipe.packing.as !== 'identity') return bare;
   return worse(bare, await whoseAs({ ...recipe, packing: { as: 'gzip', level: 1 } }, size));
 };
@@ -129,10 +138,15 @@ const largestOf = (stage: StageName, { target, layout = 'wide' }: Recipe): numbe
 
 const judges = { whose: whoseAt, encode: encodeAt, memory: memoryAt } as const;
 
-/** Holds a recipe against what is promised for a stage, at the size at which it comes nearest to that. */
-export const judge = async (stage: StageName, recipe: Recipe): Promise<Verdict | undefined> => {
+/** Holds a recipe against what is promised for a stage, at the size at which it comes nearest to that. Calls `onTry` before each size. */
+export const judge = async (
+  stage: StageName,
+  recipe: Recipe,
+  onTry: (recipe: Recipe) => void = () => {},
+): Promise<Verdict | undefined> => {
   let worst: Verdict | undefined;
   const isTaken = async (size: number): Promise<boolean> => {
+    onTry(recipe);
     const verdict = await judges[stage](recipe, Math.floor(size));
     worst = worse(worst, verdict);
     return verdict !== undefined && !isTooMuch(verdict.outcome);

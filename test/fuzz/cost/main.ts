@@ -7,6 +7,7 @@ import { z } from 'zod';
 import { readCostly, timesHonestNow, writeCostly } from './costly.ts';
 import { isBroken, isNear, judge, type Verdict } from './judge.ts';
 import { type StageName, stageNames } from './measure.ts';
+import { Notes } from './notes.ts';
 import { type Recipe, recipeSchema, type TargetName, targetNames } from './recipe.ts';
 
 const settings = z
@@ -30,15 +31,11 @@ type Find = {
   readonly verdict: Verdict | undefined;
 };
 
-type Message =
-  | { readonly kind: 'tries'; readonly recipe: Recipe }
-  | { readonly kind: 'ends'; readonly tried: number; readonly finds: readonly Find[] };
-
-/** What a search has come to, or the recipe at which its thread has ended. */
+/** What a search has come to. A defect without a recipe is one of the search. */
 type Ended = {
   readonly tried: number;
   readonly finds: readonly Find[];
-  readonly fatal?: { recipe: Recipe | undefined; why: string };
+  readonly defects: readonly { readonly recipe: Recipe | undefined; readonly why: string }[];
 };
 
 /** A body of these sizes is read within a second; one that has not been after so long never will be. */
@@ -48,12 +45,11 @@ const nurseryMiBMax = 3;
 
 const run = (target: TargetName, stage: StageName, count: number): Promise<Ended> =>
   new Promise((resolve) => {
+    const notes = new Notes();
     const worker = new Worker(new URL('worker.ts', import.meta.url), {
-      workerData: { target, stage, seed: settings.SEED, count },
+      workerData: { target, stage, seed: settings.SEED, count, shared: notes.shared },
       resourceLimits: stage === 'memory' ? { maxYoungGenerationSizeMb: nurseryMiBMax } : {},
     });
-    let recipe: Recipe | undefined;
-    let tried = 0;
     let before = -1;
     const end = (ended: Ended): void => {
       clearInterval(watch);
@@ -61,17 +57,13 @@ const run = (target: TargetName, stage: StageName, count: number): Promise<Ended
     };
     const failed = (why: string): void => {
       void worker.terminate();
-      end({ tried, finds: [], fatal: { recipe, why } });
+      end({ tried: notes.count, finds: [], defects: [{ recipe: notes.last, why }] });
     };
     const watch = setInterval(() => {
-      if (tried === before) failed(`it has not ended after ${stuckMs / 1000} s`);
-      before = tried;
+      if (notes.count === before) failed(`it has not ended after ${stuckMs / 1000} s`);
+      before = notes.count;
     }, stuckMs);
-    worker.on('message', (message: Message) => {
-      if (message.kind === 'ends') return end(message);
-      tried++;
-      recipe = message.recipe;
-    });
+    worker.on('message', end);
     worker.on('error', (error) => failed(String(error)));
   });
 
@@ -124,10 +116,8 @@ const searchAll = async (): Promise<number> => {
     tried += ended.tried;
     const seconds = (performance.now() - startedAt) / 1000;
     print(`${target}, ${stage}: seed ${settings.SEED}, ${ended.tried} recipes, ${seconds.toFixed(0)} s`);
-    if (ended.fatal !== undefined) {
-      broken++;
-      print(`  BROKEN: ${ended.fatal.why}: ${JSON.stringify(ended.fatal.recipe)}`);
-    }
+    for (const { why, recipe } of ended.defects) print(`  BROKEN: ${why}: ${JSON.stringify(recipe)}`);
+    broken += ended.defects.length;
     for (const find of ended.finds) broken += printFind(stage, find);
   }
   print(`total: seed ${settings.SEED}, ${tried} recipes, ${broken} promises broken`);

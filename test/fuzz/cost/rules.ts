@@ -5,18 +5,26 @@ import type { Part } from './parts.ts';
 export class Grow {
   readonly random: Random;
   private readonly rules: Rules;
+  /** Once in so many times something unusual is made. */
+  private readonly oddOnceIn: number;
   private readonly depth: number;
 
-  constructor(random: Random, rules: Rules, depth = 0) {
+  constructor(random: Random, rules: Rules, oddOnceIn = 4, depth = 0) {
     this.random = random;
     this.rules = rules;
+    this.oddOnceIn = oddOnceIn;
     this.depth = depth;
+  }
+
+  /** The same, by which a body is the more usual the larger the number is. */
+  withOdd(onceIn: number): Grow {
+    return new Grow(this.random, this.rules, onceIn, this.depth);
   }
 
   /** A part by the rule of this name; where rules lie deep within rules, one that needs no other. */
   of(name: string): Part {
     const rule = this.depth > depthMax ? this.rules.leaf : (this.rules.all[name] ?? this.rules.leaf);
-    const made = rule(new Grow(this.random, this.rules, this.depth + 1));
+    const made = rule(new Grow(this.random, this.rules, this.oddOnceIn, this.depth + 1));
     return typeof made === 'string' ? { is: name, all: [made] } : { ...made, is: name };
   }
 
@@ -26,7 +34,7 @@ export class Grow {
 
   /** The first of the parts nearly always, one of the others now and then. */
   mostly(usual: () => Part, ...others: readonly [() => Part, ...(() => Part)[]]): Part {
-    return this.random(4) > 0 ? usual() : pick(this.random, others)();
+    return this.random(this.oddOnceIn) > 0 ? usual() : pick(this.random, others)();
   }
 
   chance(oneIn: number): boolean {

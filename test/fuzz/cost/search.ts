@@ -1,4 +1,5 @@
 import { type Random, randomOf } from '../../support/plain-otlp/mutations.ts';
+import { kindOf, whyOf } from '../target.ts';
 import { honestRecipe } from './honest.ts';
 import { least, type Measure, type Measured, measure, type StageName } from './measure.ts';
 import { type Made, make, type Recipe, type TargetName } from './recipe.ts';
@@ -20,9 +21,13 @@ export type Found = {
   readonly tried: number;
   /** What an honest body of the same layout costs a byte, in the same run. */
   readonly honest: Readonly<Record<'wide' | 'narrow', number>>;
-  /** The dearest, the worst first; no two of one outcome unless they are all there is. */
+  /** The dearest of each outcome, the worst first. */
   readonly worst: readonly Candidate[];
+  /** Recipes whose bodies made a reader throw what no sender should be able to make it throw. */
+  readonly defects: readonly Defect[];
 };
+
+export type Defect = { readonly recipe: Recipe; readonly why: string };
 
 export type SearchOptions = {
   readonly target: TargetName;
@@ -46,8 +51,16 @@ const tournament = 3;
 const freshShare = 0.2;
 const worstShown = 3;
 /** A body that takes longer than this is measured at half the size, as all others from then on: thousands are to be tried. */
-const tryMsMax = 12;
-const searchBytesMin = 8 * 1024;
+const tryMsMax = 15;
+/** Not below: a smaller one would measure what every request costs, and the steps of the clock. */
+const searchBytesMin: Readonly<Record<StageName, number>> = {
+  whose: 64 * 1024,
+  encode: 16 * 1024,
+  memory: 32 * 1024,
+};
+/** So often the dearest are measured once more: what was disturbed twice would stay where it is. */
+const againEvery = 40;
+const againCount = 6;
 const finalTries = 5;
 /** A simpler recipe may cost so much less and still be the same find. */
 const worthMin = 0.92;
@@ -68,6 +81,7 @@ class Search {
   private size: number;
   private population: Candidate[] = [];
   private readonly seen = new Set<string>();
+  private readonly defects: Defect[] = [];
   private tried = 0;
 
   constructor(options: SearchOptions) {
@@ -83,10 +97,13 @@ class Search {
     const { count, known } = this.options;
     const before = await this.honest(finalTries);
     for (const recipe of known) await this.one(recipe);
-    while (this.tried < count) await this.one(this.next());
+    while (this.tried < count) {
+      await this.one(this.next());
+      if (this.tried % againEvery === 0) await this.again();
+    }
     const after = await this.honest(finalTries);
     const honest = { wide: Math.min(before.wide, after.wide), narrow: Math.min(before.narrow, after.narrow) };
-    return { tried: this.tried, honest, worst: await this.worst() };
+    return { tried: this.tried, honest, worst: await this.worst(), defects: this.defects };
   }
 
   private async honest(tries: number): Promise<Found['honest']> {
@@ -131,12 +148,35 @@ class Search {
     this.options.onTry(recipe);
     const made = this.made(recipe);
     if (made === undefined) return;
-    const first = await this.once(recipe, made);
+    const first = await this.firstOf(recipe, made);
+    if (first === undefined) return;
     if (!this.isDear(first)) return;
     // What was dear once may have been disturbed.
     const again = await this.once(recipe, made);
     this.take(again.score < first.score ? again : first);
-    if (Math.min(first.tookMs, again.tookMs) > tryMsMax && this.size > searchBytesMin) await this.halve();
+    if (Math.min(first.tookMs, again.tookMs) > tryMsMax && this.size > searchBytesMin[this.options.stage])
+      await this.halve();
+  }
+
+  private async firstOf(recipe: Recipe, made: Made): Promise<Candidate | undefined> {
+    try {
+      return await this.once(recipe, made);
+    } catch (error) {
+      const why = whyOf(error);
+      if (!this.defects.some((known) => kindOf(known.why) === kindOf(why)))
+        this.defects.push({ recipe, why });
+      return undefined;
+    }
+  }
+
+  private async again(): Promise<void> {
+    const dearest = this.population.toSorted((a, b) => b.score - a.score).slice(0, againCount);
+    for (const before of dearest) {
+      const made = this.made(before.recipe);
+      if (made === undefined) continue;
+      const now = await this.once(before.recipe, made);
+      if (now.score < before.score) this.population[this.population.indexOf(before)] = now;
+    }
   }
 
   private async halve(): Promise<void> {

@@ -39,7 +39,7 @@ export const freshRecipe = (variation: Variation): Recipe => {
     target,
     ...(target === 'push' ? { layout: grow.pick('wide', 'wide', 'narrow') } : {}),
     packing: packingFor(variation),
-    body: grow.of('body'),
+    body: grow.withOdd(grow.pick(3, 10, 40)).of('body'),
   };
 };
 

@@ -4,23 +4,33 @@ import { z } from 'zod';
 import { knownRecipes } from './costly.ts';
 import { judge } from './judge.ts';
 import { stageNames } from './measure.ts';
-import { targetNames } from './recipe.ts';
+import { Notes } from './notes.ts';
+import { type Recipe, targetNames } from './recipe.ts';
 import { search } from './search.ts';
 
-const { target, stage, seed, count } = z
-  .object({ target: z.enum(targetNames), stage: z.enum(stageNames), seed: z.number(), count: z.number() })
+const { target, stage, seed, count, shared } = z
+  .object({
+    target: z.enum(targetNames),
+    stage: z.enum(stageNames),
+    seed: z.number(),
+    count: z.number(),
+    shared: z.instanceof(SharedArrayBuffer),
+  })
   .parse(workerData);
+
+const notes = new Notes(shared);
+const onTry = (recipe: Recipe): void => notes.write(recipe);
 
 const found = await search({
   ...{ target, stage, seed, count },
   known: knownRecipes(target, stage),
-  onTry: (recipe) => parentPort?.postMessage({ kind: 'tries', recipe }),
+  onTry,
 });
 const finds = [];
 for (const { recipe, measured, score } of found.worst) {
   const honest = found.honest[recipe.layout ?? 'wide'];
   const retained = measured.retained / Math.max(1, measured.bytes);
-  const verdict = await judge(stage, recipe);
+  const verdict = await judge(stage, recipe, onTry);
   finds.push({
     recipe,
     outcome: measured.outcome,
@@ -30,4 +40,4 @@ for (const { recipe, measured, score } of found.worst) {
     verdict,
   });
 }
-parentPort?.postMessage({ kind: 'ends', tried: found.tried, finds });
+parentPort?.postMessage({ tried: found.tried, finds, defects: found.defects });
