@@ -1,8 +1,9 @@
-// The import rules: model <- wire <- config, telemetry <- bus, stores <- directory, outcomes, dead-letters
+// The import rules: model <- wire <- http <- config, telemetry <- bus, stores <- directory, outcomes, dead-letters
 // <- ingress | transfer | metadata <- embedded, cli <- main. Checked on resolved paths by `make check`.
 const layers = [
   ['model'],
   ['wire'],
+  ['http'],
   ['config', 'telemetry'],
   ['bus', 'stores'],
   ['directory', 'outcomes', 'dead-letters'],

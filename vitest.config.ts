@@ -9,7 +9,7 @@ const long = [
 
 // Under load or with promised rates: beside another file they would measure the machine and not the guarantee.
 const alone = [
-  'test/contract/{rate-limit,overload,hostile}.test.ts',
+  'test/contract/{rate-limit,overload,hostile,hostile-bodies}.test.ts',
   'test/faults/{exactly-once,ctrl-c}.test.ts',
 ];
 

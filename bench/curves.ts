@@ -1,3 +1,4 @@
+import { fetchEngine } from '../test/support/fetch-engine.ts';
 import { spanSelect } from '../test/support/span-rows.ts';
 import type { Report, Stack } from '../test/support/stack.ts';
 import { waitFor } from '../test/support/wait.ts';
@@ -158,7 +159,7 @@ const fillSpans = async (stack: Stack, rows: number): Promise<void> => {
       startNs: startNs + BigInt(first) * stepNs,
       stepNs,
     });
-    const response = await fetch(stack.engines.clickhouse.url, {
+    const response = await fetchEngine(stack.engines.clickhouse.url, {
       method: 'POST',
       body: `INSERT INTO otel.otel_traces SELECT * FROM (${select})`,
     });

@@ -5,6 +5,7 @@ import { insertId } from '../src/stores/clickhouse/query-id.ts';
 import { createSpanWriter } from '../src/stores/clickhouse/span-writer.ts';
 import { createLog } from '../src/telemetry/log.ts';
 import { startEngines } from '../test/support/engines.ts';
+import { fetchEngine } from '../test/support/fetch-engine.ts';
 import { boundsOf, nativeOf, spanSelect } from '../test/support/span-rows.ts';
 
 // What the guard costs: inserts of new and of stored rows into a table with so many rows, uids hashed as those of OTLP requests are.
@@ -51,7 +52,7 @@ for (let first = 0; first < tableRows; first += fillRows) {
 }
 
 const answered = async (query: string): Promise<string[][]> => {
-  const response = await fetch(url, { method: 'POST', body: `${query} FORMAT TSV` });
+  const response = await fetchEngine(url, { method: 'POST', body: `${query} FORMAT TSV` });
   const text = await response.text();
   if (!response.ok) throw new Error(text);
   return text

@@ -29,6 +29,7 @@ const queueOf = (queue: CollectorQueue): object => ({
 
 const configOf = (queue: CollectorQueue, port: number, clickhouseUrl: string, folder: string): object => {
   const isStored = queue !== 'none';
+  const { origin, username, password } = new URL(clickhouseUrl);
   const isOnFile = queue === 'file' || queue === 'file_fsync';
   const directory = join(folder, 'queue');
   if (isOnFile) mkdirSync(directory, { recursive: true });
@@ -37,7 +38,9 @@ const configOf = (queue: CollectorQueue, port: number, clickhouseUrl: string, fo
     exporters: isStored
       ? {
           clickhouse: {
-            endpoint: clickhouseUrl,
+            endpoint: origin,
+            username,
+            password,
             database: 'peer',
             create_schema: true,
             async_insert: false,

@@ -1,5 +1,6 @@
 import { join } from 'node:path';
 import { freePorts } from '../../src/embedded/ports.ts';
+import { fetchEngine } from '../../test/support/fetch-engine.ts';
 import type { Stack } from '../../test/support/stack.ts';
 import { waitFor } from '../../test/support/wait.ts';
 import { pushBodies } from '../bodies.ts';
@@ -57,7 +58,7 @@ export const peerSpans = 'peer.otel_traces';
 
 /** A statement to ClickHouse without an answer. */
 const runClickhouse = async (stack: Stack, statement: string): Promise<void> => {
-  const response = await fetch(stack.engines.clickhouse.url, { method: 'POST', body: statement });
+  const response = await fetchEngine(stack.engines.clickhouse.url, { method: 'POST', body: statement });
   const text = await response.text();
   if (!response.ok) throw new Error(`${statement}: ${text}`);
 };

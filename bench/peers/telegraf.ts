@@ -19,16 +19,19 @@ export const telegrafTableSql = `CREATE TABLE IF NOT EXISTS ${telegrafTable} (
   metrics_cpu_load DOUBLE, metrics_memory_usage DOUBLE
 ) TIMESTAMP(timestamp) PARTITION BY DAY WAL`;
 
-const output = (buffer: TelegrafBuffer, questdbUrl: string): string =>
-  buffer === 'none'
-    ? '[[outputs.discard]]\n'
-    : `[[outputs.influxdb]]
-  urls = ["${questdbUrl}"]
+const output = (buffer: TelegrafBuffer, questdbUrl: string): string => {
+  if (buffer === 'none') return '[[outputs.discard]]\n';
+  const { origin, username, password } = new URL(questdbUrl);
+  return `[[outputs.influxdb]]
+  urls = ["${origin}"]
+  username = "${username}"
+  password = "${password}"
   database = "bench"
   skip_database_creation = true
   content_encoding = "identity"
   timeout = "30s"
 `;
+};
 
 /** A buffer that no run fills: Telegraf never holds a sender up, it throws the oldest away instead. */
 const configOf = (

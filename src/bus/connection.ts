@@ -25,7 +25,7 @@ export type Bus = {
   readonly js: JetStreamClient;
   manager(): Promise<JetStreamManager>;
   readonly connected: boolean;
-  /** When the connection was lost, in ms since the epoch; undefined while connected. */
+  /** When the connection was lost, ms of `performance.now()`; undefined while connected. */
   readonly disconnectedSince: number | undefined;
   onDisconnect(listener: () => void): void;
   onReconnect(listener: () => void): void;
@@ -83,7 +83,7 @@ export const connectBus = async (target: NatsTarget | string, name: string): Pro
     for await (const status of nc.status()) {
       if (closing) continue;
       if (status.type === 'disconnect' && disconnectedSince === undefined) {
-        disconnectedSince = Date.now();
+        disconnectedSince = performance.now();
         for (const listener of disconnectListeners) listener();
       }
       if (status.type === 'reconnect') {

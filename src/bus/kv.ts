@@ -18,7 +18,8 @@ export type KvBucket = {
   /** Replaces the value if the key still has that revision; answers the new one. */
   update(key: string, value: unknown, revision: number): Promise<number>;
   put(key: string, value: unknown): Promise<number>;
-  delete(key: string): Promise<void>;
+  /** Deletes the key, with `revision` only if it still has that one. */
+  delete(key: string, revision?: number): Promise<void>;
   /**
    * Calls `onChange` for every key there is and then for every change, until `stop` is called. `onSnapshot` is called with
    * all keys seen each time a whole state was read: at first, and again after each reconnect. With `pattern` (`kind.*`) the
@@ -75,7 +76,8 @@ export const openKvBucket = async (bus: Bus, name: string, fleeting?: FleetingBu
     create: (key, value) => guarded(() => kv.create(key, JSON.stringify(value))),
     update: (key, value, revision) => guarded(() => kv.update(key, JSON.stringify(value), revision)),
     put: (key, value) => guarded(() => kv.put(key, JSON.stringify(value))),
-    delete: (key) => guarded(() => kv.delete(key)),
+    delete: (key, revision) =>
+      guarded(() => kv.delete(key, revision === undefined ? {} : { previousSeq: revision })),
     watch: (onChange, onSnapshot, pattern) =>
       startWatch(
         bus,

@@ -9,3 +9,8 @@ export const traceHeader = 'traceparent';
 
 /** How often a message was sent back from the dead letters; absent on its first way. */
 export const redriveHeader = 'Tidemark-Redrive';
+
+/** Of a message that is stored together with others or not at all (JetStream's atomic batch publish, ADR-50). */
+export const batchIdHeader = 'Nats-Batch-Id';
+export const batchSequenceHeader = 'Nats-Batch-Sequence';
+export const batchCommitHeader = 'Nats-Batch-Commit';

@@ -1,14 +1,28 @@
 import type { BufferPool } from './buffer-pool.ts';
-import { envelopeVersionHeader, messageIdHeader, traceHeader } from './message-headers.ts';
+import {
+  batchCommitHeader,
+  batchIdHeader,
+  batchSequenceHeader,
+  envelopeVersionHeader,
+  messageIdHeader,
+  traceHeader,
+} from './message-headers.ts';
+
+/** The place of a message in an atomic batch: counted from 1; the last one commits it. */
+export type BatchPlace = { readonly id: string; readonly sequence: number; readonly isLast: boolean };
 
 export type PublishFields = {
   readonly subject: string;
-  /** Where the answer is to go. */
-  readonly reply: string;
+  /** Where the answer is to go; without it there is none. */
+  readonly reply?: string;
   readonly messageId: string;
   readonly version: number;
   readonly traceparent?: string | undefined;
+  readonly batch?: BatchPlace;
 };
+
+const batchFields = ({ id, sequence, isLast }: BatchPlace): string =>
+  `${batchIdHeader}: ${id}\r\n${batchSequenceHeader}: ${sequence}\r\n${isLast ? `${batchCommitHeader}: 1\r\n` : ''}`;
 
 /** `size` is what the server's limit is for: header fields and payload. */
 export type Command = { readonly bytes: Buffer; readonly size: number };
@@ -19,16 +33,17 @@ export type Command = { readonly bytes: Buffer; readonly size: number };
  * each part is copied once, into a buffer of the pool.
  */
 export const publishCommand = (
-  { subject, reply, messageId, version, traceparent }: PublishFields,
+  { subject, reply, messageId, version, traceparent, batch }: PublishFields,
   parts: readonly (Uint8Array | string)[],
   pool: BufferPool,
 ): Command => {
   const trace = traceparent === undefined ? '' : `${traceHeader}: ${traceparent}\r\n`;
-  const fields = `NATS/1.0\r\n${messageIdHeader}: ${messageId}\r\n${envelopeVersionHeader}: ${version}\r\n${trace}\r\n`;
+  const ofBatch = batch === undefined ? '' : batchFields(batch);
+  const fields = `NATS/1.0\r\n${messageIdHeader}: ${messageId}\r\n${envelopeVersionHeader}: ${version}\r\n${trace}${ofBatch}\r\n`;
   const fieldsLength = Buffer.byteLength(fields);
   let size = fieldsLength;
   for (const part of parts) size += typeof part === 'string' ? Buffer.byteLength(part) : part.length;
-  const head = `HPUB ${subject} ${reply} ${fieldsLength} ${size}\r\n${fields}`;
+  const head = `HPUB ${subject} ${reply === undefined ? '' : `${reply} `}${fieldsLength} ${size}\r\n${fields}`;
   const bytes = pool.take(Buffer.byteLength(head) + size - fieldsLength + 2);
   let at = bytes.write(head);
   for (const part of parts) {

@@ -24,6 +24,8 @@ export type Publisher = {
     version: number,
     /** Goes with the message and is no part of what it is. */
     traceparent?: string,
+    /** When it fails for want of a confirmation, ms of `performance.now()`; by default after the options' deadline. */
+    deadlineAt?: number,
   ): Promise<Published>;
   /** Publishes that wait for their answer. */
   readonly pending: number;
@@ -31,7 +33,7 @@ export type Publisher = {
 };
 
 export type PublisherOptions = {
-  /** Time a publish may take in all, ms. */
+  /** Time a publish without a deadline of its own may take in all, ms. */
   readonly deadlineMs: number;
   /** How long a publish waits for a lost connection to come back, ms. */
   readonly awayMs: number;
@@ -46,6 +48,7 @@ type Entry = {
   readonly command: Command;
   readonly subject: string;
   readonly startedAt: number;
+  readonly deadlineAt: number;
   readonly resolve: (published: Published) => void;
   readonly reject: (fault: Fault) => void;
   sentAt: number;
@@ -122,7 +125,7 @@ export const createPublisher = (bus: Bus, options: PublisherOptions): Publisher 
       return;
     }
     // Anything else passes while the server starts or elects; the sweep sends it again.
-    entry.sentAt = Date.now() - resendMs + refusedResendMs;
+    entry.sentAt = performance.now() - resendMs + refusedResendMs;
   };
 
   const subscription = bus.nc.subscribe(`${inbox}.*`, {
@@ -132,10 +135,10 @@ export const createPublisher = (bus: Bus, options: PublisherOptions): Publisher 
   });
 
   const sweep = (): void => {
-    const now = Date.now();
+    const now = performance.now();
     const awaySince = bus.disconnectedSince;
     for (const [token, entry] of entries) {
-      if (now - entry.startedAt > options.deadlineMs) fail(token, entry, 'the deadline has passed');
+      if (now > entry.deadlineAt) fail(token, entry, 'the deadline has passed');
       else if (awaySince !== undefined) {
         if (now - Math.max(awaySince, entry.startedAt) > options.awayMs)
           fail(token, entry, 'the bus is away');
@@ -145,14 +148,14 @@ export const createPublisher = (bus: Bus, options: PublisherOptions): Publisher 
   const timer = setInterval(sweep, sweepMs);
   timer.unref();
   bus.onReconnect(() => {
-    const now = Date.now();
+    const now = performance.now();
     for (const entry of entries.values()) send(entry, now);
   });
 
   return {
-    publish: (subject, messageId, payload, version, traceparent) =>
+    publish: (subject, messageId, payload, version, traceparent, deadlineAt) =>
       new Promise((resolve, reject) => {
-        const now = Date.now();
+        const now = performance.now();
         const awaySince = bus.disconnectedSince;
         if (awaySince !== undefined && now - awaySince > options.awayMs) {
           reject(new Fault('transient', 'not_stored', 'nothing was stored: the bus is away'));
@@ -165,6 +168,7 @@ export const createPublisher = (bus: Bus, options: PublisherOptions): Publisher 
           command: publishCommand(fields, parts, pool),
           subject,
           startedAt: now,
+          deadlineAt: deadlineAt ?? now + options.deadlineMs,
           resolve,
           reject,
           sentAt: now,

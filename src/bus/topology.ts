@@ -9,7 +9,7 @@ import {
 } from '@nats-io/jetstream';
 import { nanos } from '@nats-io/transport-node';
 import type { ConsumerDefinition, StreamDefinition } from '../config/pipelines.ts';
-import type { Fault } from '../model/fault.ts';
+import { Fault } from '../model/fault.ts';
 import type { Log } from '../telemetry/log.ts';
 import type { Bus } from './connection.ts';
 import { toFault } from './nats-fault.ts';
@@ -24,6 +24,7 @@ const streamConfig = (stream: StreamDefinition): Partial<StreamConfig> & { name:
   duplicate_window: nanos(stream.duplicateWindowMs),
   num_replicas: stream.replicas,
   allow_direct: true,
+  ...(stream.isAtomic === true ? { allow_atomic: true } : {}),
 });
 
 const consumerConfig = (consumer: ConsumerDefinition) => ({
@@ -86,6 +87,26 @@ export const ensureTopology = async (
     throw toFault(error);
   }
   return refused;
+};
+
+/**
+ * Throws a permanent Fault `batches_unsupported` when a stream that shall take atomic batches does not: a server that knows none leaves
+ * the word out of its definition, and would store a request of several messages in part.
+ */
+export const checkBatches = async (bus: Bus, streams: readonly StreamDefinition[]): Promise<void> => {
+  const manager = await bus.manager();
+  for (const { name, isAtomic, isFurther } of streams) {
+    if (isAtomic !== true || isFurther === true) continue;
+    const { config } = await manager.streams.info(name).catch((error: unknown) => {
+      throw toFault(error);
+    });
+    if (config.allow_atomic !== true)
+      throw new Fault(
+        'permanent',
+        'batches_unsupported',
+        `stream ${name} takes no batches (allow_atomic): nats-server 2.12 or newer is needed`,
+      );
+  }
 };
 
 /** The streams of further QuestDB instances that could not be made or changed, tried again beside the work. */

@@ -1,5 +1,6 @@
 import type { Command } from 'commander';
 import { z } from 'zod';
+import { authorOf } from '../metadata/texts.ts';
 import { adminClient, pageOf } from './client.ts';
 import { addPageOptions, type PageOptions, queryText } from './options.ts';
 import { nothing, printAnswer, printMore, printTable, timeText } from './output.ts';
@@ -45,7 +46,7 @@ const row = (entry: Entry): string[] => {
   const changes = entry.changes.map(changeText).filter((text) => text !== '');
   return [
     timeText(entry.at),
-    operator === null || operator === actor.name ? actor.name : `${actor.name} for ${operator}`,
+    authorOf(operator ?? undefined, actor.name),
     entry.action,
     `${target.kind} ${target.id ?? nothing}`,
     code === undefined ? outcome : `${outcome}: ${code}`,

@@ -2,6 +2,7 @@ import { join } from 'node:path';
 import { z } from 'zod';
 import { loadSettings, type Settings } from '../config/settings.ts';
 import { Fault, messageOf } from '../model/fault.ts';
+import { visible } from '../model/visible-text.ts';
 
 /** An answer: what the command needs of it, and all of it. */
 export type Answered<T> = { readonly value: T; readonly json: unknown };
@@ -49,9 +50,11 @@ const faultOf = (status: number, text: string, url: string): Fault => {
   if (!problem.success) {
     return new Fault(kind, 'admin_api_failed', `${url} answered ${status}; is it the admin API of metadata?`);
   }
-  const { code, detail, remedy } = problem.data;
-  const sentence = /[.!?]$/.test(detail) ? detail : `${detail}.`;
-  return new Fault(kind, code, remedy === undefined ? detail : `${sentence} ${remedy}`);
+  // It may quote what others wrote: one line, whatever that holds.
+  const { code, detail: given, remedy } = problem.data;
+  const detail = visible(given);
+  const sentence = '.!?'.includes(detail.at(-1) ?? ' ') ? detail : `${detail}.`;
+  return new Fault(kind, code, remedy === undefined ? detail : `${sentence} ${visible(remedy)}`);
 };
 
 /** A client of the admin API at `settings.admin.url`. */

@@ -3,7 +3,7 @@ import { loadPipelines } from '../config/pipelines.ts';
 import { collectTexts, defaultSource, isSecret, parseInstances } from '../config/setting-texts.ts';
 import { loadSettings, type SettingDefinition, settingDefinitions } from '../config/settings.ts';
 import type { JsonOption } from './options.ts';
-import { nothing, printJson, printTable } from './output.ts';
+import { nothing, printJson, printLine, printTable } from './output.ts';
 
 type Shown = { readonly setting: string; readonly value: string | null; readonly source: string };
 
@@ -51,8 +51,8 @@ const check = ({ json }: JsonOption): void => {
   loadPipelines(settings.pipelinesFolder, settings.schemasFolder);
   const changed = shownSettings().filter(({ value, source }) => value !== null && source !== defaultSource);
   if (json) return printJson({ ok: true, changed });
-  process.stdout.write(
-    `settings and pipelines can be used; ${changed.length} of ${settingDefinitions.length} settings are not the default\n`,
+  printLine(
+    `settings and pipelines can be used; ${changed.length} of ${settingDefinitions.length} settings are not the default`,
   );
 };
 

@@ -16,8 +16,11 @@ import {
   printAnswer,
   printFields,
   printJson,
+  printLine,
+  printLines,
   printMore,
   printTable,
+  sayLines,
   timeText,
 } from './output.ts';
 
@@ -140,9 +143,10 @@ const show = async (sequence: number, options: JsonOption): Promise<void> => {
       ['bytes', String(letter.bytes)],
     ]);
     const { form, rows, text, cut: left } = letter.shown;
-    process.stdout.write(`\n${rows === undefined ? `${(text ?? '').trimEnd()}\n` : ''}`);
-    if (rows !== undefined) printJson(rows);
-    if (left > 0) process.stdout.write(`(${left} ${form === 'rows' ? 'rows' : 'bytes'} more)\n`);
+    printLine('');
+    if (rows === undefined) printLines((text ?? '').trimEnd());
+    else printJson(rows);
+    if (left > 0) printLine(`(${left} ${form === 'rows' ? 'rows' : 'bytes'} more)`);
   });
 };
 
@@ -186,8 +190,8 @@ const printDone = (done: Done, verb: string, options: BulkOptions): void => {
   if (options.json) printJson(done);
   else {
     const would = options.dryRun ? `would be ${verb}` : verb;
-    process.stdout.write(`${done.done} dead letters (${done.items} items) ${would}\n`);
-    for (const { sequence, detail } of done.failed) process.stderr.write(`${sequence}: ${detail}\n`);
+    printLine(`${done.done} dead letters (${done.items} items) ${would}`);
+    for (const { sequence, detail } of done.failed) sayLines(`${sequence}: ${detail}`);
   }
   if (done.failed.length > 0) process.exitCode = 1;
 };
@@ -215,7 +219,7 @@ const resume = async (pipeline: string, options: JsonOption): Promise<void> => {
     `/api/v1/consumers/${pipeline}/resume`,
     { body: {} },
   );
-  printAnswer(answer, options, () => process.stdout.write(`${pipeline} goes on\n`));
+  printAnswer(answer, options, () => printLine(`${pipeline} goes on`));
 };
 
 const sequenceArgument = (text: string, before: number[] = []): number[] => [...before, idArgument(text)];

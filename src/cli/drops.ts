@@ -10,7 +10,7 @@ import {
   type OwnerOptions,
   queryText,
 } from './options.ts';
-import { nothing, printAnswer, printJsonLine, printMore, printTable } from './output.ts';
+import { nothing, printAnswer, printJsonLine, printLine, printMore, printTable, sayLines } from './output.ts';
 
 const dropSchema = z.object({
   at: z.number(),
@@ -42,29 +42,23 @@ const ownerText = ({ data_id: dataId, app_id: appId, pipeline }: Drop): string =
 
 const head = ['TIME', 'WHOSE', 'REASON', 'FIELD', 'VALUE', 'SENDER', 'SDK', 'DETAIL'];
 
-/** Line breaks and control characters of a sender's are not for the terminal of an operator. */
-const printable = (text: string): string =>
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is taken out
-  text.replace(/[\u0000-\u001F\u007F-\u009F]/g, '·');
-
-const cellsOf = (drop: Drop): string[] =>
-  [
-    timeText(drop.at),
-    ownerText(drop),
-    drop.reason,
-    drop.field || nothing,
-    drop.value || nothing,
-    drop.sender || nothing,
-    drop.sdk || nothing,
-    drop.detail || nothing,
-  ].map(printable);
+const cellsOf = (drop: Drop): string[] => [
+  timeText(drop.at),
+  ownerText(drop),
+  drop.reason,
+  drop.field || nothing,
+  drop.value || nothing,
+  drop.sender || nothing,
+  drop.sdk || nothing,
+  drop.detail || nothing,
+];
 
 type DropsOptions = PageOptions &
   OwnerOptions & { tail?: true; reason?: string; since?: number; payload?: true };
 
-const printLine = (drop: Drop, { payload }: DropsOptions): void => {
-  process.stdout.write(`${cellsOf(drop).join('  ')}\n`);
-  if (payload && drop.payload !== '') process.stdout.write(`    ${printable(drop.payload)}\n`);
+const printDrop = (drop: Drop, { payload }: DropsOptions): void => {
+  printLine(cellsOf(drop).join('  '));
+  if (payload && drop.payload !== '') printLine(`    ${drop.payload}`);
 };
 
 const list = async (options: DropsOptions): Promise<void> => {
@@ -80,7 +74,7 @@ const list = async (options: DropsOptions): Promise<void> => {
   const answer = await adminClient().ask(pageOf(dropSchema), 'GET', `/api/v1/drops${query}`);
   printAnswer(answer, options, ({ items, next_cursor }) => {
     const rows = items.toReversed();
-    if (options.payload) for (const drop of rows) printLine(drop, options);
+    if (options.payload) for (const drop of rows) printDrop(drop, options);
     else printTable(head, rows.map(cellsOf));
     printMore(next_cursor);
   });
@@ -101,13 +95,13 @@ const printLive = (line: string, options: DropsOptions): void => {
   const value = parseJson(line);
   const skipped = skippedSchema.safeParse(value);
   if (skipped.success) {
-    process.stderr.write(`… ${skipped.data.skipped} were left out: they came faster than they were read\n`);
+    sayLines(`… ${skipped.data.skipped} were left out: they came faster than they were read`);
     return;
   }
   const drop = dropSchema.safeParse(value);
   if (!drop.success) return;
   if (options.json) printJsonLine(value);
-  else printLine(drop.data, options);
+  else printDrop(drop.data, options);
 };
 
 /** Reads on through restarts of metadata; only what the first call is refused for ends it. */
@@ -118,15 +112,15 @@ const follow = async (client: AdminClient, path: string, options: DropsOptions):
       await client.follow(
         path,
         () => {
-          process.stderr.write(isFirst ? 'waiting for drops; Ctrl-C ends\n' : 'listening again\n');
+          sayLines(isFirst ? 'waiting for drops; Ctrl-C ends' : 'listening again');
           isFirst = false;
         },
         (line) => printLive(line, options),
       );
-      process.stderr.write('the admin API ended the answer; asking again\n');
+      sayLines('the admin API ended the answer; asking again');
     } catch (error) {
       if (isFirst || (error instanceof Fault && error.kind === 'permanent')) throw error;
-      process.stderr.write(`${messageOf(error)}\n`);
+      sayLines(messageOf(error));
     }
     await new Promise((resolve) => setTimeout(resolve, againMs));
   }

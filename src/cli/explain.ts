@@ -2,7 +2,7 @@ import type { Command } from 'commander';
 import { Fault } from '../model/fault.ts';
 import { explainAll, type Reason, reasons } from '../model/reasons.ts';
 import { addJsonOption, type JsonOption } from './options.ts';
-import { printFields, printJson, printTable } from './output.ts';
+import { printFields, printJson, printLine, printTable } from './output.ts';
 
 const menders: Readonly<Record<Reason['mender'], string>> = {
   sender: 'the sender',
@@ -12,7 +12,7 @@ const menders: Readonly<Record<Reason['mender'], string>> = {
 
 const print = (rows: readonly Reason[]): void => {
   for (const [index, { code, of, stage, mender, meaning, remedy }] of rows.entries()) {
-    if (index > 0) process.stdout.write('\n');
+    if (index > 0) printLine('');
     printFields([
       ['code', code],
       ['said of', of === 'value' ? 'a value of a kept item' : `a whole ${of}`],

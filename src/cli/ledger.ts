@@ -9,7 +9,7 @@ import {
   type OwnerOptions,
   queryText,
 } from './options.ts';
-import { nothing, printAnswer, printFields, printTable, timeText } from './output.ts';
+import { nothing, printAnswer, printFields, printLine, printTable, timeText } from './output.ts';
 
 const refusalSchema = z.object({
   kind: z.enum(['refused', 'duplicate', 'value_lost']),
@@ -137,7 +137,7 @@ const printMany = (answer: Answer, byMinute: boolean): void => {
       refusedText(balance, 'value_lost'),
     ]),
   );
-  process.stdout.write(`in flight: ${inFlightText(answer)}\n`);
+  printLine(`in flight: ${inFlightText(answer)}`);
 };
 
 type LedgerOptions = JsonOption & OwnerOptions & { since?: number; by?: 'minute' };

@@ -4,7 +4,7 @@ import { loadPipelines } from '../config/pipelines.ts';
 import { clusterName, engineUrls, loadSettings } from '../config/settings.ts';
 import { createLog } from '../telemetry/log.ts';
 import type { JsonOption } from './options.ts';
-import { printJson } from './output.ts';
+import { printJson, printLines } from './output.ts';
 
 type MigrateCommand = JsonOption & { print?: true; cluster?: string };
 
@@ -19,7 +19,7 @@ const runMigrate = async ({ json, print, cluster: given }: MigrateCommand): Prom
   const cluster = given ?? settings.clickhouse.cluster;
   if (print) {
     const { schemaStatements } = await import('../stores/clickhouse/migrate.ts');
-    process.stdout.write(`${schemaStatements(folder, cluster).join(';\n\n')};\n`);
+    printLines(`${schemaStatements(folder, cluster).join(';\n\n')};`);
     return;
   }
   const { retentionDays } = loadPipelines(settings.pipelinesFolder, settings.schemasFolder).traces;
@@ -54,7 +54,7 @@ const runMigrate = async ({ json, print, cluster: given }: MigrateCommand): Prom
         (table) => `${table} is now as durable as TIDEMARK_DURABILITY says: ${settings.durability}`,
       ),
     ];
-    process.stdout.write(`${[...lines, `schema version ${version}`].join('\n')}\n`);
+    printLines([...lines, `schema version ${version}`].join('\n'));
   } finally {
     await clickhouse.close();
   }

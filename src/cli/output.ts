@@ -1,13 +1,31 @@
 import { InvalidArgumentError } from 'commander';
+import { visible, visibleJson, visibleLines } from '../model/visible-text.ts';
+
+// All that the commands print goes through here: much of it was written by others, and a terminal obeys what it is told.
+
+/** One line for people on stdout, whatever the text holds. */
+export const printLine = (text: string): void => {
+  process.stdout.write(`${visible(text)}\n`);
+};
+
+/** Text for people on stdout, of one line or several. */
+export const printLines = (text: string): void => {
+  process.stdout.write(`${visibleLines(text)}\n`);
+};
+
+/** What stands beside a command's output, on stderr: progress, warnings, and why it failed. */
+export const sayLines = (text: string): void => {
+  process.stderr.write(`${visibleLines(text)}\n`);
+};
 
 /** One JSON value on stdout, for programs. */
 export const printJson = (value: unknown): void => {
-  process.stdout.write(`${JSON.stringify(value, null, 2)}\n`);
+  process.stdout.write(`${visibleJson(JSON.stringify(value, null, 2))}\n`);
 };
 
 /** One JSON value as a line on stdout, for programs that read a stream of them. */
 export const printJsonLine = (value: unknown): void => {
-  process.stdout.write(`${JSON.stringify(value)}\n`);
+  process.stdout.write(`${visibleJson(JSON.stringify(value))}\n`);
 };
 
 /** What the admin API answered: as it came for programs, or through `print` for people. */
@@ -21,7 +39,8 @@ export const printAnswer = <T>(
 };
 
 /** Lines of a table for people: columns as wide as their widest cell. */
-export const tableLines = (head: readonly string[], rows: readonly (readonly string[])[]): string[] => {
+export const tableLines = (head: readonly string[], given: readonly (readonly string[])[]): string[] => {
+  const rows = given.map((cells) => cells.map(visible));
   const widths = head.map((title, column) =>
     Math.max(title.length, ...rows.map((row) => row[column]?.length ?? 0)),
   );
@@ -41,7 +60,7 @@ export const printTable = (head: readonly string[], rows: readonly (readonly str
 /** Fields of one thing for people on stdout, one a line. */
 export const printFields = (fields: readonly (readonly [string, string])[]): void => {
   const width = Math.max(...fields.map(([name]) => name.length));
-  for (const [name, value] of fields) process.stdout.write(`${name.padEnd(width)}  ${value}\n`);
+  for (const [name, value] of fields) process.stdout.write(`${name.padEnd(width)}  ${visible(value)}\n`);
 };
 
 /** What is printed where there is nothing. */
@@ -53,7 +72,7 @@ export const timeText = (seconds: number | null): string =>
 
 /** Says on stderr, beside the list, how to go on where it has more. */
 export const printMore = (cursor: string | null): void => {
-  if (cursor !== null) process.stderr.write(`more: --cursor ${cursor}\n`);
+  if (cursor !== null) sayLines(`more: --cursor ${cursor}`);
 };
 
 /** An integer argument, below 0 too; commander says which argument was wrong. */

@@ -1,6 +1,7 @@
 import { Command } from 'commander';
 import { exitCodeConfig } from '../config/settings.ts';
 import { Fault, messageOf } from '../model/fault.ts';
+import { sayLines } from './output.ts';
 
 /** The commands that a module brings, and how it is loaded. */
 export type CommandModule = {
@@ -40,6 +41,7 @@ export const commandModules: readonly CommandModule[] = [
   },
   { names: ['migrate'], load: async () => (await import('./migrate.ts')).registerMigrate },
   { names: ['setup'], load: async () => (await import('./setup.ts')).registerSetup },
+  { names: ['env'], load: async () => (await import('./env.ts')).registerEnv },
   { names: ['up'], load: async () => (await import('./up.ts')).registerUp },
 ];
 
@@ -59,7 +61,7 @@ export const runProgram = async (): Promise<void> => {
     const program = await createProgram(process.argv[2]);
     await program.parseAsync();
   } catch (error) {
-    process.stderr.write(`tidemark: ${messageOf(error)}\n`);
+    sayLines(`tidemark: ${messageOf(error)}`);
     process.exitCode = error instanceof Fault && error.code === 'config_invalid' ? exitCodeConfig : 1;
   }
 };

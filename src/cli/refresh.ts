@@ -9,7 +9,7 @@ import {
   type PageOptions,
   queryText,
 } from './options.ts';
-import { nothing, printAnswer, printFields, printMore, printTable, timeText } from './output.ts';
+import { nothing, printAnswer, printFields, printLine, printMore, printTable, timeText } from './output.ts';
 
 const runSchema = z.object({
   run_id: z.number(),
@@ -49,7 +49,7 @@ const print = (run: Run): void => {
     ['failed', String(run.failed_count)],
   ]);
   if (run.failed.length === 0) return;
-  process.stdout.write('\n');
+  printLine('');
   printTable(
     ['DATA ID', 'REPORT', 'ERROR'],
     run.failed.map(({ mon_data_id, report, error }) => [String(mon_data_id), report, error]),

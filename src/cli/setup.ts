@@ -4,6 +4,7 @@ import { InstallError, type Installer } from '../embedded/install.ts';
 import { archiveQuestdbClasses } from '../embedded/questdb-classes.ts';
 import { createMachineInstaller } from '../embedded/stack.ts';
 import { messageOf } from '../model/fault.ts';
+import { printLines } from './output.ts';
 
 /**
  * Finds or installs every engine that has no configured address, side by side. Throws one error with a sentence for
@@ -27,12 +28,9 @@ export const registerSetup = (program: Command): void => {
     .description('install the engines of `tidemark up` that are not on this machine')
     .action(async () => {
       const settings = loadSettings();
-      const progress = (line: string): void => {
-        process.stdout.write(`${line}\n`);
-      };
-      const installer = createMachineInstaller(settings, process.env, progress);
+      const installer = createMachineInstaller(settings, process.env, printLines);
       await installEngines(settings, installer);
       if (settings.questdb.url === undefined)
-        await archiveQuestdbClasses(await installer.questdb(), progress);
+        await archiveQuestdbClasses(await installer.questdb(), printLines);
     });
 };

@@ -5,7 +5,7 @@ import { loadPipelines } from '../config/pipelines.ts';
 import { loadSettings, natsTarget, questdbInstances, type Settings } from '../config/settings.ts';
 import { messageOf } from '../model/fault.ts';
 import type { JsonOption } from './options.ts';
-import { printFields, printJson } from './output.ts';
+import { printFields, printJson, printLine, sayLines } from './output.ts';
 import type { BackupEntry } from './streams-backup/folder.ts';
 
 type Options = JsonOption & { to: string; from: string };
@@ -28,7 +28,7 @@ const plain = ({ stream, state: { messages, bytes }, file_bytes }: BackupEntry) 
   file_bytes,
 });
 
-const line = ({ stream, state }: BackupEntry): string => `${stream.padEnd(22)}  ${state.messages} messages\n`;
+const line = ({ stream, state }: BackupEntry): string => `${stream.padEnd(22)}  ${state.messages} messages`;
 
 const runBackup = async ({ to, json }: Options): Promise<void> => {
   const settings = loadSettings();
@@ -39,7 +39,7 @@ const runBackup = async ({ to, json }: Options): Promise<void> => {
   const { takeBackup } = await import('./streams-backup/take.ts');
   const entries = await withBus(settings, (bus) =>
     takeBackup(bus, pipelines, to, (entry) => {
-      if (json === undefined) process.stdout.write(line(entry));
+      if (json === undefined) printLine(line(entry));
     }),
   );
   if (json) return printJson({ folder: to, streams: entries.map(plain) });
@@ -54,7 +54,7 @@ const runRestore = async ({ from, json }: Options): Promise<void> => {
   let names: number | undefined;
   const onStream = (entry: BackupEntry): void => {
     entries.push(entry);
-    if (json === undefined) process.stdout.write(line(entry));
+    if (json === undefined) printLine(line(entry));
   };
   const raised = await withBus(settings, (bus) =>
     putBack(bus, from, onStream, async () => {
@@ -62,7 +62,7 @@ const runRestore = async ({ from, json }: Options): Promise<void> => {
         names = await recoverColumns(bus, questdbInstances(settings));
       } catch (error) {
         // The restore is whole without: names are registered anew as they come.
-        process.stderr.write(`tidemark: column names are not taken out of QuestDB: ${messageOf(error)}\n`);
+        sayLines(`tidemark: column names are not taken out of QuestDB: ${messageOf(error)}`);
       }
     }),
   );

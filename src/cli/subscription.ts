@@ -14,6 +14,7 @@ import {
   nothing,
   printAnswer,
   printFields,
+  printLines,
   printMore,
   printTable,
   timeText,
@@ -77,7 +78,7 @@ const show = async (id: number, options: JsonOption): Promise<void> => {
       ['updated', timeText(item.updated)],
       ['md5', item.md5],
     ]);
-    process.stdout.write(`\n${item.document.trimEnd()}\n`);
+    printLines(`\n${item.document.trimEnd()}`);
   });
 };
 

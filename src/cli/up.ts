@@ -3,7 +3,10 @@ import type { Command } from 'commander';
 import { loadPipelines } from '../config/pipelines.ts';
 import { exitCodeConfig, loadSettings, type Settings } from '../config/settings.ts';
 import type { LogLine } from '../embedded/child.ts';
+import { ensureCredentials } from '../embedded/credentials.ts';
+import { openDataFolder } from '../embedded/data-folder.ts';
 import { ensureDemo } from '../embedded/demo.ts';
+import { removeInstallation, writeInstallation } from '../embedded/installation.ts';
 import { lockFolder } from '../embedded/lock.ts';
 import { createLogStream } from '../embedded/log-stream.ts';
 import { requireFreePorts } from '../embedded/ports.ts';
@@ -13,22 +16,21 @@ import {
   createMachineInstaller,
   createStack,
   planStack,
+  rolesUrls,
   type Stack,
+  type StackDeps,
   type StackPlan,
 } from '../embedded/stack.ts';
 import { summarise } from '../embedded/summary.ts';
 import { createSupervisor, type Supervisor } from '../embedded/supervisor.ts';
 import { messageOf } from '../model/fault.ts';
+import { printLines, sayLines } from './output.ts';
 import { installEngines } from './setup.ts';
 
 /** How a run of the stack ends: the program's exit code, and what to say. */
 type Ending = { exitCode: number; message?: string };
 
 const waitingNoticeMs = 5000;
-
-const say = (text: string): void => {
-  process.stdout.write(`${text}\n`);
-};
 
 /** Says every few seconds why a role that is awaited is not ready. */
 const startRole = async (supervisor: Supervisor, role: Role, log: LogLine): Promise<void> => {
@@ -53,7 +55,7 @@ const tellTo =
 /** Makes the tables in ClickHouse, as `tidemark migrate` does. */
 const makeTables = async (
   settings: Settings,
-  { urls }: StackPlan,
+  url: string,
   retentionDays: number | undefined,
   log: LogLine,
   signal: AbortSignal,
@@ -61,7 +63,7 @@ const makeTables = async (
   const { migrateWhenUp } = await import('../stores/clickhouse/migrate.ts');
   const tell = tellTo(log);
   await migrateWhenUp({
-    url: urls.clickhouse,
+    url,
     folder: join(settings.schemasFolder, 'sql', 'clickhouse'),
     retentionDays,
     isPowerSafe: settings.durability === 'power',
@@ -95,7 +97,7 @@ const onSignals = (stack: Stack, end: (ending: Ending) => void): (() => void) =>
   const listener = (): void => {
     if (!asked) {
       asked = true;
-      say('Stopping; once more to kill.');
+      printLines('Stopping; once more to kill.');
       end({ exitCode: 0 });
       return;
     }
@@ -108,17 +110,20 @@ const onSignals = (stack: Stack, end: (ending: Ending) => void): (() => void) =>
   };
 };
 
-const runStack = async (
-  settings: Settings,
-  plan: StackPlan,
-  retentionDays: number | undefined,
-): Promise<Ending> => {
+/** What a run has of its own, once the data folder is its. */
+type Run = Pick<StackDeps, 'credentials' | 'lock'> & {
+  readonly settings: Settings;
+  readonly plan: StackPlan;
+  readonly retentionDays: number | undefined;
+};
+
+const runStack = async ({ settings, plan, retentionDays, credentials, lock }: Run): Promise<Ending> => {
   // Ctrl-C also ends what our output may be piped into: the engines are still to be stopped in order.
   process.stdout.on('error', () => {});
   const log = createLogStream((text) => process.stdout.write(text));
-  const installer = createMachineInstaller(settings, process.env, say);
+  const installer = createMachineInstaller(settings, process.env, printLines);
   await installEngines(settings, installer);
-  const stack = createStack(settings, plan, { installer, log, env: process.env });
+  const stack = createStack(settings, plan, { installer, log, env: process.env, credentials, lock });
   const { promise: ended, resolve: end } = Promise.withResolvers<Ending>();
   const supervisor = createSupervisor({
     log,
@@ -126,9 +131,12 @@ const runStack = async (
   });
   const forget = onSignals(stack, end);
   const stopping = new AbortController();
-  startStack(stack, supervisor, log, () => makeTables(settings, plan, retentionDays, log, stopping.signal))
+  const { clickhouse } = rolesUrls(settings, plan, credentials);
+  startStack(stack, supervisor, log, () =>
+    makeTables(settings, clickhouse, retentionDays, log, stopping.signal),
+  )
     .then(() => ensureDemo(`http://${plan.roleHost}:${plan.ports.api.port}`, settings.dataFolder))
-    .then((demo) => say(`\n${summarise(plan, demo, settings.dataFolder)}\n`))
+    .then((demo) => printLines(`\n${summarise(plan, demo, settings.dataFolder)}\n`))
     .catch((error: unknown) => end(endingOf(error)));
   try {
     return await ended;
@@ -141,19 +149,30 @@ const runStack = async (
 
 /** Runs engines and roles until a signal or a failure that a restart would only repeat. Returns the exit code. */
 export const runUp = async (settings: Settings): Promise<number> => {
+  const { dataFolder } = settings;
   const { retentionDays } = loadPipelines(settings.pipelinesFolder, settings.schemasFolder).traces;
-  const unlock = await lockFolder(settings.dataFolder);
+  openDataFolder(dataFolder);
+  const lock = await lockFolder(dataFolder);
   try {
     const plan = await planStack(settings);
     await requireFreePorts([
       { host: plan.engineHost, ports: plan.enginePorts },
       { host: settings.host, ports: plan.rolePorts },
     ]);
-    const { exitCode, message } = await runStack(settings, plan, retentionDays);
-    if (message !== undefined) process.stderr.write(`tidemark: ${message}\n`);
+    const credentials = await ensureCredentials(dataFolder);
+    writeInstallation(dataFolder, plan, rolesUrls(settings, plan, credentials));
+    const { exitCode, message } = await runStack({
+      settings,
+      plan,
+      retentionDays,
+      credentials,
+      lock: lock.fd,
+    });
+    if (message !== undefined) sayLines(`tidemark: ${message}`);
     return exitCode;
   } finally {
-    await unlock();
+    removeInstallation(dataFolder);
+    lock.release();
   }
 };
 

@@ -9,6 +9,8 @@ export type StreamDefinition = {
   readonly duplicateWindowMs: number;
   readonly replicas: number;
   readonly consumer: ConsumerDefinition | undefined;
+  /** Receivers publish to it: a request of several messages is stored there whole or not at all. */
+  readonly isAtomic?: true;
   /** Of a further QuestDB instance: everything else goes on without it. */
   readonly isFurther?: true;
 };

@@ -215,7 +215,7 @@ const toMetrics = (
   ...checkLine(file, content, 'metrics', streams),
   tableWaitMs: (content.transfer.table_wait_seconds ?? 60) * 1000,
   limits: {
-    ...bodyLimits(content, 40 * content.receiver.limits.points_max),
+    ...bodyLimits(content, 80 * content.receiver.limits.points_max),
     pointsMax: content.receiver.limits.points_max,
     metricsMax: content.receiver.limits.metric_columns_max,
     dimensionsMax: content.receiver.limits.dimension_columns_max,
@@ -315,5 +315,13 @@ export const loadPipelines = (
     checkFile<LedgerFile>(ajv, 'pipeline-ledger.schema.json', ledgerFile),
     streams,
   );
-  return { streams, metrics, traces, ledger };
+  const received = [metrics.consumer.stream, traces.consumer.stream];
+  return {
+    streams: streams.map((stream) =>
+      received.includes(stream.name) ? { ...stream, isAtomic: true } : stream,
+    ),
+    metrics,
+    traces,
+    ledger,
+  };
 };

@@ -52,7 +52,7 @@ export const settingDefinitions: readonly SettingDefinition[] = [
     'data_folder',
     'path',
     '.tidemark',
-    'folder of the embedded engines and of admin.token',
+    'folder of the embedded engines, their credentials and admin.token; closed to everybody but its owner',
   ),
   define(
     'TIDEMARK_BIND_HOST',
@@ -124,7 +124,7 @@ export const settingDefinitions: readonly SettingDefinition[] = [
     'nats.monitor_port',
     'port',
     '8222',
-    'monitoring port of the embedded NATS server',
+    'of no effect: the monitoring of the embedded NATS server has no port, because it asks nobody for credentials',
   ),
   define(
     'TIDEMARK_QUESTDB_URL',
@@ -174,6 +174,13 @@ export const settingDefinitions: readonly SettingDefinition[] = [
     'port',
     '8123',
     'HTTP port of the embedded ClickHouse',
+  ),
+  define(
+    'TIDEMARK_CLICKHOUSE_UNCONFINED',
+    'clickhouse.unconfined',
+    'flag',
+    'false',
+    'true = run the embedded ClickHouse also where the kernel cannot confine it to its folder (no Landlock): whoever has its passwords then reads the files of its user',
   ),
   define('TIDEMARK_INGRESS_PUSH_PORT', 'ingress.push_port', 'port', '10205', 'push receiver'),
   define('TIDEMARK_INGRESS_OTLP_PORT', 'ingress.otlp_port', 'port', '4318', 'trace receiver'),

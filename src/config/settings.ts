@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { defaultInstance } from '../model/instances.ts';
+import { readCredentials, withAccount } from './engine-credentials.ts';
 import {
   collectTexts,
   parseBytes,
@@ -48,6 +49,8 @@ export type Settings = {
     /** The cluster on whose replicas `migrate` makes the tables; undefined for a single server. */
     readonly cluster: string | undefined;
     readonly httpPort: number;
+    /** The embedded one may run where the kernel cannot confine it. */
+    readonly isUnconfined: boolean;
   };
   readonly ingress: {
     readonly pushPort: number;
@@ -158,6 +161,7 @@ export const loadSettings = (env: NodeJS.ProcessEnv = process.env): Settings => 
       url: texts.get('TIDEMARK_CLICKHOUSE_URL'),
       cluster: texts.get('TIDEMARK_CLICKHOUSE_CLUSTER'),
       httpPort: number('TIDEMARK_CLICKHOUSE_HTTP_PORT'),
+      isUnconfined: text('TIDEMARK_CLICKHOUSE_UNCONFINED') === 'true',
     },
     ingress: {
       pushPort: number('TIDEMARK_INGRESS_PUSH_PORT'),
@@ -226,13 +230,18 @@ export const natsTarget = (settings: Settings): NatsTarget => ({
   url: engineUrls(settings).nats,
 });
 
-/** Where the roles reach each engine: the configured address, else the embedded one on this machine. */
+/**
+ * Where the roles reach each engine: the configured address, else the embedded one on this machine with the credentials that
+ * the data folder has of it.
+ */
 export const engineUrls = (settings: Settings): { nats: string; questdb: string; clickhouse: string } => {
   const local = reachableAt(settings.host);
+  const { nats, questdb, clickhouse } = settings;
+  const own = readCredentials(settings.dataFolder);
   return {
-    nats: settings.nats.url ?? `nats://${local}:${settings.nats.clientPort}`,
-    questdb: settings.questdb.url ?? `http://${local}:${settings.questdb.httpPort}`,
-    clickhouse: settings.clickhouse.url ?? `http://${local}:${settings.clickhouse.httpPort}`,
+    nats: nats.url ?? withAccount(`nats://${local}:${nats.clientPort}`, own?.nats),
+    questdb: questdb.url ?? withAccount(`http://${local}:${questdb.httpPort}`, own?.questdb),
+    clickhouse: clickhouse.url ?? withAccount(`http://${local}:${clickhouse.httpPort}`, own?.clickhouse),
   };
 };
 

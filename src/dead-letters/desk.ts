@@ -4,6 +4,7 @@ import { deleteMessage, eraseKey, publishConfirmed } from '../bus/outbox.ts';
 import { createStreamReader } from '../bus/stream-reader.ts';
 import { Fault } from '../model/fault.ts';
 import { keyOfBytes } from '../outcomes/outcome-rows.ts';
+import type { ReadRecord } from '../outcomes/record-reader.ts';
 import { ledgerSubjects, type OutcomeRow } from '../outcomes/rows.ts';
 import { deadLetteredOutcome, droppedOutcome } from '../outcomes/tally.ts';
 import { momentText } from '../outcomes/times.ts';
@@ -35,8 +36,9 @@ export type Desk = {
   /** Does nothing where a redrive would send it back now; else throws the permanent Fault `not_redrivable` that a redrive would. */
   checkRedrive(letter: Letter): Promise<void>;
   /**
-   * Removes it for ever; its items count as dropped by `purged_by_operator`. May be repeated. Permanent Fault `dead_letter_busy`
-   * when a redrive of it was begun: its rows may be stored.
+   * Removes it for ever; its items count as dropped by `purged_by_operator`, unless its redrive is recorded: a copy of DEADLETTER that was put
+   * back holds letters whose items are stored. May be repeated. Permanent Fault `dead_letter_busy` when a redrive of it was
+   * begun: its rows may be stored. Transient Fault while the records cannot be read.
    */
   purge(letter: Letter): Promise<void>;
 };
@@ -49,6 +51,7 @@ export type DeskDependencies = {
   readonly claims: KvBucket;
   readonly claimsBucket: string;
   readonly encodeItem: EncodeReceivedItem;
+  readonly readRecord: ReadRecord;
   readonly now: () => number;
 };
 
@@ -81,10 +84,11 @@ const recordOf = (letter: Letter, now: number, outcomes: OutcomeRow['outcomes'])
   };
 };
 
+const purgedOutcome = droppedOutcome('purged_by_operator');
+
 const purgedRow = (letter: Letter, now: number): OutcomeRow | undefined => {
   const items = itemsOf(letter);
-  const purged = droppedOutcome('purged_by_operator');
-  return recordOf(letter, now, { [deadLetteredOutcome]: -items, [purged]: items });
+  return recordOf(letter, now, { [deadLetteredOutcome]: -items, [purgedOutcome]: items });
 };
 
 /**
@@ -109,7 +113,8 @@ const busy = (sequence: number, action: Action): Fault =>
       : `a purge of dead letter ${sequence} was begun; purge it again to finish that`,
   );
 
-export const createDesk = ({ bus, claims, claimsBucket, encodeItem, now }: DeskDependencies): Desk => {
+export const createDesk = (deps: DeskDependencies): Desk => {
+  const { bus, claims, claimsBucket, encodeItem, readRecord, now } = deps;
   const reader = createStreamReader(bus);
   const keyOf = (sequence: number): string => `dead_letter.${sequence}`;
 
@@ -141,6 +146,13 @@ export const createDesk = ({ bus, claims, claimsBucket, encodeItem, now }: DeskD
       messageId: `${id}:${header.redrive + 1}`,
       payload: Buffer.from(`${JSON.stringify(row)}\n`),
     });
+  };
+
+  /** Undefined where the items of the letter are in a record of its redrive, which a purge would replace. */
+  const purgeRecord = async (letter: Letter): Promise<OutcomeRow | undefined> => {
+    const row = purgedRow(letter, now());
+    const known = row === undefined ? undefined : await readRecord(row);
+    return known === undefined || purgedOutcome in known ? row : undefined;
   };
 
   const remove = async ({ sequence }: Letter): Promise<void> => {
@@ -211,8 +223,9 @@ export const createDesk = ({ bus, claims, claimsBucket, encodeItem, now }: DeskD
       await messageOf(letter, false);
     },
     purge: async (letter) => {
+      const row = await purgeRecord(letter);
       await claim(letter, 'purge');
-      if (await isThere(letter)) await record(`pg:${letter.identity}`, letter, purgedRow(letter, now()));
+      if (await isThere(letter)) await record(`pg:${letter.identity}`, letter, row);
       await remove(letter);
     },
   };

@@ -1,3 +1,4 @@
+import { patternTextMax } from '../model/text-forms.ts';
 import { type NativeValue, readBlock, UnreadableBlock } from '../wire/native/block-reader.ts';
 import { isSpanPart } from '../wire/spans-envelope.ts';
 import type { Letter } from './letter.ts';
@@ -19,6 +20,9 @@ const valueLengthMax = 2_048;
 const secretName = /token|secret|password|passwd|authorization|cookie|api[-_.]?key|credential/i;
 const mask = '********';
 
+/** A name that is too long to be looked through is taken for a secret's. */
+const isSecretName = (name: string): boolean => name.length > patternTextMax || secretName.test(name);
+
 const shorten = (text: string): string =>
   text.length <= valueLengthMax ? text : `${text.slice(0, valueLengthMax)}… (${text.length} characters)`;
 
@@ -27,7 +31,7 @@ const shownValue = (value: NativeValue): unknown => {
   if (typeof value === 'string') return shorten(value);
   if (value instanceof Map)
     return Object.fromEntries(
-      [...value].map(([name, each]) => [name, secretName.test(name) ? mask : shownValue(each)]),
+      [...value].map(([name, each]) => [name, isSecretName(name) ? mask : shownValue(each)]),
     );
   return Array.isArray(value) ? value.map(shownValue) : undefined;
 };
@@ -37,11 +41,11 @@ const masked = (value: unknown): unknown => {
   if (Array.isArray(value)) return value.map(masked);
   if (typeof value !== 'object' || value === null) return value;
   const key: unknown = Reflect.get(value, 'key');
-  const isSecret = typeof key === 'string' && secretName.test(key);
+  const isSecret = typeof key === 'string' && isSecretName(key);
   return Object.fromEntries(
     Object.entries(value).map(([name, each]) => [
       name,
-      secretName.test(name) || (isSecret && name === 'value') ? mask : masked(each),
+      isSecretName(name) || (isSecret && name === 'value') ? mask : masked(each),
     ]),
   );
 };
@@ -54,12 +58,48 @@ const maskedJson = (text: string): string | undefined => {
   }
 };
 
-/** Tags and fields of line protocol whose name is a secret's. */
-const maskedLines = (text: string): string =>
-  text.replace(
-    /([, ])([^,= \n]*)=("(?:\\.|[^"\\])*"|(?:\\.|[^, \n\\])*)/g,
-    (all, before: string, name: string) => (secretName.test(name) ? `${before}${name}=${mask}` : all),
-  );
+/** Where a run of characters ends, a backslash with what it escapes being one; the length where nothing of `stops` comes. */
+const runEnd = (text: string, from: number, stops: string): number => {
+  let at = from;
+  while (at < text.length && !stops.includes(text.charAt(at))) {
+    const isEscape = text[at] === '\\';
+    if (isEscape && (at + 1 === text.length || text[at + 1] === '\n')) return at;
+    at += isEscape ? 2 : 1;
+  }
+  return at;
+};
+
+/** Where a tag's or field's value ends that begins at `from`: in quotes, or up to what ends it outside of them. */
+const valueEnd = (text: string, from: number): number => {
+  const closing = text[from] === '"' ? runEnd(text, from + 1, '"') : -1;
+  return closing !== -1 && text[closing] === '"' ? closing + 1 : runEnd(text, from, ', \n');
+};
+
+/** Tags and fields of line protocol whose name is a secret's. By hand: a row may be as long as a body. */
+const maskedLines = (text: string): string => {
+  let out = '';
+  let kept = 0;
+  let at = 0;
+  while (at < text.length) {
+    if (text[at] !== ',' && text[at] !== ' ') {
+      at++;
+      continue;
+    }
+    let nameEnd = at + 1;
+    while (nameEnd < text.length && !',= \n'.includes(text.charAt(nameEnd))) nameEnd++;
+    if (text[nameEnd] !== '=') {
+      at = nameEnd;
+      continue;
+    }
+    const end = valueEnd(text, nameEnd + 1);
+    if (isSecretName(text.slice(at + 1, nameEnd))) {
+      out += `${text.slice(kept, nameEnd + 1)}${mask}`;
+      kept = end;
+    }
+    at = end;
+  }
+  return out + text.slice(kept);
+};
 
 const asText = (bytes: Buffer): ShownBytes | undefined => {
   const text = bytes.toString('utf8');

@@ -1,6 +1,8 @@
 import { createHash } from 'node:crypto';
 import { z } from 'zod';
+import { inTime } from '../bus/in-time.ts';
 import type { Change, KvBucket } from '../bus/kv.ts';
+import { Fault } from '../model/fault.ts';
 import type { ColumnRegistry } from '../model/records.ts';
 import { type ApplicationSource, createApplications } from './applications.ts';
 import { columnsKey, recordKeys } from './keys.ts';
@@ -40,6 +42,12 @@ export type Directory = {
  */
 const missMemoryMs = 1_000;
 const missesMax = 10_000;
+
+/**
+ * A lookup without an answer ends after this, so that requests are answered while KV hangs; for as long as a miss is remembered,
+ * others are not even begun.
+ */
+const lookUpMsMax = 2_000;
 
 /** Records whose change may turn a credential that was unknown into a known one. */
 const holdsToken = /^(data_source|previous_token|application|previous_application_token)\./;
@@ -177,6 +185,19 @@ export const startDirectory = ({
     );
   };
 
+  let hungUntil = 0;
+  const fetchInTime = async (fetch: () => Promise<void>): Promise<void> => {
+    const startedAt = performance.now();
+    if (startedAt < hungUntil)
+      throw new Fault('transient', 'not_in_time', 'the records did not answer a moment ago');
+    try {
+      await inTime('the bucket of the records', fetch(), startedAt + lookUpMsMax);
+    } catch (error) {
+      if (performance.now() - startedAt >= lookUpMsMax) hungUntil = performance.now() + missMemoryMs;
+      throw error;
+    }
+  };
+
   /** Answers from memory, else looks up once; a credential that was not found is not looked up again for a while. */
   const findOnce = async <T>(
     credential: string,
@@ -186,9 +207,10 @@ export const startDirectory = ({
     const known = find();
     if (known !== undefined) return known;
     const digest = createHash('sha256').update(credential).digest('base64');
-    const missedAt = misses.get(digest);
-    if (missedAt !== undefined && now() - missedAt < missMemoryMs) return undefined;
-    await fetch();
+    // A clock that was set back must not keep a token unknown.
+    const missedFor = now() - (misses.get(digest) ?? Number.NEGATIVE_INFINITY);
+    if (missedFor >= 0 && missedFor < missMemoryMs) return undefined;
+    await fetchInTime(fetch);
     const found = find();
     if (found === undefined) {
       if (misses.size >= missesMax) misses.clear();

@@ -57,6 +57,8 @@ export const systemKeys = {
     `counter.${name}`,
   /** Put to let the consumers of a pipeline go on that their breaker stopped. */
   resume: (pipeline: string): string => `resume.${pipeline}`,
+  /** A day (since 1970 UTC) of spans that is to be merged because rows are there twice; gone once it is. */
+  owedMerge: (day: string): string => `merge.${day}`,
 } as const;
 
 /** Data ids are handed out from this range, both ends included, as in the original system. */

@@ -5,8 +5,17 @@ import type { Readable } from 'node:stream';
 /** Receives every line a child writes, with the child's name. */
 export type LogLine = (source: string, line: string) => void;
 
-/** What to run. `env` replaces the environment; without it the child inherits ours. */
-export type Command = { command: string; args: readonly string[]; env?: NodeJS.ProcessEnv };
+/**
+ * What to run. `env` replaces the environment; without it the child inherits ours. `input` is what its stdin begins with, which stays
+ * open. `inherited` are open files of ours that it has too, from descriptor 3 on.
+ */
+export type Command = {
+  command: string;
+  args: readonly string[];
+  env?: NodeJS.ProcessEnv;
+  input?: string;
+  inherited?: readonly number[];
+};
 
 /** How a child ended: exactly one of code and signal is set, or neither when it could not be run at all. */
 export type Exit = { code: number | null; signal: NodeJS.Signals | null };
@@ -37,13 +46,13 @@ export const deathSignalPrefix = (): readonly string[] => {
   return deathSignal;
 };
 
-const run = ({ command, args, env }: Command): ChildProcess => {
+const run = ({ command, args, env, inherited = [] }: Command): ChildProcess => {
   const [first = command, ...rest] = [...deathSignalPrefix(), command, ...args];
   return spawn(first, rest, {
     // A group of its own: Ctrl-C in a terminal reaches only the parent, which stops its children in order.
     detached: true,
     // The open stdin tells a child that cares that its parent is gone.
-    stdio: ['pipe', 'pipe', 'pipe'],
+    stdio: ['pipe', 'pipe', 'pipe', ...inherited],
     ...(env === undefined ? {} : { env }),
   });
 };
@@ -70,6 +79,7 @@ export const spawnChild = (name: string, command: Command, log: LogLine): Child 
   follow(child.stdout);
   follow(child.stderr);
   child.stdin?.on('error', () => {});
+  if (command.input !== undefined) child.stdin?.write(command.input);
   let running = true;
   const ended = new Promise<Exit>((resolve) => {
     const settle = (exit: Exit): void => {

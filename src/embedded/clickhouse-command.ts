@@ -1,7 +1,18 @@
 import { join } from 'node:path';
+import type { EngineAccount } from '../config/engine-credentials.ts';
+import { basicAuthorization } from './credentials.ts';
 
 /** What the ClickHouse child is told to serve. `mark` is its own: a query carrying it proves who answers. */
-export type ClickhouseServing = { library: string; folder: string; host: string; port: number; mark: string };
+export type ClickhouseServing = {
+  readonly library: string;
+  readonly folder: string;
+  readonly host: string;
+  readonly port: number;
+  readonly mark: string;
+};
+
+/** Names of the configuration and of its users, in the folder. */
+export const configurationFiles = { server: 'tidemark-server.xml', users: 'tidemark-users.xml' } as const;
 
 /**
  * The command line of clickhouse-local that serves the HTTP interface until the last query is cancelled.
@@ -14,6 +25,8 @@ export const clickhouseArguments = ({
   port,
   mark,
 }: Omit<ClickhouseServing, 'library'>): string[] => [
+  '--config-file',
+  join(folder, configurationFiles.server),
   '--path',
   folder,
   '--listen_host',
@@ -40,15 +53,14 @@ export const endQuery = (mark: string): string =>
 
 /** One query over HTTP on a connection of its own: a kept one would hold up the server's end. Throws unless 200. */
 export const askClickhouse = async (
-  host: string,
-  port: number,
+  { host, port, account }: { readonly host: string; readonly port: number; readonly account: EngineAccount },
   query: string,
   signal?: AbortSignal,
 ): Promise<string> => {
   const response = await fetch(`http://${host}:${port}/`, {
     method: 'POST',
     body: query,
-    headers: { connection: 'close' },
+    headers: { authorization: basicAuthorization(account), connection: 'close' },
     ...(signal === undefined ? {} : { signal }),
   });
   const text = await response.text();

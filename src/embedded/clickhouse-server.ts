@@ -1,27 +1,38 @@
 // A process of its own: libchdb holds one data folder per process, and a crash in it must end nothing else.
 import { readdirSync, readFileSync } from 'node:fs';
 import { setPriority } from 'node:os';
-import { DataType, load, open } from 'ffi-rs';
+import { createInterface } from 'node:readline';
+import { Worker } from 'node:worker_threads';
 import { z } from 'zod';
-import { askClickhouse, clickhouseArguments, endQuery } from './clickhouse-command.ts';
+import { messageOf } from '../model/fault.ts';
+import { askClickhouse, endQuery } from './clickhouse-command.ts';
 
 const serving = z
-  .object({ library: z.string(), folder: z.string(), host: z.string(), port: z.number(), mark: z.string() })
+  .looseObject({ host: z.string(), port: z.number(), mark: z.string() })
   .parse(JSON.parse(process.argv[2] ?? '{}'));
 
-const args = ['clickhouse-local', ...clickhouseArguments(serving)];
+const accountSchema = z.object({ user: z.string(), password: z.string() });
 
-let asked = false;
+// Who may end it, as the first line: neither the environment nor the arguments are kept from the library.
+const { promise: account, resolve: setAccount } = Promise.withResolvers<z.infer<typeof accountSchema>>();
+
+/** Not 0 once the end was asked for: the thread's exit code. */
+const asked = new Int32Array(new SharedArrayBuffer(4));
 
 const end = (): void => {
-  asked = true;
-  askClickhouse(serving.host, serving.port, endQuery(serving.mark)).catch(() => process.exit(1));
+  Atomics.store(asked, 0, 1);
+  account
+    .then((account) => askClickhouse({ ...serving, account }, endQuery(serving.mark)))
+    // The thread is inside the library, and an orderly exit would wait for it.
+    .catch(() => process.kill(process.pid, 'SIGKILL'));
 };
 
 process.on('SIGTERM', end);
 process.on('SIGINT', end);
+const input = createInterface({ input: process.stdin });
+input.once('line', (line) => setAccount(accountSchema.parse(JSON.parse(line))));
 // The parent holds our stdin open: its end means the parent is gone.
-process.stdin.on('end', end).resume();
+input.once('close', end);
 
 /** Niceness of the threads that merge parts, and how often they are looked for until they are there. */
 const merging = { niceness: 10, pollMs: 1_000 };
@@ -47,13 +58,13 @@ const poll = setInterval(() => {
   if (yieldMerges()) clearInterval(poll);
 }, merging.pollMs);
 
-open({ library: 'chdb', path: serving.library });
-await load({
-  library: 'chdb',
-  funcName: 'chdb_query_cmdline',
-  retType: DataType.External,
-  paramsType: [DataType.I32, DataType.StringArray],
-  paramsValue: [args.length, args],
-  runInNewThread: true,
+// The library's own session runs on it: the stack of a thread of the system, not the four megabytes of a worker.
+const thread = new Worker(new URL('clickhouse-thread.ts', import.meta.url), {
+  workerData: { ...serving, asked },
+  resourceLimits: { stackSizeMb: 8 },
 });
-process.exit(asked ? 0 : 1);
+// It ends the process itself. What fails before the library runs comes as an error.
+thread.once('error', (error) => {
+  process.stderr.write(`${messageOf(error)}\n`);
+  process.exit(1);
+});

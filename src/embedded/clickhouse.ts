@@ -1,39 +1,75 @@
 import { randomUUID } from 'node:crypto';
-import { mkdir } from 'node:fs/promises';
+import { mkdir, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { askClickhouse, clickhouseArguments, markQuery } from './clickhouse-command.ts';
+import { type DatabaseAccounts, withAccount } from '../config/engine-credentials.ts';
+import { askClickhouse, configurationFiles, markQuery } from './clickhouse-command.ts';
+import { clickhouseConfiguration } from './clickhouse-config.ts';
+import { createDatabaseAccounts } from './credentials.ts';
 import { createEngine, type Engine, type EngineOptions } from './engine.ts';
 import { createInstaller, type Installer } from './install.ts';
 
 const serverScript = fileURLToPath(new URL('clickhouse-server.ts', import.meta.url));
 
+type ClickhouseOptions = EngineOptions<{ http: number }> & {
+  /** Default: made anew. */
+  readonly accounts?: DatabaseAccounts;
+  /** Runs it where the kernel cannot confine it, too: who has its credentials then reads every file of this user. */
+  readonly isUnconfined?: boolean;
+};
+
+/** Whoever could write here before must not choose what is written now, and where. */
+const writeAnew = async (path: string, text: string): Promise<void> => {
+  await rm(path, { recursive: true, force: true });
+  await writeFile(path, text, { mode: 0o600, flag: 'wx' });
+};
+
+/** The environment of the child, which SQL can read: nothing but what a server looks at. */
+const environment = (): NodeJS.ProcessEnv =>
+  Object.fromEntries(['PATH', 'LANG', 'TZ'].map((name) => [name, process.env[name]]));
+
 /**
- * ClickHouse's HTTP interface on `folder`. It has no users but `default` without a password, and its database
- * `default` is an overlay: use a database of your own.
+ * ClickHouse's HTTP interface on `folder`, confined to it. The operator's user may do everything but reach files and the network;
+ * the readonly user reads, within limits. Its database `default` is an overlay: use a database of your own.
  */
 export const createClickhouseEngine = (
-  { folder, host, ports, log }: EngineOptions<{ http: number }>,
-  installer: Installer = createInstaller(),
+  {
+    folder,
+    host,
+    ports,
+    log,
+    inherited = [],
+    accounts = createDatabaseAccounts(),
+    isUnconfined = false,
+  }: ClickhouseOptions,
+  installer: Pick<Installer, 'clickhouse'> = createInstaller(),
 ): Engine => {
   let mark = '';
   return createEngine({
     name: 'clickhouse',
-    url: `http://${host}:${ports.http}`,
+    url: withAccount(`http://${host}:${ports.http}`, accounts),
     host,
+    inherited,
     ports: [{ port: ports.http, variable: 'TIDEMARK_CLICKHOUSE_HTTP_PORT', purpose: 'ClickHouse HTTP' }],
     log,
     prepare: async () => {
-      const program = await installer.clickhouse();
+      const library = await installer.clickhouse();
       await mkdir(folder, { recursive: true });
+      const { server, users } = configurationFiles;
+      const texts = clickhouseConfiguration({ port: ports.http, accounts, usersFile: users });
+      await writeAnew(join(folder, server), texts.server);
+      await writeAnew(join(folder, users), texts.users);
       mark = `tidemark-${randomUUID()}`;
-      const serving = { folder, host, port: ports.http, mark };
-      return program.kind === 'binary'
-        ? { command: program.path, args: ['local', ...clickhouseArguments(serving)] }
-        : {
-            command: process.execPath,
-            args: [serverScript, JSON.stringify({ ...serving, library: program.path })],
-          };
+      const serving = { library, folder, host, port: ports.http, mark, isUnconfined };
+      const { user, password } = accounts;
+      return {
+        command: process.execPath,
+        args: [serverScript, JSON.stringify(serving)],
+        env: environment(),
+        input: `${JSON.stringify({ user, password })}\n`,
+      };
     },
-    answers: async (signal) => (await askClickhouse(host, ports.http, markQuery(mark), signal)) === '1',
+    answers: async (signal) =>
+      (await askClickhouse({ host, port: ports.http, account: accounts }, markQuery(mark), signal)) === '1',
   });
 };

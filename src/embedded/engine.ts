@@ -13,6 +13,8 @@ export type EngineOptions<Ports> = {
   log: LogLine;
   /** Default `process`: what was acknowledged survives the end of the engine, not of the machine. */
   durability?: Durability;
+  /** Open files that it holds too, for as long as it lives. */
+  inherited?: readonly number[];
 };
 
 const limits = { startTimeoutMs: 120_000, stopGraceMs: 15_000 };

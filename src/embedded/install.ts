@@ -1,10 +1,11 @@
 import { execFile } from 'node:child_process';
 import { createHash, randomUUID } from 'node:crypto';
 import { constants } from 'node:fs';
-import { access, mkdir, rename, rm } from 'node:fs/promises';
+import { access, mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { homedir } from 'node:os';
 import { delimiter, dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { versions } from './versions.ts';
 
@@ -29,18 +30,16 @@ export class InstallError extends Error {
   override readonly name = 'InstallError';
 }
 
-/** How ClickHouse is run: by the machine's own binary, or out of the library of npm's chdb. */
-export type ClickhouseProgram = { kind: 'binary'; path: string } | { kind: 'library'; path: string };
-
-/** Paths of java, of QuestDB's jar and of the archive of its classes, which need not be there. */
-export type QuestdbProgram = { java: string; jar: string; classArchive: string };
+/** Paths of java, of QuestDB's jar, of the guard of its HTTP interface, and of the archive of their classes, which need not be there. */
+export type QuestdbProgram = { java: string; jar: string; guard: string; classArchive: string };
 
 /** Where each engine's program is. What is not on the machine is installed into the cache by the first call. */
 export type Installer = {
   /** Path of a nats-server of the pinned version. */
   nats(): Promise<string>;
   questdb(): Promise<QuestdbProgram>;
-  clickhouse(): Promise<ClickhouseProgram>;
+  /** Path of the library of npm's chdb. */
+  clickhouse(): Promise<string>;
 };
 
 const runFile = promisify(execFile);
@@ -170,17 +169,37 @@ const locateJava = async (env: InstallEnvironment): Promise<{ java: string; vers
   );
 };
 
+/** Source and build: deploy/questdb. */
+const guardJar = fileURLToPath(new URL('../../deploy/questdb/questdb-guard.jar', import.meta.url));
+
+/**
+ * The guard beside QuestDB's jar, where it is the same file for all checkouts: an archive of classes is one of the files that they came
+ * from.
+ */
+const placeGuard = async (folder: string): Promise<string> => {
+  const bytes = await readFile(guardJar);
+  const path = join(folder, `guard-${createHash('sha256').update(bytes).digest('hex').slice(0, 12)}.jar`);
+  if (await exists(path)) return path;
+  const written = `${path}.${randomUUID()}.tmp`;
+  await writeFile(written, bytes);
+  await rename(written, path);
+  return path;
+};
+
 const locateQuestdb = async (env: InstallEnvironment, progress: Progress): Promise<QuestdbProgram> => {
   const label = `QuestDB ${versions.questdb}`;
   const { java, version } = await locateJava(env);
   const folder = join(cacheFolder(env), `questdb-${versions.questdb}`);
   const jar = join(folder, `questdb-${versions.questdb}.jar`);
-  // Another Java cannot read it.
-  const javaKey = createHash('sha256').update(`${java} ${version}`).digest('hex').slice(0, 12);
-  const program = { java, jar, classArchive: join(folder, `classes-${javaKey}.jsa`) };
+  const placed = async (): Promise<QuestdbProgram> => {
+    const guard = await placeGuard(folder);
+    // Another Java cannot read it, nor the same with other jars.
+    const key = createHash('sha256').update(`${java} ${version} ${guard}`).digest('hex').slice(0, 12);
+    return { java, jar, guard, classArchive: join(folder, `classes-${key}.jsa`) };
+  };
   if (await exists(jar)) {
     progress(`${label}: found at ${jar}`);
-    return program;
+    return placed();
   }
   const maven = await findOnPath('mvn', env.PATH);
   if (maven === undefined) {
@@ -197,7 +216,7 @@ const locateQuestdb = async (env: InstallEnvironment, progress: Progress): Promi
   ];
   const step = { label, folder, tool: maven, args, how: 'fetching with Maven' };
   await installInto(step, env, () => ({}), progress);
-  return program;
+  return placed();
 };
 
 const findLibrary = async (): Promise<string | undefined> => {
@@ -212,23 +231,15 @@ const findLibrary = async (): Promise<string | undefined> => {
   }
 };
 
-const locateClickhouse = async (env: InstallEnvironment, progress: Progress): Promise<ClickhouseProgram> => {
+const locateClickhouse = async (progress: Progress): Promise<string> => {
   const label = `ClickHouse ${versions.clickhouse}`;
-  const onPath = await findOnPath('clickhouse', env.PATH);
-  if (
-    onPath !== undefined &&
-    (await outputOf(onPath, ['local', '--version'], env)).includes(`version ${versions.clickhouse}.`)
-  ) {
-    progress(`${label}: found at ${onPath}`);
-    return { kind: 'binary', path: onPath };
-  }
   const library = await findLibrary();
   if (library === undefined) {
-    const install = `run npm install (it brings chdb ${versions.chdb}) or install ClickHouse ${versions.clickhouse}`;
+    const install = `run npm install (it brings chdb ${versions.chdb})`;
     throw missing(`npm's chdb`, 'to run ClickHouse', install, 'TIDEMARK_CLICKHOUSE_URL', 'ClickHouse');
   }
   progress(`${label}: found at ${library} (chdb ${versions.chdb})`);
-  return { kind: 'library', path: library };
+  return library;
 };
 
 const once = <T>(locate: () => Promise<T>): (() => Promise<T>) => {
@@ -250,5 +261,5 @@ export const createInstaller = (
 ): Installer => ({
   nats: once(() => locateNats(env, progress)),
   questdb: once(() => locateQuestdb(env, progress)),
-  clickhouse: once(() => locateClickhouse(env, progress)),
+  clickhouse: once(() => locateClickhouse(progress)),
 });

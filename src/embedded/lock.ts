@@ -1,79 +1,188 @@
-import { link, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { spawnSync } from 'node:child_process';
+import {
+  closeSync,
+  constants,
+  fstatSync,
+  ftruncateSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  rmSync,
+  statSync,
+  writeSync,
+} from 'node:fs';
 import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
 import { z } from 'zod';
 
-/** Another `tidemark up` runs on the same data folder. */
+/** Another `tidemark up`, or an engine that one left behind, is on the same data folder. */
 export class FolderInUseError extends Error {
   override readonly name = 'FolderInUseError';
 }
 
-const holderSchema = z.object({ pid: z.number().int(), startedAt: z.string() });
+/** The folder is ours while this is held, whoever asks: by the kernel, for every process and container of this machine. */
+export type FolderLock = {
+  /** Held by every process that has it open too: give it to whatever writes into the folder. */
+  readonly fd: number;
+  /** Gives the folder back, where no such process is left. */
+  release(): void;
+};
 
-/** When a process started, in the kernel's ticks: tells it from a later one with the same number. Linux only. */
-const startOf = async (pid: number): Promise<string> => {
+const fileName = 'up.lock';
+
+const holderSchema = z.looseObject({ pid: z.number().int(), startedAt: z.string() });
+type Holder = z.infer<typeof holderSchema>;
+
+/** States of a process that has ended and is only still listed. */
+const ended = ['Z', 'X'];
+
+/**
+ * When a process started, in the kernel's ticks: tells it from a later one with the same number. Empty where there is none. Linux only.
+ */
+const startOf = (pid: number): string => {
   try {
-    const stat = await readFile(`/proc/${pid}/stat`, 'utf8');
+    const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
     // The name may hold spaces and brackets; the fields after it do not.
-    return stat.slice(stat.lastIndexOf(')') + 2).split(' ')[19] ?? '';
+    const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+    return ended.includes(fields[0] ?? '') ? '' : (fields[19] ?? '');
   } catch {
     return '';
   }
 };
 
-const isAlive = (pid: number): boolean => {
+/** Who wrote that it holds the folder; undefined where nobody did. */
+const holderIn = (path: string): Holder | undefined => {
   try {
-    process.kill(pid, 0);
-    return true;
-  } catch (error) {
-    return error instanceof Error && 'code' in error && error.code === 'EPERM';
-  }
-};
-
-/** Process id of the living holder of the lock, undefined when it was left behind. */
-const livingHolder = async (path: string): Promise<number | undefined> => {
-  try {
-    const { pid, startedAt } = holderSchema.parse(JSON.parse(await readFile(path, 'utf8')));
-    return isAlive(pid) && (await startOf(pid)) === startedAt ? pid : undefined;
+    return holderSchema.parse(JSON.parse(readFileSync(path, 'utf8')));
   } catch {
     return undefined;
   }
 };
 
-const isTaken = (error: unknown): boolean =>
-  error instanceof Error && 'code' in error && error.code === 'EEXIST';
-
-/** Links a written file into place: nobody ever sees a lock without its holder. */
-const take = async (own: string, path: string, folder: string): Promise<void> => {
-  for (let attempt = 0; attempt < 2; attempt += 1) {
-    try {
-      return await link(own, path);
-    } catch (error) {
-      if (!isTaken(error)) throw error;
-    }
-    const holder = await livingHolder(path);
-    if (holder !== undefined) {
-      throw new FolderInUseError(
-        `tidemark up already runs on ${folder} (process ${holder}): stop it first, or choose another folder by TIDEMARK_DATA.`,
-      );
-    }
-    await rm(path, { force: true });
-  }
-  throw new FolderInUseError(`Another tidemark up is starting on ${folder} right now.`);
-};
+/** Whether this is a process that we see: one of another container is none, or another process. */
+const isSeen = ({ pid, startedAt }: Holder): boolean => startedAt !== '' && startOf(pid) === startedAt;
 
 /**
- * Makes this process the only one on `folder` until the returned function is called. A lock that a dead process left
- * behind is taken over. Throws FolderInUseError with one sentence that names the holder.
+ * flock(2) on an open file, by the command of that name: the lock is the open file's, so it stays when the command ends. False when
+ * another open file has it.
  */
-export const lockFolder = async (folder: string): Promise<() => Promise<void>> => {
-  await mkdir(folder, { recursive: true });
-  const path = join(folder, 'up.lock');
-  const own = `${path}.${process.pid}`;
-  await writeFile(own, JSON.stringify({ pid: process.pid, startedAt: await startOf(process.pid) }));
+const tryFlock = (fd: number, mode: 'exclusive' | 'shared'): boolean => {
+  const { status, error, stderr } = spawnSync('flock', [mode === 'exclusive' ? '-x' : '-s', '-n', '3'], {
+    stdio: ['ignore', 'ignore', 'pipe', fd],
+    encoding: 'utf8',
+  });
+  if (status === 0) return true;
+  if (status === 1 && stderr === '') return false;
+  throw new Error(
+    `The data folder cannot be locked: ${error?.message ?? stderr.trim()}. flock of util-linux is needed, and a file system of this machine.`,
+  );
+};
+
+const isSameFile = (path: string, fd: number): boolean => {
   try {
-    await take(own, path, folder);
-  } finally {
-    await rm(own, { force: true });
+    const [named, open] = [statSync(path), fstatSync(fd)];
+    return named.ino === open.ino && named.dev === open.dev;
+  } catch {
+    return false;
   }
-  return () => rm(path, { force: true });
+};
+
+/** What we see of the processes that have this file open, as `name (process 5)`. */
+const openersOf = (path: string): string[] => {
+  const found: string[] = [];
+  for (const pid of readdirSync('/proc').filter(
+    (name) => /^\d+$/.test(name) && Number(name) !== process.pid,
+  )) {
+    try {
+      const files = readdirSync(`/proc/${pid}/fd`);
+      if (files.some((fd) => readlinkSync(`/proc/${pid}/fd/${fd}`) === path))
+        found.push(`${readFileSync(`/proc/${pid}/comm`, 'utf8').trim()} (process ${pid})`);
+    } catch {
+      // Ended, or somebody else's.
+    }
+  }
+  return found;
+};
+
+const refusal = (folder: string, path: string): FolderInUseError => {
+  const way = 'or choose another folder by TIDEMARK_DATA.';
+  const holder = holderIn(path);
+  if (holder !== undefined && isSeen(holder)) {
+    return new FolderInUseError(
+      `tidemark up already runs on ${folder} (process ${holder.pid}): stop it first, ${way}`,
+    );
+  }
+  const openers = openersOf(path);
+  return new FolderInUseError(
+    openers.length > 0
+      ? `What an earlier tidemark up left behind is still on ${folder}: ${openers.join(', ')}. End it first, ${way}`
+      : `tidemark up already runs on ${folder}, in another container or as another user: stop it first, ${way}`,
+  );
+};
+
+/** The file as it is named now, locked; undefined while somebody else has it. */
+const openLocked = (path: string): number | undefined => {
+  for (;;) {
+    const fd = openSync(path, constants.O_RDWR | constants.O_CREAT, 0o600);
+    let isOurs = false;
+    try {
+      if (!tryFlock(fd, 'exclusive')) return undefined;
+      // Who had it may have removed it between our opening and our lock: then nobody else will find it.
+      isOurs = isSameFile(path, fd);
+      if (isOurs) return fd;
+    } finally {
+      if (!isOurs) closeSync(fd);
+    }
+  }
+};
+
+/** How long a holder may take to be gone: what was killed dies while its successor starts. Shorter for one that we see. */
+const dyingMs = { seen: 500, unseen: 5_000 } as const;
+const pollMs = 50;
+
+/**
+ * Makes this process the only one on `folder`, which is there, until it releases it or dies and no process that was given the
+ * lock is left. Throws FolderInUseError with one sentence that names the holder: after half a second where that is seen to
+ * live, else after five. Holds for all processes and containers of one machine; not over a network file system.
+ */
+export const lockFolder = async (folder: string): Promise<FolderLock> => {
+  const path = join(folder, fileName);
+  const begunAt = performance.now();
+  for (;;) {
+    const fd = openLocked(path);
+    const holder = holderIn(path);
+    const isHeld = holder !== undefined && isSeen(holder);
+    // One of an older version says so in the file, and does not lock it.
+    if (fd !== undefined && (!isHeld || holder.pid === process.pid)) {
+      ftruncateSync(fd);
+      writeSync(fd, JSON.stringify({ pid: process.pid, startedAt: startOf(process.pid) }), 0);
+      return {
+        fd,
+        release: () => {
+          if (isSameFile(path, fd)) rmSync(path);
+          closeSync(fd);
+        },
+      };
+    }
+    if (fd !== undefined) closeSync(fd);
+    const waitedMs = performance.now() - begunAt;
+    if (waitedMs > dyingMs[isHeld ? 'seen' : 'unseen']) throw refusal(folder, path);
+    await delay(pollMs);
+  }
+};
+
+/** Whether somebody holds the folder now. */
+export const isLocked = (folder: string): boolean => {
+  let fd: number;
+  try {
+    fd = openSync(join(folder, fileName), constants.O_RDONLY);
+  } catch {
+    return false;
+  }
+  try {
+    return !tryFlock(fd, 'shared');
+  } finally {
+    closeSync(fd);
+  }
 };

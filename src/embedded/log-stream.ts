@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { visible } from '../model/visible-text.ts';
 import type { LogLine } from './child.ts';
 
 const entrySchema = z.looseObject({ level: z.number(), time: z.string(), msg: z.string() });
@@ -24,8 +25,8 @@ export const readableLine = (line: string): string => {
   return [time, (levelNames[level] ?? String(level)).padEnd(5), msg, ...shown].join(' ');
 };
 
-/** One stream out of all of them: every line begins with the name of who wrote it. */
+/** One stream out of all of them: every line begins with the name of who wrote it, and a terminal obeys nothing in it. */
 export const createLogStream =
   (write: (text: string) => void): LogLine =>
   (source, line) =>
-    write(`${source.padEnd(nameWidth)} | ${readableLine(line)}\n`);
+    write(`${source.padEnd(nameWidth)} | ${visible(readableLine(line).replaceAll('\t', '    '))}\n`);

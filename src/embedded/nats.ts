@@ -1,7 +1,11 @@
-import { mkdir, writeFile } from 'node:fs/promises';
+import { mkdir, rm, writeFile } from 'node:fs/promises';
 import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
+import { z } from 'zod';
+import { askServer, type MonitorEndpoint } from '../bus/server-monitor.ts';
+import { type EngineAccount, withAccount } from '../config/engine-credentials.ts';
 import type { Durability } from '../config/settings.ts';
+import { createAccount, createPassword } from './credentials.ts';
 import { createEngine, type Engine, type EngineOptions } from './engine.ts';
 import { createInstaller, type Installer } from './install.ts';
 
@@ -17,16 +21,21 @@ const environment = (): NodeJS.ProcessEnv => ({
   ...process.env,
 });
 
+const userLine = ({ user, password }: EngineAccount): string =>
+  `users: [ { user: ${JSON.stringify(user)}, password: ${JSON.stringify(password)} } ]`;
+
+/** Streams are in the account of clients that name none: whoever knows the password is in it, as everybody was before there was one. */
 const configuration = (
   folder: string,
-  host: string,
-  ports: { client: number; monitor: number },
+  address: string,
+  { account, system }: { account: EngineAccount; system: EngineAccount },
   durability: Durability,
 ): string =>
   [
     'server_name: tidemark',
-    `listen: ${JSON.stringify(`${host}:${ports.client}`)}`,
-    `http: ${JSON.stringify(`${host}:${ports.monitor}`)}`,
+    `listen: ${JSON.stringify(address)}`,
+    `authorization { ${userLine(account)} }`,
+    `accounts { $SYS { ${userLine(system)} } }`,
     'logtime: false',
     'max_payload: 8MB',
     'jetstream {',
@@ -39,29 +48,56 @@ const configuration = (
     '',
   ].join('\n');
 
-/** nats-server with JetStream on disk; its configuration file and its store are in `folder`. */
+type NatsOptions = EngineOptions<{ client: number }> & {
+  /** Default: made anew. */
+  readonly account?: EngineAccount;
+};
+
+/** An engine that also tells of itself. */
+export type NatsEngine = Engine & {
+  /** What its monitoring would answer, which has no port. */
+  ask(endpoint: MonitorEndpoint, options?: object): Promise<unknown>;
+};
+
+const healthSchema = z.looseObject({ status_code: z.number() });
+
+/** nats-server with JetStream on disk; its configuration file and its store are in `folder`. It has no monitoring port. */
 export const createNatsEngine = (
-  { folder, host, ports, log, durability = 'process' }: EngineOptions<{ client: number; monitor: number }>,
-  installer: Installer = createInstaller(),
-): Engine =>
-  createEngine({
-    name: 'nats',
-    url: `nats://${host}:${ports.client}`,
+  {
+    folder,
     host,
-    ports: [
-      { port: ports.client, variable: 'TIDEMARK_NATS_CLIENT_PORT', purpose: 'NATS clients' },
-      { port: ports.monitor, variable: 'TIDEMARK_NATS_MONITOR_PORT', purpose: 'NATS monitoring' },
-    ],
+    ports,
+    log,
+    inherited = [],
+    account = createAccount(),
+    durability = 'process',
+  }: NatsOptions,
+  installer: Pick<Installer, 'nats'> = createInstaller(),
+): NatsEngine => {
+  const address = `${host}:${ports.client}`;
+  const url = `nats://${address}`;
+  const system = { user: 'system', password: createPassword() };
+  const ask: NatsEngine['ask'] = (endpoint, options) => askServer({ url, ...system }, endpoint, options);
+  const engine = createEngine({
+    name: 'nats',
+    url: withAccount(url, account),
+    host,
+    inherited,
+    ports: [{ port: ports.client, variable: 'TIDEMARK_NATS_CLIENT_PORT', purpose: 'NATS clients' }],
     log,
     prepare: async () => {
       const command = await installer.nats();
       await mkdir(folder, { recursive: true });
       const path = join(folder, 'nats.conf');
-      await writeFile(path, configuration(folder, host, ports, durability));
+      await rm(path, { force: true });
+      const text = configuration(folder, address, { account, system }, durability);
+      await writeFile(path, text, { mode: 0o600, flag: 'wx' });
       return { command, args: ['--config', path], env: environment() };
     },
     listening: /Server is ready/,
     // After a failed write (a full disk) a stream takes nothing more until the server has started anew.
     needsRestartWhenUnwell: true,
-    answers: async (signal) => (await fetch(`http://${host}:${ports.monitor}/healthz`, { signal })).ok,
+    answers: async () => healthSchema.parse(await ask('HEALTHZ')).status_code === 200,
   });
+  return Object.assign(engine, { ask });
+};

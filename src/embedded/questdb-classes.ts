@@ -2,9 +2,10 @@ import { execFile } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { rename, rm } from 'node:fs/promises';
 import { promisify } from 'node:util';
+import { basicAuthorization, createDatabaseAccounts } from './credentials.ts';
 import { exists, type Progress, type QuestdbProgram, secondsSince } from './install.ts';
 import { freePorts } from './ports.ts';
-import { createQuestdbEngine } from './questdb.ts';
+import { createQuestdbEngine, questdbModules } from './questdb.ts';
 import { versions } from './versions.ts';
 
 const host = '127.0.0.1';
@@ -29,18 +30,21 @@ export const archiveQuestdbClasses = async (program: QuestdbProgram, progress: P
   const folder = `${program.classArchive}.${randomUUID()}.tmp`;
   const written = `${folder}.jsa`;
   const [http = 0, pg = 0] = await freePorts(2, host);
+  const accounts = createDatabaseAccounts();
   const engine = createQuestdbEngine(
-    { folder, host, ports: { http, pg }, log: () => {}, isArchiving: true },
+    { folder, host, ports: { http, pg }, log: () => {}, isArchiving: true, accounts },
     { questdb: async () => ({ ...program, classArchive: written }) },
   );
   try {
     await engine.start();
     for (const statement of statements) {
-      await fetch(`${engine.url}/exec?query=${encodeURIComponent(statement)}`);
+      const url = `http://${host}:${http}/exec?query=${encodeURIComponent(statement)}`;
+      const answer = await fetch(url, { headers: { authorization: basicAuthorization(accounts) } });
+      await answer.text();
     }
     await engine.stop();
     // One cut short by a full disk or a kill would crash each later start.
-    const check = [`-XX:SharedArchiveFile=${written}`, '-Xshare:on', '-p', program.jar, '-version'];
+    const check = [`-XX:SharedArchiveFile=${written}`, '-Xshare:on', ...questdbModules(program), '-version'];
     await promisify(execFile)(program.java, check, { cwd: folder });
     await rename(written, program.classArchive);
     progress(`${label}: done in ${secondsSince(startedAt)}`);

@@ -1,12 +1,23 @@
 import { mkdir, rm } from 'node:fs/promises';
 import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
+import { type DatabaseAccounts, withAccount } from '../config/engine-credentials.ts';
 import type { Durability } from '../config/settings.ts';
+import { basicAuthorization, createDatabaseAccounts } from './credentials.ts';
 import { createEngine, type Engine, type EngineOptions } from './engine.ts';
-import { createInstaller, exists, type Installer } from './install.ts';
+import { createInstaller, exists, type Installer, type QuestdbProgram } from './install.ts';
 import { filesAmple, filesMax } from './open-files.ts';
 
 const heapMax = '512m';
+
+/** What Java is told to find QuestDB and the guard of its HTTP interface. */
+export const questdbModules = ({ jar, guard }: Pick<QuestdbProgram, 'jar' | 'guard'>): readonly string[] => [
+  ...['-p', jar, '--add-modules', 'io.questdb'],
+  ...['-cp', guard],
+];
+
+/** QuestDB's own server, guarded: deploy/questdb. */
+const mainClass = 'tidemark.QuestdbGuard';
 
 /** Two processors are the machine this is tuned for; more of them may work side by side. */
 const workers = String(Math.max(1, Math.min(4, Math.floor(availableParallelism() / 2))));
@@ -74,6 +85,20 @@ const settings = (
   QDB_LOG_W_STDOUT_LEVEL: 'ADVISORY,ERROR,CRITICAL',
 });
 
+/** Both interfaces ask for credentials; the readonly user is one of both. */
+const credentials = (accounts: DatabaseAccounts): Record<string, string> => ({
+  QDB_HTTP_USER: accounts.user,
+  QDB_HTTP_PASSWORD: accounts.password,
+  QDB_PG_USER: accounts.user,
+  QDB_PG_PASSWORD: accounts.password,
+  QDB_PG_READONLY_USER_ENABLED: 'true',
+  QDB_PG_READONLY_USER: accounts.readonlyUser,
+  QDB_PG_READONLY_PASSWORD: accounts.readonlyPassword,
+});
+
+/** Names by which its HTTP interface may be called, at any port: a proxy has another. */
+const hostNames = (host: string): string => [...new Set([host, '127.0.0.1', 'localhost', '[::1]'])].join();
+
 /** Options of Java that read the archive of loaded classes, or write it at the end. An unusable one is passed over. */
 const classOptions = async (archive: string, isArchiving = false): Promise<string[]> => {
   if (isArchiving) return [`-XX:ArchiveClassesAtExit=${archive}`];
@@ -83,43 +108,57 @@ const classOptions = async (archive: string, isArchiving = false): Promise<strin
 };
 
 type QuestdbOptions = EngineOptions<{ http: number; pg: number }> & {
+  /** Default: made anew. */
+  readonly accounts?: DatabaseAccounts;
   /** The program's class archive is written when it is stopped, not read. */
   readonly isArchiving?: boolean;
 };
 
-/** QuestDB on the machine's Java; its root is `folder`. A QDB_ variable of the environment wins over ours. */
+/**
+ * QuestDB on the machine's Java; its root is `folder`. A QDB_ variable of the environment wins over ours, but for users and
+ * passwords.
+ */
 export const createQuestdbEngine = (
   options: QuestdbOptions,
   installer: Pick<Installer, 'questdb'> = createInstaller(),
 ): Engine => {
-  const { folder, host, ports, log, durability = 'process' } = options;
+  const { folder, host, ports, log, durability = 'process', inherited = [] } = options;
+  const { accounts = createDatabaseAccounts() } = options;
   return createEngine({
     name: 'questdb',
-    url: `http://${host}:${ports.http}`,
+    url: withAccount(`http://${host}:${ports.http}`, accounts),
     host,
+    inherited,
     ports: [
       { port: ports.http, variable: 'TIDEMARK_QUESTDB_HTTP_PORT', purpose: 'QuestDB HTTP' },
       { port: ports.pg, variable: 'TIDEMARK_QUESTDB_PG_PORT', purpose: 'QuestDB PostgreSQL wire' },
     ],
     log,
     prepare: async () => {
-      const { java, jar, classArchive } = await installer.questdb();
+      const program = await installer.questdb();
       // It unpacks its native code there at every start, and leaves it behind when it is killed.
       const unpacked = join(folder, 'unpacked');
       await rm(unpacked, { recursive: true, force: true });
       await mkdir(unpacked, { recursive: true });
-      const classes = await classOptions(classArchive, options.isArchiving);
-      const args = [`-Xmx${heapMax}`, `-Djava.io.tmpdir=${unpacked}`, ...classes, '-p', jar];
+      const classes = await classOptions(program.classArchive, options.isArchiving);
+      const properties = { 'java.io.tmpdir': unpacked, 'tidemark.http.hosts': hostNames(host) };
+      const definitions = Object.entries(properties).map(([name, value]) => `-D${name}=${value}`);
+      const java = [`-Xmx${heapMax}`, ...definitions, ...classes];
       return {
-        command: java,
-        args: [...args, '-m', 'io.questdb/io.questdb.ServerMain', '-d', folder],
-        env: { ...settings(host, ports, durability), ...restingTables(filesMax()), ...process.env },
+        command: program.java,
+        args: [...java, ...questdbModules(program), mainClass, '-d', folder],
+        env: {
+          ...settings(host, ports, durability),
+          ...restingTables(filesMax()),
+          ...process.env,
+          ...credentials(accounts),
+        },
       };
     },
     listening: /server-main enjoy/,
     answers: async (signal) => {
       const url = `http://${host}:${ports.http}/exec?query=${encodeURIComponent('select 1')}`;
-      return (await fetch(url, { signal })).ok;
+      return (await fetch(url, { signal, headers: { authorization: basicAuthorization(accounts) } })).ok;
     },
   });
 };

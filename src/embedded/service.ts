@@ -45,6 +45,8 @@ export type ServiceDefinition<Name extends string = string> = {
   host: string;
   ports: readonly NamedPort[];
   log: LogLine;
+  /** Open files that the child holds too, for as long as it lives. */
+  inherited?: readonly number[];
   /** Installs what is missing, writes the configuration and says what to run. */
   prepare(): Promise<Command>;
   /** A line our own child writes once it listens; another server on its port writes nothing into our pipe. */
@@ -110,7 +112,8 @@ export const createService = <Name extends string>(definition: ServiceDefinition
     await requireFreePorts([{ host, ports }]);
     if (ending) throw new ServiceStartError(`${name} was stopped while starting`, []);
     let isListening = listening === undefined;
-    const started = spawnChild(name, command, (source, line) => {
+    const { inherited = [] } = definition;
+    const started = spawnChild(name, { ...command, inherited }, (source, line) => {
       if (listening?.test(line)) isListening = true;
       log(source, line);
     });

@@ -1,4 +1,5 @@
 import { join } from 'node:path';
+import { type EngineCredentials, withAccount } from '../config/engine-credentials.ts';
 import type { Settings } from '../config/settings.ts';
 import type { LogLine } from './child.ts';
 import { createClickhouseEngine } from './clickhouse.ts';
@@ -8,19 +9,23 @@ import { createNatsEngine } from './nats.ts';
 import { freePorts, type NamedPort } from './ports.ts';
 import { createQuestdbEngine } from './questdb.ts';
 import { createRole, type Role, type RoleName } from './role.ts';
+import { urlFile } from './up-files.ts';
 
 /** Where everything of one stack is reached, by ports that are never 0. */
 export type StackPlan = {
-  /** Engines listen here, whatever the roles listen on: they ask for no credentials. */
+  /** Engines listen here, whatever the roles listen on. */
   engineHost: string;
   /** The roles, from this machine. */
   roleHost: string;
-  urls: { nats: string; questdb: string; clickhouse: string };
+  /** Configured addresses as they were given, those of the engines that are started here without their credentials. */
+  urls: EngineUrls;
   ports: PortPlan;
   /** The ports of the engines that are started here, and of the roles. */
   enginePorts: readonly NamedPort[];
   rolePorts: readonly NamedPort[];
 };
+
+type EngineUrls = { nats: string; questdb: string; clickhouse: string };
 
 /** Everything `tidemark up` starts. */
 export type Stack = {
@@ -31,7 +36,6 @@ export type Stack = {
 
 const portsOf = (settings: Settings) => ({
   natsClient: named(settings.nats.clientPort, 'TIDEMARK_NATS_CLIENT_PORT', 'NATS clients'),
-  natsMonitor: named(settings.nats.monitorPort, 'TIDEMARK_NATS_MONITOR_PORT', 'NATS monitoring'),
   questdbHttp: named(settings.questdb.httpPort, 'TIDEMARK_QUESTDB_HTTP_PORT', 'QuestDB HTTP'),
   questdbPg: named(settings.questdb.pgPort, 'TIDEMARK_QUESTDB_PG_PORT', 'QuestDB PostgreSQL wire'),
   clickhouseHttp: named(settings.clickhouse.httpPort, 'TIDEMARK_CLICKHOUSE_HTTP_PORT', 'ClickHouse HTTP'),
@@ -67,7 +71,7 @@ export const planStack = async (settings: Settings): Promise<StackPlan> => {
     },
     ports,
     enginePorts: [
-      ...(nats.url === undefined ? [ports.natsClient, ports.natsMonitor] : []),
+      ...(nats.url === undefined ? [ports.natsClient] : []),
       ...(questdb.url === undefined ? [ports.questdbHttp, ports.questdbPg] : []),
       ...(clickhouse.url === undefined ? [ports.clickhouseHttp] : []),
     ],
@@ -82,22 +86,58 @@ export const createMachineInstaller = (
   progress: Progress,
 ): Installer => createInstaller({ ...env, TIDEMARK_CACHE: settings.cacheFolder }, progress);
 
-const createEngines = (settings: Settings, plan: StackPlan, installer: Installer, log: LogLine): Engine[] => {
+/** The addresses by which the roles come in: with the credentials of the engines that are started here. */
+export const rolesUrls = (settings: Settings, { urls }: StackPlan, own: EngineCredentials): EngineUrls => {
+  const { nats, questdb, clickhouse } = settings;
+  return {
+    nats: nats.url ?? withAccount(urls.nats, own.nats),
+    questdb: questdb.url ?? withAccount(urls.questdb, own.questdb),
+    clickhouse: clickhouse.url ?? withAccount(urls.clickhouse, own.clickhouse),
+  };
+};
+
+/** What a stack is made with. */
+export type StackDeps = {
+  readonly installer: Installer;
+  readonly log: LogLine;
+  readonly env: NodeJS.ProcessEnv;
+  readonly credentials: EngineCredentials;
+  /** The lock of the data folder: whatever writes there holds it too. */
+  readonly lock: number;
+};
+
+const createEngines = (
+  settings: Settings,
+  plan: StackPlan,
+  { installer, log, credentials, lock }: StackDeps,
+): Engine[] => {
   const { engineHost: host, ports } = plan;
-  const { durability } = settings;
-  const options = (name: string) => ({ folder: join(settings.dataFolder, name), host, log, durability });
+  const { durability, dataFolder } = settings;
+  const options = (name: string) => ({
+    folder: join(dataFolder, name),
+    host,
+    log,
+    durability,
+    inherited: [lock],
+  });
   const engines: Engine[] = [];
   if (settings.questdb.url === undefined) {
     const own = { http: ports.questdbHttp.port, pg: ports.questdbPg.port };
-    engines.push(createQuestdbEngine({ ...options('questdb'), ports: own }, installer));
+    const accounts = credentials.questdb;
+    engines.push(createQuestdbEngine({ ...options('questdb'), ports: own, accounts }, installer));
   }
   if (settings.clickhouse.url === undefined) {
     const own = { http: ports.clickhouseHttp.port };
-    engines.push(createClickhouseEngine({ ...options('clickhouse'), ports: own }, installer));
+    const accounts = credentials.clickhouse;
+    const { isUnconfined } = settings.clickhouse;
+    engines.push(
+      createClickhouseEngine({ ...options('clickhouse'), ports: own, accounts, isUnconfined }, installer),
+    );
   }
   if (settings.nats.url === undefined) {
-    const own = { client: ports.natsClient.port, monitor: ports.natsMonitor.port };
-    engines.push(createNatsEngine({ ...options('nats'), ports: own }, installer));
+    const own = { client: ports.natsClient.port };
+    const account = credentials.nats;
+    engines.push(createNatsEngine({ ...options('nats'), ports: own, account }, installer));
   }
   return engines;
 };
@@ -106,26 +146,25 @@ const roleEnvironment = (settings: Settings, plan: StackPlan, env: NodeJS.Proces
   const ownPorts = Object.values(plan.ports).map(({ variable, port }) => [variable, String(port)]);
   // One machine trying things out is not the shared deployment the limit protects; a value given anywhere holds.
   const rate = settings.maxRateDefault === 1000 && env.TIDEMARK_MAX_RATE_DEFAULT === undefined;
-  // Addresses out of files are given as addresses: both at once would be refused.
-  const files = ['TIDEMARK_NATS_URL_FILE', 'TIDEMARK_QUESTDB_URL_FILE', 'TIDEMARK_CLICKHOUSE_URL_FILE'];
+  // By files: they hold passwords. Given both ways they would be refused.
+  const engines = ['nats', 'questdb', 'clickhouse'] as const;
+  const variables = engines.map((engine) => [engine, `TIDEMARK_${engine.toUpperCase()}_URL`] as const);
+  const isOfEngines = (name: string): boolean =>
+    variables.some(([, variable]) => name === variable || name === `${variable}_FILE`);
   return {
-    ...Object.fromEntries(Object.entries(env).filter(([name]) => !files.includes(name))),
+    ...Object.fromEntries(Object.entries(env).filter(([name]) => !isOfEngines(name))),
     ...Object.fromEntries(ownPorts),
+    ...Object.fromEntries(
+      variables.map(([engine, variable]) => [`${variable}_FILE`, urlFile(settings.dataFolder, engine)]),
+    ),
     TIDEMARK_DATA: settings.dataFolder,
-    TIDEMARK_NATS_URL: plan.urls.nats,
-    TIDEMARK_QUESTDB_URL: plan.urls.questdb,
-    TIDEMARK_CLICKHOUSE_URL: plan.urls.clickhouse,
     ...(rate ? { TIDEMARK_MAX_RATE_DEFAULT: '0' } : {}),
   };
 };
 
 /** Builds, but does not start, the engines without a configured address and one of each role. */
-export const createStack = (
-  settings: Settings,
-  plan: StackPlan,
-  deps: { installer: Installer; log: LogLine; env: NodeJS.ProcessEnv },
-): Stack => {
-  const engines = createEngines(settings, plan, deps.installer, deps.log);
+export const createStack = (settings: Settings, plan: StackPlan, deps: StackDeps): Stack => {
+  const engines = createEngines(settings, plan, deps);
   const { push, otlp, ingressOps, transferOps, api, metadataOps } = plan.ports;
   const role = (name: RoleName, ops: NamedPort, others: NamedPort[]): Role =>
     createRole({

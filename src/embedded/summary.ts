@@ -1,5 +1,7 @@
 import type { Demo } from './demo.ts';
+import { withoutAccount } from './installation.ts';
 import type { StackPlan } from './stack.ts';
+import { curlFile } from './up-files.ts';
 
 const shellQuoted = (text: string): string => `'${text.replaceAll("'", `'\\''`)}'`;
 
@@ -16,9 +18,13 @@ const pushCommand = (pushUrl: string, { report }: Demo): string => {
   return `curl -s ${pushUrl} -d ${timed}`;
 };
 
-const pointsQuery = (questdbUrl: string, { report }: Demo): string => {
+/** curl with the credentials of an engine, which stay in their file. */
+const curlTo = (dataFolder: string, engine: 'questdb' | 'clickhouse'): string =>
+  `curl -s -K ${shellQuoted(curlFile(dataFolder, engine))}`;
+
+const pointsQuery = (curl: string, questdbUrl: string, { report }: Demo): string => {
   const sql = `SELECT * FROM "${report.table}" ORDER BY timestamp DESC LIMIT 5`;
-  return `curl -sG ${shellQuoted(`${questdbUrl}/exec`)} --data-urlencode ${shellQuoted(`query=${sql}`)}`;
+  return `${curl} -G ${shellQuoted(`${questdbUrl}/exec`)} --data-urlencode ${shellQuoted(`query=${sql}`)}`;
 };
 
 /** A span whose ids and times are of the moment of pasting: each is a request of its own. */
@@ -43,10 +49,10 @@ const spanCommand = (tracesUrl: string, { application }: Demo): string => {
   return `curl -s ${tracesUrl} -H 'Content-Type: application/json' -H 'X-MON-TOKEN: ${application.token}' -d ${filled}`;
 };
 
-const spansQuery = (clickhouseUrl: string): string => {
+const spansQuery = (curl: string, clickhouseUrl: string): string => {
   const sql =
     'SELECT Timestamp, TraceId, ServiceName, SpanName, Duration FROM otel.otel_traces ORDER BY Timestamp DESC LIMIT 5 FORMAT PrettyCompact';
-  return `curl -s ${shellQuoted(`${clickhouseUrl}/`)} --data ${shellQuoted(sql)}`;
+  return `${curl} ${shellQuoted(`${clickhouseUrl}/`)} --data ${shellQuoted(sql)}`;
 };
 
 /** What `tidemark up` prints once everything is ready: addresses, credentials, commands that work as pasted. */
@@ -55,6 +61,8 @@ export const summarise = ({ roleHost, urls, ports }: StackPlan, demo: Demo, data
   const pushUrl = `${at(ports.push)}/v2/push/`;
   const tracesUrl = `${at(ports.otlp)}/v1/traces`;
   const { report, application } = demo;
+  const questdbUrl = withoutAccount(urls.questdb);
+  const clickhouseUrl = withoutAccount(urls.clickhouse);
   const sections: [string, string[]][] = [
     [
       'Tidemark is ready',
@@ -62,9 +70,10 @@ export const summarise = ({ roleHost, urls, ports }: StackPlan, demo: Demo, data
         `push metrics     ${pushUrl}`,
         `export traces    ${tracesUrl} (OTLP/HTTP, JSON or protobuf)`,
         `admin API        ${at(ports.api)} (bearer token in ${dataFolder}/admin.token)`,
-        `QuestDB          ${urls.questdb}`,
-        `ClickHouse       ${urls.clickhouse}`,
-        `NATS             ${urls.nats}`,
+        `QuestDB          ${questdbUrl}`,
+        `ClickHouse       ${clickhouseUrl}`,
+        `NATS             ${withoutAccount(urls.nats)}`,
+        'users and passwords of the three: npx tidemark env',
         `state and metrics of each role: /readyz and /metrics on ${at(ports.ingressOps)} (ingress), ` +
           `${at(ports.transferOps)} (transfer), ${at(ports.metadataOps)} (metadata)`,
       ],
@@ -77,9 +86,9 @@ export const summarise = ({ roleHost, urls, ports }: StackPlan, demo: Demo, data
       ],
     ],
     ['Push a point', [pushCommand(pushUrl, demo)]],
-    ['Read the points', [pointsQuery(urls.questdb, demo)]],
+    ['Read the points', [pointsQuery(curlTo(dataFolder, 'questdb'), questdbUrl, demo)]],
     ['Export a span', [spanCommand(tracesUrl, demo)]],
-    ['Read the spans', [spansQuery(urls.clickhouse)]],
+    ['Read the spans', [spansQuery(curlTo(dataFolder, 'clickhouse'), clickhouseUrl)]],
     ['Ctrl-C stops everything in order', []],
   ];
   return sections

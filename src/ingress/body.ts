@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http';
+import { sendContinue } from '../http/expect-continue.ts';
 import type { BytesInFlight } from './admission.ts';
-import { sendContinue } from './expect-continue.ts';
 import { type CompressedEncoding, freeBytes, type InflateLimits, inflate } from './inflate.ts';
 
 /** Why a body could not be had: `detail` names limit and size, or the encoding. `aborted`: the client has gone. */

@@ -4,6 +4,9 @@ import { BlockList, isIP } from 'node:net';
 /** Proxies whose X-Forwarded-For counts. */
 export type TrustedProxies = BlockList;
 
+/** No address with a port, brackets and a zone is longer, and what is longer is none. */
+const entryLengthMax = 128;
+
 /** An IPv4 address that is written as IPv6 (`::ffff:10.0.0.1`, `::ffff:a00:1`) is told as IPv4. */
 const plain = (address: string): string => {
   const mapped = /^(?:0{0,4}:){0,5}:?ffff:(.+)$/i.exec(address)?.[1];
@@ -17,6 +20,7 @@ const plain = (address: string): string => {
 
 /** An entry of X-Forwarded-For without what some proxies write around the address: a port, brackets, a zone. */
 const bare = (entry: string): string => {
+  if (entry.length > entryLengthMax) return '';
   const unbracketed = /^\[([^\]]+)\](?::\d+)?$/.exec(entry)?.[1] ?? entry;
   const withoutPort = /^([\d.]+):\d+$/.exec(unbracketed)?.[1] ?? unbracketed;
   return plain(withoutPort.split('%')[0] ?? '');

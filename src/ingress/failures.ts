@@ -6,8 +6,11 @@ import { clientAddress, isTrusted, type TrustedProxies } from './client-address.
 export type FailureLimit = {
   /** Whole seconds after which the address of this request may try again; 0: it may now. */
   retryAfterSeconds(request: IncomingMessage): number;
-  /** The request was refused before it had shown a valid credential. */
-  failed(request: IncomingMessage): void;
+  /**
+   * The request is to be refused, and has shown no valid credential. Above 0: it came beside so many others that it is refused for
+   * their number, and may be tried again after so many seconds.
+   */
+  failed(request: IncomingMessage): number;
   /** The request has shown a valid credential: its address is not limited for a minute. */
   passed(request: IncomingMessage): void;
 };
@@ -53,7 +56,7 @@ const remember = <V>(map: Map<string, V>, address: string, value: V): void => {
   }
 };
 
-const none: FailureLimit = { retryAfterSeconds: () => 0, failed: () => {}, passed: () => {} };
+const none: FailureLimit = { retryAfterSeconds: () => 0, failed: () => 0, passed: () => {} };
 
 export const createFailureLimit = ({
   failuresMax,
@@ -81,11 +84,15 @@ export const createFailureLimit = ({
     retryAfterSeconds: (request) => {
       if (failures.size === 0) return 0;
       const address = clientAddress(request, trustedProxies);
-      return openOf(address) < failuresMax || isExempt(address) ? 0 : 1;
+      return openOf(address) + 1 <= failuresMax || isExempt(address) ? 0 : 1;
     },
     failed: (request) => {
       const address = clientAddress(request, trustedProxies);
-      if (!isExempt(address)) remember(failures, address, { count: openOf(address) + 1, atMs: now() });
+      if (isExempt(address)) return 0;
+      const open = openOf(address);
+      if (open + 1 > failuresMax) return 1;
+      remember(failures, address, { count: open + 1, atMs: now() });
+      return 0;
     },
     passed: (request) => {
       const { socket } = request;

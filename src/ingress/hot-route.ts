@@ -15,6 +15,8 @@ export type HotRoute = {
 };
 
 const plainHost = /^[a-z0-9._:-]+$/i;
+/** The longest name (RFC 1035) and a port. */
+const hostLengthMax = 261;
 const hostsMax = 1_000;
 
 /** Whether the routes would take a Host, too. The few that are used are remembered. */
@@ -23,6 +25,7 @@ const createHostCheck = (): ((host: string) => boolean) => {
   return (host) => {
     const answer = known.get(host);
     if (answer !== undefined) return answer;
+    if (host.length > hostLengthMax) return false;
     if (known.size >= hostsMax) known.clear();
     const isGood = plainHost.test(host) && URL.canParse(`http://${host}/`);
     known.set(host, isGood);
@@ -67,9 +70,9 @@ export const withHotRoute = ({ targets, answer }: HotRoute, routes: RequestListe
       routes(request, response);
       return;
     }
-    void answer(request).then(async (reply) => {
-      if (!request.complete && !response.shouldKeepAlive) await bodyIsThere(request);
-      send(response, reply);
+    void answer(request).then((reply) => {
+      if (request.complete || response.shouldKeepAlive) send(response, reply);
+      else void bodyIsThere(request).then(() => send(response, reply));
     });
   };
 };

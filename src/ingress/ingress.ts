@@ -1,8 +1,9 @@
 import type { Server } from 'node:http';
+import { createBatchPublisher } from '../bus/batch-publisher.ts';
 import { type Bus, connectBusWhenUp } from '../bus/connection.ts';
 import { type KvBucket, openKvBucket } from '../bus/kv.ts';
 import { createPublisher } from '../bus/publisher.ts';
-import { ensureTopology, type RefusedStreams, retryStreams } from '../bus/topology.ts';
+import { checkBatches, ensureTopology, type RefusedStreams, retryStreams } from '../bus/topology.ts';
 import { withInstances } from '../config/instance-streams.ts';
 import { loadPipelines, type Pipelines, type StreamDefinition } from '../config/pipelines.ts';
 import { natsTarget, questdbInstances, type Settings, settingFault } from '../config/settings.ts';
@@ -12,6 +13,7 @@ import { type Directory, startDirectory } from '../directory/directory.ts';
 import { buckets } from '../directory/keys.ts';
 import { ruleDefaults } from '../directory/rules.ts';
 import { startSightings } from '../directory/sightings.ts';
+import { createConnectionCount } from '../http/connections.ts';
 import { messageOf } from '../model/fault.ts';
 import { openLedgerFeed } from '../outcomes/ledger-feed.ts';
 import { listenFault } from '../telemetry/listen-fault.ts';
@@ -24,7 +26,6 @@ import { untilDone } from '../telemetry/until-done.ts';
 import { type AccountDependencies, createAccount } from './account.ts';
 import { type BytesInFlight, createBytesInFlight } from './admission.ts';
 import { isTrusted, parseTrustedProxies, type TrustedProxies } from './client-address.ts';
-import { createConnectionCount } from './connections.ts';
 import { createFailureLimit, type FailureLimit } from './failures.ts';
 import { type BaseCounter, createBaseCounter } from './identity.ts';
 import { createLargeBodies, type LargeBodies } from './large-bodies/large-bodies.ts';
@@ -88,21 +89,27 @@ const createPushReceiver = (
 ): Receiver => {
   const { bus, directory, metrics, listening, accounting, log, traces } = common;
   const account = createAccount('push', accounting);
-  const publisher = createPublisher(bus, { ...pipeline.publish, hasStream });
+  const options = { ...pipeline.publish, hasStream };
+  const single = createPublisher(bus, options);
+  const batches = createBatchPublisher(bus, single, options);
   const handle = createPushHandler({
     ...common,
     account,
     registerColumnNames: createColumnNames(columns, directory, Date.now),
     encode: createEncodePush(common.large),
-    publisher: createPushPublisher(publisher, pipeline.publish, metrics, traces),
+    publisher: createPushPublisher({ single, batches }, pipeline.publish, metrics, traces),
     unready: () => common.unready(pipeline.publish.awayMs),
     now: Date.now,
     limits: pipeline.limits,
+    deadlineMs: pipeline.publish.deadlineMs,
   });
   const traced = traces === undefined ? handle : traces.around('/v2/push/', handle);
   return {
     server: createPushServer(traced, listening, account, onDefect(log)),
-    close: () => publisher.close(),
+    close: () => {
+      batches.close();
+      single.close();
+    },
   };
 };
 
@@ -115,14 +122,16 @@ const createOtlpReceiver = (
 ): Receiver => {
   const { bus, metrics, listening, accounting, log, traces } = common;
   const account = createAccount('otlp', accounting);
-  const publisher = createPublisher(bus, pipeline.publish);
+  const single = createPublisher(bus, pipeline.publish);
+  const batches = createBatchPublisher(bus, single, pipeline.publish);
   const handle = createOtlpHandler({
     ...common,
     account,
-    publisher: createSpanPublisher(publisher, pipeline.publish, metrics, traces),
+    publisher: createSpanPublisher({ single, batches }, pipeline.publish, metrics, traces),
     unready: () => common.unready(pipeline.publish.awayMs),
     now: Date.now,
     bodyLimits: pipeline.limits,
+    deadlineMs: pipeline.publish.deadlineMs,
     trustedProxies,
     credentialNames,
     read: createReadTraces(common.large, credentialNames.attributes, pipeline.limits.elementsMax),
@@ -130,7 +139,10 @@ const createOtlpReceiver = (
   const traced = traces === undefined ? handle : traces.around('/v1/traces', handle);
   return {
     server: createOtlpServer(traced, listening, account, credentialNames.headers, onDefect(log)),
-    close: () => publisher.close(),
+    close: () => {
+      batches.close();
+      single.close();
+    },
   };
 };
 
@@ -152,10 +164,16 @@ const drain = (server: Server): Promise<void> =>
     server.closeIdleConnections();
   });
 
-const openBuckets = async (bus: Bus, streams: readonly StreamDefinition[], stop: AbortSignal, log: Log) =>
+const openBuckets = async (
+  bus: Bus,
+  streams: readonly StreamDefinition[],
+  stop: AbortSignal,
+  onWait: (why: string) => void,
+) =>
   untilDone(
     async () => {
       const refused = await ensureTopology(bus, streams);
+      await checkBatches(bus, streams);
       const [records, columns, system] = await Promise.all([
         openKvBucket(bus, buckets.records),
         openKvBucket(bus, buckets.columns),
@@ -164,7 +182,7 @@ const openBuckets = async (bus: Bus, streams: readonly StreamDefinition[], stop:
       return { records, columns, system, refused };
     },
     stop,
-    (error) => log.warn({ error: messageOf(error) }, 'waiting for JetStream'),
+    (error) => onWait(messageOf(error)),
   );
 
 const createUnready =
@@ -173,7 +191,7 @@ const createUnready =
     if (!bases.isReady) return 'the receiver is starting: no boot number yet';
     if (!directory.isReady) return 'the receiver is starting: the records are not read yet';
     const since = bus.disconnectedSince;
-    return since !== undefined && Date.now() - since > awayMs ? 'the bus is away' : undefined;
+    return since !== undefined && performance.now() - since > awayMs ? 'the bus is away' : undefined;
   };
 
 const trustedProxiesOf = ({ ingress }: Settings): TrustedProxies => {
@@ -249,7 +267,10 @@ export const runIngress = async (settings: Settings): Promise<void> => {
       ),
     ),
   );
-  const { records, columns, system, ...opened } = await openBuckets(bus, pipelines.streams, stop, log);
+  const { records, columns, system, ...opened } = await openBuckets(bus, pipelines.streams, stop, (why) => {
+    checks.receiver = () => `the receiver is starting: ${why}`;
+    log.warn({ error: why }, 'waiting for JetStream');
+  });
   const refusedStreams = retryStreams(bus, pipelines.streams, opened.refused, log);
   warnings.questdb_streams = () => refusedStreams.problem;
   const directory = startDirectory({

@@ -1,3 +1,5 @@
+import { headOf, patternTextMax } from '../model/text-forms.ts';
+
 /** Names of senders as a label of metrics. */
 export type SenderNames = {
   /** The SDK that the resource names, else the product in User-Agent; `unknown` without either. */
@@ -19,7 +21,7 @@ const tokenForm = /[0-9a-f]{16}/i;
 
 /** The SDK that the resource names, else the product in User-Agent; empty without either. As sent: it has no bound. */
 export const senderName = (sdk: string, userAgent: string | undefined): string =>
-  sdk === '' ? (/^\s*([^\s(]+)/.exec(userAgent ?? '')?.[1] ?? '') : sdk;
+  sdk === '' ? (/^\s*([^\s(]+)/.exec(headOf(userAgent ?? ''))?.[1] ?? '') : sdk;
 
 /**
  * Every further name after the first hundred is `other`, so that no sender can grow the metrics. A name that is a credential (a
@@ -29,8 +31,9 @@ export const createSenderNames = (isCredential: (text: string) => boolean): Send
   const names = new Set<string>();
   return {
     nameOf: (sdk, userAgent) => {
-      const product = /^\s*([^\s/(]+)/.exec(userAgent ?? '')?.[1] ?? '';
+      const product = /^\s*([^\s/(]+)/.exec(headOf(userAgent ?? ''))?.[1] ?? '';
       const given = sdk === '' ? product : sdk;
+      if (given.length >= patternTextMax) return 'unknown';
       const isToken = tokenForm.test(given) || given.split(/[^\w-]+/).some(isCredential);
       const name = isToken ? 'unknown' : tidy(given) || 'unknown';
       if (names.has(name)) return name;

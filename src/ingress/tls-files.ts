@@ -1,7 +1,8 @@
 import { X509Certificate } from 'node:crypto';
 import { readFileSync } from 'node:fs';
-import { createSecureContext, type SecureContextOptions, type TlsOptions } from 'node:tls';
+import { createSecureContext, type SecureContextOptions } from 'node:tls';
 import { settingFault } from '../config/settings.ts';
+import type { Certificate } from '../http/limited-server.ts';
 import { messageOf } from '../model/fault.ts';
 import type { Log } from '../telemetry/log.ts';
 import type { IngressMetrics } from '../telemetry/metrics.ts';
@@ -15,9 +16,7 @@ export type TlsPaths = {
 };
 
 /** The certificate in use, and who is told of the next one. */
-export type TlsFiles = {
-  readonly options: TlsOptions;
-  onChange(listener: (context: SecureContextOptions) => void): void;
+export type TlsFiles = Certificate & {
   /** Reads the files again now. A pair that cannot be used changes nothing, but for metric and log. */
   reload(): void;
   stop(): void;

@@ -7,6 +7,7 @@ import { Fault } from '../model/fault.ts';
 import type { Log } from '../telemetry/log.ts';
 import { adminTokenPath, readTokenFile, replaceTokenFile, tokenOfFolder } from './admin-token-file.ts';
 import { notFound } from './problem.ts';
+import { createSharedReads } from './shared-reads.ts';
 import { nowSeconds } from './values.ts';
 
 /** `node` is for the polling endpoint of nodes alone. */
@@ -56,7 +57,8 @@ export type NewAdminToken = {
 export type AdminTokens = {
   /**
    * Whose token this is; undefined for one that is unknown, revoked or expired. A revocation counts within a second on every
-   * metadata process, a new token at once: one that is not known here is looked up in KV (transient Fault when NATS is away).
+   * metadata process, a new token at once: one that is not known here is looked up in KV (transient Fault when NATS is away). Unknown
+   * ones share such reads, 20 a second at most, and the answer to one that was looked up counts for a second.
    */
   authorize(bearer: string): Promise<AdminIdentity | undefined>;
   /** A new token, 64 hex digits, which is told this once. Permanent Faults `invalid_value`, `admin_tokens_full`. */
@@ -85,6 +87,12 @@ const formerKey = 'admin_token';
 const formerSchema = z.object({ sha256: z.string().regex(/^[0-9a-f]{64}$/) });
 
 const tokensMax = 4_096;
+
+/** Unknown tokens cost the bus no more than a read in so many ms, and one that was looked up is not looked up again for a second. */
+const readEveryMs = 50;
+const missMemoryMs = 1_000;
+const missesMax = 10_000;
+
 const conflictsMax = 100;
 
 const hashOf = (token: string): string => createHash('sha256').update(token).digest('hex');
@@ -255,10 +263,16 @@ export const openAdminTokens = async (
     return copy.state;
   };
   await read();
-  bus.onDisconnect(copy.age);
+  const readShared = createSharedReads(async () => void (await read()), readEveryMs, Date.now);
+  const misses = new Map<string, number>();
+  bus.onDisconnect(() => {
+    copy.age();
+    misses.clear();
+  });
   const watch = system.watch(
     (entry) => {
       if (entry.key !== key || entry.value === undefined) return;
+      misses.clear();
       try {
         copy.take(parseState(entry.value), entry.revision);
       } catch (error) {
@@ -267,6 +281,21 @@ export const openAdminTokens = async (
     },
     () => undefined,
   );
+  /** From this process's copy, else from a read that begins now. */
+  const find = async (hash: string): Promise<StoredToken | undefined> => {
+    const known = copy.find(hash);
+    if (known !== undefined) return known;
+    const missedAt = misses.get(hash);
+    if (missedAt !== undefined && Date.now() - missedAt < missMemoryMs) return undefined;
+    const askedAt = Date.now();
+    await readShared();
+    const found = copy.find(hash);
+    if (found === undefined) {
+      if (misses.size >= missesMax) misses.clear();
+      misses.set(hash, askedAt);
+    }
+    return found;
+  };
   /** Where NATS lost its data, what this process remembers is the state. */
   const edited = async (edit: (state: State) => State): Promise<State> => {
     const { state, revision } = await change(system, (current) => edit(current ?? copy.state));
@@ -277,9 +306,7 @@ export const openAdminTokens = async (
     // The token itself is compared with nothing: what the lookup's time could tell is about its digest, of which a caller can
     // neither choose the bytes nor go back to the token.
     authorize: async (bearer) => {
-      const hash = hashOf(bearer);
-      if (copy.find(hash) === undefined) await read();
-      const token = copy.find(hash);
+      const token = await find(hashOf(bearer));
       if (token === undefined || !isAlive(token, nowSeconds())) return undefined;
       const { token_id, name, role, mon_biz_id } = token;
       return { token_id, name, role, mon_biz_id };

@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import { z } from 'zod';
+import { patternTextMax } from '../model/text-forms.ts';
 
 /** Who acted: an admin token, or the program itself or its command line (token_id null). */
 export const auditActorSchema = z.strictObject({
@@ -51,12 +52,32 @@ export const mask = '*'.repeat(32);
 const depthMax = 32;
 const cut = (what: string): string => `(cut: ${what})`;
 
-/** `token`, `access_token`, `previousToken`, `X-BK-TOKEN`, `secret`…, and not `token_id`. */
+/** `token`, `access_token`, `previousToken`, `X-BK-TOKEN`, `secret`…, and not `token_id`; also what is too long for a name. */
 const isSecretName = (name: string): boolean =>
+  name.length > patternTextMax ||
   /(token|secret|password|document)s?$/.test(name.toLowerCase().replaceAll(/[^a-z0-9]/g, ''));
 
 /** Write tokens have 32 digits, admin tokens 64: whatever looks like one is masked in any text. */
-const tokenLike = /[0-9a-f]{32,}/gi;
+const tokenLengthLeast = 32;
+
+const isHex = (code: number): boolean =>
+  (code >= 0x30 && code <= 0x39) || (code >= 0x61 && code <= 0x66) || (code >= 0x41 && code <= 0x46);
+
+/** By hand, for a text in a request has no bound of its own. */
+const withoutTokenLike = (text: string): string => {
+  let out = '';
+  let kept = 0;
+  let start = 0;
+  for (let at = 0; at <= text.length; at++) {
+    if (at < text.length && isHex(text.charCodeAt(at))) continue;
+    if (at - start >= tokenLengthLeast) {
+      out += text.slice(kept, start) + mask;
+      kept = at;
+    }
+    start = at + 1;
+  }
+  return out + text.slice(kept);
+};
 
 /** Shorter values are ordinary words: masking them wherever they occur would make entries unreadable. */
 const secretLengthLeast = 8;
@@ -86,7 +107,7 @@ export const secretsIn = (...values: readonly unknown[]): ReadonlySet<string> =>
 };
 
 const redactText = (text: string, secrets: readonly string[]): string =>
-  secrets.reduce((safe, secret) => safe.replaceAll(secret, mask), text).replaceAll(tokenLike, mask);
+  withoutTokenLike(secrets.reduce((safe, secret) => safe.replaceAll(secret, mask), text));
 
 const redactValue = (value: unknown, secrets: readonly string[], depth: number): unknown => {
   if (typeof value === 'string') return redactText(value, secrets);

@@ -36,7 +36,7 @@ const decidesMax = 20;
 
 /** One token of a subject; texts that differ may give the same. */
 export const subjectToken = (text: string | null): string =>
-  text === null || text === '' ? '-' : text.replaceAll(/[^A-Za-z0-9_-]/g, '_').slice(0, 64);
+  text === null || text === '' ? '-' : text.slice(0, 64).replaceAll(/[^A-Za-z0-9_-]/g, '_');
 
 /** A subject of its own for each entry, so that a repeat is known for as long as the entry is there. */
 const subjectOf = ({ audit_id, target }: AuditEntry): string =>

@@ -1,5 +1,5 @@
+import type { Server } from 'node:http';
 import { setTimeout as delay } from 'node:timers/promises';
-import { createAdaptorServer, type ServerType } from '@hono/node-server';
 import { type Bus, connectBusWhenUp } from '../bus/connection.ts';
 import { ensureTopology, type RefusedStreams, retryStreams } from '../bus/topology.ts';
 import { withInstances } from '../config/instance-streams.ts';
@@ -12,6 +12,7 @@ import { createOwners } from '../directory/owners.ts';
 import { ruleDefaults } from '../directory/rules.ts';
 import { Fault, messageOf } from '../model/fault.ts';
 import { createOutcomeReads } from '../outcomes/reads.ts';
+import { createRecordReader } from '../outcomes/record-reader.ts';
 import { type Clickhouse, createClickhouse } from '../stores/clickhouse/client.ts';
 import type { QuestdbSql } from '../stores/questdb/sql.ts';
 import { listenFault } from '../telemetry/listen-fault.ts';
@@ -22,6 +23,7 @@ import { stopSignal, whenStopped } from '../telemetry/stop-signal.ts';
 import { untilDone } from '../telemetry/until-done.ts';
 import { createWatchMetrics } from '../telemetry/watch-metrics.ts';
 import { type AdminTokens, openAdminTokens, roleAllows } from './admin-tokens.ts';
+import { createApiServer } from './api/listening.ts';
 import { createApi } from './api/server.ts';
 import { openAudit } from './audit.ts';
 import { startKeeper } from './keeper.ts';
@@ -89,8 +91,8 @@ const untilItWorks = <T>(work: () => Promise<T>, signal: AbortSignal, log: Log):
   });
 };
 
-const serve = async (api: ReturnType<typeof createApi>, settings: Settings): Promise<ServerType> => {
-  const server = createAdaptorServer({ fetch: api.fetch });
+const serve = async (api: ReturnType<typeof createApi>, settings: Settings): Promise<Server> => {
+  const server = createApiServer(api);
   await new Promise<void>((resolve, reject) => {
     server.once('error', (error) => {
       reject(listenFault(error, settings.metadata.apiPort, 'TIDEMARK_METADATA_API_PORT'));
@@ -101,12 +103,10 @@ const serve = async (api: ReturnType<typeof createApi>, settings: Settings): Pro
 };
 
 /** Takes no new connection and waits for the requests that are there, for ten seconds at most. */
-const finish = async (server: ServerType): Promise<void> => {
+const finish = async (server: Server): Promise<void> => {
   const closed = new Promise<void>((resolve) => server.close(() => resolve()));
-  if ('closeIdleConnections' in server) server.closeIdleConnections();
-  const timer = setTimeout(() => {
-    if ('closeAllConnections' in server) server.closeAllConnections();
-  }, finishMsMax);
+  server.closeIdleConnections();
+  const timer = setTimeout(() => server.closeAllConnections(), finishMsMax);
   await closed;
   clearTimeout(timer);
 };
@@ -240,6 +240,7 @@ const runOnBus = async (bus: Bus, parts: Parts): Promise<void> => {
           createOwners({ records: records.bucket, columns: records.columns }, rules.source, Date.now),
           rules.application.time.ttlSeconds,
         ),
+        readRecord: createRecordReader(parts.clickhouse),
         now: Date.now,
       }),
       resumeConsumer: async (pipeline) => {

@@ -1,5 +1,6 @@
 import type { z } from 'zod';
 import { Fault, messageOf } from '../model/fault.ts';
+import { patternTextMax } from '../model/text-forms.ts';
 
 /** An error answer of the admin API: `application/problem+json`, RFC 9457. `code` is stable, `field` a path into the input. */
 export type Problem = {
@@ -151,8 +152,26 @@ const faultOfInput = (error: z.ZodError): Fault => {
   return fieldFault('invalid_value', path.map(String).join('.'), why);
 };
 
+/** No text of an input is longer, and no name in it: no expression looks through more. Permanent Fault `invalid_value`. */
+const requireShortTexts = (input: unknown): void => {
+  const open: { readonly value: unknown; readonly path: string }[] = [{ value: input, path: '' }];
+  const tooLong = (path: string): Fault =>
+    fieldFault('invalid_value', path, `must have at most ${patternTextMax} characters`);
+  for (let each = open.pop(); each !== undefined; each = open.pop()) {
+    const { value, path } = each;
+    if (typeof value === 'string' && value.length > patternTextMax) throw tooLong(path);
+    if (typeof value !== 'object' || value === null) continue;
+    for (const [name, part] of Object.entries(value)) {
+      const inner = path === '' ? name : `${path}.${name}`;
+      if (name.length > patternTextMax) throw tooLong(inner.slice(0, 64));
+      if (typeof part === 'string' || typeof part === 'object') open.push({ value: part, path: inner });
+    }
+  }
+};
+
 /** The value as the schema has it. Permanent Fault `invalid_value` that names the field. */
 export const parseInput = <S extends z.ZodType>(schema: S, value: unknown): z.output<S> => {
+  requireShortTexts(value);
   const result = schema.safeParse(value, { reportInput: true });
   if (result.success) return result.data;
   throw faultOfInput(result.error);

@@ -44,7 +44,8 @@ export const authorship = {
   creator: {
     default: { is: 'admin' },
     changedBy: [],
-    effect: 'Who created the record: the operator of the request, else the name of the admin token.',
+    effect:
+      'Who created the record: the name of the admin token, and `<operator> via <token>` where the request names an operator.',
     example: 'admin',
   },
   create_time: {
@@ -56,7 +57,7 @@ export const authorship = {
   last_modify_user: {
     default: { is: 'admin' },
     changedBy: ['every_change'],
-    effect: 'Who changed the record last.',
+    effect: 'Who changed the record last, in the same form.',
     example: 'admin',
   },
   last_modify_time: {

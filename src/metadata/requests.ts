@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { spaceOf } from './spaces.ts';
+import { formText, labelText, nameText, operatorText, words } from './texts.ts';
 
 /** The label vocabulary of the original: what a report or a table is about. */
 export const labels = [
@@ -31,18 +32,17 @@ const bizId = z
     examples: [2],
   });
 
-/** What people type as a name: it becomes part of data_name and of messages, so no line breaks and no invisible ends. */
-const visibleText = z
-  .string('must be text')
-  .min(1, 'must not be empty')
-  .refine((text) => text.trim() === text, 'must not begin or end with white space')
-  .refine((text) => !/\p{Cc}/u.test(text), 'must not contain control characters');
-const name = visibleText
-  .max(128, 'must have at most 128 characters')
-  .meta({ description: 'No control characters, no white space at its ends', examples: ['demo'] });
+const name = nameText(128).meta({
+  description: 'No control, bidirectional or invisible characters, no white space at its ends',
+  examples: ['demo'],
+});
 
-const line = z.string('must be text').max(1024, 'must have at most 1024 characters');
-const description = line.meta({ description: 'For people only', examples: ['Orders of the shop'] });
+const line = words(1024);
+const description = line.meta({
+  description: 'For people only, in one line; no control or bidirectional characters',
+  examples: ['Orders of the shop'],
+});
+const sourceSystem = labelText(128);
 const label = z
   .enum(labels, `must be one of ${labels.join(', ')}`)
   .meta({ description: 'What it is about', examples: ['application_check'] });
@@ -54,27 +54,24 @@ const maxRate = z
     description: 'Requests per second of the whole cluster: -1 the default, 0 unlimited, below -1 none',
     examples: [100],
   });
-const dataLabel = z
-  .string('must be text')
-  .max(128, 'must have at most 128 characters')
-  .regex(
-    /^([a-zA-Z][a-zA-Z0-9_.]*(,[a-zA-Z][a-zA-Z0-9_.]*)*)?$/,
-    'must be names of letters, digits, _ and ., each beginning with a letter, separated by commas',
-  )
-  .meta({ description: 'Names for queries, separated by commas', examples: ['shop,orders'] });
-const spaceUid = z
-  .string('must be text')
-  .max(128, 'must have at most 128 characters')
-  .regex(/^[a-zA-Z][a-zA-Z0-9-]*__[^\s_][^\s]*$/, 'must look like <space_type_id>__<id>')
-  .meta({ description: 'Only where mon_biz_id is below 0, and there it is needed: <space_type_id>__<id>' });
-/** An endpoint fills in the name of the token. */
-const operator = z
-  .string('must be text')
-  .min(1, 'must not be empty')
-  .max(64, 'must have at most 64 characters')
+const dataLabel = formText(
+  128,
+  /^([a-zA-Z][a-zA-Z0-9_.]*(,[a-zA-Z][a-zA-Z0-9_.]*)*)?$/,
+  'must be names of letters, digits, _ and ., each beginning with a letter, separated by commas',
+).meta({ description: 'Names for queries, separated by commas', examples: ['shop,orders'] });
+const spaceUid = formText(
+  128,
+  /^[a-zA-Z][a-zA-Z0-9-]*__[^\s_][^\s]*$/,
+  'must look like <space_type_id>__<id>',
+).meta({ description: 'Only where mon_biz_id is below 0, and there it is needed: <space_type_id>__<id>' });
+/** Who it is for is told by `Input.author`. */
+export const operator = operatorText()
   .optional()
-  .transform((given) => given ?? 'admin')
-  .meta({ description: 'Who asks for it; left out, the name of the admin token', examples: ['ann'] });
+  .meta({
+    description:
+      'Who asks for it: records have `<operator> via <name of the admin token>`, and the name alone where this is left out',
+    examples: ['ann'],
+  });
 const dataId = z
   .int('must be an integer')
   .positive('must be positive')
@@ -128,7 +125,7 @@ export const reportRequestSchema = z
     max_rate: maxRate.default(-1),
     space_uid: spaceUid.optional(),
     operator,
-    source_system: z.string('must be text').min(1).max(128).default('unknown'),
+    source_system: sourceSystem.default('unknown'),
     type_label: typeLabel,
     source_label: sourceLabel,
   })
@@ -139,8 +136,7 @@ export const reportRequestSchema = z
     space_uid: space_uid ?? '',
   }));
 
-const dataName = visibleText
-  .max(192, 'must have at most 192 characters')
+const dataName = nameText(192)
   .regex(/^-?\d{1,10}_custom_time_series_./, 'must look like <biz_id>_custom_time_series_<name>')
   .meta({
     description: 'Unique; its business is that of the source',
@@ -161,7 +157,7 @@ export const dataSourceRequestSchema = z
     custom_label: line.nullable().default(null),
     space_uid: spaceUid.optional(),
     operator,
-    source_system: z.string('must be text').min(1).max(128).default('unknown'),
+    source_system: sourceSystem.default('unknown'),
     type_label: typeLabel,
     source_label: sourceLabel,
   })
@@ -221,7 +217,7 @@ export const reportChangeSchema = z.strictObject({
 export const dataSourceChangeSchema = z.strictObject({
   data_description: description.optional(),
   custom_label: line.nullable().optional(),
-  source_system: z.string('must be text').min(1).max(128).optional(),
+  source_system: sourceSystem.optional(),
 });
 
 /** What may change of a time series group. */
@@ -259,8 +255,11 @@ export const purgeRequestSchema = z.strictObject({
   operator,
 });
 
-export type ReportRequest = z.output<typeof reportRequestSchema>;
-export type DataSourceRequest = z.output<typeof dataSourceRequestSchema>;
-export type GroupRequest = z.output<typeof groupRequestSchema>;
-export type ResultTableRequest = z.output<typeof resultTableRequestSchema>;
-export type ApplicationRequest = z.output<typeof applicationRequestSchema>;
+/** A request with who is recorded as the author instead of who it says it is for. */
+type Authored<S extends z.ZodType> = Omit<z.output<S>, 'operator'> & { readonly operator: string };
+
+export type ReportRequest = Authored<typeof reportRequestSchema>;
+export type DataSourceRequest = Authored<typeof dataSourceRequestSchema>;
+export type GroupRequest = Authored<typeof groupRequestSchema>;
+export type ResultTableRequest = Authored<typeof resultTableRequestSchema>;
+export type ApplicationRequest = Authored<typeof applicationRequestSchema>;

@@ -44,9 +44,12 @@ export const dataName = (bizId: number, name: string): string => `${bizId}_custo
 export const tableIdOf = (bizId: number, prefix: string, dataId: number): string =>
   `${bizId === 0 ? '' : `${bizId}_`}${prefix}_time_series_${dataId}.__default__`;
 
+/** Longer than `_time_series_<data_id>.__default__`. */
+const tableIdEndLength = 64;
+
 /** The data id that a table_id embeds; undefined when it embeds none. */
 export const dataIdOfTableId = (tableId: string): number | undefined => {
-  const digits = /_time_series_(\d{1,15})\.__default__$/.exec(tableId)?.[1];
+  const digits = /_time_series_(\d{1,15})\.__default__$/.exec(tableId.slice(-tableIdEndLength))?.[1];
   return digits === undefined ? undefined : Number(digits);
 };
 

@@ -17,7 +17,7 @@ const clickhouseSecondLast = 2 ** 32 - 1;
 
 /** Whole milliseconds of decimal nanoseconds, or NaN when the text is none. Exact for every time that can pass the rules. */
 export const millisOfText = (text: string): number =>
-  digits.test(text) ? Number(text.slice(0, -6)) : Number.NaN;
+  text.length <= spanTimeLengthMax && digits.test(text) ? Number(text.slice(0, -6)) : Number.NaN;
 
 /** The nanoseconds beyond the whole milliseconds of `text`, which is all digits. */
 export const restOfText = (text: string): number => Number(text.slice(-6));

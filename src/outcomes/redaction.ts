@@ -1,3 +1,5 @@
+import { ellipsis, headOf, patternTextMax } from '../model/text-forms.ts';
+
 /** What stands where a secret was. */
 export const redacted = '[redacted]';
 
@@ -14,69 +16,128 @@ const secretNames = 'token|authorization|passw(?:or)?d|passwd|secret|credential|
 /** Names whose values are taken for secrets, whatever they hold. */
 const secretName = new RegExp(secretNames, 'i');
 
-/** The same within a text: `access_token=…`, `"Authorization": "Bearer …"`. */
+/** The same within a text: `access_token=…`, `"Authorization": "Bearer …"`. Each part has a bound, so that no start of it reads far. */
 const secretInText = new RegExp(
-  `((?:${secretNames})[\\w.-]*["'\\\\]*\\s*[:=]\\s*["'\\\\]*)((?:bearer|basic)\\s+)?[^\\s"'\\\\,;&}\\]]+`,
+  `((?:${secretNames})[\\w.-]{0,64}["'\\\\]{0,32}\\s{0,32}[:=]\\s{0,32}["'\\\\]{0,32})((?:bearer|basic)\\s{1,32})?[^\\s"'\\\\,;&}\\]]+`,
   'gi',
 );
-const bearerInText = /\b(bearer|basic)\s+[\w.~+/=-]{4,}/gi;
+const bearerInText = /\b(bearer|basic)\s{1,32}[\w.~+/=-]{4,}/gi;
 
 /** What a credential may look like in a text: looked up, because ids look the same. */
 const words = /[A-Za-z0-9_.~+/=-]{8,}/g;
 const plainWords = /[A-Za-z0-9]{8,}/g;
-const hexRuns = /[0-9a-f]{32,128}/gi;
+const hexRuns = /[0-9a-f]{32,}/gi;
 const tokenLength = 32;
+/** Tokens of the admin API have so many digits and only digests of them are kept, so each is taken for one. */
+const adminTokenLength = 64;
 
-/** A text is looked through up to here, and what is beyond is left out. */
-const textMax = 2048;
 const valueCharactersMax = 256;
 const depthMax = 8;
-const keptOfOwnSecret = 4;
+
+/** Stands for a secret while a text is looked through: it makes no text longer, and no well-formed text holds it. */
+const mark = '\uDC00';
+
+/** What is left of a word is taken for the beginning of a secret from so many characters on, and up to so many. */
+const tornMin = 4;
+const tornMax = 256;
+/** Places that are tried for the beginning of one secret, before the first of them is taken for it. */
+const tornTriesMax = 64;
+
+const isWordCode = (code: number): boolean =>
+  (code >= 0x61 && code <= 0x7a) ||
+  (code >= 0x41 && code <= 0x5a) ||
+  (code >= 0x2b && code <= 0x39 && code !== 0x2c) ||
+  code === 0x3d ||
+  code === 0x5f ||
+  code === 0x7e;
+
+/** Where the word begins that stands before `end`; `end` where it is too short to tell anything. */
+const tornWordStart = (text: string, from: number, end: number): number => {
+  let start = end;
+  while (start > from && end - start < tornMax && isWordCode(text.charCodeAt(start - 1))) start--;
+  return end - start >= tornMin ? start : end;
+};
+
+/** Where a text begins to be the beginning of a secret that goes on behind it; its length where it does not. */
+const tornSecretStart = (text: string, secret: string): number => {
+  const head = secret.slice(0, tornMin);
+  let first = text.length;
+  let at = text.indexOf(head, Math.max(0, text.length - secret.length + 1));
+  for (let tries = 0; at !== -1; tries++) {
+    first = Math.min(first, at);
+    if (tries === tornTriesMax) return first;
+    if (secret.startsWith(text.slice(at))) return at;
+    at = text.indexOf(head, at + 1);
+  }
+  return text.length;
+};
+
+/** A text that was cut may end in the beginning of a secret, and so may each part of it before an ellipsis. */
+const withoutTorn = (text: string, secrets: readonly string[]): string => {
+  const last = text.lastIndexOf(ellipsis);
+  if (last === -1) return text;
+  let end = last;
+  for (const secret of secrets) end = Math.min(end, tornSecretStart(text.slice(0, last), secret));
+  let out = '';
+  let from = 0;
+  for (let at = text.indexOf(ellipsis); at !== -1 && at < end; at = text.indexOf(ellipsis, at + 1)) {
+    out += `${text.slice(from, tornWordStart(text, from, at))}${ellipsis}`;
+    from = at + 1;
+  }
+  return `${out}${text.slice(from, tornWordStart(text, from, Math.max(from, end)))}${text.slice(last)}`;
+};
 
 const cutTo = (text: string, bytesMax: number): string => {
   if (text.length * 3 <= bytesMax || Buffer.byteLength(text) <= bytesMax) return text;
-  const bytes = Buffer.from(text).subarray(0, bytesMax - 3);
-  return `${bytes.toString('utf8').replace(/\uFFFD$/, '')}…`;
+  const cut = Buffer.from(text)
+    .subarray(0, bytesMax - 3)
+    .toString('utf8');
+  return `${cut.endsWith('\uFFFD') ? cut.slice(0, -1) : cut}${ellipsis}`;
 };
 
 type Budget = { left: number };
 
+/** Whether the value under this name is taken for a secret; a name that is too long to be looked through is. */
+const isSecretName = (name: string): boolean => name.length > patternTextMax || secretName.test(name);
+
 /** `isCredential`: whether a text is a credential of this deployment, current or not. */
 export const createRedaction = (isCredential: (text: string) => boolean): Redaction => {
-  const known = (word: string): string => (isCredential(word) ? redacted : word);
+  // A token is written in lower case; one in capitals is it all the same, for whoever reads it.
+  const known = (word: string): string =>
+    isCredential(word) || isCredential(word.toLowerCase()) ? mark : word;
 
   /** A run of hexadecimal digits that holds a token somewhere is masked whole. */
   const maskRun = (run: string): string => {
-    for (let at = 0; at + tokenLength <= run.length; at++) {
-      if (isCredential(run.slice(at, at + tokenLength))) return redacted;
+    if (run.length >= adminTokenLength) return mark;
+    const digits = run.toLowerCase();
+    for (let at = 0; at + tokenLength <= digits.length; at++) {
+      if (isCredential(digits.slice(at, at + tokenLength))) return mark;
     }
     return run;
   };
 
   const clean = (text: string, secrets: readonly string[]): string => {
-    let out = text.slice(0, textMax);
-    for (const secret of secrets) {
-      if (secret.length >= keptOfOwnSecret) out = out.replaceAll(secret, redacted);
-    }
-    return out
+    const own = secrets.filter((secret) => secret.length >= tornMin);
+    let out = headOf(text).toWellFormed();
+    for (const secret of own) out = out.replaceAll(secret, mark);
+    return withoutTorn(out, own)
       .replace(hexRuns, maskRun)
       .replace(words, known)
       .replace(plainWords, known)
-      .replace(secretInText, (_, name: string) => `${name}${redacted}`)
-      .replace(bearerInText, (_, scheme: string) => `${scheme} ${redacted}`);
+      .replace(secretInText, (_, name: string) => `${name}${mark}`)
+      .replace(bearerInText, (_, scheme: string) => `${scheme} ${mark}`)
+      .replaceAll(mark, redacted);
   };
-
-  /** A text that came cut before it was cleaned may end in the beginning of a secret. */
-  const withoutTorn = (text: string): string =>
-    text.endsWith('…') ? text.replace(/[A-Za-z0-9_.~+/=-]{4,}…$/, '…') : text;
 
   const shortText = (text: string, secrets: readonly string[]): string => {
     const cleaned = clean(text, secrets);
-    return cleaned.length > valueCharactersMax ? `${cleaned.slice(0, valueCharactersMax)}…` : cleaned;
+    return cleaned.length > valueCharactersMax
+      ? `${cleaned.slice(0, valueCharactersMax)}${ellipsis}`
+      : cleaned;
   };
 
   const isSecretValue = (name: string, value: unknown): boolean =>
-    (typeof value === 'string' || typeof value === 'object') && value !== null && secretName.test(name);
+    (typeof value === 'string' || typeof value === 'object') && value !== null && isSecretName(name);
 
   const write = (value: unknown, secrets: readonly string[], budget: Budget, depth: number): string => {
     if (budget.left <= 0 || depth > depthMax) return '"…"';
@@ -107,7 +168,7 @@ export const createRedaction = (isCredential: (text: string) => boolean): Redact
   const writeObject = (object: object, secrets: readonly string[], budget: Budget, depth: number): string => {
     // An attribute of OTLP is named by its `key`.
     const key: unknown = Reflect.get(object, 'key');
-    const isSecretAttribute = typeof key === 'string' && secretName.test(key);
+    const isSecretAttribute = typeof key === 'string' && isSecretName(key);
     let out = '{';
     for (const name in object) {
       if (budget.left <= 0) break;
@@ -123,10 +184,10 @@ export const createRedaction = (isCredential: (text: string) => boolean): Redact
   };
 
   return {
-    text: (text, bytesMax, secrets = []) => cutTo(clean(withoutTorn(text), secrets), bytesMax),
+    text: (text, bytesMax, secrets = []) => cutTo(clean(text, secrets), bytesMax),
     json: (value, bytesMax, secrets = []) => cutTo(write(value, secrets, { left: bytesMax }, 0), bytesMax),
   };
 };
 
 /** Whether a field's path ends in a name whose value is taken for a secret. */
-export const namesSecret = (path: string): boolean => secretName.test(path);
+export const namesSecret = isSecretName;

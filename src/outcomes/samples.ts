@@ -60,6 +60,15 @@ export const sampleBytesMax = {
 
 const minuteMs = 60_000;
 
+/** What is told of a value, and the value as far as it is shown there: `expected a number, got "12"`. */
+export const splitGot = (detail: string): { readonly why: string; readonly got: string | undefined } => {
+  const at = detail.indexOf('got ');
+  if (at === -1) return { why: detail, got: undefined };
+  const why = detail.slice(0, at);
+  const got = detail.slice(at + 'got '.length);
+  return { why: why.endsWith(', ') ? why.slice(0, -2) : why, got };
+};
+
 const valueText = (value: unknown): string | undefined => {
   if (typeof value === 'string') return value;
   return value === undefined || typeof value === 'object' ? undefined : String(value);
@@ -109,7 +118,7 @@ export const createSamples = ({ now, redaction, onLost }: SampleOptions): Sample
       value: isSecret && typeof value !== 'number' && shown !== '' ? redacted : shown,
       // What was got stands in `value`; here it may have been cut before it was redacted.
       detail: redaction.text(
-        isSecret || value !== undefined ? detail.replace(/(?:, )?got [\s\S]*$/, '') : detail,
+        isSecret || value !== undefined ? splitGot(detail).why : detail,
         sampleBytesMax.detail,
         secrets,
       ),

@@ -1,6 +1,10 @@
-import { createServer } from 'node:http';
+import { type RequestListener, STATUS_CODES } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { Gauge, type Registry } from 'prom-client';
+import { createConnectionCount } from '../http/connections.ts';
+import { createLimitedServer, type HttpLimits } from '../http/limited-server.ts';
+import type { ProtocolAnswer } from '../http/protocol-errors.ts';
+import { pathOf } from '../http/request-target.ts';
 import { listenFault } from './listen-fault.ts';
 
 /** One dependency's state for `/readyz`: undefined when it is fine, else why not. */
@@ -53,6 +57,26 @@ const exposeReadiness = (registry: Registry, checks: ReadyChecks): void => {
   });
 };
 
+/** What one client may hold of an operations port: probes and Prometheus ask for little and go on at once. */
+const limits: HttpLimits = {
+  headersTimeoutMs: 10_000,
+  requestTimeoutMs: 10_000,
+  idleTimeoutMs: 75_000,
+  stallTimeoutMs: 30_000,
+  headerBytesMax: 8_192,
+};
+const connectionsMax = 256;
+
+const plainText = { 'Content-Type': 'text/plain' };
+const protocolAnswer: ProtocolAnswer = (status) => ({
+  body: `this is no HTTP request that can be read: ${STATUS_CODES[status] ?? status}\n`,
+  headers: plainText,
+});
+const overloadAnswer = () => ({
+  body: 'too many connections\n',
+  headers: { ...plainText, 'Retry-After': '2' },
+});
+
 /** Serves `/livez`, `/readyz` and `/metrics` of one role. Throws a permanent Fault when the port is taken. */
 export const startOpsServer = async (options: {
   host: string;
@@ -63,11 +87,14 @@ export const startOpsServer = async (options: {
   warnings?: ReadyChecks;
 }): Promise<{ port: number; stop(): Promise<void> }> => {
   exposeReadiness(options.registry, options.checks);
-  const server = createServer((request, response) => {
-    const path = (request.url ?? '/').split('?')[0];
+  const listener: RequestListener = (request, response) => {
+    const path = pathOf(request.url ?? '');
     const answer = (status: number, type: string, body: string): void => {
-      response.writeHead(status, { 'Content-Type': type }).end(body);
+      response
+        .writeHead(status, { 'Content-Type': type, 'Content-Length': Buffer.byteLength(body) })
+        .end(body);
     };
+    if (request.headers.host === undefined) return answer(400, 'text/plain', 'the Host field is missing\n');
     if (path === '/livez') return answer(200, 'application/json', '{"live":true}');
     if (path === '/readyz') {
       const { status, body } = readiness(options.checks, options.warnings);
@@ -81,7 +108,18 @@ export const startOpsServer = async (options: {
       return;
     }
     answer(404, 'text/plain', 'there are /livez, /readyz and /metrics\n');
-  });
+  };
+  const server = createLimitedServer(
+    { listener, protocolAnswer, overloadAnswer, makesRoom: true },
+    {
+      limits,
+      connections: createConnectionCount({
+        connectionsMax,
+        addressConnectionsMax: 0,
+        isExempt: () => false,
+      }),
+    },
+  );
   await new Promise<void>((resolve, reject) => {
     server.once('error', (error) => reject(listenFault(error, options.port, options.variable)));
     server.listen(options.port, options.host, resolve);

@@ -51,6 +51,8 @@ export type ConsumerDependencies<E> = {
   readonly samples: TransferSamples;
   readonly metrics: TransferMetrics;
   readonly log: Log;
+  /** As of `createElapsed`. */
+  readonly elapsed: () => number;
   /** Where tracing is on. */
   readonly traces?: BatchTraces | undefined;
 };
@@ -79,7 +81,7 @@ const openBreaker = <E>(
 /** Starts the line of one signal: the puller brings messages to the worker, the lane brings them to the store. */
 export const startConsumer = <E>(
   options: ConsumerOptions,
-  { bus, lane, deadLetters, ledger, samples, metrics, log, traces }: ConsumerDependencies<E>,
+  { bus, lane, deadLetters, ledger, samples, metrics, log, elapsed, traces }: ConsumerDependencies<E>,
 ): RunningConsumer => {
   const { consumer } = options;
   const label = { pipeline: lane.label ?? lane.pipeline };
@@ -117,6 +119,7 @@ export const startConsumer = <E>(
       metrics,
       log,
       now: Date.now,
+      elapsed,
       onRoom,
       traces,
     },

@@ -10,9 +10,9 @@ export type HeldMessage<E = MetricsEnvelope> = {
   /** Rows it brings to the store. */
   readonly rows: number;
   readonly bytes: number;
-  /** When the server last started its ack wait, ms: at delivery or at the last `working`. */
+  /** When the server last started its ack wait, at delivery or at the last `working`: ms of the worker's `elapsed`. */
   touchedAt: number;
-  /** When it was delivered, ms. */
+  /** When it was delivered, ms since the epoch. */
   readonly takenAt: number;
 };
 

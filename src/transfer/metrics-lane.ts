@@ -13,10 +13,12 @@ import { type TablePlan, type TableTroubles, unavailablePart } from './table-tro
 import { type BatchResult, type RefusedRow, writeBatch } from './write-batch.ts';
 
 const timePattern = / (\d+)\n?$/;
+/** Longer than a time and the line feed. */
+const timeLengthMax = 32;
 
 /** What the row alone is, as a part: its uid is its base, for a part of several requests names only the first one's. */
 const partOfRow = (part: Part, row: Uint8Array, text: string, uid: string, points: number): Part => {
-  const time = Number(timePattern.exec(text)?.[1] ?? part.timeMin);
+  const time = Number(timePattern.exec(text.slice(-timeLengthMax))?.[1] ?? part.timeMin);
   return {
     ...part,
     rows: 1,
@@ -30,9 +32,20 @@ const partOfRow = (part: Part, row: Uint8Array, text: string, uid: string, point
   };
 };
 
-/** The text without what differs between the rows that one point has in a narrow table. */
-const pointOf = (text: string): string =>
-  text.replace(/,metric=(?:\\.|[^, \\])*/, '').replace(/ value=[^,]*|,?uid=\d+i/g, '');
+/**
+ * The text of a row in a narrow table without what differs between the rows of one point: the metric's name, its value and the uid.
+ * Tags are escaped, so what begins these three stands nowhere before them; the uid is the last field.
+ */
+const pointOf = (text: string): string => {
+  const metric = text.indexOf(',metric=');
+  const tags = text.indexOf(',', metric + 1);
+  const value = text.indexOf(' value=', tags);
+  const fields = text.indexOf(',', value);
+  const uid = text.lastIndexOf(',uid=');
+  const time = text.indexOf(' ', uid);
+  if (metric === -1 || tags === -1 || value === -1 || uid < fields || time === -1) return text;
+  return `${text.slice(0, metric)}${text.slice(tags, value)}${text.slice(fields, uid)}${text.slice(time)}`;
+};
 
 /** Refused rows of one message for the dead letters; in a narrow table the first row of a point stands for the point. */
 const refusedRows = (rows: readonly RefusedRow[]): SetAside[] => {

@@ -40,6 +40,9 @@ export type PointsLineOptions = {
 const tableRetryMs = 5_000;
 const tableProbeMs = 30_000;
 
+/** A wall clock that is set ahead would set tables aside at once. */
+const steady = (): number => performance.now();
+
 /** Said at most so often of rows that wait for another instance. */
 const waitToldEveryMs = 60_000;
 
@@ -66,7 +69,7 @@ const openInstance = (
     waitMs: pipeline.tableWaitMs,
     retryMs: Math.min(tableRetryMs, pipeline.tableWaitMs),
     probeMs: Math.min(tableProbeMs, pipeline.tableWaitMs),
-    now: Date.now,
+    now: steady,
     onWait: (table, why) =>
       log.error({ questdb: name, table, why }, 'QuestDB does not take rows of a table; its messages wait'),
     onSetAside: (table, why) =>
@@ -126,8 +129,8 @@ export const openPointsLine = (options: PointsLineOptions, common: Common): Poin
   const toldAt = new Map<string, number>();
 
   const onWait = (instance: string, why: string): void => {
-    const now = Date.now();
-    if (now - (toldAt.get(instance) ?? 0) < waitToldEveryMs) return;
+    const now = steady();
+    if (now - (toldAt.get(instance) ?? Number.NEGATIVE_INFINITY) < waitToldEveryMs) return;
     toldAt.set(instance, now);
     log.error({ questdb: instance, why }, 'rows of tables on this QuestDB instance wait');
   };
@@ -156,7 +159,7 @@ export const openPointsLine = (options: PointsLineOptions, common: Common): Poin
           isAway,
           onWait,
           failures,
-          now: Date.now,
+          now: steady,
         });
         const consumer = consumerOfInstance(pipeline.consumer, name);
         running.push({

@@ -20,7 +20,8 @@ export type TracesLaneOptions = {
   readonly stream: string;
   readonly boot: number;
   readonly ackWaitMs: number;
-  readonly now: () => number;
+  /** The clock of `touchedAt`, ms. */
+  readonly elapsed: () => number;
   /** `suspect`: only what may have been inserted before is compared with what is stored; `always`: everything. */
   readonly guard: 'suspect' | 'always';
 };
@@ -28,8 +29,11 @@ export type TracesLaneOptions = {
 export type TracesLaneEvents = {
   /** A guarded insert, and how many inserts of earlier attempts were ended before it. */
   readonly onGuarded: (killed: number) => void;
-  /** Two attempts at rows of this day (since 1970 UTC) had overlapped: some are there twice until they merge. */
-  readonly onOverlap: (day: number) => void;
+  /**
+   * Two attempts at rows of this day (since 1970 UTC) had overlapped: some are there twice until they merge. Resolves once that cannot be
+   * forgotten any more.
+   */
+  readonly onOverlap: (day: number) => Promise<void>;
   /** The store answered a code that no list of ours names. */
   readonly onUnclassified: (code: string) => void;
 };
@@ -167,6 +171,7 @@ export const createTracesLane = (
     sent.has(message) ||
     message.delivery.redelivered ||
     message.delivery.redrive > 0 ||
+    message.envelope.header.mayOverlap === true ||
     !fence.isFresh(message.delivery.streamSequence);
 
   const attemptOf = (pieces: readonly Piece[]) => {
@@ -187,11 +192,11 @@ export const createTracesLane = (
 
   /** Not kept alive for so long that another worker may have been given it meanwhile: this process was paused. */
   const isOverdue = ({ message }: Piece): boolean =>
-    options.now() - message.touchedAt > options.ackWaitMs / 2;
+    options.elapsed() - message.touchedAt > options.ackWaitMs / 2;
 
   const reportOverlap = async (pieces: readonly Piece[], bounds: BatchBounds): Promise<void> => {
     if ((await writer.countRepeats(bounds)) === 0) return;
-    for (const day of byDay(pieces).keys()) events.onOverlap(day);
+    for (const day of byDay(pieces).keys()) await events.onOverlap(day);
   };
 
   const insertPlain = async (pieces: readonly Piece[]): Promise<void> => {
@@ -209,7 +214,11 @@ export const createTracesLane = (
     const bounds = boundsOf(pieces, keys);
     await writer.insertGuarded({ ...attempt, ...bounds });
     await writer.repairTraceLookup(traceTimesOf(keys));
-    const isTakeover = killed > 0 || pieces.some(({ message }) => message.delivery.redelivered);
+    const isTakeover =
+      killed > 0 ||
+      pieces.some(({ message: { delivery, envelope } }) => {
+        return delivery.redelivered || envelope.header.mayOverlap === true;
+      });
     if (isTakeover || pieces.some(isOverdue)) await reportOverlap(pieces, bounds);
   };
 
@@ -264,10 +273,9 @@ export const createTracesLane = (
   const writeTogether: Lane<SpansEnvelope>['write'] = async (batch, onWrite) => {
     const suspects: Held[] = [];
     const fresh: Held[] = [];
-    for (const message of batch) {
-      (isSuspect(message) ? suspects : fresh).push(message);
-      sent.add(message);
-    }
+    for (const message of batch) (isSuspect(message) ? suspects : fresh).push(message);
+    if (fresh.length > 0 && !(await fence.holds())) suspects.push(...fresh.splice(0));
+    for (const message of batch) sent.add(message);
     const refused: Refusals = { of: new Map(), count: 0 };
     await writeAll(fresh, insertPlain, refused, onWrite);
     await writeAll(suspects, insertGuarded, refused, onWrite);

@@ -1,5 +1,5 @@
 import { type Bus, connectBusWhenUp } from '../bus/connection.ts';
-import { openKvBucket } from '../bus/kv.ts';
+import { type KvBucket, openKvBucket } from '../bus/kv.ts';
 import { createPublisher } from '../bus/publisher.ts';
 import { ensureTopology, type RefusedStreams, retryStreams } from '../bus/topology.ts';
 import { withInstances } from '../config/instance-streams.ts';
@@ -15,12 +15,13 @@ import { takeBootNumber } from '../directory/boot-number.ts';
 import { buckets, systemKeys } from '../directory/keys.ts';
 import { startPlacements } from '../directory/placements.ts';
 import { type Purges, startPurges } from '../directory/purges.ts';
+import { createElapsed } from '../model/elapsed.ts';
 import { messageOf } from '../model/fault.ts';
 import { createLedger, type Ledger } from '../outcomes/ledger.ts';
 import { openLedgerFeed } from '../outcomes/ledger-feed.ts';
 import { type Clickhouse, createClickhouse } from '../stores/clickhouse/client.ts';
 import { createLedgerWriter } from '../stores/clickhouse/ledger-writer.ts';
-import { createSpanWriter, type SpanWriter } from '../stores/clickhouse/span-writer.ts';
+import { createSpanWriter } from '../stores/clickhouse/span-writer.ts';
 import { createLog, type Log } from '../telemetry/log.ts';
 import { createTransferMetrics, type TransferMetrics } from '../telemetry/metrics.ts';
 import { openTracing } from '../telemetry/open-tracing.ts';
@@ -33,6 +34,7 @@ import { createFence } from './fence.ts';
 import { type FillAlarm, startFillAlarm } from './ledger-alarm.ts';
 import { createLedgerLane } from './ledger-lane.ts';
 import { type LeftoverSweep, startLeftoverSweep } from './leftover-sweep.ts';
+import { type OwedMerges, startOwedMerges } from './owed-merges.ts';
 import { openPointsLine, type PointsLine } from './points-line.ts';
 import { createTransferSamples, looksLikeToken, type TransferSamples } from './samples.ts';
 import { createTracesLane } from './traces-lane.ts';
@@ -44,67 +46,52 @@ type Common = {
   readonly samples: TransferSamples;
   readonly metrics: TransferMetrics;
   readonly log: Log;
+  readonly elapsed: () => number;
   /** Where tracing is on. */
   readonly traces: BatchTraces | undefined;
-};
-
-/** Merges days in which attempts overlapped, beside the writing: a large day takes minutes. One at a time for each day. */
-const createDayOptimizer = (writer: SpanWriter, { metrics, log }: Common) => {
-  const running = new Set<number>();
-  const run = async (day: number): Promise<void> => {
-    try {
-      await writer.optimizeDay(day);
-      metrics.optimised.inc({ pipeline: 'traces' });
-      log.warn({ day }, 'two attempts at one insert had overlapped; the day was merged');
-    } catch (error) {
-      log.error({ day, error: messageOf(error) }, 'a day with rows that are there twice was not merged');
-    } finally {
-      running.delete(day);
-    }
-  };
-  return {
-    optimize: (day: number): void => {
-      if (running.has(day)) return;
-      running.add(day);
-      void run(day);
-    },
-  };
 };
 
 /** TRACES -> validate time -> guard -> ClickHouse. */
 const startTraces = (
   pipeline: TracesPipeline,
   clickhouse: Clickhouse,
-  boot: number,
+  { boot, system }: { readonly boot: number; readonly system: KvBucket },
   common: Common,
-): RunningConsumer => {
+): { consumer: RunningConsumer; merges: OwedMerges } => {
   const { bus, log, metrics } = common;
-  const { stream } = pipeline.consumer;
+  const { stream, name, ackWaitMs } = pipeline.consumer;
+  const { elapsed } = common;
   const label = { pipeline: 'traces' };
   const fence = createFence(bus, {
     stream,
+    consumer: name,
     duplicateWindowMs: pipeline.duplicateWindowMs,
-    now: Date.now,
+    now: () => performance.now(),
     onFault: (error) =>
       log.warn({ error: messageOf(error) }, 'the fence is not read yet; everything is guarded'),
   });
   const writer = createSpanWriter(clickhouse, { insertMsMax: pipeline.storeTimeoutMs });
-  const optimizer = createDayOptimizer(writer, common);
+  const merges = startOwedMerges({
+    bucket: system,
+    merge: writer.optimizeDay,
+    onMerged: () => metrics.optimised.inc(label),
+    log,
+  });
   const lane = createTracesLane(
     writer,
     fence,
-    { stream, boot, ackWaitMs: pipeline.consumer.ackWaitMs, now: Date.now, guard: pipeline.guard },
+    { stream, boot, ackWaitMs, elapsed, guard: pipeline.guard },
     {
       onGuarded: (killed) => {
         metrics.guarded.inc(label);
         metrics.killedQueries.inc(label, killed);
         if (killed > 0) log.warn({ killed }, 'ended inserts of an earlier attempt');
       },
-      onOverlap: optimizer.optimize,
+      onOverlap: merges.owe,
       onUnclassified: (code) => metrics.unclassified.inc({ ...label, code }),
     },
   );
-  return startConsumer(pipeline, { ...common, lane });
+  return { consumer: startConsumer(pipeline, { ...common, lane }), merges };
 };
 
 const startLedgerAlarm = ({ name, bytesMax }: StreamDefinition, { bus, metrics, log }: Common): FillAlarm => {
@@ -235,6 +222,7 @@ export const runTransfer = async (settings: Settings): Promise<void> => {
     samples: createTransferSamples(feed.samples),
     metrics,
     log,
+    elapsed: createElapsed(),
     traces: tracing === undefined ? undefined : createBatchTraces(tracing),
   };
   const clickhouse = createClickhouse({ url: engineUrls(settings).clickhouse });
@@ -263,7 +251,8 @@ export const runTransfer = async (settings: Settings): Promise<void> => {
     log,
   });
   running.outcomes = startLedger(ledgerPipeline, clickhouse, common);
-  running.spans = startTraces(traces, clickhouse, boot, common);
+  const { consumer: spans, merges } = startTraces(traces, clickhouse, { boot, system }, common);
+  running.spans = spans;
   // A point of a purged data id must not get into a table that is there still.
   await Promise.race([Promise.all([purges.whenReady, placements.whenReady]), whenStopped(stop)]);
   if (!stop.aborted) {
@@ -273,7 +262,8 @@ export const runTransfer = async (settings: Settings): Promise<void> => {
 
   await whenStopped(stop);
   log.info({}, 'transfer stops');
-  await Promise.all([points.stop(), running.spans.stop(), running.outcomes.stop()]);
+  merges.stop();
+  await Promise.all([points.stop(), spans.stop(), running.outcomes.stop()]);
   await feed.stop();
   running.alarm.stop();
   running.sweep.stop();

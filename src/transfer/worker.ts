@@ -33,7 +33,10 @@ export type WorkerDependencies<E> = {
   readonly samples: TransferSamples;
   readonly metrics: TransferMetrics;
   readonly log: Log;
+  /** Ms since the epoch. */
   readonly now: () => number;
+  /** How long ago something was, ms: as of `createElapsed`. */
+  readonly elapsed: () => number;
   /** Called whenever messages were settled. */
   readonly onRoom: () => void;
   readonly breaker: Breaker;
@@ -73,7 +76,7 @@ export const createWorker = <E>(options: WorkerOptions, deps: WorkerDependencies
   let newer: { version: number; seenAt: number } | undefined;
   let stopping = false;
   let draining = false;
-  let lastWriteAt = 0;
+  let lastWriteAt = Number.NEGATIVE_INFINITY;
   let writing = false;
   let idle: (() => void) | undefined;
   let writeNow: (() => void) | undefined;
@@ -101,7 +104,7 @@ export const createWorker = <E>(options: WorkerOptions, deps: WorkerDependencies
     if (delivery.redelivered) metrics.redelivered.inc({ pipeline });
     const read = lane.read(delivery.payload, delivery.version);
     if (read.kind === 'newer') {
-      newer = { version: read.version, seenAt: deps.now() };
+      newer = { version: read.version, seenAt: deps.elapsed() };
       metrics.heldBack.set({ pipeline }, read.version);
       log.error(
         { version: read.version },
@@ -127,8 +130,8 @@ export const createWorker = <E>(options: WorkerOptions, deps: WorkerDependencies
     }
     const rows = lane.rowsOf(read.envelope);
     const bytes = delivery.payload.length;
-    const now = deps.now();
-    gathered.push({ delivery, envelope: read.envelope, rows, bytes, touchedAt: now, takenAt: now });
+    const touchedAt = deps.elapsed();
+    gathered.push({ delivery, envelope: read.envelope, rows, bytes, touchedAt, takenAt: deps.now() });
     gatheredRows += rows;
     setHeld(heldBytes + bytes);
     startWriting();
@@ -137,7 +140,7 @@ export const createWorker = <E>(options: WorkerOptions, deps: WorkerDependencies
 
   /** The next write: whole messages up to the rows that one request shall have. What was held too long comes again by itself. */
   const nextBatch = (): HeldMessage<E>[] => {
-    const staleBefore = deps.now() - options.ackWaitMs / 2;
+    const staleBefore = deps.elapsed() - options.ackWaitMs / 2;
     const batch: HeldMessage<E>[] = [];
     let rows = 0;
     let index = 0;
@@ -225,11 +228,10 @@ export const createWorker = <E>(options: WorkerOptions, deps: WorkerDependencies
 
   /** Lets rows gather, where the store wants few and large writes. */
   const untilWriteIsDue = async (): Promise<void> => {
-    const waitMs = lastWriteAt + options.writeIntervalMs - deps.now();
+    const waitMs = lastWriteAt + options.writeIntervalMs - deps.elapsed();
     if (waitMs > 0 && !isEnough()) {
       await new Promise<void>((resolve) => {
-        // A clock that was set back must not make it wait longer than the interval.
-        const timer = setTimeout(resolve, Math.min(waitMs, options.writeIntervalMs));
+        const timer = setTimeout(resolve, waitMs);
         writeNow = () => {
           clearTimeout(timer);
           resolve();
@@ -237,7 +239,7 @@ export const createWorker = <E>(options: WorkerOptions, deps: WorkerDependencies
       });
       writeNow = undefined;
     }
-    lastWriteAt = deps.now();
+    lastWriteAt = deps.elapsed();
   };
 
   const startWriting = (): void => {
@@ -261,7 +263,7 @@ export const createWorker = <E>(options: WorkerOptions, deps: WorkerDependencies
   };
 
   const keepAlive = setInterval(() => {
-    const now = deps.now();
+    const now = deps.elapsed();
     for (const message of [...inWrite, ...gathered]) {
       if (now - message.touchedAt < options.ackWaitMs / 4) continue;
       // A message that was left alone for half its ack wait may be on its way to another worker already.
@@ -287,7 +289,9 @@ export const createWorker = <E>(options: WorkerOptions, deps: WorkerDependencies
     },
     get newerVersion() {
       // It comes again after each hold-back; once it stays away, a newer program has taken it.
-      return newer !== undefined && deps.now() - newer.seenAt < 2 * newerRetryMs ? newer.version : undefined;
+      return newer !== undefined && deps.elapsed() - newer.seenAt < 2 * newerRetryMs
+        ? newer.version
+        : undefined;
     },
     forgetUnsent: () => {
       letGoGathered();

@@ -1,3 +1,5 @@
+import { patternTextMax } from '../model/text-forms.ts';
+
 /**
  * InfluxDB line protocol as QuestDB 9 reads it over /write. Its escapes in table names, tag values and names are a backslash
  * before space, comma, equals sign, backslash and line ends; quoted text escapes quote and backslash. U+0000 it refuses.
@@ -7,12 +9,23 @@ const needsEscape = /[ ,=\\\n\r]/;
 const escapes = /[ ,=\\\n\r]/g;
 const textEscapes = /["\\]/g;
 
+/** Each character is escaped for itself, so a text may be looked through in pieces. */
+const inPieces = (text: string, escapePiece: (piece: string) => string): string => {
+  let escaped = '';
+  for (let at = 0; at < text.length; at += patternTextMax)
+    escaped += escapePiece(text.slice(at, at + patternTextMax));
+  return escaped;
+};
+
 /** A table name, a tag value or a name for use outside quotes. */
-export const escapeTag = (text: string): string =>
-  needsEscape.test(text) ? text.replace(escapes, '\\$&') : text;
+export const escapeTag = (text: string): string => {
+  if (text.length > patternTextMax) return inPieces(text, escapeTag);
+  return needsEscape.test(text) ? text.replace(escapes, '\\$&') : text;
+};
 
 /** A text value in quotes. */
-export const quoteText = (text: string): string => `"${text.replace(textEscapes, '\\$&')}"`;
+export const quoteText = (text: string): string =>
+  `"${inPieces(text, (piece) => piece.replace(textEscapes, '\\$&'))}"`;
 
 /** A finite double: the shortest text that reads back to the same bits. */
 export const doubleText = (value: number): string =>
@@ -42,6 +55,8 @@ export const findRow = (bytes: Uint8Array, rowNumber: number): { start: number; 
 };
 
 const lastUid = /[, ]uid=(\d+)i(?: -?\d+)?\n?$/;
+/** Longer than a uid and a time behind it. */
+const rowEndLength = 80;
 
 /** The uid of a row, which is its last field: what a text before it holds may look like one. Undefined where there is none. */
-export const uidOfRow = (row: string): string | undefined => lastUid.exec(row)?.[1];
+export const uidOfRow = (row: string): string | undefined => lastUid.exec(row.slice(-rowEndLength))?.[1];

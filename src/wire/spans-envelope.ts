@@ -41,6 +41,8 @@ export type SpansHeader = {
   readonly arrivedAt: number;
   /** Of the record of its outcomes. Programs before it was told did not write it. */
   readonly key?: MessageKey;
+  /** Another message may bring the same rows: each is compared with what is stored before it is inserted. */
+  readonly mayOverlap?: boolean;
   readonly parts: readonly SpanPart[];
   readonly deferred: readonly DeferredSpans[];
   readonly outcomes: readonly SpanOutcomes[];
@@ -98,6 +100,7 @@ const isSpansHeader = (value: unknown): value is SpansHeader =>
   value['kind'] === 'spans' &&
   isCount(value['arrivedAt']) &&
   (value['key'] === undefined || isMessageKey(value['key'])) &&
+  (value['mayOverlap'] === undefined || typeof value['mayOverlap'] === 'boolean') &&
   Array.isArray(value['parts']) &&
   value['parts'].every(isSpanPart) &&
   Array.isArray(value['deferred']) &&

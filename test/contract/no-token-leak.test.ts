@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Bus, connectBus } from '../../src/bus/connection.ts';
+import { basicAuthorization } from '../../src/embedded/credentials.ts';
 import { allKnown } from '../support/examples-sources.ts';
 import { encodings } from '../support/otlp-client.ts';
 import type { Leak } from '../support/secrets.ts';
@@ -60,11 +61,25 @@ const clickhouseRows = async (): Promise<{ table: string; text: string }[]> => {
   );
 };
 
+/** Of the engines, as they are and as HTTP Basic sends them. */
+const notePasswords = (): void => {
+  const { nats, questdb, clickhouse, reader } = stack.engines;
+  const operators = [nats, questdb, clickhouse].map(({ name, url }) => {
+    const { username: user, password } = new URL(url);
+    return { name, user, password };
+  });
+  for (const { name, ...account } of [...operators, { name: 'readers', ...reader }]) {
+    traffic.secrets.note(`the password of ${name}`, account.password);
+    traffic.secrets.note(`the password of ${name}, sent`, basicAuthorization(account).replace('Basic ', ''));
+  }
+};
+
 beforeAll(async () => {
   stack = await startStack({ traces: true, env: { TIDEMARK_LOG_LEVEL: 'trace' } });
   bus = await connectBus(stack.engines.nats.url, 'test');
   listen();
   traffic = await openTokenTraffic(stack);
+  notePasswords();
   await allKnown(stack);
   plainTable = await sendPushes(traffic);
   await sendExports(traffic);
@@ -133,10 +148,10 @@ describe('no token is found', () => {
     expect(answers.flatMap((text) => secrets.in('an answer', text))).toEqual([]);
   });
 
-  it('in any file, but for the records themselves and the first admin token', () => {
+  it('in any file, but for the records themselves, the first admin token and the configuration of NATS', () => {
     // The records are in the buckets, tokens and all (design section 3); the admin token is in a file for its operator.
     const isRecord = (path: string): boolean =>
-      path === 'data/admin.token' || path.includes('/streams/KV_tidemark-records/');
+      ['data/admin.token', 'nats/nats.conf'].includes(path) || path.includes('/streams/KV_tidemark-records/');
     expect(traffic.secrets.inFiles(stack.folder, isRecord)).toEqual([]);
   });
 

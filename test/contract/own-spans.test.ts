@@ -5,6 +5,7 @@ import { join, resolve } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { ownSpansMark } from '../../src/telemetry/tracing.ts';
+import { engineVariables } from '../support/fetch-engine.ts';
 import { type Report, type Stack, startStack } from '../support/stack.ts';
 import { until } from '../support/until.ts';
 
@@ -112,12 +113,10 @@ const operations = readFileSync(resolve(import.meta.dirname, '../../docs/operati
 
 /** What the command of docs/operations.md prints of a trace, line by line. */
 const followed = async (traceId: string): Promise<string[]> => {
-  const block =
-    /```sh\n(curl -s http:\/\/127\.0\.0\.1:8123\/ --data "[^`]+?)```/.exec(operations)?.[1] ?? 'false';
-  const command = block
-    .replace('http://127.0.0.1:8123', stack.engines.clickhouse.url)
-    .replace('<trace id>', traceId);
-  const { stdout } = await promisify(execFile)('sh', ['-ec', command]);
+  const block = /```sh\n(curl -s -u "\$CLICKHOUSE_USER[^`]+?)```/.exec(operations)?.[1] ?? 'false';
+  const command = block.replace('<trace id>', traceId);
+  const env = { ...process.env, ...engineVariables(stack.engines) };
+  const { stdout } = await promisify(execFile)('sh', ['-ec', command], { env });
   return stdout.split('\n');
 };
 

@@ -1,12 +1,19 @@
 import { execFile } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, describe, expect, it } from 'vitest';
+import { neededVariables } from '../support/compose.ts';
 import { deployFolder } from '../support/dashboards.ts';
 
 const run = promisify(execFile);
+const passwords = Object.fromEntries(neededVariables.map((name) => [name, randomBytes(16).toString('hex')]));
 const docker = (...args: readonly string[]) =>
-  run('docker', [...args], { cwd: deployFolder, maxBuffer: 2 ** 26 });
+  run('docker', [...args], {
+    cwd: deployFolder,
+    maxBuffer: 2 ** 26,
+    env: { ...process.env, ...passwords },
+  });
 
 const hasDocker = await run('docker', ['info']).then(
   ({ stdout }) => stdout.includes('Server Version'),

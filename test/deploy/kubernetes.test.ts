@@ -1,5 +1,5 @@
 import { cpSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { z } from 'zod';
@@ -8,6 +8,7 @@ import { fileVariable } from '../../src/config/setting-texts.ts';
 import { loadSettings, settingDefinitions } from '../../src/config/settings.ts';
 import { versions } from '../../src/embedded/versions.ts';
 import { missingTool } from '../support/clients-builds.ts';
+import { service } from '../support/compose.ts';
 import { deployFolder } from '../support/dashboards.ts';
 import {
   buildManifests,
@@ -58,10 +59,11 @@ const bytesOf = (quantity: string): number => {
 describe.skipIf(missing !== undefined)(`the manifests ${missing ?? ''}`, () => {
   beforeAll(async () => {
     await manifestsProgram();
-    const built = await buildManifests(...overlays.map((overlay) => join(folder, 'overlays', overlay)));
-    overlays.forEach((overlay, index) => {
+    const places = [...overlays.map((overlay) => join('overlays', overlay)), 'nats'];
+    const built = await buildManifests(...places.map((place) => join(folder, place)));
+    places.forEach((place, index) => {
       const report = built[index];
-      if (report !== undefined) reports.set(overlay, report);
+      if (report !== undefined) reports.set(basename(place), report);
     });
   });
 
@@ -198,6 +200,39 @@ describe.skipIf(missing !== undefined)(`the manifests ${missing ?? ''}`, () => {
       }
     });
 
+    it('each QuestDB is guarded as in the compose stack, and has its passwords from a secret', () => {
+      const { resources } = reportOf(overlay);
+      const sets = [...podsOf(resources)].filter(([name]) => name.startsWith('questdb'));
+      expect(sets.length).toBeGreaterThan(0);
+      const { command = [], environment } = service('questdb');
+      for (const [name, { metadata, spec }] of sets) {
+        const [{ args, env, volumeMounts }] = spec.containers;
+        const label = 'app.kubernetes.io/name';
+        const own = args.map((each) => each.replaceAll('$(NAME)', metadata.labels[label] ?? ''));
+        const hosts = (list: readonly string[]) =>
+          list.find((each) => each.startsWith('-Dtidemark.http.hosts='));
+        expect(hosts(own)?.split(/[=,]/)).toEqual(expect.arrayContaining([name, '127.0.0.1', 'localhost']));
+        expect(own.filter((each) => each !== hosts(own))).toEqual(
+          command.filter((each) => each !== hosts(command)),
+        );
+        const given = env.filter(({ name: variable }) => variable.startsWith('QDB_'));
+        expect(given.map(({ name: variable }) => variable).toSorted()).toEqual(
+          Object.keys(environment).toSorted(),
+        );
+        for (const { name: variable, value } of given) {
+          if (variable.includes('PASSWORD')) expect(value).toBeUndefined();
+          else expect(value).toBe(environment[variable]);
+        }
+        const mount = volumeMounts.find(({ mountPath }) => mountPath === '/guard');
+        const map = spec.volumes.find((volume) => volume.name === mount?.name)?.configMap?.name;
+        const jar = ofKind(resources, 'ConfigMap').find(({ metadata: { name: each } }) => each === map);
+        const bytes = z.object({ 'questdb-guard.jar': z.string() }).parse(jar?.['binaryData']);
+        expect(Buffer.from(bytes['questdb-guard.jar'], 'base64')).toEqual(
+          readFileSync(join(deployFolder, 'questdb/questdb-guard.jar')),
+        );
+      }
+    });
+
     // What a worker is scaled by must exist, or it is never scaled.
     it('transfer is scaled by figures and consumers that there are', async () => {
       const [scaler] = ofKind(reportOf(overlay).resources, 'ScaledObject');
@@ -238,24 +273,69 @@ describe.skipIf(missing !== undefined)(`the manifests ${missing ?? ''}`, () => {
       ['questdb-b', 'questdb-b'],
     ];
     expect([named('StatefulSet'), named('Service'), named('NetworkPolicy')]).toEqual([both, both, both]);
-    const [settingsMap] = ofKind(resources, 'ConfigMap');
+    const maps = ofKind(resources, 'ConfigMap');
+    const settingsMap = maps.find(({ metadata }) => metadata.name.startsWith('tidemark-settings'));
     expect(settingsMap?.data?.['TIDEMARK_QUESTDB_URLS_FILE']).toBe('/etc/tidemark/engines/questdb-urls');
     const sets = ofKind(resources, 'StatefulSet').map(({ spec }) => spec['serviceName']);
     expect(sets.toSorted()).toEqual(['questdb', 'questdb-b']);
   });
 
+  it('NATS is reached by the roles, its figures by monitoring and KEDA alone', () => {
+    const { resources, problems } = reportOf('nats');
+    expect(problems).toEqual([]);
+    const [policy] = ofKind(resources, 'NetworkPolicy');
+    expect(policy?.metadata.namespace).toBe('nats');
+    const peers = z.looseObject({
+      from: z.array(
+        z.looseObject({ namespaceSelector: selector.optional(), podSelector: selector.optional() }),
+      ),
+      ports: z.tuple([z.looseObject({ port: z.number() })]),
+    });
+    const rules = z.array(peers).parse(policy?.spec['ingress']);
+    const allowed = (port: number, namespace: string, name: string): boolean =>
+      rules.some(
+        ({ from, ports: [own] }) =>
+          own.port === port &&
+          from.some(
+            ({ namespaceSelector, podSelector }) =>
+              (namespaceSelector === undefined
+                ? namespace === 'nats'
+                : selects(namespaceSelector, { 'kubernetes.io/metadata.name': namespace })) &&
+              (podSelector === undefined || selects(podSelector, { 'app.kubernetes.io/name': name })),
+          ),
+      );
+    for (const role of roles) expect(allowed(4222, 'tidemark', role), role).toBe(true);
+    expect(allowed(4222, 'tidemark', 'questdb')).toBe(false);
+    expect(allowed(4222, 'default', 'ingress')).toBe(false);
+    expect(allowed(6222, 'nats', 'nats')).toBe(true);
+    expect(allowed(6222, 'tidemark', 'ingress')).toBe(false);
+    for (const namespace of ['monitoring', 'keda']) expect(allowed(8222, namespace, 'any')).toBe(true);
+    expect(allowed(8222, 'tidemark', 'ingress')).toBe(false);
+  });
+
   it.each(['small', 'large'])('the values of NATS (%s) hold the streams and the largest message', (size) => {
     const values = z
       .looseObject({
-        container: z.looseObject({ image: z.object({ tag: z.string() }) }),
+        container: z.looseObject({
+          image: z.object({ tag: z.string() }),
+          env: z.looseObject({
+            NATS_PASSWORD: z.object({ valueFrom: z.object({ secretKeyRef: z.looseObject({}) }) }),
+          }),
+        }),
         config: z.looseObject({
           jetstream: z.looseObject({ fileStore: z.looseObject({ maxSize: z.string() }) }),
-          merge: z.object({ max_payload: z.number() }),
+          merge: z.object({
+            max_payload: z.number(),
+            authorization: z.object({ users: z.array(z.looseObject({ password: z.string() })) }),
+          }),
         }),
       })
       .parse(parse(readFileSync(join(folder, `values/nats-${size}.yaml`), 'utf8')));
     expect(values.container.image.tag).toBe(`${versions.nats}-alpine`);
     expect(values.config.merge.max_payload).toBe(8 * 2 ** 20);
+    expect(values.config.merge.authorization.users).toEqual([
+      { user: 'tidemark', password: '<< $NATS_PASSWORD >>' },
+    ]);
     const { streams } = loadPipelines(settings.pipelinesFolder, settings.schemasFolder);
     const needed = streams.reduce((sum, { bytesMax }) => sum + bytesMax, 0);
     expect(bytesOf(values.config.jetstream.fileStore.maxSize)).toBeGreaterThan(needed);

@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { createHash } from 'node:crypto';
+import { createHash, randomBytes } from 'node:crypto';
 import { mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
@@ -57,11 +57,20 @@ afterEach(async () => {
 });
 
 /** The tokens as one metadata process has them, over a connection of its own. */
+let reads = 0;
+
 const open = async (dataFolder = folder): Promise<AdminTokens> => {
   const connection = await connectBus(engines.nats.url, 'tokens-test');
   connections.push(connection);
   const own = await openKvBucket(connection, buckets.system);
-  const tokens = await openAdminTokens(connection, own, dataFolder, log);
+  const counted = {
+    ...own,
+    get: (key: string) => {
+      reads++;
+      return own.get(key);
+    },
+  };
+  const tokens = await openAdminTokens(connection, counted, dataFolder, log);
   opened.push(tokens);
   return tokens;
 };
@@ -169,6 +178,37 @@ describe('a token', () => {
     for (let round = 0; round < 20; round++) {
       const { token } = await one.create({ ...someone, role: 'viewer' });
       expect(await other.authorize(token)).toMatchObject({ role: 'viewer' });
+    }
+  });
+
+  // Whoever guesses must not load the bus, and who was given a token a moment ago must not wait for it.
+  it('that nobody was given costs no reads of its own, however many are tried', async () => {
+    const [one, other] = [await open(), await open()];
+    const unknown = (count: number): string[] =>
+      Array.from({ length: count }, () => randomBytes(32).toString('hex'));
+    const readsOf = async (act: () => Promise<unknown>): Promise<number> => {
+      const before = reads;
+      await act();
+      return reads - before;
+    };
+    const flood = unknown(2_000);
+    const began = performance.now();
+    const grown = await readsOf(async () => {
+      const refused = await Promise.all(flood.map((token) => other.authorize(token)));
+      expect(refused.every((identity) => identity === undefined)).toBe(true);
+    });
+    // Twenty a second, whatever comes.
+    expect(grown).toBeLessThanOrEqual(2 + (performance.now() - began) / 50);
+    // The same ones again are known to be unknown.
+    expect(
+      await readsOf(() => Promise.all(flood.map((token) => other.authorize(token)))),
+    ).toBeLessThanOrEqual(1);
+
+    for (let round = 0; round < 5; round++) {
+      const trying = unknown(500).map((token) => other.authorize(token));
+      const { token } = await one.create({ ...someone, role: 'viewer' });
+      expect(await other.authorize(token)).toMatchObject({ role: 'viewer' });
+      await Promise.all(trying);
     }
   });
 

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { balancesQuery, readBalances } from '../../src/outcomes/balance.ts';
 import { type Clickhouse, createClickhouse } from '../../src/stores/clickhouse/client.ts';
 import { makeTables, startEngines, type TestEngines } from '../support/engines.ts';
+import { fetchEngine } from '../support/fetch-engine.ts';
 
 let engines: TestEngines;
 let clickhouse: Clickhouse;
@@ -49,7 +50,7 @@ describe('the balance', () => {
     const { query } = balancesQuery({ sinceMs: Date.now() - hour, untilMs: Date.now() }, false);
     const now = Math.floor(Date.now() / 1000);
     const text = query.replace('{since:UInt32}', String(now - 3600)).replace('{until:UInt32}', String(now));
-    const answer = await fetch(engines.clickhouse.url, {
+    const answer = await fetchEngine(engines.clickhouse.url, {
       method: 'POST',
       body: `EXPLAIN indexes = 1 ${text}`,
     });

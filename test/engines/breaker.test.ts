@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Bus, connectBus } from '../../src/bus/connection.ts';
 import { figureOf, readDeadLetters } from '../support/dead-letters.ts';
+import { fetchEngine } from '../support/fetch-engine.ts';
 import { type Application, type Stack, startStack } from '../support/stack.ts';
 import { until } from '../support/until.ts';
 
@@ -26,7 +27,7 @@ afterAll(async () => {
 });
 
 const clickhouse = async (sql: string): Promise<void> => {
-  const response = await fetch(`${stack.engines.clickhouse.url}/?query=${encodeURIComponent(sql)}`, {
+  const response = await fetchEngine(`${stack.engines.clickhouse.url}/?query=${encodeURIComponent(sql)}`, {
     method: 'POST',
   });
   if (!response.ok) throw new Error(await response.text());

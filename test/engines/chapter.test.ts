@@ -19,7 +19,6 @@ const addressOf = ({ lines }: Up, name: string): string => {
 const movedTo = (up: Up, commands: string): string =>
   commands
     .replaceAll('http://127.0.0.1:10205', addressOf(up, 'push metrics'))
-    .replaceAll('http://127.0.0.1:9000', addressOf(up, 'QuestDB'))
     .replaceAll('npx tidemark', 'bin/tidemark');
 
 type Ran = { readonly printed: string; readonly status: number };

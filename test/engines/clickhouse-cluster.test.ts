@@ -15,6 +15,7 @@ import {
 import { createLog } from '../../src/telemetry/log.ts';
 import { createCli } from '../support/cli.ts';
 import { startEngines, type TestEngines } from '../support/engines.ts';
+import { fetchEngine } from '../support/fetch-engine.ts';
 
 // There is no Keeper here: statements are held against the engine's own parser, and nothing of a cluster runs.
 const folder = join(resolve(import.meta.dirname, '../..'), 'schemas/sql/clickhouse');
@@ -40,7 +41,10 @@ beforeEach(() => clickhouse.run('DROP DATABASE IF EXISTS otel SYNC'));
 
 /** What its parser makes of a statement; throws what it says of one that it does not understand. */
 const treeOf = async (statement: string): Promise<string> => {
-  const response = await fetch(engines.clickhouse.url, { method: 'POST', body: `EXPLAIN AST ${statement}` });
+  const response = await fetchEngine(engines.clickhouse.url, {
+    method: 'POST',
+    body: `EXPLAIN AST ${statement}`,
+  });
   const text = await response.text();
   if (!response.ok) throw new Error(text);
   return text;

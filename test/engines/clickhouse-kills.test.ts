@@ -7,6 +7,7 @@ import { insertId, messagesLabel } from '../../src/stores/clickhouse/query-id.ts
 import { createSpanWriter, type SpanWriter } from '../../src/stores/clickhouse/span-writer.ts';
 import { createLog } from '../../src/telemetry/log.ts';
 import { startEngines, type TestEngines } from '../support/engines.ts';
+import { fetchEngine } from '../support/fetch-engine.ts';
 import { boundsOf, nativeOf, type SpanRows, spanSelect, tracesOf } from '../support/span-rows.ts';
 import { until } from '../support/until.ts';
 
@@ -146,7 +147,10 @@ describe('killing what may still write', () => {
       WHERE NOT ignore(sleepEachRow(1)) SETTINGS max_block_size = 1, function_sleep_max_microseconds_per_block = 3000000`;
     const label =
       sequences === undefined ? '' : `&log_comment=${encodeURIComponent(messagesLabel(sequences))}`;
-    const response = await fetch(`${url}/?query_id=${queryId}${label}`, { method: 'POST', body: query });
+    const response = await fetchEngine(`${url}/?query_id=${queryId}${label}`, {
+      method: 'POST',
+      body: query,
+    });
     return response.text();
   };
 

@@ -5,6 +5,7 @@ import { migrate } from '../../src/stores/clickhouse/migrate.ts';
 import { createSpanWriter, type SpanWriter } from '../../src/stores/clickhouse/span-writer.ts';
 import { createLog } from '../../src/telemetry/log.ts';
 import { startEngines, type TestEngines } from '../support/engines.ts';
+import { fetchEngine } from '../support/fetch-engine.ts';
 import { boundsOf, nativeOf, type SpanRows, spanSelect, tracesOf } from '../support/span-rows.ts';
 
 const folder = new URL('../../schemas/sql/clickhouse', import.meta.url).pathname;
@@ -54,7 +55,9 @@ const counts = async (table = 'otel.otel_traces'): Promise<[rows: number, uids: 
 
 /** Every row as text, to compare what is stored with what was sent. */
 const textOf = async (query: string): Promise<string> =>
-  (await fetch(url, { method: 'POST', body: `${query} ORDER BY uid FORMAT JSONCompactEachRow` })).text();
+  (
+    await fetchEngine(url, { method: 'POST', body: `${query} ORDER BY uid FORMAT JSONCompactEachRow` })
+  ).text();
 
 const partition = async (): Promise<{ parts: number; partitions: number }> => {
   const [row] = await clickhouse.rows(
@@ -121,7 +124,7 @@ describe('the indexes', () => {
   const skipped = (): Promise<string> =>
     textOfPlan(`SELECT uid FROM otel.otel_traces WHERE TraceId = '${'f'.repeat(32)}'`);
   const textOfPlan = async (query: string): Promise<string> =>
-    (await fetch(url, { method: 'POST', body: `EXPLAIN indexes = 1 ${query}` })).text();
+    (await fetchEngine(url, { method: 'POST', body: `EXPLAIN indexes = 1 ${query}` })).text();
 
   // The guard looks for uids in fresh parts; bloom filters serve queries, and cost a third of an insert.
   it('of numbers are there with the insert, bloom filters once its part is merged, and are used then', async () => {
@@ -340,7 +343,7 @@ describe("the queries of Grafana's plugin", () => {
   const tags = (column: string): string =>
     `arrayMap(key -> map('key', key, 'value', "${column}"[key]), mapKeys("${column}"))`;
   const answerOf = async (query: string): Promise<unknown[]> => {
-    const response = await fetch(url, { method: 'POST', body: `${query} FORMAT JSONEachRow` });
+    const response = await fetchEngine(url, { method: 'POST', body: `${query} FORMAT JSONEachRow` });
     const text = await response.text();
     if (!response.ok) throw new Error(text);
     return text

@@ -8,6 +8,7 @@ import type { Layout } from '../../src/model/records.ts';
 import { createQuestdbSql, type QuestdbSql } from '../../src/stores/questdb/sql.ts';
 import { createQuestdbTables, type QuestdbTables } from '../../src/stores/questdb/tables.ts';
 import { startEngines, type TestEngines } from '../support/engines.ts';
+import { fetchEngine } from '../support/fetch-engine.ts';
 import { until } from '../support/until.ts';
 
 let engines: TestEngines;
@@ -54,7 +55,7 @@ it('names that were first seen after the copy of NATS are taken out of the table
     `${tableOf(1500001)},target=a,zone=z,host__2=h cpu=1,CPU__2=2,host=3,uid=1i 1780315200000`,
     `${tableOf(1500002)},metric=load,target=a,zone=z value=1,uid=1i 1780315200000`,
   ];
-  const response = await fetch(`${engines.questdb.url}/write?precision=ms`, {
+  const response = await fetchEngine(`${engines.questdb.url}/write?precision=ms`, {
     method: 'POST',
     body: `${lines.join('\n')}\n`,
   });

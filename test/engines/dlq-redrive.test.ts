@@ -8,6 +8,7 @@ import { redriveMessage } from '../../src/dead-letters/redrive-message.ts';
 import { buckets } from '../../src/directory/keys.ts';
 import { type Cli, createCli } from '../support/cli.ts';
 import { figureOf, readDeadLetters } from '../support/dead-letters.ts';
+import { fetchEngine } from '../support/fetch-engine.ts';
 import { type Application, type Stack, startStack } from '../support/stack.ts';
 import { until } from '../support/until.ts';
 
@@ -39,7 +40,7 @@ afterAll(async () => {
 
 const clickhouse = async (sql: string): Promise<void> => {
   const url = `${stack.engines.clickhouse.url}/?query=${encodeURIComponent(sql)}`;
-  const response = await fetch(url, { method: 'POST' });
+  const response = await fetchEngine(url, { method: 'POST' });
   if (!response.ok) throw new Error(await response.text());
 };
 const refuse = (name: string) =>
@@ -126,7 +127,8 @@ const allStored = async (application: Application, traceId: string, name: string
 const desk = async () => {
   const claims = await openKvBucket(bus, buckets.system);
   const encodeItem = () => Promise.reject(new Error('no item as it was received is in this test'));
-  return createDesk({ bus, claims, claimsBucket: buckets.system, encodeItem, now: Date.now });
+  const readRecord = () => Promise.reject(new Error('nothing is purged by this desk'));
+  return createDesk({ bus, claims, claimsBucket: buckets.system, encodeItem, readRecord, now: Date.now });
 };
 
 // An operator who mends a cause must be able to send everything back without asking what was stored already.
@@ -187,6 +189,22 @@ describe('a dead letter that is redriven', () => {
     await settled();
     await cli.text(`dlq redrive ${sequence}`);
     await allStored(application, traceId, 'p4');
+  });
+
+  // A copy of the bus that is older than the redrive: what was redriven since is there again.
+  it('and comes back with a copy of DEADLETTER is removed by a purge, and its item stays recorded as stored', async () => {
+    const { application, traceId, sequence } = await withLetter('p9');
+    const { streams } = await bus.manager();
+    const kept = await streams.getMessage('DEADLETTER', { seq: sequence });
+    if (kept === null) throw new Error('no dead letter');
+    await accept('p9');
+    await cli.text(`dlq redrive ${sequence}`);
+    await allStored(application, traceId, 'p9');
+    await bus.js.publish(kept.subject, kept.data);
+    const [restored] = await lettersOf(application);
+    expect(restored).toMatchObject({ reason: 'span_refused', redrives: 0, items: 1 });
+    await cli.text(`dlq purge ${restored?.sequence} --yes`);
+    await allStored(application, traceId, 'p9');
   });
 
   it('and was begun cannot be purged, nor can one whose purge was begun be redriven: its rows may be stored', async () => {

@@ -21,11 +21,11 @@ const cases: [Durability, boolean][] = [
 describe.each(cases)('durability %s of the embedded engines', (durability, isSynced) => {
   it(`NATS ${isSynced ? 'syncs' : 'does not sync'} before it confirms a publish`, async () => {
     const folder = await tempFolder();
-    const [client = 0, monitor = 0] = await takePorts(2);
-    const engine = createNatsEngine({ folder, host, ports: { client, monitor }, log, durability });
+    const [client = 0] = await takePorts(1);
+    const engine = createNatsEngine({ folder, host, ports: { client }, log, durability });
     onTestFinished(() => engine.kill());
     await engine.start();
-    const answer: unknown = await (await fetch(`http://${host}:${monitor}/jsz?config=1`)).json();
+    const answer = await engine.ask('JSZ', { config: true });
     const { config } = z.object({ config: z.object({ sync_always: z.boolean().optional() }) }).parse(answer);
     expect(config.sync_always ?? false).toBe(isSynced);
   });

@@ -32,7 +32,7 @@ const create = (
 ): Engine => {
   const log = (): void => {};
   const engine = {
-    nats: () => createNatsEngine({ folder, host, ports: { client: main, monitor: other }, log }, installer),
+    nats: () => createNatsEngine({ folder, host, ports: { client: main }, log }, installer),
     questdb: () => createQuestdbEngine({ folder, host, ports: { http: main, pg: other }, log }, installer),
     clickhouse: () => createClickhouseEngine({ folder, host, ports: { http: main }, log }, installer),
   }[name]();
@@ -130,24 +130,24 @@ describe('a running engine', () => {
   });
 
   it('answers nothing while it is paused, and goes on where it was', async () => {
-    const [client = 0, monitor = 0] = await takePorts(2);
-    const engine = create('nats', await tempFolder(), [client, monitor]);
+    const [client = 0] = await takePorts(1);
+    const engine = createNatsEngine({ folder: await tempFolder(), host, ports: { client }, log: () => {} });
+    onTestFinished(() => engine.kill());
     await engine.start();
-    const ask = () => fetch(`http://${host}:${monitor}/healthz`, { signal: AbortSignal.timeout(500) });
     engine.pause();
-    await expect(ask()).rejects.toThrow(/timeout/);
+    await expect(engine.ask('HEALTHZ')).rejects.toThrow(/timeout/i);
     engine.resume();
-    await expect.poll(async () => (await ask()).status).toBe(200);
+    await expect.poll(() => engine.ask('HEALTHZ')).toMatchObject({ status_code: 200 });
   });
 
   // An engine left behind holds the ports and the folder of the next start.
   it('does not outlive a parent that is killed', async () => {
-    const [client = 0, monitor = 0] = await takePorts(2);
+    const [client = 0] = await takePorts(1);
     const script = `
       import { createNatsEngine } from ${JSON.stringify(resolve('src/embedded/nats.ts'))};
       const engine = createNatsEngine({
         folder: ${JSON.stringify(await tempFolder())}, host: '${host}',
-        ports: { client: ${client}, monitor: ${monitor} }, log: () => {},
+        ports: { client: ${client} }, log: () => {},
       });
       await engine.start();
       console.log(engine.pid);`;

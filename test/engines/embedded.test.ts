@@ -1,10 +1,11 @@
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
 import { jetstream, jetstreamManager } from '@nats-io/jetstream';
-import { connect } from '@nats-io/transport-node';
+import { connect, type NatsConnection } from '@nats-io/transport-node';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Engine } from '../../src/embedded/engine.ts';
 import { filesAmple, filesMax } from '../../src/embedded/open-files.ts';
 import { startEngines, type TestEngines } from '../support/engines.ts';
+import { fetchEngine } from '../support/fetch-engine.ts';
 
 let engines: TestEngines;
 
@@ -14,19 +15,28 @@ beforeAll(async () => {
 afterAll(() => engines.stop());
 
 const questdb = async (query: string): Promise<unknown> => {
-  const response = await fetch(`${engines.questdb.url}/exec?query=${encodeURIComponent(query)}`);
+  const response = await fetchEngine(`${engines.questdb.url}/exec?query=${encodeURIComponent(query)}`);
   const body: unknown = await response.json();
   return body;
 };
 
 const clickhouse = async (query: string): Promise<string> =>
   (
-    await fetch(engines.clickhouse.url, { method: 'POST', body: query, headers: { connection: 'close' } })
+    await fetchEngine(engines.clickhouse.url, {
+      method: 'POST',
+      body: query,
+      headers: { connection: 'close' },
+    })
   ).text();
+
+const connectNats = (): Promise<NatsConnection> => {
+  const { host, username, password } = new URL(engines.nats.url);
+  return connect({ servers: host, user: username, pass: password });
+};
 
 const write: Record<Engine['name'], () => Promise<void>> = {
   nats: async () => {
-    const connection = await connect({ servers: engines.nats.url });
+    const connection = await connectNats();
     await (await jetstreamManager(connection)).streams.add({ name: 'KEPT', subjects: ['kept'] });
     await jetstream(connection).publish('kept', 'x');
     await connection.close();
@@ -44,7 +54,7 @@ const write: Record<Engine['name'], () => Promise<void>> = {
 
 const count: Record<Engine['name'], () => Promise<number>> = {
   nats: async () => {
-    const connection = await connect({ servers: engines.nats.url });
+    const connection = await connectNats();
     const info = await (await jetstreamManager(connection)).streams.info('KEPT');
     await connection.close();
     return info.state.messages;

@@ -1,4 +1,5 @@
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { AckPolicy } from '@nats-io/jetstream';
+import { afterAll, beforeAll, expect, it, vi } from 'vitest';
 import { type Bus, connectBus } from '../../src/bus/connection.ts';
 import { createFence } from '../../src/transfer/fence.ts';
 import { startEngines, type TestEngines } from '../support/engines.ts';
@@ -9,8 +10,13 @@ let bus: Bus;
 beforeAll(async () => {
   engines = await startEngines({ nats: true });
   bus = await connectBus(engines.nats.url, 'fence');
-  await (await bus.manager()).streams.add({ name: 'F', subjects: ['f.>'] });
+  const { streams } = await bus.manager();
+  await streams.add({ name: 'F', subjects: ['f.>'] });
+  await addConsumer();
 });
+const addConsumer = async () =>
+  (await bus.manager()).consumers.add('F', { durable_name: 'c', ack_policy: AckPolicy.Explicit });
+
 afterAll(async () => {
   await bus.close();
   await engines.stop();
@@ -22,6 +28,7 @@ it('clears only what came after the last connect, and only once a duplicate wind
   for (let count = 0; count < 3; count++) await bus.js.publish('f.x', 'before');
   const fence = createFence(bus, {
     stream: 'F',
+    consumer: 'c',
     duplicateWindowMs: 300_000,
     now: () => now,
     onFault: () => {},
@@ -43,4 +50,53 @@ it('clears only what came after the last connect, and only once a duplicate wind
     return fence.isFresh(5);
   });
   expect([fence.isFresh(4), fence.isFresh(5)]).toEqual([false, true]);
+});
+
+// It delivers again, as if for the first time, what was delivered and not acknowledged before.
+it('clears nothing of a consumer that was made anew while the connection stood, until a duplicate window has passed', async () => {
+  let now = 1_000_000;
+  const fence = createFence(bus, {
+    stream: 'F',
+    consumer: 'c',
+    duplicateWindowMs: 300_000,
+    now: () => now,
+    onFault: () => {},
+  });
+  const { streams, consumers } = await bus.manager();
+  const last = (await streams.info('F')).state.last_seq;
+  await waitFor('the fence is read', 60_000, () => {
+    now += 301_000;
+    return fence.isFresh(last + 1);
+  });
+  expect(await fence.holds()).toBe(true);
+  await bus.js.publish('f.x', 'delivered');
+  expect((await (await bus.js.consumers.get('F', 'c')).next())?.seq).toBeGreaterThan(0);
+  expect(await fence.holds()).toBe(true);
+  await consumers.delete('F', 'c');
+  expect(await fence.holds()).toBe(false);
+  await addConsumer();
+  expect([await fence.holds(), fence.isFresh(last + 1)]).toEqual([false, false]);
+  await waitFor('the fence holds again', 60_000, async () => {
+    now += 301_000;
+    return await fence.holds();
+  });
+  expect([fence.isFresh(last + 1), fence.isFresh(last + 2)]).toEqual([false, true]);
+});
+
+// A stream that was put back from a copy has its consumer as it was then: made when it was made, and behind what it has delivered since.
+it('does not hold for a consumer that has delivered less than it had', async () => {
+  const fence = createFence(bus, {
+    stream: 'F',
+    consumer: 'c',
+    duplicateWindowMs: 0,
+    now: () => 1,
+    onFault: () => {},
+  });
+  await waitFor('the fence holds', 60_000, fence.holds);
+  const { consumers } = await bus.manager();
+  const info = await consumers.info('F', 'c');
+  const consumerInfo = vi.spyOn(Object.getPrototypeOf(consumers), 'info');
+  consumerInfo.mockResolvedValue({ ...info, delivered: { ...info.delivered, consumer_seq: -1 } });
+  expect(await fence.holds()).toBe(false);
+  consumerInfo.mockRestore();
 });

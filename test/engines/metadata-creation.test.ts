@@ -14,6 +14,7 @@ import {
 import type { CustomReport } from '../../src/model/records.ts';
 import { createQuestdbSql, type QuestdbSql } from '../../src/stores/questdb/sql.ts';
 import { createQuestdbTables } from '../../src/stores/questdb/tables.ts';
+import { authored } from '../support/authored.ts';
 import { Died, dyingAt } from '../support/dying.ts';
 import { startEngines, type TestEngines } from '../support/engines.ts';
 import { onlyInstance } from '../support/metadata-calls.ts';
@@ -53,7 +54,7 @@ afterAll(async () => {
 });
 
 const request = (name: string, more: object = {}): ReportRequest =>
-  reportRequestSchema.parse({ mon_biz_id: 2, name, ...more });
+  authored(reportRequestSchema, { mon_biz_id: 2, name, ...more });
 
 const reportsNamed = (name: string): CustomReport[] =>
   deps.records.reports
@@ -175,7 +176,7 @@ describe('creations at the same time', () => {
   });
 
   it('of one application give it one token', async () => {
-    const application = applicationRequestSchema.parse({ mon_biz_id: 2, app_name: 'race' });
+    const application = authored(applicationRequestSchema, { mon_biz_id: 2, app_name: 'race' });
     const { won, codes } = await settle(
       Array.from({ length: 4 }, () => createApplication(deps, application)),
     );
@@ -211,7 +212,7 @@ describe('a name', () => {
   });
 
   it('of a data source that was made alone is not taken by a report, which is refused before anything is written', async () => {
-    const source = dataSourceRequestSchema.parse({ data_name: '2_custom_time_series_alone' });
+    const source = authored(dataSourceRequestSchema, { data_name: '2_custom_time_series_alone' });
     await createDataSource(deps, source);
     await expect(createCustomTimeSeries(deps, request('alone'))).rejects.toThrow(
       expect.objectContaining({ code: 'name_taken' }),
@@ -221,10 +222,10 @@ describe('a name', () => {
 
   it('held by a call that died before its record is taken up by the same call', async () => {
     for (const step of [2, 3]) {
-      const source = dataSourceRequestSchema.parse({ data_name: `2_custom_time_series_left ${step}` });
+      const source = authored(dataSourceRequestSchema, { data_name: `2_custom_time_series_left ${step}` });
       await expect(createDataSource(dyingAt(deps, step, 'before'), source)).rejects.toThrow(Died);
       expect((await createDataSource(deps, source)).data_name).toBe(source.data_name);
-      const application = applicationRequestSchema.parse({ mon_biz_id: 2, app_name: `left ${step}` });
+      const application = authored(applicationRequestSchema, { mon_biz_id: 2, app_name: `left ${step}` });
       await expect(createApplication(dyingAt(deps, step, 'before'), application)).rejects.toThrow(Died);
       expect((await createApplication(deps, application)).app_name).toBe(application.app_name);
     }

@@ -7,6 +7,7 @@ import { createQuestdbSql, type QuestdbSql } from '../../src/stores/questdb/sql.
 import { registerNames } from '../../src/wire/column-naming.ts';
 import { createReport } from '../support/admin-api.ts';
 import type { TestEngines } from '../support/engines.ts';
+import { fetchEngine } from '../support/fetch-engine.ts';
 import { type MetadataRole, type MetadataStack, startMetadataStack } from '../support/metadata-role.ts';
 import { until } from '../support/until.ts';
 
@@ -77,7 +78,7 @@ it('every metric of a split table has its view within two seconds of its registr
   const lines = metrics.map(
     (metric, index) => `${source.tableId},metric=${metric} uid=${index}i,value=${index} 1700000000000\n`,
   );
-  await fetch(`${engines.questdb.url}/write?precision=ms`, { method: 'POST', body: lines.join('') });
+  await fetchEngine(`${engines.questdb.url}/write?precision=ms`, { method: 'POST', body: lines.join('') });
   for (const [index, { column }] of registry.metrics.entries()) {
     const view = source.tableId.replace(/__default__$/, column);
     const rows = await until(`rows of ${view}`, async () => {

@@ -5,6 +5,7 @@ import { createQuestdbWriter, readRefusal } from '../../src/stores/questdb/write
 import { readBlock } from '../../src/wire/native/block-reader.ts';
 import { encodeSpansEnvelope, type SpansHeader } from '../../src/wire/spans-envelope.ts';
 import { readDeadLetters } from '../support/dead-letters.ts';
+import { fetchEngine } from '../support/fetch-engine.ts';
 import { type Application, type Stack, startStack } from '../support/stack.ts';
 
 let stack: Stack;
@@ -17,7 +18,7 @@ beforeAll(async () => {
   bus = await connectBus(stack.engines.nats.url, 'test');
   publisher = createPublisher(bus, { deadlineMs: 10_000, awayMs: 5_000 });
   // A rule that only the database knows of: what a row may be can change under our feet.
-  await fetch(
+  await fetchEngine(
     `${stack.engines.clickhouse.url}/?query=${encodeURIComponent("ALTER TABLE otel.otel_traces ADD CONSTRAINT no_poison CHECK SpanName != 'poison'")}`,
     {
       method: 'POST',

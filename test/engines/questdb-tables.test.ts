@@ -4,6 +4,7 @@ import type { Layout } from '../../src/model/records.ts';
 import { createQuestdbSql, type QuestdbSql } from '../../src/stores/questdb/sql.ts';
 import { createQuestdbTables, type QuestdbTables } from '../../src/stores/questdb/tables.ts';
 import { startEngines, type TestEngines } from '../support/engines.ts';
+import { fetchEngine } from '../support/fetch-engine.ts';
 import { until } from '../support/until.ts';
 
 const schemasFolder = new URL('../../schemas', import.meta.url).pathname;
@@ -23,7 +24,10 @@ afterAll(async () => {
 });
 
 const write = async (lines: string): Promise<void> => {
-  const response = await fetch(`${engines.questdb.url}/write?precision=ms`, { method: 'POST', body: lines });
+  const response = await fetchEngine(`${engines.questdb.url}/write?precision=ms`, {
+    method: 'POST',
+    body: lines,
+  });
   expect([response.status, await response.text()]).toEqual([204, '']);
 };
 

@@ -7,6 +7,7 @@ import { type Bus, connectBus } from '../../src/bus/connection.ts';
 import { publishConfirmed } from '../../src/bus/outbox.ts';
 import { readDeadLetters } from '../support/dead-letters.ts';
 import { codeOf, readDocument } from '../support/docs-code.ts';
+import { engineVariables } from '../support/fetch-engine.ts';
 import { definedMetrics, roles } from '../support/metrics-document.ts';
 import { type Report, type Stack, startStack } from '../support/stack.ts';
 import { until } from '../support/until.ts';
@@ -76,6 +77,7 @@ const notRun: Readonly<Record<string, string>> = {
   'tidemark export': 'named: its options stand elsewhere in the document',
   'tidemark import': 'named: its file stands elsewhere in the document',
   'tidemark up': 'test/engines/up.test.ts',
+  'tidemark env': 'test/engines/up-access.test.ts',
   'tidemark report create --questdb b': 'test/cluster/questdb-instances.test.ts, which has two instances',
   'tidemark admin-token create': 'test/engines/admin-tokens.test.ts, with the name and role that it wants',
   'tidemark admin-token revoke': 'test/engines/admin-tokens.test.ts, with the token that it wants',
@@ -84,11 +86,12 @@ const notRun: Readonly<Record<string, string>> = {
 
 /** Blocks of docs/operations.md that this file does not run. */
 const blocksNotRun: readonly (readonly [begin: string, why: string])[] = [
+  ['NATS=$(openssl', 'a cluster: test/unit/docs-cluster-commands.test.ts holds it against the manifests'],
   ['kubectl ', 'a cluster: test/unit/docs-cluster-commands.test.ts holds it against the manifests'],
   ['cp -a $B/questdb', 'engines that hold nothing: test/faults/backup-restore.test.ts'],
   ['export TIDEMARK_TRACING_URL', 'settings: test/contract/own-spans.test.ts'],
   ['curl -si -H "traceparent', 'wants tracing: test/contract/own-spans.test.ts'],
-  ['curl -s http://127.0.0.1:8123/', 'test/contract/own-spans.test.ts runs this text'],
+  ['curl -s -u "$CLICKHOUSE_USER', 'test/contract/own-spans.test.ts runs this text'],
 ];
 
 let stack: Stack;
@@ -107,8 +110,7 @@ const shell = (script: string): Promise<Ended> =>
       TIDEMARK_ADMIN_TOKEN: stack.adminToken(),
       TIDEMARK_INGRESS_PUSH_PORT: String(stack.ingress[0]?.ports['push']),
       TIDEMARK_INGRESS_OTLP_PORT: String(stack.ingress[0]?.ports['otlp']),
-      QUESTDB: stack.engines.questdb.url,
-      CLICKHOUSE: stack.engines.clickhouse.url,
+      ...engineVariables(stack.engines),
       PATH: `${root}/bin:${process.env['PATH']}`,
     };
     execFile('sh', ['-ec', script], { env, cwd: folder }, (error, stdout, stderr) => {
@@ -143,8 +145,8 @@ const filled = async (command: string): Promise<string> => {
   if (!/^(SELECT|ALTER)/.test(line)) return line;
   const quoted = `'${line.replaceAll("'", "'\\''")}'`;
   return line.includes('system.parts')
-    ? `printf %s ${quoted} | curl -sf "$CLICKHOUSE" --data-binary @-`
-    : `curl -sf "$QUESTDB/exec" -G --data-urlencode query=${quoted}`;
+    ? `printf %s ${quoted} | curl -sf -u "$CLICKHOUSE_USER:$CLICKHOUSE_PASSWORD" "$CLICKHOUSE_URL" --data-binary @-`
+    : `curl -sf -u "$QUESTDB_USER:$QUESTDB_PASSWORD" "$QUESTDB_URL/exec" -G --data-urlencode query=${quoted}`;
 };
 
 beforeAll(async () => {

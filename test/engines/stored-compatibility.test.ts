@@ -10,6 +10,7 @@ import { loadPipelines } from '../../src/config/pipelines.ts';
 import { envelopeVersion } from '../../src/wire/frame.ts';
 import { createCli } from '../support/cli.ts';
 import { makeTables, type TestEngines } from '../support/engines.ts';
+import { fetchEngine } from '../support/fetch-engine.ts';
 import { type Stack, startStack } from '../support/stack.ts';
 import { waitFor } from '../support/wait.ts';
 
@@ -63,7 +64,7 @@ const putStored = async (engines: TestEngines, { tokens, messages, records }: St
   await bus.close();
   await makeTables(engines.clickhouse.url);
   // The samples are of a day that passes.
-  await fetch(engines.clickhouse.url, { method: 'POST', body: 'SYSTEM STOP TTL MERGES' });
+  await fetchEngine(engines.clickhouse.url, { method: 'POST', body: 'SYSTEM STOP TTL MERGES' });
   mkdirSync(join(engines.folder, 'data'), { recursive: true });
   writeFileSync(join(engines.folder, 'data', 'admin.token'), tokens.admin);
 };

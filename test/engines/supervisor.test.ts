@@ -1,7 +1,6 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { FolderInUseError, lockFolder } from '../../src/embedded/lock.ts';
 import { createService, type Service, type ServiceDefinition } from '../../src/embedded/service.ts';
 import { createSupervisor, restartDelayMs } from '../../src/embedded/supervisor.ts';
 import { tempFolder } from '../support/temp-folder.ts';
@@ -142,29 +141,5 @@ describe('restarts', () => {
     expect([0, 1, 2, 3, 4, 5, 6, 7, 40].map((failures) => restartDelayMs(failures, standard))).toEqual([
       0, 250, 500, 1000, 2000, 4000, 5000, 5000, 5000,
     ]);
-  });
-});
-
-describe('the lock of a data folder', () => {
-  it('lets one living process in and names it to the next', async () => {
-    const folder = await tempFolder();
-    const unlock = await lockFolder(folder);
-    await expect(lockFolder(folder)).rejects.toThrow(FolderInUseError);
-    await expect(lockFolder(folder)).rejects.toThrow(
-      `tidemark up already runs on ${folder} (process ${process.pid}): stop it first, or choose another folder by TIDEMARK_DATA.`,
-    );
-    await unlock();
-    await (await lockFolder(folder))();
-  });
-
-  // A killed `up` leaves its lock; a process that happens to have its number now is somebody else.
-  it.each([
-    ['of a dead process', { pid: 2 ** 22 + 1, startedAt: '1' }],
-    ['of a number that another process has now', { pid: process.pid, startedAt: '1' }],
-    ['that was never written', undefined],
-  ])('is taken over when it is one %s', async (_what, content) => {
-    const folder = await tempFolder();
-    await writeFile(join(folder, 'up.lock'), content === undefined ? '' : JSON.stringify(content));
-    await (await lockFolder(folder))();
   });
 });

@@ -1,7 +1,7 @@
 import { join, resolve } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { type Bus, connectBus } from '../../src/bus/connection.ts';
-import { ensureTopology, retryStreams } from '../../src/bus/topology.ts';
+import { checkBatches, ensureTopology, retryStreams } from '../../src/bus/topology.ts';
 import { withInstances } from '../../src/config/instance-streams.ts';
 import { loadPipelines, type StreamDefinition } from '../../src/config/pipelines.ts';
 import { startEngines, type TestEngines } from '../support/engines.ts';
@@ -78,4 +78,41 @@ it('streams and consumers that are there follow their definition, and keep their
     expect([config.ack_wait, config.max_ack_pending]).toEqual([12_000_000_000, 77]);
   }
   expect((await consumer.next())?.string()).toBe('second');
+});
+
+// A receiver that takes a request of several messages for a stream that takes no batches could not store it whole.
+it('streams that a program before batches made take them after an update, with all they hold, and keep that beside such a program', async () => {
+  const before = streams.map(({ isAtomic, ...stream }) => ({
+    ...stream,
+    name: `OLD-${stream.name}`,
+    subjects: [`old.${stream.name}.>`],
+    bytesMax: 2 ** 20,
+    consumer: undefined,
+  }));
+  const now = before.map((stream, index) => ({
+    ...stream,
+    ...(index < 2 ? { isAtomic: true as const } : {}),
+  }));
+  expect(now.filter(({ isAtomic }) => isAtomic).map(({ name }) => name)).toEqual([
+    'OLD-METRICS',
+    'OLD-TRACES',
+  ]);
+  await ensureTopology(bus, before);
+  await bus.js.publish('old.METRICS.0', 'kept');
+  await expect(checkBatches(bus, now)).rejects.toMatchObject({ code: 'batches_unsupported' });
+  await ensureTopology(bus, now);
+  await checkBatches(bus, now);
+  await ensureTopology(bus, before);
+  await checkBatches(bus, now);
+  const { state } = await (await bus.manager()).streams.info('OLD-METRICS');
+  expect(state.messages).toBe(1);
+});
+
+it('the streams of all QuestDB instances and of spans take batches, the others do not', () => {
+  const all = withInstances(pipelines, ['default', 'b']).streams;
+  expect(all.filter(({ isAtomic }) => isAtomic).map(({ name }) => name)).toEqual([
+    'METRICS',
+    'TRACES',
+    'METRICS-b',
+  ]);
 });

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
 import { createCli } from '../support/cli.ts';
 import type { TestEngines } from '../support/engines.ts';
+import { fetchEngine } from '../support/fetch-engine.ts';
 import { type Application, type Report, type Stack, startStack } from '../support/stack.ts';
 import { tempFolder } from '../support/temp-folder.ts';
 import { waitFor } from '../support/wait.ts';
@@ -10,7 +11,7 @@ import { waitFor } from '../support/wait.ts';
 type Row = Record<string, unknown>;
 
 const clickhouse = async (url: string, sql: string): Promise<string> => {
-  const response = await fetch(url, { method: 'POST', body: sql });
+  const response = await fetchEngine(url, { method: 'POST', body: sql });
   const text = await response.text();
   if (!response.ok) throw new Error(`${sql}: ${text}`);
   return text;

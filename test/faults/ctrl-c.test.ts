@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { cleanVerdict, judgeRows, produce } from '../support/producer.ts';
 import { tempFolder } from '../support/temp-folder.ts';
-import { below, startUp, type Up, untilReady } from '../support/up-process.ts';
+import { below, installationOn, startUp, type Up, untilReady } from '../support/up-process.ts';
 import { waitFor } from '../support/wait.ts';
 
 const seed = 11;
@@ -13,9 +13,13 @@ const credentialsOf = (up: Up) => {
 
 const urlIn = (text: string): string => /https?:\/\/[^\s']+/.exec(text)?.[0] ?? '';
 
-const query = async (up: Up, sql: string): Promise<unknown[][]> => {
-  const response = await fetch(`${urlIn(below(up, 'Read the points'))}?query=${encodeURIComponent(sql)}`);
-  const answer: { dataset: unknown[][] } = JSON.parse(await response.text());
+const query = async (folder: string, sql: string): Promise<unknown[][]> => {
+  const { questdb } = await installationOn(folder);
+  const authorization = `Basic ${Buffer.from(`${questdb.user}:${questdb.password}`).toString('base64')}`;
+  const url = `${questdb.url}/exec?query=${encodeURIComponent(sql)}`;
+  const answer: { dataset: unknown[][] } = JSON.parse(
+    await (await fetch(url, { headers: { authorization } })).text(),
+  );
   return answer.dataset;
 };
 
@@ -35,7 +39,7 @@ describe('Ctrl-C under load', () => {
       urls: [urlIn(below(first, 'Push a point'))],
     });
     await waitFor('rows arrive', 60_000, async () => {
-      const [row] = await query(first, `SELECT count() FROM "${table}"`);
+      const [row] = await query(folder, `SELECT count() FROM "${table}"`);
       return Number(row?.[0]) > 2_000;
     });
     first.child.kill('SIGINT');
@@ -47,10 +51,10 @@ describe('Ctrl-C under load', () => {
     const second = startUp(folder);
     await untilReady(second);
     await waitFor('every acknowledged point is visible', 60_000, async () => {
-      const [row] = await query(second, `SELECT count() FROM "${table}"`);
+      const [row] = await query(folder, `SELECT count() FROM "${table}"`);
       return Number(row?.[0]) >= books.acknowledged.size;
     });
-    const rows = await query(second, `SELECT id, value_a, value_b, target, module, host FROM "${table}"`);
+    const rows = await query(folder, `SELECT id, value_a, value_b, target, module, host FROM "${table}"`);
     expect(judgeRows(rows, books, seed)).toEqual(cleanVerdict);
   });
 });

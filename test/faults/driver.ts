@@ -24,6 +24,8 @@ export type Driven = {
 export type DriverOptions = {
   readonly cluster: Cluster;
   readonly load: Load;
+  /** Targets whose tokens are rotated. */
+  readonly targets: readonly Target[];
   /** Targets whose policy changes. */
   readonly swinging: readonly Target[];
   /** Target of each stream that is flooded to fill it. */
@@ -37,6 +39,8 @@ export type DriverOptions = {
 /** Longest a flood may take to fill a stream, ms. */
 const floodMsMax = 20_000;
 const policyMsMax = 3_000;
+const rotationMsMax = 60_000;
+const overlapSeconds = 86_400;
 const superviseMs = 200;
 const strictAgeSeconds = 2 * 86_400;
 const readyMsMax = 120_000;
@@ -130,6 +134,29 @@ export const drive = async (faults: readonly Fault[], options: DriverOptions): P
     }
   };
 
+  /** Whether an answer was lost or not: once this is done the newest token of the target is known. */
+  const rotate = async (target: Target | undefined): Promise<string> => {
+    if (target === undefined) return 'there is no such target';
+    const path = `/api/v1/${target.layout === 'spans' ? 'applications' : 'data-sources'}/${target.id}`;
+    const ask = async (action: string, body: object): Promise<string> => {
+      const answer = await cluster.stack.api('POST', `${path}/${action}`, body);
+      if (answer.status !== 200) throw new Error(`${action}: ${answer.status}`);
+      return String(Object(answer.body).token);
+    };
+    try {
+      const token = await waitFor('the token is rotated', rotationMsMax, async () => {
+        const last = await ask('reveal-token', {});
+        return last === target.tokens.at(-1)
+          ? ask('rotate-token', { overlap_seconds: overlapSeconds })
+          : last;
+      });
+      target.tokens.push(token);
+      return '';
+    } catch (error) {
+      return messageOf(error);
+    }
+  };
+
   const fill = async (stream: 'METRICS' | 'TRACES'): Promise<string> => {
     const links = linksToStore(stream);
     for (const link of links) setWeather(link, { kind: 'answer', status: 503 });
@@ -167,6 +194,8 @@ export const drive = async (faults: readonly Fault[], options: DriverOptions): P
         });
       case 'fill':
         return holding(linksToStore(fault.stream), fault, () => fill(fault.stream));
+      case 'rotate':
+        return holding([`token ${fault.target}`], fault, () => rotate(options.targets[fault.target]));
       case 'policy':
         return holding(['policy'], fault, () => setPolicy(fault.isStrict));
     }

@@ -1,5 +1,6 @@
 import { Sender } from '@questdb/nodejs-client';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { fetchEngine } from '../support/fetch-engine.ts';
 import { cleanVerdict, judge, pointOf, produce } from '../support/producer.ts';
 import { type Stack, startStack } from '../support/stack.ts';
 import { waitFor } from '../support/wait.ts';
@@ -37,8 +38,9 @@ describe('two ingress and two transfer processes', () => {
     await stack.query(
       'CREATE TABLE oracle (timestamp TIMESTAMP, id DOUBLE, value_a DOUBLE, value_b DOUBLE, target SYMBOL, module SYMBOL, host SYMBOL) TIMESTAMP(timestamp) PARTITION BY DAY WAL',
     );
+    const { host, username, password } = new URL(stack.engines.questdb.url);
     const sender = await Sender.fromConfig(
-      `http::addr=${new URL(stack.engines.questdb.url).host};auto_flush_rows=20000`,
+      `http::addr=${host};username=${username};password=${password};auto_flush_rows=20000`,
     );
     for (let id = 0; id < points; id++) {
       const point = pointOf(id, seed, baseMs + (id % 10_000));
@@ -57,7 +59,7 @@ describe('two ingress and two transfer processes', () => {
     await stack.waitForRows('oracle', points, 120_000);
     const columns = 'timestamp, id, value_a, value_b, target, module, host';
     const read = async (name: string): Promise<string[]> => {
-      const response = await fetch(
+      const response = await fetchEngine(
         `${stack.engines.questdb.url}/exp?query=${encodeURIComponent(`SELECT ${columns} FROM "${name}" ORDER BY id`)}`,
       );
       return (await response.text()).split('\r\n');

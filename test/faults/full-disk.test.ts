@@ -103,7 +103,7 @@ describe.skipIf(!canMount)('a disk that is full', () => {
     });
     makeRoom();
     // A stream stays closed after a failed write; the supervisor of the embedded stack sees that and does this.
-    expect((await fetch(`${stack.engines.natsMonitorUrl}/healthz`)).status).toBe(503);
+    expect(await stack.engines.askNats('HEALTHZ')).toMatchObject({ status_code: 503 });
     await stack.engines.nats.restart();
     await waitFor('pushes are taken again', 60_000, async () => {
       const status = await push(1);

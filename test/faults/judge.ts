@@ -43,8 +43,9 @@ const streamStates = z.object({
 });
 
 const messagesIn = async (stack: Stack): Promise<ReadonlyMap<string, number>> => {
-  const response = await fetch(`${stack.engines.natsMonitorUrl}/jsz?streams=true`);
-  const { account_details: accounts } = streamStates.parse(await response.json());
+  const { account_details: accounts } = streamStates.parse(
+    await stack.engines.askNats('JSZ', { streams: true }),
+  );
   const details = accounts.flatMap((account) => account.stream_detail);
   return new Map(details.map(({ name, state }) => [name, state.messages]));
 };
@@ -52,12 +53,11 @@ const messagesIn = async (stack: Stack): Promise<ReadonlyMap<string, number>> =>
 /** All that NATS says of the streams that are not empty, and of their consumers; for people. */
 const statesOfLeft = async (stack: Stack): Promise<string> => {
   const left = [...(await messagesIn(stack))].filter(([, messages]) => messages > 0).map(([name]) => name);
-  const response = await fetch(`${stack.engines.natsMonitorUrl}/jsz?consumers=true&config=true`);
   const { account_details: accounts } = z
     .object({
       account_details: z.array(z.object({ stream_detail: z.array(z.looseObject({ name: z.string() })) })),
     })
-    .parse(await response.json());
+    .parse(await stack.engines.askNats('JSZ', { consumer: true, config: true }));
   const details = accounts.flatMap((account) => account.stream_detail);
   return JSON.stringify(
     details.filter(({ name }) => left.includes(name) && streams.some((stream) => stream === name)),

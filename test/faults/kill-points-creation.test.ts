@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Bus, connectBus } from '../../src/bus/connection.ts';
 import { buckets } from '../../src/directory/keys.ts';
 import { pointsBatch, settledOnce, spansBatch, storedOnce } from '../support/batches.ts';
+import { fetchEngine } from '../support/fetch-engine.ts';
 import { type GatedStack, startGatedStack } from '../support/gated-stack.ts';
 import { ackOf, pubAckOf, publishTo, putInto, type StepMatch, sqlStatement } from '../support/steps.ts';
 import { waitFor } from '../support/wait.ts';
@@ -129,7 +130,7 @@ describe('transfer killed during dead-lettering', () => {
 
 describe('metadata killed during a redrive', () => {
   const command = async (statement: string): Promise<void> => {
-    const answer = await fetch(stack.engines.clickhouse.url, { method: 'POST', body: statement });
+    const answer = await fetchEngine(stack.engines.clickhouse.url, { method: 'POST', body: statement });
     if (!answer.ok) throw new Error(await answer.text());
   };
 

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { pointsBatch, settledOnce, spansBatch, storedOnce } from '../support/batches.ts';
+import { fetchEngine } from '../support/fetch-engine.ts';
 import { type GatedStack, startGatedStack } from '../support/gated-stack.ts';
 import { spanSelect } from '../support/span-rows.ts';
 import { insertOfSpans, pointsStored, type StepMatch, spansStored, writeOfPoints } from '../support/steps.ts';
@@ -21,7 +22,7 @@ const nextName = (): string => `stores ${++batches}`;
 const large = { items: 2_000, length: 400 };
 
 const command = async (statement: string): Promise<void> => {
-  const answer = await fetch(stack.engines.clickhouse.url, { method: 'POST', body: statement });
+  const answer = await fetchEngine(stack.engines.clickhouse.url, { method: 'POST', body: statement });
   if (!answer.ok) throw new Error(await answer.text());
 };
 

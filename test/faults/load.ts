@@ -29,22 +29,39 @@ export type Load = {
 };
 
 type Wire = { readonly body: Buffer; readonly headers: Record<string, string>; readonly path: string };
+/** A request as it goes over the wire with a token; everything else of it is the same at every try. */
+type WireOf = (token: string) => Wire;
 
-const answerTimeoutMs = 8_000;
-/** Items of a request that is to fill a stream. */
-const floodCount = 1_800;
+/** A receiver answers within 8 s of the end of a body. */
+const answerTimeoutMs = 10_000;
+/** Items of a request that is to fill a stream: of one message, or of several, of which the last may have no room any more. */
+const floodCountOf = (sender: number): number => (sender === 0 ? 1_800 : severalMessages);
 const retryMs = { least: 100, most: 600 };
 
-/** Mostly few items, sometimes hundreds, and now and then more than one message holds (2 MiB by the cutting rule). */
+/** Of requests with a name that were answered 200 so many are sent again, once or twice, this long afterwards at most. */
+const repeated = { share: 0.15, pauseMsMax: 2_000 };
+
+const olderTokenShare = 0.2;
+
+/** More than a message holds: 2 MiB by the cutting rule, which counts an item here at 420 bytes or more. */
+export const severalMessages = 6_000;
+/** More than 2 MiB of text, in a wide table. */
+const muchText = 13_000;
+
+/** Mostly few items, sometimes hundreds, and now and then more than one message holds. */
 const countOf = (random: () => number, isNamed: boolean): number => {
   const share = random();
   if (share < 0.45) return 1;
   if (share < 0.85) return 2 + Math.floor(random() * 48);
-  if (share < 0.985) return 50 + Math.floor(random() * 350);
-  return isNamed ? 4_500 : 1_500;
+  if (share < (isNamed ? 0.98 : 0.94)) return 50 + Math.floor(random() * 350);
+  return isNamed || share < 0.99 ? severalMessages : muchText;
 };
 
-const pushWire = (claim: Claim, world: World, isPacked: boolean): Wire => {
+/** What a try is sent with: mostly the newest token, some of the time still the one before it, which is taken too. */
+const credentialOf = ({ tokens }: Target, random: () => number): string =>
+  (random() < olderTokenShare ? tokens.at(-2) : undefined) ?? tokens.at(-1) ?? '';
+
+const pushWire = (claim: Claim, world: World, isPacked: boolean): WireOf => {
   const { target, first, count, isNamed } = claim;
   if (target.layout === 'spans') throw new Error('spans are not pushed');
   const points: string[] = [];
@@ -52,18 +69,20 @@ const pushWire = (claim: Claim, world: World, isPacked: boolean): Wire => {
     const fate = fateOf(id, target.layout, id === first, target.hasSwing, world.seed);
     points.push(pointText(id, target.layout, fate, world));
   }
-  const text = `{"data_id":${target.id},"access_token":"${target.token}","data":[${points.join(',')}]}`;
-  return {
-    path: '/v2/push/',
-    body: isPacked ? gzipSync(text, { level: 1 }) : Buffer.from(text),
-    headers: {
-      ...(isPacked ? { 'content-encoding': 'gzip' } : {}),
-      ...(isNamed ? { 'idempotency-key': `request-${first}` } : {}),
-    },
+  return (token) => {
+    const text = `{"data_id":${target.id},"access_token":"${token}","data":[${points.join(',')}]}`;
+    return {
+      path: '/v2/push/',
+      body: isPacked ? gzipSync(text, { level: 1 }) : Buffer.from(text),
+      headers: {
+        ...(isPacked ? { 'content-encoding': 'gzip' } : {}),
+        ...(isNamed ? { 'idempotency-key': `request-${first}` } : {}),
+      },
+    };
   };
 };
 
-const spansWire = (claim: Claim, world: World, isJson: boolean, isPacked: boolean): Wire => {
+const spansWire = (claim: Claim, world: World, isJson: boolean, isPacked: boolean): WireOf => {
   const { target, first, count } = claim;
   const spans = Array.from({ length: count }, (_, index) => {
     const id = first + index;
@@ -79,16 +98,17 @@ const spansWire = (claim: Claim, world: World, isJson: boolean, isPacked: boolea
       },
     ],
   };
-  const body = isJson ? encodeOtlpJson(whole) : encodeOtlpProtobuf(whole);
-  return {
+  const plain = isJson ? encodeOtlpJson(whole) : encodeOtlpProtobuf(whole);
+  const body = isPacked ? gzipSync(plain, { level: 1 }) : plain;
+  return (token) => ({
     path: '/v1/traces',
-    body: isPacked ? gzipSync(body, { level: 1 }) : body,
+    body,
     headers: {
       'content-type': isJson ? 'application/json' : 'application/x-protobuf',
-      'x-mon-token': target.token,
+      'x-mon-token': token,
       ...(isPacked ? { 'content-encoding': 'gzip' } : {}),
     },
-  };
+  });
 };
 
 /** Why a receiver refused; OTLP says it in words. */
@@ -113,7 +133,9 @@ const sendOnce = async (agent: Agent, url: string, receiver: number, wire: Wire)
     });
     const text = await response.body.text();
     const status = response.statusCode;
-    return { sentAt, answeredAt: Date.now(), receiver, status, reason: status === 200 ? '' : reasonIn(text) };
+    const reason = status === 200 ? '' : reasonIn(text);
+    const isRecognised = /received before/.test(text);
+    return { sentAt, answeredAt: Date.now(), receiver, status, reason, isRecognised };
   } catch {
     return { sentAt, answeredAt: Date.now(), receiver, status: 0, reason: '' };
   }
@@ -121,6 +143,7 @@ const sendOnce = async (agent: Agent, url: string, receiver: number, wire: Wire)
 
 const debtAfter = ({ status, reason }: Try, isNamed: boolean): Claim['debt'] => {
   if (status >= 200 && status < 300) return 'owed';
+  // Under a token that is no longer known, or not yet, nothing is stored.
   if (isNamed) return 'open';
   return status === 0 || reason === 'unconfirmed' ? 'uncertain' : 'absent';
 };
@@ -130,6 +153,7 @@ export const startLoad = (options: LoadOptions): Load => {
   const { oracle, world, receivers } = options;
   const stop = new AbortController();
   let turn = 0;
+  const firstTokens = new WeakMap<Claim, string>();
 
   const nextUrl = (wire: Wire, claim: Claim): { url: string; receiver: number } => {
     const receiver = turn++ % receivers.length;
@@ -138,22 +162,51 @@ export const startLoad = (options: LoadOptions): Load => {
     return { url: `http://127.0.0.1:${port}${wire.path}`, receiver };
   };
 
+  /** Sends a request once, with a token of that moment. */
+  const trySending = async (
+    agent: Agent,
+    claim: Claim,
+    wireOf: WireOf,
+    random: () => number,
+  ): Promise<Try> => {
+    const token = credentialOf(claim.target, random);
+    const wire = wireOf(token);
+    const { url, receiver } = nextUrl(wire, claim);
+    const first = firstTokens.get(claim) ?? token;
+    firstTokens.set(claim, first);
+    const answer = await sendOnce(agent, url, receiver, wire);
+    return first === token ? answer : { ...answer, isOtherToken: true };
+  };
+
   /** Sends until it is known what is owed of the request; one with a name as often as it takes, another one once. */
   const settle = async (
     agent: Agent,
     claim: Claim,
-    wire: Wire,
+    wireOf: WireOf,
     random: () => number,
     onAnswer: (answer: Try) => void,
   ): Promise<void> => {
     for (;;) {
-      const { url, receiver } = nextUrl(wire, claim);
-      const answer = await sendOnce(agent, url, receiver, wire);
+      const answer = await trySending(agent, claim, wireOf, random);
       claim.tries.push(answer);
       claim.debt = debtAfter(answer, claim.isNamed);
       onAnswer(answer);
-      if (claim.debt !== 'open') return;
+      if (claim.debt !== 'open') break;
       await delay(retryMs.least + random() * (retryMs.most - retryMs.least));
+    }
+    await repeat(agent, claim, wireOf, random);
+  };
+
+  /**
+   * Sends a request again that was stored, as one does that lost the answer. Nothing may come of it. Where the policy changes the outcomes may
+   * say of it what the rows do not, once NATS has forgotten it: docs/exactly-once.md.
+   */
+  const repeat = async (agent: Agent, claim: Claim, wireOf: WireOf, random: () => number): Promise<void> => {
+    const isWanted = claim.debt === 'owed' && claim.isNamed && !claim.target.hasSwing;
+    if (!isWanted || random() > repeated.share) return;
+    for (let times = random() < 0.5 ? 1 : 2; times > 0 && !stop.signal.aborted; times--) {
+      await delay(random() * repeated.pauseMsMax);
+      claim.tries.push({ ...(await trySending(agent, claim, wireOf, random)), isRepeat: true });
     }
   };
 
@@ -168,8 +221,8 @@ export const startLoad = (options: LoadOptions): Load => {
     const isSpans = what.target.layout === 'spans';
     const form = `${isSpans ? (isJson ? 'json' : 'protobuf') : 'push'}${isPacked ? ', gzip' : ''}`;
     const claim = oracle.claim({ ...what, form });
-    const wire = isSpans ? spansWire(claim, world, isJson, isPacked) : pushWire(claim, world, isPacked);
-    await settle(agent, claim, wire, random, onAnswer);
+    const wireOf = isSpans ? spansWire(claim, world, isJson, isPacked) : pushWire(claim, world, isPacked);
+    await settle(agent, claim, wireOf, random, onAnswer);
   };
 
   const send = async (target: Target, sender: number): Promise<void> => {
@@ -191,9 +244,14 @@ export const startLoad = (options: LoadOptions): Load => {
       const random = createRandom(world.seed * 211 + target.id + sender);
       const agent = new Agent({ connections: 1, pipelining: 1 });
       while (!isFull && !stop.signal.aborted && Date.now() < end) {
-        await sendClaim(agent, { target, isNamed, count: floodCount }, random, ({ status, reason }) => {
-          if (status === 503 && reason === 'not_stored') isFull = true;
-        });
+        await sendClaim(
+          agent,
+          { target, isNamed, count: floodCountOf(sender) },
+          random,
+          ({ status, reason }) => {
+            if (status === 503 && reason === 'not_stored') isFull = true;
+          },
+        );
       }
       await agent.destroy();
     };

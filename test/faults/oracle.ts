@@ -6,7 +6,8 @@ export type Target = {
   readonly layout: Layout;
   /** Data id of points, application of spans. */
   readonly id: number;
-  readonly token: string;
+  /** Those that it has had, the newest last. */
+  readonly tokens: string[];
   /** Its policy changes while the run lasts: some items are stored under one and dropped under the other. */
   readonly hasSwing: boolean;
 };
@@ -28,6 +29,12 @@ export type Try = {
   /** Status and, of a refusal, its reason; 0 when no answer came. */
   readonly status: number;
   readonly reason: string;
+  /** It had been answered 200 before, and was sent again all the same. */
+  readonly isRepeat?: boolean;
+  /** The token was another one than at the first try. */
+  readonly isOtherToken?: boolean;
+  /** The answer said that it was received before. */
+  readonly isRecognised?: boolean;
 };
 
 /** A request and the numbers of its items: `first` and so many after it. */

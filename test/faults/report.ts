@@ -1,6 +1,7 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
+import { severalMessages } from './load.ts';
 import type { Claim } from './oracle.ts';
 import { killsOf, type Round, type Run } from './run.ts';
 import { describeFault, isProcessFault, processKinds, weightOf } from './schedule.ts';
@@ -53,6 +54,29 @@ const answerLine = (claims: readonly Claim[]): string => {
   return `${tries.length} tries: ${count(200)} answered 200, ${count(0)} unanswered, ${count(503)} times 503 (${count(503, 'not_stored')} not_stored, ${count(503, 'unconfirmed')} unconfirmed)`;
 };
 
+/** Tokens that were rotated, and what was sent again under another one. */
+const tokenLine = (rounds: readonly Round[], claims: readonly Claim[]): string => {
+  const rotations = rounds
+    .flatMap(({ done }) => done)
+    .filter(({ fault, note }) => fault.kind === 'rotate' && note === '');
+  const tries = claims.flatMap((claim) => claim.tries.filter(({ isOtherToken }) => isOtherToken === true));
+  const count = (status: number): number => tries.filter((each) => each.status === status).length;
+  return `tokens rotated: ${rotations.length}; requests sent again under another token: ${tries.length}, ${count(200)} answered 200, ${count(401)} answered 401`;
+};
+
+/** Requests of several messages, and what was sent again although it was stored. */
+const wholeLines = (claims: readonly Claim[]): string[] => {
+  const large = claims.filter(({ count }) => count >= severalMessages);
+  const unnamed = large.filter(({ isNamed }) => !isNamed);
+  const of = (debt: Claim['debt']): number => unnamed.filter((claim) => claim.debt === debt).length;
+  const repeats = claims.flatMap(({ tries }) => tries.filter(({ isRepeat }) => isRepeat === true));
+  const answered = repeats.filter(({ status }) => status === 200);
+  return [
+    `requests of several messages: ${large.length - unnamed.length} named, ${unnamed.length} unnamed (${of('owed')} acknowledged, ${of('uncertain')} uncertain, ${of('absent')} refused for good)`,
+    `repeats of stored requests: ${repeats.length}, ${answered.length} answered 200, ${answered.filter(({ isRecognised }) => isRecognised === true).length} of them as received before`,
+  ];
+};
+
 /** The figures of a run, as lines. */
 export const summaryOf = ({ rounds, seconds, isWhole }: Run): string[] => {
   const claims = rounds.flatMap((round) => round.claims);
@@ -74,6 +98,8 @@ export const summaryOf = ({ rounds, seconds, isWhole }: Run): string[] => {
     ...killLines(rounds),
     `other faults: ${linkLine(rounds)}`,
     `${claims.length} requests of ${sum(claims, ({ count }) => count)} items, ${answerLine(claims)}`,
+    ...wholeLines(claims),
+    tokenLine(rounds, claims),
     `items: ${items('owed')} acknowledged, ${items('uncertain')} uncertain (${sum(verdicts, (verdict) => verdict.uncertainPresent)} of them stored), ${items('absent')} refused for good`,
     `rows read: ${sum(verdicts, ({ rows }) => rows)}; seen twice by overlaps when the streams had just become empty: ${sum(verdicts, ({ overlaps }) => overlaps)}; late repeats: ${sum(verdicts, ({ lateRepeats }) => lateRepeats)}`,
     `inserts of spans past the guard, in processes that saw the end of a round: ${sum(rounds, ({ plainInserts }) => plainInserts)}`,
@@ -92,8 +118,8 @@ const describeClaim = (claim: Claim): string[] => [
   ...claim.tries
     .slice(-8)
     .map(
-      ({ sentAt, answeredAt, receiver, status, reason }) =>
-        `    ingress-${receiver} ${at(sentAt)} to ${at(answeredAt)}: ${status === 0 ? 'no answer' : `${status} ${reason}`}`,
+      ({ sentAt, answeredAt, receiver, status, reason, isRepeat }) =>
+        `    ingress-${receiver} ${at(sentAt)} to ${at(answeredAt)}: ${status === 0 ? 'no answer' : `${status} ${reason}`}${isRepeat === true ? ' (sent again)' : ''}`,
     ),
 ];
 

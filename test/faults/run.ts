@@ -77,10 +77,10 @@ const createTargets = async ({ stack }: Cluster, round: number): Promise<Target[
       const unique = `${layout}_${round}_${++tries}`;
       if (layout === 'spans') {
         const { app_id: id, token } = await stack.createApplication(unique);
-        return { ...common, id, token };
+        return { ...common, id, tokens: [token] };
       }
       const report = await stack.createReport(unique, { is_split_measurement: layout === 'narrow' });
-      return { ...common, id: report.data_source.mon_data_id, token: report.data_source.token };
+      return { ...common, id: report.data_source.mon_data_id, tokens: [report.data_source.token] };
     });
   };
   return [
@@ -162,6 +162,7 @@ const runRound = async (
   const { done, crashes } = await drive(faults, {
     cluster,
     load,
+    targets,
     swinging: targets.filter(({ hasSwing }) => hasSwing),
     flooded: { METRICS: wide, TRACES: spans },
     signal: plan.signal,

@@ -48,7 +48,9 @@ export type Fault =
   /** The store answers errors to every transfer process, until the stream before it is full. */
   | { readonly atMs: number; readonly kind: 'fill'; readonly stream: 'METRICS' | 'TRACES' }
   /** Items older than two days are dropped from now on, or kept. */
-  | { readonly atMs: number; readonly kind: 'policy'; readonly isStrict: boolean };
+  | { readonly atMs: number; readonly kind: 'policy'; readonly isStrict: boolean }
+  /** A target gets another token; the one before is taken for a day more. `target` counts them. */
+  | { readonly atMs: number; readonly kind: 'rotate'; readonly target: number };
 
 /** Whether it counts against the number of kills, pauses and stops that were asked for. */
 export const isProcessFault = (fault: Fault): fault is ProcessFault => 'process' in fault;
@@ -136,7 +138,7 @@ const linkFault = (random: Random, atMs: number, ackWaitMs: number, isCalm: bool
 
 /**
  * The faults of one round, by their time. The same options give the same faults. Kinds of process come in shuffled turns, so
- * that every six faults are of all six (in a calm round every four of four); half as many faults of links lie between them, and policies change.
+ * that every six faults are of all six (in a calm round every four of four); half as many faults of links lie between them, policies change, and tokens are rotated.
  */
 export const planFaults = (options: ScheduleOptions): Fault[] => {
   const { seed, processFaults, gapMs, ackWaitMs, isCalm = false } = options;
@@ -159,6 +161,13 @@ export const planFaults = (options: ScheduleOptions): Fault[] => {
     }
     if (random() < 0.4) {
       faults.push({ atMs: atMs + between(random, 0, gapMs), kind: 'policy', isStrict: random() < 0.5 });
+    }
+    if (random() < 0.4) {
+      faults.push({
+        atMs: atMs + between(random, 0, gapMs),
+        kind: 'rotate',
+        target: Math.floor(random() * 5),
+      });
     }
     // Some lie on top of each other, some apart.
     atMs += between(random, 0, 2 * gapMs);
@@ -196,6 +205,8 @@ export const describeFault = (fault: Fault): string => {
       return `${at} cut ${fault.link}`;
     case 'fill':
       return `${at} fill ${fault.stream}`;
+    case 'rotate':
+      return `${at} another token for target ${fault.target}`;
     case 'policy':
       return `${at} items of four days ago are ${fault.isStrict ? 'too old' : 'kept'}`;
   }

@@ -80,8 +80,8 @@ export const sabotages: readonly Sabotage[] = [
     edits: [
       {
         file: 'src/bus/publisher.ts',
-        from: 'if (awaySince === undefined) send(token, entry, now);',
-        to: 'if (awaySince === undefined) send(token, entry, now);\n        resolve({ duplicate: false });',
+        from: 'if (awaySince === undefined) send(entry, now);',
+        to: 'if (awaySince === undefined) send(entry, now);\n        resolve({ duplicate: false });',
       },
     ],
     project: 'engines',
@@ -106,8 +106,8 @@ export const sabotages: readonly Sabotage[] = [
     edits: [
       {
         file: 'src/bus/publisher.ts',
-        from: 'head.set(messageIdHeader, entry.messageId);',
-        to: 'head.set(messageIdHeader, entry.messageId + Math.random());',
+        from: 'messageId, version, traceparent };',
+        to: 'messageId: messageId + Math.random(), version, traceparent };',
       },
     ],
     project: 'engines',
@@ -119,12 +119,172 @@ export const sabotages: readonly Sabotage[] = [
     edits: [
       {
         file: 'src/directory/boot-number.ts',
-        from: 'const boot = Math.max(last + 1, minutes);',
-        to: 'const boot = Math.max(last, minutes);',
+        from: 'const boot = Math.max(last + 1, bootNumberNow(nowMs));',
+        to: 'const boot = Math.max(last, bootNumberNow(nowMs));',
       },
     ],
     project: 'engines',
     file: 'test/contract/identity.test.ts',
     tests: 'boot numbers',
+  },
+  {
+    name: 'messages of a push without a key published one by one',
+    edits: [
+      {
+        file: 'src/ingress/push/handler.ts',
+        from: 'else await publisher.publishTogether(fragments);',
+        to: 'else await Promise.all(fragments.map((fragment) => publisher.share(fragment)));',
+      },
+    ],
+    project: 'engines',
+    file: 'test/faults/whole-requests.test.ts',
+    tests: 'that the stream has no room for',
+  },
+  {
+    name: 'an id that is known taken for a batch that is stored',
+    edits: [
+      {
+        file: 'src/bus/batch-publisher.ts',
+        from: "case 'known':\n        complete(token, entry);",
+        to: "case 'known':\n        settle(token, entry);\n        entry.resolve();",
+      },
+    ],
+    project: 'engines',
+    file: 'test/engines/batch-publisher.test.ts',
+    tests: 'a batch > of which a part is stored already',
+  },
+  {
+    name: 'a verdict of today on a repeat',
+    edits: [
+      {
+        file: 'src/ingress/push/handler.ts',
+        from: 'return withHeaders(repeatReply, rateHeaders);',
+        to: 'return withHeaders(pointsReply(encoded), rateHeaders);',
+      },
+    ],
+    project: 'engines',
+    file: 'test/contract/identity.test.ts',
+    tests: 'an Idempotency-Key > stands for the first try',
+  },
+  {
+    name: 'a name for an export of which nothing is kept',
+    edits: [
+      {
+        file: 'src/ingress/otlp/handler.ts',
+        from: 'const name = encoded.accepted > 0 ? identity : undefined;',
+        to: 'const name = identity;',
+      },
+    ],
+    project: 'engines',
+    file: 'test/contract/repeats.test.ts',
+    tests: 'an export of which nothing is kept',
+  },
+  {
+    name: 'an identity that ends with its token',
+    edits: [
+      {
+        file: 'src/directory/sources.ts',
+        from: 'known.source_identity?.identity_credential',
+        to: 'undefined',
+      },
+      {
+        file: 'src/directory/applications.ts',
+        from: 'identity?.identity_credential',
+        to: 'undefined',
+      },
+    ],
+    project: 'engines',
+    file: 'test/contract/identity.test.ts',
+    tests: 'two receivers > a token that is rotated > once leaves',
+  },
+  {
+    name: 'one message for the spans of all credentials',
+    edits: [
+      {
+        file: 'src/ingress/otlp/publish.ts',
+        from: 'if (owners.length <= 1 || sha256Hex === undefined)',
+        to: 'if (owners.length >= 0)',
+      },
+    ],
+    project: 'engines',
+    file: 'test/contract/repeats.test.ts',
+    tests: 'an export with several credentials > of which one was unknown',
+  },
+  {
+    name: 'requests that wait behind a publish without a deadline of their own',
+    edits: [{ file: 'src/ingress/push/publish.ts', from: '      expireWaiting(gathering, now);\n', to: '' }],
+    project: 'unit',
+    file: 'test/unit/push-publisher.test.ts',
+    tests: 'a bus that does not answer',
+  },
+  {
+    name: 'a lookup that waits for as long as NATS hangs',
+    edits: [
+      {
+        file: 'src/directory/directory.ts',
+        from: 'await fetchInTime(fetch);',
+        to: 'await fetch();',
+      },
+    ],
+    project: 'engines',
+    file: 'test/contract/hanging-bus.test.ts',
+    tests: 'a push with an unknown token',
+  },
+  {
+    name: 'ages by the wall clock',
+    edits: [
+      {
+        file: 'src/transfer/worker.ts',
+        from: 'const staleBefore = deps.elapsed()',
+        to: 'const staleBefore = deps.now()',
+      },
+      {
+        file: 'src/transfer/worker.ts',
+        from: 'const touchedAt = deps.elapsed();',
+        to: 'const touchedAt = deps.now();',
+      },
+    ],
+    project: 'unit',
+    file: 'test/unit/worker-gathering.test.ts',
+    tests: 'a message that was held over half its ack wait',
+  },
+  {
+    name: 'a merge that is owed and forgotten',
+    edits: [
+      {
+        file: 'src/transfer/owed-merges.ts',
+        from: 'const waitMs = isStarted ? takeOverMs : 0;',
+        to: 'const waitMs = Number.POSITIVE_INFINITY;',
+      },
+    ],
+    project: 'unit',
+    file: 'test/unit/owed-merges.test.ts',
+    tests: 'what a killed process owed',
+  },
+  {
+    name: 'a fence that does not know its consumer',
+    edits: [
+      {
+        file: 'src/transfer/fence.ts',
+        from: 'if (now.created !== before.created || now.delivered < before.delivered) {',
+        to: 'if (now.delivered < 0) {',
+      },
+    ],
+    project: 'engines',
+    file: worker,
+    tests: 'a consumer that is deleted and made anew by hand',
+  },
+  {
+    name: 'a purge that replaces the record of a redrive',
+    edits: [
+      {
+        file: 'src/dead-letters/desk.ts',
+        from: 'return known === undefined || purgedOutcome in known ? row : undefined;',
+        to: 'return row;',
+      },
+    ],
+    project: 'engines',
+    file: 'test/engines/dlq-redrive.test.ts',
+    tests: 'comes back with a copy of DEADLETTER',
   },
 ];

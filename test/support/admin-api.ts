@@ -1,6 +1,7 @@
 import { expect } from 'vitest';
 import { z } from 'zod';
 import type { TestEngines } from './engines.ts';
+import { fetchEngine } from './fetch-engine.ts';
 import type { Answer, MetadataRole } from './metadata-role.ts';
 
 /** The paths of the operations of specification 4.3 and 4.4. */
@@ -43,7 +44,7 @@ export const expectProblem = (answer: Answer, status: number, code: string): voi
 
 /** The tables that QuestDB has. */
 export const tableNames = async (engines: TestEngines): Promise<string[]> => {
-  const response = await fetch(`${engines.questdb.url}/exec?query=SELECT+table_name+FROM+tables()`);
+  const response = await fetchEngine(`${engines.questdb.url}/exec?query=SELECT+table_name+FROM+tables()`);
   return z
     .object({ dataset: z.array(z.array(z.string())) })
     .parse(await response.json())

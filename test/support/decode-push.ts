@@ -14,15 +14,18 @@ export type DecodedPush =
   | { readonly kind: 'push'; readonly push: PushPair & { readonly data: unknown } }
   | BodyRefusal;
 
-const elementsMax = 2_000_000;
+const elementsMax = 4_000_000;
+const tokenLengthMax = 256;
 
 /** Reads a body as the receiver does whose directory takes every credential that is one. */
 export const decodePush = (bytes: Buffer): DecodedPush => {
   const scan = scanBody(bytes, elementsMax);
   const dataId = scan.dataId === undefined ? undefined : dataIdOf(scan.dataId);
-  // No data id has an empty token, and what is no string counts as one.
-  if (dataId === undefined || (scan.token ?? '') === '') return problemWithoutPair(bytes, scan, elementsMax);
-  const pair = { dataId, token: scan.token ?? '' };
+  const { token = '' } = scan;
+  // No data id has an empty token, as which counts what is no string, and none has one so long.
+  if (dataId === undefined || token === '' || token.length > tokenLengthMax)
+    return problemWithoutPair(bytes, scan, elementsMax);
+  const pair = { dataId, token };
   const problem = checkBody(bytes, scan, pair);
   if (problem !== undefined) return problem;
   try {

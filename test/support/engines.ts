@@ -1,9 +1,12 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
+import type { MonitorEndpoint } from '../../src/bus/server-monitor.ts';
+import type { DatabaseAccounts, EngineAccount } from '../../src/config/engine-credentials.ts';
 import type { Durability } from '../../src/config/settings.ts';
 import type { LogLine } from '../../src/embedded/child.ts';
 import { createClickhouseEngine } from '../../src/embedded/clickhouse.ts';
+import { createDatabaseAccounts } from '../../src/embedded/credentials.ts';
 import type { Engine } from '../../src/embedded/engine.ts';
 import { createNatsEngine } from '../../src/embedded/nats.ts';
 import { createQuestdbEngine } from '../../src/embedded/questdb.ts';
@@ -20,8 +23,10 @@ export type TestEngines = {
   readonly nats: Engine;
   readonly questdb: Engine;
   readonly clickhouse: Engine;
-  /** NATS's monitoring endpoint. */
-  readonly natsMonitorUrl: string;
+  /** What NATS tells of itself. */
+  askNats(endpoint: MonitorEndpoint, options?: object): Promise<unknown>;
+  /** Who only reads, in both databases. */
+  readonly reader: EngineAccount;
   /** Port of QuestDB's Postgres wire. */
   readonly questdbPgPort: number;
   /** The temporary folder all of them live in. */
@@ -37,15 +42,15 @@ export type TestEngines = {
 
 const host = '127.0.0.1';
 
-type OwnOptions = { folder: string; log: LogLine; durability: Durability };
+type OwnOptions = { folder: string; log: LogLine; durability: Durability; accounts: DatabaseAccounts };
 
 const createFor = {
-  nats: ({ folder, log, durability }: OwnOptions, [client = 0, monitor = 0]: number[]) =>
-    createNatsEngine({ folder, host, ports: { client, monitor }, log, durability }),
-  questdb: ({ folder, log, durability }: OwnOptions, [http = 0, pg = 0]: number[]) =>
-    createQuestdbEngine({ folder, host, ports: { http, pg }, log, durability }),
-  clickhouse: ({ folder, log }: OwnOptions, [http = 0]: number[]) =>
-    createClickhouseEngine({ folder, host, ports: { http }, log }),
+  nats: ({ folder, log, durability }: OwnOptions, [client = 0]: number[]) =>
+    createNatsEngine({ folder, host, ports: { client }, log, durability }),
+  questdb: ({ folder, log, durability, accounts }: OwnOptions, [http = 0, pg = 0]: number[]) =>
+    createQuestdbEngine({ folder, host, ports: { http, pg }, log, durability, accounts }),
+  clickhouse: ({ folder, log, accounts }: OwnOptions, [http = 0]: number[]) =>
+    createClickhouseEngine({ folder, host, ports: { http }, log, accounts }),
 };
 
 /** Is given the folder of each engine before it starts; what it answers is called after the engine's end. */
@@ -72,24 +77,32 @@ export const startEngines = async (
     lines.push(`${source}: ${line}`);
   };
   const ports = await takePorts(15);
+  const accounts = createDatabaseAccounts();
   const engines = new Map<EngineName, Engine>();
   const env: Record<string, string> = {};
-  let natsMonitorUrl = (): string => '';
+  let askNats: TestEngines['askNats'] = async () => {
+    throw new Error('startEngines was not asked for nats');
+  };
   let questdbPgPort = 0;
   const afterEnd: (() => void | Promise<void>)[] = [];
   for (const name of ['nats', 'questdb', 'clickhouse'] as const) {
     if (wanted[name] !== true) continue;
     const enginePorts = ports.splice(0, 2);
-    if (name === 'nats') natsMonitorUrl = () => `http://${host}:${enginePorts[1]}`;
     if (name === 'questdb') questdbPgPort = enginePorts[1] ?? 0;
-    let engine = createFor[name]({ folder: join(folder, name), log, durability }, enginePorts);
+    const options = { folder: join(folder, name), log, durability, accounts };
+    let engine: Engine;
+    if (name === 'nats') {
+      const nats = createFor.nats(options, enginePorts);
+      askNats = nats.ask;
+      engine = nats;
+    } else engine = createFor[name](options, enginePorts);
     if (name === 'nats' && hasNatsCluster) {
       const servers = [0, 1, 2].map(() => {
         const [client = 0, monitor = 0, route = 0] = ports.splice(0, 3);
         return { client, monitor, route };
       });
       const cluster = createNatsCluster(join(folder, name), servers, log);
-      natsMonitorUrl = () => cluster.monitorUrl;
+      askNats = cluster.ask;
       afterEnd.push(cluster.end);
       engine = cluster;
       env['TIDEMARK_NATS_REPLICAS'] = '3';
@@ -125,9 +138,8 @@ export const startEngines = async (
     get clickhouse() {
       return started('clickhouse');
     },
-    get natsMonitorUrl() {
-      return natsMonitorUrl();
-    },
+    askNats: (endpoint, options) => askNats(endpoint, options),
+    reader: { user: accounts.readonlyUser, password: accounts.readonlyPassword },
     questdbPgPort,
     folder,
     env,

@@ -53,7 +53,8 @@ export const createMemoryBucket = (): MemoryBucket => {
       return put(key, value);
     },
     put: async (key, value) => put(key, value),
-    delete: async (key) => {
+    delete: async (key, expected) => {
+      if (expected !== undefined && values.get(key)?.revision !== expected) throw conflict(key);
       values.delete(key);
       pending.push({ key, value: undefined, revision: ++revision });
     },

@@ -28,6 +28,7 @@ import { rotateApplicationToken, rotateDataSourceToken } from '../../src/metadat
 import { defaultInstance } from '../../src/model/instances.ts';
 import type { QuestdbSql } from '../../src/stores/questdb/sql.ts';
 import { createQuestdbTables } from '../../src/stores/questdb/tables.ts';
+import { authored } from './authored.ts';
 
 /** What a metadata process works on, with its copies read. */
 export const openMetadata = async (bus: Bus, sql: QuestdbSql): Promise<CreationDeps> => {
@@ -53,14 +54,14 @@ const overlapSeconds = 60;
 /** The calls of the admin API that write more than once, each with its input as JSON. */
 export const metadataCalls = {
   createReport: (deps: CreationDeps, input: unknown) =>
-    createCustomTimeSeries(deps, reportRequestSchema.parse(input)),
+    createCustomTimeSeries(deps, authored(reportRequestSchema, input)),
   createDataSource: (deps: CreationDeps, input: unknown) =>
-    createDataSource(deps, dataSourceRequestSchema.parse(input)),
-  createGroup: (deps: CreationDeps, input: unknown) => createGroup(deps, groupRequestSchema.parse(input)),
+    createDataSource(deps, authored(dataSourceRequestSchema, input)),
+  createGroup: (deps: CreationDeps, input: unknown) => createGroup(deps, authored(groupRequestSchema, input)),
   createResultTable: (deps: CreationDeps, input: unknown) =>
-    createResultTable(deps, resultTableRequestSchema.parse(input)),
+    createResultTable(deps, authored(resultTableRequestSchema, input)),
   createApplication: (deps: CreationDeps, input: unknown) =>
-    createApplication(deps, applicationRequestSchema.parse(input)),
+    createApplication(deps, authored(applicationRequestSchema, input)),
   deleteReport: ({ records }: CreationDeps, input: unknown) => deleteReport(records, of.parse(input).id, by),
   purgeReport: ({ records }: CreationDeps, input: unknown) => {
     const { id, table_id } = of.extend({ table_id: z.string() }).parse(input);

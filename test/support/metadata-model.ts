@@ -139,7 +139,8 @@ export const change = async (
   const before = await see(world, process, paths);
   const reply = await world.pair.call(process, actor, call);
   const after = await see(world, process + 1, paths);
-  const by = reply.operator ?? world.pair.actors[actor % 2]?.name;
+  const token = world.pair.actors[actor % 2]?.name;
+  const by = reply.operator === undefined ? token : `${reply.operator} via ${token}`;
   for (const path of paths) {
     const [old, now] = [before.get(path), after.get(path)];
     // The keeper may finish the purge at any moment.

@@ -4,6 +4,7 @@ import { z } from 'zod';
 import type { LogLine } from '../../src/embedded/child.ts';
 import { createEngine, type Engine } from '../../src/embedded/engine.ts';
 import { createInstaller } from '../../src/embedded/install.ts';
+import type { NatsEngine } from '../../src/embedded/nats.ts';
 
 const host = '127.0.0.1';
 
@@ -13,8 +14,8 @@ export type ServerPorts = { readonly client: number; readonly monitor: number; r
 /** Three servers that look like one engine: what is killed, stopped or paused is the one that leads METRICS. */
 export type NatsCluster = Engine & {
   readonly servers: readonly Engine[];
-  /** Monitoring of a server that runs. */
-  readonly monitorUrl: string;
+  /** What a server that runs tells of itself. */
+  ask: NatsEngine['ask'];
   /** Name and place of the server that leads a stream; undefined while none does. */
   leaderOf(stream: string): Promise<number | undefined>;
   end(): Promise<void>;
@@ -114,8 +115,15 @@ export const createNatsCluster = (
     url: servers.map(({ url }) => url).join(),
     servers,
     leaderOf,
-    get monitorUrl() {
-      return monitorUrl();
+    ask: async (endpoint, options = {}) => {
+      // The port has its own name for one of the options.
+      const query = new URLSearchParams(
+        Object.entries(options).map(([name, value]) => [
+          name === 'consumer' ? 'consumers' : name,
+          String(value),
+        ]),
+      );
+      return (await fetch(`${monitorUrl()}/${endpoint.toLowerCase()}?${query}`)).json();
     },
     get running() {
       return servers.every(({ running }) => running);

@@ -42,7 +42,7 @@ export type OtlpSpan = {
   status?: { code?: number; message?: string };
 };
 export type OtlpScopeSpans = {
-  scope?: { name?: string; version?: string; attributes?: OtlpAttribute[] };
+  scope?: { name?: string; version?: string; attributes?: OtlpAttribute[]; droppedAttributesCount?: number };
   spans?: OtlpSpan[];
   schemaUrl?: string;
 };
@@ -183,8 +183,12 @@ const encodeSpan = (span: OtlpSpan): Message =>
 
 const encodeScopeSpans = ({ scope, spans, schemaUrl }: OtlpScopeSpans): Message =>
   new Message()
-    .messages(1, one(scope), ({ name, version, attributes }) =>
-      new Message().text(1, name).text(2, version).messages(3, attributes, encodeAttribute),
+    .messages(1, one(scope), ({ name, version, attributes, droppedAttributesCount }) =>
+      new Message()
+        .text(1, name)
+        .text(2, version)
+        .messages(3, attributes, encodeAttribute)
+        .varint(4, droppedAttributesCount),
     )
     .messages(2, spans, encodeSpan)
     .text(3, schemaUrl);

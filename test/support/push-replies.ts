@@ -15,3 +15,11 @@ export const expectEnvelope = (answer: PushAnswer, expected: Record<string, unkn
 /** What a sender compresses with, by Content-Encoding. */
 export const compressors = { gzip: gzipSync, deflate: deflateSync, zstd: zstdCompressSync } as const;
 export const encodings = ['gzip', 'deflate', 'zstd'] as const;
+
+/** The answer to a push with a key that was stored before. */
+export const repeatReply = {
+  code: '200',
+  result: 'true',
+  message:
+    'received before: what became of its points was decided then; it was counted as duplicate_request and not stored again',
+};

@@ -8,6 +8,7 @@ import { newDataSource, newGroup, newReport, newResultTable } from '../../src/me
 import type { CustomReport, DataSource, TimeSeriesGroup } from '../../src/model/records.ts';
 import { createLog } from '../../src/telemetry/log.ts';
 import { createMetadataMetrics } from '../../src/telemetry/metrics.ts';
+import { authored } from './authored.ts';
 
 /** Short enough for a test's patience, long enough for a loaded machine. */
 export const testLeaseTimes = { ttlMs: 3_000, renewMs: 500 };
@@ -61,7 +62,7 @@ export type MadeReport = {
 /** Puts the records of an active report into KV, without table and API. The report's id is `index`. */
 export const putReport = async (records: Records, index: number, bizId = 2): Promise<MadeReport> => {
   const dataId = 1_500_000 + index;
-  const request = reportRequestSchema.parse({
+  const request = authored(reportRequestSchema, {
     mon_biz_id: bizId,
     name: `report ${index}`,
     is_platform: bizId === 0,

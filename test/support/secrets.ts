@@ -7,7 +7,7 @@ export type Leak = `${string}: ${string}`;
 
 /** Tokens that a test uses, each with a name of its own, to be looked for wherever they must not be. */
 export type Secrets = {
-  /** Notes a token that somebody issued; answers it. */
+  /** Notes a token or password that somebody issued; answers it. */
   note(name: string, token: string): string;
   /** A new token of this name that nobody issued. */
   invent(name: string): string;
@@ -39,7 +39,7 @@ const bytesOf = (file: string): Buffer => {
 export const createSecrets = (): Secrets => {
   const names = new Map<string, string>();
   const note = (name: string, token: string): string => {
-    if (!/^[0-9a-f]{32,64}$/.test(token)) throw new Error(`${name} is no token`);
+    if (!/^[\w+/=-]{32,80}$/.test(token)) throw new Error(`${name} is no token`);
     names.set(token, name);
     return token;
   };
@@ -52,7 +52,7 @@ export const createSecrets = (): Secrets => {
     in: (place, text) => {
       const lower = text.toLowerCase();
       return [...names]
-        .filter(([token]) => lower.includes(token))
+        .filter(([token]) => lower.includes(token.toLowerCase()))
         .map(([, name]): Leak => `${place}: ${name}`);
     },
     inFiles: (folder, isExempt) =>

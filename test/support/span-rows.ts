@@ -1,5 +1,6 @@
 import type { BatchBounds } from '../../src/stores/clickhouse/span-statements.ts';
 import type { TraceTimes } from '../../src/stores/clickhouse/span-writer.ts';
+import { fetchEngine } from './fetch-engine.ts';
 
 /** Spans made by arithmetic: the one with number `n` (0 to count − 1) has uid `first + n` and starts `stepNs` after the one before. */
 export type SpanRows = {
@@ -51,7 +52,7 @@ export const spanSelect = ({ first, count, startNs, stepNs }: SpanRows): string 
 /** The answer of a query as blocks of FORMAT Native, one after another. */
 export const nativeOf = async (url: string, query: string, rowsPerBlock = 500): Promise<Uint8Array> => {
   const body = `${query} FORMAT Native SETTINGS max_block_size = ${rowsPerBlock}`;
-  const response = await fetch(url, { method: 'POST', body });
+  const response = await fetchEngine(url, { method: 'POST', body });
   if (!response.ok) throw new Error(await response.text());
   return new Uint8Array(await response.arrayBuffer());
 };
@@ -69,7 +70,7 @@ export const tracesOf = async (url: string, rows: SpanRows): Promise<TraceTimes[
   const body =
     'SELECT TraceId, toString(toUnixTimestamp64Nano(min(Timestamp))), toString(toUnixTimestamp64Nano(max(Timestamp))) ' +
     `FROM (${spanSelect(rows)}) GROUP BY TraceId ORDER BY TraceId FORMAT TSV`;
-  const text = await (await fetch(url, { method: 'POST', body })).text();
+  const text = await (await fetchEngine(url, { method: 'POST', body })).text();
   return text
     .trim()
     .split('\n')

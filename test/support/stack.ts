@@ -5,6 +5,7 @@ import { createInterface } from 'node:readline';
 import type { Durability } from '../../src/config/settings.ts';
 import { deathSignalPrefix } from '../../src/embedded/child.ts';
 import { type FolderHook, makeTables, startEngines, type TestEngines } from './engines.ts';
+import { fetchEngine } from './fetch-engine.ts';
 import { takePorts } from './ports.ts';
 import { waitFor } from './wait.ts';
 
@@ -151,12 +152,12 @@ const testPipelines = (
       .replace(/ack_wait_seconds: \d+/g, `ack_wait_seconds: ${ackWaitSeconds}`)
       .replace(/duplicate_window_seconds: \d+/g, `duplicate_window_seconds: ${duplicateWindowSeconds}`),
   );
-  const deadlineMs = Math.min(10_000, duplicateWindowSeconds * 750);
+  const deadline = (own: string): number => Math.min(Number(own), duplicateWindowSeconds * 750);
   for (const file of ['metrics.yaml', 'traces.yaml', 'ledger.yaml']) {
     edit(file, (text) =>
       text
         .replace(/store_timeout_ms: \d+/, `store_timeout_ms: ${ackWaitSeconds * 750}`)
-        .replace(/deadline_ms: \d+/, `deadline_ms: ${deadlineMs}`),
+        .replace(/deadline_ms: (\d+)/, (_, own: string) => `deadline_ms: ${deadline(own)}`),
     );
   }
   edit('ledger.yaml', (text) => text.replace(/write_interval_ms: \d+/, 'write_interval_ms: 100'));
@@ -199,6 +200,8 @@ export type StackOptions = {
   readonly pipelines?: (file: string, text: string) => string;
   /** The folder whose program the roles are; default this one. */
   readonly program?: string;
+  /** The same for single roles, by name: `ingress-1`. */
+  readonly programs?: Readonly<Record<string, string>>;
   /** What stands before the program, so that it runs as somebody else; it has to end them with the test. */
   readonly command?: readonly string[];
 };
@@ -257,7 +260,9 @@ export const startStack = async (options: StackOptions = {}): Promise<Stack> => 
       TIDEMARK_INGRESS_OTLP_PORT: String(own.otlp),
       TIDEMARK_INGRESS_OPS_PORT: String(own.ops),
     };
-    return roleProcess('ingress', name, { ...(await envOf(name)), ...variables }, own, options);
+    const program = options.programs?.[name] ?? options.program;
+    const its = program === undefined ? options : { ...options, program };
+    return roleProcess('ingress', name, { ...(await envOf(name)), ...variables }, own, its);
   };
   const startTransfer = async (_: unknown, index: number): Promise<RoleProcess> => {
     const name = `transfer-${index}`;
@@ -295,14 +300,14 @@ export const startStack = async (options: StackOptions = {}): Promise<Stack> => 
     return { status: response.status, body: await response.json() };
   };
   const query = async (sql: string): Promise<QueryAnswer> => {
-    const response = await fetch(`${engines.questdb.url}/exec?query=${encodeURIComponent(sql)}`);
+    const response = await fetchEngine(`${engines.questdb.url}/exec?query=${encodeURIComponent(sql)}`);
     const text = await response.text();
     if (!response.ok) throw new Error(`${sql}: ${text}`);
     const answer: QueryAnswer = JSON.parse(text);
     return answer;
   };
   const streamState = async (name: StreamName): Promise<StreamState> => {
-    const answer: Jsz = JSON.parse(await (await fetch(`${engines.natsMonitorUrl}/jsz?streams=true`)).text());
+    const answer: Jsz = JSON.parse(JSON.stringify(await engines.askNats('JSZ', { streams: true })));
     const stream = answer.account_details?.[0]?.stream_detail?.find((each) => each.name === name);
     if (stream === undefined) throw new Error(`there is no stream ${name}`);
     return stream.state;
@@ -345,10 +350,13 @@ export const startStack = async (options: StackOptions = {}): Promise<Stack> => 
     ready,
     query,
     spansQuery: async (sql) => {
-      const response = await fetch(`${engines.clickhouse.url}/?output_format_json_quote_64bit_integers=1`, {
-        method: 'POST',
-        body: `${sql} FORMAT JSONEachRow`,
-      });
+      const response = await fetchEngine(
+        `${engines.clickhouse.url}/?output_format_json_quote_64bit_integers=1`,
+        {
+          method: 'POST',
+          body: `${sql} FORMAT JSONEachRow`,
+        },
+      );
       const text = await response.text();
       if (!response.ok) throw new Error(`${sql}: ${text}`);
       return text

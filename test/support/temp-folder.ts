@@ -3,9 +3,15 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
 
+/** A new folder that stays until it is removed. */
+export const openTempFolder = async (): Promise<{ readonly path: string; remove(): Promise<void> }> => {
+  const path = await mkdtemp(join(tmpdir(), 'tidemark-test-'));
+  return { path, remove: () => rm(path, { recursive: true, force: true }) };
+};
+
 /** A new folder that is gone after the test that asks for it. */
 export const tempFolder = async (): Promise<string> => {
-  const folder = await mkdtemp(join(tmpdir(), 'tidemark-test-'));
-  onTestFinished(() => rm(folder, { recursive: true, force: true }));
-  return folder;
+  const { path, remove } = await openTempFolder();
+  onTestFinished(remove);
+  return path;
 };

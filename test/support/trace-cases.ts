@@ -156,7 +156,7 @@ export const wholeRow = (start: bigint): Record<string, unknown> => ({
     double: '0.1',
     'whole double': '2',
     nan: 'NaN',
-    infinity: '-Inf',
+    infinity: '-Infinity',
     bytes: 'AAEC/w==',
     array: '["x",9007199254740993,true,[1.5],null]',
     kvlist: '{"k":"v","n":1,"b":"AAEC/w=="}',

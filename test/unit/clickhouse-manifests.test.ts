@@ -4,6 +4,7 @@ import { expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { z } from 'zod';
 import { loadSettings } from '../../src/config/settings.ts';
+import { readerLimits } from '../../src/embedded/clickhouse-config.ts';
 import { versions } from '../../src/embedded/versions.ts';
 
 // The operator's own schema comes with no package: this holds what is used of it against itself and against the program.
@@ -116,8 +117,29 @@ it('its cluster is the one for which the large overlay has the tables made', () 
   expect(loadSettings(variables).clickhouse.cluster).toBe(clickhouse.spec.configuration.clusters[0].name);
 });
 
+it('has a user that reads, within the limits that the embedded one has', () => {
+  const { profiles, users } = clickhouse.spec.configuration;
+  const limits = Object.entries(readerLimits).flatMap(([name, max]) => [
+    [`reader/${name}`, String(max)],
+    [`reader/constraints/${name}/min`, '1'],
+    [`reader/constraints/${name}/max`, String(max)],
+  ]);
+  const own = Object.entries(profiles).filter(([name]) => name.startsWith('reader/'));
+  expect(Object.fromEntries(own)).toEqual({ 'reader/readonly': '2', ...Object.fromEntries(limits) });
+  expect(users).toMatchObject({
+    'readonly/profile': 'reader',
+    'readonly/grants/query': ['GRANT SHOW, SELECT, dictGet ON *.*'],
+  });
+  const compose = readFileSync(join(folder, '../clickhouse/users.xml'), 'utf8');
+  for (const [name, max] of Object.entries(readerLimits)) {
+    expect(compose).toContain(`<${name}>${max}</${name}>`);
+    expect(compose).toContain(`<${name}><min>1</min><max>${max}</max></${name}>`);
+  }
+});
+
 it('secrets stand in none of it, and images have the version that is tested', () => {
-  expect(clickhouse.spec.configuration.users).not.toHaveProperty('tidemark/password');
+  const { users } = clickhouse.spec.configuration;
+  expect(Object.keys(users).filter((name) => /(?<!k8s_secret_)password/.test(name))).toEqual([]);
   for (const { spec } of [clickhouse, keeper])
     for (const { spec: pod } of spec.templates.podTemplates)
       expect(pod.containers[0].image).toMatch(new RegExp(`:${versions.clickhouse}\\.\\d+\\.\\d+$`));

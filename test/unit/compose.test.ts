@@ -1,44 +1,25 @@
-import { existsSync, readFileSync } from 'node:fs';
+import { execFileSync } from 'node:child_process';
+import { copyFileSync, existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { z } from 'zod';
 import { loadSettings, settingDefinitions } from '../../src/config/settings.ts';
 import { versions } from '../../src/embedded/versions.ts';
+import {
+  composeText,
+  filledEnvironment,
+  neededVariables,
+  service,
+  services,
+  volumes,
+} from '../support/compose.ts';
 import { deployFolder } from '../support/dashboards.ts';
 import { dockerfileStages } from '../support/dockerfile.ts';
+import { tempFolder } from '../support/temp-folder.ts';
 
-const dependencySchema = z.strictObject({
-  condition: z.enum(['service_healthy', 'service_completed_successfully']),
-});
-const serviceSchema = z.looseObject({
-  image: z.string(),
-  command: z.array(z.string()).optional(),
-  environment: z.record(z.string(), z.string()).default({}),
-  ports: z.array(z.string()).default([]),
-  volumes: z.array(z.string()).default([]),
-  depends_on: z.record(z.string(), dependencySchema).default({}),
-  healthcheck: z.looseObject({}).optional(),
-  read_only: z.boolean().optional(),
-  stop_grace_period: z.string().optional(),
-});
-const composeSchema = z.looseObject({
-  services: z.record(z.string(), serviceSchema),
-  volumes: z.record(z.string(), z.null()),
-});
-
-const text = readFileSync(join(deployFolder, 'compose.yaml'), 'utf8');
-const { services, volumes } = composeSchema.parse(parse(text, { merge: true }));
-const service = (name: string) => {
-  const found = services[name];
-  if (found === undefined) throw new Error(`no service ${name}`);
-  return found;
-};
 const roles = ['ingress', 'transfer', 'metadata'] as const;
 const settings = loadSettings({});
-
-/** What Compose makes of `${NAME:-default}`. */
-const filled = (value: string): string => value.replace(/\$\{\w+:-([^}]*)\}/g, '$1');
 
 const containerPorts = (name: string): number[] =>
   service(name).ports.map((port) => Number(port.split(':').at(-1)));
@@ -62,17 +43,15 @@ describe('the compose stack', () => {
   it('gives the roles only settings that there are, with values that can be used', () => {
     const known = new Set(settingDefinitions.map(({ env }) => env));
     for (const role of [...roles, 'migrate']) {
-      const environment = Object.fromEntries(
-        Object.entries(service(role).environment).map(([name, value]) => [name, filled(value)]),
-      );
+      const environment = filledEnvironment(role);
       expect(Object.keys(environment).filter((name) => !known.has(name))).toEqual([]);
       const { nats, questdb, clickhouse } = loadSettings(environment);
-      expect([nats.url, questdb.url].map((url) => new URL(url ?? '').host)).toEqual([
-        'nats:4222',
-        'questdb:9000',
+      const own = filledEnvironment;
+      expect([nats.url, questdb.url, clickhouse.url]).toEqual([
+        `nats://tidemark:${own('nats')['NATS_PASSWORD']?.slice(1, -1)}@nats:4222`,
+        `http://tidemark:${own('questdb')['QDB_HTTP_PASSWORD']}@questdb:9000`,
+        `http://tidemark:${own('clickhouse')['CLICKHOUSE_PASSWORD']}@clickhouse:8123`,
       ]);
-      const password = filled(service('clickhouse').environment['CLICKHOUSE_PASSWORD'] ?? '');
-      expect(clickhouse.url).toBe(`http://tidemark:${password}@clickhouse:8123`);
       expect(service(role).command).toEqual([role]);
     }
   });
@@ -132,8 +111,44 @@ describe('the compose stack', () => {
 
   it('runs the roles with a root that cannot be written, and lets them drain', () => {
     for (const role of roles) {
-      expect(service(role)).toMatchObject({ read_only: true, cap_drop: ['ALL'], stop_grace_period: '40s' });
+      expect(service(role)).toMatchObject({ read_only: true, stop_grace_period: '40s' });
     }
+  });
+
+  it('lets no container gain rights', () => {
+    for (const [name, { cap_drop: dropped, security_opt: options }] of Object.entries(services)) {
+      expect([dropped, options], name).toEqual([['ALL'], ['no-new-privileges:true']]);
+    }
+  });
+
+  // A default password is one that everybody knows.
+  it('starts with no password but those that its script makes, which stay once they are there', async () => {
+    expect(composeText).not.toMatch(/\$\{?\w+(?:\}|:?-)/);
+    const literals = Object.values(services).flatMap(({ environment }) =>
+      Object.entries(environment).filter(([name, value]) => /PASSWORD/.test(name) && !value.includes('${')),
+    );
+    expect(literals).toEqual([]);
+    const folder = await tempFolder();
+    const script = join(folder, 'passwords.sh');
+    copyFileSync(join(deployFolder, 'passwords.sh'), script);
+    const make = (): string => {
+      execFileSync('sh', [script]);
+      return readFileSync(join(folder, '.env'), 'utf8');
+    };
+    const made = make();
+    expect(made.match(/^\w+(?==[0-9a-f]{32}$)/gm)?.toSorted()).toEqual(neededVariables.toSorted());
+    expect(new Set(made.match(/=.+/g)).size).toBe(neededVariables.length);
+    expect(statSync(join(folder, '.env')).mode & 0o777).toBe(0o600);
+    expect(make()).toBe(made);
+    writeFileSync(join(folder, '.env'), made.replace(/^GRAFANA.*\n/m, ''));
+    expect(make().match(/^\w+/gm)?.toSorted()).toEqual(neededVariables.toSorted());
+  });
+
+  it('gives Grafana the users that only read', () => {
+    const { QUESTDB_PG_USER, CLICKHOUSE_USER } = service('grafana').environment;
+    expect([QUESTDB_PG_USER, CLICKHOUSE_USER]).toEqual(['readonly', 'readonly']);
+    const { QDB_PG_READONLY_USER } = service('questdb').environment;
+    expect(QDB_PG_READONLY_USER).toBe(QUESTDB_PG_USER);
   });
 
   it('mounts only what is there', () => {
@@ -174,6 +189,8 @@ describe('the compose stack', () => {
       name.startsWith('QDB_WAL_APPLY_WORKER_'),
     );
     expect(pace).toHaveLength(4);
-    for (const [name, value] of pace) expect(questdb).toContain(`${name}: '${value}'`);
+    const { QDB_EXPORT_WORKER_COUNT: exportWorkers } = service('questdb').environment;
+    for (const [name, value] of [...pace, ['QDB_EXPORT_WORKER_COUNT', exportWorkers]])
+      expect(questdb).toContain(`${name}: '${value}'`);
   });
 });

@@ -24,7 +24,11 @@ const manifests = globSync('deploy/kubernetes/**/*.yaml', { cwd: root })
 const resources = manifests.flatMap(({ text }) =>
   parseAllDocuments(text).flatMap((document) => resourceSchema.safeParse(document.toJS()).data ?? []),
 );
-const manifestText = manifests.map(({ text }) => text).join('\n');
+/** Values of a chart name secrets too. */
+const values = globSync('deploy/kubernetes/values/*.yaml', { cwd: root }).map((path) =>
+  readFileSync(join(root, path), 'utf8'),
+);
+const manifestText = [...manifests.map(({ text }) => text), ...values].join('\n');
 
 const has = (kind: string, name: string): boolean =>
   resources.some((each) => each.kind === kind && each.metadata.name === name);
@@ -126,7 +130,18 @@ const wrongWithKubectl = (line: string): string[] => {
   ];
 };
 
+const dockerfile = readFileSync(join(root, 'deploy/Dockerfile'), 'utf8');
+
+/** Only the base that the image has is to be pinned. */
+const baseImage = (name: string): string[] =>
+  dockerfile.includes(`ARG NODE_IMAGE=${name}\n`) ? [] : [`the base is not ${name}`];
+
 const wrongWithOthers = (line: string): string[] => {
+  const [, looked, , pinned] =
+    /^docker (?:buildx imagetools inspect (\S+)|build -f (\S+) --build-arg NODE_IMAGE=(\S+)@sha256:\S+ -t tidemark \.)$/.exec(
+      line,
+    ) ?? [];
+  if (looked !== undefined || pinned !== undefined) return baseImage(looked ?? pinned ?? '');
   const values = /--values (\S+)/.exec(line)?.[1];
   if (line.startsWith('helm upgrade --install ')) return file(values);
   const [, composeFile] = /^docker compose -f (\S+) /.exec(line) ?? [];
@@ -152,9 +167,10 @@ describe('every command for a cluster that a document names, which is not run', 
       'kubectl -n tidemark rollout undo',
       'kubectl -n tidemark scale deployment/nobody --replicas=4',
       'kubectl -n tidemark exec deploy/metadata -- node src/main.ts doctor --push http://ingress:10206',
-      'kubectl -n tidemark create secret generic tidemark-questdb --from-literal=password=x',
+      'kubectl -n tidemark create secret generic tidemark-questdb --from-literal=pg-password=x',
       'kubectl apply -k deploy/kubernetes/overlays/medium',
       'helm upgrade --install nats nats/nats --values deploy/kubernetes/values/nats.yaml',
+      'docker build -f deploy/Dockerfile --build-arg NODE_IMAGE=node:1@sha256:x -t tidemark .',
     ];
     expect(wrong.map(wrongWith).map(([first]) => first)).toEqual([
       'no namespace nowhere',
@@ -163,9 +179,10 @@ describe('every command for a cluster that a document names, which is not run', 
       'it names no workload',
       'there is no deployment/nobody',
       'no option --push',
-      'nobody reads password of tidemark-questdb',
+      'nobody reads pg-password of tidemark-questdb',
       'there is no deploy/kubernetes/overlays/medium/kustomization.yaml',
       'there is no deploy/kubernetes/values/nats.yaml',
+      'the base is not node:1',
     ]);
   });
 });

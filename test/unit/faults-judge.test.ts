@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { compareBalances, emptyBalance, expectedBalance } from '../faults/books.ts';
 import { fateOf, type World } from '../faults/items.ts';
+import { severalMessages } from '../faults/load.ts';
 import { type Claim, claimOf, createOracle, type Debt, type Target } from '../faults/oracle.ts';
 import { bitsOf, type SeenRow } from '../faults/rows.ts';
 import {
@@ -19,7 +20,7 @@ const targetOf = (layout: Target['layout'], hasSwing = false): Target => ({
   name: layout,
   layout,
   id: 1_500_001,
-  token: 't',
+  tokens: ['t'],
   hasSwing,
 });
 
@@ -81,6 +82,32 @@ describe('the judge', () => {
     expect(of(rows)).toEqual([]);
     expect(of(rows.filter((row) => !ofClaim(row)))).toEqual([]);
     expect(of(rows.slice(0, -1))).toEqual(['torn']);
+  });
+
+  // Each of its messages may be stored by itself where they are not one batch.
+  it('sees a part of a push of several messages that has no name', () => {
+    const target = targetOf('wide');
+    const oracle = createOracle();
+    const claim = oracle.claim({ target, count: severalMessages, isNamed: false, form: 'push' });
+    claim.debt = 'uncertain';
+    const claims = oracle.take();
+    const rowsUpTo = (last: number): SeenRow[] =>
+      Array.from({ length: last }, (_, index) => claim.first + index).flatMap((id) =>
+        fateOf(id, 'wide', id === claim.first, false, world.seed) === 'good'
+          ? [{ id, bit: 1, isUnchanged: true, text: '' }]
+          : [],
+      );
+    const offencesOf = (rows: readonly SeenRow[]): Set<string> =>
+      new Set(
+        judgeRows(rows, target, { world, claims, duplicateWindowSeconds: 120 }).findings.map(
+          ({ offence }) => offence,
+        ),
+      );
+    expect(offencesOf(rowsUpTo(severalMessages))).toEqual(new Set());
+    expect(offencesOf([])).toEqual(new Set());
+    expect(offencesOf(rowsUpTo(severalMessages / 2))).toEqual(new Set(['torn']));
+    claim.debt = 'absent';
+    expect(offencesOf(rowsUpTo(severalMessages / 2))).toEqual(new Set(['unexpected']));
   });
 
   it('sees what was refused for good and is there', () => {

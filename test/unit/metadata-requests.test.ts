@@ -32,7 +32,6 @@ describe('CreateCustomTimeSeries', () => {
       is_split_measurement: false,
       max_rate: -1,
       space_uid: '',
-      operator: 'admin',
       source_system: 'unknown',
       type_label: 'time_series',
       source_label: 'custom',

@@ -102,8 +102,8 @@ describe('an attribute value in JSON', () => {
     ['a small double', { doubleValue: 1e-7 }, '1e-7'],
     ['a double as text', { doubleValue: '2.50' }, '2.5'],
     ['NaN', { doubleValue: 'NaN' }, 'NaN'],
-    ['infinity', { doubleValue: 'Infinity' }, '+Inf'],
-    ['minus infinity', { doubleValue: '-Infinity' }, '-Inf'],
+    ['infinity', { doubleValue: 'Infinity' }, 'Infinity'],
+    ['minus infinity', { doubleValue: '-Infinity' }, '-Infinity'],
     ['NaN as JavaScript sends it', { doubleValue: null }, ''],
     ['bytes', { bytesValue: '+/8=' }, '+/8='],
     ['bytes without padding', { bytesValue: '+/8' }, '+/8='],
@@ -111,6 +111,21 @@ describe('an attribute value in JSON', () => {
     ['no bytes', { bytesValue: '' }, ''],
     ['an array', { arrayValue: { values: [{ intValue: 1 }, { stringValue: 'a"' }, {}] } }, '[1,"a\\"",null]'],
     ['an empty array', { arrayValue: {} }, '[]'],
+    // The Collector's pdata leaves the whole text empty, and escapes the separators.
+    [
+      'an array of what JSON has no number for, and of separators of lines',
+      {
+        arrayValue: {
+          values: [
+            { doubleValue: 'NaN' },
+            { doubleValue: 'Infinity' },
+            { doubleValue: '-Infinity' },
+            { stringValue: '\u2028\u2029' },
+          ],
+        },
+      },
+      '["NaN","Infinity","-Infinity","\u2028\u2029"]',
+    ],
     ['an array of null', { arrayValue: { values: null } }, '[]'],
     [
       'a list of keys and values',

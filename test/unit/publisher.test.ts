@@ -158,6 +158,16 @@ it('a publish that no stream takes fails at once where none is known, and waits 
   choosy.close();
 });
 
+// Each exporter gives up at a time of its own: an answer after it is never seen.
+it('a publish fails at the deadline that its caller gives, and later than that by a sweep at most', async () => {
+  const startedAt = performance.now();
+  const published = publisher.publish('metrics.0', 'id-1', payloadOf(1, 10), 1, undefined, startedAt + 300);
+  await expect(published).rejects.toMatchObject({ kind: 'transient', code: 'unconfirmed' });
+  const tookMs = performance.now() - startedAt;
+  expect(tookMs).toBeGreaterThanOrEqual(300);
+  expect(tookMs).toBeLessThan(5 * 350);
+});
+
 describe('the pool of buffers', () => {
   it('answers a buffer of the length asked for, and one that was given back before a new one', () => {
     const pool = createBufferPool(2 ** 20);

@@ -1,7 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import type { BatchPublisher, MessageBatch } from '../../src/bus/batch-publisher.ts';
 import type { Payload, Published, Publisher } from '../../src/bus/publisher.ts';
-import { buildMessage, createPushPublisher, type Fragment } from '../../src/ingress/push/publish.ts';
+import { buildMessage, createPushPublisher, type DueFragment } from '../../src/ingress/push/publish.ts';
 import { Fault } from '../../src/model/fault.ts';
 import type { Layout } from '../../src/model/records.ts';
 import { uidBase } from '../../src/model/uid.ts';
@@ -32,7 +33,7 @@ const fragmentsOf = (
     dataId?: number;
     questdb?: string;
   } = {},
-): Fragment[] => {
+): DueFragment[] => {
   const source = { ...sourceWith(layout, ['a', 'b'], ['d']), dataId, questdb };
   const context = contextWith(source, { base: uidBase(base) });
   return encodePoints(data, context).runs.map((run) => ({
@@ -41,6 +42,7 @@ const fragmentsOf = (
     run,
     arrivedAt,
     policy: context.policy,
+    deadlineAt: Number.POSITIVE_INFINITY,
   }));
 };
 
@@ -176,10 +178,24 @@ const bytesOf = (payload: Payload): Uint8Array =>
     : Buffer.concat(payload.map((part) => (typeof part === 'string' ? Buffer.from(part) : part)));
 
 /** A bus that confirms when told to, and remembers what it was given. */
-const createHeldBus = (): { publisher: Publisher; sent: Sent[] } => {
+const createHeldBus = (): {
+  publisher: Publisher;
+  batches: BatchPublisher;
+  sent: Sent[];
+  together: MessageBatch[];
+} => {
   const sent: Sent[] = [];
+  const together: MessageBatch[] = [];
   return {
     sent,
+    together,
+    batches: {
+      publish: async (batch) => {
+        together.push(batch);
+      },
+      pending: 0,
+      close: () => {},
+    },
     publisher: {
       publish: (subject, messageId, payload) =>
         new Promise((confirm, refuse) => {
@@ -201,14 +217,15 @@ const createHeldBus = (): { publisher: Publisher; sent: Sent[] } => {
 const nextTurn = (): Promise<void> => new Promise((resolve) => setImmediate(() => setImmediate(resolve)));
 
 const setUp = (shards = 1) => {
-  const { publisher, sent } = createHeldBus();
+  const { publisher: single, batches, sent, together } = createHeldBus();
   return {
     sent,
-    push: createPushPublisher(publisher, { subject: 'metrics', shards }, createIngressMetrics()),
+    together,
+    push: createPushPublisher({ single, batches }, { subject: 'metrics', shards }, createIngressMetrics()),
   };
 };
 
-const only = (data: readonly unknown[], options: Parameters<typeof fragmentsOf>[1] = {}): Fragment => {
+const only = (data: readonly unknown[], options: Parameters<typeof fragmentsOf>[1] = {}): DueFragment => {
   const [fragment, ...more] = fragmentsOf(data, options);
   if (fragment === undefined || more.length > 0) throw new Error('expected one run');
   return fragment;
@@ -301,6 +318,70 @@ describe('publishing requests without identity', () => {
     ]);
     const shard = sent.find(({ subject }) => subject === `metrics.${1500001 % 4}`);
     expect(read(shard?.payload ?? new Uint8Array()).header.parts.map(({ rows }) => rows)).toEqual([2]);
+  });
+});
+
+describe('publishing a request of several messages without identity', () => {
+  // Its sender cannot send the rest again: an own message for each run would leave a part behind.
+  it('is one batch, of nobody else, whose ids name its base and first ordinals', async () => {
+    const { push, sent, together } = setUp();
+    const data = Array.from({ length: 3 }, () => ({ ...good, target: 't'.repeat(400_000) }));
+    const fragments = fragmentsOf(data, { base: 77n });
+    expect(fragments.length).toBeGreaterThan(1);
+    await Promise.all([
+      push.publishTogether(fragments),
+      push.share(only([good], { base: 5n })).catch(() => {}),
+      nextTurn().then(() => sent[0]?.confirm({ duplicate: false })),
+    ]);
+    expect(sent.map(({ messageId }) => messageId)).toEqual(['5:0']);
+    expect(together).toHaveLength(1);
+    const messages = together[0]?.messages ?? [];
+    expect(messages.map(({ subject, messageId }) => [subject, messageId])).toEqual(
+      fragments.map(({ run }) => ['metrics.0', `77:${run.first}`]),
+    );
+    const parts = messages.flatMap(({ payload }) => read(bytesOf(payload)).header.parts);
+    expect(parts.map(({ first, last }) => [first, last])).toEqual(
+      fragments.map(({ run }) => [run.first, run.last]),
+    );
+  });
+});
+
+describe('a bus that does not answer', () => {
+  const dueIn = (ms: number, base: bigint): DueFragment => ({
+    ...only([good], { base }),
+    deadlineAt: performance.now() + ms,
+  });
+
+  // Those that wait behind a publish would else wait for their own one after it: twice the deadline, or more.
+  it('lets every request end at its own deadline: as unconfirmed in a message under way, as not stored behind it', async () => {
+    const { push, sent } = setUp();
+    const startedAt = performance.now();
+    const endOf = async (publishing: Promise<void>) => {
+      const code = await publishing.then(
+        () => 'stored',
+        (error: unknown) => (error instanceof Fault ? error.code : 'failed'),
+      );
+      return [code, performance.now() - startedAt] as const;
+    };
+    const first = endOf(push.share(dueIn(200, 1n)));
+    await nextTurn();
+    const behind = endOf(push.share(dueIn(300, 2n)));
+    const patient = endOf(push.share(dueIn(60_000, 3n)));
+    const [firstCode, firstMs] = await first;
+    const [behindCode, behindMs] = await behind;
+    expect([firstCode, behindCode]).toEqual(['unconfirmed', 'not_stored']);
+    expect(firstMs).toBeGreaterThanOrEqual(200);
+    expect(behindMs).toBeGreaterThanOrEqual(300);
+    expect(behindMs).toBeLessThan(30_000);
+    expect(sent).toHaveLength(1);
+    sent[0]?.confirm({ duplicate: false });
+    await nextTurn();
+    // What has ended is not published after all.
+    expect(
+      read(sent[1]?.payload ?? new Uint8Array()).header.parts.map(({ base, rows }) => [base, rows]),
+    ).toEqual([['3', 1]]);
+    sent[1]?.confirm({ duplicate: false });
+    expect((await patient)[0]).toBe('stored');
   });
 });
 

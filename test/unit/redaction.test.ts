@@ -1,10 +1,13 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { createRedaction, redacted } from '../../src/outcomes/redaction.ts';
+import { contextWith, encodeJson, goodSpan, requestOf } from '../support/trace-source.ts';
 
 const token = '0123456789abcdef0123456789abcdef';
 const own = 'the senders own wrong one';
 const { text, json } = createRedaction((word) => word === token);
+
+const attribute = (key: string, value: string) => ({ key, value: { stringValue: value } });
 
 const textOf = (given: string): string => text(given, 1024, [own]);
 const jsonOf = (given: unknown): string => json(given, 1024, [own]);
@@ -49,7 +52,88 @@ describe('a known credential', () => {
 
   it('leaves no beginning of it where the text came cut', () => {
     expect(textOf(`got "${token.slice(0, 20)}…`)).toBe('got "…');
+    expect(textOf(`got "${token.slice(0, 20)}…"`)).toBe('got "…"');
+    expect(textOf(`${token.slice(0, 20)}… and ${token.slice(0, 9)}…, twice`)).toBe('… and …, twice');
+    expect(jsonOf({ a: `${token.slice(0, 20)}…` })).toBe('{"a":"…"}');
+    expect(textOf(`${own.slice(0, 14)}…`)).toBe('…');
   });
+
+  // Nobody may be taken in by it, but whoever reads it has the token.
+  it.each([
+    ['capitals', token.toUpperCase()],
+    ['both cases', token.replaceAll(/[ace]/g, (digit) => digit.toUpperCase())],
+    ['capitals within a run', `AB${token.toUpperCase()}cd`],
+    ['capitals within a word', `tok_${token.toUpperCase()}_x`],
+  ])('is taken out of a text that holds it in %s', (_, given) => {
+    for (const shown of [textOf(given), jsonOf({ a: given, [given]: 1 })]) {
+      expect(shown.toLowerCase()).not.toContain(token.slice(0, 8));
+      expect(shown).toContain(redacted);
+    }
+  });
+
+  // The bound of what is looked through falls somewhere into it; what was taken out before it brings it into what is shown.
+  it.each([token, token.toUpperCase(), 'f0'.repeat(32), own])(
+    'is never torn at the bound of a text: %s',
+    (secret) => {
+      for (let before = 1_900; before < 2_100; before++) {
+        const given = `password=${'x'.repeat(before - 60)} ${' '.repeat(50)}${secret}${' more'.repeat(200)}`;
+        for (const shown of [textOf(given), jsonOf({ a: given })]) {
+          expect(shown.toLowerCase(), `${before} before`).not.toContain(secret.slice(0, 4).toLowerCase());
+        }
+      }
+    },
+  );
+
+  it('stays away however long the run of digits is that holds it', () => {
+    for (let before = 0; before < 200; before++) {
+      const shown = textOf(`x ${'e'.repeat(before)}${token}${'e'.repeat(70)} y`);
+      expect(shown, `${before} before`).toBe(`x ${redacted} y`);
+    }
+  });
+});
+
+// Receivers do not know the tokens of the admin API, of which nothing but digests is kept: each of their form is taken for one.
+describe('a token of the admin API', () => {
+  const adminToken = 'c0ffee00'.repeat(8);
+
+  it.each([
+    ['alone', adminToken],
+    ['in capitals', adminToken.toUpperCase()],
+    ['in a sentence', `it is ${adminToken}!`],
+    ['within a run of digits', `0${adminToken}0`],
+    ['within a path', `/a/${adminToken}/b`],
+    ['cut', `${adminToken.slice(0, 50)}…`],
+  ])('is taken out of a text that holds it %s', (_, given) => {
+    expect(textOf(given).toLowerCase()).not.toContain('c0ffee');
+    expect(jsonOf({ name: given, [given]: [given] }).toLowerCase()).not.toContain('c0ffee');
+  });
+
+  it('is told from the ids of traces and spans, which stay', () => {
+    const ids = { traceId: '5b8efff798038103d269b633813fc60c', spanId: 'eee19b7ec3c1b174' };
+    expect(jsonOf(ids)).toBe(JSON.stringify(ids));
+    const parent = `00-${ids.traceId}-${ids.spanId}-01`;
+    expect(textOf(parent)).toBe(parent);
+    // A commit's id.
+    expect(textOf(`at ${ids.traceId}deadbeef`)).toBe(`at ${ids.traceId}deadbeef`);
+  });
+});
+
+// What an example of a span shows was cut before it was redacted.
+it('takes credentials out of examples of spans, torn ones too', () => {
+  for (const secret of [token, token.toUpperCase(), 'c0ffee00'.repeat(8)]) {
+    for (let before = 900; before < 1_100; before += 3) {
+      const long = `token=${'x'.repeat(before - 40)} ${' '.repeat(30)}${secret} more`;
+      const span = {
+        ...goodSpan,
+        spanId: 'no',
+        name: long,
+        attributes: [attribute('a', long), attribute(long, 'b')],
+      };
+      const [sample] = encodeJson(requestOf(span), contextWith({ wantsSample: () => true })).samples;
+      expect(sample).toBeDefined();
+      expect(jsonOf(sample?.item).toLowerCase()).not.toContain(secret.slice(0, 4).toLowerCase());
+    }
+  }
 });
 
 // A sender may put the token of somebody else, or a password, under a name that says so.

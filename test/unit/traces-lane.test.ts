@@ -21,6 +21,7 @@ const messageOf = (
   sequence: number,
   daysBefore: readonly number[],
   redelivered = false,
+  mayOverlap = false,
 ): HeldMessage<SpansEnvelope> => {
   const spans = daysBefore.map((days, index) => {
     const start = `${arrivedAt / 1000 - days * daySeconds}000000000`;
@@ -43,7 +44,7 @@ const messageOf = (
   });
   const [run] = encoded.runs;
   if (run === undefined) throw new Error('no run');
-  const payload = buildSpansMessage({ run, base, arrivedAt });
+  const payload = buildSpansMessage({ run, base, arrivedAt, mayOverlap });
   const read = decodeSpansEnvelope(payload, 1);
   if (read.kind !== 'envelope') throw new Error(read.kind);
   return {
@@ -109,14 +110,17 @@ const laneOf = (
   overlaps: number[] = [],
   nowMs = 0,
   unclassified: string[] = [],
+  holds = true,
 ) =>
   createTracesLane(
     writer,
-    { isFresh: (sequence) => sequence > freshAbove },
-    { stream: 'TRACES', boot: 7, ackWaitMs: 30_000, now: () => nowMs, guard },
+    { isFresh: (sequence) => sequence > freshAbove, holds: async () => holds },
+    { stream: 'TRACES', boot: 7, ackWaitMs: 30_000, elapsed: () => nowMs, guard },
     {
       onGuarded: () => {},
-      onOverlap: (day) => overlaps.push(day),
+      onOverlap: async (day) => {
+        overlaps.push(day);
+      },
       onUnclassified: (code) => unclassified.push(code),
     },
   );
@@ -140,11 +144,39 @@ describe('the line of spans', () => {
     expect(calls).toEqual(['plain 1', 'kill 5-9', 'guarded 2', 'lookup 2']);
   });
 
+  // A consumer that was made anew delivers for the first time what another one had delivered, and somebody may have written.
+  it('guards what the fence had cleared of another consumer than the one that delivered it', async () => {
+    const { writer, calls } = recordingWriter();
+    await laneOf(writer, 0, 'suspect', [], 0, [], false).write([messageOf(1, [0])], ignore);
+    expect(calls).toEqual(['kill 1-1', 'guarded 1', 'lookup 1']);
+  });
+
+  it('fails, and settles nothing, when it cannot be written down that a day is to be merged', async () => {
+    const { writer } = recordingWriter(ignore, 1);
+    const lane = createTracesLane(
+      writer,
+      { isFresh: () => false, holds: async () => true },
+      { stream: 'TRACES', boot: 7, ackWaitMs: 30_000, elapsed: () => 0, guard: 'suspect' },
+      { onGuarded: ignore, onOverlap: async () => unavailable(), onUnclassified: ignore },
+    );
+    await expect(lane.write([messageOf(1, [0], true)], ignore)).rejects.toMatchObject({ kind: 'transient' });
+  });
+
   it('guards what comes from the dead letters: an earlier redrive of it may have been stored', async () => {
     const { writer, calls } = recordingWriter();
     const { delivery, ...rest } = messageOf(1, [0]);
     await laneOf(writer, 0).write([{ ...rest, delivery: { ...delivery, redrive: 1 } }], ignore);
     expect(calls).toEqual(['kill 1-1', 'guarded 1', 'lookup 1']);
+  });
+
+  // Two messages of one request, of tries at which its credentials were worth something else, bring some of the same rows.
+  it('guards what another message may bring as well, and merges the day of what is there twice', async () => {
+    const overlaps: number[] = [];
+    const { writer, calls } = recordingWriter(() => {}, 1);
+    const lane = laneOf(writer, 0, 'suspect', overlaps);
+    await lane.write([messageOf(1, [0]), messageOf(2, [0], false, true)], () => {});
+    expect(calls).toEqual(['plain 1', 'kill 2-2', 'guarded 1', 'lookup 1']);
+    expect(overlaps).toHaveLength(1);
   });
 
   it('guards everything when it is told to', async () => {

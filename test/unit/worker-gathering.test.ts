@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { Delivery } from '../../src/bus/puller.ts';
+import { createElapsed } from '../../src/model/elapsed.ts';
 import { createTransferMetrics } from '../../src/telemetry/metrics.ts';
 import { createBreaker } from '../../src/transfer/breaker.ts';
 import type { Lane } from '../../src/transfer/lane.ts';
@@ -15,12 +16,16 @@ type Bench = {
   /** Messages of each write so far. */
   readonly writes: number[];
   acknowledged: number;
+  /** How often a message was said to be worked on. */
+  workedOn: number;
   /** Brings so many messages, each of so many rows, as if they arrived together. */
   bring(messages: number, rows?: number): void;
 };
 
-/** A worker on the clock of the test; its store takes everything at once and keeps how much each write brought. */
-const startWorker = (bounds: { gatheredMax?: number; heldBytesMax?: number } = {}): Bench => {
+type Bounds = { gatheredMax?: number; heldBytesMax?: number; untilStored?: Promise<void> };
+
+/** A worker on the clock of the test; its store takes everything, at once if not told otherwise, and keeps how much each write brought. */
+const startWorker = (bounds: Bounds = {}): Bench => {
   const writes: number[] = [];
   const lane: Lane<number> = {
     pipeline: 'metrics',
@@ -29,6 +34,7 @@ const startWorker = (bounds: { gatheredMax?: number; heldBytesMax?: number } = {
     rowsOf: (rows) => rows,
     write: async (batch) => {
       writes.push(batch.length);
+      await bounds.untilStored;
       return { setAside: new Map(), homeless: new Set(), purged: new Set() };
     },
     judge: (rows) => ({
@@ -59,6 +65,7 @@ const startWorker = (bounds: { gatheredMax?: number; heldBytesMax?: number } = {
       metrics: createTransferMetrics(),
       log: silent,
       now: Date.now,
+      elapsed: createElapsed(),
       onRoom: () => {},
       breaker: createBreaker(
         { inARowMax: 1_000, shareMax: 1, shareItemsMin: 1_000, pauseMs: 1_000 },
@@ -71,6 +78,7 @@ const startWorker = (bounds: { gatheredMax?: number; heldBytesMax?: number } = {
     worker,
     writes,
     acknowledged: 0,
+    workedOn: 0,
     bring: (messages, rows = 1) => {
       for (let index = 0; index < messages; index++) {
         const delivery: Delivery = {
@@ -84,7 +92,9 @@ const startWorker = (bounds: { gatheredMax?: number; heldBytesMax?: number } = {
             bench.acknowledged++;
           },
           nak: () => {},
-          working: () => {},
+          working: () => {
+            bench.workedOn++;
+          },
         };
         worker.take(delivery);
       }
@@ -208,5 +218,34 @@ describe('writes at an interval', () => {
     bring(1);
     await vi.advanceTimersByTimeAsync(intervalMs);
     expect(writes).toEqual([1, 1]);
+  });
+
+  // The server would give it to another worker, which writes it beside this one.
+  it('a message that is being written is kept alive though the wall clock was set back', async () => {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const bench = startWorker({ untilStored: promise });
+    bench.bring(1);
+    await turn();
+    vi.setSystemTime(Date.now() - 3_600_000);
+    await vi.advanceTimersByTimeAsync(30_000);
+    expect(bench.workedOn).toBeGreaterThanOrEqual(3);
+    resolve();
+    await turn();
+    expect(bench.acknowledged).toBe(1);
+  });
+
+  // Another worker may have written it meanwhile, and is not asked.
+  it('a message that was held over half its ack wait is not written, though the wall clock was set back', async () => {
+    const { bring, writes } = startWorker();
+    bring(1);
+    await turn();
+    bring(1);
+    // The process stands still for so long: no timer runs.
+    vi.setSystemTime(Date.now() - 3_600_000);
+    const steady = performance.now();
+    vi.spyOn(performance, 'now').mockImplementation(() => steady + 20_000);
+    await vi.advanceTimersByTimeAsync(intervalMs);
+    vi.restoreAllMocks();
+    expect(writes).toEqual([1]);
   });
 });

@@ -1,4 +1,5 @@
 import { Worker } from 'node:worker_threads';
+import { inTime } from '../../bus/in-time.ts';
 import { Fault, messageOf } from '../../model/fault.ts';
 import type { Log } from '../../telemetry/log.ts';
 import {
@@ -22,25 +23,40 @@ const noBytes = Buffer.alloc(0);
 /**
  * Decodes and encodes large bodies in a thread of its own, one after the other, so that no body holds up the event loop. The thread
  * is started when it is first needed. Its heap is bounded: a body that would pass the bound ends the thread and is answered
- * with a transient Fault, and the next one begins another.
+ * with a transient Fault, and the next one begins another. Each rejects with a transient Fault at `deadlineAt` (ms of
+ * `performance.now()`) at the latest, and a body that waits is let go then.
  */
 export type LargeBodies = {
   /** As the function of this name. */
-  encodePush(body: LargeBody, task: PushTask): Promise<EncodedPush | RefusedPush>;
+  encodePush(body: LargeBody, task: PushTask, deadlineAt: number): Promise<EncodedPush | RefusedPush>;
   /** As TraceReader.collectTokens. */
-  collectTokens(body: LargeBody, job: Omit<TokensJob, 'kind'>): Promise<readonly string[]>;
+  collectTokens(
+    body: LargeBody,
+    job: Omit<TokensJob, 'kind'>,
+    deadlineAt: number,
+  ): Promise<readonly string[]>;
   /** As TraceReader.encodeTraces; its samples are a few of each kind, wanted or not. */
-  encodeTraces(body: LargeBody, job: Omit<SpansJob, 'kind'>): Promise<EncodedTraces>;
+  encodeTraces(body: LargeBody, job: Omit<SpansJob, 'kind'>, deadlineAt: number): Promise<EncodedTraces>;
   close(): Promise<void>;
 };
 
-const heapMiBMax = 512;
+/** What is built of a body at a time takes a small part of it. */
+const heapMiBMax = 256;
 /** A thread that has nothing to do for so long is ended: its memory is given back. */
 const idleMs = 30_000;
 
 const mismatch = (): Fault => new Fault('internal', 'large_body', 'the thread has answered something else');
 
-type Waiting = { readonly resolve: (answered: Answered) => void; readonly reject: (error: Fault) => void };
+/** A body whose turn has not come, or that is in the thread. */
+type Waiting = {
+  readonly body: LargeBody;
+  readonly job: Job;
+  readonly deadlineAt: number;
+  readonly resolve: (answered: Answered) => void;
+  readonly reject: (error: Fault) => void;
+};
+
+const threadName = 'the thread of large bodies';
 
 const errorOf = (thrown: Thrown): Error => {
   switch (thrown.what) {
@@ -62,10 +78,17 @@ const ownBytes = ({ buffer, byteOffset, byteLength }: Buffer): Uint8Array<ArrayB
 };
 
 export const createLargeBodies = (log: Pick<Log, 'error'>): LargeBodies => {
-  const waiting = new Map<number, Waiting>();
+  const queue: Waiting[] = [];
+  let current: Waiting | undefined;
   let worker: Worker | undefined;
-  let nextId = 0;
   let idle: NodeJS.Timeout | undefined;
+
+  /** Those whose senders were answered hold their bytes no longer. */
+  const dropLate = (): void => {
+    const now = performance.now();
+    const inTimeStill = queue.filter(({ deadlineAt }) => deadlineAt > now);
+    if (inTimeStill.length < queue.length) queue.splice(0, queue.length, ...inTimeStill);
+  };
 
   const end = async (): Promise<void> => {
     const ending = worker;
@@ -76,25 +99,23 @@ export const createLargeBodies = (log: Pick<Log, 'error'>): LargeBodies => {
   const fail = (failed: Worker, why: string): void => {
     if (worker !== failed) return;
     worker = undefined;
-    log.error(
-      { why, bodies: waiting.size },
-      'the thread of large bodies has ended; the next body begins another',
-    );
-    for (const { reject } of waiting.values())
-      reject(new Fault('transient', 'not_stored', 'the thread that read the body has ended'));
-    waiting.clear();
+    log.error({ why }, 'the thread of large bodies has ended; the next body begins another');
+    current?.reject(new Fault('transient', 'not_stored', 'the thread that read the body has ended'));
+    current = undefined;
+    next();
   };
 
   const start = (): Worker => {
     const started = new Worker(new URL('./thread.ts', import.meta.url), {
-      resourceLimits: { maxOldGenerationSizeMb: heapMiBMax },
+      resourceLimits: { maxOldGenerationSizeMb: heapMiBMax, maxYoungGenerationSizeMb: 16 },
     });
     // It keeps nobody from ending.
     started.unref();
     started.on('message', (answered: Answered) => {
-      waiting.get(answered.id)?.resolve(answered);
-      waiting.delete(answered.id);
-      if (waiting.size > 0) return;
+      current?.resolve(answered);
+      current = undefined;
+      next();
+      if (current !== undefined) return;
       idle = setTimeout(() => void end(), idleMs);
       idle.unref();
     });
@@ -103,17 +124,28 @@ export const createLargeBodies = (log: Pick<Log, 'error'>): LargeBodies => {
     return started;
   };
 
-  const ask = async (body: LargeBody, job: Job): Promise<Result> => {
+  /** Gives the thread the next body, if it has none. */
+  const next = (): void => {
+    if (current !== undefined) return;
+    dropLate();
+    current = queue.shift();
+    if (current === undefined) return;
     clearTimeout(idle);
     worker ??= start();
-    const id = nextId++;
+    const { body, job } = current;
     const bytes = ownBytes(body.bytes);
     body.bytes = noBytes;
-    const answered = await new Promise<Answered>((resolve, reject) => {
-      waiting.set(id, { resolve, reject });
-      const asked: Asked = { id, bytes, job };
-      worker?.postMessage(asked, [bytes.buffer]);
+    const asked: Asked = { bytes, job };
+    worker.postMessage(asked, [bytes.buffer]);
+  };
+
+  const ask = async (body: LargeBody, job: Job, deadlineAt: number): Promise<Result> => {
+    dropLate();
+    const answering = new Promise<Answered>((resolve, reject) => {
+      queue.push({ body, job, deadlineAt, resolve, reject });
     });
+    next();
+    const answered = await inTime(threadName, answering, deadlineAt).finally(dropLate);
     body.bytes = Buffer.from(answered.bytes.buffer);
     if ('defect' in answered) throw new Fault('internal', 'large_body', answered.defect);
     if (answered.result.kind === 'thrown') throw errorOf(answered.result.thrown);
@@ -121,12 +153,11 @@ export const createLargeBodies = (log: Pick<Log, 'error'>): LargeBodies => {
   };
 
   return {
-    encodePush: async (body, { table, ...task }) => {
+    encodePush: async (body, { table, ...task }, deadlineAt) => {
       const { tableId, layout, metrics, dimensions } = table;
-      const result = await ask(body, {
-        ...{ kind: 'push', task, table: { tableId, layout } },
-        ...{ metrics: [...metrics.entries()], dimensions: [...dimensions.entries()] },
-      });
+      const names = { metrics: [...metrics.entries()], dimensions: [...dimensions.entries()] };
+      const job = { kind: 'push', task, table: { tableId, layout }, ...names } as const;
+      const result = await ask(body, job, deadlineAt);
       if (result.kind !== 'push') throw mismatch();
       // The registry learns from its columns being asked for when they were last seen.
       for (const name of result.metrics) metrics.get(name);
@@ -134,13 +165,13 @@ export const createLargeBodies = (log: Pick<Log, 'error'>): LargeBodies => {
       const { push, shown } = result;
       return push.kind === 'refused' ? push : { ...push, pointAt: (index) => shown.get(index) };
     },
-    collectTokens: async (body, job) => {
-      const result = await ask(body, { kind: 'tokens', ...job });
+    collectTokens: async (body, job, deadlineAt) => {
+      const result = await ask(body, { kind: 'tokens', ...job }, deadlineAt);
       if (result.kind !== 'tokens') throw mismatch();
       return result.tokens;
     },
-    encodeTraces: async (body, job) => {
-      const result = await ask(body, { kind: 'spans', ...job });
+    encodeTraces: async (body, job, deadlineAt) => {
+      const result = await ask(body, { kind: 'spans', ...job }, deadlineAt);
       if (result.kind !== 'spans') throw mismatch();
       return result.encoded;
     },

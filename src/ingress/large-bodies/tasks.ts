@@ -55,8 +55,8 @@ export type Result =
   | { readonly kind: 'thrown'; readonly thrown: Thrown };
 
 /** One message each way. The body comes back: its receiver may have more to ask of it, or to say. */
-export type Asked = { readonly id: number; readonly bytes: Uint8Array<ArrayBuffer>; readonly job: Job };
-export type Answered = { readonly id: number; readonly bytes: Uint8Array<ArrayBuffer> } & (
+export type Asked = { readonly bytes: Uint8Array<ArrayBuffer>; readonly job: Job };
+export type Answered = { readonly bytes: Uint8Array<ArrayBuffer> } & (
   | { readonly result: Result }
   | { readonly defect: string }
 );

@@ -59,7 +59,11 @@ class SeenColumns implements ColumnMap {
 const runPush = (bytes: Buffer, job: PushJob): PushResult => {
   const metrics = new SeenColumns(job.metrics);
   const dimensions = new SeenColumns(job.dimensions);
-  const push = encodePush(bytes, { ...job.task, table: { ...job.table, metrics, dimensions } });
+  const push = encodePush(bytes, {
+    ...job.task,
+    table: { ...job.table, metrics, dimensions },
+    asBytes: true,
+  });
   const seen = { metrics: [...metrics.seen], dimensions: [...dimensions.seen] };
   if (push.kind === 'refused') return { kind: 'push', push, shown: new Map(), ...seen };
   const { pointAt, ...rest } = push;
@@ -125,21 +129,24 @@ const resultOf = (bytes: Buffer, job: Job): { result: Result } | { defect: strin
   }
 };
 
-/** Buffers of encoded blocks that nothing else lies in. */
+const encodedIn = (result: Result): Uint8Array[] => {
+  if (result.kind === 'spans')
+    return result.encoded.runs.flatMap(({ parts }) => parts.map(({ block }) => block));
+  if (result.kind !== 'push' || result.push.kind === 'refused') return [];
+  return result.push.encoded.runs.flatMap(({ bytes }) => bytes ?? []);
+};
+
+/** Buffers of what was encoded that nothing else lies in. */
 const buffersIn = (result: Result): ArrayBuffer[] => {
-  if (result.kind !== 'spans') return [];
   const buffers = new Set<ArrayBuffer>();
-  for (const { parts } of result.encoded.runs)
-    for (const { block } of parts) {
-      const { buffer, byteLength } = block;
-      if (buffer instanceof ArrayBuffer && buffer.byteLength === byteLength) buffers.add(buffer);
-    }
+  for (const { buffer, byteLength } of encodedIn(result))
+    if (buffer instanceof ArrayBuffer && buffer.byteLength === byteLength) buffers.add(buffer);
   return [...buffers];
 };
 
-parentPort?.on('message', ({ id, bytes, job }: Asked) => {
+parentPort?.on('message', ({ bytes, job }: Asked) => {
   const outcome = resultOf(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength), job);
-  const answer: Answered = { id, bytes, ...outcome };
+  const answer: Answered = { bytes, ...outcome };
   const buffers = 'result' in outcome ? buffersIn(outcome.result) : [];
   parentPort?.postMessage(answer, [bytes.buffer, ...buffers]);
 });

@@ -44,6 +44,8 @@ export type OtlpDependencies = {
   readonly unready: () => string | undefined;
   readonly now: () => number;
   readonly bodyLimits: BodyLimits & { readonly elementsMax: number };
+  /** How long after its body is there a request is answered at the latest, ms. */
+  readonly deadlineMs: number;
   readonly maxRateDefault: number;
   readonly trustedProxies: TrustedProxies;
   readonly failures: FailureLimit;
@@ -162,20 +164,36 @@ export const createOtlpHandler = (
     const limits = widestLimits([...applications.values()].map(({ rules }) => rules.limits));
     const base = identity?.base ?? deps.bases.take(limits.spansMax);
     if (base === undefined) throw overloaded('the receiver is starting');
-    const encoded = await deps.read.encode(body, encoding, {
-      owners: new Map([...applications].map(([token, application]) => [token, ownerOf(application)])),
-      clientIp: clientAddress(request, deps.trustedProxies),
-      base,
-      arrivedAt,
-      limits,
-      wantsSample: account.wants,
-    });
+    const encoded = await deps.read.encode(
+      body,
+      encoding,
+      {
+        owners: new Map([...applications].map(([token, application]) => [token, ownerOf(application)])),
+        clientIp: clientAddress(request, deps.trustedProxies),
+        base,
+        arrivedAt,
+        limits,
+        wantsSample: account.wants,
+      },
+      sender.deadlineAt,
+    );
     sender.spans = encoded.spans;
     sender.sdk = encoded.sdk;
     refuseIfNobodys(encoded);
     if (!body.reserve(2 * encodedLength(encoded))) throw overloaded(noRoom.detail);
-    const fragments = encoded.runs.map((run) => ({ run, base, arrivedAt }));
-    const isRepeat = await deps.publisher.publish(fragments, identity?.sha256Hex ?? base.text);
+    // A request of which nothing is kept leaves no name behind: once its policy is mended, its spans are stored.
+    const name = encoded.accepted > 0 ? identity : undefined;
+    const keyBase = identity === name ? base : deps.bases.take(limits.spansMax);
+    if (keyBase === undefined) throw overloaded('the receiver is starting');
+    const { deadlineAt } = sender;
+    const isRepeat = await deps.publisher.publish({
+      encoded,
+      base,
+      sha256Hex: name?.sha256Hex,
+      keyBase,
+      arrivedAt,
+      deadlineAt,
+    });
     if (isRepeat) {
       account.repeated(sender.owner, encoded.spans);
       return partialReply(encoding, 0, repeatMessage, rateHeaders);
@@ -198,7 +216,7 @@ export const createOtlpHandler = (
     own: ApplicationSource | undefined,
     arrivedAt: number,
   ): Promise<OtlpReply> => {
-    const tokens = await deps.read.tokens(body, encoding);
+    const tokens = await deps.read.tokens(body, encoding, sender.deadlineAt);
     sender.secrets = credential === undefined ? tokens : [credential, ...tokens];
     const applications = await authorize(own, tokens, sender);
     const rateHeaders = limit(applications.values(), sender);
@@ -232,20 +250,35 @@ export const createOtlpHandler = (
     try {
       bodyBytes.inc(body.wireBytes);
       deps.traces?.sawBody(body.bytes);
+      sender.deadlineAt = performance.now() + deps.deadlineMs;
       return await handleBody(sender, encoding, body, credential, own, deps.now());
     } finally {
       body.release();
     }
   };
 
+  /** Counts a failure of an address that has shown nothing valid; many at once are refused for their number. */
+  const judged = (refused: Refused, { isKnown, request }: OtlpSender): Refused => {
+    if (isKnown || !isFailure(refused.reason)) return refused;
+    const waitSeconds = deps.failures.failed(request);
+    return waitSeconds === 0 ? refused : tooManyFailures(waitSeconds);
+  };
+
   return async (request) => {
     const encoding = encodingOf(request.headers['content-type']);
-    const sender: OtlpSender = { request, owner: 0, isKnown: false, spans: 0, sdk: '', secrets: [] };
+    const sender: OtlpSender = {
+      request,
+      owner: 0,
+      isKnown: false,
+      spans: 0,
+      sdk: '',
+      secrets: [],
+      deadlineAt: 0,
+    };
     try {
       return await take(sender, encoding);
     } catch (error) {
-      const refused = refusalOf(error);
-      if (!sender.isKnown && isFailure(refused.reason)) deps.failures.failed(request);
+      const refused = judged(refusalOf(error), sender);
       account.refused(refused.reason, sender.owner, sender.spans);
       sampleRefusedOtlp(account, sender, refused);
       return refusalReply(encoding ?? 'json', refused);

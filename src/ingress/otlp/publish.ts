@@ -1,121 +1,170 @@
+import type { BatchPublisher } from '../../bus/batch-publisher.ts';
 import type { Publisher } from '../../bus/publisher.ts';
 import { Fault } from '../../model/fault.ts';
 import type { UidBase } from '../../model/uid.ts';
 import type { IngressMetrics } from '../../telemetry/metrics.ts';
 import type { TraceSpan } from '../../telemetry/tracing.ts';
-import { envelopeVersion, frameParts, type Section, sectionsLength } from '../../wire/frame.ts';
+import { envelopeVersion, sectionsLength } from '../../wire/frame.ts';
 import { spanCuttingRuleVersion } from '../../wire/otlp/trace-encoder.ts';
-import type { TraceRun } from '../../wire/otlp/types.ts';
-import {
-  type DeferredSpans,
-  encodeSpansEnvelope,
-  type SpanPart,
-  type SpansHeader,
-} from '../../wire/spans-envelope.ts';
+import type { EncodedTraces, TraceRun } from '../../wire/otlp/types.ts';
 import type { RequestTraces } from '../request-traces.ts';
+import { type SpanFragment, spansMessageParts } from './message.ts';
 
-/** What one run of a request becomes a message with. */
-export type SpanFragment = { readonly run: TraceRun; readonly base: UidBase; readonly arrivedAt: number };
+export { buildSpansMessage, type SpanFragment } from './message.ts';
 
-/** What one message of one run says of its blocks and its deferred spans, and these. */
-const spansMessage = ({
-  run,
-  base,
-  arrivedAt,
-}: SpanFragment): { header: SpansHeader; sections: Uint8Array[] } => {
-  const deferredSections = run.deferred.map(({ texts }) => Buffer.from(`[${texts.join(',')}]`));
-  const parts: SpanPart[] = run.parts.map(({ appId, bizId, day, rows, timeMin, timeMax, block }) => ({
-    appId,
-    bizId,
-    day,
-    rows,
-    base: base.text,
-    first: run.first,
-    last: run.last,
-    timeMin,
-    timeMax,
-    bytes: block.length,
-  }));
-  const deferred: DeferredSpans[] = run.deferred.map(({ appId, policy, ordinals }, index) => ({
-    appId,
-    arrivedAt,
-    policy,
-    base: base.text,
-    ordinals,
-    bytes: deferredSections[index]?.length ?? 0,
-  }));
-  const header: SpansHeader = {
-    version: envelopeVersion,
-    kind: 'spans',
-    arrivedAt,
-    key: { base: base.text, first: run.first },
-    parts,
-    deferred,
-    outcomes: run.dropped.map(({ appId, reasons }) => ({ appId, dropped: Object.fromEntries(reasons) })),
-  };
-  return { header, sections: [...run.parts.map((part) => part.block), ...deferredSections] };
+/** What a request brings to the bus. */
+export type SpanRequest = {
+  readonly encoded: Pick<EncodedTraces, 'runs' | 'owners'>;
+  /** Of the uids of its spans. */
+  readonly base: UidBase;
+  /** Its name, by which another try is recognised; without it every try is a request of its own. */
+  readonly sha256Hex: string | undefined;
+  /** Of the keys of its records of outcomes, and of the ids of its messages where it has no name. */
+  readonly keyBase: UidBase;
+  readonly arrivedAt: number;
+  /** When it is answered at the latest, ms of `performance.now()`. */
+  readonly deadlineAt: number;
 };
 
-/** One message of one run. */
-export const buildSpansMessage = (fragment: SpanFragment): Buffer => {
-  const { header, sections } = spansMessage(fragment);
-  return encodeSpansEnvelope(header, sections);
-};
-
-/** The parts of the same message, the blocks as they are. */
-export const spansMessageParts = (fragment: SpanFragment): Section[] => {
-  const { header, sections } = spansMessage(fragment);
-  return frameParts(header, sections);
-};
-
-/** Publishes the runs of a request, each as a message of its own. */
+/** Brings requests to the bus. */
 export type SpanPublisher = {
   /**
-   * Resolves after the PubAck of every run; true when every one of them was stored before (the request is a repeat). Rejects
-   * with the publisher's Faults: `not_stored` only when nothing of the request was stored.
+   * Resolves after the PubAck of every message; true when every one of them was stored before (the request is a repeat). Without a
+   * name all of it is stored or nothing. Rejects with the publisher's Faults: `not_stored` only when nothing of the request was stored.
    */
-  publish(fragments: readonly SpanFragment[], identity: string): Promise<boolean>;
+  publish(request: SpanRequest): Promise<boolean>;
+};
+
+/** A message of a request: its fragment, and what its id ends with. */
+type Piece = { readonly fragment: SpanFragment; readonly suffix: string };
+
+const isOf =
+  (owner: number) =>
+  ({ appId }: { readonly appId: number }): boolean =>
+    appId === owner;
+
+/** What of a run is an application's; undefined where there is nothing. */
+const shareOf = (run: TraceRun, appId: number): TraceRun | undefined => {
+  const share: TraceRun = {
+    ...run,
+    parts: run.parts.filter(isOf(appId)),
+    deferred: run.deferred.filter(isOf(appId)),
+    dropped: run.dropped.filter(isOf(appId)),
+  };
+  return share.parts.length + share.deferred.length + share.dropped.length > 0 ? share : undefined;
+};
+
+/** Places of the credentials of each application among those of the request. */
+const placesOf = (owners: EncodedTraces['owners']): Map<number, number[]> => {
+  const places = new Map<number, number[]>();
+  for (const [place, owner] of owners.entries())
+    if (typeof owner !== 'string') places.set(owner.appId, [...(places.get(owner.appId) ?? []), place]);
+  return places;
+};
+
+/**
+ * A request of one credential: a message a run. Of several, one may be worth nothing at a try and something at the next. So the
+ * spans of each application travel in messages of their own, named by the places of the credentials that stand for it: another
+ * verdict makes or leaves out a message, and the others are recognised.
+ */
+const piecesOf = ({ encoded, base, keyBase, arrivedAt, sha256Hex }: SpanRequest): Piece[] => {
+  const { runs, owners } = encoded;
+  if (owners.length <= 1 || sha256Hex === undefined)
+    return runs.map((run) => ({ fragment: { run, base, keyBase, arrivedAt }, suffix: '' }));
+  return runs.flatMap((run) =>
+    [...placesOf(owners)].flatMap(([appId, places]) => {
+      const share = shareOf(run, appId);
+      if (share === undefined) return [];
+      const mayOverlap = places.length > 1;
+      return [
+        { fragment: { run: share, base, keyBase, arrivedAt, mayOverlap }, suffix: `:${places.join('-')}` },
+      ];
+    }),
+  );
 };
 
 export const createSpanPublisher = (
-  publisher: Publisher,
+  { single, batches }: { readonly single: Publisher; readonly batches: BatchPublisher },
   options: { readonly subject: string; readonly shards: number },
   metrics: IngressMetrics,
   traces?: RequestTraces,
 ): SpanPublisher => {
   const seconds = metrics.publishSeconds.labels('traces');
   const stored = metrics.publishes.labels('traces', 'stored');
-  const send = async (fragment: SpanFragment, identity: string): Promise<boolean> => {
+
+  const messageOf = ({ fragment, suffix }: Piece, name: string) => {
     const { run } = fragment;
     const shard = (run.parts[0]?.appId ?? run.deferred[0]?.appId ?? 0) % options.shards;
+    return {
+      subject: `${options.subject}.${shard}`,
+      messageId: `${name}:${run.first}-${run.last}:${spanCuttingRuleVersion}${suffix}`,
+      payload: spansMessageParts(fragment),
+    };
+  };
+
+  const noteFailure = (error: unknown, messages: number): string => {
+    const failure = error instanceof Fault ? error.code : 'failed';
+    metrics.publishes.inc({ pipeline: 'traces', outcome: failure }, messages);
+    return failure;
+  };
+
+  const sendAlone = async (piece: Piece, name: string, deadlineAt: number): Promise<boolean> => {
     const end = seconds.startTimer();
     let span: TraceSpan | undefined;
     let failure: string | undefined;
     try {
-      const payload = spansMessageParts(fragment);
+      const { subject, messageId, payload } = messageOf(piece, name);
       span = traces?.publish('traces', [traces.current()], sectionsLength(payload));
-      const { duplicate } = await publisher.publish(
-        `${options.subject}.${shard}`,
-        `${identity}:${run.first}-${run.last}:${spanCuttingRuleVersion}`,
+      const { duplicate } = await single.publish(
+        subject,
+        messageId,
         payload,
         envelopeVersion,
         span?.traceparent,
+        deadlineAt,
       );
       if (duplicate) metrics.publishes.inc({ pipeline: 'traces', outcome: 'duplicate' });
       else stored.inc();
       return duplicate;
     } catch (error) {
-      failure = error instanceof Fault ? error.code : 'failed';
-      metrics.publishes.inc({ pipeline: 'traces', outcome: failure });
+      failure = noteFailure(error, 1);
       throw error;
     } finally {
       end();
       span?.end(failure);
     }
   };
+
+  const sendTogether = async (pieces: readonly Piece[], name: string, deadlineAt: number): Promise<void> => {
+    const end = seconds.startTimer();
+    let span: TraceSpan | undefined;
+    let failure: string | undefined;
+    try {
+      const messages = pieces.map((piece) => messageOf(piece, name));
+      const bytes = messages.reduce((sum, { payload }) => sum + sectionsLength(payload), 0);
+      span = traces?.publish('traces', [traces.current()], bytes);
+      const traceparent = span?.traceparent;
+      await batches.publish({ messages, version: envelopeVersion, traceparent, deadlineAt });
+      stored.inc(messages.length);
+    } catch (error) {
+      failure = noteFailure(error, pieces.length);
+      throw error;
+    } finally {
+      end();
+      span?.end(failure);
+    }
+  };
+
   return {
-    publish: async (fragments, identity) => {
-      const results = await Promise.allSettled(fragments.map((fragment) => send(fragment, identity)));
+    publish: async (request) => {
+      const { sha256Hex, keyBase, deadlineAt } = request;
+      const name = sha256Hex ?? keyBase.text;
+      const pieces = piecesOf(request);
+      if (sha256Hex === undefined && pieces.length > 1) {
+        await sendTogether(pieces, name, deadlineAt);
+        return false;
+      }
+      const results = await Promise.allSettled(pieces.map((piece) => sendAlone(piece, name, deadlineAt)));
       const failed = results.filter((result) => result.status === 'rejected');
       const fault: unknown = failed[0]?.reason;
       if (fault === undefined) {

@@ -10,10 +10,18 @@ export type ReadContext = Omit<TracesContext, 'resolve' | 'tokenKeys'> & {
   readonly owners: ReadonlyMap<string | undefined, SpanOwner | 'disabled'>;
 };
 
-/** Reads requests: small bodies at once, large ones in a thread of their own. As TraceReader; also a transient Fault. */
+/**
+ * Reads requests: small bodies at once, large ones in a thread of their own. As TraceReader; rejects also with a transient Fault, at
+ * `deadlineAt` (ms of `performance.now()`) at the latest.
+ */
 export type ReadTraces = {
-  tokens(body: LargeBody, encoding: OtlpEncoding): Promise<readonly string[]>;
-  encode(body: LargeBody, encoding: OtlpEncoding, context: ReadContext): Promise<EncodedTraces>;
+  tokens(body: LargeBody, encoding: OtlpEncoding, deadlineAt: number): Promise<readonly string[]>;
+  encode(
+    body: LargeBody,
+    encoding: OtlpEncoding,
+    context: ReadContext,
+    deadlineAt: number,
+  ): Promise<EncodedTraces>;
 };
 
 const readers: Readonly<Record<OtlpEncoding, TraceReader>> = { json: jsonTraces, protobuf: protobufTraces };
@@ -26,11 +34,11 @@ export const createReadTraces = (
   const tokenKeys = new TokenKeys(tokenAttributes);
   const isLarge = ({ bytes }: LargeBody): boolean => bytes.length > largeBytes;
   return {
-    tokens: async (body, encoding) =>
+    tokens: async (body, encoding, deadlineAt) =>
       isLarge(body)
-        ? large.collectTokens(body, { encoding, tokenKeys: tokenAttributes })
+        ? large.collectTokens(body, { encoding, tokenKeys: tokenAttributes }, deadlineAt)
         : readers[encoding].collectTokens(body.bytes, tokenKeys),
-    encode: async (body, encoding, { owners, wantsSample, ...context }) => {
+    encode: async (body, encoding, { owners, wantsSample, ...context }, deadlineAt) => {
       if (!isLarge(body)) {
         return readers[encoding].encodeTraces(body.bytes, {
           ...context,
@@ -40,7 +48,7 @@ export const createReadTraces = (
         });
       }
       const job = { encoding, tokenKeys: tokenAttributes, owners, context, elementsMax };
-      const encoded = await large.encodeTraces(body, job);
+      const encoded = await large.encodeTraces(body, job, deadlineAt);
       const samples = encoded.samples.filter(({ appId, reason }) => wantsSample?.(appId, reason) === true);
       return { ...encoded, samples };
     },

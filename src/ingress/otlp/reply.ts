@@ -54,11 +54,14 @@ const textField = (field: number, text: string): Uint8Array => lengthField(field
 /** Answers 4 MiB at most (OTLP/HTTP): every message is cut well below. */
 const messageLengthMax = 16_384;
 
+const beginningOf = (message: string): string => {
+  const last = message.charCodeAt(messageLengthMax - 1);
+  return message.slice(0, last >= 0xd800 && last <= 0xdbff ? messageLengthMax - 1 : messageLengthMax);
+};
+
 /** The beginning of a long message, never half a character at its end. */
 const shortened = (message: string): string =>
-  message.length > messageLengthMax
-    ? `${message.slice(0, messageLengthMax).replace(/[\ud800-\udbff]$/, '')}…`
-    : message;
+  message.length > messageLengthMax ? `${beginningOf(message)}…` : message;
 
 /** What is wrong with a request that will never be taken: the path of a field, or `body`, and why. */
 export type FieldViolation = { readonly field: string; readonly description: string };

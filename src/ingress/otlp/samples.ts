@@ -1,6 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import type { ApplicationSource } from '../../directory/applications.ts';
 import { explain } from '../../model/reasons.ts';
+import { splitGot } from '../../outcomes/samples.ts';
 import type { EncodedTraces } from '../../wire/otlp/types.ts';
 import type { Account } from '../account.ts';
 import type { Refused } from './refusal.ts';
@@ -17,6 +18,8 @@ export type OtlpSender = {
   sdk: string;
   /** Its credentials, right or wrong. */
   secrets: readonly string[];
+  /** When it is answered at the latest, ms of `performance.now()`. */
+  deadlineAt: number;
 };
 
 /** The application that a request is of, where it is of one alone. */
@@ -26,7 +29,8 @@ export const soleOwner = (applications: Iterable<ApplicationSource>): number => 
   return ids.size === 1 ? first : 0;
 };
 
-const gotPattern = /^(.*?)(?:, )?got "?(.*?)"?$/s;
+const withoutQuotes = (text: string): string =>
+  text.slice(text.startsWith('"') ? 1 : 0, text.endsWith('"') && text.length > 1 ? -1 : undefined);
 
 /** Takes the examples that the encoder has shown. Those whose time failed are dropped in transfer. */
 export const sampleSpans = (
@@ -35,13 +39,13 @@ export const sampleSpans = (
   { samples, sdk }: EncodedTraces,
 ): void => {
   for (const { appId, index, reason, field, detail, item } of samples) {
-    const [, why = detail, value] = gotPattern.exec(detail) ?? [];
+    const { why, got } = splitGot(detail);
     account.sample(request, appId, sdk, {
       reason,
       stage: explain(reason)?.stage ?? 'receiver',
       ordinal: index,
       field,
-      value,
+      value: got === undefined ? undefined : withoutQuotes(got),
       detail: why,
       payload: item,
       secrets,

@@ -31,10 +31,7 @@ export const placeIn = (bytes: Buffer): string => {
 };
 
 const tooManyElements = (elementsMax: number): BodyRefusal =>
-  refused(
-    'too_many_elements',
-    `more than ${elementsMax} objects, arrays, members and elements, or more than ${elementsAroundMax} beside those of data`,
-  );
+  refused('too_many_elements', `the limit is ${elementsMax}, and ${elementsAroundMax} beside those of data`);
 
 /** Looks through a body that is all there. */
 export const scanBody = (bytes: Buffer, elementsMax: number): PushScan => {

@@ -26,6 +26,8 @@ export type PushTask = {
   readonly namesAreFinal: boolean;
   readonly pointsMax: number;
   readonly elementsMax: number;
+  /** Rows are wanted as bytes, which pass between threads without a copy. */
+  readonly asBytes?: boolean;
 };
 
 /** A request that is refused whole; `points` as far as they were counted. */

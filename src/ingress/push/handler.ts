@@ -1,4 +1,5 @@
 import type { IncomingMessage } from 'node:http';
+import { inTime } from '../../bus/in-time.ts';
 import type { RegisterColumnNames } from '../../directory/column-names.ts';
 import type { Directory, Source } from '../../directory/directory.ts';
 import { Fault } from '../../model/fault.ts';
@@ -11,15 +12,15 @@ import type { BytesInFlight } from '../admission.ts';
 import { type Body, type BodyLimits, noRoom, readBody } from '../body.ts';
 import { type FailureLimit, isFailure } from '../failures.ts';
 import type { BaseCounter, RequestIdentity } from '../identity.ts';
-import type { LargeBody } from '../large-bodies/large-bodies.ts';
 import { effectiveRate, type RateLimiter } from '../rate-limiter.ts';
 import type { RequestTraces } from '../request-traces.ts';
 import { type PushPair, problemWithoutPair } from './decode.ts';
-import type { EncodedPush, PushTask, RefusedPush } from './encode.ts';
-import { type HeadWatch, watchHead } from './head-watch.ts';
+import type { EncodedPush, PushTask } from './encode.ts';
+import type { EncodePush } from './encode-anywhere.ts';
+import { HeadWatch } from './head-watch.ts';
 import { pushIdentity } from './identity.ts';
 import type { PushPublisher } from './publish.ts';
-import { type PushReply, pointsReply, refusal } from './reply.ts';
+import { type PushReply, pointsReply, refusal, repeatReply } from './reply.ts';
 import { type PushSender, samplePoints, sampleRefusedPush } from './samples.ts';
 
 export type PushDependencies = {
@@ -29,8 +30,7 @@ export type PushDependencies = {
   readonly inFlight: BytesInFlight;
   readonly failures: FailureLimit;
   readonly limiter: RateLimiter;
-  /** Encodes a body, beside the event loop where that takes long. Rejects with a transient Fault. */
-  readonly encode: (body: LargeBody, task: PushTask) => Promise<EncodedPush | RefusedPush>;
+  readonly encode: EncodePush;
   readonly publisher: PushPublisher;
   readonly metrics: IngressMetrics;
   readonly account: Account;
@@ -38,6 +38,8 @@ export type PushDependencies = {
   readonly unready: () => string | undefined;
   readonly now: () => number;
   readonly limits: BodyLimits & { readonly elementsMax: number };
+  /** How long after its body is there a request is answered at the latest, ms. */
+  readonly deadlineMs: number;
   readonly maxRateDefault: number;
   /** Where tracing is on. */
   readonly traces?: RequestTraces | undefined;
@@ -125,7 +127,7 @@ export const createPushHandler = (
     sender: PushSender,
   ): Promise<EncodedPush> => {
     const run = async (table: Source, namesAreFinal: boolean): Promise<EncodedPush> => {
-      const outcome = await deps.encode(body, { ...task, table, namesAreFinal });
+      const outcome = await deps.encode(body, { ...task, table, namesAreFinal }, sender.deadlineAt);
       sender.items = outcome.points;
       if (outcome.kind === 'encoded') return outcome;
       throw new Refused(outcome.reason, outcome.detail);
@@ -134,43 +136,43 @@ export const createPushHandler = (
     const { unknownMetrics, unknownDimensions } = first.encoded;
     if (unknownMetrics.size === 0 && unknownDimensions.size === 0) return first;
     const { rules } = source;
-    return run(
-      await deps.registerColumnNames(source, rules, [...unknownMetrics], [...unknownDimensions]),
-      true,
-    );
+    const registering = deps.registerColumnNames(source, rules, [...unknownMetrics], [...unknownDimensions]);
+    return run(await inTime('the register of columns', registering, sender.deadlineAt), true);
   };
 
+  /** Answers true for a repeat: every message of the request was stored before. */
   const publish = async (
     encoded: EncodedPoints,
     source: Source,
     base: UidBase,
     arrivedAt: number,
     identity: RequestIdentity | undefined,
-    items: number,
-  ): Promise<void> => {
+    deadlineAt: number,
+  ): Promise<boolean> => {
+    const { publisher } = deps;
+    const fragments = encoded.runs.map((run) => {
+      return { source, base, run, arrivedAt, policy: source.rules.time, deadlineAt };
+    });
+    if (identity === undefined) {
+      const [only] = fragments;
+      if (fragments.length === 1 && only !== undefined) await publisher.share(only);
+      else await publisher.publishTogether(fragments);
+      return false;
+    }
     const results = await Promise.allSettled(
-      encoded.runs.map((run) => {
-        const fragment = { source, base, run, arrivedAt, policy: source.rules.time };
-        return identity === undefined
-          ? deps.publisher.share(fragment)
-          : deps.publisher.publishAlone(fragment, identity.sha256Hex);
-      }),
+      fragments.map((fragment) => publisher.publishAlone(fragment, identity.sha256Hex)),
     );
     const failed = results.filter((result) => result.status === 'rejected');
     const fault: unknown = failed[0]?.reason;
-    if (fault !== undefined) {
-      const nothingStored =
-        failed.length === results.length &&
-        failed.every(({ reason }) => reason instanceof Fault && reason.code === 'not_stored');
-      throw nothingStored
-        ? fault
-        : new Fault('transient', 'unconfirmed', 'a part of the request was not confirmed', fault);
-    }
     // A part may be new where an earlier try was interrupted between two messages.
-    const isRepeat =
-      identity !== undefined &&
-      results.every((result) => result.status === 'fulfilled' && result.value === true);
-    if (isRepeat) account.repeated(source.dataId, items);
+    if (fault === undefined)
+      return results.every((result) => result.status === 'fulfilled' && result.value === true);
+    const nothingStored =
+      failed.length === results.length &&
+      failed.every(({ reason }) => reason instanceof Fault && reason.code === 'not_stored');
+    throw nothingStored
+      ? fault
+      : new Fault('transient', 'unconfirmed', 'a part of the request was not confirmed', fault);
   };
 
   const count = (encoded: EncodedPoints, { dataId }: Source): void => {
@@ -207,7 +209,12 @@ export const createPushHandler = (
     const push = await encode(body, source, { ...task, plainAt }, sender);
     const { encoded } = push;
     if (!reserve(2 * encodedLength(encoded))) throw new Refused(noRoom.reason, noRoom.detail, retryAfter(1));
-    if (encoded.accepted > 0) await publish(encoded, source, base, arrivedAt, identity, push.points);
+    const isRepeat =
+      encoded.accepted > 0 && (await publish(encoded, source, base, arrivedAt, identity, sender.deadlineAt));
+    if (isRepeat) {
+      account.repeated(source.dataId, push.points);
+      return repeatReply;
+    }
     count(encoded, source);
     samplePoints(account, sender, push);
     return pointsReply(encoded);
@@ -232,15 +239,25 @@ export const createPushHandler = (
   };
 
   const tell = (reason: RequestReason, detail: string, sender: PushSender): void => {
-    if (sender.dataId === 0 && isFailure(reason)) deps.failures.failed(sender.request);
     account.refused(reason, sender.dataId, sender.items);
     sampleRefusedPush(account, sender, reason, detail);
   };
 
+  const tooManyFailures = (waitSeconds: number): Refused =>
+    new Refused('too_many_failures', '', retryAfter(waitSeconds));
+
+  /** Counts a failure of an address that has shown nothing valid; many at once are refused for their number. */
+  const judged = (refused: Refused, { dataId, request }: PushSender): Refused => {
+    if (dataId !== 0 || !isFailure(refused.reason)) return refused;
+    const waitSeconds = deps.failures.failed(request);
+    return waitSeconds === 0 ? refused : tooManyFailures(waitSeconds);
+  };
+
   const replyOf = (error: unknown, sender: PushSender): PushReply => {
     if (error instanceof Refused) {
-      tell(error.reason, error.detail, sender);
-      return error.reply;
+      const { reason, detail, reply } = judged(error, sender);
+      tell(reason, detail, sender);
+      return reply;
     }
     if (!(error instanceof Fault) || error.kind === 'internal') throw error;
     // Whatever failed before a publish (KV, NATS) has stored nothing.
@@ -254,9 +271,9 @@ export const createPushHandler = (
     const why = deps.unready();
     if (why !== undefined) throw new Refused('not_stored', why, retryAfter(1));
     const waitSeconds = deps.failures.retryAfterSeconds(request);
-    if (waitSeconds > 0) throw new Refused('too_many_failures', '', retryAfter(waitSeconds));
-    const watch = watchHead(deps.directory.authorize, limits.elementsMax);
-    const body = await readBody(request, limits, deps.inFlight, watch.see);
+    if (waitSeconds > 0) throw tooManyFailures(waitSeconds);
+    const watch = new HeadWatch(deps.directory.authorize, limits.elementsMax);
+    const body = await readBody(request, limits, deps.inFlight, (piece) => watch.see(piece));
     if ('reason' in body) {
       if (body.reason !== 'unwanted')
         throw new Refused(body.reason, body.detail, body.reason === 'not_stored' ? retryAfter(1) : {});
@@ -266,6 +283,7 @@ export const createPushHandler = (
     try {
       bodyBytes.inc(body.wireBytes);
       deps.traces?.sawBody(body.bytes);
+      sender.deadlineAt = performance.now() + deps.deadlineMs;
       return await handleBody(body, watch, sender, deps.now());
     } finally {
       body.release();
@@ -273,7 +291,7 @@ export const createPushHandler = (
   };
 
   return async (request) => {
-    const sender: PushSender = { request, dataId: 0, items: 0 };
+    const sender: PushSender = { request, dataId: 0, items: 0, deadlineAt: 0 };
     return read(sender).catch((error: unknown) => replyOf(error, sender));
   };
 };

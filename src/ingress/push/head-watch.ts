@@ -3,76 +3,70 @@ import { PushScan } from '../../wire/points/push-scan.ts';
 import { dataIdOf, type PushPair } from './decode.ts';
 import { type PlainHead, readPlainHead } from './plain-head.ts';
 
-/** Finds whose a push is while its body comes in, and asks whether that is right: of a body that is nobody's no more is read. */
-export type HeadWatch = {
-  /** To be shown each piece of the body; false once it is clear that the credential is wrong. */
-  see(piece: Buffer): boolean;
-  /** The credential, once it was found. */
-  readonly pair: PushPair | undefined;
-  /** The head of a body in its plain form, where the first piece holds it. */
-  readonly plainHead: PlainHead | undefined;
-  /** The source, once the pair was found: undefined for a wrong one. Rejects with a transient Fault. */
-  readonly source: Promise<Source | undefined> | undefined;
-  /** What was seen of a body without a pair. */
-  readonly scan: PushScan;
-};
-
 type Authorize = (dataId: number, token: string) => Promise<Source | undefined>;
 
-export const watchHead = (authorize: Authorize, elementsMax: number): HeadWatch => {
-  let scan: PushScan | undefined;
-  let isFirst = true;
-  let isWrong = false;
-  let plainHead: PlainHead | undefined;
-  let pair: PushPair | undefined;
-  let source: Promise<Source | undefined> | undefined;
+/** Finds whose a push is while its body comes in, and asks whether that is right: of a body that is nobody's no more is read. */
+export class HeadWatch {
+  /** The credential, once it was found. */
+  pair: PushPair | undefined;
+  /** The head of a body in its plain form, where the first piece holds it. */
+  plainHead: PlainHead | undefined;
+  /** The source, once the pair was found: undefined for a wrong one. Rejects with a transient Fault. */
+  source: Promise<Source | undefined> | undefined;
+  private found: PushScan | undefined;
+  private isFirst = true;
+  private isWrong = false;
+  private readonly authorize: Authorize;
+  private readonly elementsMax: number;
 
-  const judge = (found: PushPair): void => {
-    pair = found;
-    source = authorize(found.dataId, found.token);
-    source.then(
+  constructor(authorize: Authorize, elementsMax: number) {
+    this.authorize = authorize;
+    this.elementsMax = elementsMax;
+  }
+
+  /** What was seen of a body without a pair. */
+  get scan(): PushScan {
+    this.found ??= new PushScan(this.elementsMax, true);
+    return this.found;
+  }
+
+  /** To be shown each piece of the body; false once it is clear that the credential is wrong. */
+  see(piece: Buffer): boolean {
+    if (this.isWrong) return false;
+    if (this.pair !== undefined) return true;
+    if (this.isFirst) {
+      this.isFirst = false;
+      this.plainHead = readPlainHead(piece);
+      if (this.plainHead !== undefined) {
+        this.judge(this.plainHead);
+        return true;
+      }
+    }
+    this.look(piece);
+    return true;
+  }
+
+  private look(piece: Buffer): void {
+    const { scan } = this;
+    scan.feed(piece);
+    if (scan.isTooMuch || (scan.firstByte !== 0 && !scan.isObject)) this.isWrong = true;
+    else if (scan.dataId !== undefined && scan.token !== undefined) {
+      const dataId = dataIdOf(scan.dataId);
+      if (dataId === undefined) this.isWrong = true;
+      else this.judge({ dataId, token: scan.token });
+    }
+  }
+
+  private judge(pair: PushPair): void {
+    this.pair = pair;
+    this.source = this.authorize(pair.dataId, pair.token);
+    this.source.then(
       (known) => {
-        isWrong = known === undefined;
+        this.isWrong = known === undefined;
       },
       () => {
-        isWrong = true;
+        this.isWrong = true;
       },
     );
-  };
-
-  return {
-    see: (piece) => {
-      if (isWrong) return false;
-      if (pair !== undefined) return true;
-      if (isFirst) {
-        isFirst = false;
-        plainHead = readPlainHead(piece);
-        if (plainHead !== undefined) {
-          judge(plainHead);
-          return true;
-        }
-      }
-      scan ??= new PushScan(elementsMax, true);
-      scan.feed(piece);
-      if (scan.isTooMuch || (scan.firstByte !== 0 && !scan.isObject)) isWrong = true;
-      else if (scan.dataId !== undefined && scan.token !== undefined) {
-        const dataId = dataIdOf(scan.dataId);
-        if (dataId === undefined) isWrong = true;
-        else judge({ dataId, token: scan.token });
-      }
-      return true;
-    },
-    get pair() {
-      return pair;
-    },
-    get plainHead() {
-      return plainHead;
-    },
-    get source() {
-      return source;
-    },
-    get scan() {
-      return scan ?? new PushScan(elementsMax);
-    },
-  };
-};
+  }
+}

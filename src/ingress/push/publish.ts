@@ -1,146 +1,38 @@
+import type { BatchPublisher, MessageBatch } from '../../bus/batch-publisher.ts';
 import type { Payload, Publisher } from '../../bus/publisher.ts';
 import { ofInstance } from '../../config/instance-streams.ts';
-import type { Source } from '../../directory/directory.ts';
 import { Fault } from '../../model/fault.ts';
 import { defaultInstance } from '../../model/instances.ts';
-import type { TimePolicy } from '../../model/time.ts';
-import type { UidBase } from '../../model/uid.ts';
 import type { IngressMetrics } from '../../telemetry/metrics.ts';
 import type { TraceSpan } from '../../telemetry/tracing.ts';
-import {
-  type DeferredGroup,
-  encodeEnvelope,
-  type MetricsHeader,
-  type Part,
-  type ReceiverOutcomes,
-} from '../../wire/envelope.ts';
-import { envelopeVersion, frameParts, type Section, sectionsLength } from '../../wire/frame.ts';
+import { envelopeVersion, sectionsLength } from '../../wire/frame.ts';
 import { cuttingRuleVersion, runBudget } from '../../wire/points/cutting.ts';
-import type { Run } from '../../wire/points/encoded-points.ts';
+import { runLength } from '../../wire/points/encoded-points.ts';
 import type { RequestTraces } from '../request-traces.ts';
+import { type Fragment, messageParts } from './message.ts';
 
-/** A run of one request, on its way into a message. */
-export type Fragment = {
-  readonly source: Source;
-  readonly base: UidBase;
-  readonly run: Run;
-  readonly arrivedAt: number;
-  readonly policy: TimePolicy;
-};
+export { buildMessage } from './message.ts';
 
-/** Brings runs to the bus. Both calls resolve after the PubAck and reject with the publisher's Faults. */
+/** A run and when its sender is answered at the latest, ms of `performance.now()`. */
+export type DueFragment = Fragment & { readonly deadlineAt: number };
+
+/**
+ * Brings runs to the bus. All calls resolve after the PubAck of everything; they reject with the publisher's Faults, at the
+ * fragment's deadline at the latest.
+ */
 export type PushPublisher = {
-  /** Runs without an identity share a message with whatever arrives while a publish is in flight. */
-  share(fragment: Fragment): Promise<void>;
+  /** The only run of a request without an identity shares a message with whatever arrives while a publish is in flight. */
+  share(fragment: DueFragment): Promise<void>;
+  /** The runs of one request without an identity are stored all of them or none. */
+  publishTogether(fragments: readonly DueFragment[]): Promise<void>;
   /** A run of a request with identity is a message of its own; answers true for a repeat. */
-  publishAlone(fragment: Fragment, sha256Hex: string): Promise<boolean>;
+  publishAlone(fragment: DueFragment, sha256Hex: string): Promise<boolean>;
 };
 
-const partOf = (fragments: readonly Fragment[], rowsBytes: number): Part | undefined => {
-  const first = fragments[0];
-  if (first === undefined) return undefined;
-  let rows = 0;
-  let points = 0;
-  let timeMin = Number.MAX_SAFE_INTEGER;
-  let timeMax = 0;
-  for (const { run } of fragments) {
-    rows += run.rows;
-    points += run.points;
-    timeMin = Math.min(timeMin, run.timeMin);
-    timeMax = Math.max(timeMax, run.timeMax);
-  }
-  return {
-    dataId: first.source.dataId,
-    table: first.source.tableId,
-    layout: first.source.layout,
-    rows,
-    points,
-    base: first.base.text,
-    first: first.run.first,
-    last: first.run.last,
-    timeMin,
-    timeMax,
-    bytes: rowsBytes,
-  };
-};
-
-/** What one message of fragments says and holds: a part per data id, the deferred points of each request beside it. */
-const messageOfFragments = (
-  fragments: readonly Fragment[],
-): { header: MetricsHeader; sections: Section[] } => {
-  const byDataId = new Map<number, Fragment[]>();
-  for (const fragment of fragments) {
-    const group = byDataId.get(fragment.source.dataId);
-    if (group === undefined) byDataId.set(fragment.source.dataId, [fragment]);
-    else group.push(fragment);
-  }
-  const parts: Part[] = [];
-  const deferred: DeferredGroup[] = [];
-  const outcomes: ReceiverOutcomes[] = [];
-  const partSections: string[] = [];
-  const deferredSections: string[] = [];
-  for (const [dataId, group] of byDataId) {
-    let text = '';
-    const dropped: Record<string, number> = {};
-    for (const { run, base, arrivedAt, policy } of group) {
-      text += run.text;
-      for (const [reason, count] of run.dropped) dropped[reason] = (dropped[reason] ?? 0) + count;
-      if (run.deferred.length === 0) continue;
-      const section = `[${run.deferred.join(',')}]`;
-      deferredSections.push(section);
-      deferred.push({
-        dataId,
-        arrivedAt,
-        policy,
-        base: base.text,
-        ordinals: run.deferredOrdinals,
-        bytes: Buffer.byteLength(section),
-      });
-    }
-    if (Object.keys(dropped).length > 0) outcomes.push({ dataId, dropped });
-    if (text === '') continue;
-    const part = partOf(
-      group.filter((fragment) => fragment.run.rows > 0),
-      Buffer.byteLength(text),
-    );
-    if (part === undefined) continue;
-    parts.push(part);
-    partSections.push(text);
-  }
-  const [first] = fragments;
-  const header: MetricsHeader = {
-    version: envelopeVersion,
-    kind: 'metrics',
-    arrivedAt: first?.arrivedAt ?? 0,
-    ...(first === undefined ? {} : { key: { base: first.base.text, first: first.run.first } }),
-    parts,
-    deferred,
-    outcomes,
-  };
-  return { header, sections: [...partSections, ...deferredSections] };
-};
-
-/** Builds one message of fragments. */
-export const buildMessage = (fragments: readonly Fragment[]): Buffer => {
-  const { header, sections } = messageOfFragments(fragments);
-  return encodeEnvelope(header, sections);
-};
-
-/** The parts of the same message. */
-const messageParts = (fragments: readonly Fragment[]): Section[] => {
-  const { header, sections } = messageOfFragments(fragments);
-  return frameParts(header, sections);
-};
-
-/** Characters a fragment brings to a message: rows, and deferred points as they were sent. */
-const sizeOf = ({ run }: Fragment): number => {
-  let size = run.text.length;
-  for (const text of run.deferred) size += text.length;
-  return size;
-};
+const sizeOf = ({ run }: Fragment): number => runLength(run);
 
 type Waiting = {
-  readonly fragment: Fragment;
+  readonly fragment: DueFragment;
   /** The span of its request, where that is traced. */
   readonly trace: TraceSpan | undefined;
   readonly resolve: () => void;
@@ -151,18 +43,30 @@ type Gathering = {
   readonly subject: string;
   waiting: Waiting[];
   size: number;
-  inFlight: number;
+  /** What each publish in flight holds. */
+  readonly flights: Set<readonly Waiting[]>;
   isScheduled: boolean;
 };
 
 /** So many bytes are sent beside a publish that is in flight, instead of waiting for it. */
 const fullEnough = 256 * 1024;
 const inFlightMax = 4;
+/** How late a deadline may be noticed, ms. */
+const sweepMs = 50;
+
+/** Answers those whose deadline has passed. A message stays under way for the others in it. */
+const expire = (waiting: readonly Waiting[], now: number, code: 'not_stored' | 'unconfirmed'): void => {
+  for (const { fragment, reject } of waiting)
+    if (fragment.deadlineAt <= now) reject(new Fault('transient', code, 'the deadline has passed'));
+};
+
+const lastDeadline = (batch: readonly Waiting[]): number =>
+  batch.reduce((last, { fragment }) => Math.max(last, fragment.deadlineAt), 0);
 
 export type PushPublisherOptions = { readonly subject: string; readonly shards: number };
 
 export const createPushPublisher = (
-  publisher: Publisher,
+  { single, batches }: { readonly single: Publisher; readonly batches: BatchPublisher },
   options: PushPublisherOptions,
   metrics: IngressMetrics,
   traces?: RequestTraces,
@@ -174,7 +78,7 @@ export const createPushPublisher = (
         subject: `${ofInstance(options.subject, instance)}.${shard}`,
         waiting: [],
         size: 0,
-        inFlight: 0,
+        flights: new Set(),
         isScheduled: false,
       }),
     );
@@ -183,29 +87,53 @@ export const createPushPublisher = (
   const further = new Map<string, Gathering[]>();
   const seconds = metrics.publishSeconds.labels('metrics');
   const stored = metrics.publishes.labels('metrics', 'stored');
+  let sweeping: NodeJS.Timeout | undefined;
+
+  const noteFailure = (error: unknown, messages: number): string => {
+    const failure = error instanceof Fault ? error.code : 'failed';
+    metrics.publishes.inc({ pipeline: 'metrics', outcome: failure }, messages);
+    return failure;
+  };
 
   const send = async (
     subject: string,
     messageId: string,
     payload: Payload,
     span: TraceSpan | undefined,
+    deadlineAt: number,
   ): Promise<boolean> => {
     const end = seconds.startTimer();
     let failure: string | undefined;
     try {
-      const { duplicate } = await publisher.publish(
+      const { duplicate } = await single.publish(
         subject,
         messageId,
         payload,
         envelopeVersion,
         span?.traceparent,
+        deadlineAt,
       );
       if (duplicate) metrics.publishes.inc({ pipeline: 'metrics', outcome: 'duplicate' });
       else stored.inc();
       return duplicate;
     } catch (error) {
-      failure = error instanceof Fault ? error.code : 'failed';
-      metrics.publishes.inc({ pipeline: 'metrics', outcome: failure });
+      failure = noteFailure(error, 1);
+      throw error;
+    } finally {
+      end();
+      span?.end(failure);
+    }
+  };
+
+  /** Publishes messages of which all or none are stored. */
+  const sendTogether = async (batch: MessageBatch, span: TraceSpan | undefined): Promise<void> => {
+    const end = seconds.startTimer();
+    let failure: string | undefined;
+    try {
+      await batches.publish(batch);
+      stored.inc(batch.messages.length);
+    } catch (error) {
+      failure = noteFailure(error, batch.messages.length);
       throw error;
     } finally {
       end();
@@ -228,22 +156,25 @@ export const createPushPublisher = (
   };
 
   const flush = (gathering: Gathering): void => {
+    const { flights } = gathering;
     gathering.isScheduled = false;
     while (
       gathering.waiting.length > 0 &&
-      (gathering.inFlight === 0 || (gathering.size >= fullEnough && gathering.inFlight < inFlightMax))
+      (flights.size === 0 || (gathering.size >= fullEnough && flights.size < inFlightMax))
     ) {
       const batch = takeBatch(gathering);
       const leading = batch[0]?.fragment;
       if (leading === undefined) return;
-      gathering.inFlight++;
+      flights.add(batch);
+      sweeping ??= setInterval(sweep, sweepMs).unref();
       const payload = messageParts(batch.map((each) => each.fragment));
       const span = traces?.publish(
         'metrics',
         batch.map(({ trace }) => trace),
         sectionsLength(payload),
       );
-      send(gathering.subject, `${leading.base.text}:${leading.run.first}`, payload, span)
+      const messageId = `${leading.base.text}:${leading.run.first}`;
+      send(gathering.subject, messageId, payload, span, lastDeadline(batch))
         .then(
           () => {
             for (const { resolve } of batch) resolve();
@@ -253,10 +184,31 @@ export const createPushPublisher = (
           },
         )
         .finally(() => {
-          gathering.inFlight--;
+          flights.delete(batch);
           flush(gathering);
         });
     }
+  };
+
+  const expireWaiting = (gathering: Gathering, now: number): void => {
+    const { waiting } = gathering;
+    expire(waiting, now, 'not_stored');
+    gathering.waiting = waiting.filter(({ fragment }) => fragment.deadlineAt > now);
+    gathering.size = gathering.waiting.reduce((size, { fragment }) => size + sizeOf(fragment), 0);
+  };
+
+  /** Whoever waits behind a publish that hangs is answered in time as well. */
+  const sweep = (): void => {
+    const now = performance.now();
+    let isBusy = false;
+    for (const gathering of [...first, ...[...further.values()].flat()]) {
+      expireWaiting(gathering, now);
+      for (const batch of gathering.flights) expire(batch, now, 'unconfirmed');
+      isBusy ||= gathering.flights.size > 0;
+    }
+    if (isBusy) return;
+    clearInterval(sweeping);
+    sweeping = undefined;
   };
 
   const gatheringOf = ({ source }: Fragment): Gathering => {
@@ -283,6 +235,19 @@ export const createPushPublisher = (
         // After the other requests that this turn of the event loop has read.
         setImmediate(flush, gathering);
       }),
+    publishTogether: async (fragments) => {
+      const payloads = fragments.map((fragment) => messageParts([fragment]));
+      const bytes = payloads.reduce((sum, payload) => sum + sectionsLength(payload), 0);
+      const span = traces?.publish('metrics', [traces.current()], bytes);
+      const messages = fragments.map((fragment, index) => ({
+        subject: gatheringOf(fragment).subject,
+        messageId: `${fragment.base.text}:${fragment.run.first}`,
+        payload: payloads[index] ?? [],
+      }));
+      const deadlineAt = Math.min(...fragments.map((fragment) => fragment.deadlineAt));
+      const traceparent = span?.traceparent;
+      await sendTogether({ messages, version: envelopeVersion, traceparent, deadlineAt }, span);
+    },
     publishAlone: (fragment, sha256Hex) => {
       const payload = messageParts([fragment]);
       return send(
@@ -290,6 +255,7 @@ export const createPushPublisher = (
         `${sha256Hex}:${fragment.run.first}-${fragment.run.last}:${cuttingRuleVersion}`,
         payload,
         traces?.publish('metrics', [traces.current()], sectionsLength(payload)),
+        fragment.deadlineAt,
       );
     },
   };

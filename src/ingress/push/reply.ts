@@ -49,6 +49,21 @@ const plainSuccess: PushReply = {
   headers: noHeaders,
 };
 
+/**
+ * A push with a key that was stored before: what became of its points was decided then and may differ from what would be decided
+ * now, so that nothing is told of single points.
+ */
+export const repeatReply: PushReply = {
+  status: 200,
+  body: JSON.stringify({
+    code: '200',
+    result: 'true',
+    message:
+      'received before: what became of its points was decided then; it was counted as duplicate_request and not stored again',
+  }),
+  headers: noHeaders,
+};
+
 /** A request refused whole. `detail` never holds what the sender sent as a secret. */
 export const refusal = (
   reason: RequestReason,

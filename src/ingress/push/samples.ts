@@ -14,6 +14,8 @@ export type PushSender = {
   dataId: number;
   /** Points, as far as they were counted. */
   items: number;
+  /** When it is answered at the latest, ms of `performance.now()`. */
+  deadlineAt: number;
   /** The body, once somebody has shown a right to it. */
   bytes?: Buffer;
 };
@@ -22,9 +24,9 @@ export type PushSender = {
 const valueAt = (point: unknown, path: string): unknown => {
   if (path === '') return undefined;
   const dot = path.indexOf('.');
-  const head = dot < 0 ? path : path.slice(0, dot);
+  const head = dot === -1 ? path : path.slice(0, dot);
   const part: unknown = typeof point === 'object' && point !== null ? Reflect.get(point, head) : undefined;
-  if (dot < 0) return part;
+  if (dot === -1) return part;
   return typeof part === 'object' && part !== null ? Reflect.get(part, path.slice(dot + 1)) : undefined;
 };
 

@@ -1,9 +1,9 @@
 import type { IncomingMessage, Server } from 'node:http';
 import { getRequestListener, type HttpBindings } from '@hono/node-server';
 import { type Context, Hono } from 'hono';
+import { hostResponse, type OverloadAnswer, type ProtocolAnswer } from '../../http/protocol-errors.ts';
 import type { Account } from '../account.ts';
 import { type RawReply, withHotRoute } from '../hot-route.ts';
-import { hostResponse, type OverloadAnswer, type ProtocolAnswer } from '../protocol-errors.ts';
 import { createReceiverServer, type Listening } from '../receiver-server.ts';
 import { type PushReply, protocolRefusal, refusal } from './reply.ts';
 

@@ -46,10 +46,9 @@ const switchTo = (isEnabled: boolean): Endpoint => {
     path: `${path}/{id}/${verb}`,
     summary: isEnabled ? 'Takes traces of an application again' : 'Refuses traces of an application',
     body: actionRequestSchema,
-    hasOperator: true,
     audit: audit(verb),
-    run: async ({ params, body, revision, records }) =>
-      shown(await setApplicationEnabled(records, params.id, isEnabled, { ...body, revision })),
+    run: async ({ params, author, revision, records }) =>
+      shown(await setApplicationEnabled(records, params.id, isEnabled, { operator: author, revision })),
   });
 };
 
@@ -88,11 +87,10 @@ export const applicationEndpoints = (deps: ApiDeps): Endpoint[] => [
     params: none,
     query: none,
     body: applicationRequestSchema,
-    hasOperator: true,
     answer: z.strictObject({ application: createdApplication }),
     audit: () => ({ action: 'application.create', kind: 'application', id: undefined }),
-    run: async ({ body, records }) => ({
-      body: { application: await createApplication({ ...deps, records }, body) },
+    run: async ({ body, author, records }) => ({
+      body: { application: await createApplication({ ...deps, records }, { ...body, operator: author }) },
     }),
   }),
   endpoint({
@@ -118,8 +116,8 @@ export const applicationEndpoints = (deps: ApiDeps): Endpoint[] => [
     summary: 'Changes fields of an application (JSON merge patch)',
     body: z.looseObject(applicationChangeSchema.shape),
     audit: audit('change'),
-    run: async ({ params, body, revision, identity, records }) =>
-      shown(await patchApplication(records, params.id, body, { operator: identity.name, revision })),
+    run: async ({ params, body, revision, author, records }) =>
+      shown(await patchApplication(records, params.id, body, { operator: author, revision })),
   }),
   switchTo(true),
   switchTo(false),
@@ -129,9 +127,8 @@ export const applicationEndpoints = (deps: ApiDeps): Endpoint[] => [
     path: `${path}/{id}`,
     summary: 'Deletes an application, one way; its name is free again',
     body: actionRequestSchema,
-    hasOperator: true,
     audit: audit('delete'),
-    run: async ({ params, body, revision, records }) =>
-      shown(await deleteApplication(records, params.id, { ...body, revision })),
+    run: async ({ params, author, revision, records }) =>
+      shown(await deleteApplication(records, params.id, { operator: author, revision })),
   }),
 ];

@@ -5,7 +5,7 @@ import { showBytes } from '../../dead-letters/shown.ts';
 import { Fault } from '../../model/fault.ts';
 import { pageQuery } from '../listing.ts';
 import { fieldFault, notFound } from '../problem.ts';
-import { actionRequestSchema } from '../requests.ts';
+import { actionRequestSchema, operator } from '../requests.ts';
 import { pageOf } from './answers.ts';
 import type { ApiDeps } from './deps.ts';
 import { type Endpoint, endpoint, type Input, none } from './endpoint.ts';
@@ -128,7 +128,7 @@ const bulkRequest = z
       .regex(/^\d{1,15}-\d{1,15}$/, 'is none that a call answered')
       .optional()
       .meta({ description: 'The next_cursor of the call before', examples: ['12-40'] }),
-    operator: actionRequestSchema.shape.operator,
+    operator,
   })
   .meta({ examples: [{ reason: 'row_refused' }] });
 
@@ -280,7 +280,6 @@ export const deadLetterEndpoints = (deps: ApiDeps): Endpoint[] => {
       params: none,
       query: none,
       body: bulkRequest,
-      hasOperator: true,
       answer: bulkAnswer,
       audit: () => ({ action: 'dead_letter.redrive', kind: 'dead_letter', id: undefined }),
       run: async ({ body, note }) => ({
@@ -297,7 +296,6 @@ export const deadLetterEndpoints = (deps: ApiDeps): Endpoint[] => {
       params: none,
       query: none,
       body: bulkRequest,
-      hasOperator: true,
       answer: bulkAnswer,
       audit: () => ({ action: 'dead_letter.purge', kind: 'dead_letter', id: undefined }),
       run: async ({ body, note }) => ({ body: await doEach(desk, body, { act: desk.purge }, note) }),
@@ -311,7 +309,6 @@ export const deadLetterEndpoints = (deps: ApiDeps): Endpoint[] => {
       params: idParams,
       query: none,
       body: actionRequestSchema,
-      hasOperator: true,
       answer: letterSchema,
       audit: ({ id }) => ({ action: 'dead_letter.redrive', kind: 'dead_letter', id: String(id) }),
       run: (input) => act(input, desk, 'redrive'),
@@ -325,7 +322,6 @@ export const deadLetterEndpoints = (deps: ApiDeps): Endpoint[] => {
       params: idParams,
       query: none,
       body: actionRequestSchema,
-      hasOperator: true,
       answer: letterSchema,
       audit: ({ id }) => ({ action: 'dead_letter.purge', kind: 'dead_letter', id: String(id) }),
       run: (input) => act(input, desk, 'purge'),
@@ -340,7 +336,6 @@ export const deadLetterEndpoints = (deps: ApiDeps): Endpoint[] => {
       params: z.strictObject({ pipeline: z.enum(['metrics', 'traces', 'ledger']) }),
       query: none,
       body: actionRequestSchema,
-      hasOperator: true,
       answer: z.strictObject({ pipeline: z.string() }),
       audit: ({ pipeline }) => ({ action: 'consumer.resume', kind: 'consumer', id: pipeline }),
       run: async ({ params: { pipeline }, note }) => {

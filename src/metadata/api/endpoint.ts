@@ -3,6 +3,7 @@ import { Fault } from '../../model/fault.ts';
 import type { AdminIdentity, AdminRole } from '../admin-tokens.ts';
 import { parseInput } from '../problem.ts';
 import { preconditionFailed, type Records } from '../record-store.ts';
+import { authorOf } from '../texts.ts';
 import { type Note, notingRecords } from './noting.ts';
 
 /** What an endpoint is asked: its parameters, query and body as their schemas have them, and If-Match. */
@@ -13,6 +14,8 @@ export type Input<P, Q, B> = {
   /** The revision that If-Match demands; undefined without one. */
   readonly revision: number | undefined;
   readonly identity: AdminIdentity;
+  /** Who is recorded as the author, see `authorOf`. */
+  readonly author: string;
   /** The records; what is written through them is noted for the audit. */
   readonly records: Records;
   /** Tells the audit of what is written elsewhere. */
@@ -48,8 +51,6 @@ type Definition<P extends z.ZodType, Q extends z.ZodType, B extends z.ZodType> =
   readonly params: P;
   readonly query: Q;
   readonly body: B;
-  /** The body may name an `operator`; without one it is the name of the token. */
-  readonly hasOperator?: true;
   /** The record's revision now: If-Match is compared with it before the body is looked at. Throws `not_found`. */
   readonly revisionOf?: (params: z.output<P>, records: Records) => Promise<number>;
   /** Present on everything that writes. */
@@ -98,8 +99,12 @@ const parseParams = <P extends z.ZodType>(schema: P, raw: RawInput['params'], pa
   throw new Fault('permanent', 'not_found', `there is no ${Object.values(raw).join()} in ${what}`);
 };
 
-const withOperator = (body: unknown, name: string): unknown =>
-  typeof body === 'object' && body !== null && !Array.isArray(body) ? { operator: name, ...body } : body;
+/** The operator that a checked body names; undefined without one, and where a body has none. */
+export const operatorOf = (body: unknown): string | undefined => {
+  const operator: unknown =
+    typeof body === 'object' && body !== null ? Reflect.get(body, 'operator') : undefined;
+  return typeof operator === 'string' ? operator : undefined;
+};
 
 /** Ties the schemas and the function of an endpoint together. */
 export const endpoint = <P extends z.ZodType, Q extends z.ZodType, B extends z.ZodType>(
@@ -128,17 +133,16 @@ export const endpoint = <P extends z.ZodType, Q extends z.ZodType, B extends z.Z
       if (!isTaken(querySchema)) parseInput(noQuery, raw.query);
       const query = parseInput(querySchema, isTaken(querySchema) ? raw.query : undefined);
       const rawBody = isTaken(bodySchema) ? await raw.body() : undefined;
-      const body = parseInput(
-        bodySchema,
-        definition.hasOperator ? withOperator(rawBody, raw.identity.name) : rawBody,
-      );
+      const body = parseInput(bodySchema, rawBody);
       const { revision, identity } = raw;
+      // Only what the schema takes: a merge patch may have any field.
+      const author = authorOf(definition.method === 'PATCH' ? undefined : operatorOf(body), identity.name);
       return {
         target: audit?.(params),
         body: rawBody,
         run: (note) => {
           const records = notingRecords(raw.records, note);
-          return run({ params, query, body, revision, identity, records, note });
+          return run({ params, query, body, revision, identity, author, records, note });
         },
       };
     },

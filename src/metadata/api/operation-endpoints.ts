@@ -12,17 +12,17 @@ import { createdDataSource, createdReport, resultTable, timeSeriesGroup } from '
 import type { ApiDeps } from './deps.ts';
 import { type Endpoint, endpoint, none } from './endpoint.ts';
 
-type Operation<B extends z.ZodType> = {
+type Operation<B extends z.ZodType<object>> = {
   readonly name: string;
   readonly summary: string;
   /** Of what it creates, in the audit. */
   readonly kind: string;
   readonly body: B;
   readonly answer: z.ZodType;
-  readonly run: (records: Records, request: z.output<B>) => Promise<object>;
+  readonly run: (records: Records, request: z.output<B> & { readonly operator: string }) => Promise<object>;
 };
 
-const operation = <B extends z.ZodType>({ name, kind, run, ...rest }: Operation<B>): Endpoint =>
+const operation = <B extends z.ZodType<object>>({ name, kind, run, ...rest }: Operation<B>): Endpoint =>
   endpoint({
     ...rest,
     method: 'POST',
@@ -31,9 +31,8 @@ const operation = <B extends z.ZodType>({ name, kind, run, ...rest }: Operation<
     role: 'editor',
     params: none,
     query: none,
-    hasOperator: true,
     audit: () => ({ action: `${kind}.create`, kind, id: undefined }),
-    run: async ({ body, records }) => ({ body: await run(records, body) }),
+    run: async ({ body, author, records }) => ({ body: await run(records, { ...body, operator: author }) }),
   });
 
 /** The creation operations of specification 4.3, by their exact names; the bare result is answered. */

@@ -25,7 +25,7 @@ const shown = <T extends object>({ value, revision }: Versioned<T>): Answer => (
 
 /** A data source names its business only in data_name: `<biz>_custom_time_series_<name>`. */
 const bizOfDataSource = ({ data_name }: DataSource): number | undefined => {
-  const biz = /^(-?\d{1,10})_/.exec(data_name)?.[1];
+  const biz = /^(-?\d{1,10})_/.exec(data_name.slice(0, 16))?.[1];
   return biz === undefined ? undefined : Number(biz);
 };
 
@@ -91,8 +91,6 @@ type Changing<T, P extends z.ZodType, B extends z.ZodType> = {
   readonly of: Kind<T, P>;
 };
 
-const operatorIn = z.object({ operator: z.string() });
-
 /** One endpoint that changes one record. */
 const changing = <T extends object, P extends z.ZodType, B extends z.ZodType>({
   of: kind,
@@ -104,7 +102,6 @@ const changing = <T extends object, P extends z.ZodType, B extends z.ZodType>({
 }: Changing<T, P, B>): Endpoint =>
   endpoint({
     ...rest,
-    ...(rest.method === 'PATCH' ? {} : { hasOperator: true }),
     path: `${kind.path}/{id}${suffix}`,
     tag: kind.tag,
     role: role ?? 'editor',
@@ -114,9 +111,8 @@ const changing = <T extends object, P extends z.ZodType, B extends z.ZodType>({
     revisionOf: async (params, records) =>
       (await versioned(kind.setOf(records), await kind.dataIdOf(records, params))).revision,
     audit: (params) => ({ action: `${kind.kind}.${verb}`, kind: kind.kind, id: kind.idOf(params) }),
-    run: async ({ params, body, revision, identity, records }) => {
-      const operator = operatorIn.safeParse(rest.method === 'PATCH' ? undefined : body).data?.operator;
-      const by = { operator: operator ?? identity.name, revision };
+    run: async ({ params, body, revision, author, records }) => {
+      const by = { operator: author, revision };
       return shown(await change(records, await kind.dataIdOf(records, params), body, by));
     },
   });

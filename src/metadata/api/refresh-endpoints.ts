@@ -29,7 +29,6 @@ export const refreshEndpoints = ({ refresh }: ApiDeps): Endpoint[] => [
     params: none,
     query: none,
     body: actionRequestSchema,
-    hasOperator: true,
     answer: runSchema,
     audit: () => ({ action: 'refresh.run', kind: 'refresh_run', id: undefined }),
     run: async ({ note }) => {

@@ -45,10 +45,9 @@ const switchTo = (isEnabled: boolean): Endpoint => {
     summary: `Sets is_enable of the report's three records to ${isEnabled}`,
     role: 'editor',
     body: actionRequestSchema,
-    hasOperator: true,
     audit: audit(verb),
-    run: async ({ params, body, revision, records }) =>
-      shown(await setReportEnabled(records, params.id, isEnabled, { ...body, revision })),
+    run: async ({ params, author, revision, records }) =>
+      shown(await setReportEnabled(records, params.id, isEnabled, { operator: author, revision })),
   });
 };
 
@@ -115,8 +114,8 @@ export const reportEndpoints = (): Endpoint[] => [
     role: 'editor',
     body: z.looseObject(reportChangeSchema.shape),
     audit: audit('change'),
-    run: async ({ params, body, revision, identity, records }) =>
-      shown(await patchReport(records, params.id, body, { operator: identity.name, revision })),
+    run: async ({ params, body, revision, author, records }) =>
+      shown(await patchReport(records, params.id, body, { operator: author, revision })),
   }),
   switchTo(true),
   switchTo(false),
@@ -127,10 +126,9 @@ export const reportEndpoints = (): Endpoint[] => [
     summary: 'Deletes a report, one way: its name is free again, its rows stay',
     role: 'editor',
     body: actionRequestSchema,
-    hasOperator: true,
     audit: audit('delete'),
-    run: async ({ params, body, revision, records }) =>
-      shown(await deleteReport(records, params.id, { ...body, revision })),
+    run: async ({ params, author, revision, records }) =>
+      shown(await deleteReport(records, params.id, { operator: author, revision })),
   }),
   endpoint({
     ...common,
@@ -139,9 +137,8 @@ export const reportEndpoints = (): Endpoint[] => [
     summary: 'Deletes a report and drops its table with all rows; table_id is to be typed again',
     role: 'admin',
     body: purgeRequestSchema,
-    hasOperator: true,
     audit: audit('purge'),
-    run: async ({ params, body, revision, records }) =>
-      shown(await purgeReport(records, params.id, body.table_id, { operator: body.operator, revision })),
+    run: async ({ params, body, revision, author, records }) =>
+      shown(await purgeReport(records, params.id, body.table_id, { operator: author, revision })),
   }),
 ];

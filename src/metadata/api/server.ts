@@ -2,6 +2,7 @@ import type { Context } from 'hono';
 import { Hono } from 'hono';
 import { bodyLimit } from 'hono/body-limit';
 import { Fault } from '../../model/fault.ts';
+import { bearerToken, hasForm } from '../../model/text-forms.ts';
 import { readiness } from '../../telemetry/ops-server.ts';
 import { type AdminIdentity, roleAllows } from '../admin-tokens.ts';
 import { fieldFault, type Problem, toProblem } from '../problem.ts';
@@ -9,7 +10,7 @@ import { applicationEndpoints } from './application-endpoints.ts';
 import { backupEndpoints } from './backup-endpoints.ts';
 import { deadLetterEndpoints } from './dead-letter-endpoints.ts';
 import type { ApiDeps } from './deps.ts';
-import type { Answer, Endpoint, Prepared } from './endpoint.ts';
+import { type Answer, type Endpoint, operatorOf, type Prepared } from './endpoint.ts';
 import { openApiDocument } from './openapi.ts';
 import { operationEndpoints } from './operation-endpoints.ts';
 import { answerLiveDrops, liveDropsPath, outcomeEndpoints } from './outcome-endpoints.ts';
@@ -17,6 +18,7 @@ import { placementEndpoints } from './placement-endpoints.ts';
 import { allPolicyEndpoints } from './policy-endpoints.ts';
 import { recordEndpoints } from './record-endpoints.ts';
 import { refreshEndpoints } from './refresh-endpoints.ts';
+import { createRefusalLog } from './refusal-log.ts';
 import { reportEndpoints } from './report-endpoints.ts';
 import { systemEndpoints } from './system-endpoints.ts';
 import { allTokenEndpoints } from './token-endpoints.ts';
@@ -75,15 +77,12 @@ const jsonBody = async (context: Context): Promise<unknown> => {
 /** The revision that If-Match demands: none where it is absent or `*`, and one that no record has where it is no ETag of ours. */
 const revisionOf = (ifMatch: string | undefined): number | undefined => {
   if (ifMatch === undefined || ifMatch.trim() === '*') return undefined;
-  const digits = /^\s*"(\d{1,15})"\s*$/.exec(ifMatch)?.[1];
-  return digits === undefined ? -1 : Number(digits);
+  const tag = ifMatch.trim();
+  return hasForm(/^"\d{1,15}"$/, tag) ? Number(tag.slice(1, -1)) : -1;
 };
 
-const bearerOf = (context: Context): string | undefined =>
-  /^Bearer +(\S+) *$/i.exec(context.req.header('Authorization') ?? '')?.[1];
-
 const identify = async ({ adminTokens }: ApiDeps, context: Context): Promise<AdminIdentity> => {
-  const bearer = bearerOf(context);
+  const bearer = bearerToken(context.req.header('Authorization'));
   const identity = bearer === undefined ? undefined : await adminTokens.authorize(bearer);
   if (identity !== undefined) return identity;
   throw new Fault('permanent', 'unauthorized', 'the admin token is missing or not a valid one');
@@ -108,11 +107,6 @@ const noEndpoint = (endpoints: readonly Endpoint[], path: string, method: string
     toProblem(new Fault('permanent', 'method_not_allowed', `${method} is not for ${path}; use ${allowed}`)),
     { Allow: allowed },
   );
-};
-
-const operatorOf = (body: unknown): string | undefined => {
-  const operator = typeof body === 'object' && body !== null ? Reflect.get(body, 'operator') : undefined;
-  return typeof operator === 'string' ? operator : undefined;
 };
 
 /** Runs a write between its audit's beginning and end. */
@@ -191,6 +185,7 @@ export const createApi = (deps: ApiDeps): Hono<Env> => {
   const api = new Hono<Env>();
   const endpoints = endpointsOf(deps);
   const document = JSON.stringify(openApiDocument(endpoints));
+  const refusals = createRefusalLog(deps.log, Date.now);
   api.use(async (context, next) => {
     await next();
     deps.onAnswer(context.res.status);
@@ -225,7 +220,9 @@ export const createApi = (deps: ApiDeps): Hono<Env> => {
   });
   api.onError((error) => {
     const problem = toProblem(error);
-    if (problem.status >= 500) deps.log.error({ code: problem.code }, problem.detail);
+    const isDefect = !(error instanceof Fault) || error.kind === 'internal';
+    if (isDefect) deps.log.error({ code: problem.code }, problem.detail);
+    else if (problem.status >= 500) refusals.add(problem.code, problem.detail);
     return answerProblem(problem);
   });
   return api;

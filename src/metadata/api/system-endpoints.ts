@@ -3,7 +3,8 @@ import { adminRoles, adminTokenSchema } from '../admin-tokens.ts';
 import { auditEntrySchema } from '../audit-entry.ts';
 import { listQuerySchema, pageOf as page, pageQuery } from '../listing.ts';
 import { notFound } from '../problem.ts';
-import { actionRequestSchema } from '../requests.ts';
+import { actionRequestSchema, operator } from '../requests.ts';
+import { tokenName } from '../texts.ts';
 import { pageOf } from './answers.ts';
 import type { ApiDeps } from './deps.ts';
 import { type Endpoint, endpoint, none } from './endpoint.ts';
@@ -12,22 +13,15 @@ import { idParams } from './params.ts';
 const adminToken = adminTokenSchema.meta({ id: 'AdminToken' });
 
 const adminTokenRequestSchema = z.strictObject({
-  name: z
-    .string('must be text')
-    .trim()
-    .min(1, 'must not be empty')
-    .max(64, 'must have at most 64 characters')
-    .meta({ examples: ['deployment'] }),
+  name: tokenName().meta({
+    description:
+      'No control, bidirectional or invisible characters, and not the word `via`; white space at its ends is left out',
+    examples: ['deployment'],
+  }),
   role: z.enum(adminRoles, `must be one of ${adminRoles.join(', ')}`),
   mon_biz_id: z.int('must be an integer').min(-2_147_483_648).max(2_147_483_647).nullable().optional(),
   expires_at: z.int('must be an integer: Unix seconds').positive().nullable().optional(),
-  operator: z
-    .string('must be text')
-    .min(1, 'must not be empty')
-    .max(64, 'must have at most 64 characters')
-    .optional()
-    .transform((given) => given ?? 'admin')
-    .meta({ description: 'Who asks for it; left out, the name of the admin token', examples: ['ann'] }),
+  operator,
 });
 
 const issuedToken = z
@@ -108,11 +102,10 @@ const adminTokenEndpoints = ({ adminTokens }: ApiDeps): Endpoint[] => [
     params: none,
     query: none,
     body: adminTokenRequestSchema,
-    hasOperator: true,
     answer: z.strictObject({ admin_token: adminToken, token: issuedToken }),
     audit: () => ({ action: 'admin_token.create', kind: 'admin_token', id: undefined }),
-    run: async ({ body: { operator, ...request }, note }) => {
-      const { record, token } = await adminTokens.create({ ...request, creator: operator });
+    run: async ({ body: { operator: _, ...request }, author, note }) => {
+      const { record, token } = await adminTokens.create({ ...request, creator: author });
       note({ kind: 'admin_token', id: String(record.token_id), before: undefined, after: record });
       return { body: { admin_token: record, token } };
     },
@@ -138,7 +131,6 @@ const adminTokenEndpoints = ({ adminTokens }: ApiDeps): Endpoint[] => [
     params: idParams,
     query: none,
     body: actionRequestSchema,
-    hasOperator: true,
     answer: adminToken,
     audit: ({ id }) => ({ action: 'admin_token.revoke', kind: 'admin_token', id: String(id) }),
     run: async ({ params, note }) => {

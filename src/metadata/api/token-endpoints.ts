@@ -30,14 +30,13 @@ const tokenEndpoints = ({ path, tag, kind, recordId, setOf, previousOf, rotate }
     params: idParams,
     query: none,
     body: rotationRequestSchema,
-    hasOperator: true,
     answer: rotatedToken,
     revisionOf: async ({ id }, records) =>
       (await versioned(setOf(records), await recordId(records, id))).revision,
     audit: ({ id }) => ({ action: `${kind}.rotate_token`, kind, id: String(id) }),
-    run: async ({ params, body, revision, records }) => {
+    run: async ({ params, body, revision, author, records }) => {
       const id = await recordId(records, params.id);
-      const by = { operator: body.operator, revision };
+      const by = { operator: author, revision };
       const rotated = await rotate(records, id, body.overlap_seconds, by);
       return {
         body: { token: rotated.value.token, previous_expires_at: rotated.previousExpiresAt },
@@ -55,7 +54,6 @@ const tokenEndpoints = ({ path, tag, kind, recordId, setOf, previousOf, rotate }
     params: idParams,
     query: none,
     body: actionRequestSchema,
-    hasOperator: true,
     answer: revealedToken,
     audit: ({ id }) => ({ action: `${kind}.reveal_token`, kind, id: String(id) }),
     run: async ({ params, records }) => {

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { SourcePolicy } from '../../directory/policies.ts';
 import type { DataSource, TimeSeriesGroup } from '../../model/records.ts';
+import { patternTextMax } from '../../model/text-forms.ts';
 
 /** What a collector is told about one data id. */
 export type CollectorValues = {
@@ -90,6 +91,7 @@ const tokenLine = /^(\s*(?:proxy_)?token: )"((?:[^"\\]|\\.)*)"$/gm;
 
 /** The document with its first `shown` characters of the token and 32 characters in all, the rest of them `*`. */
 export const maskDocument = (document: string, shown: 0 | 4): string => {
+  if (document.length > patternTextMax) return '*'.repeat(32);
   let masked = 0;
   const text = document.replaceAll(tokenLine, (_, head: string, token: string) => {
     masked++;

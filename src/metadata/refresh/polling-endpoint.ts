@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { type Context, Hono } from 'hono';
 import { z } from 'zod';
 import { Fault } from '../../model/fault.ts';
+import { bearerToken, hasForm } from '../../model/text-forms.ts';
 import { type Problem, parseInput, toProblem } from '../problem.ts';
 import { documentName } from './document.ts';
 import type { Subscription, Subscriptions } from './subscriptions.ts';
@@ -95,11 +96,10 @@ const problemOf = (error: unknown): Problem => {
   return { ...problem, ...problems[problem.code] };
 };
 
-const matches = (ifNoneMatch: string, etag: string): boolean =>
-  ifNoneMatch.split(',').some((tag) => ['*', etag].includes(tag.trim().replace(/^W\//, '')));
+const withoutWeak = (tag: string): string => (tag.startsWith('W/') ? tag.slice(2) : tag);
 
-const bearer = (header: string | undefined): string | undefined =>
-  /^Bearer +(\S+) *$/i.exec(header ?? '')?.[1];
+const matches = (ifNoneMatch: string, etag: string): boolean =>
+  ifNoneMatch.split(',').some((tag) => ['*', etag].includes(withoutWeak(tag.trim())));
 
 /**
  * `GET /v1/subscriptions/<biz>`: the collector files of a business, of all of them for business 0, by ascending data id. The
@@ -141,11 +141,11 @@ export const createPollingApp = (subscriptions: Subscriptions, authorizeNode: Au
   const app = new Hono();
   app.get('/v1/subscriptions/:biz', async (context) => {
     try {
-      const token = bearer(context.req.header('Authorization'));
+      const token = bearerToken(context.req.header('Authorization'));
       const identity = token === undefined ? undefined : await authorizeNode(token);
       if (identity === undefined) throw refused('unauthorized', 'the request has no valid node token');
       const biz = context.req.param('biz');
-      if (!/^-?\d{1,10}$/.test(biz)) throw refused('not_found', 'there is no such business');
+      if (!hasForm(/^-?\d{1,10}$/, biz)) throw refused('not_found', 'there is no such business');
       if (identity.bizId !== null && identity.bizId !== Number(biz)) {
         throw refused('forbidden', `the node token is of business ${identity.bizId}`);
       }

@@ -1,5 +1,6 @@
 import { ClickHouseError } from '@clickhouse/client';
 import { Fault, messageOf } from '../../model/fault.ts';
+import { oneLine } from '../../model/text-forms.ts';
 
 type Meaning = 'transient' | 'rows' | 'setup';
 
@@ -112,7 +113,7 @@ const meanings = new Map<string, Meaning>(
 
 const textMax = 400;
 
-const shorten = (text: string): string => text.replace(/\s+/g, ' ').trim().slice(0, textMax);
+const shorten = (text: string): string => oneLine(text, textMax);
 
 /**
  * The one place where what the client throws becomes a Fault:

@@ -1,6 +1,7 @@
 import { Pool } from 'undici';
 import { z } from 'zod';
 import { Fault, messageOf } from '../../model/fault.ts';
+import { patternTextMax } from '../../model/text-forms.ts';
 
 /** What a statement answered; both are empty for DDL. Rows are in the order of `columns`. */
 export type SqlResult = { readonly columns: readonly string[]; readonly dataset: readonly unknown[][] };
@@ -25,8 +26,9 @@ const requestTimeoutMs = 10_000;
 
 /** An identifier in double quotes. Throws a permanent Fault for one that no quoting can carry. */
 export const quoteIdentifier = (name: string): string => {
+  const hasForm = name !== '' && name.length <= patternTextMax;
   // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what is refused.
-  if (name === '' || /["\u0000-\u001f\u007f\ufeff]/.test(name)) {
+  if (!hasForm || /["\u0000-\u001f\u007f\ufeff]/.test(name)) {
     throw new Fault('permanent', 'questdb_rejected', `${JSON.stringify(name)} cannot be a name in QuestDB`);
   }
   return `"${name}"`;

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { messageOf } from '../../model/fault.ts';
+import { oneLine } from '../../model/text-forms.ts';
 import { type QuestdbSql, quoteIdentifier } from './sql.ts';
 
 /** How a table of points does. Suspended: what is written to it is kept, but not to be seen before it is resumed. */
@@ -38,7 +39,7 @@ const rowSchema = z.tuple([
 
 /** Why a table was suspended, from the two columns in which QuestDB puts it. */
 export const whyOf = (tag: string | null, message: string | null): string =>
-  [tag ?? '', (message ?? '').replace(/\s+/g, ' ').slice(0, 200)].filter((text) => text !== '').join(': ');
+  [tag ?? '', oneLine(message ?? '', 200)].filter((text) => text !== '').join(': ');
 
 /** The states of all WAL tables. Throws the Faults of QuestdbSql. */
 export const readTableStates = async (sql: QuestdbSql): Promise<TableState[]> => {
@@ -84,7 +85,7 @@ export const tryChange = async (sql: Pick<QuestdbSql, 'exec'>, name: string): Pr
     await enableDeduplication(sql, name);
     return { kind: 'changed' };
   } catch (error) {
-    const why = messageOf(error).replace(/\s+/g, ' ').slice(0, 200);
+    const why = oneLine(messageOf(error), 200);
     return { kind: damagedLog.test(why) ? 'damaged' : 'refused', why };
   }
 };

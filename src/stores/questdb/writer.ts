@@ -1,5 +1,6 @@
 import { Agent, request } from 'undici';
 import { Fault, messageOf } from '../../model/fault.ts';
+import { oneLine, patternTextMax } from '../../model/text-forms.ts';
 
 /**
  * What became of a write: `stored` = every row is committed; `row_refused` = nothing is known to be stored and the row with
@@ -44,9 +45,7 @@ const brokenTable = /possible corruption in transaction metadata \[table=(.+)~\d
 export const readBrokenTable = (body: string): Extract<WriteResult, { kind: 'table_broken' }> | undefined => {
   const { message } = parseError(body);
   const table = brokenTable.exec(message)?.[1];
-  return table === undefined
-    ? undefined
-    : { kind: 'table_broken', table, why: message.replace(/\s+/g, ' ').slice(0, 500) };
+  return table === undefined ? undefined : { kind: 'table_broken', table, why: oneLine(message, 500) };
 };
 
 /** Statuses that say nothing of the rows or their table: the server is busy, or does not know who asks. */
@@ -61,7 +60,8 @@ const parseError = (body: string): QuestdbError => {
     const message: unknown = Reflect.get(value, 'message');
     const line: unknown = Reflect.get(value, 'line');
     return {
-      message: typeof message === 'string' ? message : '',
+      // It may quote what a sender wrote. What our texts look for stands at its beginning.
+      message: typeof message === 'string' ? message.slice(0, patternTextMax) : '',
       line: typeof line === 'number' && Number.isInteger(line) && line > 0 ? line : undefined,
     };
   } catch {
@@ -80,7 +80,7 @@ export const readRefusal = (
     return kind === 'table_missing' ? { kind, table: found[1] ?? '' } : undefined;
   }
   if (line === undefined) return undefined;
-  return { kind: 'row_refused', line, why: message.replace(/\s+/g, ' ').slice(0, 500) };
+  return { kind: 'row_refused', line, why: oneLine(message, 500) };
 };
 
 const basicAuth = (url: URL): Record<string, string> =>
@@ -155,7 +155,7 @@ export const createQuestdbWriter = ({ url, timeoutMs }: QuestdbWriterOptions): Q
       throw new Fault(
         'transient',
         statusesOfServer.includes(status) ? 'questdb_unavailable' : 'questdb_unclassified',
-        `QuestDB answered ${status}: ${parseError(body).message.replace(/\s+/g, ' ').slice(0, 500)}`,
+        `QuestDB answered ${status}: ${oneLine(parseError(body).message, 500)}`,
       );
     },
     close: () => agent.close(),

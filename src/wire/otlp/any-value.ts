@@ -34,11 +34,8 @@ export const itemSizes = {
  */
 export const nestedSizeMax = 2 ** 20;
 
-/** A double as ES6 writes it, with what JSON lacks by name: NaN, +Inf, -Inf; and -0, as the ClickHouse exporter writes it. */
-export const doubleText = (value: number): string => {
-  if (Number.isFinite(value)) return Object.is(value, -0) ? '-0' : String(value);
-  return Number.isNaN(value) ? 'NaN' : value > 0 ? '+Inf' : '-Inf';
-};
+/** A double as ES6 writes it, with what JSON lacks by name (NaN, Infinity, -Infinity), and -0: as the Collector's pdata writes it. */
+export const doubleText = (value: number): string => (Object.is(value, -0) ? '-0' : String(value));
 
 const writeNested = (value: NestedValue): string => {
   if (typeof value === 'string') return JSON.stringify(value.toWellFormed());

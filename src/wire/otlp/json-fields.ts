@@ -1,3 +1,4 @@
+import { hasForm } from '../../model/text-forms.ts';
 import type { ByteSource } from '../native/bytes.ts';
 import { idIs, itemSizes } from './any-value.ts';
 import { PlainAttributes } from './json-attributes.ts';
@@ -9,14 +10,16 @@ import { JsonValueReader } from './json-value.ts';
 import { setTimeOfWords } from './numbers.ts';
 import { dropAttributes } from './resource-row.ts';
 import type { AttributeSlots, FaultSlot, ReadState, TimeSlot } from './span-slots.ts';
+import { isBase64 } from './value-forms.ts';
 
 const attributeKeys = new KeySet(['key', 'value']);
 const wordKeys = new KeySet(['low', 'high']);
 
 const quote = 0x22;
 
-const base64Form = /^[A-Za-z0-9+/_-]+=*$/;
 const enumPrefix = /^(?:SPAN_KIND|STATUS_CODE)_/;
+/** Longer than any name of a value with its prefix. */
+const enumNameLengthMax = 64;
 const wordForm = /^-?\d{1,10}$/;
 
 const shownText = (text: string): string => JSON.stringify(text.length > 80 ? `${text.slice(0, 80)}…` : text);
@@ -94,14 +97,15 @@ export class JsonFields {
       cursor.string();
       state.forgive('enum_name');
       text = state.textAt(cursor.start, cursor.end);
-      const named = names.indexOf(text.toUpperCase().replace(enumPrefix, ''));
+      const name = text.slice(0, enumNameLengthMax).toUpperCase();
+      const named = names.indexOf(name.replace(enumPrefix, ''));
       if (named >= 0) return named;
     }
     if (text === undefined) {
       fault.set('span_field_invalid', field, `expected a number, got ${cursor.shown(from)}`);
       return 0;
     }
-    if (/^\d$/.test(text) && Number(text) < names.length) return Number(text);
+    if (hasForm(/^\d$/, text) && Number(text) < names.length) return Number(text);
     state.forgive('enum_unknown');
     return 0;
   }
@@ -142,7 +146,7 @@ export class JsonFields {
     const text = state.textAt(start, end);
     const expected = `expected ${length} hexadecimal characters, got ${text.length}: ${shownText(text)}`;
     // So long is base64 of as many bytes.
-    return text.length === 4 * Math.ceil(length / 6) && base64Form.test(text)
+    return text.length === 4 * Math.ceil(length / 6) && isBase64(text)
       ? `${expected}, which looks like base64`
       : expected;
   }
@@ -296,7 +300,7 @@ export class JsonFields {
       }
       cursor.number();
       const text = state.textAt(cursor.start, cursor.end);
-      halves[member] = wordForm.test(text) ? Number(text) : Number.NaN;
+      halves[member] = hasForm(wordForm, text) ? Number(text) : Number.NaN;
     }
     const [low = Number.NaN, high = Number.NaN] = halves;
     if (!isWord(low) || !isWord(high)) return false;

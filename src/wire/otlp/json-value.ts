@@ -1,3 +1,4 @@
+import { hasForm } from '../../model/text-forms.ts';
 import {
   cutsIn,
   doubleText,
@@ -11,6 +12,7 @@ import type { JsonCursor } from './json-cursor.ts';
 import { KeySet } from './json-keys.ts';
 import { wholeDigits } from './json-numbers.ts';
 import type { ReadState } from './span-slots.ts';
+import { isBase64, isDecimalNumber } from './value-forms.ts';
 
 const kinds = [
   'stringValue',
@@ -29,8 +31,6 @@ const int64Min = -(2n ** 63n);
 const int64Max = 2n ** 63n - 1n;
 
 const decimalInteger = /^-?\d{1,40}$/;
-const decimalNumber = /^-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?$/;
-const base64Form = /^[A-Za-z0-9+/_-]*={0,2}$/;
 const namedDoubles = new Map([
   ['NaN', Number.NaN],
   ['Infinity', Number.POSITIVE_INFINITY],
@@ -198,14 +198,14 @@ export class JsonValueReader {
       return text;
     }
     if (number === 4) {
-      if (!base64Form.test(text) || text.replaceAll('=', '').length % 4 === 1) return invalid;
+      if (!isBase64(text)) return invalid;
       const bytes = Buffer.from(text, 'base64');
       this.size += bytes.length;
       return bytes.toString('base64');
     }
     this.size += itemSizes.scalar;
-    if (number === 2) return this.integerOf(decimalInteger.test(text) ? text : undefined);
-    if (number === 3) return namedDoubles.get(text) ?? (decimalNumber.test(text) ? Number(text) : invalid);
+    if (number === 2) return this.integerOf(hasForm(decimalInteger, text) ? text : undefined);
+    if (number === 3) return namedDoubles.get(text) ?? (isDecimalNumber(text) ? Number(text) : invalid);
     return invalid;
   }
 

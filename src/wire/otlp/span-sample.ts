@@ -1,17 +1,18 @@
 import type { SpanReason, TimeReason } from '../../model/reasons.ts';
+import { ellipsis } from '../../model/text-forms.ts';
 import { sentTime } from './deferred-text.ts';
 import { cutEnd } from './place.ts';
 import type { ResourceRow } from './resource-row.ts';
 import { type AttributeSlots, idPlaces, type ReadState } from './span-slots.ts';
 
 const attributesMax = 16;
-/** Well above what is kept of a text, so that what is taken out of it was not cut in two before. */
 const textBytesMax = 1024;
 
 const shortText = (state: ReadState, start: number, end: number): string => {
   if (Math.abs(end - start) <= textBytesMax) return state.textAt(start, end);
-  if (start >= 0) return state.textAt(start, cutEnd(state.body.bytes, start, textBytesMax));
-  return state.textAt(start, ~cutEnd(state.scratch.source.bytes, ~start, textBytesMax));
+  // The ellipsis says that what stands before it may be the beginning of a secret.
+  if (start >= 0) return state.textAt(start, cutEnd(state.body.bytes, start, textBytesMax)) + ellipsis;
+  return state.textAt(start, ~cutEnd(state.scratch.source.bytes, ~start, textBytesMax)) + ellipsis;
 };
 
 const attributesOf = (state: ReadState, list: AttributeSlots): Record<string, string> | undefined => {

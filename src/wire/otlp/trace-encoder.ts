@@ -79,6 +79,9 @@ export class TraceEncoder implements SpanSink {
   private resourceNumber = 0;
   private token: string | undefined;
   private owner: Owner = 'invalid';
+  /** Of the credentials that spans came with. */
+  private readonly told = new Set<string | undefined>();
+  private isOwnerTold = false;
 
   // Of the run at hand.
   private run: TraceRun | undefined;
@@ -102,6 +105,7 @@ export class TraceEncoder implements SpanSink {
     this.baseHigh = Number(base >> 32n);
     this.result = {
       runs: [],
+      owners: [],
       spans: 0,
       accepted: 0,
       rejected: new Map(),
@@ -127,9 +131,16 @@ export class TraceEncoder implements SpanSink {
     const known = this.owners.get(this.token);
     this.owner = known ?? context.resolve(this.token);
     if (known === undefined) this.owners.set(this.token, this.owner);
+    this.isOwnerTold = this.told.has(this.token);
     if (typeof this.owner === 'string') return;
     this.row.set(state, this.owner, context.clientIp);
     this.limitResource(this.owner.limits ?? context.limits);
+  }
+
+  private tellOwner(): void {
+    this.isOwnerTold = true;
+    this.told.add(this.token);
+    this.result.owners.push(this.owner);
   }
 
   /** The resource was read under the widest limits of the request; from here on its owner's count. */
@@ -145,6 +156,7 @@ export class TraceEncoder implements SpanSink {
     const { state, result, context } = this;
     const ordinal = result.spans++;
     if (result.spans > context.limits.spansMax) throw new TooManySpans(result.spans, context.limits.spansMax);
+    if (!this.isOwnerTold) this.tellOwner();
     const { span, owner: shared } = state;
     const { millis } = span.start;
     const day = Number.isNaN(millis) ? -1 : Math.floor(millis / dayMillis);

@@ -141,6 +141,8 @@ export type Leniency = (typeof leniencyKinds)[number];
 export type EncodedTraces = {
   /** Empty when the request holds no span. */
   readonly runs: TraceRun[];
+  /** What each different credential of the request stands for, in the order in which they appear in it. */
+  readonly owners: (SpanOwner | 'invalid' | 'disabled')[];
   /** Spans as received. */
   spans: number;
   /** Spans that were encoded. */

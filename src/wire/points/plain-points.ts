@@ -35,7 +35,10 @@ const targetBit = 2;
 const dimensionBit = 4;
 const timestampBit = 8;
 
-export type PlainContext = Pick<PointContext, 'source' | 'base' | 'arrivedAt' | 'policy' | 'caps'> & {
+export type PlainContext = Pick<
+  PointContext,
+  'source' | 'base' | 'arrivedAt' | 'policy' | 'caps' | 'asBytes'
+> & {
   readonly pointsMax: number;
 };
 
@@ -57,6 +60,7 @@ class PlainPoints {
   private readonly metrics = new PlainColumns();
   private readonly dimensions = new PlainColumns();
   private prefix: Uint8Array = uidTag;
+  private asBytes = false;
   private cost = 0;
   private time = 0;
   /** Of its digits in the body; none for a point that has no time of its own. */
@@ -82,6 +86,7 @@ class PlainPoints {
     const { cursor, rows } = this;
     const { pointsMax } = context;
     this.prefix = Buffer.from(escapeTag(context.source.tableId));
+    this.asBytes = context.asBytes === true;
     let run: Run = newRun(0);
     const result = nothingEncoded(run);
     let spent = 0;
@@ -125,7 +130,8 @@ class PlainPoints {
   private endRun(run: Run, end: number): void {
     const { rows, cursor } = this;
     run.rows = run.points;
-    run.text = rows.bytes.toString(cursor.hasOthers ? 'utf8' : 'latin1', 0, end);
+    if (this.asBytes) run.bytes = Uint8Array.from(rows.bytes.subarray(0, end));
+    else run.text = rows.bytes.toString(cursor.hasOthers ? 'utf8' : 'latin1', 0, end);
     rows.keepFrom(end);
   }
 

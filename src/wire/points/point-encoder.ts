@@ -6,7 +6,14 @@ import { type UidBase, uidText } from '../../model/uid.ts';
 import type { ColumnCaps } from '../column-naming.ts';
 import { escapeTag } from '../line-protocol.ts';
 import { pointCost, runBudget, runsMax, sizesCannotReachBudget } from './cutting.ts';
-import { type EncodedPoints, type Example, newRun, nothingEncoded, type Run } from './encoded-points.ts';
+import {
+  type EncodedPoints,
+  type Example,
+  newRun,
+  nothingEncoded,
+  type Run,
+  sealRun,
+} from './encoded-points.ts';
 import { isObject, type JsonObject, PointReader, shown } from './point-reader.ts';
 import type { PointTable } from './point-table.ts';
 import { pointElementsMax } from './push-scan.ts';
@@ -24,6 +31,8 @@ export type PointContext = {
   /** Points of the request and characters of its body, for skipping the cutting rule where it cannot cut. */
   readonly points: number;
   readonly bodyLength: number;
+  /** Rows are wanted as bytes, not as text. */
+  readonly asBytes?: boolean | undefined;
 };
 
 const examplesMax = 20;
@@ -115,8 +124,13 @@ export class PointEncoder {
 
   /** What came of all of them. */
   finish(): EncodedPoints {
+    this.endRun();
     this.result.ordinals = this.ordinal;
     return this.result;
+  }
+
+  private endRun(): void {
+    if (this.context.asBytes === true) sealRun(this.run);
   }
 
   private beginRun(): boolean {
@@ -124,6 +138,7 @@ export class PointEncoder {
       this.result.isTooMuch = true;
       return false;
     }
+    this.endRun();
     this.run = newRun(this.ordinal);
     this.result.runs.push(this.run);
     this.spent = 0;

@@ -46,6 +46,12 @@ func fill(to pcommon.Map, number int) {
 	to.PutDouble("double", float64(number)+0.25)
 	to.PutInt("largest", math.MaxInt64-n)
 	to.PutInt("smallest", math.MinInt64+n)
+	to.PutDouble("infinity", math.Inf(1))
+	to.PutDouble("minus infinity", math.Inf(-1))
+	to.PutDouble("no number", math.NaN())
+	to.PutDouble("minus zero", math.Copysign(0, -1))
+	to.PutDouble("large", 1e21*float64(number+1))
+	to.PutDouble("small", 1e-7*float64(number+1))
 	to.PutBool("bool", number%2 == 0)
 	to.PutStr("empty", "")
 	to.PutStr("control", "tab\tline\nnul\x00end")
@@ -104,11 +110,14 @@ func fillSpan(span ptrace.Span, number int, more int) {
 		span.Attributes().PutInt(fmt.Sprintf("more %d", index), int64(index))
 	}
 	span.SetDroppedAttributesCount(uint32(number % 2))
+	span.SetDroppedEventsCount(uint32(number % 3))
+	span.SetDroppedLinksCount(uint32(number % 5))
 	for index := range number % 3 {
 		event := span.Events().AppendEmpty()
 		event.SetName(fmt.Sprintf("event %d", index))
 		event.SetTimestamp(pcommon.NewTimestampFromTime(start.Add(time.Duration(index))))
 		event.Attributes().PutInt("index", int64(index))
+		event.SetDroppedAttributesCount(3)
 	}
 	for index := range number % 4 {
 		link := span.Links().AppendEmpty()
@@ -116,6 +125,8 @@ func fillSpan(span ptrace.Span, number int, more int) {
 		link.SetSpanID(spanID(number + 5 + index))
 		link.TraceState().FromRaw("vendor=v,other=1")
 		link.Attributes().PutStr("why", "batch")
+		link.SetDroppedAttributesCount(4)
+		link.SetFlags(0x301)
 	}
 	if number%3 == 1 {
 		span.Status().SetCode(ptrace.StatusCodeOk)
@@ -139,6 +150,9 @@ func made(asked batch) ptrace.Traces {
 			in := spans.ScopeSpans().AppendEmpty()
 			in.Scope().SetName(fmt.Sprintf("io.example.collector.%d", scope))
 			in.Scope().SetVersion("1.2.3")
+			in.Scope().Attributes().PutStr("of", "the scope")
+			in.Scope().SetDroppedAttributesCount(2)
+			in.SetSchemaUrl("https://opentelemetry.io/schemas/1.31.0")
 			scopes = append(scopes, in)
 		}
 	}
@@ -176,6 +190,11 @@ func plain(value any) any {
 func shownAll(attributes pcommon.Map) map[string]string {
 	all := map[string]string{}
 	for key, value := range attributes.All() {
+		// As the Collector's exporters write it.
+		if value.Type() == pcommon.ValueTypeDouble {
+			all[key] = value.AsString()
+			continue
+		}
 		if text, isText := plain(value.AsRaw()).(string); isText {
 			all[key] = text
 			continue

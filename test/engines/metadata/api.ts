@@ -88,9 +88,9 @@ describe('CreateCustomTimeSeries', () => {
       scenario: 'os',
       description: 'a note',
       is_split_measurement: true,
-      creator: 'someone',
+      creator: 'someone via admin',
     });
-    expect(created.data_source).toMatchObject({ source_system: 'portal', creator: 'someone' });
+    expect(created.data_source).toMatchObject({ source_system: 'portal', creator: 'someone via admin' });
     expect(created.time_series_group).toMatchObject({
       max_rate: 50,
       label: 'os',
@@ -286,7 +286,9 @@ describe('disabling and enabling', () => {
     expect(application['token']).toMatch(/^[0-9a-f]{32}$/);
     const path = `/api/v1/applications/${application['app_id']}`;
     const disabled = await metadata.ask('POST', `${path}/disable`, { operator: 'someone' });
-    expect(disabled.body).toMatchObject({ application: { is_enable: false, last_modify_user: 'someone' } });
+    expect(disabled.body).toMatchObject({
+      application: { is_enable: false, last_modify_user: 'someone via admin' },
+    });
     expect((await metadata.ask('GET', path)).body).toMatchObject({ is_enable: false });
     const enabled = await metadata.ask('POST', `${path}/enable`);
     const { application: last } = z.object({ application: record }).parse(enabled.body);

@@ -3,7 +3,9 @@ import { beforeAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { createReport, expectProblem, operations, record, tableNames } from '../../support/admin-api.ts';
 import type { TestEngines } from '../../support/engines.ts';
+import { fetchEngine } from '../../support/fetch-engine.ts';
 import { type Answer, type MetadataRole, startMetadataStack } from '../../support/metadata-role.ts';
+import { makeOld, oldTexts } from '../../support/old-records.ts';
 import { until } from '../../support/until.ts';
 import { sharedStack } from './stack.ts';
 
@@ -35,7 +37,7 @@ const adminToken = async (): Promise<string> =>
   (await readFile(`${metadata.dataFolder}/admin.token`, 'utf8')).trim();
 
 const exec = async (sql: string): Promise<unknown[][]> => {
-  const response = await fetch(`${engines.questdb.url}/exec?query=${encodeURIComponent(sql)}`);
+  const response = await fetchEngine(`${engines.questdb.url}/exec?query=${encodeURIComponent(sql)}`);
   return z.object({ dataset: z.array(z.array(z.unknown())) }).parse(await response.json()).dataset;
 };
 
@@ -257,6 +259,12 @@ describe('export and import', () => {
       deduplicate: false,
     });
     await metadata.ask('POST', operations.refresh);
+    // What a former version took is put back as it was.
+    await makeOld(engines, gone.mon_data_id);
+    await until('the old record is known', async () => {
+      const shown = await metadata.ask('GET', `/api/v1/data-sources/${gone.mon_data_id}`);
+      return record.parse(shown.body)['creator'] === oldTexts.creator;
+    });
     const exported = await metadata.ask('GET', '/api/v1/export');
     expect(exported).toMatchObject({
       status: 200,

@@ -184,7 +184,7 @@ describe('docs/records.md', () => {
       operator: 'me',
     });
     const after = await shown(created);
-    expect(after).toMatchObject({ creator: 'someone else', last_modify_user: 'me' });
+    expect(after).toMatchObject({ creator: 'someone else via admin', last_modify_user: 'me via admin' });
     expect(Number(after['last_modify_time'])).toBeGreaterThanOrEqual(Number(created.values['create_time']));
     expect(fieldsChangedBy(kind, 'every_change').toSorted()).toEqual([
       'last_modify_time',

@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { promisify } from 'node:util';
 import { beforeAll, describe, expect, it } from 'vitest';
+import { engineVariables } from '../../support/fetch-engine.ts';
 import type { Stack } from '../../support/stack.ts';
 import { waitFor } from '../../support/wait.ts';
 import { sharedStack } from './stack.ts';
@@ -20,8 +21,7 @@ const here = (line: string): string =>
   line
     .replace(':10310/', `:${stack.ingress[0]?.ports['ops']}/`)
     .replace(':10311/', `:${stack.transfer[0]?.ports['ops']}/`)
-    .replace(':10312/', `:${stack.metadata.ports['ops']}/`)
-    .replace('http://127.0.0.1:9000', stack.engines.questdb.url);
+    .replace(':10312/', `:${stack.metadata.ports['ops']}/`);
 
 const answers: Readonly<Record<string, RegExp>> = {
   'tidemark ledger': /yes|adds up|=|[0-9]/,
@@ -54,7 +54,12 @@ describe('every command of docs/questions.md', () => {
 
   // An answer that was right a version ago leads the wrong way at night.
   it.each(lines)('%s', async (line) => {
-    const env = { ...process.env, ...stack.env, PATH: `${root}/bin:${process.env['PATH']}` };
+    const env = {
+      ...process.env,
+      ...stack.env,
+      ...engineVariables(stack.engines),
+      PATH: `${root}/bin:${process.env['PATH']}`,
+    };
     const { stdout } = await promisify(execFile)('sh', ['-c', here(line)], { env });
     const wanted = Object.entries(answers).find(([command]) => line.startsWith(command))?.[1];
     expect(stdout).toMatch(wanted ?? /\S/);

@@ -2,8 +2,8 @@ import type { PlainAttribute, PlainSpan, PlainTime, PlainValue, Text } from './m
 
 const doubleText = (value: number): string => {
   if (Object.is(value, -0)) return '-0';
-  if (value === Number.POSITIVE_INFINITY) return '+Inf';
-  return value === Number.NEGATIVE_INFINITY ? '-Inf' : String(value);
+  if (value === Number.POSITIVE_INFINITY) return 'Infinity';
+  return value === Number.NEGATIVE_INFINITY ? '-Infinity' : String(value);
 };
 
 /** A value within an array or a list, as JSON; 64-bit integers exact, what JSON has no number for in quotes. */

@@ -15,10 +15,14 @@ export type Admission =
   | { readonly kind: 'taken' }
   | { readonly kind: 'answer' | 'end'; readonly reason: ConnectionRefusal };
 
-/** Counts the connections of all receivers of a process. */
+/** Counts the connections of servers that share a limit. */
 export type ConnectionCount = {
-  /** Judges a new connection and counts it until it is closed. */
+  /** Whether the next connection is one too many. */
+  readonly isFull: boolean;
+  /** Judges a new connection and counts it until it is closed or released. */
   admit(socket: Socket): Admission;
+  /** Counts a connection no longer, that is about to be closed. */
+  release(socket: Socket): void;
 };
 
 /** So many refused connections may wait for their answer at once; beyond, refusing would cost what the limit is to save. */
@@ -28,6 +32,7 @@ export const createConnectionCount = (caps: ConnectionCaps): ConnectionCount => 
   let taken = 0;
   let answering = 0;
   const byAddress = new Map<string, number>();
+  const leaves = new WeakMap<Socket, () => void>();
 
   const refusalOf = (address: string): ConnectionRefusal | undefined => {
     if (caps.connectionsMax > 0 && taken >= caps.connectionsMax) return 'connections_max';
@@ -43,7 +48,16 @@ export const createConnectionCount = (caps: ConnectionCaps): ConnectionCount => 
     else byAddress.set(address, rest);
   };
 
+  const release = (socket: Socket): void => {
+    leaves.get(socket)?.();
+    leaves.delete(socket);
+  };
+
   return {
+    get isFull() {
+      return caps.connectionsMax > 0 && taken >= caps.connectionsMax;
+    },
+    release,
     admit: (socket) => {
       // Undefined for a peer that has gone already.
       const address = socket.remoteAddress ?? '';
@@ -51,7 +65,8 @@ export const createConnectionCount = (caps: ConnectionCaps): ConnectionCount => 
       if (reason === undefined) {
         taken++;
         byAddress.set(address, (byAddress.get(address) ?? 0) + 1);
-        socket.once('close', () => leave(address));
+        leaves.set(socket, () => leave(address));
+        socket.once('close', () => release(socket));
         return { kind: 'taken' };
       }
       if (answering >= answeredAtOnceMax) return { kind: 'end', reason };

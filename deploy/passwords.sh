@@ -1,0 +1,11 @@
+#!/bin/sh
+# Makes the passwords of deploy/compose.yaml, once, in deploy/.env: sh deploy/passwords.sh
+# Every one is random. Those that are there stay, so it may run again after an upgrade that needs one more.
+set -eu
+umask 077
+file=$(cd "$(dirname "$0")" && pwd)/.env
+touch "$file"
+for name in NATS QUESTDB QUESTDB_READONLY CLICKHOUSE CLICKHOUSE_READONLY GRAFANA; do
+  grep -q "^${name}_PASSWORD=." "$file" ||
+    echo "${name}_PASSWORD=$(od -An -N16 -tx1 /dev/urandom | tr -d ' \n')" >>"$file"
+done

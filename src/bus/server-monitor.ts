@@ -1,0 +1,31 @@
+import { connect } from '@nats-io/transport-node';
+
+/** What a server tells of itself; the names are those of nats-server. */
+export type MonitorEndpoint = 'HEALTHZ' | 'JSZ' | 'VARZ' | 'CONNZ';
+
+/** Where one server is reached by a user of its system account. */
+export type MonitorTarget = { readonly url: string; readonly user: string; readonly password: string };
+
+const timeoutMs = 4_000;
+
+/**
+ * What nats-server's monitoring port would answer, asked for on a connection of its own that the system account opens: that
+ * port asks nobody who they are. Rejects when the server does not answer within four seconds.
+ */
+export const askServer = async (
+  { url, user, password: pass }: MonitorTarget,
+  endpoint: MonitorEndpoint,
+  options: object = {},
+): Promise<unknown> => {
+  const { host } = new URL(url);
+  const nc = await connect({ servers: host, user, pass, reconnect: false, timeout: timeoutMs });
+  try {
+    const subject = `$SYS.REQ.SERVER.PING.${endpoint}`;
+    const answer: { data?: unknown } = (
+      await nc.request(subject, JSON.stringify(options), { timeout: timeoutMs })
+    ).json();
+    return answer.data;
+  } finally {
+    await nc.close();
+  }
+};

@@ -1,0 +1,47 @@
+import type { Command } from 'commander';
+import { loadSettings } from '../config/settings.ts';
+import { type Installation, readInstallation } from '../embedded/installation.ts';
+import { isLocked } from '../embedded/lock.ts';
+import { printJson, printLines, sayLines } from './output.ts';
+
+const shellQuoted = (text: string): string => `'${text.replaceAll("'", `'\\''`)}'`;
+
+/** One variable for each place of the object, named by its path: `questdb.user` is QUESTDB_USER. What is not there is left out. */
+const shellLines = (installation: Installation): string[] =>
+  Object.entries(installation).flatMap(([name, value]: [string, unknown]) => {
+    const fields: [string, unknown][] =
+      typeof value === 'object' && value !== null
+        ? Object.entries(value).map(([field, each]) => [`${name}_${field}`, each])
+        : [[name, value]];
+    return fields.flatMap(([path, each]) =>
+      typeof each === 'string' ? [`export ${path.toUpperCase()}=${shellQuoted(each)}`] : [],
+    );
+  });
+
+const runEnv = ({ json }: { json?: true }): void => {
+  const settings = loadSettings();
+  const installation = readInstallation(settings);
+  if (installation === undefined) {
+    throw new Error(
+      `there are no credentials on ${settings.dataFolder}: tidemark up makes them at its first start. TIDEMARK_DATA names another folder.`,
+    );
+  }
+  if (!isLocked(settings.dataFolder)) {
+    sayLines(
+      `tidemark: no tidemark up runs on ${settings.dataFolder} now: these are the addresses it would have.`,
+    );
+  }
+  if (json) printJson(installation);
+  else printLines(shellLines(installation).join('\n'));
+};
+
+/** `tidemark env`. */
+export const registerEnv = (program: Command): void => {
+  program
+    .command('env')
+    .description(
+      'print addresses, users and passwords of `tidemark up` on this data folder as shell variables: eval "$(tidemark env)"',
+    )
+    .option('--json', 'print them as one JSON object')
+    .action(runEnv);
+};

@@ -1,0 +1,84 @@
+// A thread of its own, confined before the library runs: what the library starts inherits it.
+import { writeSync } from 'node:fs';
+import { workerData } from 'node:worker_threads';
+import { DataType, load, open } from 'ffi-rs';
+import { z } from 'zod';
+import { clickhouseArguments } from './clickhouse-command.ts';
+import { ConfinementError, confine } from './confine.ts';
+
+const { library, isUnconfined, asked, ...serving } = z
+  .object({
+    library: z.string(),
+    folder: z.string(),
+    host: z.string(),
+    port: z.number(),
+    mark: z.string(),
+    isUnconfined: z.boolean(),
+    /** Not 0 once the end was asked for. */
+    asked: z.instanceof(Int32Array),
+  })
+  .parse(workerData);
+
+/** Figures of the machine and of this process, which has no secrets in its environment; it asks for them all the time. */
+const figures = [
+  ...[
+    '/sys',
+    '/proc/self',
+    '/proc/pressure',
+    '/proc/meminfo',
+    '/proc/stat',
+    '/proc/cpuinfo',
+    '/proc/loadavg',
+  ],
+  ...['/proc/uptime', '/proc/sys/vm/max_map_count', '/proc/sys/fs/file-nr', '/dev/null', '/dev/urandom'],
+];
+
+const args = ['clickhouse-local', ...clickhouseArguments(serving)];
+
+/** What the library says of its end, given the address of its result; undefined where it says nothing. */
+const reasonOf = (result: number): string | undefined => {
+  const call = {
+    library: 'chdb',
+    funcName: 'chdb_result_error',
+    paramsType: [DataType.I64],
+    paramsValue: [result],
+  };
+  if (result === 0 || load({ ...call, retType: DataType.I64 }) === 0) return undefined;
+  const reason: string = load({ ...call, retType: DataType.String });
+  return reason.split('\n')[0];
+};
+
+/** Ends the process from here: what the library left in this thread does not stand an orderly end of it. */
+const exit = (code: number, reason?: string): void => {
+  if (reason !== undefined) writeSync(2, `${reason}\n`);
+  open({ library: 'c', path: '' });
+  load({
+    library: 'c',
+    funcName: '_exit',
+    retType: DataType.Void,
+    paramsType: [DataType.I32],
+    paramsValue: [code],
+  });
+};
+
+open({ library: 'chdb', path: library });
+try {
+  if (!isUnconfined) confine({ writable: [serving.folder], readable: figures, ports: [serving.port] });
+} catch (error) {
+  if (!(error instanceof ConfinementError)) throw error;
+  exit(
+    1,
+    `ClickHouse is not started: its functions read any file of this user, and this kernel cannot keep it from them (${error.message}). ` +
+      'Linux has Landlock from 5.13 on. Set TIDEMARK_CLICKHOUSE_URL to a server of your own, or ' +
+      'TIDEMARK_CLICKHOUSE_UNCONFINED=true where nobody but you has its passwords.',
+  );
+}
+// Holds this thread until the server ends.
+const result = load({
+  library: 'chdb',
+  funcName: 'chdb_query_cmdline',
+  retType: DataType.I64,
+  paramsType: [DataType.I32, DataType.StringArray],
+  paramsValue: [args.length, args],
+});
+exit(Atomics.load(asked, 0) === 0 ? 1 : 0, reasonOf(result));

@@ -1,0 +1,75 @@
+import { randomBytes } from 'node:crypto';
+import { link, readFile, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import {
+  credentialsFile,
+  type DatabaseAccounts,
+  type EngineAccount,
+  type EngineCredentials,
+  parseCredentials,
+} from '../config/engine-credentials.ts';
+
+/** The data folder's credentials cannot be used; the message says which file, and the way out. */
+export class CredentialsError extends Error {
+  override readonly name = 'CredentialsError';
+}
+
+/** 192 random bits, of characters that no address, shell or file of settings has to quote. */
+export const createPassword = (): string => randomBytes(24).toString('base64url');
+
+/** The header that opens an engine's HTTP interface. */
+export const basicAuthorization = ({ user, password }: EngineAccount): string =>
+  `Basic ${Buffer.from(`${user}:${password}`).toString('base64')}`;
+
+/** The operator's account: the roles are it too. */
+export const createAccount = (): EngineAccount => ({ user: 'tidemark', password: createPassword() });
+
+/** The two accounts of a database. */
+export const createDatabaseAccounts = (): DatabaseAccounts => ({
+  ...createAccount(),
+  readonlyUser: 'readonly',
+  readonlyPassword: createPassword(),
+});
+
+const createCredentials = (): EngineCredentials => ({
+  nats: createAccount(),
+  questdb: createDatabaseAccounts(),
+  clickhouse: createDatabaseAccounts(),
+});
+
+const stored = ({ user, password, readonlyUser, readonlyPassword }: DatabaseAccounts): object => ({
+  user,
+  password,
+  readonly_user: readonlyUser,
+  readonly_password: readonlyPassword,
+});
+
+const isMissing = (error: unknown): boolean =>
+  error instanceof Error && 'code' in error && error.code === 'ENOENT';
+
+/**
+ * The credentials of the engines on this data folder, made at the first call and the same ever after. The caller is the only one on the
+ * folder. Throws CredentialsError where the file is there and cannot be used: other ones would lock out whoever has those.
+ */
+export const ensureCredentials = async (dataFolder: string): Promise<EngineCredentials> => {
+  const path = join(dataFolder, credentialsFile);
+  try {
+    const credentials = parseCredentials(await readFile(path, 'utf8'));
+    if (credentials !== undefined) return credentials;
+    throw new CredentialsError(
+      `${path} does not hold the credentials of the engines. Put back what was there, or remove it: new ones are then made.`,
+    );
+  } catch (error) {
+    if (!isMissing(error)) throw error;
+  }
+  const credentials = createCredentials();
+  const { nats, questdb, clickhouse } = credentials;
+  const text = JSON.stringify({ nats, questdb: stored(questdb), clickhouse: stored(clickhouse) }, null, 2);
+  // Whole or not at all, also when it is killed here.
+  const written = `${path}.new`;
+  await rm(written, { force: true });
+  await writeFile(written, `${text}\n`, { mode: 0o600, flag: 'wx', flush: true });
+  await link(written, path);
+  await rm(written);
+  return credentials;
+};

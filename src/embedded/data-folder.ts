@@ -1,0 +1,23 @@
+import { chmodSync, mkdirSync, statSync } from 'node:fs';
+
+/** Nobody but its owner. */
+const folderMode = 0o700;
+const othersBits = 0o077;
+
+/**
+ * Makes the data folder where it is missing, and closes it to everybody but its owner: the engines' files are as readable as each
+ * engine makes them. From here on this process and its children make files for their owner alone.
+ */
+export const openDataFolder = (folder: string): void => {
+  process.umask(othersBits);
+  mkdirSync(folder, { recursive: true, mode: folderMode });
+  if ((statSync(folder).mode & othersBits) === 0) return;
+  try {
+    chmodSync(folder, folderMode);
+  } catch (error) {
+    throw new Error(
+      `${folder} is open to others and cannot be closed (${error instanceof Error ? error.message : error}): ` +
+        'give it to the user who runs tidemark up, or choose another folder by TIDEMARK_DATA.',
+    );
+  }
+};

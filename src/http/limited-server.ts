@@ -1,0 +1,242 @@
+import {
+  createServer,
+  type IncomingMessage,
+  type RequestListener,
+  type Server,
+  type ServerOptions,
+} from 'node:http';
+import { createServer as createTlsServer } from 'node:https';
+import type { Socket } from 'node:net';
+import type { Duplex } from 'node:stream';
+import type { SecureContextOptions, TlsOptions } from 'node:tls';
+import type { ConnectionCount } from './connections.ts';
+import { holdContinue } from './expect-continue.ts';
+import { createOpenRequests } from './open-requests.ts';
+import {
+  answerProtocolErrors,
+  endWith,
+  type OverloadAnswer,
+  type ProtocolAnswer,
+  type ProtocolStatus,
+} from './protocol-errors.ts';
+import { isNormalTarget, unknownTarget } from './request-target.ts';
+
+/** Limits of each connection. Times in ms; 0 = no limit. */
+export type HttpLimits = {
+  /** Until a whole request header is there. */
+  readonly headersTimeoutMs: number;
+  /** Until the body is there, too. */
+  readonly requestTimeoutMs: number;
+  /** Between requests. */
+  readonly idleTimeoutMs: number;
+  /** Without a byte in either direction while a request or its answer is under way. */
+  readonly stallTimeoutMs: number;
+  readonly headerBytesMax: number;
+};
+
+/** A certificate, and who is told of the next one. */
+export type Certificate = {
+  readonly options: TlsOptions;
+  onChange(listener: (context: SecureContextOptions) => void): void;
+};
+
+/** What a server is given to hold its clients to. */
+export type Limits = {
+  readonly limits: HttpLimits;
+  readonly connections: ConnectionCount;
+  /** undefined: plain HTTP. */
+  readonly tls?: Certificate | undefined;
+};
+
+export type LimitedServer = {
+  readonly listener: RequestListener;
+  readonly protocolAnswer: ProtocolAnswer;
+  readonly overloadAnswer: OverloadAnswer;
+  /** The listener says itself when it wants a body (see `sendContinue`); else whoever asks is told at once. */
+  readonly holdsContinue?: true;
+  /** A connection too many takes the place of the oldest that has no request under way, as long as there is one. */
+  readonly makesRoom?: true;
+  /** Told of each connection that the server refuses or ends, by reason. */
+  readonly onEnded?: (reason: string) => void;
+  /** Told of each connection that comes (1) and goes (-1). */
+  readonly onConnections?: (by: 1 | -1) => void;
+};
+
+/** Requests of one connection without an answer: more are the end of it. Pipelining by hand or by a bench stays far below. */
+const openRequestsMax = 128;
+/** How long the rest of a refused body is read, so that its sender comes to read the answer. */
+const discardMs = 10_000;
+/** How long a connection too many may take to bring the request that is answered 503. */
+const refusedMs = 5000;
+
+const optionsOf = ({ headersTimeoutMs, requestTimeoutMs, ...limits }: HttpLimits): ServerOptions => {
+  const times = [headersTimeoutMs, requestTimeoutMs].filter((time) => time > 0);
+  return {
+    // Node takes no header time-out that is longer than the one of the request.
+    headersTimeout: requestTimeoutMs > 0 ? Math.min(headersTimeoutMs, requestTimeoutMs) : headersTimeoutMs,
+    requestTimeout: requestTimeoutMs,
+    connectionsCheckingInterval: Math.max(50, Math.min(1000, ...times.map((time) => time / 4))),
+    keepAliveTimeout: limits.idleTimeoutMs,
+    maxHeaderSize: limits.headerBytesMax,
+    // A missing Host is left to the adapter, which lets us answer it.
+    requireHostHeader: false,
+  };
+};
+
+const createOf = (limits: HttpLimits, tls: Certificate | undefined, serve: RequestListener): Server => {
+  const options = optionsOf(limits);
+  if (tls === undefined) return createServer(options, serve);
+  const server = createTlsServer({ ...options, ...tls.options }, serve);
+  // Connections that are there go on with what they began with.
+  tls.onChange((context) => server.setSecureContext(context));
+  return server;
+};
+
+const peerOf = ({ remoteAddress, remotePort }: Socket): string => `${remoteAddress} ${remotePort}`;
+
+/** How many Host fields a request has: two name it differently for whoever stands in front and for us. */
+const hostsOf = ({ rawHeaders }: IncomingMessage): number => {
+  let hosts = 0;
+  for (let index = 0; index < rawHeaders.length; index += 2) {
+    const name = rawHeaders[index] ?? '';
+    if (name.length === 4 && name.toLowerCase() === 'host') hosts++;
+  }
+  return hosts;
+};
+
+/**
+ * An HTTP server, plain or over TLS, that lets no client hold more than its limits: every connection ended for one is told of by
+ * reason and, where an answer can still be read, told why in the owner's own form. A request whose target has no normal form comes
+ * to the listener as one for a path that is not there.
+ */
+export const createLimitedServer = (
+  {
+    listener,
+    protocolAnswer,
+    overloadAnswer,
+    holdsContinue,
+    makesRoom,
+    onEnded: ended = () => {},
+    onConnections,
+  }: LimitedServer,
+  { limits, connections, tls }: Limits,
+): Server => {
+  const open = createOpenRequests();
+  /** Connections too many that wait for their answer; by peer, because TLS has a socket of its own over the counted one. */
+  const refused = new Set<string>();
+  /** Connections without a request under way, the oldest first; kept where they may have to make room. */
+  const idle = new Set<Socket>();
+  const end = (socket: Duplex, reason: string, status: ProtocolStatus | undefined): void => {
+    ended(reason);
+    endWith(socket, status, open, protocolAnswer);
+  };
+
+  let lastTarget: string | undefined;
+
+  const makeRoom = (): void => {
+    const [oldest] = idle;
+    if (oldest === undefined) return;
+    idle.delete(oldest);
+    ended('connections_max');
+    connections.release(oldest);
+    oldest.destroy();
+  };
+
+  const serve: RequestListener = (request, response) => {
+    const { socket } = request;
+    // What came in one piece with what ended the connection.
+    if (socket.destroyed) return;
+    if (refused.size > 0 && refused.has(peerOf(socket))) {
+      const { body, headers } = overloadAnswer(request);
+      response.writeHead(503, { ...headers, Connection: 'close', 'Content-Length': Buffer.byteLength(body) });
+      response.end(body);
+      return;
+    }
+    if (hostsOf(request) > 1) {
+      const { body, headers } = protocolAnswer(400);
+      response.writeHead(400, { ...headers, Connection: 'close', 'Content-Length': Buffer.byteLength(body) });
+      response.end(body);
+      return;
+    }
+    // Nearly all requests of a port have one target.
+    if (request.url !== lastTarget) {
+      lastTarget = isNormalTarget(request.url ?? '') ? request.url : undefined;
+      request.url = lastTarget ?? unknownTarget;
+    }
+    // HTTP/1.0 knows no Host, and the adapter no request without one.
+    if (request.httpVersionMinor === 0) request.headers.host ??= 'localhost';
+    if (open.add(request, response) > openRequestsMax) {
+      ended('pipelined');
+      socket.destroy();
+      return;
+    }
+    if (makesRoom) {
+      idle.delete(socket);
+      response.once('close', () => {
+        if (open.count(socket) === 0 && !socket.destroyed) idle.add(socket);
+      });
+    }
+    response.once('finish', () => {
+      if (request.complete) return;
+      const timer = setTimeout(() => {
+        if (request.complete || socket.destroyed) return;
+        ended('body_refused');
+        socket.destroy();
+      }, discardMs);
+      timer.unref();
+      request.once('close', () => clearTimeout(timer));
+    });
+    listener(request, response);
+  };
+
+  const server = createOf(limits, tls, serve);
+  server.maxHeadersCount = 0;
+  // A client that ends its side after the request has stored something, and waits for the answer.
+  Object.assign(server, { httpAllowHalfOpen: true });
+  server.timeout = limits.stallTimeoutMs;
+
+  server.on('connection', (socket: Socket) => {
+    onConnections?.(1);
+    socket.once('close', () => onConnections?.(-1));
+    if (makesRoom && connections.isFull) makeRoom();
+    const admission = connections.admit(socket);
+    if (admission.kind === 'taken') {
+      if (makesRoom) {
+        idle.add(socket);
+        socket.once('close', () => idle.delete(socket));
+      }
+      return;
+    }
+    ended(admission.reason);
+    if (admission.kind === 'end') {
+      socket.destroy();
+      return;
+    }
+    const peer = peerOf(socket);
+    const timer = setTimeout(() => socket.destroy(), refusedMs);
+    refused.add(peer);
+    socket.once('close', () => {
+      clearTimeout(timer);
+      refused.delete(peer);
+    });
+  });
+  if (holdsContinue)
+    server.on('checkContinue', (request, response) => {
+      holdContinue(request, response);
+      serve(request, response);
+    });
+  server.on('connect', (_request, socket) => {
+    end(socket, 'malformed', 400);
+  });
+  server.on('timeout', (socket: Socket) => {
+    const requests = open.count(socket);
+    const isInBody = open.isInBody(socket);
+    if (open.isEnding(socket)) socket.destroy();
+    else if (!open.hasServed(socket)) end(socket, 'header_timeout', 408);
+    else if (requests === 0) end(socket, 'idle', undefined);
+    // With answers before it that nobody reads there is nobody to tell.
+    else end(socket, 'stalled', isInBody && requests === 1 ? 408 : undefined);
+  });
+  answerProtocolErrors(server, protocolAnswer, open, ended);
+  return server;
+};

@@ -1,0 +1,74 @@
+import type { UidBase } from '../../model/uid.ts';
+import { envelopeVersion, frameParts, type Section } from '../../wire/frame.ts';
+import type { TraceRun } from '../../wire/otlp/types.ts';
+import {
+  type DeferredSpans,
+  encodeSpansEnvelope,
+  type SpanPart,
+  type SpansHeader,
+} from '../../wire/spans-envelope.ts';
+
+/** What one run of a request becomes a message with. */
+export type SpanFragment = {
+  readonly run: TraceRun;
+  readonly base: UidBase;
+  readonly arrivedAt: number;
+  /** Base of the key of its record of outcomes, where that is not the one of its uids. */
+  readonly keyBase?: UidBase;
+  /** Another try at the request may bring the same rows in a message with another id. */
+  readonly mayOverlap?: boolean;
+};
+
+/** What one message of one run says of its blocks and its deferred spans, and these. */
+const spansMessage = ({
+  run,
+  base,
+  arrivedAt,
+  keyBase = base,
+  mayOverlap = false,
+}: SpanFragment): { header: SpansHeader; sections: Uint8Array[] } => {
+  const deferredSections = run.deferred.map(({ texts }) => Buffer.from(`[${texts.join(',')}]`));
+  const parts: SpanPart[] = run.parts.map(({ appId, bizId, day, rows, timeMin, timeMax, block }) => ({
+    appId,
+    bizId,
+    day,
+    rows,
+    base: base.text,
+    first: run.first,
+    last: run.last,
+    timeMin,
+    timeMax,
+    bytes: block.length,
+  }));
+  const deferred: DeferredSpans[] = run.deferred.map(({ appId, policy, ordinals }, index) => ({
+    appId,
+    arrivedAt,
+    policy,
+    base: base.text,
+    ordinals,
+    bytes: deferredSections[index]?.length ?? 0,
+  }));
+  const header: SpansHeader = {
+    version: envelopeVersion,
+    kind: 'spans',
+    arrivedAt,
+    key: { base: keyBase.text, first: run.first },
+    ...(mayOverlap ? { mayOverlap } : {}),
+    parts,
+    deferred,
+    outcomes: run.dropped.map(({ appId, reasons }) => ({ appId, dropped: Object.fromEntries(reasons) })),
+  };
+  return { header, sections: [...run.parts.map((part) => part.block), ...deferredSections] };
+};
+
+/** One message of one run. */
+export const buildSpansMessage = (fragment: SpanFragment): Buffer => {
+  const { header, sections } = spansMessage(fragment);
+  return encodeSpansEnvelope(header, sections);
+};
+
+/** The parts of the same message, the blocks as they are. */
+export const spansMessageParts = (fragment: SpanFragment): Section[] => {
+  const { header, sections } = spansMessage(fragment);
+  return frameParts(header, sections);
+};

@@ -1,0 +1,122 @@
+import type { Source } from '../../directory/directory.ts';
+import type { TimePolicy } from '../../model/time.ts';
+import type { UidBase } from '../../model/uid.ts';
+import {
+  type DeferredGroup,
+  encodeEnvelope,
+  type MetricsHeader,
+  type Part,
+  type ReceiverOutcomes,
+} from '../../wire/envelope.ts';
+import { envelopeVersion, frameParts, type Section, sectionsLength } from '../../wire/frame.ts';
+import type { Run } from '../../wire/points/encoded-points.ts';
+
+/** A run of one request, on its way into a message. */
+export type Fragment = {
+  readonly source: Source;
+  readonly base: UidBase;
+  readonly run: Run;
+  readonly arrivedAt: number;
+  readonly policy: TimePolicy;
+};
+
+const partOf = (fragments: readonly Fragment[], rowsBytes: number): Part | undefined => {
+  const first = fragments[0];
+  if (first === undefined) return undefined;
+  let rows = 0;
+  let points = 0;
+  let timeMin = Number.MAX_SAFE_INTEGER;
+  let timeMax = 0;
+  for (const { run } of fragments) {
+    rows += run.rows;
+    points += run.points;
+    timeMin = Math.min(timeMin, run.timeMin);
+    timeMax = Math.max(timeMax, run.timeMax);
+  }
+  return {
+    dataId: first.source.dataId,
+    table: first.source.tableId,
+    layout: first.source.layout,
+    rows,
+    points,
+    base: first.base.text,
+    first: first.run.first,
+    last: first.run.last,
+    timeMin,
+    timeMax,
+    bytes: rowsBytes,
+  };
+};
+
+/** What one message of fragments says and holds: a part per data id, the deferred points of each request beside it. */
+const messageOfFragments = (
+  fragments: readonly Fragment[],
+): { header: MetricsHeader; sections: Section[] } => {
+  const byDataId = new Map<number, Fragment[]>();
+  for (const fragment of fragments) {
+    const group = byDataId.get(fragment.source.dataId);
+    if (group === undefined) byDataId.set(fragment.source.dataId, [fragment]);
+    else group.push(fragment);
+  }
+  const parts: Part[] = [];
+  const deferred: DeferredGroup[] = [];
+  const outcomes: ReceiverOutcomes[] = [];
+  const partSections: Section[] = [];
+  const deferredSections: string[] = [];
+  for (const [dataId, group] of byDataId) {
+    let text = '';
+    const bytes: Uint8Array[] = [];
+    const dropped: Record<string, number> = {};
+    for (const { run, base, arrivedAt, policy } of group) {
+      text += run.text;
+      if (run.bytes !== undefined) bytes.push(run.bytes);
+      for (const [reason, count] of run.dropped) dropped[reason] = (dropped[reason] ?? 0) + count;
+      if (run.deferred.length === 0) continue;
+      const section = `[${run.deferred.join(',')}]`;
+      deferredSections.push(section);
+      deferred.push({
+        dataId,
+        arrivedAt,
+        policy,
+        base: base.text,
+        ordinals: run.deferredOrdinals,
+        bytes: Buffer.byteLength(section),
+      });
+    }
+    if (Object.keys(dropped).length > 0) outcomes.push({ dataId, dropped });
+    // One behind the other they are one section.
+    const rows: Section[] = text === '' ? bytes : [text, ...bytes];
+    const rowsBytes = sectionsLength(rows);
+    if (rowsBytes === 0) continue;
+    const part = partOf(
+      group.filter((fragment) => fragment.run.rows > 0),
+      rowsBytes,
+    );
+    if (part === undefined) continue;
+    parts.push(part);
+    partSections.push(...rows);
+  }
+  const [first] = fragments;
+  const header: MetricsHeader = {
+    version: envelopeVersion,
+    kind: 'metrics',
+    arrivedAt: first?.arrivedAt ?? 0,
+    ...(first === undefined ? {} : { key: { base: first.base.text, first: first.run.first } }),
+    parts,
+    deferred,
+    outcomes,
+  };
+  return { header, sections: [...partSections, ...deferredSections] };
+};
+
+/** Builds one message of fragments. */
+export const buildMessage = (fragments: readonly Fragment[]): Buffer => {
+  const { header, sections } = messageOfFragments(fragments);
+  return encodeEnvelope(header, sections);
+};
+
+/** The parts of the same message. */
+export const messageParts = (fragments: readonly Fragment[]): Section[] => {
+  const { header, sections } = messageOfFragments(fragments);
+  return frameParts(header, sections);
+};

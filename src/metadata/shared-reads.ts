@@ -1,0 +1,30 @@
+/**
+ * Reads for whoever asks, at most once in `everyMs` however many ask: a call is answered by a read that began after it was made, so
+ * that what was written before it is seen. Fails as that read fails.
+ */
+export const createSharedReads = (
+  read: () => Promise<void>,
+  everyMs: number,
+  now: () => number,
+): (() => Promise<void>) => {
+  let beganAt = Number.NEGATIVE_INFINITY;
+  let running: Promise<void> = Promise.resolve();
+  let next: Promise<void> | undefined;
+
+  const begin = async (before: Promise<void>): Promise<void> => {
+    await before.catch(() => {});
+    const wait = beganAt + everyMs - now();
+    if (wait > 0) await new Promise((resolve) => setTimeout(resolve, wait));
+    beganAt = now();
+    next = undefined;
+    await read();
+  };
+
+  return () => {
+    if (next === undefined) {
+      next = begin(running);
+      running = next;
+    }
+    return next;
+  };
+};

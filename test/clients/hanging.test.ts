@@ -1,0 +1,121 @@
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { OTLPTraceExporter as JsonExporter } from '@opentelemetry/exporter-trace-otlp-http';
+import { OTLPTraceExporter as ProtobufExporter } from '@opentelemetry/exporter-trace-otlp-proto';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import {
+  buildGo,
+  clientsFolder,
+  installMaven,
+  installNpm,
+  missingTool,
+  preparation,
+} from '../support/clients-builds.ts';
+import { startJavascript } from '../support/clients-javascript.ts';
+import { type RunningClient, startClient, type Target } from '../support/clients-process.ts';
+import { pauseBus } from '../support/clients-suite.ts';
+import { installPython, whyNoPython } from '../support/python.ts';
+import { startTraceStack, type TraceStack } from '../support/trace-stack.ts';
+
+// NATS hangs while clients export, each with the time-outs that its exporter has by itself, and the receiver with its own.
+
+type Kind = {
+  readonly name: string;
+  readonly missing: string | undefined;
+  prepare(): Promise<string>;
+  start(program: string, target: Target): RunningClient;
+};
+
+const spansProgram = join(import.meta.dirname, '../support/export_spans.py');
+const noPython = await whyNoPython();
+const noGo = await missingTool('go');
+const python = (name: string, requirements: string, encoding: string): Kind => ({
+  name,
+  missing: noPython,
+  prepare: () => installPython(requirements),
+  start: (program, target) => startClient(program, [spansProgram, encoding], target),
+});
+const javascript = (name: string, Exporter: typeof JsonExporter | typeof ProtobufExporter): Kind => ({
+  name,
+  missing: undefined,
+  prepare: async () => '',
+  start: (_, target) =>
+    startJavascript(({ url, token }) => new Exporter({ url, headers: { 'X-MON-TOKEN': token } }), target),
+});
+
+const kinds: readonly Kind[] = [
+  javascript('JavaScript, JSON', JsonExporter),
+  javascript('JavaScript, protobuf', ProtobufExporter),
+  {
+    name: 'JavaScript of 2023',
+    missing: await missingTool('npm'),
+    prepare: () => installNpm('old-js'),
+    start: (folder, target) => startClient(process.execPath, [join(folder, 'client.js')], target),
+  },
+  python('Python, protobuf', 'python-requirements.txt', 'protobuf'),
+  python('Python, JSON', 'python-json-requirements.txt', 'json'),
+  python('Python of 2025', '../clients/old-python/requirements.txt', 'protobuf'),
+  {
+    name: 'Go',
+    missing: noGo,
+    prepare: () => buildGo('go'),
+    start: (program, target) => startClient(program, [], target),
+  },
+  {
+    name: 'Collector',
+    missing: noGo,
+    prepare: () => buildGo('collector'),
+    start: (program, target) => startClient(program, ['proto', 'gzip'], target),
+  },
+  {
+    name: 'Java',
+    missing: await missingTool('java', 'mvn'),
+    prepare: () => installMaven('java'),
+    start: (jars, target) => {
+      const args = ['-Xmx512m', '-cp', join(jars, '*'), join(clientsFolder, 'java/Client.java')];
+      return startClient('java', args, target);
+    },
+  },
+];
+
+const prepared = await Promise.all(
+  kinds.map(async (kind) => ({ kind, built: await preparation(kind.prepare, kind.missing) })),
+);
+
+let on: TraceStack;
+beforeAll(async () => {
+  on = await startTraceStack();
+});
+afterAll(() => on?.stop());
+
+describe.each(prepared)('$kind.name', ({ kind, built }) => {
+  // A span that is neither stored nor missed by anybody is the one thing that must not be.
+  it.skipIf('why' in built).each([12, 28])(
+    'has every span stored, or says in its log that it gave up, when NATS hangs for %i s',
+    async (seconds) => {
+      const application = await on.application();
+      const client = kind.start('path' in built ? built.path : '', {
+        url: on.url,
+        token: application.token,
+      });
+      // A client that starts slowly must not find the bus away for so long that the receiver has noticed.
+      const before = await client.export({ first: 0, count: 5 });
+      expect(before.ok, client.log()).toBe(true);
+      await pauseBus(on);
+      const exporting = client.export({ first: 5, count: 50 });
+      await delay(seconds * 1_000);
+      on.stack.engines.nats.resume();
+      const during = await exporting;
+      await on.stack.ready();
+      const rows = await on.storedSpans(application);
+      const ids = new Set(rows.map((row) => row['SpanId']));
+      const missed = during.rows.filter((row) => !ids.has(row['SpanId'])).length;
+      process.stdout.write(
+        `${kind.name}, ${seconds} s: told ${during.ok ? 'success' : 'failure'}, ${missed} of ${during.rows.length} not stored\n`,
+      );
+      expect(rows.length).toBe(ids.size);
+      if (during.ok) expect(missed).toBe(0);
+      else expect(client.log()).toMatch(/fail|error|exceeded|timed? ?out|dropp|unavailable/i);
+    },
+  );
+});

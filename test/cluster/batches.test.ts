@@ -1,0 +1,13 @@
+import { it } from 'vitest';
+import { expectWholeUnderKills } from '../support/batch-kills.ts';
+import { startEngines } from '../support/engines.ts';
+
+// A leader stages a batch in its memory; one that is killed takes it along, or has told its followers of all of it.
+it('200 batches at once while leaders are killed are each stored whole or not at all, as answered', async () => {
+  const engines = await startEngines({ nats: true }, { hasNatsCluster: true });
+  try {
+    await expectWholeUnderKills(engines, { kills: 6, pauseMs: 1_500, replicas: 3 });
+  } finally {
+    await engines.stop();
+  }
+});

@@ -1,0 +1,111 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type BatchPublisher, createBatchPublisher } from '../../src/bus/batch-publisher.ts';
+import { type Bus, connectBus } from '../../src/bus/connection.ts';
+import { createPublisher, type Publisher } from '../../src/bus/publisher.ts';
+import {
+  expectWholeUnderKills,
+  idsOf,
+  makeStream,
+  messagesFor,
+  outcome,
+  soon,
+  storedIn,
+} from '../support/batch-kills.ts';
+import { startEngines, type TestEngines } from '../support/engines.ts';
+
+describe('a batch', () => {
+  let bus: Bus;
+  let single: Publisher;
+  let batches: BatchPublisher;
+  let engines: TestEngines;
+  beforeAll(async () => {
+    engines = await startEngines({ nats: true });
+    bus = await connectBus(engines.nats.url, 'batches');
+    single = createPublisher(bus, { deadlineMs: 30_000, awayMs: 30_000 });
+    // Far more at once than the server takes.
+    batches = createBatchPublisher(bus, single, { awayMs: 30_000, underWayMax: 200 });
+  });
+  afterAll(async () => {
+    batches?.close();
+    single?.close();
+    await bus?.close();
+    await engines?.stop();
+  });
+
+  it('is stored in order, whole, as messages of their own', async () => {
+    await makeStream(bus, 'ORDER', {});
+    const messages = messagesFor('ORDER', 5);
+    await batches.publish({ messages, version: 1, deadlineAt: soon() });
+    expect(await storedIn(bus, 'ORDER')).toEqual(idsOf(messages));
+    const { streams } = await bus.manager();
+    const third = await streams.getMessage('ORDER', { seq: 3 });
+    expect(Buffer.from(third?.data ?? [])).toEqual(messages[2]?.payload);
+  });
+
+  it('that the stream has no room for is stored not at all', async () => {
+    await makeStream(bus, 'FULL', { max_bytes: 3_000, discard: 'new' });
+    const fitting = messagesFor('FULL', 2, 400);
+    await batches.publish({ messages: fitting, version: 1, deadlineAt: soon() });
+    const large = messagesFor('FULL', 10, 400);
+    expect(await outcome(batches.publish({ messages: large, version: 1, deadlineAt: soon() }))).toBe(
+      'not_stored',
+    );
+    expect(await storedIn(bus, 'FULL')).toEqual(idsOf(fitting));
+  });
+
+  it('for a stream that takes none is stored not at all', async () => {
+    await makeStream(bus, 'PLAIN', { allow_atomic: false });
+    const messages = messagesFor('PLAIN', 3);
+    expect(await outcome(batches.publish({ messages, version: 1, deadlineAt: soon(1_000) }))).toBe(
+      'not_stored',
+    );
+    expect(await storedIn(bus, 'PLAIN')).toEqual([]);
+  });
+
+  // A server whose disk was full in the middle of a commit may have kept a part: the ids it knows are not all there are.
+  it('of which a part is stored already is stored whole', async () => {
+    await makeStream(bus, 'PART', {});
+    const messages = messagesFor('PART', 4);
+    const [first, second] = messages;
+    for (const message of [first, second])
+      if (message !== undefined) await single.publish(message.subject, message.messageId, message.payload, 1);
+    await batches.publish({ messages, version: 1, deadlineAt: soon() });
+    expect((await storedIn(bus, 'PART')).toSorted()).toEqual(idsOf(messages).toSorted());
+  });
+
+  it('waits for its turn where the server has too many under way', async () => {
+    await makeStream(bus, 'MANY', {});
+    const all = Array.from({ length: 200 }, () => messagesFor('MANY', 3));
+    const outcomes = await Promise.all(
+      all.map((messages) => outcome(batches.publish({ messages, version: 1, deadlineAt: soon() }))),
+    );
+    expect(new Set(outcomes)).toEqual(new Set(['stored']));
+    expect((await storedIn(bus, 'MANY')).toSorted()).toEqual(all.flatMap(idsOf).toSorted());
+  });
+
+  // It may be stored once the server goes on: the sender must not take it for lost.
+  it('that nobody answers in time is told as unconfirmed only if its last message was sent', async () => {
+    await makeStream(bus, 'HANG', {});
+    engines.nats.pause();
+    const messages = messagesFor('HANG', 3);
+    const told = await outcome(batches.publish({ messages, version: 1, deadlineAt: soon(300) }));
+    engines.nats.resume();
+    expect(told).toBe('not_stored');
+    await single.publish('HANG.0', 'after', Buffer.from('x'), 1);
+    expect(await storedIn(bus, 'HANG')).toEqual(['after']);
+  });
+});
+
+describe.each(['process', 'power'] as const)(
+  '200 batches at once while NATS is killed (%s)',
+  (durability) => {
+    it('are each stored whole or not at all as answered, and repeated until they are stored, once', async () => {
+      const engines = await startEngines({ nats: true }, { durability });
+      try {
+        await expectWholeUnderKills(engines, { kills: 8, pauseMs: 0 });
+      } finally {
+        await engines.stop();
+      }
+    });
+  },
+);

@@ -1,0 +1,224 @@
+import { spawn } from 'node:child_process';
+import { resolve } from 'node:path';
+import { text } from 'node:stream/consumers';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { DatabaseAccounts } from '../../src/config/engine-credentials.ts';
+import { createClickhouseEngine } from '../../src/embedded/clickhouse.ts';
+import { basicAuthorization, createDatabaseAccounts } from '../../src/embedded/credentials.ts';
+import type { Engine } from '../../src/embedded/engine.ts';
+import { type ClickhouseNames, waysOut } from '../support/clickhouse-ways-out.ts';
+import { canary, type Outside, openOutside } from '../support/outside.ts';
+import { takePorts } from '../support/ports.ts';
+import { rawRequest } from '../support/raw-request.ts';
+import { openTempFolder, tempFolder } from '../support/temp-folder.ts';
+
+const host = '127.0.0.1';
+const accounts: DatabaseAccounts = createDatabaseAccounts();
+const reader = { user: accounts.readonlyUser, password: accounts.readonlyPassword };
+const log = (): void => {};
+
+let port: number;
+let engine: Engine;
+let outside: Outside;
+let names: ClickhouseNames;
+let folder: { path: string; remove(): Promise<void> };
+
+type Answer = { readonly status: number; readonly body: string };
+
+const ask = async (
+  sql: string,
+  account: { user: string; password: string } = accounts,
+  { query = '', headers = {} }: { query?: string; headers?: Record<string, string> } = {},
+): Promise<Answer> => {
+  const response = await fetch(`http://${host}:${port}/${query}`, {
+    method: 'POST',
+    body: sql,
+    headers: { authorization: basicAuthorization(account), ...headers },
+  });
+  return { status: response.status, body: (await response.text()).trim() };
+};
+
+const rawStatus = async (headers: Record<string, string>): Promise<number> =>
+  (
+    await rawRequest(
+      `http://${host}:${port}/`,
+      { authorization: basicAuthorization(accounts), ...headers },
+      { method: 'POST', body: 'SELECT 1' },
+    )
+  ).status;
+
+const lines = async (sql: string): Promise<string[]> => (await ask(sql)).body.split('\n');
+
+/** Asks all of them, some at a time. Answers how each was answered. */
+const askAll = async (statements: readonly string[], account: typeof reader): Promise<Answer[]> => {
+  const answers: Answer[] = [];
+  const rest = statements.values();
+  const worker = async (): Promise<void> => {
+    for (const sql of rest) answers.push(await ask(sql, account));
+  };
+  await Promise.all(Array.from({ length: 4 }, worker));
+  return answers;
+};
+
+beforeAll(async () => {
+  [port = 0] = await takePorts(1);
+  folder = await openTempFolder();
+  outside = await openOutside();
+  engine = createClickhouseEngine({ folder: folder.path, host, ports: { http: port }, log, accounts });
+  await engine.start();
+  await ask('CREATE DATABASE trial');
+  await ask('CREATE TABLE trial.t (c String, d String) ENGINE = MergeTree ORDER BY c');
+  await ask("INSERT INTO trial.t VALUES ('a', 'b')");
+  names = {
+    tableFunctions: await lines('SELECT name FROM system.table_functions ORDER BY name'),
+    tableEngines: await lines('SELECT name FROM system.table_engines ORDER BY name'),
+    databaseEngines: await lines('SELECT name FROM system.database_engines ORDER BY name'),
+    functions: await lines('SELECT DISTINCT name FROM system.functions WHERE NOT is_aggregate ORDER BY name'),
+  };
+});
+afterAll(async () => {
+  await engine.kill();
+  outside.close();
+  await folder.remove();
+});
+
+describe('the embedded ClickHouse', () => {
+  // Each name that a version brings is a new way out, so the server is asked for its names.
+  it.each([
+    ['the operator', accounts],
+    ['the reader', reader],
+  ])(
+    'reaches no file but its own and no other server, by any function, engine, source or statement of %s',
+    async (_who, account) => {
+      const statements = waysOut(names, outside);
+      expect(statements.length).toBeGreaterThan(6_000);
+      const before = outside.listing();
+      const answers = await askAll(statements, account);
+      expect(answers.filter(({ body }) => body.includes(canary))).toEqual([]);
+      expect(outside.connections).toBe(0);
+      expect(outside.listing()).toBe(before);
+      // It lives, and says no for the right reason: none of them was only written wrong.
+      expect((await ask('SELECT 1', account)).body).toBe('1');
+      const denied = answers.filter(({ body }) => /Code: (497|452|76|74)\./.test(body));
+      expect(denied.length).toBeGreaterThan(500);
+    },
+  );
+
+  it('lets the operator do what roles, migrations and backups do', async () => {
+    const statements = [
+      'CREATE DATABASE kept',
+      'CREATE TABLE kept.t (n UInt64) ENGINE = ReplacingMergeTree ORDER BY n TTL toDate(60000) + n',
+      'CREATE MATERIALIZED VIEW kept.v ENGINE = MergeTree ORDER BY n AS SELECT n FROM kept.t',
+      'INSERT INTO kept.t SELECT number FROM numbers(10)',
+      'ALTER TABLE kept.t ADD COLUMN m String',
+      'ALTER TABLE kept.t ADD CONSTRAINT positive CHECK n < 100',
+      'OPTIMIZE TABLE kept.t FINAL',
+      'SYSTEM STOP MERGES kept.t',
+      'SYSTEM START MERGES kept.t',
+      "KILL QUERY WHERE query_id = 'none'",
+      "BACKUP DATABASE kept TO File('night')",
+      'DROP DATABASE kept SYNC',
+      "RESTORE DATABASE kept FROM File('night')",
+      'TRUNCATE TABLE kept.v',
+    ];
+    for (const sql of statements) expect({ sql, ...(await ask(sql)) }).toMatchObject({ sql, status: 200 });
+    expect((await ask('SELECT count() FROM kept.t')).body).toBe('10');
+  });
+
+  it('lets the reader read, and change nothing', async () => {
+    expect((await ask('SELECT c, d FROM trial.t', reader)).body).toBe('a\tb');
+    const refused = [
+      "INSERT INTO trial.t VALUES ('x', 'y')",
+      'CREATE TABLE trial.x (c String) ENGINE = Memory',
+      'DROP TABLE trial.t',
+      'ALTER TABLE trial.t DELETE WHERE 1',
+      "BACKUP TABLE trial.t TO File('x')",
+      'SYSTEM STOP MERGES trial.t',
+      'SET readonly = 0',
+    ];
+    for (const sql of refused)
+      expect({ sql, ...(await ask(sql, reader)) }).toMatchObject({ sql, status: 500 });
+    // Of its own it may end what it likes; of others, and of the library, nothing.
+    await ask('KILL QUERY WHERE 1 SYNC', reader);
+    expect((await ask('SELECT count() FROM trial.t')).body).toBe('1');
+  });
+
+  // Without an end a reader's query takes what inserts need.
+  it.each([
+    [
+      'time',
+      'SELECT sleep(3) FROM numbers(100) SETTINGS max_block_size = 1, max_execution_time = 1',
+      'TIMEOUT_EXCEEDED',
+    ],
+    ['rows', 'SELECT number FROM numbers(1000001)', 'TOO_MANY_ROWS_OR_BYTES'],
+    [
+      'memory',
+      "SELECT length(groupArray(repeat('x', 1000))) FROM numbers(1000000) SETTINGS max_memory_usage = 100000000",
+      'MEMORY_LIMIT_EXCEEDED',
+    ],
+    ['the limit itself', 'SELECT 1 SETTINGS max_execution_time = 0', 'SETTING_CONSTRAINT_VIOLATION'],
+    ['the other limits', 'SELECT 1 SETTINGS max_memory_usage = 0', 'SETTING_CONSTRAINT_VIOLATION'],
+  ])('ends a query of the reader at its limit: %s', async (_what, sql, code) => {
+    expect((await ask(sql, reader, { query: '?wait_end_of_query=1' })).body).toContain(code);
+  });
+
+  it('is opened by its two users alone, and not by the one of the library', async () => {
+    expect(await ask('SELECT currentUser()')).toEqual({ status: 200, body: accounts.user });
+    expect((await ask('SELECT 1', { ...accounts, password: 'wrong' })).body).toContain('Code: 516.');
+    const unknown = await fetch(`http://${host}:${port}/`, { method: 'POST', body: 'SELECT 1' });
+    expect(unknown.status).toBe(401);
+    expect(unknown.headers.get('www-authenticate')).toContain('Basic');
+    const none = { user: 'default', password: '' };
+    expect((await ask('SELECT file(1)', none)).body).toContain('USER_SESSION_LIMIT_EXCEEDED');
+    const named = await ask('SELECT 1', reader, { query: '?user=default' });
+    expect(named.body).toContain('USER_SESSION_LIMIT_EXCEEDED');
+  });
+
+  it.each([
+    [{ host: 'evil.example' }, 403],
+    [{ host: 'evil.example:8123' }, 403],
+    [{ origin: 'http://evil.example' }, 403],
+    [{ origin: 'null' }, 403],
+    [{ origin: 'http://127.0.0.1:3000' }, 403],
+    [{ 'sec-fetch-site': 'cross-site' }, 403],
+    [{ 'sec-fetch-site': 'same-site' }, 403],
+    [{ 'sec-fetch-site': 'none' }, 200],
+  ])('answers a request with %j and the right password with %i', async (headers, status) => {
+    expect(await rawStatus(headers)).toBe(status);
+  });
+
+  it('answers a page of its own', async () => {
+    expect(await rawStatus({ origin: `http://localhost:${port}`, host: `localhost:${port}` })).toBe(200);
+  });
+});
+
+describe('on a kernel that cannot confine it', () => {
+  const start = async (isUnconfined: boolean): Promise<{ code: number | null; output: string }> => {
+    const [own = 0] = await takePorts(1);
+    const script = `
+      import { createClickhouseEngine } from ${JSON.stringify(resolve('src/embedded/clickhouse.ts'))};
+      const engine = createClickhouseEngine({
+        folder: ${JSON.stringify(await tempFolder())}, host: '${host}', ports: { http: ${own} },
+        log: () => {}, isUnconfined: ${isUnconfined},
+      });
+      await engine.start().then(() => console.log('started'), (error) => console.log(error.message));
+      await engine.kill();`;
+    const child = spawn(process.execPath, [
+      'test/support/without-landlock.ts',
+      ...['--input-type=module-typescript', '-e', script],
+    ]);
+    const output = await text(child.stdout);
+    return { code: child.exitCode, output };
+  };
+
+  // An open door that nobody was told of would be worse than a closed one.
+  it('ClickHouse is not started, and says what to do', async () => {
+    const { output } = await start(false);
+    expect(output).toContain('clickhouse exited with code 1 while starting');
+    expect(output).toContain('TIDEMARK_CLICKHOUSE_UNCONFINED=true');
+  });
+
+  it('it is started where the setting says so', async () => {
+    expect((await start(true)).output).toContain('started');
+  });
+});

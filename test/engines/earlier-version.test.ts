@@ -1,0 +1,93 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type Batch, pointsBatch, settledOnce, spansBatch } from '../support/batches.ts';
+import { type EarlierProgram, unpackEarlierProgram } from '../support/earlier-program.ts';
+import { type Stack, startStack } from '../support/stack.ts';
+import { waitFor } from '../support/wait.ts';
+
+let earlier: EarlierProgram;
+beforeAll(() => {
+  earlier = unpackEarlierProgram();
+});
+afterAll(() => earlier?.remove());
+
+// In an upgrade receivers of both versions take requests for a while, and a sender's retry may meet either.
+describe('a receiver of the version before beside one of this', () => {
+  let stack: Stack;
+  let batches = 0;
+  const now = 0;
+  const before = 1;
+  beforeAll(async () => {
+    stack = await startStack({
+      ...{ ingress: 2, traces: true, programs: { 'ingress-1': earlier.folder } },
+      roleEnv: async (role): Promise<Record<string, string>> =>
+        role === 'ingress-1' ? { TIDEMARK_PIPELINES: join(earlier.folder, 'pipelines') } : {},
+    });
+  });
+  afterAll(() => stack?.stop());
+
+  const rotate = async (path: string): Promise<string> => {
+    const { status, body } = await stack.api('POST', `/api/v1/${path}/rotate-token`, {
+      overlap_seconds: 3600,
+    });
+    expect(status).toBe(200);
+    return String(Object(body).token);
+  };
+  const nextName = (): string => `beside ${++batches}`;
+
+  it.each([
+    ['this version to the one before', now, before],
+    ['the version before to this one', before, now],
+  ])('stores once what is tried again from %s', async (_, first, second) => {
+    const pushed = await pointsBatch(stack, nextName(), { key: 'a key' });
+    // Several messages: each receiver cuts a request into the same ones.
+    const large = await pointsBatch(stack, nextName(), { key: 'a key', items: 3_000, targetLength: 400 });
+    const exported = await spansBatch(stack, nextName());
+    for (const batch of [pushed, large, exported]) {
+      await batch.sendUntilTaken(first);
+      await batch.sendUntilTaken(second);
+      expect(await batch.settled()).toEqual(settledOnce(batch.items));
+    }
+  });
+
+  it('stores once what the one before took under a token that was rotated since', async () => {
+    const pushed = await pointsBatch(stack, nextName(), { key: 'a key' });
+    const exported = await spansBatch(stack, nextName());
+    await pushed.sendUntilTaken(before);
+    await exported.sendUntilTaken(before);
+    const pushToken = await rotate(`data-sources/${pushed.dataId}`);
+    const exportToken = await rotate(`applications/${exported.appId}`);
+    const again: readonly (readonly [Batch, () => Promise<number | 'unanswered'>])[] = [
+      [
+        pushed,
+        async () => (await pushed.send(now, pushed.body.replaceAll(pushed.accessToken, pushToken))).status,
+      ],
+      [
+        exported,
+        async () => {
+          const url = `http://127.0.0.1:${stack.ingress[now]?.ports['otlp']}/v1/traces`;
+          const headers = { 'content-type': 'application/json', 'x-mon-token': exportToken };
+          return (await fetch(url, { method: 'POST', headers, body: exported.body })).status;
+        },
+      ],
+    ];
+    for (const [batch, send] of again) {
+      await waitFor('the new token is taken', 60_000, async () => (await send()) === 200);
+      // The one before knows the old token, which holds for an hour.
+      await batch.sendUntilTaken(before);
+      expect(await batch.settled()).toEqual(settledOnce(batch.items));
+    }
+  });
+
+  it('is one of the version before', () => {
+    const { pid = 0 } = stack.ingress[before] ?? {};
+    expect(readFileSync(`/proc/${pid}/cmdline`, 'utf8')).toContain(earlier.folder);
+  });
+
+  it('gives no two points one place, though both count their uids', async () => {
+    const batch = await pointsBatch(stack, nextName());
+    for (const receiver of [now, before, now, before]) await batch.sendUntilTaken(receiver);
+    expect(await batch.settled()).toEqual(settledOnce(4 * batch.items));
+  });
+});

@@ -1,0 +1,182 @@
+import { execFile } from 'node:child_process';
+import { readFile } from 'node:fs/promises';
+import { Agent, request } from 'node:http';
+import { join, resolve } from 'node:path';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { DatabaseAccounts, EngineAccount } from '../../src/config/engine-credentials.ts';
+import { basicAuthorization, createDatabaseAccounts } from '../../src/embedded/credentials.ts';
+import type { Engine } from '../../src/embedded/engine.ts';
+import { createInstaller } from '../../src/embedded/install.ts';
+import { createQuestdbEngine } from '../../src/embedded/questdb.ts';
+import { takePorts } from '../support/ports.ts';
+import { wireQuery } from '../support/postgres-wire.ts';
+import { type RawAnswer, rawRequest } from '../support/raw-request.ts';
+import { openTempFolder, tempFolder } from '../support/temp-folder.ts';
+import { waitFor } from '../support/wait.ts';
+
+const run = promisify(execFile);
+const host = '127.0.0.1';
+const accounts: DatabaseAccounts = createDatabaseAccounts();
+const reader: EngineAccount = { user: accounts.readonlyUser, password: accounts.readonlyPassword };
+
+let http: number;
+let pg: number;
+let engine: Engine;
+let folder: { path: string; remove(): Promise<void> };
+
+beforeAll(async () => {
+  [http = 0, pg = 0] = await takePorts(2);
+  folder = await openTempFolder();
+  engine = createQuestdbEngine({ folder: folder.path, host, ports: { http, pg }, log: () => {}, accounts });
+  await engine.start();
+  await exec(
+    accounts,
+    'CREATE TABLE kept (timestamp TIMESTAMP, n LONG) TIMESTAMP(timestamp) PARTITION BY DAY WAL',
+  );
+  await exec(accounts, "INSERT INTO kept VALUES ('2026-01-01', 7)");
+  await waitFor('the row is there', 30_000, async () =>
+    (await exec(accounts, 'SELECT n FROM kept')).body.includes('[[7]]'),
+  );
+});
+afterAll(async () => {
+  await engine.kill();
+  await folder.remove();
+});
+
+const exec = (
+  account: EngineAccount | undefined,
+  sql: string,
+  headers: Record<string, string> = {},
+): Promise<RawAnswer> =>
+  rawRequest(`http://${host}:${http}/exec?query=${encodeURIComponent(sql)}`, {
+    ...(account === undefined ? {} : { authorization: basicAuthorization(account) }),
+    ...headers,
+  });
+
+const wire = (account: EngineAccount, sql: string) =>
+  wireQuery({ port: pg, ...account, database: 'qdb' }, sql);
+
+const changes = [
+  'CREATE TABLE other (n LONG)',
+  'DROP TABLE kept',
+  'TRUNCATE TABLE kept',
+  'ALTER TABLE kept ADD COLUMN m LONG',
+  'RENAME TABLE kept TO lost',
+  "INSERT INTO kept VALUES ('2026-01-02', 8)",
+  'UPDATE kept SET n = 8',
+  'CREATE VIEW seen AS (SELECT * FROM kept)',
+  "COPY kept FROM 'file'",
+  'VACUUM TABLE kept',
+  'CHECKPOINT CREATE',
+];
+
+describe('the embedded QuestDB', () => {
+  it('is opened over HTTP and the Postgres wire by its two users alone', async () => {
+    for (const account of [accounts, reader]) {
+      expect(await exec(account, 'SELECT n FROM kept')).toMatchObject({
+        status: 200,
+        body: expect.stringContaining('[[7]]'),
+      });
+      expect((await wire(account, 'SELECT n FROM kept')).rows).toEqual([['7']]);
+      const wrong = { ...account, password: `${account.password}x` };
+      expect(await exec(wrong, 'SELECT 1')).toMatchObject({ status: 401 });
+      await expect(wire(wrong, 'SELECT 1')).rejects.toThrow(/invalid username\/password/);
+    }
+    expect(await exec(undefined, 'SELECT 1')).toMatchObject({ status: 401 });
+    // The ones that it has where nobody sets any.
+    for (const [user, password] of [
+      ['admin', 'quest'],
+      ['user', 'quest'],
+    ] as const)
+      await expect(wire({ user, password }, 'SELECT 1')).rejects.toThrow(/invalid username\/password/);
+  });
+
+  it('lets the operator change tables, also by GET', async () => {
+    expect(await exec(accounts, 'CREATE TABLE passing (n LONG)')).toMatchObject({ body: '{"ddl":"OK"}' });
+    expect(await exec(accounts, 'DROP TABLE passing')).toMatchObject({ body: '{"ddl":"OK"}' });
+  });
+
+  it.each(changes)('refuses the reader over both interfaces: %s', async (sql) => {
+    const answer = await exec(reader, sql);
+    expect(answer.status).toBeGreaterThanOrEqual(400);
+    expect(answer.body).toMatch(/permission denied/i);
+    await expect(wire(reader, sql)).rejects.toThrow(/permission denied/i);
+  });
+
+  it('takes no rows and no files from the reader', async () => {
+    const url = `http://${host}:${http}`;
+    const headers = { authorization: basicAuthorization(reader) };
+    const written = await rawRequest(`${url}/write`, headers, { method: 'POST', body: 'kept n=8i\n' });
+    expect(written.status).toBe(403);
+    const form = new FormData();
+    form.set('data', new Blob(['a,b\n1,2\n3,4\n']), 'data.csv');
+    const imported = await fetch(`${url}/imp?name=other`, { method: 'POST', headers, body: form });
+    expect(await imported.text()).toContain('Write permission denied');
+    expect((await exec(accounts, 'SHOW TABLES')).body).toMatch(/"dataset":\[\["kept"\]\]/);
+  });
+
+  it.each([
+    [{ host: 'evil.example' }, 403],
+    [{ host: 'evil.example:9000' }, 403],
+    [{ origin: 'http://evil.example' }, 403],
+    [{ origin: 'null' }, 403],
+    [{ origin: 'http://127.0.0.1:3000' }, 403],
+    [{ 'sec-fetch-site': 'cross-site' }, 403],
+    [{ 'sec-fetch-site': 'same-site' }, 403],
+    [{ 'sec-fetch-site': 'none' }, 200],
+    [{ host: 'localhost' }, 200],
+    [{ host: 'localhost:9000', origin: 'http://localhost:9000', 'sec-fetch-site': 'same-origin' }, 200],
+  ])('answers a request with %j and the right password with %i', async (headers, status) => {
+    expect(await exec(accounts, 'SELECT 1', headers)).toMatchObject({ status });
+  });
+
+  // What needs no password needs the right name all the same.
+  it('shows its console to its own name alone', async () => {
+    expect(await rawRequest(`http://${host}:${http}/index.html`, {})).toMatchObject({ status: 200 });
+    expect(await rawRequest(`http://${host}:${http}/index.html`, { host: 'evil.example' })).toMatchObject({
+      status: 403,
+    });
+  });
+
+  // Each request is asked who it is: a connection is shared by whoever the client serves.
+  it('does not remember on a connection who was there before', async () => {
+    const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+    const ask = (headers: Record<string, string>): Promise<{ status: number; reused: boolean }> =>
+      new Promise((done, fail) => {
+        const sent = request(`http://${host}:${http}/exec?query=SELECT+1`, { agent, headers }, (response) => {
+          response.resume().once('end', () => {
+            done({ status: response.statusCode ?? 0, reused: sent.reusedSocket });
+          });
+        });
+        sent.once('error', fail);
+        sent.end();
+      });
+    expect(await ask({ authorization: basicAuthorization(accounts) })).toEqual({
+      status: 200,
+      reused: false,
+    });
+    expect(await ask({})).toEqual({ status: 401, reused: true });
+    expect(await ask({ authorization: basicAuthorization(reader) })).toMatchObject({ status: 200 });
+    agent.destroy();
+  });
+});
+
+// The jar is in the repository because neither this machine nor QuestDB's image needs to have a compiler.
+const compiler = await run('javac', ['-version']).then(
+  ({ stdout, stderr }) => /javac (\d+)/.exec(stdout + stderr)?.[1],
+  () => undefined,
+);
+
+it.skipIf(compiler !== '17')(
+  'the guard in deploy/questdb is what its source compiles to (where javac 17 is)',
+  async () => {
+    const built = join(await tempFolder(), 'questdb-guard.jar');
+    const { jar } = await createInstaller().questdb();
+    await run('deploy/questdb/build.sh', [jar, built]);
+    const [ours, theirs] = await Promise.all(
+      [resolve('deploy/questdb/questdb-guard.jar'), built].map((path) => readFile(path)),
+    );
+    expect(ours?.equals(theirs ?? Buffer.alloc(0))).toBe(true);
+  },
+);
