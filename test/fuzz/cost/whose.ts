@@ -3,7 +3,7 @@ import { Socket } from 'node:net';
 import { createBytesInFlight } from '../../../src/ingress/admission.ts';
 import { readBody, type SeeBody } from '../../../src/ingress/body.ts';
 import { problemWithoutPair } from '../../../src/ingress/push/decode.ts';
-import { watchHead } from '../../../src/ingress/push/head-watch.ts';
+import { HeadWatch } from '../../../src/ingress/push/head-watch.ts';
 import { jsonTraces } from '../../../src/wire/otlp/json-traces.ts';
 import { protobufTraces } from '../../../src/wire/otlp/protobuf-traces.ts';
 import { TooManyElements, TooManyTokens } from '../../../src/wire/otlp/types.ts';
@@ -45,15 +45,16 @@ const tokensIn = (bytes: Buffer, target: TargetName): string => {
   }
 };
 
-const unauthorized = (body: Buffer | undefined, watch: ReturnType<typeof watchHead>): string =>
+const unauthorized = (body: Buffer | undefined, watch: HeadWatch): string =>
   watch.pair === undefined
     ? problemWithoutPair(body, watch.scan, pushLimits.elementsMax).reason
     : 'unauthorized';
 
 /** Does that, up to the answer that nobody knows the sender; answers what came of it. */
 export const whose = async (wire: Buffer, encoding: Packing['as'], target: TargetName): Promise<string> => {
-  const watch = watchHead(async () => undefined, pushLimits.elementsMax);
-  const body = await read(wire, encoding, target, target === 'push' ? watch.see : seeAll);
+  const watch = new HeadWatch(async () => undefined, pushLimits.elementsMax);
+  const see: SeeBody = target === 'push' ? (piece) => watch.see(piece) : seeAll;
+  const body = await read(wire, encoding, target, see);
   if ('reason' in body && (target !== 'push' || body.reason !== 'unwanted')) return body.reason;
   const bytes = 'reason' in body ? undefined : body.bytes;
   if (target === 'push') return unauthorized(bytes, watch);
