@@ -566,3 +566,25 @@ describe('a JSON body that is not one of OTLP', () => {
     expect(body.equals(copy)).toBe(true);
   });
 });
+
+describe('a value that is passed over', () => {
+  const around = (value: string): Buffer =>
+    Buffer.from(`{"other":${value},"resourceSpans":${JSON.stringify(requestOf(goodSpan).resourceSpans)}}`);
+  const accepted = (value: string): number =>
+    jsonTraces.encodeTraces(around(value), contextWith({})).accepted;
+  /** Objects and arrays within one another, by turns. */
+  const nested = (depth: number): string => `${'[{"a":'.repeat(depth / 2)}0${'}]'.repeat(depth / 2)}`;
+
+  it('may be nested 10,000 deep, and no deeper', () => {
+    expect(accepted(nested(10_000))).toBe(1);
+    expect(() => accepted(nested(10_002))).toThrow('nested deeper than 10000');
+  });
+
+  it('has to be closed as it was opened', () => {
+    for (const broken of ['[{"a":[0}]]', '{"a":[0]]', '[[0]}'])
+      expect(() => accepted(broken)).toThrow(MalformedBody);
+    // What was left open has no part in the next.
+    expect(() => accepted('[{"a":[')).toThrow(MalformedBody);
+    expect(accepted('[{"a":[0,{}]},[[]]]')).toBe(1);
+  });
+});

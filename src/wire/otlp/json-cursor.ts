@@ -13,6 +13,9 @@ const closeBracket = 0x5d;
 /** Other JSON readers stop here too; nothing of OTLP is nested so deep. */
 const depthMax = 10_000;
 
+/** What closes the brackets that `skip` is within. One for all: a body may hold millions of values that are skipped. */
+const closers = new Uint8Array(depthMax);
+
 export type JsonKind = 'object' | 'array' | 'string' | 'number' | 'true' | 'false' | 'null';
 
 /** 1 for what ends a run of plain characters in a string: the quote, the backslash and control characters. */
@@ -210,13 +213,13 @@ export class JsonCursor {
 
   /** Passes over the value that begins here, whatever it is. */
   skip(): void {
-    const closers: number[] = [];
+    let depth = 0;
     for (;;) {
       const kind = this.kind();
       if (kind === 'object' || kind === 'array') {
         if (this.open()) {
-          if (closers.length === depthMax) throw this.malformed(`nested deeper than ${depthMax}`);
-          closers.push(kind === 'object' ? closeBrace : closeBracket);
+          if (depth === depthMax) throw this.malformed(`nested deeper than ${depthMax}`);
+          closers[depth++] = kind === 'object' ? closeBrace : closeBracket;
           if (kind === 'object') this.skipKey();
           continue;
         }
@@ -224,13 +227,13 @@ export class JsonCursor {
       else if (kind === 'number') this.number();
       else this.literal(kind);
       for (;;) {
-        const closer = closers.at(-1);
-        if (closer === undefined) return;
+        if (depth === 0) return;
+        const closer = closers[depth - 1] ?? 0;
         if (this.next(closer)) {
           if (closer === closeBrace) this.skipKey();
           break;
         }
-        closers.pop();
+        depth--;
       }
     }
   }
