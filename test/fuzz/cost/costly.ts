@@ -15,8 +15,9 @@ const costlySchema = z.strictObject({
   stage: z.enum(stageNames),
   /** What it cost a byte when it was kept, as a multiple of what an honest body costs. */
   timesHonest: z.number().positive(),
-  /** Of the body that costs so much, where another size does not show it. */
-  bytes: z.number().int().positive().optional(),
+  /** The size at which it came nearest to what is promised, and how many times that it was; above 1 a promise is known not to hold. */
+  size: z.number().int().positive(),
+  timesPromised: z.number().nonnegative(),
   recipe: recipeSchema,
 });
 
@@ -29,13 +30,19 @@ export const readCostly = (): Costly[] =>
     .sort()
     .map((file) => costlySchema.parse(JSON.parse(readFileSync(join(folder, file), 'utf8'))));
 
-/** The size at which one is measured. */
-export const bytesOf = ({ bytes, stage }: Costly): number => bytes ?? searchBytes[stage];
+/** How many times what is promised the worst of those comes to that are kept. */
+export const knownTimes = (target: TargetName, stage: StageName): number =>
+  Math.max(
+    0,
+    ...readCostly()
+      .filter((kept) => kept.recipe.target === target && kept.stage === stage)
+      .map(({ timesPromised }) => timesPromised),
+  );
 
-/** How many times as much as an honest body it costs now, at that size: each the least of some tries, by turns. */
+/** How many times as much as an honest body it costs now, at the size of a search: each the least of some tries, by turns. */
 export const timesHonestNow = async (costly: Costly): Promise<number> => {
   const { recipe, stage } = costly;
-  const size = bytesOf(costly);
+  const size = searchBytes[stage];
   const honest = honestRecipe(recipe.target, stage, recipe.layout);
   const both = [honest, recipe].map((each) => ({
     recipe: each,

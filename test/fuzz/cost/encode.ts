@@ -15,7 +15,13 @@ import { createSamples } from '../../../src/outcomes/samples.ts';
 import { hasMoreElements } from '../../../src/wire/json-elements.ts';
 import { jsonTraces } from '../../../src/wire/otlp/json-traces.ts';
 import { protobufTraces } from '../../../src/wire/otlp/protobuf-traces.ts';
-import { type EncodedTraces, MalformedBody, TooManyElements } from '../../../src/wire/otlp/types.ts';
+import {
+  type EncodedTraces,
+  encodedLength,
+  MalformedBody,
+  TooManyElements,
+} from '../../../src/wire/otlp/types.ts';
+import { encodedLength as pushLength } from '../../../src/wire/points/encoded-points.ts';
 import { sourceWith } from '../../support/push-source.ts';
 import { contextWith } from '../../support/trace-source.ts';
 import { arrivedAt, pushCredential } from './credentials.ts';
@@ -28,8 +34,10 @@ import { chunkBytes, requestOf } from './whose.ts';
 /** Runs one stretch of work that nothing else of its thread comes between. */
 export type Hold = <T>(work: () => T) => T;
 
-/** What came of a body: in a word, and all that stays in memory until it is published. */
-export type Encoded = { readonly outcome: string; readonly kept: unknown };
+/** What came of a body: in a word, all that stays in memory until it is published, and about how long its messages are. */
+export type Encoded = { readonly outcome: string; readonly kept: unknown; readonly encodedBytes: number };
+
+const nothingOf = (outcome: string): Encoded => ({ outcome, kept: undefined, encodedBytes: 0 });
 
 /** Nobody waits for an answer here. */
 const inTime = { deadlineAt: Number.POSITIVE_INFINITY };
@@ -108,7 +116,7 @@ const push = (bytes: Buffer, request: IncomingMessage, layout: Layout, hold: Hol
   if (outcome.kind === 'refused') {
     const { reason, detail } = outcome;
     hold(() => sampleRefusedPush(account, sender, reason, detail));
-    return { outcome: reason, kept: undefined };
+    return nothingOf(reason);
   }
   const encoded = outcome;
   const reply = hold(() => {
@@ -119,6 +127,7 @@ const push = (bytes: Buffer, request: IncomingMessage, layout: Layout, hold: Hol
   return {
     outcome: `${accepted > 0 ? 'kept' : ''} ${[...dropped.keys()].sort().join(' ')}`.trim(),
     kept: [encoded, reply],
+    encodedBytes: pushLength(encoded.encoded),
   };
 };
 
@@ -152,7 +161,7 @@ const traces = (bytes: Buffer, request: IncomingMessage, target: TargetName, hol
   const encoded = hold(() => readTraces(bytes, target, account));
   if ('status' in encoded) {
     hold(() => sampleRefusedOtlp(account, sender, encoded));
-    return { outcome: encoded.reason, kept: undefined };
+    return nothingOf(encoded.reason);
   }
   const message = hold(() => {
     sampleSpans(account, sender, encoded);
@@ -160,12 +169,12 @@ const traces = (bytes: Buffer, request: IncomingMessage, target: TargetName, hol
   });
   const { accepted, rejected, deferred } = encoded;
   const outcome = [accepted > 0 ? 'kept' : '', ...[...rejected.keys(), ...deferred.keys()].sort()].join(' ');
-  return { outcome: outcome.trim(), kept: [encoded, message] };
+  return { outcome: outcome.trim(), kept: [encoded, message], encodedBytes: encodedLength(encoded) };
 };
 
 /** Encodes a body; each stretch that holds the event loop is one call of `hold`. */
 export const encode = (bytes: Buffer, target: TargetName, layout: Layout, hold: Hold): Encoded => {
   const request = requestOf(emptyBody, 'identity');
-  if (target === 'inflate') return { outcome: 'unpacked', kept: undefined };
+  if (target === 'inflate') return nothingOf('unpacked');
   return target === 'push' ? push(bytes, request, layout, hold) : traces(bytes, request, target, hold);
 };

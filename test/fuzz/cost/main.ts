@@ -4,8 +4,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Worker } from 'node:worker_threads';
 import { z } from 'zod';
-import { readCostly, timesHonestNow, writeCostly } from './costly.ts';
-import { isBroken, isNear, judge, type Verdict } from './judge.ts';
+import { knownTimes, readCostly, timesHonestNow, writeCostly } from './costly.ts';
+import { isBroken, judge, timesPromised, type Verdict } from './judge.ts';
 import { type StageName, stageNames } from './measure.ts';
 import { Notes } from './notes.ts';
 import { type Recipe, recipeSchema, type TargetName, targetNames } from './recipe.ts';
@@ -78,9 +78,11 @@ const units: Readonly<Record<StageName, string>> = {
 const stagesOf = (target: TargetName): readonly StageName[] =>
   target === 'inflate' ? ['whose'] : stageNames;
 
-const shown = (verdict: Verdict): string => {
+/** A figure, and how it stands to what is promised; `known` times that is known. */
+const shown = (verdict: Verdict, known: number): string => {
   const { what, value, bound, unit, outcome } = verdict;
-  const judged = isBroken(verdict) ? 'BROKEN' : isNear(verdict) ? 'near' : 'kept';
+  const times = timesPromised(verdict);
+  const judged = isBroken(verdict, known) ? 'BROKEN' : times > 1 ? 'over' : times > 0.5 ? 'near' : 'kept';
   return `${judged}: ${what}: ${value.toFixed(value < 10 ? 1 : 0)} of ${bound.toFixed(0)} ${unit} (${outcome})`;
 };
 
@@ -92,6 +94,8 @@ const printFind = (stage: StageName, find: Find): number => {
     name,
     stage,
     timesHonest: Number(timesHonest.toPrecision(3)),
+    size: verdict?.size ?? 1,
+    timesPromised: verdict === undefined ? 0 : Number(timesPromised(verdict).toPrecision(3)),
     recipe: recipeSchema.parse(recipe),
   });
   const held = stage === 'memory' ? `, ${retained.toFixed(1)} held at the end` : '';
@@ -99,8 +103,9 @@ const printFind = (stage: StageName, find: Find): number => {
     `  ${score.toFixed(1)} ${units[stage]}, × ${timesHonest.toFixed(1)} honest${held} (${outcome}): ${file}`,
   );
   if (verdict === undefined) return 0;
-  print(`    ${shown(verdict)}`);
-  return isBroken(verdict) ? 1 : 0;
+  const known = knownTimes(recipe.target, stage);
+  print(`    ${shown(verdict, known)}`);
+  return isBroken(verdict, known) ? 1 : 0;
 };
 
 /** Searches every stage; answers how many promises were broken. */
@@ -131,11 +136,13 @@ const measureKept = async (): Promise<number> => {
     const { name, stage, recipe, timesHonest } = kept;
     const now = await timesHonestNow(kept);
     const verdict = await judge(stage, recipe);
+    const known = kept.timesPromised;
     print(`${name} (${stage}): × ${now.toFixed(1)} honest, × ${timesHonest} when it was kept`);
     if (verdict === undefined) continue;
-    print(`  ${shown(verdict)}`);
-    if (isBroken(verdict)) broken++;
+    print(`  ${shown(verdict, known)}`);
+    if (isBroken(verdict, known)) broken++;
   }
+  print(`total: ${broken} promises broken`);
   return broken;
 };
 

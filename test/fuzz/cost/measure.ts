@@ -1,5 +1,6 @@
 import { GCProfiler, getHeapStatistics, setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
+import { reservedOf } from './bounds.ts';
 import { type Encoded, encode } from './encode.ts';
 import type { Made, Recipe } from './recipe.ts';
 import { slowness } from './speed.ts';
@@ -23,6 +24,8 @@ export type Measured = {
   readonly longestHold: number;
   /** Bytes that are still held when all is encoded; of `memory`. */
   readonly retained: number;
+  /** Bytes that its receiver reserves for all of that; of `memory`. */
+  readonly reserved: number;
 };
 
 const bytesOf = ({ content, wire }: Made): number => Math.max(content.length, wire.length);
@@ -49,7 +52,7 @@ const measureWhose = async (recipe: Recipe, made: Made): Promise<Measured> => {
   const clock = startClock(process.cpuUsage);
   const outcome = await whose(made.wire, recipe.packing.as, recipe.target);
   const cost = clock();
-  return { outcome, bytes: bytesOf(made), cost, longestHold: 0, retained: 0 };
+  return { outcome, bytes: bytesOf(made), cost, longestHold: 0, retained: 0, reserved: 0 };
 };
 
 const encodeOf = (
@@ -72,7 +75,7 @@ const measureEncode = (recipe: Recipe, { content }: Made): Measured => {
       longestHold = Math.max(longestHold, took);
     }
   });
-  return { outcome, bytes: content.length, cost, longestHold, retained: 0 };
+  return { outcome, bytes: content.length, cost, longestHold, retained: 0, reserved: 0 };
 };
 
 let collect: (() => void) | undefined;
@@ -99,14 +102,19 @@ const results: { kept: unknown } = { kept: undefined };
 
 const isMajor = (gcType: string): boolean => gcType === 'MarkSweepCompact' || gcType === 'All';
 
-type Fullest = { readonly outcome: string; readonly added: number; readonly isSure: boolean };
+type Fullest = {
+  readonly outcome: string;
+  readonly reserved: number;
+  readonly added: number;
+  readonly isSure: boolean;
+};
 
 /** What encoding adds to the heap at its fullest; not sure when what was there before may have been collected meanwhile. */
 const fullestOf = (recipe: Recipe, content: Buffer): Fullest => {
   const before = held();
   const profiler = new GCProfiler();
   profiler.start();
-  const { outcome, kept } = encodeOf(recipe, content, (work) => work());
+  const { outcome, kept, encodedBytes } = encodeOf(recipe, content, (work) => work());
   results.kept = kept;
   const collections = profiler.stop()?.statistics ?? [];
   let fullest = held();
@@ -115,12 +123,13 @@ const fullestOf = (recipe: Recipe, content: Buffer): Fullest => {
     fullest = Math.max(fullest, usedHeapSize + externalMemory);
   }
   const isSure = !collections.some(({ gcType }) => isMajor(gcType));
-  return { outcome, added: Math.max(0, fullest - before), isSure };
+  const reserved = reservedOf(content.length, encodedBytes);
+  return { outcome, reserved, added: Math.max(0, fullest - before), isSure };
 };
 
-const measuredOf = ({ outcome, added }: Fullest, content: Buffer, retained: number): Measured => {
+const measuredOf = ({ outcome, reserved, added }: Fullest, content: Buffer, retained: number): Measured => {
   results.kept = undefined;
-  return { outcome, bytes: content.length, cost: added, longestHold: 0, retained };
+  return { outcome, bytes: content.length, cost: added, longestHold: 0, retained, reserved };
 };
 
 /**

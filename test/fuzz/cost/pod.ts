@@ -1,16 +1,18 @@
 // Takes one body in as a receiver does whose process has nothing else to do, and tells what that took: its packing, its target and the
 // file of its bytes are the arguments.
 import { existsSync, readFileSync } from 'node:fs';
+import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { createBytesInFlight } from '../../../src/ingress/admission.ts';
-import { readBody } from '../../../src/ingress/body.ts';
-import { createLargeBodies, type LargeBody } from '../../../src/ingress/large-bodies/large-bodies.ts';
-import { createReadTraces, type ReadContext } from '../../../src/ingress/otlp/read.ts';
-import type { OtlpEncoding } from '../../../src/ingress/otlp/reply.ts';
-import type { PushTask } from '../../../src/ingress/push/encode.ts';
+import { type Body, readBody } from '../../../src/ingress/body.ts';
+import { createLargeBodies } from '../../../src/ingress/large-bodies/large-bodies.ts';
+import { createReadTraces } from '../../../src/ingress/otlp/read.ts';
 import { createEncodePush } from '../../../src/ingress/push/encode-anywhere.ts';
 import { readPlainHead } from '../../../src/ingress/push/plain-head.ts';
 import { Fault } from '../../../src/model/fault.ts';
+import { encodedLength } from '../../../src/wire/otlp/types.ts';
+import { encodedLength as pushLength } from '../../../src/wire/points/encoded-points.ts';
 import { contextWith } from '../../support/trace-source.ts';
+import { reservedOf } from './bounds.ts';
 import { tokenKey } from './credentials.ts';
 import { pushTask } from './encode.ts';
 import { bodyLimitsOf, traceLimits } from './limits.ts';
@@ -30,6 +32,9 @@ const {
 
 const status = '/proc/self/status';
 
+let reservedBytes = 0;
+const loop = monitorEventLoopDelay({ resolution: 5 });
+
 let died = '';
 const large = createLargeBodies({
   error: (fields) => {
@@ -39,32 +44,36 @@ const large = createLargeBodies({
 
 /** By then a sender has given up. */
 const deadlineAt = performance.now() + 600_000;
-const encodePush: (body: LargeBody, task: PushTask, deadlineAt: number) => Promise<{ kind: string }> =
-  createEncodePush(large);
-const traces: {
-  tokens(body: LargeBody, encoding: OtlpEncoding, deadlineAt: number): Promise<unknown>;
-  encode(body: LargeBody, encoding: OtlpEncoding, context: ReadContext, deadlineAt: number): Promise<unknown>;
-} = createReadTraces(large, [tokenKey], traceLimits.elementsMax);
+const encodePush = createEncodePush(large);
+const traces = createReadTraces(large, [tokenKey], traceLimits.elementsMax);
 
-const encode = async (body: LargeBody): Promise<string> => {
+const encode = async (body: Body): Promise<string> => {
   if (target === 'push') {
     const plainAt = readPlainHead(body.bytes.subarray(0, chunkBytes))?.pointsAt;
     const result = await encodePush(body, { ...pushTask(layout), plainAt }, deadlineAt);
-    return 'reason' in result ? String(result.reason) : result.kind;
+    if (result.kind === 'refused') return result.reason;
+    body.reserve(reservedOf(0, pushLength(result.encoded)));
+    return result.kind;
   }
   const encoding = target === 'otlp-json' ? 'json' : 'protobuf';
   await traces.tokens(body, encoding, deadlineAt);
   const { resolve, ...context } = contextWith({ limits: traceLimits });
   const owner = resolve(undefined);
   const owners = typeof owner === 'string' ? new Map() : new Map([[undefined, owner] as const]);
-  await traces.encode(body, encoding, { ...context, owners }, deadlineAt);
+  const encoded = await traces.encode(body, encoding, { ...context, owners }, deadlineAt);
+  body.reserve(reservedOf(0, encodedLength(encoded)));
   return 'encoded';
 };
 
 const take = async (): Promise<string> => {
-  const inFlight = createBytesInFlight(2 ** 40, () => {});
-  const body = await readBody(requestOf(readFileSync(file), packing.as), bodyLimitsOf(target), inFlight);
+  const inFlight = createBytesInFlight(2 ** 40, (held) => {
+    reservedBytes = Math.max(reservedBytes, held);
+  });
+  const request = requestOf(readFileSync(file), packing.as);
+  loop.enable();
+  const body = await readBody(request, bodyLimitsOf(target), inFlight);
   if ('reason' in body) return body.reason;
+  body.reserve(reservedOf(body.bytes.length, 0));
   try {
     return await encode(body);
   } catch (error) {
@@ -73,9 +82,8 @@ const take = async (): Promise<string> => {
   }
 };
 
-const from = process.cpuUsage();
 const outcome = await take();
-const { user, system } = process.cpuUsage(from);
+loop.disable();
 await large.close();
 /** Of this program alone: what the kernel tells of a process's children and itself begins with what its parent held. */
 const peakBytes = (): number => {
@@ -83,5 +91,5 @@ const peakBytes = (): number => {
   return 1024 * (found === null ? process.resourceUsage().maxRSS : Number(found[1]));
 };
 process.stdout.write(
-  JSON.stringify({ outcome, died, peakBytes: peakBytes(), cpuMs: (user + system) / 1000 }),
+  JSON.stringify({ outcome, died, reservedBytes, peakBytes: peakBytes(), holdMs: loop.max / 1e6 }),
 );
