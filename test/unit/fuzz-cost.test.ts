@@ -6,7 +6,7 @@ import { judgeAt, timesPromised } from '../fuzz/cost/judge.ts';
 import type { Measure } from '../fuzz/cost/measure.ts';
 import { type Packing, pack } from '../fuzz/cost/packing.ts';
 import { bodyOf, make, type Recipe, recipeSchema, targetNames } from '../fuzz/cost/recipe.ts';
-import { render } from '../fuzz/cost/render.ts';
+import { render, TooLarge } from '../fuzz/cost/render.ts';
 import { search } from '../fuzz/cost/search.ts';
 import { freshRecipe, variationOf, varied } from '../fuzz/cost/vary.ts';
 import { randomOf } from '../support/plain-otlp/mutations.ts';
@@ -100,18 +100,22 @@ describe('the search for what costs most', () => {
 });
 
 const slack = 5;
+/** A smaller body than the worst, for a test's sake: what is not linear shows with it, too. */
+const testedBytesMax = { whose: 2 ** 21, encode: 2 ** 19, memory: 2 ** 23 };
 
 describe('what was found to be dear', { timeout: 120_000 }, () => {
-  it.each(costly)(
-    'keeps what is promised, at the size that came nearest to that: $name ($stage)',
-    async (each) => {
-      const verdict = await judgeAt(each.stage, each.recipe, each.size);
-      if (verdict === undefined) throw new Error('there is no body of that size');
-      // Where a promise is known not to hold, it gets no worse.
-      const most = slack * Math.max(1, each.timesPromised);
-      expect(timesPromised(verdict), JSON.stringify(verdict)).toBeLessThan(most);
-    },
-  );
+  it.each(costly)('keeps what is promised, whoever sends it: $name ($stage)', async (each) => {
+    const verdict = await judgeAt(
+      each.stage,
+      each.recipe,
+      Math.min(each.size, testedBytesMax[each.stage]),
+      2,
+    );
+    if (verdict === undefined) throw new Error('there is no body of that size');
+    // Where a promise is known not to hold, it gets no worse.
+    const most = slack * Math.max(1, each.timesPromised);
+    expect(timesPromised(verdict), JSON.stringify(verdict)).toBeLessThan(most);
+  });
 
   // A reader that needs five times as much for one of these has lost a bound.
   it.each(costly)('costs no more a byte than it did, beside an honest body: $name ($stage)', async (each) => {
@@ -143,7 +147,7 @@ describe('the recipes that a search tries', () => {
       expect(recipes, target).toContain('"nest":["[","]"]');
       expect(recipes, target).toMatch(/"repeat":.*"times":\d/);
       expect(recipes, target).toContain(String.raw`\\u0000`);
-      expect(recipes, target).toContain('1.7976931348623157e308');
+      expect(recipes, target).toMatch(/1e400|5e-324|9007199254740993|"repeat":"17"/);
     }
     const push = recipesOf('push', 300);
     expect(push).toMatch(/"data\\":.*access_token/);
@@ -158,10 +162,16 @@ describe('the recipes that a search tries', () => {
     expect(recipes).toMatch(/"emptyMembers":[1-9]/);
     for (const blocks of ['stored', 'fixed', 'dynamic']) expect(recipes).toContain(`"blocks":"${blocks}"`);
     expect(recipes).toContain('"level":9');
-    const ratios = recipes.split('\n').map((text) => {
-      const { content, wire } = make(recipeSchema.parse(JSON.parse(text)), 20_000);
-      return content.length / wire.length;
-    });
+    const ratioOf = (text: string): number[] => {
+      try {
+        const { content, wire } = make(recipeSchema.parse(JSON.parse(text)), 20_000);
+        return [content.length / wire.length];
+      } catch (error) {
+        if (!(error instanceof TooLarge)) throw error;
+        return [];
+      }
+    };
+    const ratios = recipes.split('\n').flatMap(ratioOf);
     expect(Math.max(...ratios)).toBeGreaterThan(50);
     expect(Math.min(...ratios)).toBeLessThan(0.5);
   });

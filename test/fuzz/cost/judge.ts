@@ -38,7 +38,7 @@ const worse = (one: Verdict | undefined, other: Verdict | undefined): Verdict | 
 
 const mebibyte = 2 ** 20;
 const milli = 1e6;
-const tries = 5;
+const triesUsual = 5;
 
 const madeAt = (recipe: Recipe, size: number): Made | undefined => {
   try {
@@ -67,7 +67,7 @@ const isTooMuch = (outcome: string): boolean => /too_?many|too_?large|exceeded/i
 
 const whoseBytesMax = 16 * mebibyte;
 
-const whoseAs = async (recipe: Recipe, size: number): Promise<Verdict | undefined> => {
+const whoseAs = async (recipe: Recipe, size: number, tries: number): Promise<Verdict | undefined> => {
   const made = madeAt(recipe, size);
   if (made === undefined) return undefined;
   const { cost, bytes, outcome } = await leastUndisturbed('whose', recipe, made, tries);
@@ -86,13 +86,13 @@ const contentOf = (recipe: Recipe, size: number): number => {
 const sampleBytes = 64 * 1024;
 
 /** A body that is not packed is so once as it is and once packed. */
-const whoseAt = async (recipe: Recipe, size: number): Promise<Verdict | undefined> => {
-  const bare = await whoseAs(recipe, contentOf(recipe, size));
+const whoseAt = async (recipe: Recipe, size: number, tries: number): Promise<Verdict | undefined> => {
+  const bare = await whoseAs(recipe, contentOf(recipe, size), tries);
   if (recipe.packing.as !== 'identity') return bare;
-  return worse(bare, await whoseAs({ ...recipe, packing: { as: 'gzip', level: 1 } }, size));
+  return worse(bare, await whoseAs({ ...recipe, packing: { as: 'gzip', level: 1 } }, size, tries));
 };
 
-const encodeAt = async (recipe: Recipe, size: number): Promise<Verdict> => {
+const encodeAt = async (recipe: Recipe, size: number, tries: number): Promise<Verdict> => {
   const content = upTo(recipe, size);
   const { longestHold, outcome } = await leastUndisturbed(
     'encode',
@@ -169,9 +169,16 @@ const largestOf = (stage: StageName, { target, layout = 'wide' }: Recipe): numbe
 
 const judges = { whose: whoseAt, encode: encodeAt, memory: memoryAt } as const;
 
-/** Holds the body of a recipe against what is promised for a stage, at one size; undefined where there is none of that size. */
-export const judgeAt = (stage: StageName, recipe: Recipe, size: number): Promise<Verdict | undefined> =>
-  judges[stage](recipe, size);
+/**
+ * Holds the body of a recipe against what is promised for a stage, at one size, by the least of some tries; undefined where there is none
+ * of that size.
+ */
+export const judgeAt = (
+  stage: StageName,
+  recipe: Recipe,
+  size: number,
+  tries = triesUsual,
+): Promise<Verdict | undefined> => judges[stage](recipe, size, tries);
 
 /** Holds a recipe against what is promised for a stage, at the size at which it comes nearest to that. Calls `onTry` before each size. */
 export const judge = async (
