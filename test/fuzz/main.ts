@@ -12,7 +12,7 @@ import { targets } from './targets.ts';
 const settings = z
   .object({
     SEED: z.coerce.number().int().default(20_261_121),
-    COUNT: z.coerce.number().int().positive().default(100_000),
+    COUNT: z.coerce.number().int().nonnegative().default(100_000),
     TARGET: z.string().default(''),
   })
   .parse({
