@@ -43,8 +43,8 @@ test-deploy: setup ## build Prometheus and Kubernetes' own checks, and hold ever
 faults: setup ## kill, pause and stop every process under load, and hold every item against its answer (SEED=1 KILLS=200 MINUTES=40)
 	@SEED="$(SEED)" KILLS="$(KILLS)" MINUTES="$(MINUTES)" node test/faults/main.ts $(ARGS)
 
-fuzz: $(PACKAGES) ## give every decoder what no sender should send (SEED=1 COUNT=100000 TARGET=push)
-	@SEED="$(SEED)" COUNT="$(COUNT)" TARGET="$(TARGET)" node test/fuzz/main.ts
+fuzz: $(PACKAGES) ## give every decoder what no sender should send (SEED=1 COUNT=100000 TARGET=push), or look for the bodies that cost most (MODE=cost)
+	@MODE="$(MODE)" SEED="$(SEED)" COUNT="$(COUNT)" TARGET="$(TARGET)" node test/fuzz/main.ts
 
 fuzz-api: setup ## send the admin API what its OpenAPI document allows and what it does not (FUZZ_EXAMPLES=40 per operation)
 	@node test/support/openapi-fuzz.ts

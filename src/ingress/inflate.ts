@@ -31,9 +31,14 @@ export type Inflated = Buffer | 'too_large' | 'ratio' | 'no_room' | 'corrupt' | 
 /** Bodies up to here may have any ratio: what they cost is bounded by their size. */
 export const freeBytes = 8 * 2 ** 20;
 
-/** A body is given to its inflater in slices, and has to come to something: frames and members without content have no bound. */
+/**
+ * A body is given to its inflater in slices, and has to come to about as much as it is itself: no compressor makes a body longer, and frames,
+ * members and tables of codes that are sent for a few bytes each cost many times as much as those bytes.
+ */
 const sliceBytes = 2 ** 20;
-const contentShareMin = 0.25;
+const contentShareMin = 0.9;
+/** Of what an inflater was given it may hold back as much: two of the largest blocks of zstd. */
+const heldBackBytesMax = 2 * 128 * 1024;
 
 /** Inflates a body. What was taken stays taken, whatever the answer. */
 export const inflate = (
@@ -66,7 +71,7 @@ export const inflate = (
     });
     stream.on('error', () => fail('corrupt'));
     const write = (from: number): void => {
-      if (size < from * contentShareMin) return fail('corrupt');
+      if (size < from * contentShareMin - heldBackBytesMax) return fail('corrupt');
       const to = from + sliceBytes;
       if (to >= bytes.length) stream.end(bytes.subarray(from));
       else stream.write(bytes.subarray(from, to), (error) => error == null && write(to));

@@ -1,6 +1,6 @@
 import { randomOf } from '../support/plain-otlp/mutations.ts';
 import { minimised } from './minimise.ts';
-import { type Finding, type Target, whyOf } from './target.ts';
+import { type Finding, kindOf, type Target, whyOf } from './target.ts';
 
 /** What came of fuzzing one decoder. */
 export type Report = {
@@ -46,10 +46,6 @@ const heldBytes = (collectGarbage: () => void): number => {
 
 const mixed = (seed: number, index: number): number =>
   (Math.imul(seed ^ 0x9e3779b9, 0x85ebca6b) + Math.imul(index + 1, 0xc2b2ae35)) | 0;
-
-/** What findings of one defect have in common: the first line, numbers and quoted texts aside. */
-const kindOf = (why: string): string =>
-  (why.split('\n')[0] ?? '').replace(/"(?:[^"\\]|\\.)*"|'[^']*'|\d+/g, '#').slice(0, 120);
 
 /** Fuzzes one decoder: always the same cases for a seed. */
 class Run {

@@ -25,3 +25,7 @@ export const whyOf = (error: unknown): string => {
   const [first = '', ...rest] = error.message.split('\n');
   return `${error.name}: ${[first, ...rest.filter((line) => line.trim() !== '').slice(0, 12)].join('\n  ')}`;
 };
+
+/** What findings of one defect have in common: the first line, numbers and quoted texts aside. */
+export const kindOf = (why: string): string =>
+  (why.split('\n')[0] ?? '').replace(/"(?:[^"\\]|\\.)*"|'[^']*'|\d+/g, '#').slice(0, 120);

@@ -566,3 +566,46 @@ describe('a JSON body that is not one of OTLP', () => {
     expect(body.equals(copy)).toBe(true);
   });
 });
+
+describe('a value that is passed over', () => {
+  const around = (value: string): Buffer =>
+    Buffer.from(`{"other":${value},"resourceSpans":${JSON.stringify(requestOf(goodSpan).resourceSpans)}}`);
+  const accepted = (value: string): number =>
+    jsonTraces.encodeTraces(around(value), contextWith({})).accepted;
+  /** Objects and arrays within one another, by turns. */
+  const nested = (depth: number): string => `${'[{"a":'.repeat(depth / 2)}0${'}]'.repeat(depth / 2)}`;
+
+  it('may be nested 10,000 deep, and no deeper', () => {
+    expect(accepted(nested(10_000))).toBe(1);
+    expect(() => accepted(nested(10_002))).toThrow('nested deeper than 10000');
+  });
+
+  it('has to be closed as it was opened', () => {
+    for (const broken of ['[{"a":[0}]]', '{"a":[0]]', '[[0]}'])
+      expect(() => accepted(broken)).toThrow(MalformedBody);
+    // What was left open has no part in the next.
+    expect(() => accepted('[{"a":[')).toThrow(MalformedBody);
+    expect(accepted('[{"a":[0,{}]},[[]]]')).toBe(1);
+  });
+});
+
+describe('an escaped text', () => {
+  it('is what JSON makes of it, halves of characters aside', () => {
+    const plain = 'so much that stands between two escapes that it is copied as one';
+    const parts =
+      String.raw`\u0041 \u00e9 \u6f22 \ud83d\ude00 \n \" \\ \/ \u007f \u0080 \u07ff \u0800 \uffff`.split(' ');
+    const written = parts.flatMap((part) => [part, 'a', part, plain, part, part]).join('');
+    const body = JSON.stringify(requestOf({ ...goodSpan, name: 'NAME' })).replace('NAME', written);
+    const encoded = jsonTraces.encodeTraces(Buffer.from(body), contextWith({}));
+    expect(rowsOfTraces(encoded)[0]?.['SpanName']).toBe(JSON.parse(`"${written}"`));
+  });
+});
+
+describe('the tokens of a body', () => {
+  it('are told up to the place where it is no JSON, also behind an attribute that names one thing twice', () => {
+    const token = '{"key":"mon.data.token","value":{"stringValue":"0123456789abcdef0123456789abcdef"}}';
+    const resource = (attributes: string) => `{"resource":{"attributes":[${attributes}]}}`;
+    const body = `{"resourceSpans":[${resource(token)},${resource('{"key":"a","key":"b"}')},0 0]}`;
+    expect(jsonTraces.collectTokens(Buffer.from(body))).toEqual(['0123456789abcdef0123456789abcdef']);
+  });
+});

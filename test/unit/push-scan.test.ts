@@ -189,3 +189,36 @@ describe('what a push body may build', () => {
     expect(scan.pointsIn(body)).toBe(4);
   });
 });
+
+describe('an escaped text', () => {
+  const tokenOf = (written: string) =>
+    scanBody(Buffer.from(`{"access_token":"${written}"}`), elementsMax).token;
+
+  it('is what JSON makes of it', () => {
+    const written = fc.oneof(
+      fc.constantFrom(
+        ...String.raw`\" \\ \/ \b \f \n \r \t \u0041 \u00e9 \u6f22 \uD83D\uDE00 \uDFFF \u005c`.split(' '),
+      ),
+      fc.constantFrom('a', 'é', '漢', '😀', ' '),
+    );
+    always(
+      fc.property(fc.array(written, { maxLength: 20 }), (parts) => {
+        expect(tokenOf(parts.join(''))).toBe(JSON.parse(`"${parts.join('')}"`));
+      }),
+    );
+  });
+
+  it('stays as it stands where JSON has no such escape', () => {
+    for (const broken of [String.raw`\a`, String.raw`b\u12g4`, String.raw`\n\x`, String.raw`\u12`])
+      expect(tokenOf(broken)).toBe(broken);
+  });
+
+  // The promise is 20 ms and 5 ms for each MiB; five times as much, because machines that run tests are shared.
+  it('costs no more than its bytes, a million times where one name should be', () => {
+    const body = Buffer.from(`{${String.raw`"\a"`.repeat(2 ** 18)}`);
+    const from = process.threadCpuUsage();
+    scanBody(body, elementsMax);
+    const { user, system } = process.threadCpuUsage(from);
+    expect((user + system) / 1000).toBeLessThan(5 * 25);
+  });
+});

@@ -13,6 +13,9 @@ const closeBracket = 0x5d;
 /** Other JSON readers stop here too; nothing of OTLP is nested so deep. */
 const depthMax = 10_000;
 
+/** What closes the brackets that `skip` is within. One for all: a body may hold millions of values that are skipped. */
+const closers = new Uint8Array(depthMax);
+
 export type JsonKind = 'object' | 'array' | 'string' | 'number' | 'true' | 'false' | 'null';
 
 /** 1 for what ends a run of plain characters in a string: the quote, the backslash and control characters. */
@@ -43,6 +46,11 @@ const stopsIn = (word: number): number => {
     0x80808080
   );
 };
+
+/** One character takes so many at most. */
+const escapedBytesMax = 4;
+/** Fewer bytes are copied one by one. */
+const viewedBytesMin = 16;
 
 const escapes = new Map(
   Object.entries({ '"': 0x22, '\\': 0x5c, '/': 0x2f, b: 8, f: 12, n: 10, r: 13, t: 9 }).map(
@@ -210,13 +218,13 @@ export class JsonCursor {
 
   /** Passes over the value that begins here, whatever it is. */
   skip(): void {
-    const closers: number[] = [];
+    let depth = 0;
     for (;;) {
       const kind = this.kind();
       if (kind === 'object' || kind === 'array') {
         if (this.open()) {
-          if (closers.length === depthMax) throw this.malformed(`nested deeper than ${depthMax}`);
-          closers.push(kind === 'object' ? closeBrace : closeBracket);
+          if (depth === depthMax) throw this.malformed(`nested deeper than ${depthMax}`);
+          closers[depth++] = kind === 'object' ? closeBrace : closeBracket;
           if (kind === 'object') this.skipKey();
           continue;
         }
@@ -224,13 +232,13 @@ export class JsonCursor {
       else if (kind === 'number') this.number();
       else this.literal(kind);
       for (;;) {
-        const closer = closers.at(-1);
-        if (closer === undefined) return;
+        if (depth === 0) return;
+        const closer = closers[depth - 1] ?? 0;
         if (this.next(closer)) {
           if (closer === closeBrace) this.skipKey();
           break;
         }
-        closers.pop();
+        depth--;
       }
     }
   }
@@ -311,21 +319,32 @@ export class JsonCursor {
     let run = this.at + 1;
     let at = firstEscape;
     while (body[at] === backslash) {
-      scratch.reserve(at - run + 3);
-      scratch.source.bytes.set(body.subarray(run, at), scratch.length);
-      scratch.length += at - run;
+      this.keep(run, at);
+      scratch.reserve(escapedBytesMax);
       at = this.unescape(at);
       run = at;
       while (stringStops[body[at] ?? 0] === 0) at++;
     }
     this.at = at;
     if (body[at] !== quote) throw this.malformed('expected the end of a string');
-    scratch.reserve(at - run);
-    scratch.source.bytes.set(body.subarray(run, at), scratch.length);
-    scratch.length += at - run;
+    this.keep(run, at);
     this.start = ~from;
     this.end = ~scratch.length;
     this.at = at + 1;
+  }
+
+  /** Copies these bytes of the body into the scratch. */
+  private keep(start: number, end: number): void {
+    const { body, scratch } = this;
+    scratch.reserve(end - start);
+    const { bytes } = scratch.source;
+    let { length } = scratch;
+    // Between escapes there are mostly a few bytes or none, for which a view of them costs more than they do.
+    if (end - start > viewedBytesMin) {
+      bytes.set(body.subarray(start, end), length);
+      length += end - start;
+    } else for (let at = start; at < end; at++) bytes[length++] = body[at] ?? 0;
+    scratch.length = length;
   }
 
   /** Writes what the escape at `at` stands for; answers where it ends. */
@@ -362,7 +381,17 @@ export class JsonCursor {
     throw this.malformed('expected four hexadecimal digits');
   }
 
+  /** Writes a character in UTF-8, for which there is room. */
   private writeCodePoint(code: number): void {
-    this.scratch.add(String.fromCodePoint(code));
+    const { scratch } = this;
+    const { bytes } = scratch.source;
+    let { length } = scratch;
+    if (code < 0x80) bytes[length++] = code;
+    else {
+      const rests = code < 0x800 ? 1 : code < 0x10000 ? 2 : 3;
+      bytes[length++] = (0xff80 >> rests) | (code >> (6 * rests));
+      for (let rest = rests - 1; rest >= 0; rest--) bytes[length++] = 0x80 | ((code >> (6 * rest)) & 0x3f);
+    }
+    scratch.length = length;
   }
 }

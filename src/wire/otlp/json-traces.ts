@@ -71,9 +71,19 @@ const readTokens = (body: Uint8Array, tokenKeys: TokenKeys, tokens: Set<string>)
     );
   } catch (error) {
     if (error instanceof RepeatedKey && body.length <= settledBytesMax) {
-      const settled = withoutRepeats(body);
+      const settled = settledOf(body);
       if (settled !== undefined) readTokens(settled, tokenKeys, tokens);
     } else if (!(error instanceof MalformedBody || error instanceof RepeatedKey)) throw error;
+  }
+};
+
+/** The body without repeated names; undefined where there are none, or where it cannot be read. */
+const settledOf = (body: Uint8Array): Uint8Array | undefined => {
+  try {
+    return withoutRepeats(body);
+  } catch (error) {
+    if (!(error instanceof MalformedBody)) throw error;
+    return undefined;
   }
 };
 

@@ -300,6 +300,7 @@ export class ProtobufReader {
       state.dropSecrets(list, list.count - 1);
       return itemSizes.entry + this.plainSize;
     }
+    if (!this.wantsSpans && this.passAttribute(end, list)) return 0;
     let keyStart = 0;
     let keyEnd = 0;
     value.clear();
@@ -317,6 +318,29 @@ export class ProtobufReader {
     list.add(keyStart, keyEnd, value.start, value.end);
     state.dropSecrets(list, list.count - 1);
     return itemSizes.entry + keyEnd - keyStart + value.size;
+  }
+
+  /** Passes over a KeyValue whose key names no token, so that nothing is built of its value; false for another, and then nothing is read. */
+  private passAttribute(end: number, list: AttributeSlots): boolean {
+    const { cursor, state } = this;
+    const start = cursor.at;
+    let keyStart = 0;
+    let keyEnd = 0;
+    while (cursor.at < end) {
+      const tag = cursor.tag();
+      if (tag === 0x0a) {
+        const stop = cursor.enter(end);
+        keyStart = cursor.at;
+        keyEnd = cursor.at = stop;
+      } else cursor.skip(tag, end);
+    }
+    cursor.expectEnd(end);
+    if (state.tokenKeys.has(state.body, keyStart, keyEnd)) {
+      cursor.at = start;
+      return false;
+    }
+    list.add(keyStart, keyEnd, 0, 0);
+    return true;
   }
 
   /**

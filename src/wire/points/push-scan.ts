@@ -60,14 +60,37 @@ export type Piece = {
 /** The value of `data_id`: its type as JSON means it, and how it is written. */
 export type SentDataId = { readonly kind: 'number' | 'string' | 'boolean' | 'object'; readonly text: string };
 
-/** A text between quotes as JSON means it; as it stands where it is no JSON, which its reader will tell. */
-const unescaped = (text: string): string => {
-  if (!text.includes('\\')) return text;
-  try {
-    return String(JSON.parse(`"${text}"`));
-  } catch {
-    return text;
+const escapes = new Map(
+  Object.entries({ '"': '"', '\\': '\\', '/': '/', b: '\b', f: '\f', n: '\n', r: '\r', t: '\t' }),
+);
+
+/** The character of an escape that begins behind its backslash; undefined where JSON has no such. */
+const escapedAt = (text: string, at: number): string | undefined => {
+  const name = text[at] ?? '';
+  if (name !== 'u') return escapes.get(name);
+  let unit = 0;
+  for (let index = at + 1; index < at + 5; index++) {
+    const digit = '0123456789abcdef'.indexOf((text[index] ?? 'none').toLowerCase());
+    if (digit < 0) return undefined;
+    unit = unit * 16 + digit;
   }
+  return String.fromCharCode(unit);
+};
+
+/**
+ * A text between quotes as JSON means it; as it stands where it is no JSON, which its reader will tell. Not by JSON.parse: it would
+ * throw an error for each of millions of names.
+ */
+const unescaped = (text: string): string => {
+  let result = '';
+  let run = 0;
+  for (let at = text.indexOf('\\'); at >= 0; at = text.indexOf('\\', run)) {
+    const character = escapedAt(text, at + 1);
+    if (character === undefined) return text;
+    result += text.slice(run, at) + character;
+    run = at + (text[at + 1] === 'u' ? 6 : 2);
+  }
+  return run === 0 ? text : result + text.slice(run);
 };
 
 const kindOfWord = (text: string): SentDataId['kind'] => {
@@ -117,6 +140,8 @@ export class PushScan {
   private isEscaped = false;
   private isInData = false;
   private expectsName = true;
+  /** The name or the value at hand was read: another text there is no JSON, and a body has room for millions. */
+  private hasText = false;
   private member: Member = 'other';
   /** Bytes of the name or value at hand: those of chunks before, and where they go on in this one. */
   private readonly kept = Buffer.allocUnsafe(keptBytesMax);
@@ -191,10 +216,12 @@ export class PushScan {
     const kind = topKinds[chunk[at] ?? 0];
     if (kind === kinds.quote) {
       this.isInString = true;
-      if (this.expectsName || this.isCredential()) this.beginKeeping(at + 1);
-      if (!this.expectsName && this.member === 'access_token') this.tokenStart = this.before + at + 1;
+      if (!this.hasText && (this.expectsName || this.isCredential())) this.beginKeeping(at + 1);
+      if (!this.expectsName && !this.hasText && this.member === 'access_token')
+        this.tokenStart = this.before + at + 1;
     } else if (kind === kinds.colon) {
-      this.expectsName = false;
+      if (!this.expectsName) return at + 1;
+      this.expectsName = this.hasText = false;
       if (this.member === 'data') this.data = 'other';
       else if (this.isCredential()) this.beginKeeping(at + 1);
     } else if (kind === kinds.open) this.open(at);
@@ -225,6 +252,7 @@ export class PushScan {
     }
     this.member = 'other';
     this.expectsName = true;
+    this.hasText = false;
     if (isComma) {
       this.elements++;
     } else {
@@ -238,14 +266,19 @@ export class PushScan {
     const { chunk } = this;
     let at = this.isEscaped ? from + 1 : from;
     this.isEscaped = false;
-    while (at < chunk.length && stringStops[chunk[at] ?? 0] === 0) at++;
-    if (at >= chunk.length) return chunk.length;
-    if (chunk[at] === backslash) {
-      this.isEscaped = true;
-      return at + 1;
+    for (;;) {
+      while (at < chunk.length && stringStops[chunk[at] ?? 0] === 0) at++;
+      if (at >= chunk.length) return chunk.length;
+      if (chunk[at] !== backslash) break;
+      if (at + 1 === chunk.length) {
+        this.isEscaped = true;
+        return at + 1;
+      }
+      at += 2;
     }
     this.isInString = false;
     if (!this.isKeeping) return at + 1;
+    this.hasText = true;
     const text = unescaped(this.takeKept(at));
     if (this.expectsName) this.member = memberOf(text);
     else {

@@ -1,0 +1,180 @@
+import type { IncomingMessage } from 'node:http';
+import type { Account } from '../../../src/ingress/account.ts';
+import { largeBytes } from '../../../src/ingress/large-bodies/large-bodies.ts';
+import { outcomeMessage } from '../../../src/ingress/otlp/outcome-message.ts';
+import { malformedRefusal, type Refused, refusalOf } from '../../../src/ingress/otlp/refusal.ts';
+import { type OtlpSender, sampleRefusedOtlp, sampleSpans } from '../../../src/ingress/otlp/samples.ts';
+import { type EncodedPush, encodePush, type PushTask } from '../../../src/ingress/push/encode.ts';
+import { readPlainHead } from '../../../src/ingress/push/plain-head.ts';
+import { pointsReply } from '../../../src/ingress/push/reply.ts';
+import { type PushSender, samplePoints, sampleRefusedPush } from '../../../src/ingress/push/samples.ts';
+import type { Layout } from '../../../src/model/records.ts';
+import { uidBase } from '../../../src/model/uid.ts';
+import { createRedaction } from '../../../src/outcomes/redaction.ts';
+import { createSamples } from '../../../src/outcomes/samples.ts';
+import { hasMoreElements } from '../../../src/wire/json-elements.ts';
+import { jsonTraces } from '../../../src/wire/otlp/json-traces.ts';
+import { protobufTraces } from '../../../src/wire/otlp/protobuf-traces.ts';
+import {
+  type EncodedTraces,
+  encodedLength,
+  MalformedBody,
+  TooManyElements,
+} from '../../../src/wire/otlp/types.ts';
+import { encodedLength as pushLength } from '../../../src/wire/points/encoded-points.ts';
+import { sourceWith } from '../../support/push-source.ts';
+import { contextWith } from '../../support/trace-source.ts';
+import { arrivedAt, pushCredential } from './credentials.ts';
+import { pushLimits, traceLimits } from './limits.ts';
+import type { TargetName } from './recipe.ts';
+import { chunkBytes, requestOf } from './whose.ts';
+
+// What a receiver does with the body of somebody whose credential is right, up to what it publishes and answers.
+
+/** Runs one stretch of work that nothing else of its thread comes between. */
+export type Hold = <T>(work: () => T) => T;
+
+/** What came of a body: in a word, all that stays in memory until it is published, and about how long its messages are. */
+export type Encoded = { readonly outcome: string; readonly kept: unknown; readonly encodedBytes: number };
+
+const nothingOf = (outcome: string): Encoded => ({ outcome, kept: undefined, encodedBytes: 0 });
+
+/** Nobody waits for an answer here. */
+const inTime = { deadlineAt: Number.POSITIVE_INFINITY };
+const credentials = new Set<string>([pushCredential.token]);
+const emptyBody = Buffer.alloc(0);
+
+/** Takes examples as a receiver that has taken none for a minute: all of the few that are wanted. */
+const accountOf = (pipeline: 'metrics' | 'traces'): Account => {
+  const samples = createSamples({
+    now: Date.now,
+    redaction: createRedaction((text) => credentials.has(text)),
+    onLost: () => {},
+  });
+  return {
+    refused: () => {},
+    refusedItems: () => {},
+    repeated: () => {},
+    lost: () => {},
+    wants: (owner, reason) => samples.wants(pipeline, owner, reason),
+    sample: (_, owner, sdk, example) =>
+      samples.add({ stage: 'receiver', ...example, pipeline, owner, sender: '192.0.2.9', sdk }),
+  };
+};
+
+const knownNames = { metrics: ['cpu', 'mem', 'm0', 'm1', 'm2'], dimensions: ['module', 'host', 'd0', 'd1'] };
+
+const tableFor = (layout: Layout, more?: EncodedPush['encoded']) => {
+  const within = (names: readonly string[], further: ReadonlySet<string> = new Set(), most: number) =>
+    [...names, ...further].slice(0, most);
+  return sourceWith(
+    layout,
+    within(knownNames.metrics, more?.unknownMetrics, pushLimits.metricsMax),
+    within(knownNames.dimensions, more?.unknownDimensions, pushLimits.dimensionsMax),
+  );
+};
+
+const first = { wide: tableFor('wide'), narrow: tableFor('narrow') };
+
+/** What the receiver asks of the encoder, for a table that knows a few names. */
+export const pushTask = (layout: Layout): Omit<PushTask, 'plainAt'> => {
+  const table = first[layout];
+  return {
+    pair: pushCredential,
+    table,
+    caps: pushLimits,
+    policy: table.rules.time,
+    arrivedAt,
+    base: uidBase(1000n),
+    isKeyed: false,
+    namesAreFinal: false,
+    pointsMax: pushLimits.pointsMax,
+    elementsMax: pushLimits.elementsMax,
+  };
+};
+
+const push = (bytes: Buffer, request: IncomingMessage, layout: Layout, hold: Hold): Encoded => {
+  const account = accountOf('metrics');
+  const sender: PushSender = {
+    ...inTime,
+    request,
+    pair: pushCredential,
+    dataId: pushCredential.dataId,
+    items: 0,
+    bytes,
+  };
+  const plainAt = readPlainHead(bytes.subarray(0, chunkBytes))?.pointsAt;
+  const task: PushTask = { ...pushTask(layout), plainAt };
+  let outcome = hold(() => encodePush(bytes, task));
+  if (
+    outcome.kind === 'encoded' &&
+    outcome.encoded.unknownMetrics.size + outcome.encoded.unknownDimensions.size > 0
+  ) {
+    const table = tableFor(layout, outcome.encoded);
+    outcome = hold(() => encodePush(bytes, { ...task, table, namesAreFinal: true }));
+  }
+  if (outcome.kind === 'refused') {
+    const { reason, detail } = outcome;
+    hold(() => sampleRefusedPush(account, sender, reason, detail));
+    return nothingOf(reason);
+  }
+  const encoded = outcome;
+  const reply = hold(() => {
+    samplePoints(account, sender, encoded);
+    return pointsReply(encoded.encoded);
+  });
+  const { accepted, dropped } = encoded.encoded;
+  return {
+    outcome: `${accepted > 0 ? 'kept' : ''} ${[...dropped.keys()].sort().join(' ')}`.trim(),
+    kept: [encoded, reply],
+    encodedBytes: pushLength(encoded.encoded),
+  };
+};
+
+const readTraces = (bytes: Buffer, target: TargetName, account: Account): EncodedTraces | Refused => {
+  const isJson = target === 'otlp-json';
+  try {
+    if (isJson && bytes.length > largeBytes && hasMoreElements(bytes, traceLimits.elementsMax))
+      return refusalOf(new TooManyElements('too many'));
+    return (isJson ? jsonTraces : protobufTraces).encodeTraces(
+      bytes,
+      contextWith({ limits: traceLimits, wantsSample: account.wants }),
+    );
+  } catch (error) {
+    return refusalOf(
+      error instanceof MalformedBody ? malformedRefusal(error, isJson ? 'json' : 'protobuf', bytes) : error,
+    );
+  }
+};
+
+const traces = (bytes: Buffer, request: IncomingMessage, target: TargetName, hold: Hold): Encoded => {
+  const account = accountOf('traces');
+  const sender: OtlpSender = {
+    ...inTime,
+    request,
+    owner: 12,
+    isKnown: true,
+    spans: 0,
+    sdk: '',
+    secrets: [pushCredential.token],
+  };
+  const encoded = hold(() => readTraces(bytes, target, account));
+  if ('status' in encoded) {
+    hold(() => sampleRefusedOtlp(account, sender, encoded));
+    return nothingOf(encoded.reason);
+  }
+  const message = hold(() => {
+    sampleSpans(account, sender, encoded);
+    return outcomeMessage(encoded);
+  });
+  const { accepted, rejected, deferred } = encoded;
+  const outcome = [accepted > 0 ? 'kept' : '', ...[...rejected.keys(), ...deferred.keys()].sort()].join(' ');
+  return { outcome: outcome.trim(), kept: [encoded, message], encodedBytes: encodedLength(encoded) };
+};
+
+/** Encodes a body; each stretch that holds the event loop is one call of `hold`. */
+export const encode = (bytes: Buffer, target: TargetName, layout: Layout, hold: Hold): Encoded => {
+  const request = requestOf(emptyBody, 'identity');
+  if (target === 'inflate') return nothingOf('unpacked');
+  return target === 'push' ? push(bytes, request, layout, hold) : traces(bytes, request, target, hold);
+};

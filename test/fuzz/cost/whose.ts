@@ -1,0 +1,62 @@
+import { IncomingMessage } from 'node:http';
+import { Socket } from 'node:net';
+import { createBytesInFlight } from '../../../src/ingress/admission.ts';
+import { readBody, type SeeBody } from '../../../src/ingress/body.ts';
+import { problemWithoutPair } from '../../../src/ingress/push/decode.ts';
+import { HeadWatch } from '../../../src/ingress/push/head-watch.ts';
+import { jsonTraces } from '../../../src/wire/otlp/json-traces.ts';
+import { protobufTraces } from '../../../src/wire/otlp/protobuf-traces.ts';
+import { TooManyElements, TooManyTokens } from '../../../src/wire/otlp/types.ts';
+import { bodyLimitsOf, pushLimits } from './limits.ts';
+import type { Packing } from './packing.ts';
+import type { TargetName } from './recipe.ts';
+
+// What a receiver does with the body of somebody who has no credential: it is unpacked, and looked through for whose it is.
+
+/** As much as a socket gives at once. */
+export const chunkBytes = 65_536;
+
+/** A request that brings this body, and has arrived. */
+export const requestOf = (wire: Buffer, encoding: Packing['as']): IncomingMessage => {
+  const request = new IncomingMessage(new Socket());
+  request.headers['content-encoding'] = encoding;
+  for (let at = 0; at < wire.length; at += chunkBytes) request.push(wire.subarray(at, at + chunkBytes));
+  request.push(null);
+  return request;
+};
+
+const seeAll: SeeBody = () => true;
+
+const read = (wire: Buffer, encoding: Packing['as'], target: TargetName, see: SeeBody) =>
+  readBody(
+    requestOf(wire, encoding),
+    bodyLimitsOf(target),
+    createBytesInFlight(2 ** 30, () => {}),
+    see,
+  );
+
+const tokensIn = (bytes: Buffer, target: TargetName): string => {
+  const { collectTokens } = target === 'otlp-json' ? jsonTraces : protobufTraces;
+  try {
+    return collectTokens(bytes).length > 0 ? 'tokens' : 'no token';
+  } catch (error) {
+    if (error instanceof TooManyTokens || error instanceof TooManyElements) return error.name;
+    throw error;
+  }
+};
+
+const unauthorized = (body: Buffer | undefined, watch: HeadWatch): string =>
+  watch.pair === undefined
+    ? problemWithoutPair(body, watch.scan, pushLimits.elementsMax).reason
+    : 'unauthorized';
+
+/** Does that, up to the answer that nobody knows the sender; answers what came of it. */
+export const whose = async (wire: Buffer, encoding: Packing['as'], target: TargetName): Promise<string> => {
+  const watch = new HeadWatch(async () => undefined, pushLimits.elementsMax);
+  const see: SeeBody = target === 'push' ? (piece) => watch.see(piece) : seeAll;
+  const body = await read(wire, encoding, target, see);
+  if ('reason' in body && (target !== 'push' || body.reason !== 'unwanted')) return body.reason;
+  const bytes = 'reason' in body ? undefined : body.bytes;
+  if (target === 'push') return unauthorized(bytes, watch);
+  return target === 'inflate' || bytes === undefined ? 'unpacked' : tokensIn(bytes, target);
+};
