@@ -265,7 +265,7 @@ const writtenOf = (
  * that QuestDB cannot change any more is set aside at once and not written to before it is made anew.
  */
 export const createMetricsLane = (
-  writer: Pick<QuestdbWriter, 'write'>,
+  writer: Pick<QuestdbWriter, 'write' | 'renew'>,
   applied: AppliedCheck,
   purges: Pick<Purges, 'has'>,
   troubles: TableTroubles,

@@ -78,6 +78,7 @@ const laneOf = (purged: Set<number>, answer: (body: string) => WriteResult = () 
         bodies.push(body);
         return answer(body);
       },
+      renew: () => {},
     },
     { unapplied: async () => shown.unapplied, stillUnapplied: async () => shown.still, problem: undefined },
     { has: (dataId) => purged.has(dataId) },

@@ -4,7 +4,7 @@ import { oneLine, patternTextMax } from '../../model/text-forms.ts';
 
 /**
  * What became of a write: `stored` = every row is committed; `row_refused` = nothing is known to be stored and the row with
- * this number (from 1) will never be; `table_missing` = this table is not there (or not yet); `table_broken` = QuestDB cannot
+ * this number (from 1) will never be, as this connection sees its table; `table_missing` = this table is not there (or not yet); `table_broken` = QuestDB cannot
  * change this table any more, and what it confirms for it from now on may never be seen.
  */
 export type WriteResult =
@@ -20,6 +20,11 @@ export type QuestdbWriter = {
    * `questdb_unclassified`: it answered something about these rows or their tables that no text of ours names.
    */
   write(rows: Uint8Array): Promise<WriteResult>;
+  /**
+   * Closes the connections once they have answered; the next write goes over a new one. QuestDB keeps a picture of a table's columns for
+   * each connection, and refuses rows by it after the table was changed by another way (9.3.4).
+   */
+  renew(): void;
   /** Connections made until now, and writes that broke: with the same number the server is the one of before. */
   readonly connections: number;
   close(): Promise<void>;
@@ -120,7 +125,13 @@ export const createQuestdbWriter = ({ url, timeoutMs }: QuestdbWriterOptions): Q
     return fresh;
   };
   let agent = newAgent();
+  const renew = (): void => {
+    const old = agent;
+    agent = newAgent();
+    void old.close();
+  };
   return {
+    renew,
     get connections() {
       return connections;
     },
@@ -145,10 +156,8 @@ export const createQuestdbWriter = ({ url, timeoutMs }: QuestdbWriterOptions): Q
       if (status === 204 || status === 200) return { kind: 'stored' };
       const refusal = status === 400 ? readRefusal(body) : undefined;
       if (refusal !== undefined && refusal.kind === 'row_refused') return refusal;
-      // A connection that wrote before can keep an old picture of the tables: the next try gets a new one.
-      const old = agent;
-      agent = newAgent();
-      void old.close();
+      // The next try is not to meet an old picture of the tables.
+      renew();
       if (refusal !== undefined) return refusal;
       const broken = status === 500 ? readBrokenTable(body) : undefined;
       if (broken !== undefined) return broken;
