@@ -4,12 +4,17 @@ import { messageOf } from '../model/fault.ts';
 import { messageKeyOf } from '../outcomes/outcome-rows.ts';
 import { addOutcome, addReceiverDrops, storedOutcome } from '../outcomes/tally.ts';
 import type { AppliedCheck, Unapplied } from '../stores/questdb/applied.ts';
-import { isUnclassifiedAnswer, type QuestdbWriter, unclassifiedStatus } from '../stores/questdb/writer.ts';
+import {
+  isUnclassifiedAnswer,
+  type QuestdbWriter,
+  scopeOfAnswer,
+  unclassifiedStatus,
+} from '../stores/questdb/writer.ts';
 import { decodeEnvelope, type MetricsEnvelope, type Part } from '../wire/envelope.ts';
 import { uidOfRow } from '../wire/line-protocol.ts';
 import { drop, type HeldMessage, judgeDeferred, type PassedItem, rowsOf } from './held-message.ts';
 import type { Judged, Lane, SetAside, Written } from './lane.ts';
-import { type TablePlan, type TableTroubles, unavailablePart } from './table-troubles.ts';
+import { type TableFailure, type TablePlan, type TableTroubles, unavailablePart } from './table-troubles.ts';
 import { type BatchResult, type RefusedRow, writeBatch } from './write-batch.ts';
 
 const timePattern = / (\d+)\n?$/;
@@ -95,7 +100,7 @@ const planOf = (
 };
 
 /** What the tables of a batch came to: which fail, and why. */
-type TriedTables = BatchResult & { readonly failing: ReadonlyMap<string, string> };
+type TriedTables = BatchResult & { readonly failing: ReadonlyMap<string, TableFailure> };
 /** With those whose rows are confirmed and not to be seen yet. */
 type TableResult = TriedTables & { readonly late: ReadonlyMap<string, string> };
 
@@ -113,7 +118,7 @@ const writeTables = async (
   const storedTables = new Set<string>(first?.storedTables);
   const missingTables = new Set<string>(first?.missingTables);
   const brokenTables = new Map<string, string>(first?.brokenTables);
-  const failing = new Map<string, string>();
+  const failing = new Map<string, TableFailure>();
   for (const each of apart) {
     try {
       const result = await write((table) => table === each);
@@ -123,7 +128,7 @@ const writeTables = async (
       for (const [broken, why] of result.brokenTables) brokenTables.set(broken, why);
     } catch (error) {
       if (!isUnclassifiedAnswer(error)) throw error;
-      failing.set(each, messageOf(error));
+      failing.set(each, { kind: 'unknown', scope: scopeOfAnswer(error, each), why: messageOf(error) });
     }
   }
   return { refused, storedTables, missingTables, brokenTables, failing };
@@ -174,7 +179,9 @@ const withUnshown = (
   known: Pick<TriedTables, 'failing' | 'brokenTables'>,
   ...unshown: readonly Unapplied[]
 ): TableResult => {
-  const failing = new Map([...tried.failing, ...known.failing, ...unshown.flatMap(({ held }) => [...held])]);
+  const failing = new Map([...tried.failing, ...known.failing]);
+  for (const { held } of unshown)
+    for (const [table, { why, scope }] of held) failing.set(table, { kind: 'held', scope, why });
   const late = new Map(unshown.flatMap((each) => [...each.late]));
   const brokenTables = new Map([
     ...known.brokenTables,
@@ -186,7 +193,12 @@ const withUnshown = (
   return { ...tried, storedTables, failing, late, brokenTables };
 };
 
-const keylessWhy = 'its upsert keys are off: rows could be there twice';
+const keyless: TableFailure = {
+  kind: 'unsafe',
+  scope: 'table',
+  why: 'its upsert keys are off: rows could be there twice',
+};
+const missing: TableFailure = { kind: 'missing', scope: 'table', why: 'the table is not there' };
 
 /** Tries of whole batches that QuestDB answers with something unknown, before each table is written by itself. */
 const triesTogetherMax = 2;
@@ -204,7 +216,28 @@ export type MetricsLaneEvents = {
   readonly isOurs: (dataId: number) => boolean;
 };
 
-/** What became of the batch, table by table. A table that is gone because its data id was purged meanwhile troubles nobody. */
+/** What becomes of the rows of each table. A table that is gone because its data id was purged meanwhile troubles nobody. */
+const fatesOf = (
+  tables: ReadonlySet<string>,
+  plans: ReadonlyMap<string, TablePlan>,
+  result: TableResult,
+  troubles: TableTroubles,
+): Map<string, TablePlan> => {
+  const fates = new Map(plans);
+  // The stored ones first: that others take rows shows that the store lives.
+  troubles.stored(result.storedTables);
+  for (const table of tables) {
+    const broken = result.brokenTables.get(table);
+    const late = result.late.get(table);
+    const failure = result.missingTables.has(table) ? missing : result.failing.get(table);
+    if (broken !== undefined) fates.set(table, troubles.broken(table, broken));
+    else if (failure !== undefined) fates.set(table, troubles.failed(table, failure));
+    else if (late !== undefined) fates.set(table, troubles.late(table, late));
+  }
+  return fates;
+};
+
+/** What became of the batch, table by table. */
 const writtenOf = (
   batch: readonly HeldMessage[],
   plans: ReadonlyMap<string, TablePlan>,
@@ -213,48 +246,44 @@ const writtenOf = (
   purges: Pick<Purges, 'has'>,
   troubles: TableTroubles,
 ): Written<MetricsEnvelope> => {
-  const fates = new Map(plans);
+  const tables = new Set<string>();
   for (const { envelope } of batch) {
     for (const { table, dataId } of envelope.header.parts) {
       if (result.missingTables.has(table) && !purged.has(dataId) && purges.has(dataId)) purged.add(dataId);
+      if (!purged.has(dataId)) tables.add(table);
     }
   }
-  // The stored ones first: that others take rows is what makes a failing table one that fails alone.
-  troubles.stored(result.storedTables);
+  const fates = fatesOf(tables, plans, result, troubles);
+  const waits = new Map<HeldMessage, string[]>();
+  for (const message of batch) {
+    const waited = message.envelope.header.parts.flatMap(({ table, dataId }) =>
+      !purged.has(dataId) && fates.get(table) === 'wait' ? [table] : [],
+    );
+    if (waited.length > 0) waits.set(message, waited);
+  }
+  for (const table of troubles.settle(batch, waits)) fates.set(table, 'set_aside');
   const homeless = new Set<HeldMessage>();
   const setAside = new Map<HeldMessage, SetAside[]>();
   const add = (message: HeldMessage, more: readonly SetAside[]): void => {
     setAside.set(message, [...(setAside.get(message) ?? []), ...more]);
   };
-  const failed = new Set<string>();
   for (const message of batch) {
     for (const [index, part] of message.envelope.header.parts.entries()) {
-      const { table, dataId } = part;
-      if (purged.has(dataId)) continue;
-      const brokenWhy = result.brokenTables.get(table);
-      const why = result.missingTables.has(table)
-        ? 'the table is not there'
-        : (brokenWhy ?? result.failing.get(table) ?? result.late.get(table));
-      if (why !== undefined && !failed.has(table)) {
-        failed.add(table);
-        if (brokenWhy !== undefined) fates.set(table, troubles.broken(table, why));
-        else
-          fates.set(table, result.late.has(table) ? troubles.late(table, why) : troubles.failed(table, why));
-      }
-      const fate = fates.get(table);
+      if (purged.has(part.dataId)) continue;
+      const fate = fates.get(part.table);
       if (fate === 'wait') homeless.add(message);
       const bytes = message.envelope.partBytes[index];
       if (fate === 'set_aside' && bytes !== undefined)
-        add(message, [unavailablePart(part, bytes, troubles.why(table) ?? '')]);
+        add(message, [unavailablePart(part, bytes, troubles.why(part.table) ?? '')]);
     }
   }
   for (const [message, rows] of Map.groupBy(result.refused, (row) => row.message)) {
-    const kept = rows.filter(({ part }) => !purged.has(part.dataId) && !failed.has(part.table));
+    const kept = rows.filter(({ part }) => !purged.has(part.dataId) && fates.get(part.table) === 'write');
     if (kept.length > 0) add(message, refusedRows(kept));
   }
   const problem =
     result.storedTables.size === 0 && result.refused.length === 0
-      ? [...result.failing.values(), ...result.late.values()][0]
+      ? ([...result.failing.values()].map(({ why }) => why)[0] ?? [...result.late.values()][0])
       : undefined;
   return { setAside, homeless, purged, ...(problem === undefined ? {} : { problem }) };
 };
@@ -282,7 +311,7 @@ export const createMetricsLane = (
       const purged = purgedOf(batch, purges);
       const plans = planOf(batch, purged, troubles, events.isOurs);
       const due = [...plans].flatMap(([table, plan]) => (plan === 'write' ? [table] : []));
-      const unsafe = new Map(due.filter(events.isUnsafe).map((table) => [table, keylessWhy]));
+      const unsafe = new Map(due.filter(events.isUnsafe).map((table) => [table, keyless]));
       const failedBefore = failedTogether;
       failedTogether = 0;
       const isApart = (table: string): boolean =>
@@ -320,7 +349,7 @@ export const createMetricsLane = (
         if (status !== undefined) {
           events.onUnclassified(status);
           failedTogether = failedBefore + 1;
-        }
+        } else troubles.storeFailed();
         throw error;
       }
     },

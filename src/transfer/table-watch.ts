@@ -31,6 +31,8 @@ export type TableWatchOptions = {
   readonly sql: QuestdbSql;
   readonly durability: Durability;
   readonly metrics: Pick<TransferMetrics, 'questdbTables' | 'questdbPendingCommits'>;
+  /** Hears after each look which tables are well. */
+  readonly onWell?: (tables: ReadonlySet<string>) => void;
   readonly everyMs?: number;
 };
 
@@ -49,6 +51,7 @@ export const startTableWatch = ({
   sql,
   durability,
   metrics,
+  onWell,
   everyMs = everyMsDefault,
 }: TableWatchOptions): TableWatch => {
   const stopping = new AbortController();
@@ -89,10 +92,11 @@ export const startTableWatch = ({
       ...listed('upsert keys are off, nothing is written to', keyless),
     ];
     problem = problems.length === 0 ? undefined : problems.join('; ');
-    const troubled = states.filter(
-      ({ name, isSuspended, deduplicates }) => isSuspended || !deduplicates || broken.has(name),
+    const well = states.filter(
+      ({ name, isSuspended, deduplicates }) => !isSuspended && deduplicates && !broken.has(name),
     );
-    metrics.questdbTables.set({ questdb: instance, state: 'ok' }, states.length - troubled.length);
+    onWell?.(new Set(well.map(({ name }) => name)));
+    metrics.questdbTables.set({ questdb: instance, state: 'ok' }, well.length);
     metrics.questdbTables.set({ questdb: instance, state: 'broken' }, broken.size);
     metrics.questdbTables.set({ questdb: instance, state: 'suspended' }, suspended.length);
     metrics.questdbTables.set({ questdb: instance, state: 'no_upsert_keys' }, keyless.length);

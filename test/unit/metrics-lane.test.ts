@@ -5,6 +5,7 @@ import type { WriteResult } from '../../src/stores/questdb/writer.ts';
 import type { HeldMessage } from '../../src/transfer/held-message.ts';
 import { createMetricsLane } from '../../src/transfer/metrics-lane.ts';
 import { createTableTroubles } from '../../src/transfer/table-troubles.ts';
+import { createWaitingMessages } from '../../src/transfer/waiting-messages.ts';
 import type { DeferredGroup, Part } from '../../src/wire/envelope.ts';
 import { firstDelivery } from '../support/deliveries.ts';
 
@@ -86,6 +87,8 @@ const laneOf = (purged: Set<number>, answer: (body: string) => WriteResult = () 
       waitMs: 60_000,
       retryMs: 5_000,
       probeMs: 30_000,
+      waitingMax: 2_048,
+      waiting: createWaitingMessages(() => clock.now),
       now: () => clock.now,
       onWait: (table) => missing.push(table),
       onSetAside: (table) => setAsideTables.push(table),
@@ -363,7 +366,10 @@ describe('a table that QuestDB does not take rows of', () => {
   // Each try would put more behind what it waits for.
   it('is not written again before what was confirmed is shown, and no more set aside once it is only late', async () => {
     const { written, shown, setAsideTables, bodies, clock } = laneOf(new Set());
-    shown.still = { ...allApplied, held: new Map([['t1', 'suspended: a reason']]) };
+    shown.still = {
+      ...allApplied,
+      held: new Map([['t1', { why: 'suspended: a reason', scope: 'table' as const }]]),
+    };
     for (clock.now = 0; clock.now <= 66_000; clock.now += 6_000)
       await written(messageOf([1]), messageOf([2]));
     expect(setAsideTables).toEqual(['t1']);
@@ -373,7 +379,10 @@ describe('a table that QuestDB does not take rows of', () => {
     clock.now += 1_000;
     const between = await written(messageOf([1]), messageOf([2]));
     expect([tablesOf(between.homeless), between.setAside.size]).toEqual([['t1'], 0]);
-    shown.still = { ...allApplied, held: new Map([['t1', 'suspended: again']]) };
+    shown.still = {
+      ...allApplied,
+      held: new Map([['t1', { why: 'suspended: again', scope: 'table' as const }]]),
+    };
     clock.now += 6_000;
     expect((await written(messageOf([1]), messageOf([2]))).setAside.size).toBe(0);
     expect(bodies.flatMap(tablesIn)).not.toContain('t1');
@@ -381,7 +390,10 @@ describe('a table that QuestDB does not take rows of', () => {
 
   it('is set aside after a minute when what was confirmed is held, and at once when it will never be shown', async () => {
     const { written, shown, setAsideTables, broken, clock } = laneOf(new Set());
-    shown.unapplied = { ...allApplied, held: new Map([['t1', 'suspended: a reason']]) };
+    shown.unapplied = {
+      ...allApplied,
+      held: new Map([['t1', { why: 'suspended: a reason', scope: 'table' as const }]]),
+    };
     for (clock.now = 0; clock.now <= 66_000; clock.now += 6_000)
       await written(messageOf([1]), messageOf([2]));
     expect(setAsideTables).toEqual(['t1']);

@@ -144,6 +144,7 @@ const reviewed: Readonly<Record<string, readonly string[]>> = {
     'stores/clickhouse/query-id.ts /^(\\d{1,20})-(\\d{1,20})$/',
     'stores/questdb/tables.ts /^--.*$/gm',
     'stores/questdb/tables.ts /\\{\\{(\\w+)\\}\\}/g',
+    'stores/questdb/writer.ts /(?:\\berrno[=:] ?|answered \\d{3}: \\[)(?:5|12|23|24|28|30|122)\\b|No space left|Read-only file system/',
     'stores/questdb/writer.ts /answered (\\d{3})/',
     'wire/column-recovery.ts /^(.+)__\\d+$/',
     'wire/message-key.ts /^\\d{1,20}$/',

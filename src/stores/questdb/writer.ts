@@ -1,6 +1,7 @@
 import { Agent, request } from 'undici';
 import { Fault, messageOf } from '../../model/fault.ts';
 import { oneLine, patternTextMax } from '../../model/text-forms.ts';
+import type { FailureScope } from './table-states.ts';
 
 /**
  * What became of a write: `stored` = every row is committed; `row_refused` = nothing is known to be stored and the row with
@@ -104,6 +105,17 @@ export const unclassifiedStatus = (error: unknown): string | undefined =>
   error instanceof Fault && error.code === 'questdb_unclassified'
     ? /answered (\d{3})/.exec(error.message)?.[1]
     : undefined;
+
+/** Errors of the machine, by their numbers on Linux: I/O, memory, files, room, read-only, quota. */
+const machineErrno =
+  /(?:\berrno[=:] ?|answered \d{3}: \[)(?:5|12|23|24|28|30|122)\b|No space left|Read-only file system/;
+
+/** What such an answer to rows of this table alone speaks of. */
+export const scopeOfAnswer = (error: unknown, table: string): FailureScope => {
+  const message = messageOf(error);
+  if (machineErrno.test(message)) return 'store';
+  return message.includes(table) ? 'table' : 'unclear';
+};
 
 export type QuestdbWriterOptions = {
   /** `http://[user:password@]host:port` */
