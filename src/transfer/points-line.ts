@@ -13,7 +13,7 @@ import { type ConsumerDependencies, type RunningConsumer, startConsumer } from '
 import type { Lane } from './lane.ts';
 import { createMetricsLane } from './metrics-lane.ts';
 import { createRoutedLane, type StrayFailures } from './routed-lane.ts';
-import { createTableTroubles, type FailingTable } from './table-troubles.ts';
+import { createTableHealth, type FailingTable } from './table-health.ts';
 import { startTableWatch } from './table-watch.ts';
 import { createWaitingMessages } from './waiting-messages.ts';
 
@@ -112,9 +112,18 @@ const openInstance = (
   const writer = createQuestdbWriter({ url, timeoutMs: pipeline.storeTimeoutMs });
   const sql = createQuestdbSql({ url });
   const applied = createAppliedCheck({ sql, connections: () => writer.connections });
-  const troubles = createTableTroubles({
-    waitingMax: Math.max(1, Math.floor(pipeline.consumer.ackPendingMax / 2)),
+  const watch = startTableWatch({
+    instance: name,
+    sql,
+    durability,
+    metrics,
+    onWell: (tables) => health.seenWell(tables),
+  });
+  const health = createTableHealth({
+    applied,
+    watch,
     waiting: createWaitingMessages(steady),
+    waitingMax: Math.max(1, Math.floor(pipeline.consumer.ackPendingMax / 2)),
     waitMs: pipeline.tableWaitMs,
     retryMs: Math.min(tableRetryMs, pipeline.tableWaitMs),
     probeMs: Math.min(tableProbeMs, pipeline.tableWaitMs),
@@ -129,29 +138,19 @@ const openInstance = (
     onBack: (table) => log.info({ questdb: name, table }, 'the table takes rows again'),
     onCount: (count) => metrics.tablesSetAside.set(label, count),
   });
-  const watch = startTableWatch({
-    instance: name,
-    sql,
-    durability,
-    metrics,
-    onWell: troubles.seenWell,
-  });
-  const lane = createMetricsLane(writer, applied, purges, troubles, {
+  const lane = createMetricsLane(writer, purges, health, {
     onUnclassified: (code) => metrics.unclassified.inc({ ...label, code }),
-    isUnsafe: watch.isUnsafe,
-    onBroken: watch.noteBroken,
-    brokenWhy: watch.brokenWhy,
     isOurs: (dataId) => placements.instanceOf(dataId) === name,
   });
   const tellWaiting = createWaitingFigures(name, metrics);
-  const figures = setInterval(() => tellWaiting(troubles.failing()), figuresEveryMs);
+  const figures = setInterval(() => tellWaiting(health.failing()), figuresEveryMs);
   figures.unref();
   return {
     name,
     lane: { ...lane, label: label.pipeline },
     watch,
     get tablesProblem() {
-      const problems = [...failingText(troubles.failing()), watch.problem, applied.problem];
+      const problems = [...failingText(health.failing()), watch.problem, applied.problem];
       return problems.filter((text) => text !== undefined).join('; ') || undefined;
     },
     close: async () => {

@@ -4,7 +4,7 @@ import type { Unapplied } from '../../src/stores/questdb/applied.ts';
 import type { WriteResult } from '../../src/stores/questdb/writer.ts';
 import type { HeldMessage } from '../../src/transfer/held-message.ts';
 import { createMetricsLane } from '../../src/transfer/metrics-lane.ts';
-import { createTableTroubles } from '../../src/transfer/table-troubles.ts';
+import { createTableHealth, type Observation } from '../../src/transfer/table-health.ts';
 import { createWaitingMessages } from '../../src/transfer/waiting-messages.ts';
 import type { DeferredGroup, Part } from '../../src/wire/envelope.ts';
 import { firstDelivery } from '../support/deliveries.ts';
@@ -81,9 +81,17 @@ const laneOf = (purged: Set<number>, answer: (body: string) => WriteResult = () 
       },
       renew: () => {},
     },
-    { unapplied: async () => shown.unapplied, stillUnapplied: async () => shown.still, problem: undefined },
     { has: (dataId) => purged.has(dataId) },
-    createTableTroubles({
+    createTableHealth({
+      applied: { unapplied: async () => shown.unapplied, stillUnapplied: async () => shown.still },
+      watch: {
+        observed: (table): Observation | undefined => {
+          const why = broken.get(table);
+          if (why !== undefined) return { state: 'broken', scope: 'table', why };
+          return unsafe.has(table) ? { state: 'unsafe', scope: 'table', why: 'no keys' } : undefined;
+        },
+        noteBroken: (table, why) => broken.set(table, why),
+      },
       waitMs: 60_000,
       retryMs: 5_000,
       probeMs: 30_000,
@@ -97,9 +105,6 @@ const laneOf = (purged: Set<number>, answer: (body: string) => WriteResult = () 
     }),
     {
       onUnclassified: (status) => unclassified.push(status),
-      isUnsafe: (table) => unsafe.has(table),
-      onBroken: (table, why) => broken.set(table, why),
-      brokenWhy: (table) => broken.get(table),
       isOurs: (dataId) => !elsewhere.has(dataId),
     },
   );

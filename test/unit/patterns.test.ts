@@ -52,7 +52,7 @@ const reviewed: Readonly<Record<string, readonly string[]>> = {
     'stores/questdb/writer.ts /table: (.+); table does not exist, creating new tables is disabled/',
     'stores/questdb/writer.ts /column: .*(?:does not exist|creating new columns is disabled)/',
     'stores/questdb/writer.ts /possible corruption in transaction metadata \\[table=(.+)~\\d+,/',
-    'transfer/metrics-lane.ts / (\\d+)\\n?$/',
+    'transfer/point-letters.ts / (\\d+)\\n?$/',
     'wire/column-naming.ts /^[a-zA-Z_][a-zA-Z0-9_]*$/',
     'wire/line-protocol.ts /[ ,=\\\\\\n\\r]/',
     'wire/line-protocol.ts /[ ,=\\\\\\n\\r]/g',
