@@ -272,6 +272,7 @@ export const createTableHealth = (options: TableHealthOptions): TableHealth => {
     purged: ReadonlySet<number>,
     fates: ReadonlyMap<string, TableFate>,
   ): void => {
+    if (waiting.total === 0 && ![...fates.values()].includes('wait')) return;
     for (const { delivery, envelope, takenAt } of batch) {
       const { parts, arrivedAt } = envelope.header;
       const waitsFor = parts.flatMap(({ table, dataId }) =>

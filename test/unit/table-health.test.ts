@@ -1,4 +1,5 @@
 import { expect, it } from 'vitest';
+import type { Unapplied } from '../../src/stores/questdb/applied.ts';
 import { scopeOfAnswer } from '../../src/stores/questdb/writer.ts';
 import type { HeldMessage } from '../../src/transfer/held-message.ts';
 import { createTableHealth, type Observation, type TableFate } from '../../src/transfer/table-health.ts';
@@ -10,7 +11,7 @@ const full: Observation = { state: 'suspended', scope: 'store', why: 'suspended:
 const unclear: Observation = { state: 'failing', scope: 'unclear', why: 'QuestDB answered 500' };
 const behind: Observation = { state: 'late', scope: 'table', why: 'behind' };
 const damaged: Observation = { state: 'broken', scope: 'table', why: 'damaged' };
-const allApplied = { late: new Map(), held: new Map(), broken: new Map() };
+const allApplied: Unapplied = { late: new Map(), held: new Map(), broken: new Map() };
 
 let nextSequence = 1;
 const messageOf = (table: string): HeldMessage => ({
@@ -49,12 +50,12 @@ const messageOf = (table: string): HeldMessage => ({
 
 type Seen = Readonly<Record<string, Observation>>;
 
-const healthOf = () => {
+const healthOf = (unshown: Unapplied = allApplied) => {
   const clock = { now: 0 };
   const now = () => clock.now;
   const broken: string[] = [];
   const health = createTableHealth({
-    applied: { unapplied: async () => allApplied, stillUnapplied: async () => allApplied },
+    applied: { unapplied: async () => unshown, stillUnapplied: async () => allApplied },
     watch: { observed: () => undefined, noteBroken: (table) => broken.push(table) },
     waitMs: 60_000,
     retryMs: 5_000,
@@ -202,6 +203,25 @@ it('the time that the store was away does not count as the time that a table fai
   expect(await failFor(54_000, { a: gone })).toEqual({ a: 'wait' });
   clock.now += 6_000;
   expect(await report({ a: gone })).toEqual({ a: 'set_aside' });
+});
+
+it('of what is observed of a table the gravest counts, wherever it was observed', async () => {
+  const { health, broken } = healthOf({ ...allApplied, broken: new Map([['a', 'damaged']]) });
+  const plan = await health.plan(['a', 'b']);
+  const tried = {
+    refused: [],
+    storedTables: new Set(['a', 'b']),
+    missingTables: new Set(['a', 'b']),
+    brokenTables: new Map<string, string>(),
+    failing: new Map([['b', { why: 'unknown', scope: 'unclear' as const }]]),
+  };
+  const { fates, why, problem } = await health.report(plan, tried, [], new Set());
+  expect([...fates]).toEqual([
+    ['a', 'set_aside'],
+    ['b', 'wait'],
+  ]);
+  expect([why('a'), why('b'), problem]).toEqual(['damaged', 'the table is not there', undefined]);
+  expect(broken).toEqual(['a']);
 });
 
 it('a table that is set aside is tried as soon as QuestDB lists it again', async () => {
