@@ -1,9 +1,9 @@
 import { defineConfig } from 'vitest/config';
 import LongestFirstSequencer from './test/support/longest-first-sequencer.ts';
 
-// Minutes of kills, of random walks or of full disks: `make test-long`.
+// Minutes of kills, of random walks, of full disks or of backlogs: `make test-long`.
 const long = [
-  'test/engines/metadata-{gaps,model}.test.ts',
+  'test/engines/{metadata-{gaps,model},table-backlog}.test.ts',
   'test/faults/{kills-under-load*,{full,read-only}-disk,broken-table,backup-restore}.test.ts',
 ];
 

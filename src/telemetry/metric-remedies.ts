@@ -98,6 +98,12 @@ const ofTransfer: Readonly<Record<string, MetricRemedy>> = {
   tidemark_transfer_tables_set_aside: say(
     '`/readyz` and the log name the table; mend it, then `tidemark dlq redrive`',
   ),
+  tidemark_transfer_table_messages_waiting: say(
+    '`/readyz` says why the table takes no rows; mend it. At half of `ack_pending_max` its points go to the dead letters',
+  ),
+  tidemark_transfer_table_oldest_message_seconds: say(
+    'beyond `table_wait_seconds`: it may be the store, and not this table; docs/stores-in-trouble.md',
+  ),
   tidemark_transfer_store_answers_unclassified_total: say(
     'report the code; the message is tried again meanwhile',
   ),
@@ -208,6 +214,10 @@ export const labelBounds: Readonly<Record<string, { readonly pattern: RegExp; re
     text: 'streams of pipelines/streams.yaml, and METRICS-<name> of each further QuestDB instance',
   },
   table: { pattern: /^[a-z_]+$/, text: 'tables of database `otel`' },
+  table_id: {
+    pattern: /^\d+_[A-Za-z0-9_.]{1,200}$/,
+    text: 'tables of points that take no rows just now, twenty at most',
+  },
   what: { pattern: /^(streams|parts|outcomes)$/, text: 'streams, parts, outcomes' },
   le: { pattern: /^(\+Inf|[\d.]+)$/, text: 'upper bound of a bucket, seconds' },
 };

@@ -223,8 +223,20 @@ export const createTransferMetrics = () => {
     }),
     tablesSetAside: new Gauge({
       name: 'tidemark_transfer_tables_set_aside',
-      help: 'Tables that fail while others take rows: their points go to the dead letters. Mend them, then redrive',
+      help: 'Tables that take no rows while the store lives: their points go to the dead letters. Mend them, then redrive',
       labelNames: ['pipeline'],
+      registers,
+    }),
+    tableMessagesWaiting: new Gauge({
+      name: 'tidemark_transfer_table_messages_waiting',
+      help: 'Messages that this process gave back because this table takes no rows; the twenty tables with most of them',
+      labelNames: ['questdb', 'table_id'],
+      registers,
+    }),
+    tableOldestMessage: new Gauge({
+      name: 'tidemark_transfer_table_oldest_message_seconds',
+      help: 'How long ago the oldest message that waits for this table was received',
+      labelNames: ['questdb', 'table_id'],
       registers,
     }),
     unclassified: new Counter({

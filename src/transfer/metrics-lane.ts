@@ -1,72 +1,14 @@
-import { bytesIdentity } from '../dead-letters/dead-letters.ts';
 import type { Purges } from '../directory/purges.ts';
-import { messageOf } from '../model/fault.ts';
 import { messageKeyOf } from '../outcomes/outcome-rows.ts';
 import { addOutcome, addReceiverDrops, storedOutcome } from '../outcomes/tally.ts';
-import type { AppliedCheck, Unapplied } from '../stores/questdb/applied.ts';
-import { isUnclassifiedAnswer, type QuestdbWriter, unclassifiedStatus } from '../stores/questdb/writer.ts';
-import { decodeEnvelope, type MetricsEnvelope, type Part } from '../wire/envelope.ts';
-import { uidOfRow } from '../wire/line-protocol.ts';
-import { drop, type HeldMessage, judgeDeferred, type PassedItem, rowsOf } from './held-message.ts';
+import { type QuestdbWriter, unclassifiedStatus } from '../stores/questdb/writer.ts';
+import { decodeEnvelope, type MetricsEnvelope } from '../wire/envelope.ts';
+import { drop, type HeldMessage, judgeDeferred, rowsOf } from './held-message.ts';
 import type { Judged, Lane, SetAside, Written } from './lane.ts';
-import { type TablePlan, type TableTroubles, unavailablePart } from './table-troubles.ts';
-import { type BatchResult, type RefusedRow, writeBatch } from './write-batch.ts';
-
-const timePattern = / (\d+)\n?$/;
-/** Longer than a time and the line feed. */
-const timeLengthMax = 32;
-
-/** What the row alone is, as a part: its uid is its base, for a part of several requests names only the first one's. */
-const partOfRow = (part: Part, row: Uint8Array, text: string, uid: string, points: number): Part => {
-  const time = Number(timePattern.exec(text.slice(-timeLengthMax))?.[1] ?? part.timeMin);
-  return {
-    ...part,
-    rows: 1,
-    points,
-    base: uid,
-    first: 0,
-    last: 0,
-    timeMin: time,
-    timeMax: time,
-    bytes: row.length,
-  };
-};
-
-/**
- * The text of a row in a narrow table without what differs between the rows of one point: the metric's name, its value and the uid.
- * Tags are escaped, so what begins these three stands nowhere before them; the uid is the last field.
- */
-const pointOf = (text: string): string => {
-  const metric = text.indexOf(',metric=');
-  const tags = text.indexOf(',', metric + 1);
-  const value = text.indexOf(' value=', tags);
-  const fields = text.indexOf(',', value);
-  const uid = text.lastIndexOf(',uid=');
-  const time = text.indexOf(' ', uid);
-  if (metric === -1 || tags === -1 || value === -1 || uid < fields || time === -1) return text;
-  return `${text.slice(0, metric)}${text.slice(tags, value)}${text.slice(fields, uid)}${text.slice(time)}`;
-};
-
-/** Refused rows of one message for the dead letters; in a narrow table the first row of a point stands for the point. */
-const refusedRows = (rows: readonly RefusedRow[]): SetAside[] => {
-  const points = new Set<string>();
-  return rows.map(({ part, row, why }) => {
-    const text = Buffer.from(row).toString('utf8');
-    const uid = uidOfRow(text);
-    const point = part.layout === 'narrow' ? pointOf(text) : undefined;
-    const items = point !== undefined && points.has(point) ? 0 : 1;
-    if (point !== undefined) points.add(point);
-    return {
-      reason: 'row_refused',
-      why,
-      bytes: row,
-      identity: uid ?? bytesIdentity(row),
-      items,
-      place: { dataId: part.dataId, table: part.table, ...(uid === undefined ? {} : { uid }) },
-      ...(uid === undefined ? {} : { uid: BigInt(uid), part: partOfRow(part, row, text, uid, items) }),
-    };
-  });
-};
+import { passedPoint, refusedRows, unavailablePart } from './point-letters.ts';
+import type { TableHealth, TableReport } from './table-health.ts';
+import { type RefusedRow, writeBatch } from './write-batch.ts';
+import { writeTables } from './write-tables.ts';
 
 const purgedOf = (batch: readonly HeldMessage[], purges: Pick<Purges, 'has'>): Set<number> => {
   const purged = new Set<number>();
@@ -78,67 +20,38 @@ const purgedOf = (batch: readonly HeldMessage[], purges: Pick<Purges, 'has'>): S
   return purged;
 };
 
-/** Tables of the batch but those of purged data ids, with what to do with each. */
-const planOf = (
+/** Tables of the batch on this store, but those of purged data ids. */
+const tablesOf = (
   batch: readonly HeldMessage[],
   purged: ReadonlySet<number>,
-  troubles: TableTroubles,
   isOurs: (dataId: number) => boolean,
-): Map<string, TablePlan> => {
-  const plans = new Map<string, TablePlan>();
+): Set<string> => {
+  const tables = new Set<string>();
+  for (const { envelope } of batch) {
+    for (const { table, dataId } of envelope.header.parts)
+      if (!purged.has(dataId) && !tables.has(table) && isOurs(dataId)) tables.add(table);
+  }
+  return tables;
+};
+
+/** The missing tables but those that are gone because their data id was purged meanwhile, which is added to the purged ones. */
+const missedOf = (
+  missing: ReadonlySet<string>,
+  batch: readonly HeldMessage[],
+  purged: Set<number>,
+  purges: Pick<Purges, 'has'>,
+): Set<string> => {
+  const missed = new Set(missing);
+  if (missing.size === 0) return missed;
   for (const { envelope } of batch) {
     for (const { table, dataId } of envelope.header.parts) {
-      if (!purged.has(dataId) && !plans.has(table) && isOurs(dataId)) plans.set(table, troubles.plan(table));
+      if (!missing.has(table) || !purges.has(dataId)) continue;
+      purged.add(dataId);
+      missed.delete(table);
     }
   }
-  return plans;
+  return missed;
 };
-
-/** What the tables of a batch came to: which fail, and why. */
-type TriedTables = BatchResult & { readonly failing: ReadonlyMap<string, string> };
-/** With those whose rows are confirmed and not to be seen yet. */
-type TableResult = TriedTables & { readonly late: ReadonlyMap<string, string> };
-
-/**
- * Some tables together, then others each by itself: those that were in trouble before, or all, to find the ones that the store
- * refuses for a reason that names no row.
- */
-const writeTables = async (
-  write: (isWanted: (table: string) => boolean) => Promise<BatchResult>,
-  together: ReadonlySet<string>,
-  apart: readonly string[],
-): Promise<TriedTables> => {
-  const first = together.size === 0 ? undefined : await write((table) => together.has(table));
-  const refused: RefusedRow[] = [...(first?.refused ?? [])];
-  const storedTables = new Set<string>(first?.storedTables);
-  const missingTables = new Set<string>(first?.missingTables);
-  const brokenTables = new Map<string, string>(first?.brokenTables);
-  const failing = new Map<string, string>();
-  for (const each of apart) {
-    try {
-      const result = await write((table) => table === each);
-      refused.push(...result.refused);
-      for (const stored of result.storedTables) storedTables.add(stored);
-      for (const missing of result.missingTables) missingTables.add(missing);
-      for (const [broken, why] of result.brokenTables) brokenTables.set(broken, why);
-    } catch (error) {
-      if (!isUnclassifiedAnswer(error)) throw error;
-      failing.set(each, messageOf(error));
-    }
-  }
-  return { refused, storedTables, missingTables, brokenTables, failing };
-};
-
-const passedPoint = ({ owner, base, ordinal, arrivedAt, text }: PassedItem): SetAside => ({
-  reason: 'deferred_item_valid',
-  why: 'the receiver deferred a point whose time this program finds valid',
-  bytes: Buffer.from(text),
-  identity: `${base}:${ordinal}`,
-  items: 1,
-  place: { dataId: owner, uid: `${base}+${ordinal}` },
-  uid: BigInt(base) + BigInt(ordinal),
-  arrivedAt,
-});
 
 const judge = (envelope: MetricsEnvelope, purged: ReadonlySet<number>): Judged => {
   const { header } = envelope;
@@ -168,162 +81,86 @@ const judge = (envelope: MetricsEnvelope, purged: ReadonlySet<number>): Judged =
   };
 };
 
-/** What the tables came to, with what is confirmed and not to be seen: none of that is stored yet. */
-const withUnshown = (
-  tried: TriedTables,
-  known: Pick<TriedTables, 'failing' | 'brokenTables'>,
-  ...unshown: readonly Unapplied[]
-): TableResult => {
-  const failing = new Map([...tried.failing, ...known.failing, ...unshown.flatMap(({ held }) => [...held])]);
-  const late = new Map(unshown.flatMap((each) => [...each.late]));
-  const brokenTables = new Map([
-    ...known.brokenTables,
-    ...tried.brokenTables,
-    ...unshown.flatMap(({ broken }) => [...broken]),
-  ]);
-  const storedTables = new Set(tried.storedTables);
-  for (const table of [...failing.keys(), ...late.keys(), ...brokenTables.keys()]) storedTables.delete(table);
-  return { ...tried, storedTables, failing, late, brokenTables };
-};
-
-const keylessWhy = 'its upsert keys are off: rows could be there twice';
-
-/** Tries of whole batches that QuestDB answers with something unknown, before each table is written by itself. */
-const triesTogetherMax = 2;
-
-export type MetricsLaneEvents = {
-  /** QuestDB answered a status with a text that we do not know. */
-  readonly onUnclassified: (status: string) => void;
-  /** True for a table that may not be written to: what is written twice would be there twice. */
-  readonly isUnsafe: (table: string) => boolean;
-  /** QuestDB cannot change this table any more. */
-  readonly onBroken: (table: string, why: string) => void;
-  /** Why a table must not be written to before it is made anew, or undefined. */
-  readonly brokenWhy: (table: string) => string | undefined;
-  /** Whether the table of a data id lies on the store that this lane writes to; rows of others are left to their lanes. */
-  readonly isOurs: (dataId: number) => boolean;
-};
-
-/** What became of the batch, table by table. A table that is gone because its data id was purged meanwhile troubles nobody. */
+/** What becomes of each message, by the fate of its tables. */
 const writtenOf = (
   batch: readonly HeldMessage[],
-  plans: ReadonlyMap<string, TablePlan>,
-  result: TableResult,
-  purged: Set<number>,
-  purges: Pick<Purges, 'has'>,
-  troubles: TableTroubles,
+  { fates, why, problem }: TableReport,
+  refused: readonly RefusedRow[],
+  purged: ReadonlySet<number>,
 ): Written<MetricsEnvelope> => {
-  const fates = new Map(plans);
-  for (const { envelope } of batch) {
-    for (const { table, dataId } of envelope.header.parts) {
-      if (result.missingTables.has(table) && !purged.has(dataId) && purges.has(dataId)) purged.add(dataId);
-    }
-  }
-  // The stored ones first: that others take rows is what makes a failing table one that fails alone.
-  troubles.stored(result.storedTables);
   const homeless = new Set<HeldMessage>();
   const setAside = new Map<HeldMessage, SetAside[]>();
   const add = (message: HeldMessage, more: readonly SetAside[]): void => {
     setAside.set(message, [...(setAside.get(message) ?? []), ...more]);
   };
-  const failed = new Set<string>();
   for (const message of batch) {
     for (const [index, part] of message.envelope.header.parts.entries()) {
-      const { table, dataId } = part;
-      if (purged.has(dataId)) continue;
-      const brokenWhy = result.brokenTables.get(table);
-      const why = result.missingTables.has(table)
-        ? 'the table is not there'
-        : (brokenWhy ?? result.failing.get(table) ?? result.late.get(table));
-      if (why !== undefined && !failed.has(table)) {
-        failed.add(table);
-        if (brokenWhy !== undefined) fates.set(table, troubles.broken(table, why));
-        else
-          fates.set(table, result.late.has(table) ? troubles.late(table, why) : troubles.failed(table, why));
-      }
-      const fate = fates.get(table);
+      if (purged.has(part.dataId)) continue;
+      const fate = fates.get(part.table);
       if (fate === 'wait') homeless.add(message);
       const bytes = message.envelope.partBytes[index];
       if (fate === 'set_aside' && bytes !== undefined)
-        add(message, [unavailablePart(part, bytes, troubles.why(table) ?? '')]);
+        add(message, [unavailablePart(part, bytes, why(part.table))]);
     }
   }
-  for (const [message, rows] of Map.groupBy(result.refused, (row) => row.message)) {
-    const kept = rows.filter(({ part }) => !purged.has(part.dataId) && !failed.has(part.table));
+  for (const [message, rows] of Map.groupBy(refused, (row) => row.message)) {
+    const isTaken = (fate: string | undefined): boolean => fate === undefined || fate === 'stored';
+    const kept = rows.filter(({ part }) => !purged.has(part.dataId) && isTaken(fates.get(part.table)));
     if (kept.length > 0) add(message, refusedRows(kept));
   }
-  const problem =
-    result.storedTables.size === 0 && result.refused.length === 0
-      ? [...result.failing.values(), ...result.late.values()][0]
-      : undefined;
   return { setAside, homeless, purged, ...(problem === undefined ? {} : { problem }) };
+};
+
+export type MetricsLaneEvents = {
+  /** QuestDB answered a status with a text that we do not know. */
+  readonly onUnclassified: (status: string) => void;
+  /** Whether the table of a data id lies on the store that this lane writes to; rows of others are left to their lanes. */
+  readonly isOurs: (dataId: number) => boolean;
 };
 
 /**
  * Points: METRICS -> QuestDB. Those of purged data ids are dropped, as of the purges known when the write begins: a write that
- * was begun before may finish. Others in the same message are stored as ever. A table that fails alone waits, then is set aside; one
- * that QuestDB cannot change any more is set aside at once and not written to before it is made anew.
+ * was begun before may finish. Others in the same message are stored as ever. What becomes of the rows of a table that takes none,
+ * `health` says.
  */
 export const createMetricsLane = (
-  writer: Pick<QuestdbWriter, 'write'>,
-  applied: AppliedCheck,
+  writer: Pick<QuestdbWriter, 'write' | 'renew'>,
   purges: Pick<Purges, 'has'>,
-  troubles: TableTroubles,
-  events: MetricsLaneEvents,
-): Lane<MetricsEnvelope> => {
-  /** Whole batches in a row that QuestDB answered with something unknown. */
-  let failedTogether = 0;
-  return {
-    pipeline: 'metrics',
-    store: 'QuestDB',
-    read: decodeEnvelope,
-    rowsOf: ({ header }) => rowsOf(header),
-    write: async (batch, onWrite) => {
-      const purged = purgedOf(batch, purges);
-      const plans = planOf(batch, purged, troubles, events.isOurs);
-      const due = [...plans].flatMap(([table, plan]) => (plan === 'write' ? [table] : []));
-      const unsafe = new Map(due.filter(events.isUnsafe).map((table) => [table, keylessWhy]));
-      const failedBefore = failedTogether;
-      failedTogether = 0;
-      const isApart = (table: string): boolean =>
-        failedBefore >= triesTogetherMax || troubles.why(table) !== undefined;
-      const broken = new Map<string, string>();
-      for (const table of due) {
-        const why = events.brokenWhy(table);
-        if (why !== undefined) broken.set(table, why);
+  health: TableHealth,
+  { onUnclassified, isOurs }: MetricsLaneEvents,
+): Lane<MetricsEnvelope> => ({
+  pipeline: 'metrics',
+  store: 'QuestDB',
+  read: decodeEnvelope,
+  rowsOf: ({ header }) => rowsOf(header),
+  write: async (batch, onWrite) => {
+    const purged = purgedOf(batch, purges);
+    try {
+      const plan = await health.plan(tablesOf(batch, purged, isOurs));
+      const tried = await writeTables(
+        (isWanted) =>
+          writeBatch(
+            writer,
+            batch,
+            onWrite,
+            ({ dataId, table }) => purged.has(dataId) || !isWanted(table),
+            health.noteBroken,
+          ),
+        plan.together,
+        plan.apart,
+      );
+      const missingTables = missedOf(tried.missingTables, batch, purged, purges);
+      const report = await health.report(plan, { ...tried, missingTables }, batch, purged);
+      return writtenOf(batch, report, tried.refused, purged);
+    } catch (error) {
+      const status = unclassifiedStatus(error);
+      if (status === undefined) health.storeFailed();
+      else {
+        onUnclassified(status);
+        health.answeredUnknown();
       }
-      const fit = due.filter((table) => !unsafe.has(table) && !broken.has(table));
-      const write = (isWanted: (table: string) => boolean): Promise<BatchResult> =>
-        writeBatch(
-          writer,
-          batch,
-          onWrite,
-          ({ dataId, table }) => purged.has(dataId) || !isWanted(table),
-          events.onBroken,
-        );
-      try {
-        const before = await applied.stillUnapplied(fit);
-        const tables = fit.filter(
-          (table) => !before.late.has(table) && !before.held.has(table) && !before.broken.has(table),
-        );
-        const result = await writeTables(
-          write,
-          new Set(tables.filter((table) => !isApart(table))),
-          tables.filter(isApart),
-        );
-        const after = await applied.unapplied(result.storedTables);
-        for (const [table, why] of [...before.broken, ...after.broken]) events.onBroken(table, why);
-        const told = withUnshown(result, { failing: unsafe, brokenTables: broken }, before, after);
-        return writtenOf(batch, plans, told, purged, purges, troubles);
-      } catch (error) {
-        const status = unclassifiedStatus(error);
-        if (status !== undefined) {
-          events.onUnclassified(status);
-          failedTogether = failedBefore + 1;
-        }
-        throw error;
-      }
-    },
-    judge,
-  };
-};
+      throw error;
+    }
+  },
+  judge,
+});

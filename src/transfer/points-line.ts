@@ -5,14 +5,17 @@ import type { Placements } from '../directory/placements.ts';
 import type { Purges } from '../directory/purges.ts';
 import { createAppliedCheck } from '../stores/questdb/applied.ts';
 import { createQuestdbSql } from '../stores/questdb/sql.ts';
+import { listed } from '../stores/questdb/table-states.ts';
 import { createQuestdbWriter } from '../stores/questdb/writer.ts';
+import type { TransferMetrics } from '../telemetry/metrics.ts';
 import type { MetricsEnvelope } from '../wire/envelope.ts';
 import { type ConsumerDependencies, type RunningConsumer, startConsumer } from './consumer.ts';
 import type { Lane } from './lane.ts';
 import { createMetricsLane } from './metrics-lane.ts';
 import { createRoutedLane, type StrayFailures } from './routed-lane.ts';
-import { createTableTroubles } from './table-troubles.ts';
+import { createTableHealth, type FailingTable } from './table-health.ts';
 import { startTableWatch } from './table-watch.ts';
+import { createWaitingMessages } from './waiting-messages.ts';
 
 type Common = Omit<ConsumerDependencies<MetricsEnvelope>, 'lane'>;
 
@@ -37,11 +40,56 @@ export type PointsLineOptions = {
   readonly placements: Placements;
 };
 
+const figuresEveryMs = 2_000;
 const tableRetryMs = 5_000;
 const tableProbeMs = 30_000;
 
 /** A wall clock that is set ahead would set tables aside at once. */
 const steady = (): number => performance.now();
+
+/** Tables that figures name, those that most messages wait for: more would fill the memory of Prometheus. */
+const tablesInFiguresMax = 20;
+
+const seconds = (ms: number): number => Math.round(ms / 1000);
+
+/** Tables that take no rows, for `/readyz`. */
+const failingText = (failing: readonly FailingTable[]): string[] => {
+  const told = failing.map(({ table, why, isSetAside, messages, oldestMs }) => ({
+    name: table,
+    isSetAside,
+    why: messages === 0 ? why : `${why}; ${messages} messages, the oldest ${seconds(oldestMs)} s old`,
+  }));
+  return [
+    ...listed(
+      'takes no rows, its messages wait',
+      told.filter(({ isSetAside }) => !isSetAside),
+    ),
+    ...listed(
+      'takes no rows, its points go to the dead letters',
+      told.filter(({ isSetAside }) => isSetAside),
+    ),
+  ];
+};
+
+/** Says how many messages wait for which tables, and how long. */
+const createWaitingFigures = (
+  questdb: string,
+  metrics: Pick<TransferMetrics, 'tableMessagesWaiting' | 'tableOldestMessage'>,
+): ((failing: readonly FailingTable[]) => void) => {
+  let told: readonly string[] = [];
+  return (failing) => {
+    const shown = failing.filter(({ messages }) => messages > 0).slice(0, tablesInFiguresMax);
+    for (const table_id of told) {
+      metrics.tableMessagesWaiting.remove({ questdb, table_id });
+      metrics.tableOldestMessage.remove({ questdb, table_id });
+    }
+    for (const { table: table_id, messages, oldestMs } of shown) {
+      metrics.tableMessagesWaiting.set({ questdb, table_id }, messages);
+      metrics.tableOldestMessage.set({ questdb, table_id }, oldestMs / 1000);
+    }
+    told = shown.map(({ table }) => table);
+  };
+};
 
 /** Said at most so often of rows that wait for another instance. */
 const waitToldEveryMs = 60_000;
@@ -63,9 +111,19 @@ const openInstance = (
   const label = { pipeline: ofInstance('metrics', name) };
   const writer = createQuestdbWriter({ url, timeoutMs: pipeline.storeTimeoutMs });
   const sql = createQuestdbSql({ url });
-  const watch = startTableWatch({ instance: name, sql, durability, metrics });
   const applied = createAppliedCheck({ sql, connections: () => writer.connections });
-  const troubles = createTableTroubles({
+  const watch = startTableWatch({
+    instance: name,
+    sql,
+    durability,
+    metrics,
+    onWell: (tables) => health.seenWell(tables),
+  });
+  const health = createTableHealth({
+    applied,
+    watch,
+    waiting: createWaitingMessages(steady),
+    waitingMax: Math.max(1, Math.floor(pipeline.consumer.ackPendingMax / 2)),
     waitMs: pipeline.tableWaitMs,
     retryMs: Math.min(tableRetryMs, pipeline.tableWaitMs),
     probeMs: Math.min(tableProbeMs, pipeline.tableWaitMs),
@@ -80,21 +138,23 @@ const openInstance = (
     onBack: (table) => log.info({ questdb: name, table }, 'the table takes rows again'),
     onCount: (count) => metrics.tablesSetAside.set(label, count),
   });
-  const lane = createMetricsLane(writer, applied, purges, troubles, {
+  const lane = createMetricsLane(writer, purges, health, {
     onUnclassified: (code) => metrics.unclassified.inc({ ...label, code }),
-    isUnsafe: watch.isUnsafe,
-    onBroken: watch.noteBroken,
-    brokenWhy: watch.brokenWhy,
     isOurs: (dataId) => placements.instanceOf(dataId) === name,
   });
+  const tellWaiting = createWaitingFigures(name, metrics);
+  const figures = setInterval(() => tellWaiting(health.failing()), figuresEveryMs);
+  figures.unref();
   return {
     name,
     lane: { ...lane, label: label.pipeline },
     watch,
     get tablesProblem() {
-      return [watch.problem, applied.problem].filter((text) => text !== undefined).join('; ') || undefined;
+      const problems = [...failingText(health.failing()), watch.problem, applied.problem];
+      return problems.filter((text) => text !== undefined).join('; ') || undefined;
     },
     close: async () => {
+      clearInterval(figures);
       await watch.stop();
       await Promise.all([writer.close(), sql.close()]);
     },

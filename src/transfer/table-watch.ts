@@ -9,6 +9,7 @@ import {
   type TableState,
 } from '../stores/questdb/table-states.ts';
 import type { TransferMetrics } from '../telemetry/metrics.ts';
+import type { Observation } from './table-health.ts';
 
 /** Looks at the tables of points: what a confirmed write does not tell. The metadata role is the one that mends them. */
 export type TableWatch = {
@@ -16,12 +17,10 @@ export type TableWatch = {
   readonly problem: string | undefined;
   /** Set when commits do not survive a power cut although they shall. */
   readonly durabilityProblem: string | undefined;
-  /** The upsert keys of this table are off: what is written to it now may be there twice. */
-  isUnsafe(table: string): boolean;
   /** QuestDB has said that it cannot change this table any more. Holds until there is another table of this name. */
   noteBroken(table: string, why: string): void;
-  /** Why what is written to this table may never be seen, or undefined. */
-  brokenWhy(table: string): string | undefined;
+  /** Why nothing may be written to this table: it could be there twice (`unsafe`), or would never be seen (`broken`). */
+  observed(table: string): Observation | undefined;
   stop(): Promise<void>;
 };
 
@@ -31,6 +30,8 @@ export type TableWatchOptions = {
   readonly sql: QuestdbSql;
   readonly durability: Durability;
   readonly metrics: Pick<TransferMetrics, 'questdbTables' | 'questdbPendingCommits'>;
+  /** Hears after each look which tables are well. */
+  readonly onWell?: (tables: ReadonlySet<string>) => void;
   readonly everyMs?: number;
 };
 
@@ -41,6 +42,8 @@ const everyMsDefault = 5_000;
 /** A table that is away for so many looks is gone: QuestDB does not list a broken one for a while after its start. */
 const missesMax = 60;
 
+const keylessWhy = 'its upsert keys are off: rows could be there twice';
+
 const isOurs = ({ name }: TableState): boolean => name.endsWith('.__default__');
 
 /** Looks every five seconds until it is stopped. While QuestDB is away the last look holds; the writer tells of that. */
@@ -49,6 +52,7 @@ export const startTableWatch = ({
   sql,
   durability,
   metrics,
+  onWell,
   everyMs = everyMsDefault,
 }: TableWatchOptions): TableWatch => {
   const stopping = new AbortController();
@@ -89,10 +93,11 @@ export const startTableWatch = ({
       ...listed('upsert keys are off, nothing is written to', keyless),
     ];
     problem = problems.length === 0 ? undefined : problems.join('; ');
-    const troubled = states.filter(
-      ({ name, isSuspended, deduplicates }) => isSuspended || !deduplicates || broken.has(name),
+    const well = states.filter(
+      ({ name, isSuspended, deduplicates }) => !isSuspended && deduplicates && !broken.has(name),
     );
-    metrics.questdbTables.set({ questdb: instance, state: 'ok' }, states.length - troubled.length);
+    onWell?.(new Set(well.map(({ name }) => name)));
+    metrics.questdbTables.set({ questdb: instance, state: 'ok' }, well.length);
     metrics.questdbTables.set({ questdb: instance, state: 'broken' }, broken.size);
     metrics.questdbTables.set({ questdb: instance, state: 'suspended' }, suspended.length);
     metrics.questdbTables.set({ questdb: instance, state: 'no_upsert_keys' }, keyless.length);
@@ -122,9 +127,12 @@ export const startTableWatch = ({
     get durabilityProblem() {
       return durabilityProblem;
     },
-    isUnsafe: (table) => unsafe.has(table),
     noteBroken,
-    brokenWhy: (table) => broken.get(table)?.why,
+    observed: (table) => {
+      const why = broken.get(table)?.why;
+      if (why !== undefined) return { state: 'broken', scope: 'table', why };
+      return unsafe.has(table) ? { state: 'unsafe', scope: 'table', why: keylessWhy } : undefined;
+    },
     stop: async () => {
       stopping.abort();
       await running;

@@ -111,11 +111,11 @@ const notSent = (what: string): Fault =>
 
 /**
  * Writes the rows of these messages, but for the parts that are left out. Refused rows are taken out and the rest is written
- * again; so are the rows of a table that is not there. `onBroken` hears of a table at once, whatever
+ * again; so are the rows of a table that is not there. No row is refused for good by a connection that is older than this call. `onBroken` hears of a table at once, whatever
  * becomes of the others. Throws the writer's transient Fault when the outcome is unknown: call again, repeats change nothing.
  */
 export const writeBatch = async (
-  writer: Pick<QuestdbWriter, 'write'>,
+  writer: Pick<QuestdbWriter, 'write' | 'renew'>,
   messages: readonly HeldMessage[],
   onWrite: (outcome: WriteOutcome, seconds: number) => void,
   isLeftOut: (part: Part) => boolean = () => false,
@@ -125,6 +125,7 @@ export const writeBatch = async (
   const missingTables = new Set<string>();
   const brokenTables = new Map<string, string>();
   const storedTables = new Set<string>();
+  let isRenewed = false;
 
   const send = async (body: Uint8Array): Promise<WriteResult> => {
     const startedAt = performance.now();
@@ -157,6 +158,11 @@ export const writeBatch = async (
           onBroken(result.table, result.why);
         }
         chunks = rest;
+        continue;
+      }
+      if (!isRenewed) {
+        isRenewed = true;
+        writer.renew();
         continue;
       }
       const row = cutRow(chunks, body, result.line, result.why);

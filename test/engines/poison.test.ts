@@ -129,6 +129,36 @@ describe('poison among spans', () => {
   });
 });
 
+// QuestDB refuses by what a connection saw of the columns when it first wrote: good points would go on to the dead letters.
+it('a column that was made with a wrong type and mended costs the points of that time, and none after it', async () => {
+  const report = await stack.createReport('mended');
+  const table = report.result_table.table_id;
+  let time = Date.now() - 600_000;
+  const push = async (metric: string, points: number): Promise<void> => {
+    const data = Array.from({ length: points }, () => ({ metrics: { [metric]: 1 }, timestamp: time++ }));
+    const { mon_data_id: data_id, token: access_token } = report.data_source;
+    const response = await fetch(`http://127.0.0.1:${stack.ingress[0]?.ports['push']}/v2/push/`, {
+      method: 'POST',
+      body: JSON.stringify({ data_id, access_token, data }),
+    });
+    expect(response.status).toBe(200);
+    await stack.waitForEmptyStream('METRICS');
+  };
+  const refusedHere = async (): Promise<number> =>
+    (await readDeadLetters(bus)).filter(({ header }) => header['table'] === table).length;
+  await push('m1', 2);
+  await stack.query(`ALTER TABLE "${table}" ADD COLUMN m2 BOOLEAN`);
+  await push('m2', 3);
+  expect(await refusedHere()).toBe(3);
+  await stack.query(`ALTER TABLE "${table}" DROP COLUMN m2`);
+  for (let pushes = 0; pushes < 4; pushes++) await push('m2', 2);
+  expect(await refusedHere()).toBe(3);
+  await stack.waitForRows(table, 10);
+  const { status } = await stack.api('POST', '/api/v1/dead-letters/redrive', { table });
+  expect(status).toBe(200);
+  await stack.waitForRows(table, 13);
+});
+
 // The texts are QuestDB's own and change between versions: read wrongly, a good row is set aside or a bad one stops the line.
 describe('what the pinned QuestDB answers', () => {
   const table = 'texts';

@@ -1,5 +1,10 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { connectBus } from '../../src/bus/connection.ts';
+import { figureOf } from '../support/dead-letters.ts';
+import { createPointMessages, createTableSql, unknownTable } from '../support/point-messages.ts';
+import { createReadiness } from '../support/readiness.ts';
 import { type Report, type Stack, startStack } from '../support/stack.ts';
+import { holdTableBacklog } from '../support/table-backlog.ts';
 import { waitFor } from '../support/wait.ts';
 
 let stack: Stack;
@@ -31,11 +36,7 @@ const push = async (report: Report, points: number): Promise<void> => {
 
 const tableOf = (report: Report): string => report.result_table.table_id;
 
-const readiness = async (): Promise<Record<string, string>> => {
-  const response = await fetch(`http://127.0.0.1:${stack.transfer[0]?.ports['ops']}/readyz`);
-  const { failing }: { failing: Record<string, string> } = JSON.parse(await response.text());
-  return failing;
-};
+const readiness = (): Promise<Record<string, string>> => createReadiness(stack)();
 
 /** Rows are to be seen before their message is acknowledged, and until then transfer may still ask the table for its proof. */
 const untilStored = async (report: Report, rows: number): Promise<void> => {
@@ -147,5 +148,42 @@ describe('a table of points in trouble', () => {
     expect((await stack.query(`SELECT dedup FROM tables() WHERE table_name = '${table}'`)).dataset).toEqual([
       [true],
     ]);
+  });
+
+  it('is named in readiness and in figures, with the messages that wait for it and their age', async () => {
+    const dataId = 2_000_009;
+    const table = unknownTable(dataId);
+    const bus = await connectBus(stack.engines.nats.url, 'test');
+    const pushTo = createPointMessages(bus);
+    for (let pushes = 0; pushes < 3; pushes++) await pushTo(dataId, 1);
+    await bus.close();
+    await waitFor('readiness names it', 60_000, async () =>
+      (await readiness())['questdb_tables']?.includes(
+        `takes no rows, its messages wait: ${table} (the table is not there; 3 messages, the oldest `,
+      ),
+    );
+    const labels = { questdb: 'default', table_id: table };
+    const figure = async (name: string): Promise<number> =>
+      figureOf((await stack.transfer[0]?.metrics()) ?? '', name, labels);
+    await waitFor(
+      'the figures name it',
+      60_000,
+      async () =>
+        (await figure('tidemark_transfer_table_messages_waiting')) === 3 &&
+        (await figure('tidemark_transfer_table_oldest_message_seconds')) >= 1,
+    );
+    await stack.query(createTableSql(table));
+    await stack.waitForRows(table, 3);
+    await untilFine();
+    await waitFor(
+      'the figures name it no more',
+      60_000,
+      async () => !(await stack.transfer[0]?.metrics())?.includes(table),
+    );
+  });
+
+  // More than the consumer delivers without an acknowledgement, and long before the table is given up for the time that it fails.
+  it('holds up no other table, however many of its messages wait, and none of them is lost', async () => {
+    await holdTableBacklog(stack, { dataId: 2_900_000, messages: 4_300, boundMs: 40_000 });
   });
 });

@@ -4,7 +4,8 @@ import type { Unapplied } from '../../src/stores/questdb/applied.ts';
 import type { WriteResult } from '../../src/stores/questdb/writer.ts';
 import type { HeldMessage } from '../../src/transfer/held-message.ts';
 import { createMetricsLane } from '../../src/transfer/metrics-lane.ts';
-import { createTableTroubles } from '../../src/transfer/table-troubles.ts';
+import { createTableHealth, type Observation } from '../../src/transfer/table-health.ts';
+import { createWaitingMessages } from '../../src/transfer/waiting-messages.ts';
 import type { DeferredGroup, Part } from '../../src/wire/envelope.ts';
 import { firstDelivery } from '../support/deliveries.ts';
 
@@ -78,13 +79,24 @@ const laneOf = (purged: Set<number>, answer: (body: string) => WriteResult = () 
         bodies.push(body);
         return answer(body);
       },
+      renew: () => {},
     },
-    { unapplied: async () => shown.unapplied, stillUnapplied: async () => shown.still, problem: undefined },
     { has: (dataId) => purged.has(dataId) },
-    createTableTroubles({
+    createTableHealth({
+      applied: { unapplied: async () => shown.unapplied, stillUnapplied: async () => shown.still },
+      watch: {
+        observed: (table): Observation | undefined => {
+          const why = broken.get(table);
+          if (why !== undefined) return { state: 'broken', scope: 'table', why };
+          return unsafe.has(table) ? { state: 'unsafe', scope: 'table', why: 'no keys' } : undefined;
+        },
+        noteBroken: (table, why) => broken.set(table, why),
+      },
       waitMs: 60_000,
       retryMs: 5_000,
       probeMs: 30_000,
+      waitingMax: 2_048,
+      waiting: createWaitingMessages(() => clock.now),
       now: () => clock.now,
       onWait: (table) => missing.push(table),
       onSetAside: (table) => setAsideTables.push(table),
@@ -93,9 +105,6 @@ const laneOf = (purged: Set<number>, answer: (body: string) => WriteResult = () 
     }),
     {
       onUnclassified: (status) => unclassified.push(status),
-      isUnsafe: (table) => unsafe.has(table),
-      onBroken: (table, why) => broken.set(table, why),
-      brokenWhy: (table) => broken.get(table),
       isOurs: (dataId) => !elsewhere.has(dataId),
     },
   );
@@ -362,7 +371,10 @@ describe('a table that QuestDB does not take rows of', () => {
   // Each try would put more behind what it waits for.
   it('is not written again before what was confirmed is shown, and no more set aside once it is only late', async () => {
     const { written, shown, setAsideTables, bodies, clock } = laneOf(new Set());
-    shown.still = { ...allApplied, held: new Map([['t1', 'suspended: a reason']]) };
+    shown.still = {
+      ...allApplied,
+      held: new Map([['t1', { why: 'suspended: a reason', scope: 'table' as const }]]),
+    };
     for (clock.now = 0; clock.now <= 66_000; clock.now += 6_000)
       await written(messageOf([1]), messageOf([2]));
     expect(setAsideTables).toEqual(['t1']);
@@ -372,7 +384,10 @@ describe('a table that QuestDB does not take rows of', () => {
     clock.now += 1_000;
     const between = await written(messageOf([1]), messageOf([2]));
     expect([tablesOf(between.homeless), between.setAside.size]).toEqual([['t1'], 0]);
-    shown.still = { ...allApplied, held: new Map([['t1', 'suspended: again']]) };
+    shown.still = {
+      ...allApplied,
+      held: new Map([['t1', { why: 'suspended: again', scope: 'table' as const }]]),
+    };
     clock.now += 6_000;
     expect((await written(messageOf([1]), messageOf([2]))).setAside.size).toBe(0);
     expect(bodies.flatMap(tablesIn)).not.toContain('t1');
@@ -380,7 +395,10 @@ describe('a table that QuestDB does not take rows of', () => {
 
   it('is set aside after a minute when what was confirmed is held, and at once when it will never be shown', async () => {
     const { written, shown, setAsideTables, broken, clock } = laneOf(new Set());
-    shown.unapplied = { ...allApplied, held: new Map([['t1', 'suspended: a reason']]) };
+    shown.unapplied = {
+      ...allApplied,
+      held: new Map([['t1', { why: 'suspended: a reason', scope: 'table' as const }]]),
+    };
     for (clock.now = 0; clock.now <= 66_000; clock.now += 6_000)
       await written(messageOf([1]), messageOf([2]));
     expect(setAsideTables).toEqual(['t1']);

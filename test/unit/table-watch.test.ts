@@ -40,7 +40,7 @@ it('a table that QuestDB cannot change is broken until there is another one of i
   await looks();
   watch.noteBroken(table, 'possible corruption');
   await looks();
-  expect(watch.brokenWhy(table)).toBe('possible corruption');
+  expect(watch.observed(table)?.why).toBe('possible corruption');
   expect(watch.problem).toContain(`cannot be changed any more`);
   expect(watch.problem).toContain(table);
   // A broken table is not listed for a while after QuestDB has started.
@@ -48,9 +48,9 @@ it('a table that QuestDB cannot change is broken until there is another one of i
   await looks();
   state.now = { id: 4, suspended: false, message: '' };
   await looks();
-  expect(watch.brokenWhy(table)).toBe('possible corruption');
+  expect(watch.observed(table)?.why).toBe('possible corruption');
   state.now = { id: 5, suspended: false, message: '' };
-  await until('it is taken for a new one', () => watch.brokenWhy(table) === undefined);
+  await until('it is taken for a new one', () => watch.observed(table)?.why === undefined);
   expect(watch.problem).toBeUndefined();
 });
 
@@ -59,7 +59,10 @@ it('a broken table that is dropped for good is forgotten', async () => {
   await looks();
   watch.noteBroken(table, 'possible corruption');
   state.now = undefined;
-  await until('it is forgotten', () => watch.problem === undefined && watch.brokenWhy(table) === undefined);
+  await until(
+    'it is forgotten',
+    () => watch.problem === undefined && watch.observed(table)?.why === undefined,
+  );
 });
 
 it.each([
@@ -68,7 +71,7 @@ it.each([
 ])('a table that was suspended for a damaged log is broken: %s', async (message) => {
   const { watch, state } = watchOf();
   state.now = { id: 4, suspended: true, message };
-  await until('it is broken', () => watch.brokenWhy(table) !== undefined);
+  await until('it is broken', () => watch.observed(table)?.why !== undefined);
   expect(watch.problem).not.toContain('suspended, rows are kept');
 });
 
@@ -76,6 +79,6 @@ it('a table that was suspended for anything else is not: it is resumed, and its 
   const { watch, state, looks } = watchOf();
   state.now = { id: 4, suspended: true, message: 'could not open, no space left' };
   await looks();
-  expect(watch.brokenWhy(table)).toBeUndefined();
+  expect(watch.observed(table)?.why).toBeUndefined();
   expect(watch.problem).toContain('suspended, rows are kept and not to be seen yet');
 });

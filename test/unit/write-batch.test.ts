@@ -62,10 +62,18 @@ const messageOf = (...parts: [table: string, uids: number[]][]): HeldMessage => 
 };
 
 /** A store that upserts by uid, refuses some uids by row number and misses some tables, as QuestDB does. */
-const createStore = (refusedUids: ReadonlySet<number>, missing: ReadonlySet<string>) => {
+const createStore = (
+  refusedUids: ReadonlySet<number>,
+  missing: ReadonlySet<string>,
+  refusedByOld: ReadonlySet<number> = new Set(),
+) => {
+  let isOld = true;
   const bodies: string[] = [];
   const stored = new Map<string, string>();
-  const writer: Pick<QuestdbWriter, 'write'> = {
+  const writer: Pick<QuestdbWriter, 'write' | 'renew'> = {
+    renew: () => {
+      isOld = false;
+    },
     write: async (bytes): Promise<WriteResult> => {
       const body = Buffer.from(bytes).toString('utf8');
       bodies.push(body);
@@ -73,7 +81,8 @@ const createStore = (refusedUids: ReadonlySet<number>, missing: ReadonlySet<stri
       const rows = readRows(body);
       for (const [index, row] of rows.entries()) {
         if (missing.has(row.table)) return { kind: 'table_missing', table: row.table };
-        if (refusedUids.has(Number(row.uid)))
+        const uid = Number(row.uid);
+        if (refusedUids.has(uid) || (isOld && refusedByOld.has(uid)))
           return { kind: 'row_refused', line: index + 1, why: `uid ${row.uid}` };
       }
       for (const row of rows) stored.set(row.uid, row.table);
@@ -121,7 +130,16 @@ describe('a batch', () => {
     ]);
     expect([...stored.keys()].toSorted()).toEqual(['1', '3', '6']);
     expect(missingTables.size).toBe(0);
-    expect(outcomes).toEqual(['row_refused', 'row_refused', 'row_refused', 'stored']);
+    expect(outcomes).toEqual(['row_refused', 'row_refused', 'row_refused', 'row_refused', 'stored']);
+  });
+
+  // A connection keeps its picture of a table's columns: it would refuse good rows for hours after the table was mended.
+  it('loses no row that a new connection takes', async () => {
+    const { writer, stored } = createStore(new Set([2]), new Set(), new Set([1, 3]));
+    const { outcomes, onWrite } = noticed();
+    const { refused } = await writeBatch(writer, [messageOf(['a', [1, 2, 3]])], onWrite);
+    expect([refused.map(({ row }) => uidOf(row)), [...stored.keys()]]).toEqual([[2], ['1', '3']]);
+    expect(outcomes).toEqual(['row_refused', 'row_refused', 'stored']);
   });
 
   it('goes on without the rows of a table that is missing', async () => {
@@ -155,7 +173,7 @@ describe('a batch', () => {
   it('of which every row is refused ends, and is not sent empty', async () => {
     const { writer, bodies } = createStore(new Set([1, 2]), new Set());
     const { refused } = await writeBatch(writer, [messageOf(['a', [1, 2]])], noticed().onWrite);
-    expect([refused.length, bodies.length]).toEqual([2, 2]);
+    expect([refused.length, bodies.length]).toEqual([2, 3]);
   });
 
   // A table with a wrong column refuses each row by itself: the whole request for each of them would never end.
@@ -226,30 +244,30 @@ describe('a batch', () => {
     );
   });
 
-  const unknownOutcomes: [string, () => Promise<WriteResult>, string][] = [
+  const unknownOutcomes: [string, () => Promise<WriteResult>, string[]][] = [
     [
       'the store does not answer',
       () => Promise.reject(new Fault('transient', 'questdb_unavailable', 'away')),
-      'failed',
+      ['failed'],
     ],
     [
       'a row is refused that was not sent',
       async () => ({ kind: 'row_refused', line: 3, why: '?' }),
-      'row_refused',
+      ['row_refused', 'row_refused'],
     ],
     [
       'a table is missing that was not sent',
       async () => ({ kind: 'table_missing', table: 'other' }),
-      'table_missing',
+      ['table_missing'],
     ],
   ];
 
   // Anything else would settle messages whose rows are nowhere, or loop without an end.
-  it.each(unknownOutcomes)('is of unknown outcome where %s', async (_, write, outcome) => {
+  it.each(unknownOutcomes)('is of unknown outcome where %s', async (_, write, expected) => {
     const { outcomes, onWrite } = noticed();
-    const writing = writeBatch({ write }, [messageOf(['a', [1, 2]])], onWrite);
+    const writing = writeBatch({ write, renew: () => {} }, [messageOf(['a', [1, 2]])], onWrite);
     await expect(writing).rejects.toMatchObject({ kind: 'transient', code: 'questdb_unavailable' });
-    expect(outcomes).toEqual([outcome]);
+    expect(outcomes).toEqual(expected);
   });
 
   it('leaves the messages as they came, so that the next try writes everything again', async () => {

@@ -1,7 +1,10 @@
 import { z } from 'zod';
 import { Fault } from '../../model/fault.ts';
 import { type QuestdbSql, quoteLiteral } from './sql.ts';
-import { isBeyondResuming, listed, tryChange, whyOf } from './table-states.ts';
+import { type FailureScope, isBeyondResuming, listed, tryChange, whyOf } from './table-states.ts';
+
+/** Why a table stands still. QuestDB says it of the server where it suspended it for want of room, memory or files. */
+export type Held = { readonly why: string; readonly scope: FailureScope };
 
 /**
  * Tables whose confirmed rows are not to be seen, and why: `late` ones are behind others in QuestDB's work, `held` ones stand still until
@@ -9,7 +12,7 @@ import { isBeyondResuming, listed, tryChange, whyOf } from './table-states.ts';
  */
 export type Unapplied = {
   readonly late: ReadonlyMap<string, string>;
-  readonly held: ReadonlyMap<string, string>;
+  readonly held: ReadonlyMap<string, Held>;
   readonly broken: ReadonlyMap<string, string>;
 };
 
@@ -50,6 +53,7 @@ type LogState = {
   readonly applied: number;
   readonly isSuspended: boolean;
   readonly why: string;
+  readonly scope: FailureScope;
 };
 
 const pauseMs = { first: 5, most: 200 };
@@ -88,7 +92,8 @@ const readStates = async (
     );
     for (const row of dataset) {
       const [name, confirmed, applied, isSuspended, tag, message] = rowSchema.parse(row);
-      states.set(name, { confirmed, applied, isSuspended, why: whyOf(tag, message) });
+      const scope = isSuspended && (tag ?? '') !== '' ? 'store' : 'table';
+      states.set(name, { confirmed, applied, isSuspended, why: whyOf(tag, message), scope });
     }
   }
   return states;
@@ -97,7 +102,7 @@ const readStates = async (
 /** A table that took the change: the transaction that has to be applied, once it was seen, and how far its log was when it last moved. */
 type Awaited = { target: number | undefined; applied: number; movedAt: number; isGivenUp: boolean };
 
-type Answer = { late: Map<string, string>; held: Map<string, string>; broken: Map<string, string> };
+type Answer = { late: Map<string, string>; held: Map<string, Held>; broken: Map<string, string> };
 
 const newAnswer = (): Answer => ({ late: new Map(), held: new Map(), broken: new Map() });
 
@@ -170,7 +175,7 @@ export const createAppliedCheck = ({
         answer.broken.set(table, state.why);
         awaited.delete(table);
       } else if (state === undefined || state.isSuspended || now() - known.movedAt >= stillMsMax) {
-        answer.held.set(table, why);
+        answer.held.set(table, { why, scope: state?.scope ?? 'table' });
       } else {
         answer.late.set(table, why);
         pending.push(table);
@@ -188,7 +193,8 @@ export const createAppliedCheck = ({
       for (const [index, table] of some.entries()) {
         const reply = replies[index];
         if (reply?.kind === 'damaged') answer.broken.set(table, reply.why);
-        else if (reply?.kind === 'refused') answer.held.set(table, reply.why);
+        else if (reply?.kind === 'refused') answer.held.set(table, { why: reply.why, scope: 'table' });
+        else if (reply?.kind === 'unanswered') answer.held.set(table, { why: reply.why, scope: 'unclear' });
         else awaited.set(table, { target: undefined, applied: -1, movedAt: now(), isGivenUp: false });
       }
     }

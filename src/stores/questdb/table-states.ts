@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { messageOf } from '../../model/fault.ts';
+import { Fault, messageOf } from '../../model/fault.ts';
 import { oneLine } from '../../model/text-forms.ts';
 import { type QuestdbSql, quoteIdentifier } from './sql.ts';
 
@@ -16,6 +16,9 @@ export type TableState = {
   /** Commits that are confirmed and not yet to be seen. */
   readonly pendingCommits: number;
 };
+
+/** Whether a failure speaks of one table (`table`), of the server or its disk (`store`), or does not say (`unclear`). */
+export type FailureScope = 'table' | 'store' | 'unclear';
 
 const shownMax = 5;
 
@@ -74,10 +77,10 @@ export const enableDeduplication = async (sql: Pick<QuestdbSql, 'exec'>, name: s
   await sql.exec(`ALTER TABLE ${quoteIdentifier(name)} DEDUP ENABLE UPSERT KEYS(timestamp, uid)`);
 };
 
-/** What a table says to a change of its structure: it took it, it never can, or nothing of the kind (`why`). */
+/** What a table says to a change of its structure: it took it, it never can, it does not just now, or nothing was answered. */
 export type ChangeAnswer =
   | { readonly kind: 'changed' }
-  | { readonly kind: 'damaged' | 'refused'; readonly why: string };
+  | { readonly kind: 'damaged' | 'refused' | 'unanswered'; readonly why: string };
 
 /** Changes a table's structure without changing it, as its upsert keys are set to what they are. */
 export const tryChange = async (sql: Pick<QuestdbSql, 'exec'>, name: string): Promise<ChangeAnswer> => {
@@ -86,7 +89,9 @@ export const tryChange = async (sql: Pick<QuestdbSql, 'exec'>, name: string): Pr
     return { kind: 'changed' };
   } catch (error) {
     const why = oneLine(messageOf(error), 200);
-    return { kind: damagedLog.test(why) ? 'damaged' : 'refused', why };
+    if (damagedLog.test(why)) return { kind: 'damaged', why };
+    const isAnswer = error instanceof Fault && error.kind === 'permanent';
+    return { kind: isAnswer ? 'refused' : 'unanswered', why };
   }
 };
 

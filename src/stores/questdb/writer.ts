@@ -1,10 +1,11 @@
 import { Agent, request } from 'undici';
 import { Fault, messageOf } from '../../model/fault.ts';
 import { oneLine, patternTextMax } from '../../model/text-forms.ts';
+import type { FailureScope } from './table-states.ts';
 
 /**
  * What became of a write: `stored` = every row is committed; `row_refused` = nothing is known to be stored and the row with
- * this number (from 1) will never be; `table_missing` = this table is not there (or not yet); `table_broken` = QuestDB cannot
+ * this number (from 1) will never be, as this connection sees its table; `table_missing` = this table is not there (or not yet); `table_broken` = QuestDB cannot
  * change this table any more, and what it confirms for it from now on may never be seen.
  */
 export type WriteResult =
@@ -20,6 +21,11 @@ export type QuestdbWriter = {
    * `questdb_unclassified`: it answered something about these rows or their tables that no text of ours names.
    */
   write(rows: Uint8Array): Promise<WriteResult>;
+  /**
+   * Closes the connections once they have answered; the next write goes over a new one. QuestDB keeps a picture of a table's columns for
+   * each connection, and refuses rows by it after the table was changed by another way (9.3.4).
+   */
+  renew(): void;
   /** Connections made until now, and writes that broke: with the same number the server is the one of before. */
   readonly connections: number;
   close(): Promise<void>;
@@ -100,6 +106,17 @@ export const unclassifiedStatus = (error: unknown): string | undefined =>
     ? /answered (\d{3})/.exec(error.message)?.[1]
     : undefined;
 
+/** Errors of the machine, by their numbers on Linux: I/O, memory, files, room, read-only, quota. */
+const machineErrno =
+  /(?:\berrno[=:] ?|answered \d{3}: \[)(?:5|12|23|24|28|30|122)\b|No space left|Read-only file system/;
+
+/** What such an answer to rows of this table alone speaks of. */
+export const scopeOfAnswer = (error: unknown, table: string): FailureScope => {
+  const message = messageOf(error);
+  if (machineErrno.test(message)) return 'store';
+  return message.includes(table) ? 'table' : 'unclear';
+};
+
 export type QuestdbWriterOptions = {
   /** `http://[user:password@]host:port` */
   readonly url: string;
@@ -120,7 +137,13 @@ export const createQuestdbWriter = ({ url, timeoutMs }: QuestdbWriterOptions): Q
     return fresh;
   };
   let agent = newAgent();
+  const renew = (): void => {
+    const old = agent;
+    agent = newAgent();
+    void old.close();
+  };
   return {
+    renew,
     get connections() {
       return connections;
     },
@@ -145,10 +168,8 @@ export const createQuestdbWriter = ({ url, timeoutMs }: QuestdbWriterOptions): Q
       if (status === 204 || status === 200) return { kind: 'stored' };
       const refusal = status === 400 ? readRefusal(body) : undefined;
       if (refusal !== undefined && refusal.kind === 'row_refused') return refusal;
-      // A connection that wrote before can keep an old picture of the tables: the next try gets a new one.
-      const old = agent;
-      agent = newAgent();
-      void old.close();
+      // The next try is not to meet an old picture of the tables.
+      renew();
       if (refusal !== undefined) return refusal;
       const broken = status === 500 ? readBrokenTable(body) : undefined;
       if (broken !== undefined) return broken;

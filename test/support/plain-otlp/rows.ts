@@ -42,9 +42,10 @@ export class Texts {
     return text.toString('utf8');
   }
 
-  /** Pairs of a Map column: of equal keys the last one stays. */
+  /** Pairs of a Map column: of equal keys the last one stays. A credential is never stored. */
   map(attributes: readonly PlainAttribute[]): [string, string][] {
-    const pairs = attributes.map(({ key, value }): [string, Text] => [this.text(key), textOf(value)]);
+    const stored = attributes.filter(({ key }) => !key.toString('latin1').endsWith('.data.token'));
+    const pairs = stored.map(({ key, value }): [string, Text] => [this.text(key), textOf(value)]);
     const kept = lastOfEach(pairs);
     this.repeatedKeys += pairs.length - kept.length;
     return kept.map(([key, value]) => [key, this.text(value)]);
@@ -67,17 +68,16 @@ const heldAttributes = (
   owner: SpanOwner,
   { clientIp }: TracesContext,
 ): PlainAttribute[] => {
-  const held = attributes.filter((attribute) => !isKey(attribute, 'mon.data.token'));
   const address = clientIp.replace(/^::ffff:/i, '');
-  if (!owner.fillDimensions || placeholders.includes(address)) return held;
+  if (!owner.fillDimensions || placeholders.includes(address)) return [...attributes];
   const filled: PlainAttribute = {
     key: Buffer.from('net.host.ip'),
     value: { kind: 'string', text: Buffer.from(address) },
   };
-  const last = held.findLastIndex((attribute) => isKey(attribute, 'net.host.ip'));
-  const present = held[last];
-  if (present === undefined) return [...held, filled];
-  return placeholders.includes(textOf(present.value).toString('utf8')) ? held.with(last, filled) : held;
+  const last = attributes.findLastIndex((attribute) => isKey(attribute, 'net.host.ip'));
+  const present = attributes[last];
+  if (present === undefined) return [...attributes, filled];
+  return placeholders.includes(textOf(present.value).toString('utf8')) ? attributes.with(last, filled) : [...attributes];
 };
 
 const hexOf = (id: PlainId): string => (typeof id === 'string' ? '' : id.hex);

@@ -1,0 +1,15 @@
+import { afterAll, beforeAll, it } from 'vitest';
+import { type Stack, startStack } from '../support/stack.ts';
+import { holdTableBacklog } from '../support/table-backlog.ts';
+
+let stack: Stack;
+
+beforeAll(async () => {
+  stack = await startStack();
+});
+afterAll(() => stack.stop());
+
+// Ten times what the consumer delivers without an acknowledgement: nothing of it may stand between a table and its points.
+it('43,000 messages for a table that is not there hold up no other table, and none of them is lost', async () => {
+  await holdTableBacklog(stack, { dataId: 2_900_000, messages: 43_000, boundMs: 240_000 });
+});
