@@ -6,7 +6,7 @@ import { promisify } from 'node:util';
 import { z } from 'zod';
 import { freeHeldBytes, holdNanosMax, loopBytesMax, memoryBytesMax, whoseNanosMax } from './bounds.ts';
 import { bodyLimitsOf } from './limits.ts';
-import { leastUndisturbed, measure, type StageName } from './measure.ts';
+import { leastUndisturbed, type Measured, measure, type StageName } from './measure.ts';
 import { bodyOf, type Made, make, type Recipe } from './recipe.ts';
 import { TooLarge } from './render.ts';
 
@@ -70,7 +70,8 @@ const whoseBytesMax = 16 * mebibyte;
 const whoseAs = async (recipe: Recipe, size: number, tries: number): Promise<Verdict | undefined> => {
   const made = madeAt(recipe, size);
   if (made === undefined) return undefined;
-  const { cost, bytes, outcome } = await leastUndisturbed('whose', recipe, made, tries);
+  const isEnough = ({ cost, bytes }: Measured): boolean => cost <= whoseNanosMax(bytes);
+  const { cost, bytes, outcome } = await leastUndisturbed('whose', recipe, made, tries, isEnough);
   const sizes = `${(made.content.length / mebibyte).toFixed(1)} MiB, ${(made.wire.length / mebibyte).toFixed(1)} on the wire`;
   const what = `without a credential, ${sizes}`;
   return { what, value: cost / milli, bound: whoseNanosMax(bytes) / milli, unit: 'ms', outcome, size };
