@@ -24,6 +24,10 @@ export type Item = {
   readonly owner: SpanOwner;
 };
 
+/** A credential is never stored, wherever it stands. */
+export const withoutSecrets = (attributes: readonly PlainAttribute[]): PlainAttribute[] =>
+  attributes.filter(({ key }) => !key.toString('latin1').endsWith('.data.token'));
+
 /** Makes texts of a row out of texts as sent, and counts what it does to them. */
 export class Texts {
   cutValues = 0;
@@ -44,8 +48,10 @@ export class Texts {
 
   /** Pairs of a Map column: of equal keys the last one stays. A credential is never stored. */
   map(attributes: readonly PlainAttribute[]): [string, string][] {
-    const stored = attributes.filter(({ key }) => !key.toString('latin1').endsWith('.data.token'));
-    const pairs = stored.map(({ key, value }): [string, Text] => [this.text(key), textOf(value)]);
+    const pairs = withoutSecrets(attributes).map(({ key, value }): [string, Text] => [
+      this.text(key),
+      textOf(value),
+    ]);
     const kept = lastOfEach(pairs);
     this.repeatedKeys += pairs.length - kept.length;
     return kept.map(([key, value]) => [key, this.text(value)]);
@@ -68,16 +74,17 @@ const heldAttributes = (
   owner: SpanOwner,
   { clientIp }: TracesContext,
 ): PlainAttribute[] => {
+  const held = withoutSecrets(attributes);
   const address = clientIp.replace(/^::ffff:/i, '');
-  if (!owner.fillDimensions || placeholders.includes(address)) return [...attributes];
+  if (!owner.fillDimensions || placeholders.includes(address)) return held;
   const filled: PlainAttribute = {
     key: Buffer.from('net.host.ip'),
     value: { kind: 'string', text: Buffer.from(address) },
   };
-  const last = attributes.findLastIndex((attribute) => isKey(attribute, 'net.host.ip'));
-  const present = attributes[last];
-  if (present === undefined) return [...attributes, filled];
-  return placeholders.includes(textOf(present.value).toString('utf8')) ? attributes.with(last, filled) : [...attributes];
+  const last = held.findLastIndex((attribute) => isKey(attribute, 'net.host.ip'));
+  const present = held[last];
+  if (present === undefined) return [...held, filled];
+  return placeholders.includes(textOf(present.value).toString('utf8')) ? held.with(last, filled) : held;
 };
 
 const hexOf = (id: PlainId): string => (typeof id === 'string' ? '' : id.hex);
@@ -154,7 +161,7 @@ export const deferredObject = (item: Item, context: TracesContext): unknown => {
   const { span, scope, resource, owner } = item;
   const texts = new Texts(context.limits.valueBytesMax);
   const attributes = (list: readonly PlainAttribute[]): unknown =>
-    list.map(({ key, value }) => ({
+    withoutSecrets(list).map(({ key, value }) => ({
       key: texts.text(key),
       value: { stringValue: texts.text(textOf(value)) },
     }));
