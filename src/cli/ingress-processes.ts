@@ -74,7 +74,7 @@ export const runIngressProcesses = async (settings: Settings, count: number): Pr
       if (code === exitCodeConfig || (isFirst && !hasListened && code !== 0)) return fatal.resolve({ code });
       if (hasListened) isFirst = false;
       if (performance.now() - startedAt >= restart.healthyMs) failures = 0;
-      log.warn({ process: number, ended: why }, 'an ingress process has ended; it is started again');
+      log.warn({ process: number, ended: why }, 'an ingress process exited and is restarted');
       await delay(restartDelayMs(failures++, restart), undefined, { signal: stop }).catch(() => undefined);
     }
   };

@@ -109,8 +109,8 @@ const busy = (sequence: number, action: Action): Fault =>
     'permanent',
     'dead_letter_busy',
     action === 'redrive'
-      ? `a redrive of dead letter ${sequence} was begun: its rows may be stored already; redrive it again to finish that`
-      : `a purge of dead letter ${sequence} was begun; purge it again to finish that`,
+      ? `a redrive of dead letter ${sequence} is unfinished, and its rows may be stored already: redrive it again to finish`
+      : `a purge of dead letter ${sequence} is unfinished: purge it again to finish`,
   );
 
 export const createDesk = (deps: DeskDependencies): Desk => {

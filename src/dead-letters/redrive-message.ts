@@ -52,7 +52,7 @@ const payloadOf = (letter: Letter, { part, bytes }: LetterBytes): Uint8Array => 
   throw new Fault(
     'permanent',
     'not_redrivable',
-    `dead letter ${sequence} does not say what its bytes are: look at them, then purge it`,
+    `dead letter ${sequence} does not name the kind of its bytes: look at them, then purge it`,
   );
 };
 

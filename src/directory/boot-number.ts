@@ -35,7 +35,6 @@ export const raiseNumber = async (
 export const takeBootNumber = (system: KvBucket, nowMs: number): Promise<number> =>
   raiseNumber(system, systemKeys.boot, (last) => {
     const boot = Math.max(last + 1, bootNumberNow(nowMs));
-    if (boot >= bootEnd)
-      throw new Fault('internal', 'boot_numbers_exhausted', 'no boot number is left below 2^24');
+    if (boot >= bootEnd) throw new Fault('internal', 'boot_numbers_exhausted', 'no epoch is left below 2^24');
     return boot;
   });

@@ -189,7 +189,7 @@ export const startDirectory = ({
   const fetchInTime = async (fetch: () => Promise<void>): Promise<void> => {
     const startedAt = performance.now();
     if (startedAt < hungUntil)
-      throw new Fault('transient', 'not_in_time', 'the records did not answer a moment ago');
+      throw new Fault('transient', 'not_in_time', 'the records were not readable a moment ago');
     try {
       await inTime('the bucket of the records', fetch(), startedAt + lookUpMsMax);
     } catch (error) {

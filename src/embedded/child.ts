@@ -59,7 +59,7 @@ const run = ({ command, args, env, inherited = [] }: Command): ChildProcess => {
 
 /** `exited with code 1`, `was ended by SIGKILL`. */
 export const describeExit = ({ code, signal }: Exit): string => {
-  if (signal !== null) return `was ended by ${signal}`;
+  if (signal !== null) return `was killed by ${signal}`;
   return code === null ? 'could not be run' : `exited with code ${code}`;
 };
 

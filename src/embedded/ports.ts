@@ -31,7 +31,7 @@ export const requireFreePorts = async (
   for (const { host, ports } of wanted) {
     for (const { port, variable, purpose } of ports) {
       if ((await probe(host, port)) !== undefined) continue;
-      sentences.push(`Port ${port} (${purpose}) is in use; set ${variable} to another one.`);
+      sentences.push(`Port ${port} (${purpose}) is in use; set ${variable} to another port.`);
     }
   }
   if (sentences.length > 0) throw new PortInUseError(sentences.join('\n'));

@@ -68,7 +68,7 @@ export class ServiceStartError extends Error {
 
   constructor(what: string, lastLines: readonly string[], exit?: Exit) {
     const shown = lastLines.slice(-shownLines).map((line) => `  ${line}`);
-    super([shown.length === 0 ? what : `${what}; its last lines:`, ...shown].join('\n'));
+    super([shown.length === 0 ? what : `${what}; last lines of its log:`, ...shown].join('\n'));
     this.exit = exit;
     this.lastLines = lastLines;
   }

@@ -65,7 +65,7 @@ export const noRoom = { reason: 'not_stored', detail: 'too many request bytes ar
 const unwanted: BodyProblem = { reason: 'unwanted', detail: '' };
 const gaveWay: BodyProblem = {
   reason: 'not_stored',
-  detail: 'too many request bytes are in flight, and this body came in too slowly',
+  detail: 'too many request bytes are in flight, and this body arrived too slowly',
 };
 
 const isProblem = (value: Buffer | BodyProblem): value is BodyProblem => !Buffer.isBuffer(value);
@@ -117,7 +117,10 @@ const collect = (
       size += chunk.length;
       pace.add(chunk.length, performance.now());
       if (size > bytesMax) {
-        finish({ reason: 'body_too_large', detail: `more than ${bytesMax} bytes on the wire` });
+        finish({
+          reason: 'body_too_large',
+          detail: `more than ${bytesMax} bytes as sent, the limit is ${bytesMax}`,
+        });
       } else if (!room.take(chunk.length)) finish(noRoom);
       else if (see(chunk)) chunks.push(chunk);
       else finish(unwanted);
@@ -171,18 +174,21 @@ const inflated = async (
   room.give(raw.length);
   switch (result) {
     case 'too_large':
-      return { reason: 'body_too_large', detail: `more than ${limits.inflatedBytesMax} bytes inflated` };
+      return {
+        reason: 'body_too_large',
+        detail: `more than ${limits.inflatedBytesMax} bytes after decompression, the limit is ${limits.inflatedBytesMax}`,
+      };
     case 'ratio':
       return {
         reason: 'inflate_ratio_exceeded',
-        detail: `more than ${freeBytes} bytes, and more than ${limits.inflateRatioMax} times the ${raw.length} on the wire`,
+        detail: `more than ${freeBytes} bytes after decompression and more than ${limits.inflateRatioMax} times the ${raw.length} bytes as sent, the limit is a factor of ${limits.inflateRatioMax}`,
       };
     case 'unwanted':
       return unwanted;
     case 'no_room':
       return noRoom;
     case 'corrupt':
-      return { reason: 'encoding_corrupt', detail: `the body is no ${encoding} data` };
+      return { reason: 'encoding_corrupt', detail: `the body is not valid ${encoding}` };
     default:
       return result;
   }
@@ -203,12 +209,12 @@ export const readBody = async (
   if (!inFlight.hasRoom(isOverLimit ? 0 : announced)) return noRoom;
   const encoding = encodingOf(request.headers['content-encoding']);
   if (encoding === undefined) {
-    return { reason: 'encoding_unsupported', detail: 'identity, gzip, deflate and zstd are understood' };
+    return { reason: 'encoding_unsupported', detail: 'send identity, gzip, deflate or zstd' };
   }
   if (isOverLimit) {
     return {
       reason: 'body_too_large',
-      detail: `${announced} bytes on the wire, the limit is ${limits.bodyBytesMax}`,
+      detail: `Content-Length is ${announced} bytes, the limit is ${limits.bodyBytesMax}`,
     };
   }
   const room = createRoom(inFlight);

@@ -70,7 +70,10 @@ type Receiver = { readonly server: Server; close(): void };
 const onDefect =
   (log: Log) =>
   (error: unknown): void =>
-    log.error({ error: messageOf(error), stack: error instanceof Error ? error.stack : '' }, 'a defect');
+    log.error(
+      { error: messageOf(error), stack: error instanceof Error ? error.stack : '' },
+      'an internal error',
+    );
 
 /** Whether there is a stream for this subject, as far as is known: not for one of an instance that no setting names. */
 const streamsKnown =
@@ -188,10 +191,10 @@ const openBuckets = async (
 const createUnready =
   (bus: Bus, bases: BaseCounter, directory: Directory) =>
   (awayMs: number): string | undefined => {
-    if (!bases.isReady) return 'the receiver is starting: no boot number yet';
-    if (!directory.isReady) return 'the receiver is starting: the records are not read yet';
+    if (!bases.isReady) return 'the receiver is starting: it has no epoch yet';
+    if (!directory.isReady) return 'the receiver is starting: it has not read the records yet';
     const since = bus.disconnectedSince;
-    return since !== undefined && performance.now() - since > awayMs ? 'the bus is away' : undefined;
+    return since !== undefined && performance.now() - since > awayMs ? 'NATS is not connected' : undefined;
   };
 
 const trustedProxiesOf = ({ ingress }: Settings): TrustedProxies => {
@@ -199,8 +202,8 @@ const trustedProxiesOf = ({ ingress }: Settings): TrustedProxies => {
   if ('proxies' in parsed) return parsed.proxies;
   throw settingFault(
     'TIDEMARK_INGRESS_TRUSTED_PROXIES',
-    `${parsed.wrong} is neither an address nor a network`,
-    'Write for instance 10.0.0.0/8, 192.168.1.7',
+    `${parsed.wrong} is not an IP address or a network`,
+    'Write addresses and networks like 10.0.0.0/8, 192.168.1.7',
   );
 };
 
@@ -256,14 +259,14 @@ export const runIngress = async (settings: Settings): Promise<void> => {
   const bus = await connectBusWhenUp(natsTarget(settings), 'tidemark-ingress', stop, (error) =>
     log.warn({ error: messageOf(error) }, 'waiting for NATS'),
   );
-  checks.nats = () => (bus.connected ? undefined : 'the connection is lost');
+  checks.nats = () => (bus.connected ? undefined : 'the connection to NATS is lost');
   bus.onDisconnect(() => log.warn({}, 'NATS connection lost'));
   bus.onReconnect(() => log.info({}, 'NATS connection is back'));
   const rates = startRateExchange(
     createReportChannel(bus, (error) =>
       log.warn(
         { error: messageOf(error) },
-        'the shares of max_rate stay as they are: no exchange with other receivers',
+        'no exchange of rates with other receivers: the shares of max_rate stay as they are',
       ),
     ),
   );
@@ -279,14 +282,14 @@ export const runIngress = async (settings: Settings): Promise<void> => {
     defaults: ruleDefaults(pipelines),
     now: Date.now,
     onInvalid: (key, error) =>
-      log.error({ key, error: messageOf(error) }, 'a record does not parse and is ignored'),
+      log.error({ key, error: messageOf(error) }, 'a record is malformed and ignored'),
   });
   const sightings = startSightings(directory, columns, (error) =>
-    log.warn({ error: messageOf(error) }, 'last_seen of columns is not written'),
+    log.warn({ error: messageOf(error) }, 'last_seen of columns was not written'),
   );
   const bases = createBaseCounter(
     () => takeBootNumber(system, Date.now()),
-    (why) => log.warn({ error: why }, 'no boot number yet'),
+    (why) => log.warn({ error: why }, 'no epoch yet'),
   );
   const unready = createUnready(bus, bases, directory);
   const inFlight = createBytesInFlight(settings.ingress.bytesInFlightMax, (held) =>
@@ -328,7 +331,7 @@ export const runIngress = async (settings: Settings): Promise<void> => {
   checks.receiver = () => (stop.aborted ? 'the receiver is stopping' : unready(0));
   log.info(
     { push: pushPort, otlp: otlpPort, ops: ops.port, tls: listening.tls !== undefined },
-    'ingress takes requests',
+    'ingress accepts requests',
   );
 
   await whenStopped(stop);

@@ -55,7 +55,7 @@ export const createRequestTraces = (tracing: Tracing): RequestTraces => {
       const reply = await tracing
         .within(span, () => handle(request))
         .catch((error: unknown) => {
-          if (traced.has(span)) span.end('a defect');
+          if (traced.has(span)) span.end('an internal error');
           throw error;
         });
       if (!traced.has(span)) return reply;

@@ -60,7 +60,7 @@ export const createAuditSweeper = (deps: AuditDeps, settling: Settling): AuditSw
       if (held.has(auditId) || now - since < orphanMs) continue;
       try {
         const entry = await settling.settle(auditId, (pending) => pending, revision);
-        if (entry !== undefined) log.warn({ audit_id: auditId }, `audit entry brought: ${entry.outcome}`);
+        if (entry !== undefined) log.warn({ audit_id: auditId }, `audit entry published: ${entry.outcome}`);
       } catch (error) {
         if (isTransient(error)) throw error;
         // One that cannot be read must not keep the others back.
@@ -78,7 +78,7 @@ export const createAuditSweeper = (deps: AuditDeps, settling: Settling): AuditSw
       await sweepOrphans(now);
     } catch (error) {
       for (const orphan of seen.values()) orphan.since = performance.now();
-      if (!isTransient(error)) log.error({}, `audit intents cannot be tended: ${messageOf(error)}`);
+      if (!isTransient(error)) log.error({}, `audit intents cannot be processed: ${messageOf(error)}`);
     }
   };
 

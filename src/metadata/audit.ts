@@ -126,7 +126,7 @@ export const createAudit = (deps: AuditDeps): Audit => {
       if (counted?.outcome !== entry.outcome) {
         log.warn(
           { audit_id: entry.audit_id },
-          'this process stood still: its call is in the audit log as interrupted',
+          'this process was suspended: the audit log has its call as interrupted',
         );
       }
     } catch (error) {
@@ -138,7 +138,10 @@ export const createAudit = (deps: AuditDeps): Audit => {
   const withdraw = async (auditId: string): Promise<void> => {
     sweeper.forget(auditId);
     await deps.erase(`${intentPrefix}${auditId}`).catch((error: unknown) => {
-      log.warn({ audit_id: auditId }, `a refused call may be entered as interrupted: ${messageOf(error)}`);
+      log.warn(
+        { audit_id: auditId },
+        `the audit log may have a refused call as interrupted: ${messageOf(error)}`,
+      );
     });
   };
 
@@ -187,7 +190,7 @@ export const createAudit = (deps: AuditDeps): Audit => {
 
 const parseCursor = (cursor: string): number => {
   if (/^[1-9]\d{0,14}$/.test(cursor)) return Number(cursor);
-  throw new Fault('permanent', 'invalid_value', 'cursor: is not one that a list answered');
+  throw new Fault('permanent', 'invalid_value', 'cursor: is not a next_cursor of this list');
 };
 
 const matches = (entry: AuditEntry, query: AuditQuery): boolean =>

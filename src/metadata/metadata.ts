@@ -53,7 +53,7 @@ type FollowedInstance = PlacedInstance & { why(): string | undefined };
 
 /** Asks QuestDB every other second; `why` is undefined while it answers. */
 const probe = (sql: QuestdbSql, signal: AbortSignal): { readonly why: string | undefined } => {
-  const state: { why: string | undefined } = { why: 'not asked yet' };
+  const state: { why: string | undefined } = { why: 'not checked yet' };
   const ask = async (): Promise<void> => {
     while (!signal.aborted) {
       state.why = await sql.exec('SELECT 1').then(() => undefined, messageOf);
@@ -137,7 +137,7 @@ const authorizeNodeWith =
 /** The streams that are not there, but for those that `questdb_streams` names with the reason. */
 const missingText = (watch: Watch | undefined, refused: RefusedStreams | undefined): string | undefined => {
   const names = [...(watch?.missing ?? [])].filter((name) => refused?.has(name) !== true);
-  return names.length === 0 ? undefined : `not there: ${names.join(', ')}`;
+  return names.length === 0 ? undefined : `missing: ${names.join(', ')}`;
 };
 
 type Parts = {
@@ -254,7 +254,7 @@ const runOnBus = async (bus: Bus, parts: Parts): Promise<void> => {
     });
     const server = await serve(api, settings);
     parts.onListening();
-    log.info({ port: settings.metadata.apiPort }, 'the admin API answers');
+    log.info({ port: settings.metadata.apiPort }, 'the admin API is ready');
     await whenStopped(signal);
     outcomes.live.stop();
     await finish(server);

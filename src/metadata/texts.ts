@@ -51,7 +51,7 @@ const authorLengthMax = 64;
 /** Who asks, as the request says: anybody may say anything. */
 export const operatorText = (): z.ZodString => withoutLink(nameText(authorLengthMax));
 
-/** What an admin token is called; white space at its ends is left out. */
+/** What an admin token is called; white space at its ends is removed. */
 export const tokenName = (): z.ZodString =>
   withoutLink(seen(bounded(1, authorLengthMax, z.string('must be text').trim())));
 

@@ -75,7 +75,7 @@ const lookAtStreams = async (deps: WatchDeps, missing: Set<string>): Promise<voi
   // One that every deployment has is no matter of a single instance: the time of the last success shall tell of it too.
   const lost = streams.filter(({ name, isFurther }) => isFurther !== true && missing.has(name));
   if (lost.length > 0)
-    throw new Fault('permanent', 'stream_not_found', `not there: ${lost.map(({ name }) => name).join(', ')}`);
+    throw new Fault('permanent', 'stream_not_found', `missing: ${lost.map(({ name }) => name).join(', ')}`);
 };
 
 const lookAtParts = async ({ clickhouse, metrics }: WatchDeps): Promise<void> => {
@@ -136,7 +136,7 @@ export const startWatch = (deps: WatchDeps): Watch => {
         metrics.lastSuccess.set({ what }, Math.floor(now() / 1000));
       } catch (error) {
         pauseMs = retryMs;
-        log.debug({ what, error: messageOf(error) }, 'figures were not read');
+        log.debug({ what, error: messageOf(error) }, 'metrics of the dependencies were not read');
       }
       const restMs = Math.max(pauseMs, (performance.now() - startedAt) / shareMax);
       await delay(restMs, undefined, { signal: stopping.signal }).catch(() => undefined);

@@ -99,11 +99,11 @@ export const startFeed = (deps: FeedDependencies): Feed => {
         waiting.shift();
         waitingBytes -= batch.payload.length;
         deps.onPublished(batch.kind, batch.rows);
-        if (isFailing) log.info({}, 'refusals and examples reach LEDGER again');
+        if (isFailing) log.info({}, 'refusals and samples reach LEDGER again');
         isFailing = false;
       }
     } catch (error) {
-      if (!isFailing) log.warn({ error: messageOf(error) }, 'refusals and examples do not reach LEDGER');
+      if (!isFailing) log.warn({ error: messageOf(error) }, 'refusals and samples do not reach LEDGER');
       isFailing = true;
     }
   };
@@ -118,7 +118,7 @@ export const startFeed = (deps: FeedDependencies): Feed => {
   const tick = (): void => {
     gather()
       .then(send)
-      .catch((error: unknown) => log.error({ error: messageOf(error) }, 'a defect of the feed of LEDGER'));
+      .catch((error: unknown) => log.error({ error: messageOf(error) }, 'internal error of the LEDGER feed'));
   };
   const timer = setInterval(tick, everyMs);
   timer.unref();

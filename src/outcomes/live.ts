@@ -30,7 +30,7 @@ export const createLiveDrops = (bus: Bus): LiveDrops => {
     // A reader that comes again over a connection that is left would hold up the stop.
     if (isStopped) throw new Fault('transient', 'stopping', 'the admin API stops');
     if (ends.size >= readersMax) {
-      throw new Fault('transient', 'too_many_readers', `${readersMax} readers listen already`);
+      throw new Fault('transient', 'too_many_readers', `the limit of ${readersMax} readers is reached`);
     }
     let skipped = 0;
     let controller: ReadableStreamDefaultController<Uint8Array> | undefined;

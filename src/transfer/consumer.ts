@@ -70,9 +70,9 @@ const openBreaker = <E>(
       if (state === 'open')
         log.error(
           { ...label, why, pauseMs: limits.pauseMs },
-          'the consumer stops: too much goes to the dead letters',
+          'the consumer is stopped: too many items go to the dead letters; fix the cause, then run tidemark dlq resume',
         );
-      if (state === 'closed') log.info(label, 'the consumer goes on');
+      if (state === 'closed') log.info(label, 'the consumer is resumed');
       onRoom();
     },
   });
@@ -92,8 +92,11 @@ export const startConsumer = <E>(
     isStopping: () => isStopping,
     onHeld: (why) => {
       if (why !== undefined && held === undefined)
-        log.error({ ...label, why }, 'dead letters cannot be kept; the consumer stands still until they can');
-      if (why === undefined) log.info(label, 'dead letters are kept again; the consumer goes on');
+        log.error(
+          { ...label, why },
+          'dead letters cannot be stored (DEADLETTER is full?); the consumer waits until they can',
+        );
+      if (why === undefined) log.info(label, 'dead letters are stored again; the consumer is resumed');
       held = why;
       metrics.deadLettersHeld.set(label, why === undefined ? 0 : 1);
       onRoom();

@@ -32,7 +32,7 @@ export const startLeftoverSweep = (
     onRemoved(stream, messages);
     log.warn(
       { stream, messages, sequence },
-      'NATS kept messages that were acknowledged, as it can when it is killed; they were removed',
+      'removed orphaned messages: NATS kept them after their acknowledgement, as it can after a kill',
     );
   };
 
@@ -42,7 +42,10 @@ export const startLeftoverSweep = (
     isSweeping = true;
     for (const consumer of consumers) {
       await sweep(consumer).catch((error: unknown) => {
-        log.debug({ stream: consumer.stream, error: messageOf(error) }, 'a stream was not looked at');
+        log.debug(
+          { stream: consumer.stream, error: messageOf(error) },
+          'a stream was not checked for orphaned messages',
+        );
       });
     }
     isSweeping = false;

@@ -114,7 +114,7 @@ const field = (value: unknown, name: string): unknown =>
 
 const passedSpan = ({ owner, base, ordinal, arrivedAt, text }: PassedItem): SetAside => ({
   reason: 'deferred_item_valid',
-  why: 'the receiver deferred a span whose times this program finds valid',
+  why: 'the receiver deferred a span, and this version finds its times valid',
   bytes: Buffer.from(text),
   identity: `${base}:${ordinal}`,
   items: 1,
@@ -305,7 +305,7 @@ export const createTracesLane = (
         if (!isTransientAnswer(error)) throw error;
         problem = messageOf(error);
         if (lone.failed(message.delivery.streamSequence)) {
-          const why = `fails each time while others are stored: ${problem}`;
+          const why = `the block fails in each try while others are stored: ${problem}`;
           refused.of.set(
             message,
             piecesOf([message]).map((piece) => refusedBlock(piece, why)),

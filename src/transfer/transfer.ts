@@ -68,7 +68,7 @@ const startTraces = (
     duplicateWindowMs: pipeline.duplicateWindowMs,
     now: () => performance.now(),
     onFault: (error) =>
-      log.warn({ error: messageOf(error) }, 'the fence is not read yet; everything is guarded'),
+      log.warn({ error: messageOf(error) }, 'the fence is not read yet; the guard is on for every insert'),
   });
   const writer = createSpanWriter(clickhouse, { insertMsMax: pipeline.storeTimeoutMs });
   const merges = startOwedMerges({
@@ -85,7 +85,7 @@ const startTraces = (
       onGuarded: (killed) => {
         metrics.guarded.inc(label);
         metrics.killedQueries.inc(label, killed);
-        if (killed > 0) log.warn({ killed }, 'ended inserts of an earlier attempt');
+        if (killed > 0) log.warn({ killed }, 'killed inserts of an earlier attempt');
       },
       onOverlap: merges.owe,
       onUnclassified: (code) => metrics.unclassified.inc({ ...label, code }),
@@ -169,7 +169,7 @@ export const runTransfer = async (settings: Settings): Promise<void> => {
     checks: {
       nats: () => {
         if (running.bus === undefined || running.spans === undefined) return 'not connected yet';
-        return running.bus.connected ? undefined : 'the connection is lost';
+        return running.bus.connected ? undefined : 'the connection to NATS is lost';
       },
       records: () => (running.purges?.isReady === true ? undefined : 'the purges are not read yet'),
       questdb: () => running.points?.storeProblem,
@@ -257,7 +257,7 @@ export const runTransfer = async (settings: Settings): Promise<void> => {
   await Promise.race([Promise.all([purges.whenReady, placements.whenReady]), whenStopped(stop)]);
   if (!stop.aborted) {
     points.start();
-    log.info({ ops: ops.port }, 'transfer takes messages');
+    log.info({ ops: ops.port }, 'transfer reads messages');
   }
 
   await whenStopped(stop);

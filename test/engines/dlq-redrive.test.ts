@@ -275,7 +275,7 @@ describe('the points of a table that was set aside', () => {
     const header = JSON.stringify({
       version: 1,
       reason: 'table_unavailable',
-      error: 'the table is not there',
+      error: 'the table does not exist',
       stream: 'METRICS',
       streamSequence: 1,
       subject: 'metrics.0',

@@ -94,7 +94,7 @@ describe('an engine that dies while starting', () => {
     await writeFile(join(folder, 'store'), '');
     const engine = create('nats', folder, await takePorts(2));
     await expect(engine.start()).rejects.toThrow(
-      /^nats exited with code 1 while starting; its last lines:\n.*storage directory is not a directory/s,
+      /^nats exited with code 1 while starting; last lines of its log:\n.*storage directory is not a directory/s,
     );
   });
 

@@ -111,7 +111,7 @@ describe('tidemark admin-token', () => {
     expect(await cli.run('report list --biz 99', env)).toMatchObject({ code: 0 });
     const refused = await cli.run('report create --biz 99 --name x', env);
     expect(refused).toMatchObject({ code: 1, stdout: '' });
-    expect(refused.stderr).toMatch(/^tidemark: this needs the role editor; .*Use a token with the role/);
+    expect(refused.stderr).toMatch(/^tidemark: this call needs the role editor; .*Use a token with the role/);
     expect(await cli.text('admin-token list')).toMatch(
       new RegExp(`^${token.token_id} +board +viewer +– +\\d{4}-.*Z +\\d{4}-.*Z +valid$`, 'm'),
     );
@@ -182,11 +182,11 @@ describe('a command that fails', () => {
       /^tidemark: there is a custom report "twice".*Choose another name/,
     ],
     ['a missing space', 'report create --biz -9 --name x', /^tidemark: space_uid: is required/],
-    ['an unknown data id', 'report show 42', /^tidemark: there is no custom report with data id 42$/m],
+    ['an unknown data id', 'report show 42', /^tidemark: no custom report has data id 42$/m],
     [
       'a data id without a group',
       'limit show 42 --data-id',
-      /^tidemark: there is no time series group of data id 42$/m,
+      /^tidemark: data id 42 has no time series group$/m,
     ],
     ['an unknown application', 'app disable 42', /^tidemark: there is no application 42$/m],
     ['an unknown admin token', 'admin-token revoke 42', /^tidemark: there is no admin token 42$/m],
@@ -208,9 +208,6 @@ describe('a command that fails', () => {
     const none = { ...metadata.env, TIDEMARK_DATA: join(engines.folder, 'nowhere') };
     expectFailure(await cli.run('report list', none), /TIDEMARK_ADMIN_TOKEN.*nowhere\/admin\.token/);
     const wrong = { ...metadata.env, TIDEMARK_ADMIN_TOKEN: 'wrong' };
-    expectFailure(
-      await cli.run('app list', wrong),
-      /^tidemark: the admin token is missing or not a valid one\./,
-    );
+    expectFailure(await cli.run('app list', wrong), /^tidemark: the admin token is missing or not valid\./);
   });
 });

@@ -66,7 +66,7 @@ describe('while ClickHouse is away', () => {
       return ready.warnings !== undefined && ready;
     });
     expect([warned.status, warned.failing]).toEqual([200, {}]);
-    expect(warned.warnings?.['outcomes']).toContain('ClickHouse does not answer');
+    expect(warned.warnings?.['outcomes']).toContain('no answer from ClickHouse');
     expect(await messagesIn('LEDGER')).toBeGreaterThan(0);
     await stack.engines.clickhouse.start();
     expect(await outcomes.settled({ dataId: dataIdOf(report) })).toMatchObject([

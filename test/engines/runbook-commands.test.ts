@@ -27,7 +27,7 @@ const blocks = [...readDocument('docs/operations.md').matchAll(/^```sh\n(.*?)^``
 /** What each prints at least, run as it stands with its placeholders filled; `code` where that is how it ends. */
 const runs: Readonly<Record<string, { readonly prints: RegExp; readonly code?: number }>> = {
   'tidemark doctor': { prints: /ok\s+nats/ },
-  'tidemark config check': { prints: /settings and pipelines can be used/ },
+  'tidemark config check': { prints: /settings and pipelines are valid/ },
   'curl -s http://<process>:<operations port>/readyz': { prints: /"ready":true/ },
   'tidemark ledger': { prints: /^WHOSE .*\n.* yes / },
   'tidemark ledger --since 1h': { prints: /^WHOSE .*\n.* yes / },

@@ -34,7 +34,7 @@ export const reasonDocument = (): string =>
       '',
       about,
       '',
-      '| code | meaning | what to do | who can |',
+      '| code | meaning | remedy | who |',
       '|---|---|---|---|',
       ...reasons
         .filter(isIn)

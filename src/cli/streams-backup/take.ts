@@ -39,7 +39,7 @@ const checkDeadLetters = async (bus: Bus, before: number): Promise<void> => {
   throw new Fault(
     'transient',
     'dead_letters_moved',
-    'dead letters were redriven or purged meanwhile, and could be in none of the snapshots: take the backup again afterwards',
+    'dead letters were redriven or purged during the backup, and may be missing in every snapshot: repeat the backup',
   );
 };
 
@@ -59,7 +59,7 @@ const copyWhole = async (
     if (after?.removed === before.removed) return entry;
     if (attempt === attemptsMax) {
       if (stream.startsWith(bucketPrefix) && after?.firstSequence === before.firstSequence) return entry;
-      const why = `messages left ${stream} each time that it was copied: take the backup again`;
+      const why = `messages left ${stream} during each copy: repeat the backup`;
       throw new Fault('transient', 'stream_moved', why);
     }
     before = after;
@@ -92,7 +92,7 @@ export const takeBackup = async (
     onStream(entry);
   }
   if (entries.length === 0)
-    throw new Fault('permanent', 'nothing_to_back_up', 'this NATS holds no stream of Tidemark');
+    throw new Fault('permanent', 'nothing_to_back_up', 'this NATS has no stream of Tidemark');
   await folder.finish({ started_at: startedAt, finished_at: new Date().toISOString(), streams: entries });
   return entries;
 };

@@ -112,10 +112,15 @@ export const createOtlpHandler = (
       if (verdict === undefined) continue;
       if (!verdict.isAdmitted) {
         sender.owner = appId;
-        throw new Refused(429, 'rate_limited', `more requests than max_rate, which is ${rate} per second`, {
-          ...verdict.headers,
-          ...retryAfter(verdict.retryAfterSeconds),
-        });
+        throw new Refused(
+          429,
+          'rate_limited',
+          `more requests than max_rate, the limit is ${rate} per second: send fewer, larger requests`,
+          {
+            ...verdict.headers,
+            ...retryAfter(verdict.retryAfterSeconds),
+          },
+        );
       }
       headers = verdict.headers;
     }
@@ -239,7 +244,11 @@ export const createOtlpHandler = (
     const why = deps.unready();
     if (why !== undefined) throw overloaded(why);
     if (encoding === undefined) {
-      throw new Refused(415, 'content_type_unsupported', 'send application/json or application/x-protobuf');
+      throw new Refused(
+        415,
+        'content_type_unsupported',
+        'the Content-Type is neither JSON nor protobuf: send application/json or application/x-protobuf',
+      );
     }
     const waitSeconds = deps.failures.retryAfterSeconds(request);
     if (waitSeconds > 0) throw tooManyFailures(waitSeconds);

@@ -61,10 +61,10 @@ export const createOtlpServer = (
   app.options(path, (c) => c.body(null, 204, { ...corsHeaders, ...preflight, Allow: 'POST, OPTIONS' }));
   app.post(path, async (c) => answer(c, await handle(c.env.incoming)));
   app.all(path, (c) =>
-    refuse(c, 405, 'method_not_allowed', `${path} takes POST alone`, { Allow: 'POST, OPTIONS' }),
+    refuse(c, 405, 'method_not_allowed', `${path} accepts only POST`, { Allow: 'POST, OPTIONS' }),
   );
-  app.notFound((c) => refuse(c, 404, 'path_unknown', `there is only ${path} here`));
-  const defectMessage = 'a defect of the receiver; it was logged';
+  app.notFound((c) => refuse(c, 404, 'path_unknown', `unknown path: send to ${path}`));
+  const defectMessage = "internal error; see the receiver's log";
   app.onError((error, c) => {
     onDefect(error);
     return refuse(c, 500, 'internal', defectMessage);
@@ -88,7 +88,7 @@ export const createOtlpServer = (
   const protocolAnswer: ProtocolAnswer = (status) => {
     metrics.requests.inc({ receiver: 'otlp', status: String(status) });
     account.refused('protocol_error');
-    const message = `this is no HTTP request that can be read: ${STATUS_CODES[status] ?? status}`;
+    const message = `malformed HTTP request: ${STATUS_CODES[status] ?? status}`;
     const body = JSON.stringify({ code: 3, message });
     return { body, headers: { 'Content-Type': 'application/json', ...corsHeaders } };
   };
@@ -105,7 +105,7 @@ export const createOtlpServer = (
     const { body, contentType } = statusReply(
       encoding,
       503,
-      'nothing was stored, send it again: too many connections',
+      'nothing was stored, retry the request: too many connections',
     );
     return { body, headers: { 'Content-Type': contentType, ...corsHeaders, 'Retry-After': '2' } };
   };

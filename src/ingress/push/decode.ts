@@ -31,7 +31,7 @@ export const placeIn = (bytes: Buffer): string => {
 };
 
 const tooManyElements = (elementsMax: number): BodyRefusal =>
-  refused('too_many_elements', `the limit is ${elementsMax}, and ${elementsAroundMax} beside those of data`);
+  refused('too_many_elements', `the limit is ${elementsMax} in data and ${elementsAroundMax} outside data`);
 
 /** Looks through a body that is all there. */
 export const scanBody = (bytes: Buffer, elementsMax: number): PushScan => {
@@ -76,9 +76,9 @@ export const problemWithoutPair = (
     return refused('body_not_json', bytes === undefined ? '' : placeIn(bytes));
   if (!scan.isObject) return refused('body_not_object');
   const { dataId } = scan;
-  if (dataId === undefined) return refused('data_id_invalid', 'it is absent');
+  if (dataId === undefined) return refused('data_id_invalid', 'data_id is missing');
   return dataIdOf(dataId) === undefined
-    ? refused('data_id_invalid', `got a value of type ${dataId.kind}`)
+    ? refused('data_id_invalid', `got a value of type ${dataId.kind}, expected an integer`)
     : refused('unauthorized');
 };
 

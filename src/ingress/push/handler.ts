@@ -97,7 +97,7 @@ export const createPushHandler = (
     deps.failures.passed(sender.request);
     if (!source.isEnabled) throw new Refused('data_source_disabled', `data id ${source.dataId}`);
     if (source.typeLabel !== 'time_series')
-      throw new Refused('unsupported_type', `it is of type ${source.typeLabel}`);
+      throw new Refused('unsupported_type', `its type is ${source.typeLabel}`);
     return { source, pair };
   };
 
@@ -137,7 +137,7 @@ export const createPushHandler = (
     if (unknownMetrics.size === 0 && unknownDimensions.size === 0) return first;
     const { rules } = source;
     const registering = deps.registerColumnNames(source, rules, [...unknownMetrics], [...unknownDimensions]);
-    return run(await inTime('the register of columns', registering, sender.deadlineAt), true);
+    return run(await inTime('the column registry', registering, sender.deadlineAt), true);
   };
 
   /** Answers true for a repeat: every message of the request was stored before. */
@@ -172,7 +172,7 @@ export const createPushHandler = (
       failed.every(({ reason }) => reason instanceof Fault && reason.code === 'not_stored');
     throw nothingStored
       ? fault
-      : new Fault('transient', 'unconfirmed', 'a part of the request was not confirmed', fault);
+      : new Fault('transient', 'unconfirmed', 'NATS did not confirm a part of the request', fault);
   };
 
   const count = (encoded: EncodedPoints, { dataId }: Source): void => {
@@ -278,7 +278,7 @@ export const createPushHandler = (
       if (body.reason !== 'unwanted')
         throw new Refused(body.reason, body.detail, body.reason === 'not_stored' ? retryAfter(1) : {});
       await authorize(watch, undefined, sender);
-      throw new Fault('internal', 'unwanted_body', 'a body was given up whose credential is right');
+      throw new Fault('internal', 'unwanted_body', 'a body with a valid credential was abandoned');
     }
     try {
       bodyBytes.inc(body.wireBytes);

@@ -47,7 +47,7 @@ export const createPushServer = (
   const defectReply = (error: unknown): PushReply => {
     onDefect(error);
     account.refused('not_stored');
-    return refusal('not_stored', 'a defect of the receiver', { 'Retry-After': '5' });
+    return refusal('not_stored', "internal error; see the receiver's log", { 'Retry-After': '5' });
   };
   app.onError((error, c) => answer(c, defectReply(error)));
   const answerPush = async (request: IncomingMessage): Promise<RawReply> => {

@@ -15,16 +15,16 @@ import { idParams } from './params.ts';
 const tag = 'Dead letters';
 
 const letterShape = {
-  sequence: z.int().meta({ description: 'What it is called by' }),
-  at: z.int().meta({ description: 'When it was set aside, Unix seconds' }),
+  sequence: z.int().meta({ description: 'Its id' }),
+  at: z.int().meta({ description: 'Time of the dead-lettering, Unix seconds' }),
   reason: z.string(),
   error: z.string(),
   data_id: z.int().nullable(),
   app_id: z.int().nullable(),
   table: z.string().nullable(),
   uid: z.string().nullable(),
-  items: z.int().meta({ description: 'Points or spans it stands for' }),
-  redrives: z.int().meta({ description: 'How often it was sent back before' }),
+  items: z.int().meta({ description: 'Number of its points or spans' }),
+  redrives: z.int().meta({ description: 'Number of earlier redrives' }),
   bytes: z.int().meta({ description: 'Size' }),
 };
 
@@ -41,7 +41,7 @@ const shownSchema = z
       form: z.enum(['rows', 'text', 'base64']),
       rows: z.array(z.record(z.string(), z.unknown())).optional(),
       text: z.string().optional(),
-      cut: z.int().meta({ description: 'Rows or bytes that are not shown' }),
+      cut: z.int().meta({ description: 'Number of rows or bytes that are not shown' }),
     }),
   })
   .meta({ id: 'ShownDeadLetter' });
@@ -111,23 +111,20 @@ const bulkRequest = z
     data_id: count.optional(),
     app_id: count.optional(),
     table: z.string('must be text').max(256).optional(),
-    since: count.optional().meta({ description: 'Set aside at or after, Unix seconds' }),
+    since: count.optional().meta({ description: 'Dead-lettered at or after this time, Unix seconds' }),
     sequences: z
       .array(count, 'must be a list')
       .max(sequencesMax)
       .optional()
-      .meta({ description: 'These alone' }),
-    all: z
-      .boolean()
-      .optional()
-      .meta({ description: 'Without any filter it has to be said that all are meant' }),
-    dry_run: z.boolean().optional().meta({ description: 'Tell what would be done and do nothing' }),
+      .meta({ description: 'Only these' }),
+    all: z.boolean().optional().meta({ description: 'Required as true when no filter is given' }),
+    dry_run: z.boolean().optional().meta({ description: 'Report the effect, change nothing' }),
     limit: z.int('must be an integer').min(1).max(limitMax).default(limitMax),
     cursor: z
       .string()
-      .regex(/^\d{1,15}-\d{1,15}$/, 'is none that a call answered')
+      .regex(/^\d{1,15}-\d{1,15}$/, 'is not a next_cursor of this API')
       .optional()
-      .meta({ description: 'The next_cursor of the call before', examples: ['12-40'] }),
+      .meta({ description: 'next_cursor of the previous call', examples: ['12-40'] }),
     operator,
   })
   .meta({ examples: [{ reason: 'row_refused' }] });
@@ -136,11 +133,16 @@ type BulkRequest = z.output<typeof bulkRequest>;
 
 const bulkAnswer = z
   .strictObject({
-    matched: z.int().meta({ description: 'Dead letters that were meant' }),
-    items: z.int().meta({ description: 'Points or spans in those that were done (or would be)' }),
+    matched: z.int().meta({ description: 'Number of matching dead letters' }),
+    items: z
+      .int()
+      .meta({ description: 'Points or spans in the processed dead letters (or in those of a dry run)' }),
     done: z.int(),
     failed: z.array(z.strictObject({ sequence: z.int(), code: z.string(), detail: z.string() })),
-    next_cursor: z.string().nullable().meta({ description: 'Not null: there is more, call again with it' }),
+    next_cursor: z
+      .string()
+      .nullable()
+      .meta({ description: 'Not null: more follow, repeat the call with this cursor' }),
   })
   .meta({ id: 'DeadLettersDone' });
 
@@ -171,7 +173,7 @@ const meantBy = async (
   }
   const filter = filterOf(request);
   if (request.all !== true && Object.values(filter).every((value) => value === undefined))
-    throw fieldFault('invalid_value', 'all', 'say which dead letters are meant, or all: true');
+    throw fieldFault('invalid_value', 'all', 'give a filter, or all: true');
   const [from = '1', last] = request.cursor?.split('-') ?? [];
   const end = last === undefined ? await desk.last() : Number(last);
   const page = await desk.listUpwards(filter, { limit: request.limit, from: Number(from), last: end });
@@ -216,7 +218,7 @@ const readingEndpoints = ({ deadLetters: desk }: ApiDeps): Endpoint[] => [
     method: 'GET',
     path: '/api/v1/dead-letters',
     tag,
-    summary: 'Lists the dead letters, newest first; a page may be short and yet have a cursor',
+    summary: 'Lists the dead letters, newest first; a short page may have a cursor, too',
     role: 'viewer',
     params: none,
     query: listQuery,
@@ -228,7 +230,7 @@ const readingEndpoints = ({ deadLetters: desk }: ApiDeps): Endpoint[] => [
           ? undefined
           : Number(Buffer.from(query.cursor, 'base64url').toString('latin1'));
       if (before !== undefined && !Number.isSafeInteger(before))
-        throw fieldFault('invalid_value', 'cursor', 'is none that a list answered');
+        throw fieldFault('invalid_value', 'cursor', 'is not a next_cursor of this list');
       const { letters, next } = await desk.list(filterOf(query), { limit: query.limit, before });
       return {
         body: {
@@ -243,7 +245,7 @@ const readingEndpoints = ({ deadLetters: desk }: ApiDeps): Endpoint[] => [
     path: '/api/v1/dead-letters/{id}',
     tag,
     summary:
-      'Shows a dead letter with its bytes as people read them, bounded; values under names of secrets are masked',
+      'Shows a dead letter with its bytes in readable form, truncated; values under names of secrets are masked',
     role: 'viewer',
     params: idParams,
     query: none,
@@ -274,8 +276,7 @@ export const deadLetterEndpoints = (deps: ApiDeps): Endpoint[] => {
       method: 'POST',
       path: '/api/v1/dead-letters/redrive',
       tag,
-      summary:
-        'Sends the dead letters that are meant back, oldest first; they are removed once that is stored',
+      summary: 'Redrives matching dead letters, oldest first; each is removed once its stream has stored it',
       role: 'editor',
       params: none,
       query: none,
@@ -290,8 +291,7 @@ export const deadLetterEndpoints = (deps: ApiDeps): Endpoint[] => {
       method: 'POST',
       path: '/api/v1/dead-letters/purge',
       tag,
-      summary:
-        'Removes the dead letters that are meant for ever; their items count as dropped by purged_by_operator',
+      summary: 'Purges matching dead letters for ever; their items count as dropped by purged_by_operator',
       role: 'admin',
       params: none,
       query: none,
@@ -304,7 +304,7 @@ export const deadLetterEndpoints = (deps: ApiDeps): Endpoint[] => {
       method: 'POST',
       path: '/api/v1/dead-letters/{id}/redrive',
       tag,
-      summary: 'Sends a dead letter back; it is removed once that is stored',
+      summary: 'Redrives a dead letter; it is removed once its stream has stored it',
       role: 'editor',
       params: idParams,
       query: none,
@@ -317,7 +317,7 @@ export const deadLetterEndpoints = (deps: ApiDeps): Endpoint[] => {
       method: 'DELETE',
       path: '/api/v1/dead-letters/{id}',
       tag,
-      summary: 'Removes a dead letter for ever; its items count as dropped by purged_by_operator',
+      summary: 'Purges a dead letter for ever; its items count as dropped by purged_by_operator',
       role: 'admin',
       params: idParams,
       query: none,
@@ -331,7 +331,7 @@ export const deadLetterEndpoints = (deps: ApiDeps): Endpoint[] => {
       path: '/api/v1/consumers/{pipeline}/resume',
       tag,
       summary:
-        'Lets a consumer go on that stopped because too much went to the dead letters, in every transfer process',
+        'Resumes a stopped consumer (too many items went to the dead letters) in every transfer process',
       role: 'editor',
       params: z.strictObject({ pipeline: z.enum(['metrics', 'traces', 'ledger']) }),
       query: none,

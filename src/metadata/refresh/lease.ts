@@ -38,7 +38,7 @@ export type Lease<N> = {
 };
 
 const lost = (): Fault =>
-  new Fault('transient', 'lease_lost', 'another process may have taken over: this one stopped writing');
+  new Fault('transient', 'lease_lost', 'another process may have the lease: this process stopped writing');
 
 type Entry<N> = { holder: string | null; renewals: number; note: N };
 

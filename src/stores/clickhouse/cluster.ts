@@ -78,7 +78,7 @@ export const refuseOtherCluster = async (
   throw new Fault(
     'permanent',
     'clickhouse_cluster_differs',
-    `the tables of database ${database} were made for ${of(made.cluster)}, and TIDEMARK_CLICKHOUSE_CLUSTER asks for ${of(wanted)}`,
+    `the tables of database ${database} were made for ${of(made.cluster)}, and TIDEMARK_CLICKHOUSE_CLUSTER is ${of(wanted)}`,
   );
 };
 

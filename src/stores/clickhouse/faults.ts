@@ -125,7 +125,7 @@ const shorten = (text: string): string => oneLine(text, textMax);
 export const toFault = (error: unknown): Fault => {
   if (error instanceof Fault) return error;
   if (!(error instanceof ClickHouseError)) {
-    const text = `ClickHouse does not answer: ${shorten(messageOf(error))}`;
+    const text = `no answer from ClickHouse: ${shorten(messageOf(error))}`;
     return new Fault('transient', 'clickhouse_unavailable', text, error);
   }
   const { code, type = '', message } = error;

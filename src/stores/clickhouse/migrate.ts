@@ -55,8 +55,8 @@ const refuseChanged = (
     throw new Fault(
       'permanent',
       'migration_changed',
-      `${folder}/${name}.sql is not what was applied as ${other.name} (${other.checksum.slice(0, 12)}…): ` +
-        'restore the file and put the change into a new one',
+      `${folder}/${name}.sql differs from the applied migration ${other.name} (${other.checksum.slice(0, 12)}…): ` +
+        'restore the file, and write the change as a new file',
     );
   }
 };
@@ -75,12 +75,12 @@ const checkTable = async (clickhouse: Clickhouse): Promise<void> => {
     "SELECT engine, sorting_key FROM system.tables WHERE database = {database:String} AND name = 'otel_traces'",
     { params },
   );
-  if (table === undefined) throw unusable('is not there');
+  if (table === undefined) throw unusable('does not exist');
   if (!table.engine.endsWith('ReplacingMergeTree')) {
-    throw unusable(`was made by another program: its engine is ${table.engine}, not ReplacingMergeTree`);
+    throw unusable(`has the engine ${table.engine}, expected ReplacingMergeTree: another program created it`);
   }
   if (!table.sorting_key.endsWith(', uid')) {
-    throw unusable(`is ordered by (${table.sorting_key}), which does not end with uid`);
+    throw unusable(`is ordered by (${table.sorting_key}), expected uid at the end`);
   }
   const columns = await clickhouse.rows(
     columnRow,
@@ -90,7 +90,7 @@ const checkTable = async (clickhouse: Clickhouse): Promise<void> => {
   const types = new Map(columns.map(({ name, type }) => [name, type]));
   for (const { name, type } of spanColumns) {
     const found = types.get(name);
-    if (found !== type) throw unusable(`has ${found ?? 'no'} column ${name}, not one of type ${type}`);
+    if (found !== type) throw unusable(`has ${found ?? 'no'} column ${name}, expected type ${type}`);
   }
 };
 
@@ -149,7 +149,7 @@ export const migrate = async ({
   for (const migration of await stepsToRepeat(clickhouse, migrations, known, cluster)) {
     await apply(clickhouse, migration);
     restored.push(migration.name);
-    log.warn({ migration: migration.name }, 'migration applied again: a table of ours was gone');
+    log.warn({ migration: migration.name }, 'migration applied again: its table was missing');
   }
   const applied: string[] = [];
   for (const migration of migrations) {

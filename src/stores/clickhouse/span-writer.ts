@@ -176,7 +176,11 @@ export const createSpanWriter = (
       await clickhouse.run(killStatement(cluster), { params: { ids }, settings });
       while ((await findCovering(clickhouse, cluster, messages)).some((id) => ids.includes(id))) {
         if (performance.now() > deadline) {
-          throw new Fault('transient', 'clickhouse_unavailable', `inserts do not end: ${ids.join(', ')}`);
+          throw new Fault(
+            'transient',
+            'clickhouse_unavailable',
+            `inserts are still running after a kill: ${ids.join(', ')}`,
+          );
         }
         await delay(killPollMs);
       }

@@ -75,7 +75,7 @@ const requireBelow = (entries: number, bytes: Buffer, start: number, width: numb
     const index = width === 1 ? (bytes[start + row] ?? 0) : bytes.readUIntLE(start + row * width, width);
     if (index > highest) highest = index;
   }
-  if (highest >= entries) throw new UnreadableBlock('a row is not in its dictionary');
+  if (highest >= entries) throw new UnreadableBlock('a row refers past the end of its dictionary');
 };
 
 /** LowCardinality(String): the texts of all dictionaries once, and the rows' numbers by the new one. */
@@ -180,5 +180,5 @@ export const mergedColumn = (type: string): MergedColumn => {
   if (array !== undefined) return new MergedLists([mergedColumn(array)]);
   const map = insideOf(type, 'Map');
   if (map !== undefined) return new MergedLists(partsOfMap(map).map(mergedColumn));
-  throw new UnreadableBlock(`it has a column of ${type}`);
+  throw new UnreadableBlock(`unknown column type ${type}`);
 };

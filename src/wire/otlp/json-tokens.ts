@@ -83,7 +83,7 @@ export class JsonTokenReader {
   private count(): void {
     if (++this.parts > this.partsMax)
       throw new TooManyElements(
-        `the body holds more than ${this.partsMax} members and items above its spans`,
+        `the body has more than ${this.partsMax} members and items outside its spans: send smaller requests`,
       );
   }
 }

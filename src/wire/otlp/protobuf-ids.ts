@@ -41,6 +41,6 @@ const problemOf = (id: Uint8Array, bytes: number): string => {
   const problem = idProblem(id.length, bytes);
   const isHex = id.length === 2 * bytes && hexForm.test(Buffer.from(id).toString('latin1'));
   return isHex
-    ? `${problem}, which look like hexadecimal text: protobuf takes the bytes themselves`
+    ? `${problem}, which look like hexadecimal text: send the bytes themselves in protobuf`
     : problem;
 };
