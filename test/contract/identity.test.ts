@@ -262,7 +262,7 @@ describe('two receivers', () => {
       await live.applicationPolicy(batch.appId, { value_bytes_max: 1 });
       await waitFor('the policy holds at the other receiver', 60_000, async () => {
         const probe = await post(1, { 'x-mon-token': batch.token }, probeBody());
-        return (await probe.text()).includes('values cut');
+        return (await probe.text()).includes('truncated to the limit');
       });
       const repeat = await post(1, { 'x-mon-token': batch.token }, batch.body);
       expect(await repeat.text()).toContain('duplicate_request');

@@ -113,7 +113,7 @@ describe('a full stream of dead letters', () => {
     );
     const { status, text } = await readyz();
     expect(status).toBe(503);
-    expect(text).toContain('the stream has no room');
+    expect(text).toContain('the stream is full');
     expect(await inStream()).toBe(1);
     expect(await storedOf(traceId)).toBe(4);
 

@@ -239,7 +239,7 @@ describe('a dead letter that is purged', () => {
     const { application, traceId, sequence } = await withLetter('p6');
     await accept('p6');
     const { code, stderr } = await cli.run(`dlq purge --app-id ${application.app_id}`);
-    expect([code, stderr]).toEqual([1, expect.stringContaining('1 dead letters (1 items) would be removed')]);
+    expect([code, stderr]).toEqual([1, expect.stringContaining('1 dead letter (1 item) would be removed')]);
     expect(await lettersOf(application)).toHaveLength(1);
     expect((await cli.run('dlq purge --yes')).stderr).toContain('all: true');
     expect(await cli.text(`dlq purge ${sequence} --yes`)).toBe('1 dead letters (1 items) purged\n');
@@ -297,7 +297,7 @@ describe('the points of a table that was set aside', () => {
       version: 1,
     });
     expect(await cli.text('dlq list --reason table_unavailable')).toContain(`data id ${part.dataId}`);
-    expect(await cli.text(`dlq redrive --table "${table}"`)).toBe('1 dead letters (3 items) sent back\n');
+    expect(await cli.text(`dlq redrive --table "${table}"`)).toBe('1 dead letter (3 items) redriven\n');
     await stack.waitForRows(table, 3);
     expect(await cli.text('dlq list --reason table_unavailable')).not.toContain(`data id ${part.dataId}`);
   });
@@ -317,7 +317,7 @@ describe('a consumer that its breaker stopped', () => {
     await clickhouse('ALTER TABLE otel.otel_traces DROP CONSTRAINT nothing');
     const waiting = await send(application, 'waits');
     expect(await isOpen()).toBe(true);
-    expect(await cli.text('dlq resume traces')).toBe('traces goes on\n');
+    expect(await cli.text('dlq resume traces')).toBe('traces is resumed\n');
     await settled();
     expect((await stored(waiting)).plain).toEqual(['first', 'waits', 'last']);
     expect(await isOpen()).toBe(false);

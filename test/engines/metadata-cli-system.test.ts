@@ -116,14 +116,14 @@ describe('tidemark admin-token', () => {
       new RegExp(`^${token.token_id} +board +viewer +– +\\d{4}-.*Z +\\d{4}-.*Z +valid$`, 'm'),
     );
     expect(await cli.text(`admin-token revoke ${token.token_id}`)).toMatch(/^state +revoked$/m);
-    expect((await cli.run('report list', env)).stderr).toContain('not a valid one');
+    expect((await cli.run('report list', env)).stderr).toContain('missing or not valid');
   });
 
   it('create takes the business of a node', async () => {
     const text = await cli.text('admin-token create --name node --role node --biz 2');
     expect(text).toMatch(/^business +2$/m);
     expect(text).toMatch(/^expires +never$/m);
-    expect(text).toMatch(/^token +[0-9a-f]{64} \(shown this once\)$/m);
+    expect(text).toMatch(/^token +[0-9a-f]{64} \(shown only once\)$/m);
   });
 });
 
@@ -188,8 +188,8 @@ describe('a command that fails', () => {
       'limit show 42 --data-id',
       /^tidemark: data id 42 has no time series group$/m,
     ],
-    ['an unknown application', 'app disable 42', /^tidemark: there is no application 42$/m],
-    ['an unknown admin token', 'admin-token revoke 42', /^tidemark: there is no admin token 42$/m],
+    ['an unknown application', 'app disable 42', /^tidemark: application 42 does not exist$/m],
+    ['an unknown admin token', 'admin-token revoke 42', /^tidemark: admin token 42 does not exist$/m],
     ['nothing to set', 'report set 1500001', /^tidemark: nothing to set: give --description/],
   ])('by %s says so in one sentence', async (_, line, sentence) => {
     await metadata.ask('POST', operations.report, { mon_biz_id: 9, name: 'twice' });

@@ -215,7 +215,7 @@ describe('tidemark token', () => {
   });
 
   it('--app and --data-id say what an id is, and not both', async () => {
-    expect((await cli.run('token show 1500001 --app')).stderr).toContain('there is no application 1500001');
+    expect((await cli.run('token show 1500001 --app')).stderr).toContain('application 1500001 does not exist');
     expect((await cli.run('token show 1 --data-id')).stderr).toContain('data source 1 does not exist');
     expect((await cli.run('token show 1 --data-id --app')).stderr).toContain('cannot be used with option');
   });
@@ -228,14 +228,14 @@ describe('tidemark limit', () => {
     for (const [id, option, text] of [
       [dataId, '--max-rate 25', '25 (requests per second)'],
       [dataId, '--max-rate -1', '-1 (the default of the deployment)'],
-      [dataId, '--max-rate=-5', '-5 (nothing is taken)'],
+      [dataId, '--max-rate=-5', '-5 (all requests are refused)'],
       [appId, '--max-rate=-1', '-1 (the default of the deployment)'],
-      [appId, '--max-rate -5', '-5 (nothing is taken)'],
+      [appId, '--max-rate -5', '-5 (all requests are refused)'],
       [appId, '--max-rate 0', '0 (unlimited)'],
     ] as const) {
       expect(await cli.text(`limit set ${id} ${option}`)).toBe(`max rate  ${text}\n`);
     }
-    expect(await cli.text(`limit show ${dataId}`)).toBe('max rate  -5 (nothing is taken)\n');
+    expect(await cli.text(`limit show ${dataId}`)).toBe('max rate  -5 (all requests are refused)\n');
     expect(await cli.text(`limit show ${appId}`)).toBe('max rate  0 (unlimited)\n');
   });
 

@@ -87,7 +87,7 @@ describe('while ClickHouse is away', () => {
       return (await readiness()).failing['ledger'] !== undefined;
     });
     const { status, failing } = await readiness();
-    expect([status, failing]).toEqual([503, { ledger: expect.stringContaining('the stream has no room') }]);
+    expect([status, failing]).toEqual([503, { ledger: expect.stringContaining('the stream is full') }]);
     // Points are in QuestDB, their messages are kept.
     await push(report);
     pushes++;
