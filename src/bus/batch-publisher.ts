@@ -43,7 +43,7 @@ export type BatchPublisherOptions = Pick<PublisherOptions, 'awayMs' | 'hasStream
 };
 
 /**
- * The server takes 50 unfinished batches a stream, those of killed publishers for 10 s more. So many of each process leave
+ * The server takes 50 unfinished batches a stream, those of killed publishers for 10 s more. This limit per process leaves
  * room for a dozen; what is refused for want of it is tried again.
  */
 const underWayMaxDefault = 4;

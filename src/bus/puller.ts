@@ -18,7 +18,7 @@ export type Delivery = {
   ack(): void;
   /** Gives it back, to be delivered again after this time. */
   nak(delayMs: number): void;
-  /** Says that the work goes on, so that the ack wait starts anew. */
+  /** Says that the work goes on, so that the ack wait restarts. */
   working(): void;
 };
 

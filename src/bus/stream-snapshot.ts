@@ -121,7 +121,7 @@ const metadataOf = (config: Record<string, unknown>): Record<string, string> =>
   z.record(z.string(), z.string()).catch({}).parse(config['metadata']);
 
 /**
- * Makes the stream of a snapshot anew, with as many replicas as the bus asks for (default: as it had), and with this mark. It appears at once and whole, or
+ * Restores the stream of a snapshot, with as many replicas as the bus asks for (default: as it had), and with this mark. It appears at once and whole, or
  * not at all. It does not know the ids of its messages again: a repeat of one is stored. Answers what it holds. Throws a Fault: permanent `stream_name_in_use` where there is one.
  */
 export const restoreSnapshot = async (

@@ -54,7 +54,7 @@ const faultOf = (status: number, text: string, url: string): Fault => {
       `unexpected status ${status} from ${url}; is it the admin API of metadata?`,
     );
   }
-  // It may quote what others wrote: one line, whatever that holds.
+  // It may quote foreign text: it is made a single line.
   const { code, detail: given, remedy } = problem.data;
   const detail = visible(given);
   const sentence = '.!?'.includes(detail.at(-1) ?? ' ') ? detail : `${detail}.`;

@@ -57,7 +57,7 @@ const total = (counts: Readonly<Record<string, number>>): number =>
 const ownerText = ({ pipeline, data_id: dataId, app_id: appId }: Balance): string =>
   pipeline === 'metrics' ? `data id ${dataId || nothing}` : `application ${appId || nothing}`;
 
-/** What was turned away of a kind: requests and items, and both by reason. */
+/** Refusals of a kind: requests and items, and both by reason. */
 const refusedText = ({ refusals }: Balance, kind: Kind): string => {
   const rows = refusals.filter((row) => row.kind === kind);
   if (rows.length === 0) return '0';

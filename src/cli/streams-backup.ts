@@ -61,7 +61,7 @@ const runRestore = async ({ from, json }: Options): Promise<void> => {
       try {
         names = await recoverColumns(bus, questdbInstances(settings));
       } catch (error) {
-        // The restore is whole without: names are registered anew as they come.
+        // The restore is whole without: names are registered again with their next point.
         sayLines(`tidemark: column names were not recovered from QuestDB: ${messageOf(error)}`);
       }
     }),

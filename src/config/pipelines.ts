@@ -44,7 +44,7 @@ export type MetricsPipeline = {
   /** Writes begin at least this far apart, unless a whole one's rows are waiting, ms. */
   readonly writeIntervalMs: number;
   readonly storeTimeoutMs: number;
-  /** How long a table may fail while others take rows before it is set aside. */
+  /** How long a table may fail while others accept rows, before its points are dead-lettered. */
   readonly tableWaitMs: number;
   readonly breaker: BreakerDefinition;
 };

@@ -12,7 +12,7 @@ import { deadLetterStream, isMeant, itemsOf, type Letter, type LetterFilter, rea
 import { type EncodeReceivedItem, isReceivedItem } from './received-item.ts';
 import { type RedriveMessage, redriveMessage } from './redrive-message.ts';
 
-/** A page of dead letters; there may be fewer than asked for and yet a `next`, because a page looks at so many at most. */
+/** A page of dead letters; a page may be short and have a `next`, because it reads a limited number. */
 export type LetterPage = { readonly letters: readonly Letter[]; readonly next: number | undefined };
 
 /** What operators do with the dead letters. Every call throws a transient Fault while NATS is away. */

@@ -34,7 +34,7 @@ const headerSchema = z.object({
 export type Letter = {
   /** Its number in DEADLETTER: what it is called by. */
   readonly sequence: number;
-  /** When it was set aside, ms since the epoch. */
+  /** Time of the dead-lettering, ms since 1970. */
   readonly at: number;
   /** What its message id was made of: the same for each of its redrives. */
   readonly identity: string;
@@ -62,7 +62,7 @@ export type LetterFilter = {
   readonly dataId?: number | undefined;
   readonly appId?: number | undefined;
   readonly table?: string | undefined;
-  /** Set aside at or after this time, ms since the epoch. */
+  /** Dead-lettered at or after this time, ms since 1970. */
   readonly since?: number | undefined;
 };
 
@@ -73,7 +73,7 @@ export const isMeant = ({ header, at }: Letter, filter: LetterFilter): boolean =
   (filter.table === undefined || header.table === filter.table) &&
   (filter.since === undefined || at >= filter.since);
 
-/** When what it holds arrived, ms since the epoch: exactly where it is told, else to the minute, else when it was set aside. */
+/** Arrival of its items, ms since 1970: exact where the header has it, else to the minute, else the time of the dead-lettering. */
 export const arrivedAtOf = ({ header, at }: Letter): number => {
   if (header.arrivedAt !== undefined) return header.arrivedAt;
   return header.outcome === undefined ? at : Date.parse(`${header.outcome.minute.replace(' ', 'T')}Z`);

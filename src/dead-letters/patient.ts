@@ -2,7 +2,7 @@ import { messageOf } from '../model/fault.ts';
 import type { DeadLetters } from './dead-letters.ts';
 
 export type PatientOptions = {
-  /** Asked before each further try: true = give up with the last Fault; what was to be set aside comes again. */
+  /** Called before each further try: true = give up with the last Fault; the message is redelivered. */
   readonly isStopping: () => boolean;
   /** Hears why dead letters cannot be kept (a full stream, NATS away), and with undefined that they can again. */
   readonly onHeld: (why: string | undefined) => void;

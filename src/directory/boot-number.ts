@@ -6,7 +6,7 @@ import { systemKeys } from './keys.ts';
 const epochMs = Date.UTC(2024, 0, 1);
 const bootEnd = 2 ** 24;
 
-/** The least boot number that is given out at this time: minutes since 2024. */
+/** The least epoch that is given out at this time: minutes since 2024. */
 export const bootNumberNow = (nowMs: number): number => Math.floor((nowMs - epochMs) / 60_000);
 
 /** Puts a number of the bucket to what `next` makes of the last one (0 without one), by compare-and-set; answers it. Transient Faults. */

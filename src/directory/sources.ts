@@ -136,7 +136,7 @@ const buildSource = (dataId: number, known: Known, inherited: SourceRules): Sour
 
 /**
  * Whether a producer may write with this token now: it is the current one, or the one before while it has not expired. Both are
- * compared whatever the first says, so that the time tells nothing of which one it was.
+ * compared even if the first matches, so that the time does not reveal which one it was.
  */
 export const takesToken = ({ token, previousToken }: Source, given: string, nowMs: number): boolean => {
   const isCurrent = tokenMatches(given, token);

@@ -7,7 +7,7 @@ export type LogLine = (source: string, line: string) => void;
 
 /**
  * What to run. `env` replaces the environment; without it the child inherits ours. `input` is what its stdin begins with, which stays
- * open. `inherited` are open files of ours that it has too, from descriptor 3 on.
+ * open. It inherits the open files in `inherited`, from descriptor 3 on.
  */
 export type Command = {
   command: string;

@@ -23,7 +23,7 @@ export class FolderInUseError extends Error {
 
 /** The folder is ours while this is held, whoever asks: by the kernel, for every process and container of this machine. */
 export type FolderLock = {
-  /** Held by every process that has it open too: give it to whatever writes into the folder. */
+  /** Held by every process that has it open, too: pass it to each process that writes into the folder. */
   readonly fd: number;
   /** Gives the folder back, where no such process is left. */
   release(): void;

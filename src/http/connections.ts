@@ -25,7 +25,7 @@ export type ConnectionCount = {
   release(socket: Socket): void;
 };
 
-/** So many refused connections may wait for their answer at once; beyond, refusing would cost what the limit is to save. */
+/** Refused connections that may wait for their answer at once; more would cost what the limit saves. */
 const answeredAtOnceMax = 256;
 
 export const createConnectionCount = (caps: ConnectionCaps): ConnectionCount => {

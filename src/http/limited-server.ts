@@ -72,7 +72,7 @@ const refusedMs = 5000;
 const optionsOf = ({ headersTimeoutMs, requestTimeoutMs, ...limits }: HttpLimits): ServerOptions => {
   const times = [headersTimeoutMs, requestTimeoutMs].filter((time) => time > 0);
   return {
-    // Node takes no header time-out that is longer than the one of the request.
+    // Node takes no header timeout that is longer than the one of the request.
     headersTimeout: requestTimeoutMs > 0 ? Math.min(headersTimeoutMs, requestTimeoutMs) : headersTimeoutMs,
     requestTimeout: requestTimeoutMs,
     connectionsCheckingInterval: Math.max(50, Math.min(1000, ...times.map((time) => time / 4))),

@@ -22,9 +22,9 @@ export type Body = {
   /** Another buffer of the same bytes after a thread has had them, and void while it has. */
   bytes: Buffer;
   readonly wireBytes: number;
-  /** Takes room for what is made of it, so that all of it together is at least so many bytes; false when there is none. */
+  /** Reserves room for its decoded form, so that the request has at least this many bytes; false when there is no room. */
   reserve(bytes: number): boolean;
-  /** Gives back all room; to be called whatever becomes of the request. */
+  /** Releases all room; to be called at the end of every request. */
   release(): void;
 };
 
@@ -196,7 +196,7 @@ const inflated = async (
 
 /**
  * Reads and inflates a request's body within the limits, in the order of architecture 4.1: bytes in flight, encoding, size.
- * Whatever the header fields tell is judged before anything is read, and before a client that asked is told to go on.
+ * The header fields are validated before the body is read, and before `100 Continue` is sent.
  */
 export const readBody = async (
   request: IncomingMessage,

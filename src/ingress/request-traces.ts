@@ -36,7 +36,7 @@ const headerOf = ({ headers }: IncomingMessage): string | undefined => {
 };
 
 export const createRequestTraces = (tracing: Tracing): RequestTraces => {
-  /** Requests at hand whose body was seen and holds no span of ours. */
+  /** Current requests whose body was read and has no span of this process. */
   const traced = new WeakSet<TraceSpan>();
 
   const current = (): TraceSpan | undefined => {

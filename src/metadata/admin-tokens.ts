@@ -40,7 +40,7 @@ export type AdminToken = z.output<typeof adminTokenSchema>;
 
 type StoredToken = z.output<typeof storedTokenSchema>;
 
-/** All tokens are one value, so that whatever is decided about them (who is the last admin) is decided by one compare-and-set. */
+/** All tokens are one value, so that one compare-and-set decides about all of them (for instance, who is the last admin). */
 const stateSchema = z.strictObject({ last_id: z.int().nonnegative(), tokens: z.array(storedTokenSchema) });
 type State = z.output<typeof stateSchema>;
 
@@ -88,7 +88,7 @@ const formerSchema = z.object({ sha256: z.string().regex(/^[0-9a-f]{64}$/) });
 
 const tokensMax = 4_096;
 
-/** Unknown tokens cost the bus no more than a read in so many ms, and one that was looked up is not looked up again for a second. */
+/** Unknown tokens cost the bus at most one read per this many ms, and one that was looked up is not looked up again for a second. */
 const readEveryMs = 50;
 const missMemoryMs = 1_000;
 const missesMax = 10_000;

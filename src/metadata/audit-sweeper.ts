@@ -24,7 +24,7 @@ const isTransient = (error: unknown): boolean => error instanceof Fault && error
 /**
  * Any number of processes may sweep at once. An intent is an orphan when its revision has not changed for `orphanMs` by this
  * process's own clock; clocks of other machines do not count, and a bus that was away, where nobody could renew, starts the
- * time anew.
+ * time again.
  */
 export const createAuditSweeper = (deps: AuditDeps, settling: Settling): AuditSweeper => {
   const { system, log, orphanMs } = deps;

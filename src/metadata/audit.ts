@@ -58,7 +58,7 @@ export type AuditPage = { readonly items: AuditEntry[]; readonly next_cursor: st
 /** The audit log. */
 export type Audit = {
   /**
-   * Does `work` and leaves an entry of it, whatever happens to this process: what is to be done is written down first, and
+   * Does `work` and writes its audit entry even if this process is killed: the intent is written first, and
    * when that fails, `work` is not begun (transient Fault). Answers or throws what `work` does. A permanent Fault before any
    * change was noted leaves no entry: nothing was changed. Once the work is done, its result is answered even if the entry
    * cannot be stored yet: it follows.
@@ -229,7 +229,7 @@ const listEntries = async (reader: StreamReader, query: AuditQuery): Promise<Aud
 const auditIdPattern = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
 const readEntry = async (reader: StreamReader, auditId: string): Promise<AuditEntry | undefined> => {
-  // Whatever else was asked for would be a pattern of subjects.
+  // Any other text would be a pattern of subjects.
   if (!auditIdPattern.test(auditId)) return undefined;
   const { entries } = await reader.readBackwards(stream, { limit: 1, subject: `audit.*.*.${auditId}` });
   const [entry] = entries;

@@ -279,7 +279,7 @@ const activate = async (
 
 /**
  * Creates a custom report, its DataSource, placement, TimeSeriesGroup and ResultTable and the table in QuestDB, in this order, and
- * then calls the report `active`. When a call ends between two steps, for whatever reason, the report stays `creating` and
+ * then calls the report `active`. If a call ends between two steps, the report stays `creating` and
  * the same call again finishes it with the same ids. Permanent Faults: `name_taken` when the name belongs to an undeleted
  * report, `creation_in_progress` when another call is at it, `creation_differs` when the half created one has other values.
  */

@@ -114,7 +114,7 @@ const finish = async (server: Server): Promise<void> => {
 /** Where KV knows of no data id but QuestDB has tables (NATS lost its data), their ids are not given out again. */
 const firstDataId = async (instances: readonly PlacedInstance[]): Promise<number> => {
   const used = (await tableNames(instances)).map((name) => dataIdOfTableId(name) ?? 0);
-  // A table of somebody else's with a number beyond the range is none of ours.
+  // A foreign table with a number out of range is not a table of Tidemark.
   const own = used.filter((id) => id <= dataIdRange.last);
   return own.reduce((next, id) => Math.max(next, id + 1), dataIdRange.first);
 };

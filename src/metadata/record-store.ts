@@ -53,7 +53,7 @@ export type RecordSet<T> = {
    * Permanent Faults `not_found`, and `precondition_failed` when a revision is given and the record has another one.
    */
   change(id: number, edit: (value: T) => T, revision?: number): Promise<Versioned<T>>;
-  /** Replaces the record, whatever it was, or makes it. */
+  /** Creates or replaces the record, without a condition. */
   put(id: number, value: T): Promise<Versioned<T>>;
   /** All of them by ascending id. */
   list(): { id: number; value: T }[];

@@ -111,7 +111,7 @@ const lookAtOutcomes = async ({ clickhouse, metrics, now }: WatchDeps): Promise<
 const storeShare = 0.05;
 
 const looks = [
-  // What scales transfer: never older than its interval, and cheap for the server whatever it holds.
+  // What scales transfer: never older than its interval, and cheap for the server at any size of the stream.
   { what: 'streams', everyMs: 5_000, shareMax: 1, look: lookAtStreams },
   { what: 'parts', everyMs: 30_000, shareMax: storeShare, look: lookAtParts },
   { what: 'outcomes', everyMs: 60_000, shareMax: storeShare, look: lookAtOutcomes },

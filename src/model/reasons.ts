@@ -258,7 +258,7 @@ const traceRequestReasons = [
   ['internal', 'internal error of the receiver', 'report the error with the log of ingress'],
 ] as const;
 
-/** What transfer sets aside with its bytes instead of dropping it. */
+/** Reasons for a dead letter: transfer keeps the bytes instead of dropping the item. */
 const deadLetterReasons = [
   [
     'unreadable_message',

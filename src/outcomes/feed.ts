@@ -12,7 +12,7 @@ export type FeedDependencies = {
   readonly publisher: Publisher;
   readonly refusals: Refusals;
   readonly samples: Samples;
-  /** The boot number of this process; undefined while there is none. */
+  /** The epoch of this process; undefined while there is none. */
   readonly boot: () => number | undefined;
   /** How full LEDGER is, 0 to 1: outcomes wait for room in it, examples do not have to. */
   readonly fill: () => Promise<number>;

@@ -7,7 +7,7 @@ import { ledgerSubjects } from './rows.ts';
 /** Examples as they are published, to whoever listens. */
 export type LiveDrops = {
   /**
-   * Newline-delimited JSON without an end: a `Drop` a line; `{"skipped": n}` where a reader was too slow for so many; now and then
+   * Newline-delimited JSON without an end: a `Drop` a line; `{"skipped": n}` where a reader was too slow; now and then
    * an empty line. Transient Faults: `too_many_readers`, `stopping`, or when NATS does not answer.
    */
   open(filter: DropFilter): Promise<ReadableStream<Uint8Array>>;

@@ -177,7 +177,7 @@ const ofMetadata: Readonly<Record<string, MetricRemedy>> = {
   tidemark_refresh_subscriptions: say('nothing: for comparison with the number of reports'),
 };
 
-/** By role and name: every figure of ours, and those of the process that an operator looks at. */
+/** By role and name: every metric of Tidemark, and the process metrics that operators use. */
 export const metricRemedies: Readonly<
   Record<'every' | 'ingress' | 'transfer' | 'metadata', Readonly<Record<string, MetricRemedy>>>
 > = { every: ofEveryRole, ingress: ofIngress, transfer: ofTransfer, metadata: ofMetadata };

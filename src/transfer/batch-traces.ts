@@ -4,7 +4,7 @@ import type { Lane, WriteOutcome, Written } from './lane.ts';
 
 /** Spans of one batch on its way to a store. There is one only where a message of it is traced. */
 export type BatchTrace = {
-  /** A request to the store has ended just now, after so many seconds. */
+  /** A request to the store has just ended, after this many seconds. */
   sent(outcome: WriteOutcome, seconds: number): void;
   /** What became of the batch; undefined: it was given back. */
   written(result: Pick<Written<unknown>, 'homeless' | 'setAside'> | undefined): void;

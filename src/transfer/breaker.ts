@@ -16,7 +16,7 @@ export type Breaker = {
   readonly why: string | undefined;
   /** Counts the items of a settled message. Dead letters that an operator asked for (redriven ones) are not to be counted. */
   note(items: number, deadLettered: number): void;
-  /** Judges the batch of a trial, before any of it is set aside: true closes the breaker, false opens it again. */
+  /** Evaluates the test batch before its dead letters are stored: true closes the breaker, false opens it again. */
   tried(items: number, deadLettered: number): boolean;
   /** Closes it by hand and forgets what was counted. */
   reset(): void;

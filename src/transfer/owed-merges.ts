@@ -7,7 +7,7 @@ import type { Log } from '../telemetry/log.ts';
 export type OwedMerges = {
   /**
    * Writes down that the day (since 1970 UTC) is to be merged, and begins to do so. Throws a transient Fault when that could not be
-   * written down: whatever made the rows must not be settled then.
+   * stored: the messages of the rows must not be settled then.
    */
   owe(day: number): Promise<void>;
   stop(): void;

@@ -1,5 +1,5 @@
 /**
- * What every message of ours looks like: header length (u32, little endian), header (JSON), then sections whose lengths the
+ * The layout of every message: header length (u32, little endian), header (JSON), then sections whose lengths the
  * header tells. The header is in the payload because NATS headers end at 64 KB.
  */
 

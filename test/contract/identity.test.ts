@@ -34,7 +34,7 @@ describe('two receivers', () => {
     await stack?.stop();
   });
 
-  describe('boot numbers', () => {
+  describe('epochs', () => {
     const minute = 60_000;
     const epoch = Date.UTC(2024, 0, 1);
     const buses: Bus[] = [];

@@ -242,7 +242,7 @@ describe('a dead letter that is purged', () => {
     expect([code, stderr]).toEqual([1, expect.stringContaining('1 dead letter (1 item) would be removed')]);
     expect(await lettersOf(application)).toHaveLength(1);
     expect((await cli.run('dlq purge --yes')).stderr).toContain('all: true');
-    expect(await cli.text(`dlq purge ${sequence} --yes`)).toBe('1 dead letters (1 items) purged\n');
+    expect(await cli.text(`dlq purge ${sequence} --yes`)).toBe('1 dead letter (1 item) purged\n');
     await settled();
     expect(await lettersOf(application)).toEqual([]);
     expect((await stored(traceId)).plain).toEqual(['first', 'last']);

@@ -215,7 +215,9 @@ describe('tidemark token', () => {
   });
 
   it('--app and --data-id say what an id is, and not both', async () => {
-    expect((await cli.run('token show 1500001 --app')).stderr).toContain('application 1500001 does not exist');
+    expect((await cli.run('token show 1500001 --app')).stderr).toContain(
+      'application 1500001 does not exist',
+    );
     expect((await cli.run('token show 1 --data-id')).stderr).toContain('data source 1 does not exist');
     expect((await cli.run('token show 1 --data-id --app')).stderr).toContain('cannot be used with option');
   });

@@ -93,8 +93,8 @@ describe('a backup of the streams and records', () => {
     expect(await consume(fresh, 'METRICS', 'questdb', 4)).toEqual(['m3', 'm4', 'm5', 'm6']);
   });
 
-  // Boot numbers move on by more than one a minute when processes start often: the clock alone would give them out again.
-  it('never gives out a boot number or an id again that was given out after it', async () => {
+  // Epochs move on by more than one a minute when processes start often: the clock alone would give them out again.
+  it('never gives out an epoch or an id again that was given out after it', async () => {
     const bus = await filledNats();
     const system = await openKvBucket(bus, buckets.system);
     await system.put(systemKeys.counter('data_id'), 1_500_001);

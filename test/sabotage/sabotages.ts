@@ -115,7 +115,7 @@ export const sabotages: readonly Sabotage[] = [
     tests: 'ingress killed with a request of spans > after PubAck',
   },
   {
-    name: 'the same boot number at every start',
+    name: 'the same epoch at every start',
     edits: [
       {
         file: 'src/directory/boot-number.ts',
@@ -125,7 +125,7 @@ export const sabotages: readonly Sabotage[] = [
     ],
     project: 'engines',
     file: 'test/contract/identity.test.ts',
-    tests: 'boot numbers',
+    tests: 'epochs',
   },
   {
     name: 'messages of a push without a key published one by one',

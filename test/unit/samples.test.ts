@@ -67,7 +67,7 @@ describe('the number of examples', () => {
 });
 
 describe('an example', () => {
-  it('is the item as it was received, with its place, its sender and the boot number', () => {
+  it('is the item as it was received, with its place, its sender and the epoch', () => {
     const { samples } = started();
     samples.add(sample());
     samples.add(

@@ -144,7 +144,7 @@ const inOrder = async (stages: readonly (readonly [string, () => Promise<string>
   return findings;
 };
 
-/** One point: acknowledged, to be seen in QuestDB, in the balance. */
+/** One point: acknowledged, visible in QuestDB, in the balance. */
 export const tryPoint = async (deps: EndToEndDeps): Promise<Finding[]> => {
   const { pushUrl, timeoutMs } = deps;
   let own: Awaited<ReturnType<typeof reportOf>> | undefined;
@@ -208,7 +208,7 @@ const spanBody = (traceId: string): object => {
   return { resourceSpans: [{ resource: { attributes }, scopeSpans: [{ spans: [span] }] }] };
 };
 
-/** One span: acknowledged, to be seen in ClickHouse, in the balance. */
+/** One span: acknowledged, visible in ClickHouse, in the balance. */
 export const trySpan = async (deps: EndToEndDeps): Promise<Finding[]> => {
   const { clickhouse, otlpUrl, timeoutMs } = deps;
   let own: Awaited<ReturnType<typeof applicationOf>> | undefined;

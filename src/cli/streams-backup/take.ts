@@ -10,7 +10,7 @@ const bucketPrefix = 'KV_tidemark-';
 const deadLetters = 'DEADLETTER';
 const afterTheirMessages: readonly string[] = ['LEDGER', deadLetters, 'AUDIT'];
 
-/** A bucket whose values change while it is copied is copied again, so many times at most. */
+/** A bucket whose values change while it is copied is copied again, at most this many times. */
 const attemptsMax = 5;
 
 /**
@@ -69,7 +69,7 @@ const copyWhole = async (
 
 /**
  * Takes every stream and every bucket of records into a new folder while everything runs; workers are given nothing from a stream
- * while that one is copied. Throws Faults: permanent for a folder that cannot be used and for a NATS without anything of ours
+ * while that one is copied. Throws Faults: permanent for a folder that cannot be used and for a NATS without streams of Tidemark
  * (`nothing_to_back_up`), transient when NATS does not answer, when messages left a stream while it was copied (`stream_moved`) or
  * when dead letters were redriven meanwhile (`dead_letters_moved`). The folder is no backup then.
  */

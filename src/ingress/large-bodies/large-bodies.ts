@@ -12,7 +12,7 @@ import {
 import type { EncodedPush, PushTask, RefusedPush } from '../push/encode.ts';
 import type { Answered, Asked, Job, Result, SpansJob, Thrown, TokensJob } from './tasks.ts';
 
-/** Bodies of so many bytes may take longer to read than the event loop should be held. */
+/** From this size on, decoding a body may block the event loop for too long. */
 export const largeBytes = 512 * 1024;
 
 /** A body that a thread may have: its bytes are away meanwhile, and in another buffer after. */

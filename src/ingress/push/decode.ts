@@ -15,7 +15,7 @@ const refused = (reason: RequestReason, detail = ''): BodyRefusal => ({ kind: 'r
 
 /** So small bodies are parsed for what is wrong with them, credential or not. */
 const diagnosedBytesMax = 4096;
-/** The place of an error is looked for in bodies of up to so many bytes, by one more parse. */
+/** Largest body that is parsed again to find the place of an error. */
 const placedBytesMax = 2 ** 20;
 
 /** Where a body stops being JSON. The engine's message quotes the body, which may hold the token: only the place is told. */

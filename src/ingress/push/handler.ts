@@ -260,7 +260,7 @@ export const createPushHandler = (
       return reply;
     }
     if (!(error instanceof Fault) || error.kind === 'internal') throw error;
-    // Whatever failed before a publish (KV, NATS) has stored nothing.
+    // A failure before the publish (KV, NATS) has stored nothing.
     const reason = error.code === 'unconfirmed' ? 'unconfirmed' : 'not_stored';
     tell(reason, '', sender);
     return refusal(reason, '', retryAfter(reason === 'unconfirmed' ? 2 : 1));

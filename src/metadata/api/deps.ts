@@ -19,7 +19,7 @@ export type ApiDeps = CreationDeps & {
   readonly resumeConsumer: (pipeline: string) => Promise<void>;
   readonly policyDefaults: PolicyDefaults;
   readonly checks: ReadyChecks;
-  /** False while NATS is away: lists would be of unknown age, and the rest would only wait for its time-out. */
+  /** False while NATS is away: lists would be of unknown age, and the rest would only wait for its timeout. */
   readonly isConnected: () => boolean;
   /** Hears the status of every answer. */
   readonly onAnswer: (status: number) => void;

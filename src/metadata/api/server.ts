@@ -74,7 +74,7 @@ const jsonBody = async (context: Context): Promise<unknown> => {
   }
 };
 
-/** The revision that If-Match demands: none where it is absent or `*`, and one that no record has where it is no ETag of ours. */
+/** The revision that If-Match demands: undefined where it is absent or `*`; for a foreign ETag, a revision that no record has. */
 const revisionOf = (ifMatch: string | undefined): number | undefined => {
   if (ifMatch === undefined || ifMatch.trim() === '*') return undefined;
   const tag = ifMatch.trim();

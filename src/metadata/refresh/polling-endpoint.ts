@@ -45,7 +45,7 @@ const querySchema = z.strictObject({
 
 type View = { readonly etag: string; readonly items: readonly Subscription[] };
 
-/** The files of each business with their ETag, made anew only when the subscriptions have changed. */
+/** The files of each business with their ETag, built again only after a change of the subscriptions. */
 const createViews = (subscriptions: Subscriptions): ((bizId: number) => View) => {
   let source: readonly Subscription[] | undefined;
   const views = new Map<number, View>();

@@ -94,7 +94,7 @@ const checkTable = async (clickhouse: Clickhouse): Promise<void> => {
   }
 };
 
-/** Names of ours that a step makes. */
+/** Tables and views that a step creates. */
 const madeBy = ({ statement }: Migration): string[] =>
   [...statement.matchAll(/^CREATE (?:TABLE|MATERIALIZED VIEW|VIEW) IF NOT EXISTS otel\.(\w+)/gm)].flatMap(
     ([, name]) => name ?? [],
@@ -125,7 +125,7 @@ const versionOf = (applied: readonly AppliedMigration[]): number =>
  * any number of times and in any number of processes at once, and be killed anywhere. Throws the Faults of `toFault`, and
  * permanent ones:
  * `migrations_invalid`, `migration_changed` (a file is not what was applied), `clickhouse_cluster_differs` and
- * `clickhouse_table_unusable` (a table of ours was made by somebody else); nothing was applied then, except before the last.
+ * `clickhouse_table_unusable` (another program created a table of this name); nothing was applied then, except before the last.
  */
 export const migrate = async ({
   clickhouse: server,

@@ -117,7 +117,7 @@ const findCovering = async (
     .map(({ query_id: id }) => id);
 };
 
-/** Partitions are days in the server's time zone, and a day of ours may lie in two of them. */
+/** Partitions are days in the server's time zone, and a UTC day may lie in two of them. */
 const partitionsOf = async (clickhouse: Clickhouse, day: number): Promise<string[]> => {
   const bounds = [day * secondsPerDay, (day + 1) * secondsPerDay - 1];
   const days = await clickhouse.rows(

@@ -15,7 +15,7 @@ export const insideOf = (type: string, name: string): string | undefined =>
 
 /** Types of 64 bits a row. */
 export const wordTypes = /^(?:U?Int64|DateTime64\(\d\))$/;
-/** More rows than any block of ours. */
+/** More rows than any block of Tidemark has. */
 export const rowsMax = 2 ** 28;
 
 /** A place in a block that is read from its beginning. Every call throws UnreadableBlock where the block does not hold what is asked for. */
@@ -27,7 +27,7 @@ export class BlockCursor {
     this.bytes = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   }
 
-  /** Passes over so many bytes; answers where they begin. */
+  /** Skips this many bytes; returns their start. */
   take(size: number): number {
     const start = this.at;
     if (!(size >= 0 && start + size <= this.bytes.length)) throw new UnreadableBlock('unexpected end');
@@ -72,7 +72,7 @@ export class BlockCursor {
     return { starts, ends };
   }
 
-  /** Passes over so many texts. */
+  /** Skips this many texts. */
   skipTexts(rows: number): void {
     const { bytes } = this;
     let { at } = this;
@@ -90,7 +90,7 @@ export class BlockCursor {
     this.at = at;
   }
 
-  /** Passes over the ends of so many arrays; answers how many items they have. */
+  /** Skips the offsets of this many arrays; returns their number of items. */
   skipOffsets(rows: number): number {
     const start = this.take(8 * rows);
     const { bytes } = this;
@@ -164,7 +164,7 @@ const skipLow = (cursor: BlockCursor, rows: number): void => {
   takeLowRows(cursor, rows, width);
 };
 
-/** Passes over so many rows of a type. */
+/** Skips this many rows of a type. */
 export const skipData = (cursor: BlockCursor, type: string, rows: number): void => {
   if (type === 'String') return cursor.skipTexts(rows);
   if (type === 'LowCardinality(String)') return skipLow(cursor, rows);

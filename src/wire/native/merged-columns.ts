@@ -15,11 +15,11 @@ import { LowTextColumn, type WritableColumn } from './columns.ts';
  * numbers and texts are copied block by block, ends of arrays are moved on, and dictionaries become one.
  */
 export type MergedColumn = WritableColumn & {
-  /** Takes the data of so many rows at the cursor, and passes over it. Throws UnreadableBlock; then the merger is of no use any more. */
+  /** Appends the data of this many rows at the cursor, and skips it. Throws UnreadableBlock; the merger is then unusable. */
   add(cursor: BlockCursor, rows: number): void;
 };
 
-/** Passes over the data of so many rows. */
+/** Skips the data of this many rows. */
 type Skip = (cursor: BlockCursor, rows: number) => void;
 
 const skipWords: Skip = (cursor, rows) => {

@@ -30,7 +30,7 @@ export const itemSizes = {
 
 /**
  * What the cutting rule may count for one array or list before it is kept no further: with more, its span or resource is too large for
- * any message, whatever it holds.
+ * any message.
  */
 export const nestedSizeMax = 2 ** 20;
 

@@ -72,7 +72,7 @@ export class JsonFields {
     fault.set('span_field_invalid', field, `expected ${expected}, got ${this.cursor.shown(from)}`);
   }
 
-  /** Reads an enum of so many values, by number or by name; one that OTLP does not have counts as the first. */
+  /** Reads an enum with this number of values, by number or by name; an unknown value counts as the first. */
   enumeration(names: readonly string[], fault: FaultSlot, field: string): number {
     const { cursor, state } = this;
     const kind = cursor.kind();

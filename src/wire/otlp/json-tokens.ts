@@ -10,7 +10,7 @@ const resourceSpansKeys = new KeySet(['resource']);
 const resourceKeys = new KeySet(['attributes']);
 
 /**
- * Members and items from the top of a body down to the attributes of its resources that it may have: so many, and one for each 32
+ * Members and items from the top of a body down to the attributes of its resources that it may have: this number, and one for each 32
  * bytes. An attribute takes more than that, and empty ones would otherwise cost ten times as much.
  */
 const partsFree = 10_000;

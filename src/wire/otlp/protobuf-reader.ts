@@ -17,7 +17,7 @@ import { TooManyElements } from './types.ts';
 const unknownFieldsMax = 10;
 
 /**
- * Fields above the spans that a body may have: so many, and one for each eight bytes. A span takes more than that; empty messages,
+ * Fields outside the spans that a body may have: this number, and one for each eight bytes. A span takes more than that; empty messages,
  * two bytes each, would otherwise cost ten times as much as any span.
  */
 const fieldsFree = 10_000;
@@ -282,7 +282,7 @@ export class ProtobufReader {
   }
 
   /**
-   * Reads a KeyValue into the list, whose own part begins at `from`. Over the limit that is a fault, and the list begins anew.
+   * Reads a KeyValue into the list, whose own part begins at `from`. Over the limit it sets a fault and empties the list.
    * Answers what the cutting rule counts.
    */
   private readAttribute(

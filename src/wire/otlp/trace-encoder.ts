@@ -16,8 +16,8 @@ import {
 } from './types.ts';
 
 /**
- * The cutting rule (architecture 5.5): a request is cut into runs from the request alone, so that a retry is cut alike whatever
- * has changed in between. Named in message ids: a change of this rule changes them.
+ * The cutting rule (architecture 5.5): the runs depend only on the request, so that a retry is divided alike even if settings
+ * changed in between. Named in message ids: a change of this rule changes them.
  */
 export const spanCuttingRuleVersion = 1;
 
@@ -187,7 +187,7 @@ export class TraceEncoder implements SpanSink {
     return result;
   }
 
-  /** Gives back what a request took, whatever has happened to it. */
+  /** Releases the blocks of a request, also after an error. */
   release(): void {
     for (const block of this.blocks.values()) {
       block.clear();
@@ -284,7 +284,7 @@ export class TraceEncoder implements SpanSink {
       block = this.blocks.get(key);
       if (block === undefined) {
         if (this.blocksMade === blocksMax) {
-          const detail = `the earlier spans start on so many days that they fill the limit of ${blocksMax} blocks`;
+          const detail = `the earlier spans start on too many days and fill the limit of ${blocksMax} blocks`;
           return this.reject(run, owner, ordinal, 'too_many_days', 'startTimeUnixNano', detail);
         }
         this.blocksMade++;

@@ -57,7 +57,7 @@ export const countOrdinals = (data: readonly unknown[], layout: Layout): number 
 
 const rawTimeLengthMax = 64;
 
-/** A time that failed, for the verdict in transfer: what is no number fails whatever it is, so none of it needs to be long. */
+/** A time that failed, for the validation in transfer: a text that is not a number always fails, so a short piece is enough. */
 const rawTime = (raw: unknown): number | string | null => {
   if (typeof raw === 'number') return raw;
   return typeof raw === 'string' ? raw.slice(0, rawTimeLengthMax) : null;
