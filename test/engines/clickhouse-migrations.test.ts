@@ -262,7 +262,7 @@ describe('a migration', () => {
 
   // IF NOT EXISTS takes any table of the name; repeats would be counted in this one.
   it.each([
-    ['MergeTree', 'uid', 'engine is MergeTree'],
+    ['MergeTree', 'uid', 'has the engine MergeTree'],
     ['ReplacingMergeTree', 'Timestamp', 'expected uid at the end'],
     ['ReplacingMergeTree', '(Timestamp, uid)', 'has no column TraceId'],
   ])('refuses a table of another program: %s ordered by %s', async (engine, order, why) => {

@@ -144,7 +144,7 @@ describe('a dead letter that is redriven', () => {
     expect(dry).toMatchObject({ matched: 1, done: 1 });
     expect(await lettersOf(application)).toHaveLength(1);
     expect(await cli.text(`dlq redrive --app-id ${application.app_id}`)).toBe(
-      '1 dead letters (1 items) sent back\n',
+      '1 dead letter (1 item) redriven\n',
     );
     await allStored(application, traceId, 'p1');
   });

@@ -66,7 +66,7 @@ describe.each(['nats', 'questdb', 'clickhouse'] as const)('%s', (name) => {
     await startImpostor(ports[0] ?? 0);
     const engine = create(name, await tempFolder(), ports);
     await expect(engine.start()).rejects.toThrow(
-      new RegExp(`^Port ${ports[0]} \\(.*\\) is in use; set ${portVariable[name]} to another one\\.$`),
+      new RegExp(`^Port ${ports[0]} \\(.*\\) is in use; set ${portVariable[name]} to another port\\.$`),
     );
     expect(engine.running).toBe(false);
   });

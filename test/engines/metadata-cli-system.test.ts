@@ -158,7 +158,7 @@ describe('tidemark export and import', () => {
     const folder = await tempFolder();
     await writeFile(join(folder, 'text'), 'no JSON');
     expect((await cli.run(`import ${folder}/text`)).stderr).toMatch(
-      /text is not the JSON that tidemark export/,
+      /text is not a JSON document of tidemark export/,
     );
     expect((await cli.run(`import ${folder}/none`)).stderr).toMatch(/none cannot be read \(ENOENT/);
     expect((await cli.run(`export --output ${folder}/none/x`)).stderr).toMatch(
@@ -179,7 +179,7 @@ describe('a command that fails', () => {
     [
       'a taken name',
       'report create --biz 9 --name twice',
-      /^tidemark: there is a custom report "twice".*Choose another name/,
+      /^tidemark: custom report "twice".* exists already.*Choose another name/,
     ],
     ['a missing space', 'report create --biz -9 --name x', /^tidemark: space_uid: is required/],
     ['an unknown data id', 'report show 42', /^tidemark: no custom report has data id 42$/m],

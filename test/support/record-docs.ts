@@ -167,7 +167,7 @@ const values = `## Values
   the last one is the token, and nobody passes for a token by naming it. An operator that is the token's own name is not said twice. Records of
   before have the operator alone. The audit log keeps both apart.
 - **\`max_rate\`**, in requests per second of the whole cluster: above 0 that many; 0 without a limit (the default of applications); -1 the platform default,
-  1000 (the default of groups); below -1 nothing is taken.
+  1000 (the default of groups); below -1 every request is refused.
 - **Spaces**: a business above 0 has the space \`moncc__<biz_id>\` of type \`moncc\`. Business 0 is the platform: type \`all\`, space \`all__0\`, \`is_platform_data_id\` true; \`is_platform\` in a
   request does the same for any business. A business below 0 is a space that is no business: the request must bring \`space_uid\`, as
   \`<space_type_id>__<id>\`, and its part before \`__\` becomes the type.
