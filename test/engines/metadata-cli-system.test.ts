@@ -158,7 +158,7 @@ describe('tidemark export and import', () => {
     const folder = await tempFolder();
     await writeFile(join(folder, 'text'), 'no JSON');
     expect((await cli.run(`import ${folder}/text`)).stderr).toMatch(
-      /text is not a JSON document of tidemark export/,
+      /text is not a JSON file of tidemark export/,
     );
     expect((await cli.run(`import ${folder}/none`)).stderr).toMatch(/none cannot be read \(ENOENT/);
     expect((await cli.run(`export --output ${folder}/none/x`)).stderr).toMatch(
