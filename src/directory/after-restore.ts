@@ -1,9 +1,9 @@
 import type { KvBucket } from '../bus/kv.ts';
-import { bootNumberNow, raiseNumber } from './boot-number.ts';
+import { epochNow, raiseNumber } from './epoch.ts';
 import { dataIdRange, systemKeys } from './keys.ts';
 
 /** Epochs that are skipped at a restore: that is the largest number of starts since the backup. */
-export const bootGap = 65_536;
+export const epochGap = 65_536;
 
 /** Ids of each kind that are skipped at a restore: that is the largest number issued since the backup. */
 export const idGap = 1_000;
@@ -24,7 +24,7 @@ export const raiseAfterRestore = async (system: KvBucket, nowMs: number): Promis
   const boot = await raiseNumber(
     system,
     systemKeys.boot,
-    (last) => Math.max(last, bootNumberNow(nowMs)) + bootGap,
+    (last) => Math.max(last, epochNow(nowMs)) + epochGap,
   );
   const raised: Record<string, number> = {};
   for (const name of counterNames) {

@@ -7,9 +7,9 @@ import { checkBatches, ensureTopology, type RefusedStreams, retryStreams } from 
 import { withInstances } from '../config/instance-streams.ts';
 import { loadPipelines, type Pipelines, type StreamDefinition } from '../config/pipelines.ts';
 import { natsTarget, questdbInstances, type Settings, settingFault } from '../config/settings.ts';
-import { takeBootNumber } from '../directory/boot-number.ts';
 import { createColumnNames } from '../directory/column-names.ts';
 import { type Directory, startDirectory } from '../directory/directory.ts';
+import { takeEpoch } from '../directory/epoch.ts';
 import { buckets } from '../directory/keys.ts';
 import { ruleDefaults } from '../directory/rules.ts';
 import { startSightings } from '../directory/sightings.ts';
@@ -288,7 +288,7 @@ export const runIngress = async (settings: Settings): Promise<void> => {
     log.warn({ error: messageOf(error) }, 'last_seen of columns was not written'),
   );
   const bases = createBaseCounter(
-    () => takeBootNumber(system, Date.now()),
+    () => takeEpoch(system, Date.now()),
     (why) => log.warn({ error: why }, 'no epoch yet'),
   );
   const unready = createUnready(bus, bases, directory);

@@ -81,12 +81,12 @@ export const startFeed = (deps: FeedDependencies): Feed => {
   };
 
   const gather = async (): Promise<void> => {
-    const bootNumber = boot();
-    if (bootNumber === undefined) return;
+    const epoch = boot();
+    if (epoch === undefined) return;
     const count = ++seq;
-    const id = `${bootNumber}:${count}`;
-    enqueue('refusals', id, refusals.take(bootNumber, count));
-    const rows = samples.take(bootNumber);
+    const id = `${epoch}:${count}`;
+    enqueue('refusals', id, refusals.take(epoch, count));
+    const rows = samples.take(epoch);
     if (rows.length === 0) return;
     if (await hasRoom()) enqueue('samples', id, rows);
     else deps.onLost('samples', rows.length);

@@ -270,7 +270,7 @@ export const createTransferMetrics = () => {
       labelNames: ['questdb'],
       registers,
     }),
-    leftovers: new Counter({
+    orphanedMessages: new Counter({
       name: 'tidemark_transfer_leftover_messages_removed_total',
       help: 'Orphaned messages removed: a killed nats-server kept them after their acknowledgement',
       labelNames: ['stream'],

@@ -11,7 +11,7 @@ import {
 } from '../config/pipelines.ts';
 import { engineUrls, natsTarget, questdbInstances, type Settings } from '../config/settings.ts';
 import { createDeadLetters, type DeadLetters } from '../dead-letters/dead-letters.ts';
-import { takeBootNumber } from '../directory/boot-number.ts';
+import { takeEpoch } from '../directory/epoch.ts';
 import { buckets, systemKeys } from '../directory/keys.ts';
 import { startPlacements } from '../directory/placements.ts';
 import { type Purges, startPurges } from '../directory/purges.ts';
@@ -33,7 +33,7 @@ import { type RunningConsumer, startConsumer } from './consumer.ts';
 import { createFence } from './fence.ts';
 import { type FillAlarm, startFillAlarm } from './ledger-alarm.ts';
 import { createLedgerLane } from './ledger-lane.ts';
-import { type LeftoverSweep, startLeftoverSweep } from './leftover-sweep.ts';
+import { type OrphanSweep, startOrphanSweep } from './orphan-sweep.ts';
 import { type OwedMerges, startOwedMerges } from './owed-merges.ts';
 import { openPointsLine, type PointsLine } from './points-line.ts';
 import { createTransferSamples, looksLikeToken, type TransferSamples } from './samples.ts';
@@ -154,7 +154,7 @@ export const runTransfer = async (settings: Settings): Promise<void> => {
     spans?: RunningConsumer;
     outcomes?: RunningConsumer;
     alarm?: FillAlarm;
-    sweep?: LeftoverSweep;
+    sweep?: OrphanSweep;
   } = {};
   const newer = (): string | undefined => {
     const version =
@@ -205,7 +205,7 @@ export const runTransfer = async (settings: Settings): Promise<void> => {
         openKvBucket(bus, buckets.system),
         openKvBucket(bus, buckets.records),
       ]);
-      const number = await takeBootNumber(systemBucket, Date.now());
+      const number = await takeEpoch(systemBucket, Date.now());
       return { boot: number, system: systemBucket, records: bucket, refused: refusedStreams };
     },
     stop,
@@ -245,9 +245,9 @@ export const runTransfer = async (settings: Settings): Promise<void> => {
   );
   running.points = points;
   running.alarm = startLedgerAlarm(ledgerPipeline.stream, common);
-  running.sweep = startLeftoverSweep(bus, {
+  running.sweep = startOrphanSweep(bus, {
     consumers: streams.flatMap(({ consumer }) => consumer ?? []),
-    onRemoved: (stream, messages) => metrics.leftovers.inc({ stream }, messages),
+    onRemoved: (stream, messages) => metrics.orphanedMessages.inc({ stream }, messages),
     log,
   });
   running.outcomes = startLedger(ledgerPipeline, clickhouse, common);

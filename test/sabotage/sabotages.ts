@@ -118,9 +118,9 @@ export const sabotages: readonly Sabotage[] = [
     name: 'the same epoch at every start',
     edits: [
       {
-        file: 'src/directory/boot-number.ts',
-        from: 'const boot = Math.max(last + 1, bootNumberNow(nowMs));',
-        to: 'const boot = Math.max(last, bootNumberNow(nowMs));',
+        file: 'src/directory/epoch.ts',
+        from: 'const boot = Math.max(last + 1, epochNow(nowMs));',
+        to: 'const boot = Math.max(last, epochNow(nowMs));',
       },
     ],
     project: 'engines',
