@@ -5,7 +5,7 @@ import type { Part } from '../wire/envelope.ts';
 import { encodeDeferredSpan } from '../wire/otlp/deferred-span.ts';
 import { encodeDeferredPoint } from '../wire/points/deferred-point.ts';
 import type { SpanPart } from '../wire/spans-envelope.ts';
-import { arrivedAtOf, type Letter } from './letter.ts';
+import { arrivedAtOf, type Letter } from './dead-letter.ts';
 import type { LetterRows } from './redrive-message.ts';
 
 /** How an item is encoded: for good, or to find out whether it can be. */

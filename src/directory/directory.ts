@@ -7,7 +7,7 @@ import type { ColumnRegistry } from '../model/records.ts';
 import { type ApplicationSource, createApplications } from './applications.ts';
 import { columnsKey, recordKeys } from './keys.ts';
 import type { RuleDefaults } from './rules.ts';
-import { createSources, type Sighting, type Source, takesToken } from './sources.ts';
+import { createSources, type LastSeen, type Source, takesToken } from './sources.ts';
 import { tokenMatches } from './tokens.ts';
 
 export { columnRegistrySchema, type Source } from './sources.ts';
@@ -32,7 +32,7 @@ export type Directory = {
   /** Takes in a registry that this process has just written, before the watch tells of it. */
   applyRegistry(registry: ColumnRegistry): Source | undefined;
   /** As of `Sources`. */
-  takeSightings(seconds: number): Sighting[];
+  takeLastSeen(seconds: number): LastSeen[];
   stop(): void;
 };
 
@@ -252,7 +252,7 @@ export const startDirectory = ({
       sources.apply(columnsKey(registry.mon_data_id), registry);
       return sources.get(registry.mon_data_id);
     },
-    takeSightings: sources.takeSightings,
+    takeLastSeen: sources.takeLastSeen,
     stop: () => {
       records.stop();
       columns.stop();

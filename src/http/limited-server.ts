@@ -83,7 +83,11 @@ const optionsOf = ({ headersTimeoutMs, requestTimeoutMs, ...limits }: HttpLimits
   };
 };
 
-const createOf = (limits: HttpLimits, tls: Certificate | undefined, serve: RequestListener): Server => {
+const createHttpServer = (
+  limits: HttpLimits,
+  tls: Certificate | undefined,
+  serve: RequestListener,
+): Server => {
   const options = optionsOf(limits);
   if (tls === undefined) return createServer(options, serve);
   const server = createTlsServer({ ...options, ...tls.options }, serve);
@@ -189,7 +193,7 @@ export const createLimitedServer = (
     listener(request, response);
   };
 
-  const server = createOf(limits, tls, serve);
+  const server = createHttpServer(limits, tls, serve);
   server.maxHeadersCount = 0;
   // A client that ends its side after the request has stored something, and waits for the answer.
   Object.assign(server, { httpAllowHalfOpen: true });

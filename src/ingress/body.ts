@@ -95,7 +95,7 @@ const createPace = (startMs: number) => {
 const collect = (
   request: IncomingMessage,
   bytesMax: number,
-  room: Room,
+  room: ByteReservation,
   inFlight: BytesInFlight,
   see: SeeBody,
 ): Promise<Buffer | BodyProblem> =>
@@ -137,14 +137,14 @@ const collect = (
   });
 
 /** What one request has taken of the bytes in flight. */
-type Room = {
+type ByteReservation = {
   take(bytes: number): boolean;
   give(bytes: number): void;
   reserve(bytes: number): boolean;
   release(): void;
 };
 
-const createRoom = (inFlight: BytesInFlight): Room => {
+const byteReservation = (inFlight: BytesInFlight): ByteReservation => {
   let taken = 0;
   const take = (bytes: number): boolean => {
     if (!inFlight.tryTake(bytes, taken)) return false;
@@ -167,7 +167,7 @@ const inflated = async (
   raw: Buffer,
   encoding: CompressedEncoding,
   limits: BodyLimits,
-  room: Room,
+  room: ByteReservation,
   see: SeeBody,
 ): Promise<Buffer | BodyProblem> => {
   const result = await inflate(raw, encoding, limits, { take: room.take, see });
@@ -217,7 +217,7 @@ export const readBody = async (
       detail: `Content-Length is ${announced} bytes, the limit is ${limits.bodyBytesMax}`,
     };
   }
-  const room = createRoom(inFlight);
+  const room = byteReservation(inFlight);
   const isPlain = encoding === 'identity';
   const raw = await collect(request, limits.bodyBytesMax, room, inFlight, isPlain ? see : seeAll);
   if (isProblem(raw)) return raw;

@@ -11,8 +11,8 @@ import { createColumnNames } from '../directory/column-names.ts';
 import { type Directory, startDirectory } from '../directory/directory.ts';
 import { takeEpoch } from '../directory/epoch.ts';
 import { buckets } from '../directory/keys.ts';
+import { startLastSeen } from '../directory/last-seen.ts';
 import { ruleDefaults } from '../directory/rules.ts';
-import { startSightings } from '../directory/sightings.ts';
 import { createConnectionCount } from '../http/connections.ts';
 import { messageOf } from '../model/fault.ts';
 import { openLedgerFeed } from '../outcomes/ledger-feed.ts';
@@ -284,7 +284,7 @@ export const runIngress = async (settings: Settings): Promise<void> => {
     onInvalid: (key, error) =>
       log.error({ key, error: messageOf(error) }, 'a record is malformed and ignored'),
   });
-  const sightings = startSightings(directory, columns, (error) =>
+  const lastSeen = startLastSeen(directory, columns, (error) =>
     log.warn({ error: messageOf(error) }, 'last_seen of columns was not written'),
   );
   const bases = createBaseCounter(
@@ -342,7 +342,7 @@ export const runIngress = async (settings: Settings): Promise<void> => {
   await Promise.all([drain(push.server), drain(otlp.server)]);
   await large.close();
   await Promise.all([rates.stop(), feed.stop()]);
-  sightings.stop();
+  lastSeen.stop();
   refusedStreams.stop();
   directory.stop();
   push.close();

@@ -5,7 +5,7 @@ import { ensureTopology, type RefusedStreams, retryStreams } from '../bus/topolo
 import { withInstances } from '../config/instance-streams.ts';
 import { loadPipelines, type MetricsPipeline } from '../config/pipelines.ts';
 import { engineUrls, natsTarget, questdbInstances, type Settings } from '../config/settings.ts';
-import { createDesk } from '../dead-letters/desk.ts';
+import { createDeadLetterAdmin } from '../dead-letters/admin.ts';
 import { createReceivedItemEncoder } from '../dead-letters/received-item.ts';
 import { buckets, dataIdRange, systemKeys } from '../directory/keys.ts';
 import { createOwners } from '../directory/owners.ts';
@@ -232,7 +232,7 @@ const runOnBus = async (bus: Bus, parts: Parts): Promise<void> => {
       adminTokens,
       audit,
       refresh,
-      deadLetters: createDesk({
+      deadLetters: createDeadLetterAdmin({
         bus,
         claims: records.system,
         claimsBucket: buckets.system,

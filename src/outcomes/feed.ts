@@ -38,7 +38,7 @@ const linesOf = (rows: readonly object[]): Buffer =>
   Buffer.from(rows.map((row) => `${JSON.stringify(row)}\n`).join(''));
 
 /** Whether LEDGER has room for examples, asked for now and then. */
-const createRoom = (fill: () => Promise<number>) => {
+const createFillCheck = (fill: () => Promise<number>) => {
   let askedAt = Number.NEGATIVE_INFINITY;
   let hasRoom = true;
   return async (): Promise<boolean> => {
@@ -59,7 +59,7 @@ const createRoom = (fill: () => Promise<number>) => {
  */
 export const startFeed = (deps: FeedDependencies): Feed => {
   const { publisher, refusals, samples, boot, log } = deps;
-  const hasRoom = createRoom(deps.fill);
+  const hasRoom = createFillCheck(deps.fill);
   const waiting: Batch[] = [];
   let waitingBytes = 0;
   let seq = 0;

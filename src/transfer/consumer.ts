@@ -2,7 +2,7 @@ import type { Bus } from '../bus/connection.ts';
 import { startPuller } from '../bus/puller.ts';
 import type { BreakerDefinition, ConsumerDefinition } from '../config/pipelines.ts';
 import type { DeadLetters } from '../dead-letters/dead-letters.ts';
-import { patientDeadLetters } from '../dead-letters/patient.ts';
+import { retryingDeadLetters } from '../dead-letters/retrying.ts';
 import { messageOf } from '../model/fault.ts';
 import type { Ledger } from '../outcomes/ledger.ts';
 import type { Log } from '../telemetry/log.ts';
@@ -88,7 +88,7 @@ export const startConsumer = <E>(
   let isStopping = false;
   let held: string | undefined;
   const onRoom = (): void => puller.roomMade();
-  const patient = patientDeadLetters(deadLetters, {
+  const retrying = retryingDeadLetters(deadLetters, {
     isStopping: () => isStopping,
     onHeld: (why) => {
       if (why !== undefined && held === undefined)
@@ -115,7 +115,7 @@ export const startConsumer = <E>(
     {
       lane,
       ledger,
-      deadLetters: patient,
+      deadLetters: retrying,
       breaker,
       isHeld: () => held !== undefined,
       samples,

@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { type Bus, connectBus } from '../../src/bus/connection.ts';
 import { openKvBucket } from '../../src/bus/kv.ts';
 import { publishConfirmed } from '../../src/bus/outbox.ts';
-import { createDesk } from '../../src/dead-letters/desk.ts';
+import { createDeadLetterAdmin } from '../../src/dead-letters/admin.ts';
 import { redriveMessage } from '../../src/dead-letters/redrive-message.ts';
 import { buckets } from '../../src/directory/keys.ts';
 import { type Cli, createCli } from '../support/cli.ts';
@@ -124,11 +124,18 @@ const allStored = async (application: Application, traceId: string, name: string
   expect(await lettersOf(application)).toEqual([]);
 };
 
-const desk = async () => {
+const admin = async () => {
   const claims = await openKvBucket(bus, buckets.system);
   const encodeItem = () => Promise.reject(new Error('no item as it was received is in this test'));
-  const readRecord = () => Promise.reject(new Error('nothing is purged by this desk'));
-  return createDesk({ bus, claims, claimsBucket: buckets.system, encodeItem, readRecord, now: Date.now });
+  const readRecord = () => Promise.reject(new Error('nothing is purged by this admin'));
+  return createDeadLetterAdmin({
+    bus,
+    claims,
+    claimsBucket: buckets.system,
+    encodeItem,
+    readRecord,
+    now: Date.now,
+  });
 };
 
 // An operator who mends a cause must be able to send everything back without asking what was stored already.
@@ -180,7 +187,7 @@ describe('a dead letter that is redriven', () => {
   it('by a process that was killed after the PubAck is stored once by the next redrive, within the duplicate window and after it', async () => {
     const { application, traceId, sequence } = await withLetter('p4');
     await accept('p4');
-    const letter = await (await desk()).get(sequence);
+    const letter = await (await admin()).get(sequence);
     if (letter === undefined) throw new Error('no dead letter');
     const message = redriveMessage(letter);
     await publishConfirmed(bus, message);

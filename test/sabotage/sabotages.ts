@@ -278,7 +278,7 @@ export const sabotages: readonly Sabotage[] = [
     name: 'a purge that replaces the record of a redrive',
     edits: [
       {
-        file: 'src/dead-letters/desk.ts',
+        file: 'src/dead-letters/admin.ts',
         from: 'return known === undefined || purgedOutcome in known ? row : undefined;',
         to: 'return row;',
       },

@@ -2,7 +2,7 @@ import { IncomingMessage } from 'node:http';
 import { Socket } from 'node:net';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { showBytes } from '../../src/dead-letters/shown.ts';
+import { showBytes } from '../../src/dead-letters/preview.ts';
 import { isNormalTarget } from '../../src/http/request-target.ts';
 import { createAccount } from '../../src/ingress/account.ts';
 import { parseTrustedProxies } from '../../src/ingress/client-address.ts';

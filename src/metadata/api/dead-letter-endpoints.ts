@@ -1,7 +1,7 @@
 import { z } from 'zod';
-import type { Desk } from '../../dead-letters/desk.ts';
-import { itemsOf, type Letter, type LetterFilter } from '../../dead-letters/letter.ts';
-import { showBytes } from '../../dead-letters/shown.ts';
+import type { DeadLetterAdmin } from '../../dead-letters/admin.ts';
+import { itemsOf, type Letter, type LetterFilter } from '../../dead-letters/dead-letter.ts';
+import { showBytes } from '../../dead-letters/preview.ts';
 import { Fault } from '../../model/fault.ts';
 import { pageQuery } from '../listing.ts';
 import { fieldFault, notFound } from '../problem.ts';
@@ -63,9 +63,9 @@ const view = (letter: Letter): z.output<typeof letterSchema> => {
   };
 };
 
-const isRedrivable = async (desk: Desk, letter: Letter): Promise<boolean> => {
+const isRedrivable = async (admin: DeadLetterAdmin, letter: Letter): Promise<boolean> => {
   try {
-    await desk.checkRedrive(letter);
+    await admin.checkRedrive(letter);
     return true;
   } catch (error) {
     if (error instanceof Fault && error.kind === 'permanent') return false;
@@ -73,7 +73,7 @@ const isRedrivable = async (desk: Desk, letter: Letter): Promise<boolean> => {
   }
 };
 
-const shownView = async (desk: Desk, letter: Letter): Promise<z.output<typeof shownSchema>> => {
+const shownView = async (admin: DeadLetterAdmin, letter: Letter): Promise<z.output<typeof shownSchema>> => {
   const { stream, subject, streamSequence } = letter.header;
   const { rows, ...shown } = showBytes(letter);
   return {
@@ -81,7 +81,7 @@ const shownView = async (desk: Desk, letter: Letter): Promise<z.output<typeof sh
     stream,
     subject,
     stream_sequence: streamSequence,
-    is_redrivable: await isRedrivable(desk, letter),
+    is_redrivable: await isRedrivable(admin, letter),
     shown: { ...shown, ...(rows === undefined ? {} : { rows: [...rows] }) },
   };
 };
@@ -163,20 +163,20 @@ const filterOf = (query: {
 });
 
 /** The dead letters that are meant: those of the sequences, or from the oldest on up to what was the newest at the first call. */
-const meantBy = async (
-  desk: Desk,
+const matchingLetters = async (
+  admin: DeadLetterAdmin,
   request: BulkRequest,
 ): Promise<{ letters: readonly Letter[]; next: string | null }> => {
   if (request.sequences !== undefined) {
-    const found = await Promise.all([...new Set(request.sequences)].map((sequence) => desk.get(sequence)));
+    const found = await Promise.all([...new Set(request.sequences)].map((sequence) => admin.get(sequence)));
     return { letters: found.filter((letter) => letter !== undefined), next: null };
   }
   const filter = filterOf(request);
   if (request.all !== true && Object.values(filter).every((value) => value === undefined))
     throw fieldFault('invalid_value', 'all', 'give a filter, or all: true');
   const [from = '1', last] = request.cursor?.split('-') ?? [];
-  const end = last === undefined ? await desk.last() : Number(last);
-  const page = await desk.listUpwards(filter, { limit: request.limit, from: Number(from), last: end });
+  const end = last === undefined ? await admin.last() : Number(last);
+  const page = await admin.listUpwards(filter, { limit: request.limit, from: Number(from), last: end });
   return { letters: page.letters, next: page.next === undefined ? null : `${page.next}-${end}` };
 };
 
@@ -186,8 +186,13 @@ type Act = {
   readonly check?: (letter: Letter) => Promise<void>;
 };
 
-const doEach = async (desk: Desk, request: BulkRequest, { act, check }: Act, note: Note): Promise<Done> => {
-  const { letters, next } = await meantBy(desk, request);
+const doEach = async (
+  admin: DeadLetterAdmin,
+  request: BulkRequest,
+  { act, check }: Act,
+  note: Note,
+): Promise<Done> => {
+  const { letters, next } = await matchingLetters(admin, request);
   const done: Done = { matched: letters.length, items: 0, done: 0, failed: [], next_cursor: next };
   for (const letter of letters) {
     try {
@@ -207,13 +212,13 @@ const doEach = async (desk: Desk, request: BulkRequest, { act, check }: Act, not
   return done;
 };
 
-const letterOf = async (desk: Desk, sequence: number): Promise<Letter> => {
-  const letter = await desk.get(sequence);
+const letterOf = async (admin: DeadLetterAdmin, sequence: number): Promise<Letter> => {
+  const letter = await admin.get(sequence);
   if (letter === undefined) throw notFound(`dead letter ${sequence}`);
   return letter;
 };
 
-const readingEndpoints = ({ deadLetters: desk }: ApiDeps): Endpoint[] => [
+const readingEndpoints = ({ deadLetters: admin }: ApiDeps): Endpoint[] => [
   endpoint({
     method: 'GET',
     path: '/api/v1/dead-letters',
@@ -231,7 +236,7 @@ const readingEndpoints = ({ deadLetters: desk }: ApiDeps): Endpoint[] => [
           : Number(Buffer.from(query.cursor, 'base64url').toString('latin1'));
       if (before !== undefined && !Number.isSafeInteger(before))
         throw fieldFault('invalid_value', 'cursor', 'is not a next_cursor of this list');
-      const { letters, next } = await desk.list(filterOf(query), { limit: query.limit, before });
+      const { letters, next } = await admin.list(filterOf(query), { limit: query.limit, before });
       return {
         body: {
           items: letters.map(view),
@@ -251,25 +256,25 @@ const readingEndpoints = ({ deadLetters: desk }: ApiDeps): Endpoint[] => [
     query: none,
     body: none,
     answer: shownSchema,
-    run: async ({ params }) => ({ body: await shownView(desk, await letterOf(desk, params.id)) }),
+    run: async ({ params }) => ({ body: await shownView(admin, await letterOf(admin, params.id)) }),
   }),
 ];
 
 /** One dead letter by its sequence, with what both acts on it have in common. */
 const act = async (
   { params, note }: Input<{ id: number }, undefined, unknown>,
-  desk: Desk,
+  admin: DeadLetterAdmin,
   action: 'redrive' | 'purge',
 ): Promise<{ body: z.output<typeof letterSchema> }> => {
-  const letter = await letterOf(desk, params.id);
-  await desk[action](letter);
+  const letter = await letterOf(admin, params.id);
+  await admin[action](letter);
   note({ kind: 'dead_letter', id: String(params.id), before: view(letter), after: undefined });
   return { body: view(letter) };
 };
 
 /** The dead letters (architecture 6.5): looking, sending back, removing. */
 export const deadLetterEndpoints = (deps: ApiDeps): Endpoint[] => {
-  const { deadLetters: desk } = deps;
+  const { deadLetters: admin } = deps;
   return [
     ...readingEndpoints(deps),
     endpoint({
@@ -284,7 +289,7 @@ export const deadLetterEndpoints = (deps: ApiDeps): Endpoint[] => {
       answer: bulkAnswer,
       audit: () => ({ action: 'dead_letter.redrive', kind: 'dead_letter', id: undefined }),
       run: async ({ body, note }) => ({
-        body: await doEach(desk, body, { act: desk.redrive, check: desk.checkRedrive }, note),
+        body: await doEach(admin, body, { act: admin.redrive, check: admin.checkRedrive }, note),
       }),
     }),
     endpoint({
@@ -298,7 +303,7 @@ export const deadLetterEndpoints = (deps: ApiDeps): Endpoint[] => {
       body: bulkRequest,
       answer: bulkAnswer,
       audit: () => ({ action: 'dead_letter.purge', kind: 'dead_letter', id: undefined }),
-      run: async ({ body, note }) => ({ body: await doEach(desk, body, { act: desk.purge }, note) }),
+      run: async ({ body, note }) => ({ body: await doEach(admin, body, { act: admin.purge }, note) }),
     }),
     endpoint({
       method: 'POST',
@@ -311,7 +316,7 @@ export const deadLetterEndpoints = (deps: ApiDeps): Endpoint[] => {
       body: actionRequestSchema,
       answer: letterSchema,
       audit: ({ id }) => ({ action: 'dead_letter.redrive', kind: 'dead_letter', id: String(id) }),
-      run: (input) => act(input, desk, 'redrive'),
+      run: (input) => act(input, admin, 'redrive'),
     }),
     endpoint({
       method: 'DELETE',
@@ -324,7 +329,7 @@ export const deadLetterEndpoints = (deps: ApiDeps): Endpoint[] => {
       body: actionRequestSchema,
       answer: letterSchema,
       audit: ({ id }) => ({ action: 'dead_letter.purge', kind: 'dead_letter', id: String(id) }),
-      run: (input) => act(input, desk, 'purge'),
+      run: (input) => act(input, admin, 'purge'),
     }),
     endpoint({
       method: 'POST',

@@ -1,4 +1,4 @@
-import type { Desk } from '../../dead-letters/desk.ts';
+import type { DeadLetterAdmin } from '../../dead-letters/admin.ts';
 import type { OutcomeReads } from '../../outcomes/reads.ts';
 import type { Log } from '../../telemetry/log.ts';
 import type { ReadyChecks } from '../../telemetry/ops-server.ts';
@@ -14,7 +14,7 @@ export type ApiDeps = CreationDeps & {
   readonly audit: Audit;
   readonly refresh: Refresh;
   readonly outcomes: OutcomeReads;
-  readonly deadLetters: Desk;
+  readonly deadLetters: DeadLetterAdmin;
   /** Lets the consumers of this pipeline go on, in every transfer process. */
   readonly resumeConsumer: (pipeline: string) => Promise<void>;
   readonly policyDefaults: PolicyDefaults;

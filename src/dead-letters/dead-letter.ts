@@ -66,7 +66,7 @@ export type LetterFilter = {
   readonly since?: number | undefined;
 };
 
-export const isMeant = ({ header, at }: Letter, filter: LetterFilter): boolean =>
+export const matches = ({ header, at }: Letter, filter: LetterFilter): boolean =>
   (filter.reason === undefined || header.reason === filter.reason) &&
   (filter.dataId === undefined || header.dataId === filter.dataId) &&
   (filter.appId === undefined || header.appId === filter.appId) &&

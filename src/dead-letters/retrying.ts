@@ -14,7 +14,7 @@ const waitMs = { first: 200, most: 2_000 };
  * The same dead letters; what cannot be kept now is tried until it can. So a consumer stands still with what it holds and
  * loses nothing, and goes on by itself once there is room.
  */
-export const patientDeadLetters = (
+export const retryingDeadLetters = (
   deadLetters: DeadLetters,
   { isStopping, onHeld }: PatientOptions,
 ): DeadLetters => {
