@@ -62,7 +62,7 @@ const resendMs = 2_000;
 const freeBytesMax = 4 * 2 ** 20;
 const refusedResendMs = 250;
 
-/** In the place of an error code of JetStream, which none is. */
+/** Sentinel for "no responders"; JetStream has no error code 0. */
 const noResponders = 0;
 
 type PubAck = { duplicate?: boolean; error?: { err_code: number; description: string } };

@@ -56,7 +56,7 @@ export const readLetter = ({ sequence, headers, payload }: StoredMessage): Lette
 /** Items that it stands for. */
 export const itemsOf = ({ header }: Letter): number => header.items ?? header.part?.rows ?? 1;
 
-/** Which dead letters are meant; everything that is told has to hold. */
+/** Filter for dead letters; all given criteria must match. */
 export type LetterFilter = {
   readonly reason?: string | undefined;
   readonly dataId?: number | undefined;

@@ -57,10 +57,10 @@ const tokenHolder = z.object({ token: z.string() });
 export type DirectoryOptions = {
   readonly records: KvBucket;
   readonly columns: KvBucket;
-  /** What holds for data ids and applications where their policies say nothing. */
+  /** Defaults of data ids and applications for fields that their policies do not set. */
   readonly defaults: RuleDefaults;
   readonly now: () => number;
-  /** Told of a record that does not parse: it is ignored, what was known before stays. */
+  /** Called for a malformed record, which is ignored: the previous record stays. */
   readonly onInvalid: (key: string, error: unknown) => void;
 };
 

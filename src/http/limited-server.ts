@@ -148,7 +148,7 @@ export const createLimitedServer = (
 
   const serve: RequestListener = (request, response) => {
     const { socket } = request;
-    // What came in one piece with what ended the connection.
+    // This request arrived in the same read as the error that closed the connection.
     if (socket.destroyed) return;
     if (refused.size > 0 && refused.has(peerOf(socket))) {
       const { body, headers } = overloadAnswer(request);
@@ -238,7 +238,7 @@ export const createLimitedServer = (
     if (open.isEnding(socket)) socket.destroy();
     else if (!open.hasServed(socket)) end(socket, 'header_timeout', 408);
     else if (requests === 0) end(socket, 'idle', undefined);
-    // With answers before it that nobody reads there is nobody to tell.
+    // Earlier responses are still unread, so the client would never see a 408.
     else end(socket, 'stalled', isInBody && requests === 1 ? 408 : undefined);
   });
   answerProtocolErrors(server, protocolAnswer, open, ended);

@@ -29,7 +29,7 @@ const refuseAll: RateVerdict = {
   headers: { 'RateLimit-Policy': '"max_rate";q=0;w=1', RateLimit: '"max_rate";r=0;t=60' },
 };
 
-/** Nobody else to share with. */
+/** A single process has the whole rate. */
 const alone: Pick<RateShares, 'fraction' | 'version'> = { fraction: () => 1, version: 0 };
 
 const burstSeconds = 0.5;

@@ -3,13 +3,13 @@ import { Fault, messageOf } from '../model/fault.ts';
 import type { AuditEntry } from './audit-entry.ts';
 import { type AuditDeps, type Intent, intentPrefix, type Settling } from './audit-intents.ts';
 
-/** Brings the entries of processes that went away, and keeps alive the intents of this one. */
+/** Publishes entries that dead processes left behind, and renews the intents of this process. */
 export type AuditSweeper = {
-  /** An intent of this process whose work goes on. */
+  /** An intent of this process whose work has not ended. */
   hold(auditId: string, intent: Intent, revision: number): void;
-  /** The entry of an intent of this process that could not be stored: it is tried again. */
+  /** The entry of an intent of this process that could not be stored: it is retried. */
   keep(entry: AuditEntry): void;
-  /** An intent of this process that is done with. */
+  /** An intent of this process that has ended. */
   forget(auditId: string): void;
   start(): void;
   stop(): Promise<void>;

@@ -22,9 +22,9 @@ export type KeeperDeps = {
   readonly log: Log;
 };
 
-/** Brings what the records say to what is there. Every step may be repeated, by any number of processes at once. */
+/** Reconciles the databases with the records. Every step is idempotent and safe to run concurrently. */
 export type Keeper = {
-  /** One round over everything; throws the first failure after the rest was tried. */
+  /** One round over all records; throws the first failure after trying the rest. */
   round(): Promise<void>;
   stop(): Promise<void>;
 };

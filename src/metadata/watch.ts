@@ -29,7 +29,7 @@ export type WatchDeps = {
 const unsettledMs = 5 * 60_000;
 const hourMs = 3_600_000;
 
-/** One that is not there has no figures, and keeps those of the others from nobody. */
+/** A missing stream reports nothing and does not hide the metrics of the others. */
 const healthOf = async (
   { bus, now }: WatchDeps,
   { name, consumer }: StreamDefinition,

@@ -43,7 +43,7 @@ export type MetricsHeader = {
   readonly kind: 'metrics';
   /** Arrival of the first request in the message, ms since the epoch. */
   readonly arrivedAt: number;
-  /** Of the record of its outcomes. Programs before it was told did not write it. */
+  /** Key of this message's outcome record. Absent in messages of earlier versions. */
   readonly key?: MessageKey;
   readonly parts: readonly Part[];
   readonly deferred: readonly DeferredGroup[];

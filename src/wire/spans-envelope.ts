@@ -39,7 +39,7 @@ export type SpansHeader = {
   readonly kind: 'spans';
   /** Arrival of the request, ms since the epoch. */
   readonly arrivedAt: number;
-  /** Of the record of its outcomes. Programs before it was told did not write it. */
+  /** Key of this message's outcome record. Absent in messages of earlier versions. */
   readonly key?: MessageKey;
   /** Another message may bring the same rows: each is compared with what is stored before it is inserted. */
   readonly mayOverlap?: boolean;

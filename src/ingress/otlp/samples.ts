@@ -6,7 +6,7 @@ import type { EncodedTraces } from '../../wire/otlp/types.ts';
 import type { Account } from '../account.ts';
 import type { Refused } from './refusal.ts';
 
-/** What is known of a request so far, for telling whose it was when it is refused. */
+/** The known facts of the request so far; a refusal is attributed by them. */
 export type OtlpSender = {
   readonly request: IncomingMessage;
   /** The only application of the request; 0 while there is none, or where there are several. */

@@ -5,7 +5,7 @@ import type { Account } from '../account.ts';
 import { type PushPair, scanBody } from './decode.ts';
 import type { EncodedPush } from './encode.ts';
 
-/** What is known of a request so far, for telling whose it was when it is refused. */
+/** The known facts of the request so far; a refusal is attributed by them. */
 export type PushSender = {
   readonly request: IncomingMessage;
   /** The credential that it brings. */
