@@ -23,7 +23,6 @@ import { openTracing } from '../telemetry/open-tracing.ts';
 import { startOpsServer } from '../telemetry/ops-server.ts';
 import { stopSignal, whenStopped } from '../telemetry/stop-signal.ts';
 import { untilDone } from '../telemetry/until-done.ts';
-import { type AccountDependencies, createAccount } from './account.ts';
 import { type BytesInFlight, createBytesInFlight } from './admission.ts';
 import { isTrusted, parseTrustedProxies, type TrustedProxies } from './client-address.ts';
 import { createFailureLimit, type FailureLimit } from './failures.ts';
@@ -42,6 +41,7 @@ import { createReportChannel } from './rate-channel.ts';
 import { startRateExchange } from './rate-exchange.ts';
 import type { RateLimiter } from './rate-limiter.ts';
 import type { Listening } from './receiver-server.ts';
+import { createRefusalRecorder, type RefusalRecorderDependencies } from './refusal-recorder.ts';
 import { createRequestTraces, type RequestTraces } from './request-traces.ts';
 import { openTlsFiles, tlsPathsOf } from './tls-files.ts';
 
@@ -56,7 +56,7 @@ type Common = {
   readonly large: LargeBodies;
   readonly metrics: IngressMetrics;
   readonly listening: Listening;
-  readonly accounting: AccountDependencies;
+  readonly accounting: RefusalRecorderDependencies;
   readonly log: Log;
   /** Why nothing can be taken now, for a bus that has been away longer than this. */
   readonly unready: (awayMs: number) => string | undefined;
@@ -91,13 +91,13 @@ const createPushReceiver = (
   common: Common,
 ): Receiver => {
   const { bus, directory, metrics, listening, accounting, log, traces } = common;
-  const account = createAccount('push', accounting);
+  const recorder = createRefusalRecorder('push', accounting);
   const options = { ...pipeline.publish, hasStream };
   const single = createPublisher(bus, options);
   const batches = createBatchPublisher(bus, single, options);
   const handle = createPushHandler({
     ...common,
-    account,
+    recorder,
     registerColumnNames: createColumnNames(columns, directory, Date.now),
     encode: createEncodePush(common.large),
     publisher: createPushPublisher({ single, batches }, pipeline.publish, metrics, traces),
@@ -108,7 +108,7 @@ const createPushReceiver = (
   });
   const traced = traces === undefined ? handle : traces.around('/v2/push/', handle);
   return {
-    server: createPushServer(traced, listening, account, onDefect(log)),
+    server: createPushServer(traced, listening, recorder, onDefect(log)),
     close: () => {
       batches.close();
       single.close();
@@ -124,12 +124,12 @@ const createOtlpReceiver = (
   common: Common,
 ): Receiver => {
   const { bus, metrics, listening, accounting, log, traces } = common;
-  const account = createAccount('otlp', accounting);
+  const recorder = createRefusalRecorder('otlp', accounting);
   const single = createPublisher(bus, pipeline.publish);
   const batches = createBatchPublisher(bus, single, pipeline.publish);
   const handle = createOtlpHandler({
     ...common,
-    account,
+    recorder,
     publisher: createSpanPublisher({ single, batches }, pipeline.publish, metrics, traces),
     unready: () => common.unready(pipeline.publish.awayMs),
     now: Date.now,
@@ -141,7 +141,7 @@ const createOtlpReceiver = (
   });
   const traced = traces === undefined ? handle : traces.around('/v1/traces', handle);
   return {
-    server: createOtlpServer(traced, listening, account, credentialNames.headers, onDefect(log)),
+    server: createOtlpServer(traced, listening, recorder, credentialNames.headers, onDefect(log)),
     close: () => {
       batches.close();
       single.close();

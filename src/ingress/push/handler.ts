@@ -7,12 +7,12 @@ import type { RequestReason } from '../../model/reasons.ts';
 import type { UidBase } from '../../model/uid.ts';
 import type { IngressMetrics } from '../../telemetry/metrics.ts';
 import { type EncodedPoints, encodedLength } from '../../wire/points/encoded-points.ts';
-import type { Account } from '../account.ts';
 import type { BytesInFlight } from '../admission.ts';
 import { type Body, type BodyLimits, noRoom, readBody } from '../body.ts';
 import { type FailureLimit, isFailure } from '../failures.ts';
 import type { BaseCounter, RequestIdentity } from '../identity.ts';
 import { effectiveRate, type RateLimiter } from '../rate-limiter.ts';
+import type { RefusalRecorder } from '../refusal-recorder.ts';
 import type { RequestTraces } from '../request-traces.ts';
 import { type PushPair, problemWithoutPair } from './decode.ts';
 import type { EncodedPush, PushTask } from './encode.ts';
@@ -33,7 +33,7 @@ export type PushDependencies = {
   readonly encode: EncodePush;
   readonly publisher: PushPublisher;
   readonly metrics: IngressMetrics;
-  readonly account: Account;
+  readonly recorder: RefusalRecorder;
   /** Why nothing can be taken now, or undefined. */
   readonly unready: () => string | undefined;
   readonly now: () => number;
@@ -75,7 +75,7 @@ const madeOfBody = 3;
 export const createPushHandler = (
   deps: PushDependencies,
 ): ((request: IncomingMessage) => Promise<PushReply>) => {
-  const { metrics, account, limits } = deps;
+  const { metrics, recorder, limits } = deps;
   const bodyBytes = metrics.bodyBytes.labels('push');
   const accepted = metrics.accepted.labels('metrics');
 
@@ -104,7 +104,7 @@ export const createPushHandler = (
   /** Counts the request against max_rate; the headers that tell its sender what is left. */
   const limit = (source: Source): RateHeaders => {
     const maxRate = effectiveRate(source.maxRate, deps.maxRateDefault);
-    const rate = deps.limiter.judge(`d:${source.dataId}`, maxRate, deps.now());
+    const rate = deps.limiter.admit(`d:${source.dataId}`, maxRate, deps.now());
     if (rate === undefined || rate.isAdmitted) return rate?.headers ?? noHeaders;
     throw new Refused('rate_limited', `max_rate is ${maxRate} requests per second`, {
       ...rate.headers,
@@ -183,9 +183,9 @@ export const createPushHandler = (
       const isDeferred = isPublished && [...encoded.deferred.keys()].some((deferred) => deferred === reason);
       (isDeferred ? metrics.deferred : metrics.dropped).inc({ pipeline, reason }, points);
     }
-    for (const [reason, values] of encoded.valuesDropped) account.lost(reason, dataId, values);
+    for (const [reason, values] of encoded.valuesDropped) recorder.lost(reason, dataId, values);
     deps.traces?.sawItems({ 'tidemark.data_id': dataId, 'tidemark.items': encoded.accepted });
-    if (!isPublished) account.refusedItems(encoded.dropped, dataId, 1);
+    if (!isPublished) recorder.refusedItems(encoded.dropped, dataId, 1);
   };
 
   const takePoints = async (
@@ -212,11 +212,11 @@ export const createPushHandler = (
     const isRepeat =
       encoded.accepted > 0 && (await publish(encoded, source, base, arrivedAt, identity, sender.deadlineAt));
     if (isRepeat) {
-      account.repeated(source.dataId, push.points);
+      recorder.repeated(source.dataId, push.points);
       return repeatReply;
     }
     count(encoded, source);
-    samplePoints(account, sender, push);
+    samplePoints(recorder, sender, push);
     return pointsReply(encoded);
   };
 
@@ -239,8 +239,8 @@ export const createPushHandler = (
   };
 
   const tell = (reason: RequestReason, detail: string, sender: PushSender): void => {
-    account.refused(reason, sender.dataId, sender.items);
-    sampleRefusedPush(account, sender, reason, detail);
+    recorder.refused(reason, sender.dataId, sender.items);
+    sampleRefusedPush(recorder, sender, reason, detail);
   };
 
   const tooManyFailures = (waitSeconds: number): Refused =>

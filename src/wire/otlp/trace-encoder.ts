@@ -1,5 +1,5 @@
 import type { SpanReason, TimeReason } from '../../model/reasons.ts';
-import { endsBeforeStart, judgeSpanTime, type SpanTimePolicy } from '../../model/span-time.ts';
+import { endsBeforeStart, type SpanTimePolicy, validateSpanInstant } from '../../model/span-time.ts';
 import { deferredText, sentTime } from './deferred-text.ts';
 import { ResourceRow, sdkOf, tokenField, tokenOf } from './resource-row.ts';
 import { SpanBlock } from './span-block.ts';
@@ -271,8 +271,8 @@ export class TraceEncoder implements SpanSink {
     const { start, end } = this.state.span;
     const { arrivedAt } = this.context;
     return (
-      judgeSpanTime(start.millis, start.rest, arrivedAt, owner.policy) ??
-      judgeSpanTime(end.millis, end.rest, arrivedAt, owner.policy) ??
+      validateSpanInstant(start.millis, start.rest, arrivedAt, owner.policy) ??
+      validateSpanInstant(end.millis, end.rest, arrivedAt, owner.policy) ??
       (endsBeforeStart(start.millis, start.rest, end.millis, end.rest) ? 'end_before_start' : undefined)
     );
   }
@@ -350,7 +350,8 @@ export class TraceEncoder implements SpanSink {
   private timeExample(ordinal: number, reason: TimeReason, policy: SpanTimePolicy): SpanExample {
     const { state } = this;
     const { start, end } = state.span;
-    const isStart = judgeSpanTime(start.millis, start.rest, this.context.arrivedAt, policy) !== undefined;
+    const isStart =
+      validateSpanInstant(start.millis, start.rest, this.context.arrivedAt, policy) !== undefined;
     const sent = sentTime(state, isStart ? start : end);
     return {
       index: ordinal,

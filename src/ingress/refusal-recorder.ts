@@ -14,7 +14,7 @@ export type Example = Pick<Sample, 'reason' | 'ordinal' | 'field' | 'value' | 'd
  * Records requests and values outside the balance (architecture 10.2): in the metrics of the process and the rows of
  * LEDGER, from one call an occurrence. `owner` is a data id or an application that the request has shown a right to, else 0.
  */
-export type Account = {
+export type RefusalRecorder = {
   /** A request answered with an error; `items` as far as they were counted. */
   refused(reason: string, owner?: number, items?: number): void;
   /** Items lost with a refused request, or sent without a valid token, by reason. */
@@ -29,7 +29,7 @@ export type Account = {
   sample(request: IncomingMessage, owner: number, sdk: string, example: Example): void;
 };
 
-export type AccountDependencies = {
+export type RefusalRecorderDependencies = {
   readonly metrics: IngressMetrics;
   readonly refusals: Refusals;
   readonly samples: Samples;
@@ -38,10 +38,10 @@ export type AccountDependencies = {
 
 const pipelines = { push: 'metrics', otlp: 'traces' } as const satisfies Record<string, Pipeline>;
 
-export const createAccount = (
+export const createRefusalRecorder = (
   receiver: keyof typeof pipelines,
-  { metrics, refusals, samples, trustedProxies }: AccountDependencies,
-): Account => {
+  { metrics, refusals, samples, trustedProxies }: RefusalRecorderDependencies,
+): RefusalRecorder => {
   const pipeline = pipelines[receiver];
   return {
     refused: (reason, owner = 0, items = 0) => {
