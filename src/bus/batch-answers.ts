@@ -27,7 +27,7 @@ const refusals: ReadonlySet<number> = new Set([
 const knownId = 10201;
 const noRoom = 10077;
 
-/** Reads the answer to a try with this id of so many messages. */
+/** Reads the answer to a try with this id and number of messages. */
 export const batchAnswerOf = ({ error, batch, count }: PubAck, id: string, messages: number): BatchAnswer => {
   // Of a single message, where the server knows no batches: it has stored this one.
   if (error === undefined) return batch === id && count === messages ? 'stored' : 'known';

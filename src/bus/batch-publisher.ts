@@ -43,7 +43,7 @@ export type BatchPublisherOptions = Pick<PublisherOptions, 'awayMs' | 'hasStream
 };
 
 /**
- * The server takes 50 unfinished batches a stream, those of killed publishers for 10 s more. So many of each process leave
+ * The server takes 50 unfinished batches a stream, those of killed publishers for 10 s more. This limit per process leaves
  * room for a dozen; what is refused for want of it is tried again.
  */
 const underWayMaxDefault = 4;
@@ -126,7 +126,7 @@ export const createBatchPublisher = (
     entry.reject(
       entry.open.size === 0
         ? new Fault('transient', 'not_stored', `nothing was stored: ${why}`)
-        : new Fault('transient', 'unconfirmed', `published, but no confirmation came: ${why}`),
+        : new Fault('transient', 'unconfirmed', `published, but not confirmed: ${why}`),
     );
   };
 
@@ -181,7 +181,7 @@ export const createBatchPublisher = (
         settle(token, entry);
         entry.resolve();
       },
-      () => fail(token, entry, 'a part of it is not confirmed'),
+      () => fail(token, entry, 'NATS did not confirm a part of the batch'),
     );
   };
 
@@ -194,13 +194,14 @@ export const createBatchPublisher = (
     }
     entry.open.delete(entry.fullTry);
     entry.open.delete(tries);
-    fail(token, entry, 'the stream has no room');
+    fail(token, entry, 'the stream is full');
   };
 
   const onNoResponders = (token: string, entry: Entry, tries: number): void => {
     entry.open.delete(tries);
     const [first] = entry.batch.messages;
-    if (first !== undefined && hasStream?.(first.subject) === false) fail(token, entry, 'no stream takes it');
+    if (first !== undefined && hasStream?.(first.subject) === false)
+      fail(token, entry, 'no stream has its subject');
     else if (tries === entry.tries) rest(entry);
   };
 
@@ -249,7 +250,7 @@ export const createBatchPublisher = (
     if (step === 'completing') return;
     if (now > batch.deadlineAt) return fail(token, entry, 'the deadline has passed');
     if (awaySince !== undefined) {
-      if (now - Math.max(awaySince, startedAt) > awayMs) fail(token, entry, 'the bus is away');
+      if (now - Math.max(awaySince, startedAt) > awayMs) fail(token, entry, 'NATS is not connected');
       return;
     }
     if (step === 'waiting') return;
@@ -276,7 +277,7 @@ export const createBatchPublisher = (
         const now = performance.now();
         const awaySince = bus.disconnectedSince;
         if (awaySince !== undefined && now - awaySince > awayMs) {
-          reject(new Fault('transient', 'not_stored', 'nothing was stored: the bus is away'));
+          reject(new Fault('transient', 'not_stored', 'nothing was stored: NATS is not connected'));
           return;
         }
         entries.set(String(nextToken++), {

@@ -3,7 +3,7 @@
  * goes is what makes the engine mark its whole heap.
  */
 export type BufferPool = {
-  /** A buffer of exactly this length, with whatever was in it before. */
+  /** A buffer of exactly this length with arbitrary content. */
   take(size: number): Buffer;
   /** Takes back what `take` answered. Nobody may read it or write into it afterwards. */
   give(buffer: Buffer): void;
@@ -14,7 +14,7 @@ const sizeMin = 4 * 1024;
 const sizeMax = 512 * 1024;
 const step = 16 * 1024;
 
-/** Keeps at most so many bytes that nobody uses. */
+/** The largest number of unused bytes that it keeps. */
 export const createBufferPool = (freeBytesMax: number): BufferPool => {
   /** By size in steps. */
   const free: ArrayBufferLike[][] = [];

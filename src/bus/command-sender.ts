@@ -9,14 +9,18 @@ import type { Command } from './publish-command.ts';
  */
 export const commandSender = (nc: NatsConnection): ((command: Command) => void) => {
   if (!(nc instanceof NatsConnectionImpl))
-    throw new Fault('internal', 'nats_client', 'the connection is not one of the client that was built in');
+    throw new Fault('internal', 'nats_client', 'the connection does not belong to the bundled NATS client');
   const { protocol } = nc;
   return ({ bytes, size }) => {
     if (nc.isClosed() || protocol.noMorePublishing)
       throw new Fault('transient', 'nats_closed', 'the connection to NATS is closed');
     const { max_payload: sizeMax = size } = nc.info ?? {};
     if (size > sizeMax)
-      throw new Fault('permanent', 'message_too_large', `NATS takes ${sizeMax} bytes, these are ${size}`);
+      throw new Fault(
+        'permanent',
+        'message_too_large',
+        `the message has ${size} bytes, the limit of NATS is ${sizeMax}`,
+      );
     protocol.sendCommand(bytes);
   };
 };

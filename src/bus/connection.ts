@@ -47,7 +47,8 @@ const credentialsOf = ({ credentialsFile }: NatsTarget, url: URL): Partial<NodeC
 const optionsOf = (target: NatsTarget, name: string): NodeConnectionOptions => {
   const urls = target.url.split(',').map((url) => new URL(url));
   const [first] = urls;
-  if (first === undefined) throw new Fault('permanent', 'config_invalid', 'no address of NATS is given');
+  if (first === undefined)
+    throw new Fault('permanent', 'config_invalid', 'no address of NATS is set: set TIDEMARK_NATS_URL');
   return {
     servers: urls.map(({ hostname, port }) => `${hostname}:${port || 4222}`),
     name,
@@ -73,7 +74,7 @@ export const connectBus = async (target: NatsTarget | string, name: string): Pro
   const to = typeof target === 'string' ? { url: target } : target;
   const options = optionsOf(to, name);
   const nc = await connect(options).catch((error: unknown) => {
-    throw new Fault('transient', 'nats_unreachable', `NATS does not answer at ${options.servers}`, error);
+    throw new Fault('transient', 'nats_unreachable', `no answer from NATS at ${options.servers}`, error);
   });
   const disconnectListeners: (() => void)[] = [];
   const reconnectListeners: (() => void)[] = [];

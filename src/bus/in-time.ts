@@ -8,7 +8,7 @@ export const inTime = async <T>(what: string, work: Promise<T>, deadlineAt: numb
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_, reject) => {
     timer = setTimeout(
-      () => reject(new Fault('transient', 'not_in_time', `${what} did not answer in time`)),
+      () => reject(new Fault('transient', 'not_in_time', `no answer in time from ${what}`)),
       Math.max(0, deadlineAt - performance.now()),
     );
   });

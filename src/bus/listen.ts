@@ -19,7 +19,7 @@ export const listen = async (
   });
   const { promise: late, reject } = Promise.withResolvers<never>();
   const timer = setTimeout(
-    () => reject(new Fault('transient', 'nats_unavailable', 'NATS does not answer')),
+    () => reject(new Fault('transient', 'nats_unavailable', 'no answer from NATS')),
     flushMsMax,
   );
   try {

@@ -1,7 +1,7 @@
 import { JetStreamApiError } from '@nats-io/jetstream';
 import { Fault, messageOf } from '../model/fault.ts';
 
-/** JetStream API error codes that say more than "try again": err_code -> code of ours. */
+/** JetStream API error codes that say more than "try again": err_code -> code of the Fault. */
 const permanentCodes: Readonly<Record<number, string>> = {
   10071: 'kv_conflict', // wrong last sequence: a compare-and-set lost
   10058: 'stream_name_in_use',
@@ -29,7 +29,7 @@ export const faultOfApiError = (errCode: number, description: string): Fault => 
   );
 };
 
-/** Maps whatever the NATS client threw to a Fault, by number. No answer, no responders and closed connections are transient. */
+/** Maps an error of the NATS client to a Fault, by number. No answer, no responders and closed connections are transient. */
 export const toFault = (error: unknown): Fault => {
   if (error instanceof Fault) return error;
   if (error instanceof JetStreamApiError) return faultOfApiError(error.code, error.message);

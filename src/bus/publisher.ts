@@ -62,7 +62,7 @@ const resendMs = 2_000;
 const freeBytesMax = 4 * 2 ** 20;
 const refusedResendMs = 250;
 
-/** In the place of an error code of JetStream, which none is. */
+/** Sentinel for "no responders"; JetStream has no error code 0. */
 const noResponders = 0;
 
 type PubAck = { duplicate?: boolean; error?: { err_code: number; description: string } };
@@ -70,7 +70,7 @@ type PubAck = { duplicate?: boolean; error?: { err_code: number; description: st
 const parsePubAck = (message: Msg): PubAck => {
   // A status without body: no responders, that is, JetStream is not there (yet).
   if (message.data.length === 0)
-    return { error: { err_code: noResponders, description: 'JetStream does not answer' } };
+    return { error: { err_code: noResponders, description: 'no answer from JetStream' } };
   return message.json<PubAck>();
 };
 
@@ -78,7 +78,7 @@ const parsePubAck = (message: Msg): PubAck => {
 const failure = (entry: Entry, why: string, code: 'not_stored' | undefined): Fault =>
   entry.unanswered === 0 || code === 'not_stored'
     ? new Fault('transient', 'not_stored', `nothing was stored: ${why}`)
-    : new Fault('transient', 'unconfirmed', `published, but no confirmation came: ${why}`);
+    : new Fault('transient', 'unconfirmed', `published, but not confirmed: ${why}`);
 
 export const createPublisher = (bus: Bus, options: PublisherOptions): Publisher => {
   const inbox = createInbox();
@@ -117,11 +117,11 @@ export const createPublisher = (bus: Bus, options: PublisherOptions): Publisher 
     entry.unanswered--;
     const fault = faultOfApiError(ack.error.err_code, ack.error.description);
     if (fault.code === 'stream_full') {
-      fail(token, entry, 'the stream has no room');
+      fail(token, entry, 'the stream is full');
       return;
     }
     if (ack.error.err_code === noResponders && options.hasStream?.(entry.subject) === false) {
-      fail(token, entry, 'no stream takes it');
+      fail(token, entry, 'no stream has its subject');
       return;
     }
     // Anything else passes while the server starts or elects; the sweep sends it again.
@@ -141,7 +141,7 @@ export const createPublisher = (bus: Bus, options: PublisherOptions): Publisher 
       if (now > entry.deadlineAt) fail(token, entry, 'the deadline has passed');
       else if (awaySince !== undefined) {
         if (now - Math.max(awaySince, entry.startedAt) > options.awayMs)
-          fail(token, entry, 'the bus is away');
+          fail(token, entry, 'NATS is not connected');
       } else if (now - entry.sentAt > resendMs) send(entry, now);
     }
   };
@@ -158,7 +158,7 @@ export const createPublisher = (bus: Bus, options: PublisherOptions): Publisher 
         const now = performance.now();
         const awaySince = bus.disconnectedSince;
         if (awaySince !== undefined && now - awaySince > options.awayMs) {
-          reject(new Fault('transient', 'not_stored', 'nothing was stored: the bus is away'));
+          reject(new Fault('transient', 'not_stored', 'nothing was stored: NATS is not connected'));
           return;
         }
         const token = String(nextToken++);

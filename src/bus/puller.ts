@@ -18,7 +18,7 @@ export type Delivery = {
   ack(): void;
   /** Gives it back, to be delivered again after this time. */
   nak(delayMs: number): void;
-  /** Says that the work goes on, so that the ack wait starts anew. */
+  /** Says that the work goes on, so that the ack wait restarts. */
   working(): void;
 };
 
@@ -119,12 +119,12 @@ export const startPuller = (bus: Bus, options: PullerOptions): Puller => {
           } else end(message.headers.code, message.headers.description);
         },
       });
-      const timer = setTimeout(() => end(0, 'the server does not answer'), pullExpiresMs + graceMs);
+      const timer = setTimeout(() => end(0, 'no answer from the NATS server'), pullExpiresMs + graceMs);
       // What a lost connection would still bring is delivered again.
       endPull = end;
       bus.nc.publish(subject, request, { reply: inbox });
     });
-  bus.onDisconnect(() => endPull?.(0, 'the connection is lost'));
+  bus.onDisconnect(() => endPull?.(0, 'the connection to NATS is lost'));
 
   const waitForRoom = (): Promise<void> =>
     new Promise((resolve) => {
@@ -138,11 +138,11 @@ export const startPuller = (bus: Bus, options: PullerOptions): Puller => {
       if (stopping) return;
       const { code, description, deliveries } = bus.connected
         ? await pullOnce()
-        : { code: 0, description: 'the connection is lost', deliveries: 0 };
+        : { code: 0, description: 'the connection to NATS is lost', deliveries: 0 };
       const isOrdinary = code === 404 || code === 408 || (code === 409 && deliveries > 0);
       if (isOrdinary) continue;
       if (bus.connected)
-        options.onFault(new Fault('transient', 'pull_failed', `a pull ended with ${code} ${description}`));
+        options.onFault(new Fault('transient', 'pull_failed', `NATS ended a pull: ${code} ${description}`));
       await new Promise((resolve) => setTimeout(resolve, pauseAfterFaultMs));
     }
   };

@@ -105,7 +105,9 @@ const getBatch = (bus: Bus, stream: string, request: BatchRequest): Promise<Batc
       settle();
     };
     const fail = (why: string): void =>
-      end(() => reject(new Fault('transient', 'nats_unavailable', `${stream} could not be read: ${why}`)));
+      end(() =>
+        reject(new Fault('transient', 'nats_unavailable', `stream ${stream} could not be read: ${why}`)),
+      );
     const inbox = createInbox();
     const subscription = bus.nc.subscribe(inbox, {
       callback: (error, message) => {
@@ -120,7 +122,7 @@ const getBatch = (bus: Bus, stream: string, request: BatchRequest): Promise<Batc
         else entries.push(toStored(message));
       },
     });
-    const timer = setTimeout(() => fail('the server does not answer'), silenceMsMax);
+    const timer = setTimeout(() => fail('no answer from the NATS server'), silenceMsMax);
     try {
       bus.nc.publish(`$JS.API.DIRECT.GET.${stream}`, JSON.stringify(request), { reply: inbox });
     } catch (error) {

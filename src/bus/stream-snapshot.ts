@@ -76,13 +76,13 @@ const receive = async (
       timer.refresh();
       const code = message.headers?.code ?? 0;
       if (code === 204 || (code === 0 && message.data.length === 0)) return;
-      if (code !== 0) throw new Fault('transient', 'jetstream_error', `the snapshot ended with ${code}`);
+      if (code !== 0) throw new Fault('transient', 'jetstream_error', `NATS ended the snapshot: ${code}`);
       await onPiece(message.data);
       // The server sends only so much ahead of what was taken.
       message.respond();
     }
-    const why = isSilent ? 'the server went silent' : 'the connection was lost';
-    throw new Fault('transient', 'nats_unavailable', `the snapshot was cut off: ${why}`);
+    const why = isSilent ? 'no data from the NATS server' : 'the connection to NATS was lost';
+    throw new Fault('transient', 'nats_unavailable', `the snapshot is incomplete: ${why}`);
   } finally {
     clearTimeout(timer);
     subscription.unsubscribe();
@@ -109,7 +109,8 @@ export const takeSnapshot = async (
     head = { config, state: toState(state) };
   };
   await receive(bus, inbox, begin, onPiece);
-  if (head === undefined) throw new Fault('internal', 'snapshot_without_head', `${stream} has no head`);
+  if (head === undefined)
+    throw new Fault('internal', 'snapshot_without_head', `the snapshot of ${stream} has no header`);
   return head;
 };
 
@@ -120,7 +121,7 @@ const metadataOf = (config: Record<string, unknown>): Record<string, string> =>
   z.record(z.string(), z.string()).catch({}).parse(config['metadata']);
 
 /**
- * Makes the stream of a snapshot anew, with as many replicas as the bus asks for (default: as it had), and with this mark. It appears at once and whole, or
+ * Restores the stream of a snapshot, with as many replicas as the bus asks for (default: as it had), and with this mark. It appears at once and whole, or
  * not at all. It does not know the ids of its messages again: a repeat of one is stored. Answers what it holds. Throws a Fault: permanent `stream_name_in_use` where there is one.
  */
 export const restoreSnapshot = async (

@@ -104,7 +104,7 @@ export const checkBatches = async (bus: Bus, streams: readonly StreamDefinition[
       throw new Fault(
         'permanent',
         'batches_unsupported',
-        `stream ${name} takes no batches (allow_atomic): nats-server 2.12 or newer is needed`,
+        `stream ${name} does not accept batches (allow_atomic): use nats-server 2.12 or newer`,
       );
   }
 };
@@ -133,7 +133,7 @@ export const retryStreams = (
   const tell = (stream: string, { message }: Fault): void =>
     log.error(
       { stream, why: message },
-      'the stream of a QuestDB instance cannot be made or changed; it is tried again',
+      'the stream of a QuestDB instance cannot be created or changed; a retry follows',
     );
   for (const [stream, fault] of refused) tell(stream, fault);
 
@@ -146,8 +146,7 @@ export const retryStreams = (
         bus,
         streams.filter(({ name }) => before.has(name)),
       );
-      for (const stream of before.keys())
-        if (!refused.has(stream)) log.info({ stream }, 'the stream is made');
+      for (const stream of before.keys()) if (!refused.has(stream)) log.info({ stream }, 'stream created');
     } catch {
       // NATS does not answer: it says nothing of the streams, and other checks tell of it.
     } finally {

@@ -52,7 +52,7 @@ export const registerAdminToken = (program: Command): void => {
   addAdminTokenCommands(group);
   group
     .command('reset')
-    .description('make a new admin token where all are lost; it needs NATS and the data folder, and no token')
+    .description('write a new admin token when all are lost; needs NATS and the data folder, no token')
     .option('--revoke-others', 'revoke every other admin token in the same step')
     .option('--json', 'print {admin_token, revoked, file} as JSON')
     .action(runReset);

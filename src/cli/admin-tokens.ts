@@ -61,7 +61,7 @@ const create = async (options: CreateOptions): Promise<void> => {
     expires_at: options.expires === undefined ? undefined : nowSeconds() + options.expires,
   };
   printAnswer(await adminClient().ask(createdSchema, 'POST', path, { body }), options, (created) =>
-    printFields([...fieldsOf(created.admin_token), ['token', `${created.token} (shown this once)`]]),
+    printFields([...fieldsOf(created.admin_token), ['token', `${created.token} (shown only once)`]]),
   );
 };
 
@@ -99,23 +99,27 @@ export const addAdminTokenCommands = (group: Command): void => {
   addJsonOption(
     group
       .command('create')
-      .description('issue a token of the admin API, shown this once')
-      .requiredOption('--name <name>', 'what the audit log calls who uses it')
+      .description('issue a token of the admin API, shown only once')
+      .requiredOption('--name <name>', 'name of its user in the audit log')
       .addOption(
-        new Option('--role <role>', 'what it may do: viewer reads, editor changes, node polls subscriptions')
+        new Option('--role <role>', 'permissions: viewer reads, editor changes, node polls subscriptions')
           .choices(adminRoles)
           .makeOptionMandatory(),
       )
-      .option('--biz <id>', 'of a node: the one business it may ask for', integerArgument)
-      .option('--expires <duration>', 'after 30s, 15m, 1h, 7d…; never unless given', durationArgument),
+      .option(
+        '--biz <id>',
+        'only for role node: the business whose subscriptions it may read',
+        integerArgument,
+      )
+      .option('--expires <duration>', 'after 30s, 15m, 1h, 7d…; default never', durationArgument),
   ).action(create);
   addPageOptions(
-    group.command('list').description('list the tokens of the admin API, without the tokens'),
+    group.command('list').description('list the tokens of the admin API, without their values'),
   ).action(list);
   addJsonOption(
     group
       .command('revoke')
-      .description('revoke a token of the admin API, one way')
+      .description('revoke a token of the admin API; cannot be undone')
       .argument('<id>', 'token id', idArgument),
   ).action(revoke);
 };

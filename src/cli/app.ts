@@ -86,15 +86,21 @@ const change =
 
 /** `tidemark app create | list | show | enable | disable | delete`. */
 export const registerApp = (program: Command): void => {
-  const app = program.command('app').description('applications: write tokens of traces');
+  const app = program
+    .command('app')
+    .description('applications: the owners of traces, and their write tokens');
   addJsonOption(
     app
       .command('create')
       .description('create an application with its write token')
       .requiredOption('--biz <id>', 'business', integerArgument)
       .requiredOption('--name <name>', 'name, unique within the business')
-      .option('--max-rate <n>', 'requests per second, default 0, unlimited', integerArgument)
-      .option('--deduplicate <bool>', 'store a byte-identical request once, default true', booleanArgument)
+      .option('--max-rate <n>', 'requests per second, default 0 (unlimited)', integerArgument)
+      .option(
+        '--deduplicate <bool>',
+        'store a byte-identical request only once, default true',
+        booleanArgument,
+      )
       .option(
         '--fill-dimensions <bool>',
         "fill an empty net.host.ip with the client's address, default true",
@@ -104,8 +110,8 @@ export const registerApp = (program: Command): void => {
   addListOptions(app.command('list').description('list applications')).action(list);
   const one = (verb: string, text: string): Command =>
     addJsonOption(app.command(verb).description(text).argument('<app_id>', 'application', idArgument));
-  one('show', 'show an application; its token stays masked (tidemark token show)').action(show);
-  one('enable', 'take traces of an application again').action(change('POST', '/enable'));
+  one('show', 'show an application with its token masked (see tidemark token show)').action(show);
+  one('enable', 'accept traces of an application again').action(change('POST', '/enable'));
   one('disable', 'refuse traces of an application').action(change('POST', '/disable'));
-  one('delete', 'delete an application, one way: its name is free again').action(change('DELETE', ''));
+  one('delete', 'delete an application and free its name; cannot be undone').action(change('DELETE', ''));
 };

@@ -70,14 +70,14 @@ const list = async (options: AuditOptions): Promise<void> => {
 export const registerAudit = (program: Command): void => {
   const audit = program
     .command('audit')
-    .description('what was changed, when and by whom; the newest stands last (with --json first)')
-    .option('--action <action>', 'only this action, as custom_report.disable')
+    .description('list changes with time and actor, newest last (with --json newest first)')
+    .option('--action <action>', 'only this action, such as custom_report.disable')
     .option('--actor <name>', 'only this actor: name or id of an admin token')
     .option(
       '--kind <kind>',
-      'only of this kind: report, data_source, group, table, application, source_policy, application_policy, ' +
+      'only this kind: report, data_source, group, table, application, source_policy, application_policy, ' +
         'admin_token, records, refresh_run, dead_letter, consumer',
     )
-    .option('--id <id>', 'only with this id; a report goes by its custom_report_id, a table by its table_id');
+    .option('--id <id>', 'only this id: custom_report_id for a report, table_id for a table');
   addPageOptions(audit).action(list);
 };

@@ -57,7 +57,7 @@ const documentOf = async (file: string): Promise<unknown> => {
   try {
     return JSON.parse(content);
   } catch {
-    throw new Fault('permanent', 'file_unreadable', `${what} is not the JSON that tidemark export writes`);
+    throw new Fault('permanent', 'file_unreadable', `${what} is not a JSON file of tidemark export`);
   }
 };
 
@@ -76,15 +76,13 @@ const runImport = async (file: string, options: JsonOption): Promise<void> => {
 export const registerBackup = (program: Command): void => {
   program
     .command('export')
-    .description('print all records as one JSON document, with their tokens: keep it as safe as the tokens')
-    .option('--output <file>', 'write it to this file, which only its owner may read')
+    .description('print all records as one JSON document, with their tokens: keep it secret')
+    .option('--output <file>', 'write the document to this file; only its owner may read it')
     .action(runExport);
   addJsonOption(
     program
       .command('import')
-      .description(
-        'bring in the records of an export; refused as a whole where other records are there under the same ids',
-      )
-      .argument('<file>', 'what tidemark export wrote; - for standard input'),
+      .description('import the records of an export; refused as a whole if other records have the same ids')
+      .argument('<file>', 'file of tidemark export; - for standard input'),
   ).action(runImport);
 };

@@ -48,9 +48,13 @@ const faultOf = (status: number, text: string, url: string): Fault => {
   const kind = status >= 500 ? 'transient' : 'permanent';
   const problem = problemSchema.safeParse(parseJson(text));
   if (!problem.success) {
-    return new Fault(kind, 'admin_api_failed', `${url} answered ${status}; is it the admin API of metadata?`);
+    return new Fault(
+      kind,
+      'admin_api_failed',
+      `unexpected status ${status} from ${url}; is it the admin API of metadata?`,
+    );
   }
-  // It may quote what others wrote: one line, whatever that holds.
+  // It may quote foreign text: it is made a single line.
   const { code, detail: given, remedy } = problem.data;
   const detail = visible(given);
   const sentence = '.!?'.includes(detail.at(-1) ?? ' ') ? detail : `${detail}.`;
@@ -101,11 +105,7 @@ export const createAdminClient = (settings: Settings): AdminClient => {
       const json = parseJson(reply.text);
       const answer = schema.safeParse(json);
       if (answer.success) return { value: answer.data, json };
-      throw new Fault(
-        'internal',
-        'admin_api_failed',
-        `${url} answered something else than expected at ${path}`,
-      );
+      throw new Fault('internal', 'admin_api_failed', `unexpected answer from ${url} at ${path}`);
     },
     follow: async (path, onOpen, onLine) => {
       try {

@@ -52,21 +52,21 @@ const check = ({ json }: JsonOption): void => {
   const changed = shownSettings().filter(({ value, source }) => value !== null && source !== defaultSource);
   if (json) return printJson({ ok: true, changed });
   printLine(
-    `settings and pipelines can be used; ${changed.length} of ${settingDefinitions.length} settings are not the default`,
+    `settings and pipelines are valid; ${changed.length} of ${settingDefinitions.length} settings differ from the default`,
   );
 };
 
 /** `tidemark config check | print`. */
 export const registerConfig = (program: Command): void => {
-  const config = program.command('config').description('settings, from environment, files and defaults');
+  const config = program.command('config').description('settings from environment, files and defaults');
   config
     .command('check')
-    .description('say whether settings and pipeline files can be used; exit code 78 and the place where not')
+    .description('validate settings and pipeline files; exit code 78 and the place of the error')
     .option('--json', 'print {ok, changed} as JSON')
     .action(check);
   config
     .command('print')
-    .description('print every setting with where its value comes from; secrets are hidden')
+    .description('print every setting with the source of its value; secrets are hidden')
     .option('--json', 'print them as JSON')
     .action(print);
 };

@@ -1,5 +1,6 @@
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { z } from 'zod';
+import { counted } from '../model/counted.ts';
 import { Fault } from '../model/fault.ts';
 import { adminClient, pageOf } from './client.ts';
 import {
@@ -74,7 +75,7 @@ const sinceArgument = (text: string): number => {
     return Math.max(0, Math.floor(Date.now() / 1000) - Number(digits) * secondsOf[unit]);
   const ms = /^\d{4}-\d{2}-\d{2}/.test(text) ? Date.parse(text) : Number.NaN;
   if (Number.isNaN(ms))
-    throw new InvalidArgumentError('It must be 30m, 2h or 7d (ago), or a time as 2026-11-20T13:30:00Z.');
+    throw new InvalidArgumentError('It must be an age (30m, 2h, 7d) or a time (2026-11-20T13:30:00Z).');
   return Math.floor(ms / 1000);
 };
 
@@ -82,11 +83,11 @@ type Filter = { reason?: string; dataId?: number; appId?: number; table?: string
 
 const addFilter = (command: Command): Command =>
   command
-    .option('--reason <code>', 'only of this reason (tidemark explain <code>)')
+    .option('--reason <code>', 'only with this reason (see tidemark explain <code>)')
     .option('--data-id <id>', 'only of this data id', idArgument)
     .option('--app-id <id>', 'only of this application', idArgument)
-    .option('--table <name>', 'only bound for this table')
-    .option('--since <when>', 'only set aside since: 30m, 2h, 7d, or a time', sinceArgument);
+    .option('--table <name>', 'only for this table')
+    .option('--since <when>', 'only those dead-lettered since: 30m, 2h, 7d, or a time', sinceArgument);
 
 const filterOf = ({ reason, dataId, appId, table, since }: Filter) => ({
   reason,
@@ -131,7 +132,7 @@ const show = async (sequence: number, options: JsonOption): Promise<void> => {
   printAnswer(answer, options, (letter) => {
     printFields([
       ['dead letter', String(letter.sequence)],
-      ['set aside', timeText(letter.at)],
+      ['dead-lettered', timeText(letter.at)],
       ['reason', letter.reason],
       ['error', letter.error],
       ['owner', ownerOf(letter)],
@@ -190,14 +191,14 @@ const printDone = (done: Done, verb: string, options: BulkOptions): void => {
   if (options.json) printJson(done);
   else {
     const would = options.dryRun ? `would be ${verb}` : verb;
-    printLine(`${done.done} dead letters (${done.items} items) ${would}`);
+    printLine(`${counted(done.done, 'dead letter')} (${counted(done.items, 'item')}) ${would}`);
     for (const { sequence, detail } of done.failed) sayLines(`${sequence}: ${detail}`);
   }
   if (done.failed.length > 0) process.exitCode = 1;
 };
 
 const redrive = async (sequences: readonly number[], options: BulkOptions): Promise<void> => {
-  printDone(await bulk('redrive', sequences, options), 'sent back', options);
+  printDone(await bulk('redrive', sequences, options), 'redriven', options);
 };
 
 const purge = async (sequences: readonly number[], options: BulkOptions): Promise<void> => {
@@ -206,7 +207,7 @@ const purge = async (sequences: readonly number[], options: BulkOptions): Promis
     throw new Fault(
       'permanent',
       'purge_not_confirmed',
-      `${meant.matched} dead letters (${meant.items} items) would be removed for ever: say --yes`,
+      `${counted(meant.matched, 'dead letter')} (${counted(meant.items, 'item')}) would be removed for ever: confirm with --yes`,
     );
   }
   printDone(await bulk('purge', sequences, options), 'purged', options);
@@ -219,43 +220,47 @@ const resume = async (pipeline: string, options: JsonOption): Promise<void> => {
     `/api/v1/consumers/${pipeline}/resume`,
     { body: {} },
   );
-  printAnswer(answer, options, () => printLine(`${pipeline} goes on`));
+  printAnswer(answer, options, () => printLine(`${pipeline} is resumed`));
 };
 
 const sequenceArgument = (text: string, before: number[] = []): number[] => [...before, idArgument(text)];
 
 const addBulk = (command: Command): Command =>
   addJsonOption(
-    addFilter(command.argument('[sequence...]', 'these alone (tidemark dlq list)', sequenceArgument, []))
-      .option('--all', 'all there are')
-      .option('--limit <n>', 'at most so many', integerArgument)
-      .addOption(new Option('--dry-run', 'tell what would be done and do nothing')),
+    addFilter(
+      command.argument('[sequence...]', 'only these ids (see tidemark dlq list)', sequenceArgument, []),
+    )
+      .option('--all', 'all of them')
+      .option('--limit <n>', 'at most this many', integerArgument)
+      .addOption(new Option('--dry-run', 'report the effect, change nothing')),
   );
 
 /** `tidemark dlq list | show | redrive | purge | resume`. */
 export const registerDlq = (program: Command): void => {
   const dlq = program
     .command('dlq')
-    .description('dead letters: what the databases refused for good, with its bytes');
+    .description('dead letters: items that the databases refuse, with their bytes');
   addPageOptions(addFilter(dlq.command('list').description('list dead letters, newest first'))).action(list);
   addJsonOption(
     dlq
       .command('show')
-      .description('show one with what is in it')
-      .argument('<sequence>', 'which one (tidemark dlq list)', idArgument),
+      .description('show a dead letter with its content')
+      .argument('<sequence>', 'id of the dead letter (see tidemark dlq list)', idArgument),
   ).action(show);
   addBulk(
-    dlq.command('redrive').description('send them back on their way, oldest first; rows are stored once'),
+    dlq
+      .command('redrive')
+      .description('put dead letters back into their stream, oldest first; rows are stored once'),
   ).action(redrive);
-  addBulk(dlq.command('purge').description('remove them for ever; their items count as dropped'))
-    .option('--yes', 'do it')
+  addBulk(dlq.command('purge').description('remove dead letters for ever; their items count as dropped'))
+    .option('--yes', 'confirm the purge')
     .action(purge);
   addJsonOption(
     dlq
       .command('resume')
-      .description('let a consumer go on that stopped because too much went to the dead letters')
+      .description('resume a consumer that stopped because too many items went to the dead letters')
       .addArgument(
-        dlq.createArgument('<pipeline>', 'which consumer').choices(['metrics', 'traces', 'ledger']),
+        dlq.createArgument('<pipeline>', 'name of the consumer').choices(['metrics', 'traces', 'ledger']),
       ),
   ).action(resume);
 };

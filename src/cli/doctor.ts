@@ -83,11 +83,11 @@ export const registerDoctor = (program: Command): void => {
   program
     .command('doctor')
     .description(
-      'ask every dependency, compare clocks, and send one point and one span to the end, with the time of each stage; exit code 1 when something is wrong',
+      'check every dependency, compare clocks, and send one point and one span through all stages, with the time of each; exit code 1 on a failed check',
     )
     .option('--push-url <url>', 'the push receiver, default the local one')
     .option('--otlp-url <url>', 'the trace receiver, default the local one')
-    .option('--biz <id>', 'business of the report and application that the trial uses', integerArgument, 0)
+    .option('--biz <id>', 'business of the trial report and the trial application', integerArgument, 0)
     .option('--timeout <duration>', 'for each stage', durationArgument, 30)
     .option('--no-trial', 'send nothing')
     .option('--json', 'print {well, findings: [{name, ok, detail, ms}]} as JSON')

@@ -1,5 +1,6 @@
 import type { Command } from 'commander';
 import { z } from 'zod';
+import { counted } from '../model/counted.ts';
 import { Fault, messageOf } from '../model/fault.ts';
 import { type AdminClient, adminClient, pageOf } from './client.ts';
 import type { PageOptions } from './options.ts';
@@ -95,7 +96,7 @@ const printLive = (line: string, options: DropsOptions): void => {
   const value = parseJson(line);
   const skipped = skippedSchema.safeParse(value);
   if (skipped.success) {
-    sayLines(`… ${skipped.data.skipped} were left out: they came faster than they were read`);
+    sayLines(`… ${counted(skipped.data.skipped, 'sample')} skipped: they arrived faster than this reader`);
     return;
   }
   const drop = dropSchema.safeParse(value);
@@ -112,12 +113,12 @@ const follow = async (client: AdminClient, path: string, options: DropsOptions):
       await client.follow(
         path,
         () => {
-          sayLines(isFirst ? 'waiting for drops; Ctrl-C ends' : 'listening again');
+          sayLines(isFirst ? 'waiting for drops; Ctrl-C ends' : 'connected again');
           isFirst = false;
         },
         (line) => printLive(line, options),
       );
-      sayLines('the admin API ended the answer; asking again');
+      sayLines('the admin API closed the stream; reconnecting');
     } catch (error) {
       if (isFirst || (error instanceof Fault && error.kind === 'permanent')) throw error;
       sayLines(messageOf(error));
@@ -137,7 +138,9 @@ const tail = async (options: DropsOptions): Promise<void> => {
 const run = async (options: DropsOptions, command: Command): Promise<void> => {
   if (!options.tail) return list(options);
   if (options.since !== undefined || options.limit !== undefined || options.cursor !== undefined)
-    command.error('error: --tail shows what comes: it takes no --since, --limit and --cursor');
+    command.error(
+      'error: --tail shows new samples only and cannot be combined with --since, --limit or --cursor',
+    );
   return tail(options);
 };
 
@@ -146,11 +149,11 @@ export const registerDrops = (program: Command): void => {
   const drops = program
     .command('drops')
     .description(
-      'examples of what was dropped, refused or set aside, with the reason and the sender; the newest stands last (with --json first)',
+      'list samples of dropped, refused and dead-lettered items with reason and sender, newest last (with --json newest first)',
     )
-    .option('--tail', 'print them as they come, until Ctrl-C; with --json one a line')
-    .option('--reason <code>', 'only this reason, see tidemark explain')
+    .option('--tail', 'print samples as they arrive, until Ctrl-C; with --json one per line')
+    .option('--reason <code>', 'only this reason (see tidemark explain)')
     .option('--since <duration>', 'only of the last 15m, 1h, 7d', durationArgument)
-    .option('--payload', 'print the item, too, as far as it is kept');
+    .option('--payload', 'print the item, too (its first 1 KiB, redacted)');
   addPageOptions(addOwnerOptions(drops)).action(run);
 };

@@ -23,12 +23,12 @@ const runEnv = ({ json }: { json?: true }): void => {
   const installation = readInstallation(settings);
   if (installation === undefined) {
     throw new Error(
-      `there are no credentials on ${settings.dataFolder}: tidemark up makes them at its first start. TIDEMARK_DATA names another folder.`,
+      `${settings.dataFolder} has no credentials: tidemark up creates them at its first start. To use another folder, set TIDEMARK_DATA.`,
     );
   }
   if (!isLocked(settings.dataFolder)) {
     sayLines(
-      `tidemark: no tidemark up runs on ${settings.dataFolder} now: these are the addresses it would have.`,
+      `tidemark: tidemark up is not running on ${settings.dataFolder}: these are the addresses that it will use.`,
     );
   }
   if (json) printJson(installation);

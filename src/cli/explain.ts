@@ -15,11 +15,11 @@ const print = (rows: readonly Reason[]): void => {
     if (index > 0) printLine('');
     printFields([
       ['code', code],
-      ['said of', of === 'value' ? 'a value of a kept item' : `a whole ${of}`],
-      ['decided in', stage === 'receiver' ? 'the receiver' : 'transfer'],
+      ['applies to', of === 'value' ? 'a value of a kept item' : `a whole ${of}`],
+      ['stage', stage === 'receiver' ? 'the receiver' : 'transfer'],
       ['meaning', meaning],
-      ['what to do', remedy],
-      ['who can', menders[mender]],
+      ['remedy', remedy],
+      ['who', menders[mender]],
     ]);
   }
 };
@@ -30,7 +30,7 @@ const explain = (code: string | undefined, { json }: JsonOption): void => {
     throw new Fault(
       'permanent',
       'not_found',
-      `there is no reason ${JSON.stringify(code)}; tidemark explain lists them all`,
+      `unknown reason ${JSON.stringify(code)}; tidemark explain lists all reasons`,
     );
   }
   if (json) return printJson({ items: rows });
@@ -45,7 +45,7 @@ const explain = (code: string | undefined, { json }: JsonOption): void => {
 export const registerExplain = (program: Command): void => {
   const command = program
     .command('explain')
-    .description('say what a reason means and what to do; without a code, list all reasons')
-    .argument('[code]', 'as answers, metrics and dead letters name it');
+    .description('print meaning and remedy of a reason; without a code, list all reasons')
+    .argument('[code]', 'code of an answer, a metric or a dead letter');
   addJsonOption(command).action(explain);
 };

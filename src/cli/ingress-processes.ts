@@ -30,7 +30,7 @@ const stopped = async (worker: Worker): Promise<void> => {
 };
 
 /**
- * Runs so many ingress processes that take connections in turn on the same ports; the operations port of the n-th is 10 × (n − 1)
+ * Runs several ingress processes that share their ports; the operations port of the n-th is 10 × (n − 1)
  * above the configured one. A process that ends by itself is started again, at once the first time, then later and later (5 s at
  * most). Runs until SIGTERM or SIGINT, then stops all of them. Resolves with the exit code: not 0 when a process could not begin its
  * work (a taken port, settings that cannot be used).
@@ -74,7 +74,7 @@ export const runIngressProcesses = async (settings: Settings, count: number): Pr
       if (code === exitCodeConfig || (isFirst && !hasListened && code !== 0)) return fatal.resolve({ code });
       if (hasListened) isFirst = false;
       if (performance.now() - startedAt >= restart.healthyMs) failures = 0;
-      log.warn({ process: number, ended: why }, 'an ingress process has ended; it is started again');
+      log.warn({ process: number, ended: why }, 'an ingress process exited and is restarted');
       await delay(restartDelayMs(failures++, restart), undefined, { signal: stop }).catch(() => undefined);
     }
   };

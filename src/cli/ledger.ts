@@ -1,5 +1,6 @@
 import type { Command } from 'commander';
 import { z } from 'zod';
+import { counted } from '../model/counted.ts';
 import { adminClient } from './client.ts';
 import {
   addJsonOption,
@@ -56,7 +57,7 @@ const total = (counts: Readonly<Record<string, number>>): number =>
 const ownerText = ({ pipeline, data_id: dataId, app_id: appId }: Balance): string =>
   pipeline === 'metrics' ? `data id ${dataId || nothing}` : `application ${appId || nothing}`;
 
-/** What was turned away of a kind: requests and items, and both by reason. */
+/** Refusals of a kind: requests and items, and both by reason. */
 const refusedText = ({ refusals }: Balance, kind: Kind): string => {
   const rows = refusals.filter((row) => row.kind === kind);
   if (rows.length === 0) return '0';
@@ -65,17 +66,17 @@ const refusedText = ({ refusals }: Balance, kind: Kind): string => {
     return `${items} (${rows.map((row) => `${row.reason} ${row.items}`).join(', ')})`;
   const requests = rows.reduce((sum, row) => sum + row.requests, 0);
   const reasons = rows.map(
-    (row) => `${row.reason} ${row.requests === 0 ? `${row.items} items` : row.requests}`,
+    (row) => `${row.reason} ${row.requests === 0 ? `${counted(row.items, 'item')}` : row.requests}`,
   );
   const shown = kind === 'duplicate' ? '' : ` (${reasons.join(', ')})`;
-  return `${requests} requests, ${items} items${shown}`;
+  return `${counted(requests, 'request')}, ${counted(items, 'item')}${shown}`;
 };
 
 const inFlightText = ({ in_flight: streams }: Answer): string =>
   streams
     .map(
       ({ stream, messages, ack_pending: held }) =>
-        `${stream} ${messages}${held === 0 ? '' : ` (${held} with a worker)`}`,
+        `${stream} ${messages}${held === 0 ? '' : ` (${held} held by workers)`}`,
     )
     .join(', ');
 
@@ -84,10 +85,12 @@ const inFlight = ({ in_flight: streams }: Answer): number =>
 
 const verdict = (balance: Balance, answer: Answer): string => {
   const sum = balance.stored + balance.dead_lettered + total(balance.dropped);
-  if (!balance.adds_up) return `NO: ${balance.received} were received, and ${sum} are accounted for`;
+  if (!balance.adds_up) return `NO: ${balance.received} received, ${sum} accounted for`;
   const equation = `${balance.received} = ${balance.stored} stored + ${total(balance.dropped)} dropped + ${balance.dead_lettered} dead-lettered`;
   const waiting = inFlight(answer);
-  return waiting === 0 ? `yes: ${equation}` : `yes, so far: ${equation}; ${waiting} messages are in flight`;
+  return waiting === 0
+    ? `yes: ${equation}`
+    : `yes, so far: ${equation}; ${counted(waiting, 'message')} in flight`;
 };
 
 const droppedText = ({ dropped }: Balance): string =>
@@ -106,7 +109,7 @@ const printOne = (balance: Balance, answer: Answer): void => {
     ['in flight', `${inFlightText(answer)} (messages of all data ids and applications)`],
     ['refused', refusedText(balance, 'refused')],
     ['repeated', refusedText(balance, 'duplicate')],
-    ['values lost', refusedText(balance, 'value_lost')],
+    ['values dropped', refusedText(balance, 'value_lost')],
   ]);
 };
 
@@ -122,7 +125,7 @@ const printMany = (answer: Answer, byMinute: boolean): void => {
       'ADDS UP',
       'REFUSED',
       'REPEATED',
-      'VALUES LOST',
+      'VALUES DROPPED',
     ],
     answer.items.map((balance) => [
       ...(byMinute ? [timeText(balance.minute)] : []),
@@ -178,10 +181,10 @@ export const registerLedger = (program: Command): void => {
   const command = program
     .command('ledger')
     .description(
-      'what became of everything that was acknowledged: received = stored + dropped + dead-lettered; and beside it what was refused',
+      'print outcomes of all acknowledged items (received = stored + dropped + dead-lettered), and refusals',
     )
     .option('--since <duration>', 'of the last 15m, 1h (default), 7d', durationArgument)
-    .option('--by-minute', 'a line for each minute of arrival');
+    .option('--by-minute', 'one line per minute of arrival');
   addJsonOption(addOwnerOptions(command)).action(
     ({ byMinute, ...options }: LedgerOptions & { byMinute?: true }) =>
       ledger({ ...options, ...(byMinute ? { by: 'minute' as const } : {}) }),

@@ -24,7 +24,7 @@ type Limited = z.output<typeof limited>;
 const meaningOf = (maxRate: number): string => {
   if (maxRate === 0) return 'unlimited';
   if (maxRate === -1) return 'the default of the deployment';
-  return maxRate < 0 ? 'nothing is taken' : 'requests per second';
+  return maxRate < 0 ? 'all requests are refused' : 'requests per second';
 };
 
 const print = ({ max_rate }: Limited): void => {
@@ -60,13 +60,13 @@ const set = async (id: number, options: JsonOption & SubjectOptions & { maxRate:
 export const registerLimit = (program: Command): void => {
   const limit = program
     .command('limit')
-    .description('how many requests a second a data id or an application may send');
+    .description('requests per second that a data id or an application may send');
   addJsonOption(
     addSubject(limit.command('set'))
-      .description('set the limit; receivers follow within a second')
+      .description('set the limit; receivers apply it within a second')
       .requiredOption(
         '--max-rate <n>',
-        'requests per second, all receivers together; -1 the default, 0 unlimited, below -1 none',
+        'requests per second over all receivers; -1 the default, 0 unlimited, below -1 none',
         integerArgument,
       ),
   ).action(set);

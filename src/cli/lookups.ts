@@ -15,7 +15,7 @@ export const reportOfDataId = (client: AdminClient, dataId: number): Promise<Cus
 export const requireReport = async (client: AdminClient, dataId: number): Promise<CustomReport> => {
   const report = await reportOfDataId(client, dataId);
   if (report !== undefined) return report;
-  throw new Fault('permanent', 'not_found', `there is no custom report with data id ${dataId}`);
+  throw new Fault('permanent', 'not_found', `no custom report has data id ${dataId}`);
 };
 
 /** The time series group of a data id. Permanent Fault `not_found`. */
@@ -26,5 +26,5 @@ export const requireGroup = async (client: AdminClient, dataId: number): Promise
     `/api/v1/time-series-groups?mon_data_id=${dataId}`,
   );
   if (group !== undefined) return group;
-  throw new Fault('permanent', 'not_found', `there is no time series group of data id ${dataId}`);
+  throw new Fault('permanent', 'not_found', `data id ${dataId} has no time series group`);
 };

@@ -48,10 +48,10 @@ const runMigrate = async ({ json, print, cluster: given }: MigrateCommand): Prom
     const kept = retentionDays === undefined ? 'for ever' : `for ${retentionDays} days`;
     const lines = [
       ...applied.map((name) => `applied ${name}`),
-      ...restored.map((name) => `applied ${name} again: what it made was gone`),
+      ...restored.map((name) => `applied ${name} again: its table was missing`),
       ...ttlChanged.map((table) => `${table} now keeps its rows ${kept}`),
       ...durabilityChanged.map(
-        (table) => `${table} is now as durable as TIDEMARK_DURABILITY says: ${settings.durability}`,
+        (table) => `${table} now has the durability of TIDEMARK_DURABILITY: ${settings.durability}`,
       ),
     ];
     printLines([...lines, `schema version ${version}`].join('\n'));
@@ -65,14 +65,14 @@ export const registerMigrate = (program: Command): void => {
   program
     .command('migrate')
     .description(
-      'bring the tables in ClickHouse up to this version, the retention of spans and the durability; may be repeated',
+      'update ClickHouse tables, retention of spans and durability to this version and its settings; may be repeated',
     )
     .option(
       '--cluster <name>',
-      'replicated tables on this cluster, as TIDEMARK_CLICKHOUSE_CLUSTER',
+      'create replicated tables on this cluster; default TIDEMARK_CLICKHOUSE_CLUSTER',
       clusterArgument,
     )
-    .option('--print', 'print the statements that make the tables instead of running them')
+    .option('--print', 'print the statements that create the tables, run nothing')
     .option('--json', 'print {applied, restored, version, ttl_changed, durability_changed} as JSON')
     .action(runMigrate);
 };

@@ -7,7 +7,7 @@ export type JsonOption = { json?: true };
 
 /** Gives a command `--json`. */
 export const addJsonOption = (command: Command): Command =>
-  command.option('--json', 'print what the admin API answered as JSON');
+  command.option('--json', 'print the answer of the admin API as JSON');
 
 /** How a list is read piece by piece. */
 export type PageOptions = JsonOption & { limit?: number; cursor?: string };
@@ -19,8 +19,8 @@ export type ListOptions = PageOptions & { biz?: number; name?: string };
 export const addPageOptions = (command: Command): Command =>
   addJsonOption(
     command
-      .option('--limit <n>', 'at most so many (1 to 1000), default 100', integerArgument)
-      .option('--cursor <cursor>', 'continue a list'),
+      .option('--limit <n>', 'at most this many (1 to 1000), default 100', integerArgument)
+      .option('--cursor <cursor>', 'next_cursor of the previous page'),
   );
 
 /** Gives a command the options of a list of records. */
@@ -92,11 +92,11 @@ export const subjectPath = ({ kind, id }: Subject): string =>
 /** Gives a command that is for both data ids and applications its id. */
 export const addSubject = (command: Command): Command =>
   command
-    .argument('<mon_data_id|app_id>', 'which data id or application', idArgument)
+    .argument('<mon_data_id|app_id>', 'data id or application id', idArgument)
     .addOption(new Option('--app', 'the id is of an application').conflicts('dataId'))
     .addOption(new Option('--data-id', 'the id is a data id'))
     .addHelpText(
       'after',
-      `\nData ids are ${dataIdRange.first} to ${dataIdRange.last}, applications count from 1: an id from ${dataIdRange.first} on is` +
+      `\nData ids are ${dataIdRange.first} to ${dataIdRange.last}, applications count from 1: an id from ${dataIdRange.first} is` +
         ' taken\nas a data id and a lower one as of an application, unless --app or --data-id says otherwise.',
     );

@@ -3,7 +3,7 @@ import { visible, visibleJson, visibleLines } from '../model/visible-text.ts';
 
 // All that the commands print goes through here: much of it was written by others, and a terminal obeys what it is told.
 
-/** One line for people on stdout, whatever the text holds. */
+/** One line for people on stdout; control characters are escaped. */
 export const printLine = (text: string): void => {
   process.stdout.write(`${visible(text)}\n`);
 };

@@ -21,11 +21,11 @@ const list = async (options: PageOptions & { questdb?: string }): Promise<void> 
 
 /** `tidemark placement list`. */
 export const registerPlacement = (program: Command): void => {
-  const placement = program.command('placement').description('which QuestDB instance each table lies on');
+  const placement = program.command('placement').description('QuestDB instances of the tables');
   addPageOptions(
     placement
       .command('list')
       .description('list tables with their instances')
-      .option('--questdb <name>', 'only those on this instance'),
+      .option('--questdb <name>', 'only tables on this instance'),
   ).action(list);
 };

@@ -23,18 +23,18 @@ type Field = keyof SourcePolicy | keyof ApplicationPolicy;
 
 /** Every field of a policy, as help tells of it. */
 const fields: Readonly<Record<Field, string>> = {
-  ahead_seconds_max: 'how far a time may lie in the future, seconds or off',
-  age_seconds_max: 'how old a time may be, seconds or off',
-  points_max: 'points of one request (data ids)',
-  metric_columns_max: 'metrics of a table (data ids)',
-  dimension_columns_max: 'dimensions with a column of their own (data ids)',
-  retention_days: 'days that rows are kept, or off = for ever (data ids)',
-  spans_max: 'spans of one request (applications)',
-  attributes_max: 'attributes of a span (applications)',
-  events_max: 'events of a span (applications)',
-  links_max: 'links of a span (applications)',
-  value_bytes_max: 'bytes of an attribute value (applications)',
-  deduplicate: 'store a byte-identical request once, true or false (applications)',
+  ahead_seconds_max: 'largest time after the arrival, seconds or off',
+  age_seconds_max: 'largest age of a time, seconds or off',
+  points_max: 'largest number of points in a request (data ids)',
+  metric_columns_max: 'largest number of metrics in a table (data ids)',
+  dimension_columns_max: 'largest number of dimensions with their own column (data ids)',
+  retention_days: 'days to keep rows, or off = for ever (data ids)',
+  spans_max: 'largest number of spans in a request (applications)',
+  attributes_max: 'largest number of attributes of a span (applications)',
+  events_max: 'largest number of events of a span (applications)',
+  links_max: 'largest number of links of a span (applications)',
+  value_bytes_max: 'largest number of bytes in an attribute value (applications)',
+  deduplicate: 'store a byte-identical request only once, true or false (applications)',
   fill_dimensions: "fill an empty net.host.ip with the client's address, true or false (applications)",
 };
 
@@ -79,7 +79,11 @@ const changeOf = (
   const given = Object.keys(fields).filter((field) => options[camel(field)] !== undefined);
   const wrong = given.find((field) => !(field in schema.shape));
   if (wrong !== undefined) {
-    throw new Fault('permanent', 'invalid_value', `--${kebab(wrong)} is not for ${id}, which is ${what}`);
+    throw new Fault(
+      'permanent',
+      'invalid_value',
+      `--${kebab(wrong)} cannot be set for ${id}, which is ${what}`,
+    );
   }
   if (given.length === 0) {
     throw new Fault('permanent', 'invalid_value', 'nothing to set: give at least one field, see --help');
@@ -108,11 +112,13 @@ export const registerPolicy = (program: Command): void => {
     .command('policy')
     .description('windows of time, limits and retention of a data id or an application');
   addJsonOption(
-    addSubject(policy.command('show')).description('show the policy that holds, and what of it was set here'),
+    addSubject(policy.command('show')).description(
+      'show the effective policy, and the fields that were set here',
+    ),
   ).action(show);
   const command = addSubject(policy.command('set')).description(
-    'change a policy; receivers follow within a second. Each field takes a value, `default` (as the pipeline file says), ' +
-      'and `off` where it says so',
+    'change a policy; receivers apply it within a second. Each field takes a value, `default` (the value of the pipeline file), ' +
+      'or `off` where its text lists it',
   );
   for (const [field, text] of Object.entries(fields)) {
     command.option(`--${kebab(field)} <value>`, text, valueArgument);

@@ -48,7 +48,7 @@ export const commandModules: readonly CommandModule[] = [
 /** The command line with the module of this command; with all of them where no command is named so. */
 export const createProgram = async (command?: string): Promise<Command> => {
   const program = new Command('tidemark')
-    .description('Takes custom metrics and OpenTelemetry traces in and stores them exactly once.')
+    .description('Receives custom metrics and OpenTelemetry traces and stores them exactly once.')
     .showHelpAfterError();
   const own = commandModules.filter(({ names }) => command !== undefined && names.includes(command));
   for (const { load } of own.length > 0 ? own : commandModules) (await load())(program);

@@ -92,11 +92,13 @@ const show = async (runId: number, options: JsonOption): Promise<void> => {
 export const registerRefresh = (program: Command): void => {
   const command = program
     .command('refresh')
-    .description('the job that keeps what collectors are told in step with the reports; alone it runs it');
+    .description(
+      'the job that updates the subscriptions of collectors from the reports; without a subcommand, run it',
+    );
   addJsonOption(
     command
       .command('run', { isDefault: true })
-      .description('run it now, or wait for the run that is under way, and show its record'),
+      .description('run it now, or wait for the current run, and show its record'),
   ).action(refresh);
   addPageOptions(command.command('list').description('list the last runs')).action(list);
   addJsonOption(

@@ -57,7 +57,7 @@ const stateText = ({
   result_table,
 }: ReportRecords): string => {
   if (custom_report.state === 'creating') {
-    return 'half created; tidemark report create with the same values finishes it';
+    return 'half created; to finish it, repeat tidemark report create with the same values';
   }
   if (custom_report.state !== 'active') return custom_report.state;
   const isEnabled = [data_source, time_series_group, result_table].every((record) => record?.is_enable);
@@ -187,17 +187,20 @@ const registerCreate = (report: Command): void => {
     .description('create a report with its data id, access token and table')
     .requiredOption('--biz <id>', 'business; 0 the platform, below 0 with --space-uid', integerArgument)
     .requiredOption('--name <name>', 'name, unique within the business')
-    .option('--split', 'one row and one view per metric (is_split_measurement); cannot be changed later')
-    .option('--platform', 'a platform report: its table has no business in its name')
+    .option('--split', 'one row and one view per metric (is_split_measurement); fixed at creation')
+    .option('--platform', 'a platform report: the name of its table has no business')
     .option(
       '--max-rate <n>',
       'requests per second; -1 the default, 0 unlimited, below -1 none',
       integerArgument,
     )
     .option('--space-uid <uid>', '<space_type_id>__<id>, for a business below 0')
-    .option('--questdb <instance>', 'QuestDB instance of its table, default the one with the fewest')
+    .option(
+      '--questdb <instance>',
+      'QuestDB instance of its table, default the instance with the fewest tables',
+    )
     .option('--data-label <names>', 'other names of the data, separated by commas')
-    .option('--scenario <label>', 'what it is about, default others')
+    .option('--scenario <label>', 'label of its subject, default others')
     .option('--description <text>', 'a note');
   addJsonOption(command).action(create);
 };
@@ -213,24 +216,24 @@ export const registerReport = (program: Command): void => {
     );
   registerCreate(report);
   addListOptions(report.command('list').description('list reports')).action(list);
-  one('show', 'show a report with its records; its token stays masked (tidemark token show)').action(show);
-  one('columns', 'list the metrics and dimensions that came in, with their columns').action(columns);
-  one('set', 'change what describes a report')
+  one('show', 'show a report with its records, token masked (see tidemark token show)').action(show);
+  one('columns', 'list received metrics and dimensions with their columns').action(columns);
+  one('set', 'change the descriptive fields of a report')
     .option('--description <text>', 'a note')
-    .option('--scenario <label>', 'what it is about')
+    .option('--scenario <label>', 'label of its subject')
     .option('--data-label <names>', 'other names of the data, separated by commas')
     .action(set);
-  one('enable', 'take data for a data id again').action((dataId: number, options: JsonOption) =>
+  one('enable', 'accept data for a data id again').action((dataId: number, options: JsonOption) =>
     change('POST', '/enable', dataId, {}, options),
   );
   one('disable', 'refuse data for a data id').action((dataId: number, options: JsonOption) =>
     change('POST', '/disable', dataId, {}, options),
   );
-  one('delete', 'delete a report, one way: its name is free again, its rows stay').action(
+  one('delete', 'delete a report and free its name; its rows stay; cannot be undone').action(
     (dataId: number, options: JsonOption) => change('DELETE', '', dataId, {}, options),
   );
-  one('purge', 'delete a report and drop its table with all rows; there is no way back')
-    .requiredOption('--table <table_id>', "the table's name, typed again as the confirmation")
+  one('purge', 'delete a report and drop its table with all rows; cannot be undone')
+    .requiredOption('--table <table_id>', 'name of the table, as confirmation')
     .action((dataId: number, options: JsonOption & { table: string }) =>
       change('POST', '/purge', dataId, { table_id: options.table }, options),
     );

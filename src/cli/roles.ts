@@ -16,7 +16,7 @@ const processesMax = 64;
 const parseProcesses = (text: string): number => {
   const count = Number(text);
   if (Number.isInteger(count) && count >= 1 && count <= processesMax) return count;
-  throw new InvalidArgumentError(`It has to be a whole number from 1 to ${processesMax}.`);
+  throw new InvalidArgumentError(`It must be an integer from 1 to ${processesMax}.`);
 };
 
 /**
@@ -36,7 +36,7 @@ export const registerRoles = (program: Command): void => {
     .description('run the receivers: push on 10205, traces on 4318')
     .option(
       '--processes <count>',
-      'so many processes that share the ports (default TIDEMARK_INGRESS_PROCESSES)',
+      'number of processes that share the ports (default TIDEMARK_INGRESS_PROCESSES)',
       parseProcesses,
     )
     .action(async (options: { processes?: number }) => {
@@ -53,7 +53,7 @@ export const registerRoles = (program: Command): void => {
     });
   program
     .command('transfer')
-    .description('run a consumer: validate time, write to the databases, settle')
+    .description('run the workers: validate time, write to the databases, settle')
     .action(async () => {
       const { runTransfer } = await import('../transfer/transfer.ts');
       await runTransfer(loadSettings()).catch(endOnceTold);
@@ -61,7 +61,7 @@ export const registerRoles = (program: Command): void => {
     });
   program
     .command('metadata')
-    .description('run the records, the admin API and the tables')
+    .description('run the admin API with the records and the tables')
     .action(async () => {
       const { runMetadata } = await import('../metadata/metadata.ts');
       await runMetadata(loadSettings()).catch(endOnceTold);

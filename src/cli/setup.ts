@@ -25,7 +25,7 @@ export const installEngines = async (settings: Settings, installer: Installer): 
 export const registerSetup = (program: Command): void => {
   program
     .command('setup')
-    .description('install the engines of `tidemark up` that are not on this machine')
+    .description('install missing engines of `tidemark up`')
     .action(async () => {
       const settings = loadSettings();
       const installer = createMachineInstaller(settings, process.env, printLines);

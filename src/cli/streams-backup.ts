@@ -61,8 +61,8 @@ const runRestore = async ({ from, json }: Options): Promise<void> => {
       try {
         names = await recoverColumns(bus, questdbInstances(settings));
       } catch (error) {
-        // The restore is whole without: names are registered anew as they come.
-        sayLines(`tidemark: column names are not taken out of QuestDB: ${messageOf(error)}`);
+        // The restore is whole without: names are registered again with their next point.
+        sayLines(`tidemark: column names were not recovered from QuestDB: ${messageOf(error)}`);
       }
     }),
   );
@@ -77,7 +77,7 @@ const runRestore = async ({ from, json }: Options): Promise<void> => {
   printFields([
     ['restored from', from],
     ...Object.entries(raised ?? {}).map(([name, last]): [string, string] => [`${name} after`, String(last)]),
-    ['column names', names === undefined ? 'not looked at' : `${names} taken out of QuestDB`],
+    ['column names', names === undefined ? 'not checked' : `${names} recovered from QuestDB`],
   ]);
 };
 
@@ -86,15 +86,15 @@ export const registerStreamsBackup = (program: Command): void => {
   program
     .command('backup')
     .description(
-      'copy all streams and all records out of NATS while everything runs; the copy holds tokens: only its owner may read it',
+      'copy all streams and all records from NATS while all roles run; the copy has tokens: only its owner may read it',
     )
-    .requiredOption('--to <folder>', 'a new or empty folder, for this backup alone')
+    .requiredOption('--to <folder>', 'new or empty folder for this backup')
     .option('--json', 'print {folder, streams} as JSON')
     .action(runBackup);
   program
     .command('restore')
-    .description('put such a copy into a NATS with an empty store; every role has to be stopped')
-    .requiredOption('--from <folder>', 'what tidemark backup wrote')
+    .description('restore a backup into a NATS with an empty store; stop every role first')
+    .requiredOption('--from <folder>', 'folder of tidemark backup')
     .option('--json', 'print {folder, streams, raised, column_names_recovered} as JSON')
     .action(runRestore);
 };

@@ -86,7 +86,7 @@ const show = async (id: number, options: JsonOption): Promise<void> => {
 export const registerSubscription = (program: Command): void => {
   const subscription = program
     .command('subscription')
-    .description('what collectors are told of each report, as the last refresh left it');
+    .description('subscriptions of collectors, as the last refresh wrote them');
   addPageOptions(
     subscription
       .command('list')

@@ -20,7 +20,7 @@ const revealedSchema = z.object({
 
 /** A token as a record has it; where it is masked, with the command that shows it. */
 export const shownToken = (token: string, id: number): string =>
-  token.includes('*') ? `${token} (tidemark token show ${id} shows it)` : token;
+  token.includes('*') ? `${token} (full: tidemark token show ${id})` : token;
 
 type RotateOptions = JsonOption & SubjectOptions & { overlap?: number };
 
@@ -30,7 +30,7 @@ const rotate = async (id: number, options: RotateOptions): Promise<void> => {
   printAnswer(await adminClient().ask(rotatedSchema, 'POST', path, { body }), options, (answer) =>
     printFields([
       ['new token', answer.token],
-      ['the one before', `is taken until ${timeText(answer.previous_expires_at)}`],
+      ['previous token', `accepted until ${timeText(answer.previous_expires_at)}`],
     ]),
   );
 };
@@ -44,8 +44,8 @@ const show = async (id: number, options: JsonOption & SubjectOptions): Promise<v
         ? []
         : ([
             [
-              'the one before',
-              `${answer.previous.token}, taken until ${timeText(answer.previous.expires_at)}`,
+              'previous token',
+              `${answer.previous.token}, accepted until ${timeText(answer.previous.expires_at)}`,
             ],
           ] as const)),
     ]),
@@ -59,16 +59,14 @@ export const registerToken = (program: Command): void => {
     .description('access tokens of data ids, write tokens of applications');
   addJsonOption(
     addSubject(token.command('rotate'))
-      .description('issue a new token; the one before is taken for a while longer')
+      .description('issue a new token; the previous token stays valid for the overlap')
       .option(
         '--overlap <duration>',
-        'how long: 30s, 15m, 1h, 7d, at most 30d; 0 = not at all; default 1h',
+        'validity of the previous token: 30s, 15m, 1h, 7d, at most 30d; 0 = none; default 1h',
         durationArgument,
       ),
   ).action(rotate);
   addJsonOption(
-    addSubject(token.command('show')).description(
-      'show the token in full; the audit log says who has seen it',
-    ),
+    addSubject(token.command('show')).description('show the full token; the audit log records it'),
   ).action(show);
 };

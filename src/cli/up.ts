@@ -35,7 +35,7 @@ const waitingNoticeMs = 5000;
 /** Says every few seconds why a role that is awaited is not ready. */
 const startRole = async (supervisor: Supervisor, role: Role, log: LogLine): Promise<void> => {
   const notice = setInterval(() => {
-    log(role.name, `not ready yet: ${role.notReady() ?? 'it does not answer'}`);
+    log(role.name, `not ready yet: ${role.notReady() ?? 'no answer'}`);
   }, waitingNoticeMs);
   try {
     await supervisor.start(role);
@@ -97,7 +97,7 @@ const onSignals = (stack: Stack, end: (ending: Ending) => void): (() => void) =>
   const listener = (): void => {
     if (!asked) {
       asked = true;
-      printLines('Stopping; once more to kill.');
+      printLines('Stopping; press Ctrl-C again to kill.');
       end({ exitCode: 0 });
       return;
     }
@@ -180,7 +180,7 @@ export const runUp = async (settings: Settings): Promise<number> => {
 export const registerUp = (program: Command): void => {
   program
     .command('up')
-    .description('run the engines and one of each role on this machine until Ctrl-C')
+    .description('run the engines and one process of each role on this machine until Ctrl-C')
     .action(async () => {
       process.exitCode = await runUp(loadSettings());
     });

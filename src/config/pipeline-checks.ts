@@ -23,7 +23,7 @@ export const requireStages = (
   refuse(
     file,
     [part, 'stages'],
-    `these are not the stages of this ${part} in their order`,
+    `the stages of this ${part} are wrong, or not in their order`,
     `Write [${own.join(', ')}]`,
   );
 };
@@ -53,7 +53,7 @@ export const checkTransfer = (
     return refuse(
       file,
       ['transfer', 'consumer'],
-      `stream ${stream.name} has no such consumer`,
+      `stream ${stream.name} has no consumer of this name`,
       `Use ${consumer?.name ?? 'a stream with a consumer'}`,
     );
   }
@@ -61,8 +61,8 @@ export const checkTransfer = (
     refuse(
       file,
       ['transfer', 'store_timeout_ms'],
-      `a write may outlast the ack wait of ${consumer.ackWaitMs} ms, and its messages would be written by two workers`,
-      'Make it smaller, or ack_wait_seconds larger',
+      `the write timeout exceeds the ack wait of ${consumer.ackWaitMs} ms, and two workers would write the same messages`,
+      'Lower it, or raise ack_wait_seconds',
     );
   }
   const pullBytesMax = parseBytes(transfer.pull_bytes_max) ?? 0;
@@ -70,8 +70,8 @@ export const checkTransfer = (
     refuse(
       file,
       ['transfer', 'pull_bytes_max'],
-      'a pull below 16MiB can stall on the largest message, one far above 32MiB gets the connection cut',
-      'Choose between 16MiB and 32MiB',
+      'a pull below 16MiB can stall on the largest message, and NATS closes the connection on one far above 32MiB',
+      'Set a size from 16MiB to 32MiB',
     );
   }
   return {

@@ -24,7 +24,7 @@ export type ConsumerDefinition = {
 
 /** When a consumer stops because too much of what it writes goes to the dead letters. Counted in items. */
 export type BreakerDefinition = {
-  /** Items set aside with none stored in between. */
+  /** Dead-lettered items in a row, with no stored item between them. */
   readonly inARowMax: number;
   /** Share of the last `shareItemsMin` items or more, 0 to 1. */
   readonly shareMax: number;

@@ -44,7 +44,7 @@ export type MetricsPipeline = {
   /** Writes begin at least this far apart, unless a whole one's rows are waiting, ms. */
   readonly writeIntervalMs: number;
   readonly storeTimeoutMs: number;
-  /** How long a table may fail while QuestDB lives before it is set aside. */
+  /** How long a table may fail while QuestDB is available, before its points are dead-lettered. */
   readonly tableWaitMs: number;
   readonly breaker: BreakerDefinition;
 };
@@ -143,7 +143,7 @@ const namedStream = (
   const stream = streams.find((candidate) => candidate.name === name);
   if (stream !== undefined) return stream;
   const names = streams.map((each) => each.name).join(', ');
-  return refuse(file, path, 'there is no such stream', `Use one of ${names}`);
+  return refuse(file, path, 'unknown stream', `Use one of ${names}`);
 };
 
 const streamOf = (
@@ -157,7 +157,7 @@ const streamOf = (
     refuse(
       file,
       ['receiver', 'publish', 'subject'],
-      `stream ${name} does not take ${subject}.>`,
+      `stream ${name} does not have the subject ${subject}.>`,
       `Its subjects are ${stream.subjects.join(', ')}`,
     );
   }
@@ -178,8 +178,8 @@ const checkLine = (
     refuse(
       file,
       ['receiver', 'publish', 'deadline_ms'],
-      `the last try of a publish may come when stream ${stream.name} has forgotten the first: its duplicate window is ${stream.duplicateWindowMs} ms`,
-      'Make it smaller, or duplicate_window_seconds larger',
+      `the last retry of a publish may fall outside the duplicate window of stream ${stream.name}, which is ${stream.duplicateWindowMs} ms`,
+      'Lower it, or raise duplicate_window_seconds',
     );
   }
   return {
@@ -251,7 +251,7 @@ const toLedger = (
     refuse(
       file,
       ['stream'],
-      `stream ${stream.name} does not take ${ledgerSubject}`,
+      `stream ${stream.name} does not have the subject ${ledgerSubject}`,
       `Its subjects are ${stream.subjects.join(', ')}`,
     );
   return {
@@ -290,8 +290,8 @@ export const loadPipelines = (
     if (!knownFiles.includes(basename(name))) {
       throw settingFault(
         join(pipelinesFolder, name),
-        'no part of the program reads this file',
-        `Remove it; there are ${knownFiles.join(', ')}`,
+        'unknown pipeline file',
+        `Remove it; the known files are ${knownFiles.join(', ')}`,
       );
     }
   }

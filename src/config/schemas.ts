@@ -11,7 +11,7 @@ export const compileSchemas = (folder: string): Ajv => {
   for (const name of readdirSync(folder).filter((file) => file.endsWith('.schema.json'))) {
     try {
       const schema: unknown = JSON.parse(readFileSync(join(folder, name), 'utf8'));
-      if (typeof schema !== 'object' || schema === null) throw new Error('it is not an object');
+      if (typeof schema !== 'object' || schema === null) throw new Error('the schema is not an object');
       ajv.addSchema(schema, name);
       ajv.getSchema(name);
     } catch (error) {

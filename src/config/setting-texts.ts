@@ -53,7 +53,7 @@ const wrongInstances = (text: string): string | undefined => {
     const which = `, in place ${index + 1} of its list,`;
     if (!isInstanceName(name) || !/^https?:/i.test(url) || !isAddress(url))
       return `${which} is not like name=http://host:port, with a name of up to 32 of a-z, 0-9, _ and -, beginning with a letter`;
-    if (names.has(name)) return `${which} has a name that is taken (${name})`;
+    if (names.has(name)) return `${which} repeats the name ${name}`;
     names.add(name);
   }
   return undefined;
@@ -74,7 +74,7 @@ const wrongValue = (kind: Kind, text: string): string | undefined => {
     case 'integer':
       return /^-?\d{1,15}$/.test(text) ? undefined : 'is not an integer';
     case 'count':
-      return /^\d{1,9}$/.test(text) ? undefined : 'is not a whole number of 0 or more';
+      return /^\d{1,9}$/.test(text) ? undefined : 'is not a whole number from 0';
     case 'processes':
       return /^([1-9]|[1-5]\d|6[0-4])$/.test(text) ? undefined : 'is not a whole number from 1 to 64';
     case 'bytes':
@@ -82,7 +82,7 @@ const wrongValue = (kind: Kind, text: string): string | undefined => {
         ? 'is not a size (a number, or a number with KiB, MiB or GiB)'
         : undefined;
     case 'flag':
-      return text === 'true' || text === 'false' ? undefined : 'is neither true nor false';
+      return text === 'true' || text === 'false' ? undefined : 'is not true or false';
     case 'ratio':
       return /^(0(\.\d{1,9})?|1(\.0{1,9})?)$/.test(text) ? undefined : 'is not a number from 0 to 1';
     case 'url':
@@ -90,25 +90,25 @@ const wrongValue = (kind: Kind, text: string): string | undefined => {
     case 'urls':
       return text.split(',').every(isAddress)
         ? undefined
-        : 'is not an address like nats://host:port, nor several separated by commas';
+        : 'is not one or several addresses like nats://host:port, separated by commas';
     case 'instances':
       return wrongInstances(text);
     case 'headers':
       return isNames(text, headerName)
         ? undefined
-        : `is not up to ${namesMax} names of header fields, separated by commas`;
+        : `is not a list of 1 to ${namesMax} names of header fields, separated by commas`;
     case 'attributes':
       return isNames(text, attributeName)
         ? undefined
-        : `is not up to ${namesMax} names of attributes, separated by commas`;
+        : `is not a list of 1 to ${namesMax} names of attributes, separated by commas`;
     case 'replicas':
-      return ['1', '3', '5'].includes(text) ? undefined : 'is none of 1, 3, 5';
+      return ['1', '3', '5'].includes(text) ? undefined : 'is not one of 1, 3, 5';
     case 'cluster':
-      return clusterName.test(text) ? undefined : 'is not a name of letters, digits, _, . and -, 100 at most';
+      return clusterName.test(text) ? undefined : 'is not a name of at most 100 letters, digits, _, . and -';
     case 'durability':
-      return text === 'process' || text === 'power' ? undefined : 'is neither process nor power';
+      return text === 'process' || text === 'power' ? undefined : 'is not process or power';
     case 'level':
-      return logLevels.includes(text) ? undefined : `is none of ${logLevels.join(', ')}`;
+      return logLevels.includes(text) ? undefined : `is not one of ${logLevels.join(', ')}`;
     default:
       return text === '' ? 'is empty' : undefined;
   }
@@ -163,7 +163,7 @@ const refuseUnknownVariables = (env: NodeJS.ProcessEnv): void => {
     if (!name.startsWith('TIDEMARK_') || known.includes(name)) continue;
     throw settingFault(
       `environment variable ${name}`,
-      'there is no such setting',
+      'unknown setting',
       `Did you mean ${nearest(name, known)}? Unset it or correct it`,
     );
   }
@@ -176,7 +176,7 @@ const secretOf = (definition: SettingDefinition, env: NodeJS.ProcessEnv): Settin
   if (variable === undefined || file === undefined) return undefined;
   const place = `environment variable ${variable}`;
   if (env[definition.env] !== undefined) {
-    throw settingFault(place, `${definition.env} is set too`, 'Unset one of them');
+    throw settingFault(place, `${definition.env} is set, too`, 'Unset one of them');
   }
   try {
     return { text: readFileSync(file, 'utf8').trim(), source: place };
@@ -218,7 +218,11 @@ export const collectTexts = (env: NodeJS.ProcessEnv): Map<string, SettingText> =
     const wrong = wrongValue(definition.kind, found.text);
     if (wrong !== undefined) {
       const shown = isSecret(definition) ? '' : ` ${JSON.stringify(found.text)}`;
-      throw settingFault(found.source, `the value${shown} ${wrong}`, `It is: ${definition.meaning}`);
+      throw settingFault(
+        found.source,
+        `the value${shown} ${wrong}`,
+        `Meaning of the setting: ${definition.meaning}`,
+      );
     }
     texts.set(definition.env, found);
   }

@@ -10,7 +10,7 @@ export type { DeadLetterReason } from '../model/reasons.ts';
 /** What the bytes of a dead letter are, where they are rows: a part of a message for QuestDB or ClickHouse. */
 export type DeadLetterPart = Part | SpanPart;
 
-/** What was set aside, beside its bytes. `redrive` counts how often it was sent back (0 at first). */
+/** The header of a dead letter, stored with its bytes. `redrive` counts its redrives (0 at first). */
 export type DeadLetterHeader = {
   readonly version: 1;
   readonly reason: DeadLetterReason;
@@ -40,7 +40,7 @@ export type DeadLetterHeader = {
 
 /** Keeps what cannot go on: original bytes with the reason, in DEADLETTER. Resolves after the PubAck. */
 export type DeadLetters = {
-  /** `identity` makes the message id: the same thing set aside twice is kept once. */
+  /** `identity` makes the message id: the same item, dead-lettered twice, is stored once. */
   put(identity: string, header: DeadLetterHeader, bytes: Uint8Array): Promise<void>;
 };
 

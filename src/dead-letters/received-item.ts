@@ -5,7 +5,7 @@ import type { Part } from '../wire/envelope.ts';
 import { encodeDeferredSpan } from '../wire/otlp/deferred-span.ts';
 import { encodeDeferredPoint } from '../wire/points/deferred-point.ts';
 import type { SpanPart } from '../wire/spans-envelope.ts';
-import { arrivedAtOf, type Letter } from './letter.ts';
+import { arrivedAtOf, type Letter } from './dead-letter.ts';
 import type { LetterRows } from './redrive-message.ts';
 
 /** How an item is encoded: for good, or to find out whether it can be. */
@@ -32,7 +32,7 @@ const fault = ({ sequence }: Letter, why: string): Fault =>
 
 const placeOf = (letter: Letter): ItemPlace => {
   const [, base, ordinal] = placePattern.exec(letter.header.uid ?? '') ?? [];
-  if (base === undefined) throw fault(letter, 'does not say which item it is: look at it, then purge it');
+  if (base === undefined) throw fault(letter, 'does not name its item: look at it, then purge it');
   return { base, ordinal: Number(ordinal) };
 };
 
@@ -40,7 +40,7 @@ const itemOf = (letter: Letter): unknown => {
   try {
     return JSON.parse(letter.bytes.toString('utf8'));
   } catch {
-    throw fault(letter, 'is no JSON: look at it, then purge it');
+    throw fault(letter, 'is not JSON: look at it, then purge it');
   }
 };
 
@@ -59,8 +59,11 @@ const checkState = (letter: Letter, owner: string, state: OwnerState, reason: st
 
 const checkDropped = (letter: Letter, dropped: { reason: string; detail: string }): never => {
   const detail = dropped.detail === '' ? '' : `: ${dropped.detail}`;
-  const why = `does not pass the rules of this program (${dropped.reason})${detail}`;
-  throw fault(letter, `${why}; tidemark explain ${dropped.reason} tells more; purge it if it stays so`);
+  const why = `is invalid under the rules of this version (${dropped.reason})${detail}`;
+  throw fault(
+    letter,
+    `${why}; see tidemark explain ${dropped.reason}; purge the dead letter if the rule stays`,
+  );
 };
 
 const pointRows = (letter: Letter, { source }: SourceNow) => {
@@ -79,7 +82,8 @@ const encodePoint = async (owners: Owners, letter: Letter, options: EncodeOption
   const owner = `data id ${dataId}`;
   const read = async (): Promise<SourceNow> => {
     const found = await owners.source(dataId);
-    if (found === undefined) throw fault(letter, `has no owner: there is no ${owner}; purge it`);
+    if (found === undefined)
+      throw fault(letter, `has no owner: ${owner} does not exist; purge the dead letter`);
     return found;
   };
   let found = await read();
@@ -101,7 +105,7 @@ const encodePoint = async (owners: Owners, letter: Letter, options: EncodeOption
       throw new Fault(
         'transient',
         'kv_behind',
-        `the names of ${owner} are registered and not to be read yet`,
+        `the registered names of ${owner} are not readable yet; redrive again in a moment`,
       );
   }
   const { run } = rows;
@@ -153,7 +157,8 @@ const encodeSpan = async (
   const { appId = 0 } = letter.header;
   const owner = `application ${appId}`;
   const found = await owners.application(appId);
-  if (found === undefined) throw fault(letter, `has no owner: there is no ${owner}; purge it`);
+  if (found === undefined)
+    throw fault(letter, `has no owner: ${owner} does not exist; purge the dead letter`);
   if (!options.isBegun) checkState(letter, owner, found.state, 'application_disabled');
   return spanRows(letter, found, ttlSeconds);
 };

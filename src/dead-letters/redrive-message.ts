@@ -4,8 +4,8 @@ import { encodeEnvelope, isPart } from '../wire/envelope.ts';
 import { envelopeVersion } from '../wire/frame.ts';
 import type { Redrive } from '../wire/redrive.ts';
 import { encodeSpansEnvelope, isSpanPart } from '../wire/spans-envelope.ts';
+import { arrivedAtOf, itemsOf, type Letter } from './dead-letter.ts';
 import type { DeadLetterPart } from './dead-letters.ts';
-import { arrivedAtOf, itemsOf, type Letter } from './letter.ts';
 
 /** Rows of a dead letter, and what they are. */
 export type LetterRows = { readonly part: DeadLetterPart; readonly bytes: Uint8Array };
@@ -52,7 +52,7 @@ const payloadOf = (letter: Letter, { part, bytes }: LetterBytes): Uint8Array => 
   throw new Fault(
     'permanent',
     'not_redrivable',
-    `dead letter ${sequence} does not say what its bytes are: look at them, then purge it`,
+    `dead letter ${sequence} does not name the kind of its bytes: look at them, then purge it`,
   );
 };
 

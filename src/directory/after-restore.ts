@@ -1,11 +1,11 @@
 import type { KvBucket } from '../bus/kv.ts';
-import { bootNumberNow, raiseNumber } from './boot-number.ts';
+import { epochNow, raiseNumber } from './epoch.ts';
 import { dataIdRange, systemKeys } from './keys.ts';
 
-/** So many processes may have started between a backup and its restore without a boot number being taken twice. */
-export const bootGap = 65_536;
+/** Epochs that are skipped at a restore: that is the largest number of starts since the backup. */
+export const epochGap = 65_536;
 
-/** So many ids of each kind may have been given out between a backup and its restore without one being given out again. */
+/** Ids of each kind that are skipped at a restore: that is the largest number issued since the backup. */
 export const idGap = 1_000;
 
 const counterNames = ['data_id', 'custom_report_id', 'time_series_group_id', 'app_id'] as const;
@@ -14,17 +14,17 @@ const counterNames = ['data_id', 'custom_report_id', 'time_series_group_id', 'ap
 export type RaisedNumbers = { readonly boot: number } & Readonly<Record<string, number>>;
 
 /**
- * Puts boot number and ids of a system bucket that came out of a backup above all that may have been given out after it: a boot number
+ * Puts epoch and ids of a system bucket that came out of a backup above all that may have been given out after it: an epoch
  * that is taken twice gives two rows one uid, and the later would replace the earlier; an id that is given twice would put two
- * senders' rows under it. The clock alone is not enough, it moves on by one boot number a minute. To be called before any
- * role starts; cut off, once more: what was raised is raised again, the boot number first. Transient Faults.
+ * senders' rows under it. The clock alone is not enough, it moves on by one epoch a minute. To be called before any
+ * role starts; cut off, once more: what was raised is raised again, the epoch first. Transient Faults.
  */
 export const raiseAfterRestore = async (system: KvBucket, nowMs: number): Promise<RaisedNumbers> => {
   // First: without it rows would be lost, where an id given twice mixes two senders' rows.
   const boot = await raiseNumber(
     system,
     systemKeys.boot,
-    (last) => Math.max(last, bootNumberNow(nowMs)) + bootGap,
+    (last) => Math.max(last, epochNow(nowMs)) + epochGap,
   );
   const raised: Record<string, number> = {};
   for (const name of counterNames) {

@@ -33,7 +33,7 @@ export class SightedColumns implements ColumnMap {
   }
 
   /** The names that were asked for since the last call and were last seen before `seconds` (Unix), as the registry has it. */
-  takeSightings(seconds: number): string[] {
+  takeLastSeen(seconds: number): string[] {
     const names: string[] = [];
     for (const [name, entry] of this.known) {
       if (entry.isSeen && entry.lastSeen < seconds) names.push(name);

@@ -51,5 +51,5 @@ export const createColumnNames =
         if (!isConflict(error)) throw error;
       }
     }
-    throw new Fault('transient', 'kv_contended', 'the column registry is changed too often at once');
+    throw new Fault('transient', 'kv_contended', 'too many concurrent changes of the column registry');
   };

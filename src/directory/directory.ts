@@ -7,7 +7,7 @@ import type { ColumnRegistry } from '../model/records.ts';
 import { type ApplicationSource, createApplications } from './applications.ts';
 import { columnsKey, recordKeys } from './keys.ts';
 import type { RuleDefaults } from './rules.ts';
-import { createSources, type Sighting, type Source, takesToken } from './sources.ts';
+import { createSources, type LastSeen, type Source, takesToken } from './sources.ts';
 import { tokenMatches } from './tokens.ts';
 
 export { columnRegistrySchema, type Source } from './sources.ts';
@@ -32,7 +32,7 @@ export type Directory = {
   /** Takes in a registry that this process has just written, before the watch tells of it. */
   applyRegistry(registry: ColumnRegistry): Source | undefined;
   /** As of `Sources`. */
-  takeSightings(seconds: number): Sighting[];
+  takeLastSeen(seconds: number): LastSeen[];
   stop(): void;
 };
 
@@ -57,10 +57,10 @@ const tokenHolder = z.object({ token: z.string() });
 export type DirectoryOptions = {
   readonly records: KvBucket;
   readonly columns: KvBucket;
-  /** What holds for data ids and applications where their policies say nothing. */
+  /** Defaults of data ids and applications for fields that their policies do not set. */
   readonly defaults: RuleDefaults;
   readonly now: () => number;
-  /** Told of a record that does not parse: it is ignored, what was known before stays. */
+  /** Called for a malformed record, which is ignored: the previous record stays. */
   readonly onInvalid: (key: string, error: unknown) => void;
 };
 
@@ -189,7 +189,7 @@ export const startDirectory = ({
   const fetchInTime = async (fetch: () => Promise<void>): Promise<void> => {
     const startedAt = performance.now();
     if (startedAt < hungUntil)
-      throw new Fault('transient', 'not_in_time', 'the records did not answer a moment ago');
+      throw new Fault('transient', 'not_in_time', 'the records were not readable a moment ago');
     try {
       await inTime('the bucket of the records', fetch(), startedAt + lookUpMsMax);
     } catch (error) {
@@ -252,7 +252,7 @@ export const startDirectory = ({
       sources.apply(columnsKey(registry.mon_data_id), registry);
       return sources.get(registry.mon_data_id);
     },
-    takeSightings: sources.takeSightings,
+    takeLastSeen: sources.takeLastSeen,
     stop: () => {
       records.stop();
       columns.stop();

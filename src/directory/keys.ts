@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 
 /**
- * KV buckets. Records and the column registry are watched by every role; the system bucket holds counters and boot numbers; in
+ * KV buckets. Records and the column registry are watched by every role; the system bucket holds counters and epochs; in
  * the rates bucket the receivers tell each other their demand.
  */
 export const buckets = {
@@ -31,7 +31,7 @@ export const recordKeys = {
   /** The write token before the last rotation. */
   previousToken: (dataId: number): string => `previous_token.${dataId}`,
   previousApplicationToken: (appId: number): string => `previous_application_token.${appId}`,
-  /** What repeats of requests are recognised by, whatever the token is now. */
+  /** The identity of requests is computed with this, also after a rotation of the token. */
   sourceIdentity: (dataId: number): string => `source_identity.${dataId}`,
   applicationIdentity: (appId: number): string => `application_identity.${appId}`,
   purge: (dataId: number): string => `purge.${dataId}`,

@@ -5,7 +5,7 @@ import { defaultInstance, isInstanceName } from '../model/instances.ts';
 /** What no instance can be called: rows whose record cannot be read wait, and are not taken for the first instance's. */
 const unreadable = '-';
 
-/** What receivers and consumers need of a placement. Both read whatever is there, so that neither takes it for the first instance's. */
+/** What receivers and consumers need of a placement. Both read every placement, so that neither takes a table for one of the first instance. */
 export const placementFieldsSchema = z
   .object({ questdb: z.string().refine(isInstanceName) })
   .catch({ questdb: unreadable });

@@ -31,7 +31,7 @@ export type Source = {
 };
 
 /** Names of a data id that were seen in requests. */
-export type Sighting = {
+export type LastSeen = {
   readonly dataId: number;
   readonly metrics: readonly string[];
   readonly dimensions: readonly string[];
@@ -136,7 +136,7 @@ const buildSource = (dataId: number, known: Known, inherited: SourceRules): Sour
 
 /**
  * Whether a producer may write with this token now: it is the current one, or the one before while it has not expired. Both are
- * compared whatever the first says, so that the time tells nothing of which one it was.
+ * compared even if the first matches, so that the time does not reveal which one it was.
  */
 export const takesToken = ({ token, previousToken }: Source, given: string, nowMs: number): boolean => {
   const isCurrent = tokenMatches(given, token);
@@ -154,7 +154,7 @@ export type Sources = {
   /** Whether this is a token of any data id, current or of before its last rotation. */
   holdsToken(text: string): boolean;
   /** What was seen since the last call of names that the registries last saw before `seconds` (Unix). */
-  takeSightings(seconds: number): Sighting[];
+  takeLastSeen(seconds: number): LastSeen[];
 };
 
 /** `inherited`: the rules of a data id without a policy. */
@@ -202,14 +202,14 @@ export const createSources = (inherited: SourceRules): Sources => {
     },
     get: (dataId) => byDataId.get(dataId)?.source,
     holdsToken: (text) => tokens.has(text),
-    takeSightings: (seconds) => {
-      const sightings: Sighting[] = [];
+    takeLastSeen: (seconds) => {
+      const lastSeen: LastSeen[] = [];
       for (const [dataId, { columns }] of byDataId) {
-        const metrics = columns?.metrics.takeSightings(seconds) ?? [];
-        const dimensions = columns?.dimensions.takeSightings(seconds) ?? [];
-        if (metrics.length + dimensions.length > 0) sightings.push({ dataId, metrics, dimensions });
+        const metrics = columns?.metrics.takeLastSeen(seconds) ?? [];
+        const dimensions = columns?.dimensions.takeLastSeen(seconds) ?? [];
+        if (metrics.length + dimensions.length > 0) lastSeen.push({ dataId, metrics, dimensions });
       }
-      return sightings;
+      return lastSeen;
     },
   };
 };

@@ -7,7 +7,7 @@ export type LogLine = (source: string, line: string) => void;
 
 /**
  * What to run. `env` replaces the environment; without it the child inherits ours. `input` is what its stdin begins with, which stays
- * open. `inherited` are open files of ours that it has too, from descriptor 3 on.
+ * open. It inherits the open files in `inherited`, from descriptor 3 on.
  */
 export type Command = {
   command: string;
@@ -59,7 +59,7 @@ const run = ({ command, args, env, inherited = [] }: Command): ChildProcess => {
 
 /** `exited with code 1`, `was ended by SIGKILL`. */
 export const describeExit = ({ code, signal }: Exit): string => {
-  if (signal !== null) return `was ended by ${signal}`;
+  if (signal !== null) return `was killed by ${signal}`;
   return code === null ? 'could not be run' : `exited with code ${code}`;
 };
 

@@ -43,11 +43,11 @@ const handlers = (port: number): readonly Xml[] => {
     { url: '/ping', headers: local, handler: answer(200, 'Ok.') },
     {
       headers: local,
-      handler: answer(401, 'User and password are needed (HTTP Basic): tidemark env prints them.', {
+      handler: answer(401, 'HTTP Basic authentication is required: tidemark env prints user and password.', {
         'WWW-Authenticate': 'Basic realm="ClickHouse"',
       }),
     },
-    { handler: answer(403, 'Pages and addresses of others are not answered (Host, Origin).') },
+    { handler: answer(403, 'Requests with a foreign Host or Origin are refused.') },
   ];
 };
 

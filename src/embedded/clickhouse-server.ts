@@ -51,7 +51,7 @@ const yieldMerges = (): boolean => {
 };
 
 /**
- * Merges take whatever the cores have left; inserts, queries and the other processes of this machine go before them. A server has a
+ * Merges have the lowest priority; inserts, queries and the other processes of this machine go first. A server has a
  * setting for it (`os_threads_nice_value_merge_mutate`), the library has none. The threads are there from the first table on.
  */
 const poll = setInterval(() => {

@@ -68,9 +68,9 @@ try {
   if (!(error instanceof ConfinementError)) throw error;
   exit(
     1,
-    `ClickHouse is not started: its functions read any file of this user, and this kernel cannot keep it from them (${error.message}). ` +
-      'Linux has Landlock from 5.13 on. Set TIDEMARK_CLICKHOUSE_URL to a server of your own, or ' +
-      'TIDEMARK_CLICKHOUSE_UNCONFINED=true where nobody but you has its passwords.',
+    `ClickHouse was not started: its functions can read every file of this user, and this kernel cannot confine it (${error.message}). ` +
+      'Landlock needs Linux 5.13 or newer. Set TIDEMARK_CLICKHOUSE_URL to your own server, or ' +
+      'TIDEMARK_CLICKHOUSE_UNCONFINED=true if only you have its passwords.',
   );
 }
 // Holds this thread until the server ends.

@@ -12,7 +12,7 @@ import { createInstaller, type Installer } from './install.ts';
 const serverScript = fileURLToPath(new URL('clickhouse-server.ts', import.meta.url));
 
 type ClickhouseOptions = EngineOptions<{ http: number }> & {
-  /** Default: made anew. */
+  /** Default: a new one. */
   readonly accounts?: DatabaseAccounts;
   /** Runs it where the kernel cannot confine it, too: who has its credentials then reads every file of this user. */
   readonly isUnconfined?: boolean;

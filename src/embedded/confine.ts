@@ -84,7 +84,9 @@ const restrictFiles = ({ writable, readable, ports }: Confinement): void => {
   try {
     version = syscall(landlock.createRuleset, integer(0), integer(0), integer(versionOnly));
   } catch (error) {
-    throw new ConfinementError(`there is no Landlock (${error instanceof Error ? error.message : error})`);
+    throw new ConfinementError(
+      `Landlock is not available (${error instanceof Error ? error.message : error})`,
+    );
   }
   const all = fileRights(version);
   const hasPorts = version >= 4;
@@ -147,7 +149,8 @@ const allowSpeculation = 4;
 
 const architectureHere = (): Architecture => {
   const architecture = architectures[process.arch];
-  if (architecture === undefined) throw new ConfinementError(`${process.arch} is not known here`);
+  if (architecture === undefined)
+    throw new ConfinementError(`unknown processor architecture ${process.arch}`);
   return architecture;
 };
 
@@ -188,7 +191,7 @@ export const forgetLandlock = (): void => {
  * rights. Threads that run already are not confined. Linux only; throws ConfinementError where the kernel cannot do it.
  */
 export const confine = (confinement: Confinement): void => {
-  if (process.platform !== 'linux') throw new ConfinementError('this is not Linux');
+  if (process.platform !== 'linux') throw new ConfinementError('this system is not Linux');
   open({ library, path: '' });
   giveUpPrivileges();
   restrictFiles(confinement);

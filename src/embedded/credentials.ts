@@ -57,7 +57,7 @@ export const ensureCredentials = async (dataFolder: string): Promise<EngineCrede
     const credentials = parseCredentials(await readFile(path, 'utf8'));
     if (credentials !== undefined) return credentials;
     throw new CredentialsError(
-      `${path} does not hold the credentials of the engines. Put back what was there, or remove it: new ones are then made.`,
+      `${path} does not contain the credentials of the engines. Restore the file, or remove it to create new credentials.`,
     );
   } catch (error) {
     if (!isMissing(error)) throw error;

@@ -16,8 +16,8 @@ export const openDataFolder = (folder: string): void => {
     chmodSync(folder, folderMode);
   } catch (error) {
     throw new Error(
-      `${folder} is open to others and cannot be closed (${error instanceof Error ? error.message : error}): ` +
-        'give it to the user who runs tidemark up, or choose another folder by TIDEMARK_DATA.',
+      `${folder} is accessible to other users, and its permissions cannot be changed (${error instanceof Error ? error.message : error}): ` +
+        'make the user of tidemark up its owner, or set TIDEMARK_DATA to another folder.',
     );
   }
 };

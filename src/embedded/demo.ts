@@ -35,7 +35,7 @@ const connect = (apiUrl: string, token: string): Ask => {
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),
     });
     const text = await response.text();
-    if (!response.ok) throw new Error(`${method} ${path} was answered ${response.status}: ${text}`);
+    if (!response.ok) throw new Error(`status ${response.status} for ${method} ${path}: ${text}`);
     return schema.parse(JSON.parse(text));
   };
 };

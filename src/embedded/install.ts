@@ -127,7 +127,7 @@ const missing = (
   server: string,
 ): MissingToolError =>
   new MissingToolError(
-    `${what} is missing, it is needed ${needed}: ${install}, or point ${variable} at a ${server} server.`,
+    `${what} is missing, and required ${needed}: ${install}, or set ${variable} to a ${server} server.`,
   );
 
 const locateNats = async (env: InstallEnvironment, progress: Progress): Promise<string> => {

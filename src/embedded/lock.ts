@@ -23,7 +23,7 @@ export class FolderInUseError extends Error {
 
 /** The folder is ours while this is held, whoever asks: by the kernel, for every process and container of this machine. */
 export type FolderLock = {
-  /** Held by every process that has it open too: give it to whatever writes into the folder. */
+  /** Held by every process that has it open, too: pass it to each process that writes into the folder. */
   readonly fd: number;
   /** Gives the folder back, where no such process is left. */
   release(): void;
@@ -75,7 +75,7 @@ const tryFlock = (fd: number, mode: 'exclusive' | 'shared'): boolean => {
   if (status === 0) return true;
   if (status === 1 && stderr === '') return false;
   throw new Error(
-    `The data folder cannot be locked: ${error?.message ?? stderr.trim()}. flock of util-linux is needed, and a file system of this machine.`,
+    `The data folder cannot be locked: ${error?.message ?? stderr.trim()}. Install flock (util-linux), and use a local file system.`,
   );
 };
 
@@ -106,7 +106,7 @@ const openersOf = (path: string): string[] => {
 };
 
 const refusal = (folder: string, path: string): FolderInUseError => {
-  const way = 'or choose another folder by TIDEMARK_DATA.';
+  const way = 'or set TIDEMARK_DATA to another folder.';
   const holder = holderIn(path);
   if (holder !== undefined && isSeen(holder)) {
     return new FolderInUseError(
@@ -116,7 +116,7 @@ const refusal = (folder: string, path: string): FolderInUseError => {
   const openers = openersOf(path);
   return new FolderInUseError(
     openers.length > 0
-      ? `What an earlier tidemark up left behind is still on ${folder}: ${openers.join(', ')}. End it first, ${way}`
+      ? `Processes of an earlier tidemark up still use ${folder}: ${openers.join(', ')}. Stop them first, ${way}`
       : `tidemark up already runs on ${folder}, in another container or as another user: stop it first, ${way}`,
   );
 };

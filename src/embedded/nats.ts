@@ -49,7 +49,7 @@ const configuration = (
   ].join('\n');
 
 type NatsOptions = EngineOptions<{ client: number }> & {
-  /** Default: made anew. */
+  /** Default: a new one. */
   readonly account?: EngineAccount;
 };
 
@@ -95,7 +95,7 @@ export const createNatsEngine = (
       return { command, args: ['--config', path], env: environment() };
     },
     listening: /Server is ready/,
-    // After a failed write (a full disk) a stream takes nothing more until the server has started anew.
+    // After a failed write (a full disk) a stream refuses messages until the server restarts.
     needsRestartWhenUnwell: true,
     answers: async () => healthSchema.parse(await ask('HEALTHZ')).status_code === 200,
   });

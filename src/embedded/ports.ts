@@ -1,7 +1,7 @@
 import { randomInt } from 'node:crypto';
 import { createServer } from 'node:net';
 
-/** A port something of ours listens on, and the environment variable that moves it. */
+/** A port of this program, and the environment variable that changes it. */
 export type NamedPort = { port: number; variable: string; purpose: string };
 
 /** A port we need is taken: the message names the port and the variable that changes it. */
@@ -31,7 +31,7 @@ export const requireFreePorts = async (
   for (const { host, ports } of wanted) {
     for (const { port, variable, purpose } of ports) {
       if ((await probe(host, port)) !== undefined) continue;
-      sentences.push(`Port ${port} (${purpose}) is in use; set ${variable} to another one.`);
+      sentences.push(`Port ${port} (${purpose}) is in use; set ${variable} to another port.`);
     }
   }
   if (sentences.length > 0) throw new PortInUseError(sentences.join('\n'));

@@ -25,7 +25,7 @@ const statements = [
 export const archiveQuestdbClasses = async (program: QuestdbProgram, progress: Progress): Promise<void> => {
   if (await exists(program.classArchive)) return;
   const label = `QuestDB ${versions.questdb}`;
-  progress(`${label}: keeping its loaded classes for faster starts …`);
+  progress(`${label}: archiving its loaded classes for faster starts …`);
   const startedAt = performance.now();
   const folder = `${program.classArchive}.${randomUUID()}.tmp`;
   const written = `${folder}.jsa`;
@@ -50,7 +50,7 @@ export const archiveQuestdbClasses = async (program: QuestdbProgram, progress: P
     progress(`${label}: done in ${secondsSince(startedAt)}`);
   } catch (error) {
     progress(
-      `${label}: starts without them (${error instanceof Error ? error.message.split('\n')[0] : error})`,
+      `${label}: starts without the archive (${error instanceof Error ? error.message.split('\n')[0] : error})`,
     );
   } finally {
     await engine.kill();

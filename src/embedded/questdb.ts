@@ -108,7 +108,7 @@ const classOptions = async (archive: string, isArchiving = false): Promise<strin
 };
 
 type QuestdbOptions = EngineOptions<{ http: number; pg: number }> & {
-  /** Default: made anew. */
+  /** Default: a new one. */
   readonly accounts?: DatabaseAccounts;
   /** The program's class archive is written when it is stopped, not read. */
   readonly isArchiving?: boolean;

@@ -51,7 +51,7 @@ export type ServiceDefinition<Name extends string = string> = {
   prepare(): Promise<Command>;
   /** A line our own child writes once it listens; another server on its port writes nothing into our pipe. */
   listening?: RegExp;
-  /** Whether it answers like a service of ours before `signal` is aborted; a rejection means not yet. */
+  /** Whether it answers like the expected service before `signal` is aborted; a rejection means not yet. */
   answers(signal: AbortSignal): Promise<boolean>;
   /** What makes it answer badly passes only with a restart. */
   needsRestartWhenUnwell?: boolean;
@@ -68,7 +68,7 @@ export class ServiceStartError extends Error {
 
   constructor(what: string, lastLines: readonly string[], exit?: Exit) {
     const shown = lastLines.slice(-shownLines).map((line) => `  ${line}`);
-    super([shown.length === 0 ? what : `${what}; its last lines:`, ...shown].join('\n'));
+    super([shown.length === 0 ? what : `${what}; last lines of its log:`, ...shown].join('\n'));
     this.exit = exit;
     this.lastLines = lastLines;
   }

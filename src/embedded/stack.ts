@@ -13,7 +13,7 @@ import { urlFile } from './up-files.ts';
 
 /** Where everything of one stack is reached, by ports that are never 0. */
 export type StackPlan = {
-  /** Engines listen here, whatever the roles listen on. */
+  /** Engines always listen here, independent of the address of the roles. */
   engineHost: string;
   /** The roles, from this machine. */
   roleHost: string;
@@ -102,7 +102,7 @@ export type StackDeps = {
   readonly log: LogLine;
   readonly env: NodeJS.ProcessEnv;
   readonly credentials: EngineCredentials;
-  /** The lock of the data folder: whatever writes there holds it too. */
+  /** The lock of the data folder: each process that writes there holds it, too. */
   readonly lock: number;
 };
 

@@ -73,7 +73,7 @@ export const summarise = ({ roleHost, urls, ports }: StackPlan, demo: Demo, data
         `QuestDB          ${questdbUrl}`,
         `ClickHouse       ${clickhouseUrl}`,
         `NATS             ${withoutAccount(urls.nats)}`,
-        'users and passwords of the three: npx tidemark env',
+        'users and passwords of the engines: npx tidemark env',
         `state and metrics of each role: /readyz and /metrics on ${at(ports.ingressOps)} (ingress), ` +
           `${at(ports.transferOps)} (transfer), ${at(ports.metadataOps)} (metadata)`,
       ],

@@ -75,7 +75,7 @@ export const createSupervisor = (
     service.onExit((code, signal, lines) => {
       if (isStopping()) return;
       if (refused(service, code, lines)) return;
-      deps.log(service.name, `${describeExit({ code, signal })}, it is started again`);
+      deps.log(service.name, `${describeExit({ code, signal })} and is restarted`);
       if (performance.now() - healthySince >= policy.healthyMs) failures = 0;
       bringBack(service, failures).then(
         (count) => {
@@ -96,7 +96,7 @@ export const createSupervisor = (
       unwell = (await service.isWell()) ? 0 : unwell + 1;
       if (unwell < unwellLooksMax || isStopping()) continue;
       unwell = 0;
-      deps.log(service.name, 'does not answer well, it is started anew');
+      deps.log(service.name, 'is unhealthy and is restarted');
       await service.restart().catch((error: unknown) => {
         deps.log(service.name, `could not be restarted: ${messageOf(error)}`);
       });

@@ -7,10 +7,10 @@ export type ConnectionCaps = {
   readonly isExempt: (address: string) => boolean;
 };
 
-/** Why a connection is not taken. */
+/** Why a connection is refused. */
 export type ConnectionRefusal = 'connections_max' | 'address_connections_max';
 
-/** A connection that is counted: taken, refused and to be answered so, or refused and to be ended unheard. */
+/** A counted connection: accepted, refused with an answer, or refused and closed without an answer. */
 export type Admission =
   | { readonly kind: 'taken' }
   | { readonly kind: 'answer' | 'end'; readonly reason: ConnectionRefusal };
@@ -25,7 +25,7 @@ export type ConnectionCount = {
   release(socket: Socket): void;
 };
 
-/** So many refused connections may wait for their answer at once; beyond, refusing would cost what the limit is to save. */
+/** Refused connections that may wait for their answer at once; more would cost what the limit saves. */
 const answeredAtOnceMax = 256;
 
 export const createConnectionCount = (caps: ConnectionCaps): ConnectionCount => {

@@ -72,7 +72,7 @@ const refusedMs = 5000;
 const optionsOf = ({ headersTimeoutMs, requestTimeoutMs, ...limits }: HttpLimits): ServerOptions => {
   const times = [headersTimeoutMs, requestTimeoutMs].filter((time) => time > 0);
   return {
-    // Node takes no header time-out that is longer than the one of the request.
+    // Node takes no header timeout that is longer than the one of the request.
     headersTimeout: requestTimeoutMs > 0 ? Math.min(headersTimeoutMs, requestTimeoutMs) : headersTimeoutMs,
     requestTimeout: requestTimeoutMs,
     connectionsCheckingInterval: Math.max(50, Math.min(1000, ...times.map((time) => time / 4))),
@@ -83,7 +83,11 @@ const optionsOf = ({ headersTimeoutMs, requestTimeoutMs, ...limits }: HttpLimits
   };
 };
 
-const createOf = (limits: HttpLimits, tls: Certificate | undefined, serve: RequestListener): Server => {
+const createHttpServer = (
+  limits: HttpLimits,
+  tls: Certificate | undefined,
+  serve: RequestListener,
+): Server => {
   const options = optionsOf(limits);
   if (tls === undefined) return createServer(options, serve);
   const server = createTlsServer({ ...options, ...tls.options }, serve);
@@ -144,7 +148,7 @@ export const createLimitedServer = (
 
   const serve: RequestListener = (request, response) => {
     const { socket } = request;
-    // What came in one piece with what ended the connection.
+    // This request arrived in the same read as the error that closed the connection.
     if (socket.destroyed) return;
     if (refused.size > 0 && refused.has(peerOf(socket))) {
       const { body, headers } = overloadAnswer(request);
@@ -189,7 +193,7 @@ export const createLimitedServer = (
     listener(request, response);
   };
 
-  const server = createOf(limits, tls, serve);
+  const server = createHttpServer(limits, tls, serve);
   server.maxHeadersCount = 0;
   // A client that ends its side after the request has stored something, and waits for the answer.
   Object.assign(server, { httpAllowHalfOpen: true });
@@ -234,7 +238,7 @@ export const createLimitedServer = (
     if (open.isEnding(socket)) socket.destroy();
     else if (!open.hasServed(socket)) end(socket, 'header_timeout', 408);
     else if (requests === 0) end(socket, 'idle', undefined);
-    // With answers before it that nobody reads there is nobody to tell.
+    // Earlier responses are still unread, so the client would never see a 408.
     else end(socket, 'stalled', isInBody && requests === 1 ? 408 : undefined);
   });
   answerProtocolErrors(server, protocolAnswer, open, ended);

@@ -8,10 +8,10 @@ export type ArrivingBody = {
 
 /** Request bytes that one process holds at once; above the limit receivers answer 503 before they read. */
 export type BytesInFlight = {
-  /** Whether there is room for so many bytes now; slow bodies give way first. Takes nothing. */
+  /** Whether there is room for this many bytes now; slow bodies are dropped first. Reserves nothing. */
   hasRoom(bytes: number): boolean;
   /**
-   * Takes room for so many bytes; false when there is none even after slow bodies have given way. `own` is what the same request
+   * Reserves room for this many bytes; false when there is none, even after slow bodies were dropped. `own` is what the same request
    * holds already.
    */
   tryTake(bytes: number, own?: number): boolean;

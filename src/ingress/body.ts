@@ -22,9 +22,9 @@ export type Body = {
   /** Another buffer of the same bytes after a thread has had them, and void while it has. */
   bytes: Buffer;
   readonly wireBytes: number;
-  /** Takes room for what is made of it, so that all of it together is at least so many bytes; false when there is none. */
+  /** Reserves room for its decoded form, so that the request has at least this many bytes; false when there is no room. */
   reserve(bytes: number): boolean;
-  /** Gives back all room; to be called whatever becomes of the request. */
+  /** Releases all room; to be called at the end of every request. */
   release(): void;
 };
 
@@ -65,7 +65,7 @@ export const noRoom = { reason: 'not_stored', detail: 'too many request bytes ar
 const unwanted: BodyProblem = { reason: 'unwanted', detail: '' };
 const gaveWay: BodyProblem = {
   reason: 'not_stored',
-  detail: 'too many request bytes are in flight, and this body came in too slowly',
+  detail: 'too many request bytes are in flight, and this body arrived too slowly',
 };
 
 const isProblem = (value: Buffer | BodyProblem): value is BodyProblem => !Buffer.isBuffer(value);
@@ -95,7 +95,7 @@ const createPace = (startMs: number) => {
 const collect = (
   request: IncomingMessage,
   bytesMax: number,
-  room: Room,
+  room: ByteReservation,
   inFlight: BytesInFlight,
   see: SeeBody,
 ): Promise<Buffer | BodyProblem> =>
@@ -117,7 +117,10 @@ const collect = (
       size += chunk.length;
       pace.add(chunk.length, performance.now());
       if (size > bytesMax) {
-        finish({ reason: 'body_too_large', detail: `more than ${bytesMax} bytes on the wire` });
+        finish({
+          reason: 'body_too_large',
+          detail: `more than ${bytesMax} bytes as sent, the limit is ${bytesMax}`,
+        });
       } else if (!room.take(chunk.length)) finish(noRoom);
       else if (see(chunk)) chunks.push(chunk);
       else finish(unwanted);
@@ -134,14 +137,14 @@ const collect = (
   });
 
 /** What one request has taken of the bytes in flight. */
-type Room = {
+type ByteReservation = {
   take(bytes: number): boolean;
   give(bytes: number): void;
   reserve(bytes: number): boolean;
   release(): void;
 };
 
-const createRoom = (inFlight: BytesInFlight): Room => {
+const byteReservation = (inFlight: BytesInFlight): ByteReservation => {
   let taken = 0;
   const take = (bytes: number): boolean => {
     if (!inFlight.tryTake(bytes, taken)) return false;
@@ -164,25 +167,28 @@ const inflated = async (
   raw: Buffer,
   encoding: CompressedEncoding,
   limits: BodyLimits,
-  room: Room,
+  room: ByteReservation,
   see: SeeBody,
 ): Promise<Buffer | BodyProblem> => {
   const result = await inflate(raw, encoding, limits, { take: room.take, see });
   room.give(raw.length);
   switch (result) {
     case 'too_large':
-      return { reason: 'body_too_large', detail: `more than ${limits.inflatedBytesMax} bytes inflated` };
+      return {
+        reason: 'body_too_large',
+        detail: `more than ${limits.inflatedBytesMax} bytes after decompression, the limit is ${limits.inflatedBytesMax}`,
+      };
     case 'ratio':
       return {
         reason: 'inflate_ratio_exceeded',
-        detail: `more than ${freeBytes} bytes, and more than ${limits.inflateRatioMax} times the ${raw.length} on the wire`,
+        detail: `more than ${freeBytes} bytes after decompression and more than ${limits.inflateRatioMax} times the ${raw.length} bytes as sent, the limit is a factor of ${limits.inflateRatioMax}`,
       };
     case 'unwanted':
       return unwanted;
     case 'no_room':
       return noRoom;
     case 'corrupt':
-      return { reason: 'encoding_corrupt', detail: `the body is no ${encoding} data` };
+      return { reason: 'encoding_corrupt', detail: `the body is not valid ${encoding}` };
     default:
       return result;
   }
@@ -190,7 +196,7 @@ const inflated = async (
 
 /**
  * Reads and inflates a request's body within the limits, in the order of architecture 4.1: bytes in flight, encoding, size.
- * Whatever the header fields tell is judged before anything is read, and before a client that asked is told to go on.
+ * The header fields are validated before the body is read, and before `100 Continue` is sent.
  */
 export const readBody = async (
   request: IncomingMessage,
@@ -203,15 +209,15 @@ export const readBody = async (
   if (!inFlight.hasRoom(isOverLimit ? 0 : announced)) return noRoom;
   const encoding = encodingOf(request.headers['content-encoding']);
   if (encoding === undefined) {
-    return { reason: 'encoding_unsupported', detail: 'identity, gzip, deflate and zstd are understood' };
+    return { reason: 'encoding_unsupported', detail: 'send identity, gzip, deflate or zstd' };
   }
   if (isOverLimit) {
     return {
       reason: 'body_too_large',
-      detail: `${announced} bytes on the wire, the limit is ${limits.bodyBytesMax}`,
+      detail: `Content-Length is ${announced} bytes, the limit is ${limits.bodyBytesMax}`,
     };
   }
-  const room = createRoom(inFlight);
+  const room = byteReservation(inFlight);
   const isPlain = encoding === 'identity';
   const raw = await collect(request, limits.bodyBytesMax, room, inFlight, isPlain ? see : seeAll);
   if (isProblem(raw)) return raw;

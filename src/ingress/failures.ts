@@ -7,8 +7,8 @@ export type FailureLimit = {
   /** Whole seconds after which the address of this request may try again; 0: it may now. */
   retryAfterSeconds(request: IncomingMessage): number;
   /**
-   * The request is to be refused, and has shown no valid credential. Above 0: it came beside so many others that it is refused for
-   * their number, and may be tried again after so many seconds.
+   * The request is to be refused, and has shown no valid credential. Above 0: the address sent too many of them; it is refused for
+   * their number, and may be retried after this many seconds.
    */
   failed(request: IncomingMessage): number;
   /** The request has shown a valid credential: its address is not limited for a minute. */

@@ -60,7 +60,7 @@ const send = (response: ServerResponse, { status, headers, body }: RawReply): vo
 
 /**
  * Answers the requests that a receiver is there for without a web Request and Response, which cost as much as all the rest of a small
- * request. Whatever is not exactly one of them goes to the routes.
+ * request. Any other target goes to the routes.
  */
 export const withHotRoute = ({ targets, answer }: HotRoute, routes: RequestListener): RequestListener => {
   const isGoodHost = createHostCheck();

@@ -3,20 +3,20 @@ import { setImmediate } from 'node:timers/promises';
 import { messageOf } from '../model/fault.ts';
 import { countedBase, counterEnd, hashedBase, type UidBase } from '../model/uid.ts';
 
-/** Hands out uid bases for requests without an identity: boot number and counter (architecture 5.2). */
+/** Hands out uid bases for requests without an identity: epoch and counter (architecture 5.2). */
 export type BaseCounter = {
-  /** False until a boot number was taken. */
+  /** False until an epoch was taken. */
   readonly isReady: boolean;
-  /** The boot number that bases begin with now; undefined while there is none. */
+  /** The epoch that bases begin with now; undefined while there is none. */
   readonly boot: number | undefined;
-  /** A base with room for so many ordinals; undefined while there is no boot number. */
+  /** A base with room for this many ordinals; undefined while there is no epoch. */
   take(ordinals: number): UidBase | undefined;
 };
 
 const retryMs = 500;
 
 /**
- * Takes a boot number at once, and the next one when half of what the counter has is spent, so that nobody waits at its end;
+ * Takes an epoch at once, and the next one when half of what the counter has is spent, so that nobody waits at its end;
  * `takeBoot` is tried until it succeeds.
  */
 export const createBaseCounter = (
@@ -70,7 +70,7 @@ export const createBaseCounter = (
 /** Identity of a request that its sender may repeat: who, the key (empty for OTLP), and every byte of the inflated body. */
 export type RequestIdentity = { readonly sha256Hex: string; readonly base: UidBase };
 
-/** So many bytes are hashed before others have their turn. */
+/** Bytes that are hashed before the event loop runs other work. */
 const turnBytes = 4 * 2 ** 20;
 
 /**

@@ -7,12 +7,12 @@ import { checkBatches, ensureTopology, type RefusedStreams, retryStreams } from 
 import { withInstances } from '../config/instance-streams.ts';
 import { loadPipelines, type Pipelines, type StreamDefinition } from '../config/pipelines.ts';
 import { natsTarget, questdbInstances, type Settings, settingFault } from '../config/settings.ts';
-import { takeBootNumber } from '../directory/boot-number.ts';
 import { createColumnNames } from '../directory/column-names.ts';
 import { type Directory, startDirectory } from '../directory/directory.ts';
+import { takeEpoch } from '../directory/epoch.ts';
 import { buckets } from '../directory/keys.ts';
+import { startLastSeen } from '../directory/last-seen.ts';
 import { ruleDefaults } from '../directory/rules.ts';
-import { startSightings } from '../directory/sightings.ts';
 import { createConnectionCount } from '../http/connections.ts';
 import { messageOf } from '../model/fault.ts';
 import { openLedgerFeed } from '../outcomes/ledger-feed.ts';
@@ -23,7 +23,6 @@ import { openTracing } from '../telemetry/open-tracing.ts';
 import { startOpsServer } from '../telemetry/ops-server.ts';
 import { stopSignal, whenStopped } from '../telemetry/stop-signal.ts';
 import { untilDone } from '../telemetry/until-done.ts';
-import { type AccountDependencies, createAccount } from './account.ts';
 import { type BytesInFlight, createBytesInFlight } from './admission.ts';
 import { isTrusted, parseTrustedProxies, type TrustedProxies } from './client-address.ts';
 import { createFailureLimit, type FailureLimit } from './failures.ts';
@@ -42,6 +41,7 @@ import { createReportChannel } from './rate-channel.ts';
 import { startRateExchange } from './rate-exchange.ts';
 import type { RateLimiter } from './rate-limiter.ts';
 import type { Listening } from './receiver-server.ts';
+import { createRefusalRecorder, type RefusalRecorderDependencies } from './refusal-recorder.ts';
 import { createRequestTraces, type RequestTraces } from './request-traces.ts';
 import { openTlsFiles, tlsPathsOf } from './tls-files.ts';
 
@@ -56,7 +56,7 @@ type Common = {
   readonly large: LargeBodies;
   readonly metrics: IngressMetrics;
   readonly listening: Listening;
-  readonly accounting: AccountDependencies;
+  readonly accounting: RefusalRecorderDependencies;
   readonly log: Log;
   /** Why nothing can be taken now, for a bus that has been away longer than this. */
   readonly unready: (awayMs: number) => string | undefined;
@@ -70,7 +70,10 @@ type Receiver = { readonly server: Server; close(): void };
 const onDefect =
   (log: Log) =>
   (error: unknown): void =>
-    log.error({ error: messageOf(error), stack: error instanceof Error ? error.stack : '' }, 'a defect');
+    log.error(
+      { error: messageOf(error), stack: error instanceof Error ? error.stack : '' },
+      'an internal error',
+    );
 
 /** Whether there is a stream for this subject, as far as is known: not for one of an instance that no setting names. */
 const streamsKnown =
@@ -88,13 +91,13 @@ const createPushReceiver = (
   common: Common,
 ): Receiver => {
   const { bus, directory, metrics, listening, accounting, log, traces } = common;
-  const account = createAccount('push', accounting);
+  const recorder = createRefusalRecorder('push', accounting);
   const options = { ...pipeline.publish, hasStream };
   const single = createPublisher(bus, options);
   const batches = createBatchPublisher(bus, single, options);
   const handle = createPushHandler({
     ...common,
-    account,
+    recorder,
     registerColumnNames: createColumnNames(columns, directory, Date.now),
     encode: createEncodePush(common.large),
     publisher: createPushPublisher({ single, batches }, pipeline.publish, metrics, traces),
@@ -105,7 +108,7 @@ const createPushReceiver = (
   });
   const traced = traces === undefined ? handle : traces.around('/v2/push/', handle);
   return {
-    server: createPushServer(traced, listening, account, onDefect(log)),
+    server: createPushServer(traced, listening, recorder, onDefect(log)),
     close: () => {
       batches.close();
       single.close();
@@ -121,12 +124,12 @@ const createOtlpReceiver = (
   common: Common,
 ): Receiver => {
   const { bus, metrics, listening, accounting, log, traces } = common;
-  const account = createAccount('otlp', accounting);
+  const recorder = createRefusalRecorder('otlp', accounting);
   const single = createPublisher(bus, pipeline.publish);
   const batches = createBatchPublisher(bus, single, pipeline.publish);
   const handle = createOtlpHandler({
     ...common,
-    account,
+    recorder,
     publisher: createSpanPublisher({ single, batches }, pipeline.publish, metrics, traces),
     unready: () => common.unready(pipeline.publish.awayMs),
     now: Date.now,
@@ -138,7 +141,7 @@ const createOtlpReceiver = (
   });
   const traced = traces === undefined ? handle : traces.around('/v1/traces', handle);
   return {
-    server: createOtlpServer(traced, listening, account, credentialNames.headers, onDefect(log)),
+    server: createOtlpServer(traced, listening, recorder, credentialNames.headers, onDefect(log)),
     close: () => {
       batches.close();
       single.close();
@@ -188,10 +191,10 @@ const openBuckets = async (
 const createUnready =
   (bus: Bus, bases: BaseCounter, directory: Directory) =>
   (awayMs: number): string | undefined => {
-    if (!bases.isReady) return 'the receiver is starting: no boot number yet';
-    if (!directory.isReady) return 'the receiver is starting: the records are not read yet';
+    if (!bases.isReady) return 'the receiver is starting: it has no epoch yet';
+    if (!directory.isReady) return 'the receiver is starting: it has not read the records yet';
     const since = bus.disconnectedSince;
-    return since !== undefined && performance.now() - since > awayMs ? 'the bus is away' : undefined;
+    return since !== undefined && performance.now() - since > awayMs ? 'NATS is not connected' : undefined;
   };
 
 const trustedProxiesOf = ({ ingress }: Settings): TrustedProxies => {
@@ -199,8 +202,8 @@ const trustedProxiesOf = ({ ingress }: Settings): TrustedProxies => {
   if ('proxies' in parsed) return parsed.proxies;
   throw settingFault(
     'TIDEMARK_INGRESS_TRUSTED_PROXIES',
-    `${parsed.wrong} is neither an address nor a network`,
-    'Write for instance 10.0.0.0/8, 192.168.1.7',
+    `${parsed.wrong} is not an IP address or a network`,
+    'Write addresses and networks like 10.0.0.0/8, 192.168.1.7',
   );
 };
 
@@ -256,14 +259,14 @@ export const runIngress = async (settings: Settings): Promise<void> => {
   const bus = await connectBusWhenUp(natsTarget(settings), 'tidemark-ingress', stop, (error) =>
     log.warn({ error: messageOf(error) }, 'waiting for NATS'),
   );
-  checks.nats = () => (bus.connected ? undefined : 'the connection is lost');
+  checks.nats = () => (bus.connected ? undefined : 'the connection to NATS is lost');
   bus.onDisconnect(() => log.warn({}, 'NATS connection lost'));
   bus.onReconnect(() => log.info({}, 'NATS connection is back'));
   const rates = startRateExchange(
     createReportChannel(bus, (error) =>
       log.warn(
         { error: messageOf(error) },
-        'the shares of max_rate stay as they are: no exchange with other receivers',
+        'no exchange of rates with other receivers: the shares of max_rate stay as they are',
       ),
     ),
   );
@@ -279,14 +282,14 @@ export const runIngress = async (settings: Settings): Promise<void> => {
     defaults: ruleDefaults(pipelines),
     now: Date.now,
     onInvalid: (key, error) =>
-      log.error({ key, error: messageOf(error) }, 'a record does not parse and is ignored'),
+      log.error({ key, error: messageOf(error) }, 'a record is malformed and ignored'),
   });
-  const sightings = startSightings(directory, columns, (error) =>
-    log.warn({ error: messageOf(error) }, 'last_seen of columns is not written'),
+  const lastSeen = startLastSeen(directory, columns, (error) =>
+    log.warn({ error: messageOf(error) }, 'last_seen of columns was not written'),
   );
   const bases = createBaseCounter(
-    () => takeBootNumber(system, Date.now()),
-    (why) => log.warn({ error: why }, 'no boot number yet'),
+    () => takeEpoch(system, Date.now()),
+    (why) => log.warn({ error: why }, 'no epoch yet'),
   );
   const unready = createUnready(bus, bases, directory);
   const inFlight = createBytesInFlight(settings.ingress.bytesInFlightMax, (held) =>
@@ -328,7 +331,7 @@ export const runIngress = async (settings: Settings): Promise<void> => {
   checks.receiver = () => (stop.aborted ? 'the receiver is stopping' : unready(0));
   log.info(
     { push: pushPort, otlp: otlpPort, ops: ops.port, tls: listening.tls !== undefined },
-    'ingress takes requests',
+    'ingress accepts requests',
   );
 
   await whenStopped(stop);
@@ -339,7 +342,7 @@ export const runIngress = async (settings: Settings): Promise<void> => {
   await Promise.all([drain(push.server), drain(otlp.server)]);
   await large.close();
   await Promise.all([rates.stop(), feed.stop()]);
-  sightings.stop();
+  lastSeen.stop();
   refusedStreams.stop();
   directory.stop();
   push.close();

@@ -9,7 +9,7 @@ const keyPrefix = 'demand.';
 /** Reports are written again every second: what is older is of a process that has gone. Memory for several hundred of them. */
 const bucketLimits = { ttlMs: 10_000, bytesMax: 16 * 2 ** 20 };
 
-/** A watch that has not told of so many writes of our own has ended without a word. */
+/** After this number of own writes that a watch did not deliver, the watch counts as ended. */
 const unseenMax = 10;
 
 /**

@@ -16,7 +16,7 @@ export type Demand = {
 /** A key is forgotten when no request has come for so long. */
 export const idleMsMax = 10_000;
 
-/** A few requests in a short time say little: so many are taken as what a whole second brings. */
+/** A few requests in a short time are a weak measure: up to this number they count as the demand of a whole second. */
 const sampleMin = 10;
 
 const inWindow = ({ count, since }: Demand, windowStart: number, nowMs: number): number => {
@@ -34,7 +34,7 @@ const estimate = (demand: Demand, current: number, nowMs: number): number => {
   return Math.max(current, demand.previous, seldom);
 };
 
-/** The demand of so many keys goes into a report; about 20 bytes each. */
+/** Keys in a report of demand; about 20 bytes each. */
 export const reportedKeysMax = 1000;
 
 /** Measures every key's demand; `closesWindow` begins a new window. Answers what to report, without the tick. */

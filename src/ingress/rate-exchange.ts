@@ -3,15 +3,15 @@ import { createRateShares, type DemandReport, readReport } from './rate-shares.t
 
 /** Where the processes leave their reports for one another. */
 export type ReportChannel = {
-  /** The name of this process, like no other's. */
+  /** The unique name of this process. */
   readonly process: string;
   /** Whether a write could arrive now. */
   readonly connected: boolean;
-  /** Leaves this process's report in place of its last one. Fails without an answer: the next one comes in a second. */
+  /** Replaces the last report of this process. Errors are ignored: the next report follows in a second. */
   write(report: DemandReport): void;
   /**
-   * Tells of every report there is and every one to come, from this process too, in the order they were written; of undefined
-   * when a process has taken its report away.
+   * Calls back for every present and future report, also of this process, in the order of writing; with undefined
+   * after a process removed its report.
    */
   watch(onReport: (process: string, report: unknown) => void): void;
   /** Takes this process's report away and stops telling. */

@@ -18,7 +18,7 @@ export type RateVerdict = {
  */
 export type RateLimiter = {
   /** `ratePerSecond` 0 = unlimited (undefined is answered), negative = nothing is admitted. */
-  judge(key: string, ratePerSecond: number, nowMs: number): RateVerdict | undefined;
+  admit(key: string, ratePerSecond: number, nowMs: number): RateVerdict | undefined;
   /** The demand of every limited key. `closesWindow`, about once a second, begins a new count and forgets keys without requests. */
   takeDemand(nowMs: number, closesWindow: boolean): Pick<DemandReport, 'rest' | 'demand'>;
 };
@@ -29,7 +29,7 @@ const refuseAll: RateVerdict = {
   headers: { 'RateLimit-Policy': '"max_rate";q=0;w=1', RateLimit: '"max_rate";r=0;t=60' },
 };
 
-/** Nobody else to share with. */
+/** A single process has the whole rate. */
 const alone: Pick<RateShares, 'fraction' | 'version'> = { fraction: () => 1, version: 0 };
 
 const burstSeconds = 0.5;
@@ -98,7 +98,7 @@ export const createRateLimiter = (
   };
 
   return {
-    judge: (key, ratePerSecond, nowMs) => {
+    admit: (key, ratePerSecond, nowMs) => {
       if (ratePerSecond === 0) return undefined;
       if (ratePerSecond < 0) return refuseAll;
       const bucket = bucketOf(key, nowMs);

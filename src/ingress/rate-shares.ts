@@ -19,7 +19,7 @@ export const readReport = (value: unknown): DemandReport => {
 };
 
 /**
- * Whoever has demand gets so many times of it before anything is left for those without: demand that rises by less than that
+ * A process with demand gets this multiple of it before the others get a share: demand that rises by less than that
  * finds its share there already, and one sender alone at its full rate has all of it.
  */
 const headroom = 4;
@@ -34,7 +34,7 @@ export const fractionOf = (own: number, total: number, rate: number, processes: 
   return spare < 0 ? own / total : (own * headroom + spare / processes) / rate;
 };
 
-/** A process that has not been heard for so many ticks of this one is gone. */
+/** Ticks without a report after which a process counts as gone. */
 const silentTicksMax = 3;
 
 /** Who needs how much of which rate, out of the reports of all processes in the order the bucket has them. */

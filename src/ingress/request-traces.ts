@@ -36,7 +36,7 @@ const headerOf = ({ headers }: IncomingMessage): string | undefined => {
 };
 
 export const createRequestTraces = (tracing: Tracing): RequestTraces => {
-  /** Requests at hand whose body was seen and holds no span of ours. */
+  /** Current requests whose body was read and has no span of this process. */
   const traced = new WeakSet<TraceSpan>();
 
   const current = (): TraceSpan | undefined => {
@@ -55,7 +55,7 @@ export const createRequestTraces = (tracing: Tracing): RequestTraces => {
       const reply = await tracing
         .within(span, () => handle(request))
         .catch((error: unknown) => {
-          if (traced.has(span)) span.end('a defect');
+          if (traced.has(span)) span.end('an internal error');
           throw error;
         });
       if (!traced.has(span)) return reply;

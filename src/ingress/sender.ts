@@ -6,7 +6,7 @@ export type SenderNames = {
   nameOf(sdk: string, userAgent: string | undefined): string;
 };
 
-/** So many different names are told apart; what senders call themselves has no bound of its own. */
+/** Different names of senders that are counted apart; senders choose their names freely. */
 const namesMax = 100;
 const lengthMax = 60;
 

@@ -52,7 +52,7 @@ export const tlsPathsOf = (ingress: {
   if (certFile === undefined && keyFile === undefined && clientCaFile === undefined) return undefined;
   throw settingFault(
     certFile === undefined ? 'TIDEMARK_INGRESS_TLS_CERT_FILE' : 'TIDEMARK_INGRESS_TLS_KEY_FILE',
-    'TLS needs both a certificate and its key',
+    'TLS needs a certificate and its key, and one is missing',
     'Set both, or neither for plain HTTP',
   );
 };
@@ -78,7 +78,7 @@ export const openTlsFiles = (
       throw settingFault(
         'TIDEMARK_INGRESS_TLS_CERT_FILE, TIDEMARK_INGRESS_TLS_KEY_FILE, TIDEMARK_INGRESS_TLS_CLIENT_CA_FILE',
         messageOf(error),
-        'Give PEM files: a certificate chain, its key, and authorities if clients need certificates',
+        'Use PEM files: a certificate chain, its key, and authorities where clients need certificates',
       );
     }
   })();
@@ -93,7 +93,7 @@ export const openTlsFiles = (
     metrics.tlsReloads.inc({ outcome: 'refused' });
     log.error(
       { error: messageOf(error) },
-      'the new certificate files cannot be used, the ones before serve on',
+      'the new certificate files cannot be used; the receivers keep the previous certificate',
     );
   };
 

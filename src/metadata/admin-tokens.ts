@@ -40,7 +40,7 @@ export type AdminToken = z.output<typeof adminTokenSchema>;
 
 type StoredToken = z.output<typeof storedTokenSchema>;
 
-/** All tokens are one value, so that whatever is decided about them (who is the last admin) is decided by one compare-and-set. */
+/** All tokens are one value, so that one compare-and-set decides about all of them (for instance, who is the last admin). */
 const stateSchema = z.strictObject({ last_id: z.int().nonnegative(), tokens: z.array(storedTokenSchema) });
 type State = z.output<typeof stateSchema>;
 
@@ -88,7 +88,7 @@ const formerSchema = z.object({ sha256: z.string().regex(/^[0-9a-f]{64}$/) });
 
 const tokensMax = 4_096;
 
-/** Unknown tokens cost the bus no more than a read in so many ms, and one that was looked up is not looked up again for a second. */
+/** Unknown tokens cost the bus at most one read per this many ms, and one that was looked up is not looked up again for a second. */
 const readEveryMs = 50;
 const missMemoryMs = 1_000;
 const missesMax = 10_000;
@@ -107,7 +107,7 @@ const parseState = (value: unknown): State => {
   const result = stateSchema.safeParse(value);
   if (result.success) return result.data;
   // The issues could show hashes.
-  throw new Fault('internal', 'record_invalid', `${key} in KV is not what it should be`);
+  throw new Fault('internal', 'record_invalid', `${key} in KV is malformed`);
 };
 
 /** Replaces the state by what `edit` makes of it, again on a conflict. `edit` may throw; the same object writes nothing. */
@@ -130,7 +130,7 @@ const change = async (
       if (!isConflict(error)) throw error;
     }
   }
-  throw new Fault('transient', 'kv_contended', 'too many others write the admin tokens');
+  throw new Fault('transient', 'kv_contended', 'too many concurrent changes of the admin tokens');
 };
 
 const added = (state: State, token: NewAdminToken, sha256: string, now: number): State => {
@@ -144,7 +144,7 @@ const added = (state: State, token: NewAdminToken, sha256: string, now: number):
       throw new Fault(
         'permanent',
         'admin_tokens_full',
-        `there are ${tokensMax} admin tokens; revoke one first`,
+        `the limit of ${tokensMax} admin tokens is reached; revoke one first`,
       );
     }
     tokens = tokens.toSpliced(dead, 1);
@@ -193,16 +193,16 @@ const ensureFirst = async (system: KvBucket, dataFolder: string, log: Log): Prom
   const tokens = stored === undefined ? [] : parseState(stored.value).tokens;
   const hash = own && hashOf(own);
   if (!tokens.some((token) => token.sha256 === hash && isAlive(token, nowSeconds()))) {
-    log.warn({ file }, 'this file has no valid admin token; `tidemark admin-token reset` writes a new one');
+    log.warn({ file }, 'this file has no valid admin token; run `tidemark admin-token reset` for a new one');
   }
 };
 
 const requireUsable = ({ role, mon_biz_id, expires_at }: NewAdminToken, now: number): void => {
   if (typeof mon_biz_id === 'number' && role !== 'node') {
-    throw new Fault('permanent', 'invalid_value', 'mon_biz_id: is for tokens of role node');
+    throw new Fault('permanent', 'invalid_value', 'mon_biz_id: is allowed only for tokens of role node');
   }
   if (typeof expires_at === 'number' && expires_at <= now) {
-    throw new Fault('permanent', 'invalid_value', 'expires_at: is not in the future');
+    throw new Fault('permanent', 'invalid_value', 'expires_at: must be in the future');
   }
 };
 
@@ -218,7 +218,7 @@ const revoked = (state: State | undefined, tokenId: number, now: number): State 
     throw new Fault(
       'permanent',
       'last_admin_token',
-      `admin token ${tokenId} is the last one; create another first`,
+      `admin token ${tokenId} is the last admin token; create another first`,
     );
   }
   const tokens = state.tokens.map((token) => (token === found ? { ...token, is_revoked: true } : token));
@@ -328,7 +328,7 @@ export const openAdminTokens = async (
       const { tokens } = await edited((state) => revoked(state, tokenId, nowSeconds()));
       const found = tokens.find(({ token_id }) => token_id === tokenId);
       if (found === undefined)
-        throw new Fault('internal', 'record_invalid', `admin token ${tokenId} is gone`);
+        throw new Fault('internal', 'record_invalid', `admin token ${tokenId} was revoked`);
       return shown(found);
     },
     stop: watch.stop,

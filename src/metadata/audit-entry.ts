@@ -57,7 +57,7 @@ const isSecretName = (name: string): boolean =>
   name.length > patternTextMax ||
   /(token|secret|password|document)s?$/.test(name.toLowerCase().replaceAll(/[^a-z0-9]/g, ''));
 
-/** Write tokens have 32 digits, admin tokens 64: whatever looks like one is masked in any text. */
+/** Write tokens have 32 digits, admin tokens 64: every text of that form is masked. */
 const tokenLengthLeast = 32;
 
 const isHex = (code: number): boolean =>
@@ -123,7 +123,7 @@ const redactValue = (value: unknown, secrets: readonly string[], depth: number):
 };
 
 /**
- * The same JSON value without secrets: fields named as tokens, secrets, passwords or documents are masked whatever they hold,
+ * The same JSON value without secrets: fields named as tokens, secrets, passwords or documents are always masked,
  * and in all other text what looks like a token or is one of `secrets`.
  */
 export const redact = (value: unknown, secrets: ReadonlySet<string> = secretsIn(value)): unknown =>

@@ -76,7 +76,7 @@ export const createSettling = ({ system, publish, erase }: AuditDeps): Settling 
         if (!isConflict(error)) throw error;
       }
     }
-    throw new Fault('transient', 'kv_contended', `too many others write ${key}`);
+    throw new Fault('transient', 'kv_contended', `too many concurrent changes of ${key}`);
   };
   return {
     settle: async (auditId, conclude, revision) => {

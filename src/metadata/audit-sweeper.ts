@@ -3,13 +3,13 @@ import { Fault, messageOf } from '../model/fault.ts';
 import type { AuditEntry } from './audit-entry.ts';
 import { type AuditDeps, type Intent, intentPrefix, type Settling } from './audit-intents.ts';
 
-/** Brings the entries of processes that went away, and keeps alive the intents of this one. */
+/** Publishes entries that dead processes left behind, and renews the intents of this process. */
 export type AuditSweeper = {
-  /** An intent of this process whose work goes on. */
+  /** An intent of this process whose work has not ended. */
   hold(auditId: string, intent: Intent, revision: number): void;
-  /** The entry of an intent of this process that could not be stored: it is tried again. */
+  /** The entry of an intent of this process that could not be stored: it is retried. */
   keep(entry: AuditEntry): void;
-  /** An intent of this process that is done with. */
+  /** An intent of this process that has ended. */
   forget(auditId: string): void;
   start(): void;
   stop(): Promise<void>;
@@ -24,7 +24,7 @@ const isTransient = (error: unknown): boolean => error instanceof Fault && error
 /**
  * Any number of processes may sweep at once. An intent is an orphan when its revision has not changed for `orphanMs` by this
  * process's own clock; clocks of other machines do not count, and a bus that was away, where nobody could renew, starts the
- * time anew.
+ * time again.
  */
 export const createAuditSweeper = (deps: AuditDeps, settling: Settling): AuditSweeper => {
   const { system, log, orphanMs } = deps;
@@ -60,7 +60,7 @@ export const createAuditSweeper = (deps: AuditDeps, settling: Settling): AuditSw
       if (held.has(auditId) || now - since < orphanMs) continue;
       try {
         const entry = await settling.settle(auditId, (pending) => pending, revision);
-        if (entry !== undefined) log.warn({ audit_id: auditId }, `audit entry brought: ${entry.outcome}`);
+        if (entry !== undefined) log.warn({ audit_id: auditId }, `audit entry published: ${entry.outcome}`);
       } catch (error) {
         if (isTransient(error)) throw error;
         // One that cannot be read must not keep the others back.
@@ -78,7 +78,7 @@ export const createAuditSweeper = (deps: AuditDeps, settling: Settling): AuditSw
       await sweepOrphans(now);
     } catch (error) {
       for (const orphan of seen.values()) orphan.since = performance.now();
-      if (!isTransient(error)) log.error({}, `audit intents cannot be tended: ${messageOf(error)}`);
+      if (!isTransient(error)) log.error({}, `audit intents cannot be processed: ${messageOf(error)}`);
     }
   };
 

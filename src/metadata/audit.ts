@@ -58,7 +58,7 @@ export type AuditPage = { readonly items: AuditEntry[]; readonly next_cursor: st
 /** The audit log. */
 export type Audit = {
   /**
-   * Does `work` and leaves an entry of it, whatever happens to this process: what is to be done is written down first, and
+   * Does `work` and writes its audit entry even if this process is killed: the intent is written first, and
    * when that fails, `work` is not begun (transient Fault). Answers or throws what `work` does. A permanent Fault before any
    * change was noted leaves no entry: nothing was changed. Once the work is done, its result is answered even if the entry
    * cannot be stored yet: it follows.
@@ -126,7 +126,7 @@ export const createAudit = (deps: AuditDeps): Audit => {
       if (counted?.outcome !== entry.outcome) {
         log.warn(
           { audit_id: entry.audit_id },
-          'this process stood still: its call is in the audit log as interrupted',
+          'this process was suspended: the audit log has its call as interrupted',
         );
       }
     } catch (error) {
@@ -138,7 +138,10 @@ export const createAudit = (deps: AuditDeps): Audit => {
   const withdraw = async (auditId: string): Promise<void> => {
     sweeper.forget(auditId);
     await deps.erase(`${intentPrefix}${auditId}`).catch((error: unknown) => {
-      log.warn({ audit_id: auditId }, `a refused call may be entered as interrupted: ${messageOf(error)}`);
+      log.warn(
+        { audit_id: auditId },
+        `the audit log may have a refused call as interrupted: ${messageOf(error)}`,
+      );
     });
   };
 
@@ -187,7 +190,7 @@ export const createAudit = (deps: AuditDeps): Audit => {
 
 const parseCursor = (cursor: string): number => {
   if (/^[1-9]\d{0,14}$/.test(cursor)) return Number(cursor);
-  throw new Fault('permanent', 'invalid_value', 'cursor: is not one that a list answered');
+  throw new Fault('permanent', 'invalid_value', 'cursor: is not a next_cursor of this list');
 };
 
 const matches = (entry: AuditEntry, query: AuditQuery): boolean =>
@@ -226,7 +229,7 @@ const listEntries = async (reader: StreamReader, query: AuditQuery): Promise<Aud
 const auditIdPattern = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
 const readEntry = async (reader: StreamReader, auditId: string): Promise<AuditEntry | undefined> => {
-  // Whatever else was asked for would be a pattern of subjects.
+  // Any other text would be a pattern of subjects.
   if (!auditIdPattern.test(auditId)) return undefined;
   const { entries } = await reader.readBackwards(stream, { limit: 1, subject: `audit.*.*.${auditId}` });
   const [entry] = entries;

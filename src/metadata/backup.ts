@@ -185,7 +185,7 @@ const allWanted = (records: Records, backup: Backup): Wanted[] => [
 ];
 
 const mismatch = (what: string): Fault =>
-  new Fault('permanent', 'invalid_value', `the document is not one that was exported: ${what}`);
+  new Fault('permanent', 'invalid_value', `the document is not an export of Tidemark: ${what}`);
 
 /** What one export never is: ids that differ from their keys, ids above the counters, tables of other data ids. */
 const checkIds = (backup: Backup): void => {
@@ -207,7 +207,7 @@ const checkIds = (backup: Backup): void => {
   check('applications', backup.applications, (application) => application.app_id);
   check('purges', backup.purges, (purge) => purge.mon_data_id);
   check('columns', backup.columns, (registry) => registry.mon_data_id);
-  if (leastCounters(backup).data_id > dataIdRange.last) throw mismatch('a data id is beyond the range');
+  if (leastCounters(backup).data_id > dataIdRange.last) throw mismatch('a data id is out of range');
 };
 
 const checkInstances = ({ placements }: Backup, { names }: Placing): void => {
@@ -216,7 +216,7 @@ const checkInstances = ({ placements }: Backup, { names }: Placing): void => {
   throw new Fault(
     'permanent',
     'invalid_value',
-    `placements.${unknown.mon_data_id} is of QuestDB instance ${unknown.questdb}: name it in TIDEMARK_QUESTDB_URLS, or correct the document (there are ${names.join(', ')})`,
+    `placements.${unknown.mon_data_id} refers to QuestDB instance ${unknown.questdb}: add it to TIDEMARK_QUESTDB_URLS, or correct the document (known instances: ${names.join(', ')})`,
   );
 };
 
@@ -363,7 +363,7 @@ export const importRecords = async (
   if (conflicts.length > 0) {
     const more = conflicts.length > 5 ? ` and ${conflicts.length - 5} more` : '';
     const named = `${conflicts.slice(0, 5).join(', ')}${more}`;
-    throw new Fault('permanent', 'import_conflict', `other records are there already: ${named}`);
+    throw new Fault('permanent', 'import_conflict', `other records exist already: ${named}`);
   }
   const least = leastCounters(backup);
   least.data_id = Math.max(least.data_id, await highestTable(tables));

@@ -34,7 +34,7 @@ const changeOf = <S extends z.ZodObject>(schema: S, shown: object, patch: MergeP
   const change: Record<string, unknown> = {};
   for (const [field, value] of Object.entries(patch)) {
     if (Object.hasOwn(schema.shape, field)) change[field] = value;
-    else if (!Object.hasOwn(shown, field)) throw fieldFault('invalid_value', field, 'there is no such field');
+    else if (!Object.hasOwn(shown, field)) throw fieldFault('invalid_value', field, 'unknown field');
     else if (!isDeepStrictEqual(Reflect.get(shown, field), value)) {
       throw fieldFault('fixed_at_creation', field, 'cannot be changed');
     }

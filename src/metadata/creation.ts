@@ -51,7 +51,7 @@ const refuseOtherValues = (report: CustomReport, request: ReportRequest): void =
   throw new Fault(
     'permanent',
     'creation_differs',
-    `report ${JSON.stringify(report.name)} is half created with ${field} ${JSON.stringify(report[field])}; the same call finishes it`,
+    `report ${JSON.stringify(report.name)} is half created with ${field} ${JSON.stringify(report[field])}; to finish it, repeat the call with that value`,
   );
 };
 
@@ -59,7 +59,7 @@ const inProgress = (name: string): Fault =>
   new Fault(
     'permanent',
     'creation_in_progress',
-    `another call is creating report ${JSON.stringify(name)} at this moment`,
+    `another call is creating report ${JSON.stringify(name)} now`,
   );
 
 /** A lost compare-and-set on the report means that another call has it now. */
@@ -138,7 +138,7 @@ const refuseHeldNames = async (records: Records, report: CustomReport): Promise<
         ? group
         : undefined;
   if (taken !== undefined) {
-    throw new Fault('permanent', 'name_taken', `there is a ${taken.text} already`);
+    throw new Fault('permanent', 'name_taken', `${taken.text} exists already`);
   }
 };
 
@@ -236,7 +236,7 @@ const ensureGroup = async (
     throw new Fault(
       'permanent',
       'group_exists',
-      `data id ${report.mon_data_id} has got group ${group.time_series_group_id} by another call`,
+      `data id ${report.mon_data_id} has group ${group.time_series_group_id}, which another call created`,
     );
   }
   return group;
@@ -279,7 +279,7 @@ const activate = async (
 
 /**
  * Creates a custom report, its DataSource, placement, TimeSeriesGroup and ResultTable and the table in QuestDB, in this order, and
- * then calls the report `active`. When a call ends between two steps, for whatever reason, the report stays `creating` and
+ * then calls the report `active`. If a call ends between two steps, the report stays `creating` and
  * the same call again finishes it with the same ids. Permanent Faults: `name_taken` when the name belongs to an undeleted
  * report, `creation_in_progress` when another call is at it, `creation_differs` when the half created one has other values.
  */

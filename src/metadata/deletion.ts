@@ -5,7 +5,7 @@ import { modified } from './values.ts';
 /** The states of a report whose name is free again. */
 const goneStates: readonly CustomReport['state'][] = ['deleted', 'purging', 'purged'];
 
-/** True once a report was deleted, whatever became of its rows since. */
+/** True once a report was deleted, with or without its rows. */
 export const isGone = ({ state }: Pick<CustomReport, 'state'>): boolean => goneStates.includes(state);
 
 /** Changes the record if it is there. */

@@ -22,9 +22,9 @@ export type KeeperDeps = {
   readonly log: Log;
 };
 
-/** Brings what the records say to what is there. Every step may be repeated, by any number of processes at once. */
+/** Reconciles the databases with the records. Every step is idempotent and safe to run concurrently. */
 export type Keeper = {
-  /** One round over everything; throws the first failure after the rest was tried. */
+  /** One round over all records; throws the first failure after trying the rest. */
   round(): Promise<void>;
   stop(): Promise<void>;
 };
@@ -65,7 +65,7 @@ const dropReturned = async ({ records, tables, log }: KeeperDeps): Promise<void>
     await tables.drop(value.table_id);
     log.warn(
       { mon_data_id: value.mon_data_id, table_id: value.table_id },
-      'a purged table was made again; it is dropped',
+      'a purged table was created again; it is dropped',
     );
   }
 };
@@ -81,7 +81,10 @@ const alignTtls = async ({ records, tables, log }: KeeperDeps): Promise<void> =>
     const days = value.retention_days ?? undefined;
     if (ttls.get(tableId) === days) continue;
     await tables.setTtl(tableId, days);
-    log.info({ mon_data_id: id, retention_days: days ?? 'off' }, 'the TTL of the table follows its policy');
+    log.info(
+      { mon_data_id: id, retention_days: days ?? 'off' },
+      'the TTL of the table was set to its policy',
+    );
   }
 };
 
@@ -130,7 +133,8 @@ export const startKeeper = (deps: KeeperDeps): Keeper => {
     let lastMessage = '';
     while (!stopping.signal.aborted) {
       const message = await round().then(() => '', messageOf);
-      if (message !== '' && message !== lastMessage) log.warn({}, `the keeper tries again: ${message}`);
+      if (message !== '' && message !== lastMessage)
+        log.warn({}, `the keeper failed and will retry: ${message}`);
       lastMessage = message;
       await delay(everyMs, undefined, { signal: stopping.signal }).catch(() => undefined);
     }

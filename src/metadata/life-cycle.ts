@@ -56,7 +56,7 @@ const isDeleted = (record: Flagged): boolean =>
   ('is_delete' in record && record.is_delete) || ('is_deleted' in record && record.is_deleted);
 
 const recordDeleted = (): Fault =>
-  new Fault('permanent', 'record_deleted', 'what is deleted cannot be enabled again');
+  new Fault('permanent', 'record_deleted', 'a deleted record cannot be enabled');
 
 const switched =
   (isEnabled: boolean, operator: string) =>
@@ -154,7 +154,7 @@ const requireConfirmation = (tableId: string, typed: string): void => {
   throw new Fault(
     'permanent',
     'purge_not_confirmed',
-    `a purge drops the rows of ${tableId}: table_id must repeat exactly this name`,
+    `a purge drops the rows of ${tableId}: to confirm, table_id must be exactly this name`,
   );
 };
 
@@ -202,7 +202,7 @@ export const purgeDataSource = async (
   const source = await records.dataSources.change(dataId, (current) => current, revision);
   const table = (await records.tables.get(dataId))?.value;
   if (table === undefined) {
-    throw new Fault('permanent', 'table_missing', `data id ${dataId} has no table that could be purged`);
+    throw new Fault('permanent', 'table_missing', `data id ${dataId} has no table to purge`);
   }
   requireConfirmation(table.table_id, typedTableId);
   await flagDeleted(records, dataId, operator);

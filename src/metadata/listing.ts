@@ -28,7 +28,7 @@ export const pageQuery = {
     .default(100),
   cursor: z
     .string()
-    .regex(/^[A-Za-z0-9_-]{1,64}$/, 'is none that a list answered')
+    .regex(/^[A-Za-z0-9_-]{1,64}$/, 'is not a next_cursor of this list')
     .meta({ description: 'The next_cursor of the page before', examples: ['MTA'] })
     .optional(),
 };

@@ -5,7 +5,7 @@ import { ensureTopology, type RefusedStreams, retryStreams } from '../bus/topolo
 import { withInstances } from '../config/instance-streams.ts';
 import { loadPipelines, type MetricsPipeline } from '../config/pipelines.ts';
 import { engineUrls, natsTarget, questdbInstances, type Settings } from '../config/settings.ts';
-import { createDesk } from '../dead-letters/desk.ts';
+import { createDeadLetterAdmin } from '../dead-letters/admin.ts';
 import { createReceivedItemEncoder } from '../dead-letters/received-item.ts';
 import { buckets, dataIdRange, systemKeys } from '../directory/keys.ts';
 import { createOwners } from '../directory/owners.ts';
@@ -53,7 +53,7 @@ type FollowedInstance = PlacedInstance & { why(): string | undefined };
 
 /** Asks QuestDB every other second; `why` is undefined while it answers. */
 const probe = (sql: QuestdbSql, signal: AbortSignal): { readonly why: string | undefined } => {
-  const state: { why: string | undefined } = { why: 'not asked yet' };
+  const state: { why: string | undefined } = { why: 'not checked yet' };
   const ask = async (): Promise<void> => {
     while (!signal.aborted) {
       state.why = await sql.exec('SELECT 1').then(() => undefined, messageOf);
@@ -114,7 +114,7 @@ const finish = async (server: Server): Promise<void> => {
 /** Where KV knows of no data id but QuestDB has tables (NATS lost its data), their ids are not given out again. */
 const firstDataId = async (instances: readonly PlacedInstance[]): Promise<number> => {
   const used = (await tableNames(instances)).map((name) => dataIdOfTableId(name) ?? 0);
-  // A table of somebody else's with a number beyond the range is none of ours.
+  // A foreign table with a number out of range is not a table of Tidemark.
   const own = used.filter((id) => id <= dataIdRange.last);
   return own.reduce((next, id) => Math.max(next, id + 1), dataIdRange.first);
 };
@@ -137,7 +137,7 @@ const authorizeNodeWith =
 /** The streams that are not there, but for those that `questdb_streams` names with the reason. */
 const missingText = (watch: Watch | undefined, refused: RefusedStreams | undefined): string | undefined => {
   const names = [...(watch?.missing ?? [])].filter((name) => refused?.has(name) !== true);
-  return names.length === 0 ? undefined : `not there: ${names.join(', ')}`;
+  return names.length === 0 ? undefined : `missing: ${names.join(', ')}`;
 };
 
 type Parts = {
@@ -232,7 +232,7 @@ const runOnBus = async (bus: Bus, parts: Parts): Promise<void> => {
       adminTokens,
       audit,
       refresh,
-      deadLetters: createDesk({
+      deadLetters: createDeadLetterAdmin({
         bus,
         claims: records.system,
         claimsBucket: buckets.system,
@@ -254,7 +254,7 @@ const runOnBus = async (bus: Bus, parts: Parts): Promise<void> => {
     });
     const server = await serve(api, settings);
     parts.onListening();
-    log.info({ port: settings.metadata.apiPort }, 'the admin API answers');
+    log.info({ port: settings.metadata.apiPort }, 'the admin API is ready');
     await whenStopped(signal);
     outcomes.live.stop();
     await finish(server);

@@ -47,7 +47,7 @@ export const createDataSource = async (
       return isMade || records.reportOf(holder) !== undefined ? 'other' : 'own';
     },
   );
-  const taken = `another call is creating data source ${JSON.stringify(request.data_name)} at this moment`;
+  const taken = `another call is creating data source ${JSON.stringify(request.data_name)} now`;
   const created = await records.dataSources
     .create(dataId, newDataSource({ ...request, mon_data_id: dataId }))
     .catch(exists('creation_in_progress', taken));
@@ -61,7 +61,11 @@ const requireDataSource = async (records: Records, dataId: number): Promise<Data
   }
   const source = (await records.dataSources.get(dataId))?.value;
   if (source === undefined) {
-    throw new Fault('permanent', 'data_source_missing', `there is no data source ${dataId}; create it first`);
+    throw new Fault(
+      'permanent',
+      'data_source_missing',
+      `data source ${dataId} does not exist; create it first`,
+    );
   }
   if (!(await isDataIdAlive(records, dataId))) {
     throw new Fault('permanent', 'record_deleted', `the report of data id ${dataId} is deleted`);
@@ -83,7 +87,7 @@ const refuseWhileCreating = (records: Records, dataId: number): void => {
   throw new Fault(
     'permanent',
     'creation_in_progress',
-    `data id ${dataId} belongs to report ${JSON.stringify(report.name)}, which is half created; its own call finishes it`,
+    `data id ${dataId} belongs to report ${JSON.stringify(report.name)}, which is half created; to finish it, repeat the call that created it`,
   );
 };
 
@@ -96,7 +100,7 @@ export const createGroup = async (
   const dataId = request.mon_data_id;
   requireBusiness(await requireDataSource(records, dataId), request.mon_biz_id);
   refuseWhileCreating(records, dataId);
-  const taken = `data id ${dataId} has a time series group already`;
+  const taken = `data id ${dataId} already has a time series group`;
   if ((await records.groups.get(dataId)) !== undefined) {
     throw new Fault('permanent', 'group_exists', taken);
   }
@@ -135,7 +139,7 @@ export const createResultTable = async (
   if (request.table_id !== undefined && request.table_id !== group.table_id) {
     throw new Fault('permanent', 'table_id_differs', `the table of data id ${dataId} is ${group.table_id}`);
   }
-  const taken = `there is a table ${group.table_id} already`;
+  const taken = `table ${group.table_id} exists already`;
   if ((await records.tables.get(dataId)) !== undefined) {
     throw new Fault('permanent', 'table_exists', taken);
   }
@@ -176,7 +180,7 @@ const beginPolicy = async (
   throw new Fault(
     'permanent',
     'creation_differs',
-    `application ${JSON.stringify(app_name)} is half created with ${JSON.stringify(there.value)}; the same call finishes it`,
+    `application ${JSON.stringify(app_name)} is half created with ${JSON.stringify(there.value)}; to finish it, repeat the call with that value`,
   );
 };
 
@@ -200,7 +204,7 @@ export const createApplication = async (
   await beginPolicy(records, appId, request);
   const token = newToken();
   await records.point(recordKeys.applicationToken(token), appId);
-  const taken = `another call is creating application ${JSON.stringify(request.app_name)} at this moment`;
+  const taken = `another call is creating application ${JSON.stringify(request.app_name)} now`;
   const created = await records.applications
     .create(appId, newApplication(appId, token, request))
     .catch(exists('creation_in_progress', taken));

@@ -46,7 +46,7 @@ export const unknownInstance = (name: string, what: string): Fault =>
   new Fault(
     'transient',
     'questdb_instance_unknown',
-    `${what} lies on QuestDB instance ${name}, which TIDEMARK_QUESTDB_URLS does not name`,
+    `${what} is on QuestDB instance ${name}, which TIDEMARK_QUESTDB_URLS lacks`,
   );
 
 /** Data ids whose records place them on an instance that the settings do not name, as a text; undefined when there are none. */
@@ -58,7 +58,7 @@ export const unknownPlacements = (
   const [first] = strays;
   if (first === undefined) return undefined;
   const unknown = [...new Set(strays.map(({ value }) => value.questdb))].join(', ');
-  return `${strays.length} tables lie on QuestDB instances that TIDEMARK_QUESTDB_URLS does not name (${unknown}), the first of them ${first.value.table_id}; their rows wait`;
+  return `${strays.length} tables are on QuestDB instances that TIDEMARK_QUESTDB_URLS lacks (${unknown}), the first is ${first.value.table_id}; their rows wait in the stream`;
 };
 
 /**
@@ -148,6 +148,6 @@ export const ensurePlacement = async (
   throw new Fault(
     'permanent',
     'creation_differs',
-    `the table of data id ${mon_data_id} was placed on QuestDB instance ${questdb} already`,
+    `the table of data id ${mon_data_id} is already placed on QuestDB instance ${questdb}`,
   );
 };

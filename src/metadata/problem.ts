@@ -22,87 +22,88 @@ const kinds: Readonly<Record<string, Kind>> = {
   body_not_json: { status: 400, title: 'The body is not JSON', remedy: 'Send one JSON object.' },
   invalid_value: {
     status: 422,
-    title: 'A value cannot be used',
-    remedy: 'Correct the field and send it again.',
+    title: 'A value is invalid',
+    remedy: 'Correct the field and repeat the request.',
   },
   forbidden: {
     status: 403,
     title: 'The role of the token does not allow this',
-    remedy: 'Use a token with the role that the detail names.',
+    remedy: 'Use a token with the role in the detail.',
   },
   precondition_failed: {
     status: 412,
-    title: 'The record was changed meanwhile',
-    remedy: 'Read it again and repeat the change with its ETag in If-Match.',
+    title: 'Another call changed the record',
+    remedy: 'Read the record again, then repeat the change with its new ETag in If-Match.',
   },
-  fixed_at_creation: conflict('The field is fixed', 'Leave it out, or create another record.'),
-  record_deleted: conflict('The record is deleted', 'Deletion is one way; create another one.'),
+  fixed_at_creation: conflict('The field is fixed', 'Omit the field, or create another record.'),
+  record_deleted: conflict('The record is deleted', 'Deletion cannot be undone; create another record.'),
   belongs_to_report: conflict('The record belongs to a report', 'Delete or purge the report.'),
   purge_not_confirmed: conflict('The purge is not confirmed', 'Repeat the table_id of the report exactly.'),
-  table_missing: conflict('There is no table', 'Nothing is left to do.'),
+  table_missing: conflict('The table does not exist', 'No action is needed.'),
   import_conflict: conflict(
-    'The deployment has other records under these ids',
-    'Import into an empty deployment, or one that has the same records.',
+    'The deployment has other records with these ids',
+    'Import into an empty deployment, or into one with the same records.',
   ),
-  data_id_purged: conflict('The data id is purged', 'Create another one; a purged id is never used again.'),
-  admin_tokens_full: conflict('There are too many admin tokens', 'Revoke the ones that are not used.'),
-  last_admin_token: conflict('It is the last admin token', 'Create another admin token first.'),
+  data_id_purged: conflict(
+    'The data id is purged',
+    'Create another data id; a purged id is never used again.',
+  ),
+  admin_tokens_full: conflict('The limit of admin tokens is reached', 'Revoke unused tokens.'),
+  last_admin_token: conflict('The token is the last admin token', 'Create another admin token first.'),
   unauthorized: {
     status: 401,
     title: 'No valid admin token',
     remedy: 'Send Authorization: Bearer with the content of admin.token in the data folder of metadata.',
   },
   not_found: { status: 404, title: 'Not found' },
-  method_not_allowed: { status: 405, title: 'Another method is needed' },
+  method_not_allowed: { status: 405, title: 'The method is not allowed' },
   body_too_large: { status: 413, title: 'The body is too large' },
-  name_taken: conflict('The name is taken', 'Choose another name, or use what has this one.'),
+  name_taken: conflict('The name is taken', 'Choose another name, or use the record with this name.'),
   creation_in_progress: conflict(
-    'Another call is creating this',
-    'Look at the record in a moment; the same call again finishes a creation that was left.',
+    'Another call is creating the record',
+    'Read the record in a moment; to finish an abandoned creation, repeat the call.',
   ),
-  creation_differs: conflict(
-    'A half created report has other values',
-    'Send the values the report was begun with.',
-  ),
+  creation_differs: conflict('A half created report has other values', 'Send the values of the first call.'),
   data_source_missing: conflict('The data source is missing', 'Create the data source first.'),
   group_missing: conflict('The time series group is missing', 'Create the time series group first.'),
-  group_exists: conflict('The data id has a group', 'A data id has one group; create another data source.'),
-  table_exists: conflict('The table is there', 'Nothing is left to do.'),
-  table_id_differs: conflict('The data id has another table', 'Leave table_id out.'),
+  group_exists: conflict(
+    'The data id has a group',
+    'A data id has only one group; create another data source.',
+  ),
+  table_exists: conflict('The table exists', 'No action is needed.'),
+  table_id_differs: conflict('The data id has another table', 'Omit table_id.'),
   report_not_active: conflict('The report is not active', 'Only active reports can be changed.'),
   application_deleted: conflict('The application is deleted', 'Create it again; it gets a new token.'),
-  data_ids_exhausted: conflict(
-    'No data ids are left',
-    'Every data id was given out; a new deployment is needed.',
-  ),
+  data_ids_exhausted: conflict('No data ids are left', 'Every data id is in use; use a new deployment.'),
   clickhouse_rejected: {
     status: 503,
     title: 'ClickHouse refuses the query',
-    remedy: 'Run tidemark migrate; if the tables are there, check the account that metadata reads with.',
+    remedy: 'Run tidemark migrate; if the tables exist, check the ClickHouse account of metadata.',
   },
   too_many_readers: {
     status: 503,
-    title: 'Too many readers listen',
-    remedy: 'End one of them, or list what is kept.',
+    title: 'The limit of live readers is reached',
+    remedy: 'Stop one of them, or list the stored samples.',
   },
   not_redrivable: conflict(
-    'The dead letter cannot be sent back',
-    'Mend what the detail says and redrive it again; else purge it.',
+    'The dead letter cannot be redriven',
+    'Fix the cause in the detail and redrive it again, or purge it.',
   ),
-  dead_letter_busy: conflict(
-    'Another act on the dead letter was begun',
-    'Repeat the act that the detail names.',
-  ),
-  kv_conflict: conflict('Another call changed the record', 'Read it again and repeat the call.'),
+  dead_letter_busy: conflict('Another act on the dead letter is unfinished', 'Repeat the act in the detail.'),
+  kv_conflict: conflict('Another call changed the record', 'Read the record again and repeat the call.'),
 };
 
 const kindOf = (fault: Fault): Kind => {
   const known = kinds[fault.code];
   if (known !== undefined) return known;
   if (fault.kind === 'transient') {
-    return { status: 503, title: 'A dependency is away', remedy: 'Send the same request again in a moment.' };
+    return {
+      status: 503,
+      title: 'A dependency is not available',
+      remedy: 'Repeat the same request in a moment.',
+    };
   }
-  return { status: 500, title: 'The request failed here' };
+  return { status: 500, title: 'Internal error' };
 };
 
 /** The problem that a thrown value is to the caller. */
@@ -121,7 +122,8 @@ export const toProblem = (error: unknown): Problem => {
 };
 
 /** A permanent Fault `not_found`. */
-export const notFound = (what: string): Fault => new Fault('permanent', 'not_found', `there is no ${what}`);
+export const notFound = (what: string): Fault =>
+  new Fault('permanent', 'not_found', `${what} does not exist`);
 
 /** A refusal that names a field of the input. */
 export class FieldFault extends Fault {
@@ -145,10 +147,10 @@ const faultOfInput = (error: z.ZodError): Fault => {
   const isMissing = issue?.code === 'invalid_type' && issue.input === undefined;
   const why =
     issue?.code === 'unrecognized_keys'
-      ? 'there is no such field'
+      ? 'unknown field'
       : isMissing
         ? 'is required'
-        : (issue?.message ?? 'cannot be used');
+        : (issue?.message ?? 'is invalid');
   return fieldFault('invalid_value', path.map(String).join('.'), why);
 };
 

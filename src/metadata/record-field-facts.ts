@@ -36,7 +36,7 @@ const seconds = { made: 'the time of the creation', looks: /^\d{10}$/ };
 export const dataId: FieldFacts = {
   default: { made: 'the next data id', looks: /^(1[5-9]|20)\d{5}$/ },
   changedBy: [],
-  effect: 'The data id: producers send it, and the table is named after it. Never given out again.',
+  effect: 'The data id: producers send it, and the name of the table contains it. Never used again.',
   example: 1_500_001,
 };
 

@@ -23,19 +23,19 @@ export const dataSourceFields: Facts<DataSource> = {
   token: {
     default: { made: '32 random hex digits', looks: /^[0-9a-f]{32}$/ },
     changedBy: ['rotate_token'],
-    effect: 'The write token that pushes bear. Shown whole by its creation, its rotation and reveal-token.',
+    effect: 'The write token of its pushes. Shown in full by its creation, its rotation and reveal-token.',
     example: '0123456789abcdef0123456789abcdef',
   },
   data_name: {
     default: { template: '{mon_biz_id}_custom_time_series_{name}' },
     changedBy: [],
-    effect: 'Its unique name, of the business and the name that was asked for.',
+    effect: 'Its unique name, built from the business and the requested name.',
     example: '2_custom_time_series_demo',
   },
   data_description: {
     default: { template: '{mon_biz_id}_custom_time_series_{name}' },
     changedBy: ['patch'],
-    effect: 'For people only.',
+    effect: 'Information only.',
     example: '2_custom_time_series_demo',
   },
   mq_cluster_id: {
@@ -53,50 +53,50 @@ export const dataSourceFields: Facts<DataSource> = {
   etl_config: {
     default: { is: 'mon_standard_v2_time_series' },
     changedBy: [],
-    effect: 'How its points are read; this is the only way there is.',
+    effect: 'Format of its points; the only one.',
     example: 'mon_standard_v2_time_series',
   },
   is_custom_source: {
     default: { is: true },
     changedBy: [],
-    effect: 'For people only: producers of their own send to it.',
+    effect: 'Information only: external producers send to it.',
     example: true,
   },
   ...authorship,
   type_label: {
     default: { is: 'time_series' },
     changedBy: [],
-    effect: 'What it takes; this is the only kind that is offered.',
+    effect: 'Type of its data; the only supported type.',
     example: 'time_series',
   },
   source_label: {
     default: { is: 'custom' },
     changedBy: [],
-    effect: 'Where it comes from; this is the only origin that is offered.',
+    effect: 'Origin of its data; the only supported origin.',
     example: 'custom',
   },
   custom_label: {
     default: { is: null },
     changedBy: ['patch'],
-    effect: 'For people only; lists can be narrowed by it.',
+    effect: 'Information only; lists can be filtered by it.',
     example: null,
   },
   source_system: {
     default: { is: 'unknown' },
     changedBy: ['patch'],
-    effect: 'For people only: the system that asked for it.',
+    effect: 'Information only: the system that requested it.',
     example: 'unknown',
   },
   is_enable: {
     default: { is: true },
     changedBy: ['switch', 'delete', 'purge'],
-    effect: 'false: its pushes are refused. What is already in the stream is stored.',
+    effect: 'false: its pushes are refused. Points that are already in the stream are stored.',
     example: true,
   },
   transfer_cluster_id: {
     default: { is: 'default' },
     changedBy: [],
-    effect: 'The transfer processes that store its points; there is one group of them.',
+    effect: 'The group of transfer processes that stores its points; there is one group.',
     example: 'default',
   },
   is_platform_data_id: {
@@ -114,7 +114,7 @@ export const dataSourceFields: Facts<DataSource> = {
   space_uid: {
     default: { template: 'moncc__{mon_biz_id}' },
     changedBy: [],
-    effect: 'The space that owns it: of the business, or given where the business is below 0.',
+    effect: 'The space that owns it: that of the business, or the given one where the business is below 0.',
     example: 'moncc__2',
   },
 };
@@ -128,13 +128,13 @@ export const timeSeriesGroupFields: Facts<TimeSeriesGroup> = {
     default: { is: -1 },
     changedBy: ['patch', 'report_patch'],
     effect:
-      'Push requests per second that the whole cluster takes: -1 the platform default (1000), 0 without a limit, below -1 none.',
+      'Push requests per second that the whole cluster accepts: -1 the platform default (1000), 0 unlimited, below -1 none.',
     example: -1,
   },
   label: {
     default: { is: 'others' },
     changedBy: ['patch', 'report_patch'],
-    effect: 'What it is about, of the label vocabulary; for people only. The scenario of its report.',
+    effect: 'Its subject, from the label vocabulary; information only. The scenario of its report.',
     example: 'others',
   },
   is_enable: {
@@ -177,19 +177,19 @@ export const resultTableFields: Facts<ResultTable> = {
   is_custom_table: {
     default: { is: true },
     changedBy: [],
-    effect: 'For people only: the table of a custom report.',
+    effect: 'Information only: the table of a custom report.',
     example: true,
   },
   schema_type: {
     default: { is: 'free' },
     changedBy: [],
-    effect: 'Columns come with the points; there is no other kind.',
+    effect: 'The points define the columns; the only schema type.',
     example: 'free',
   },
   default_storage: {
     default: { is: 'questdb' },
     changedBy: [],
-    effect: 'Where the rows are; there is no other place.',
+    effect: 'The database of the rows; the only one.',
     example: 'questdb',
   },
   ...authorship,
@@ -203,19 +203,19 @@ export const resultTableFields: Facts<ResultTable> = {
   is_enable: {
     default: { is: true },
     changedBy: ['switch', 'delete', 'purge'],
-    effect: 'false: pushes of its data id are refused. The rows can be read all the same.',
+    effect: 'false: pushes of its data id are refused. Its rows stay readable.',
     example: true,
   },
   label: {
     default: { is: 'others' },
     changedBy: ['patch', 'report_patch'],
-    effect: 'What it is about, of the label vocabulary; for people only. The scenario of its report.',
+    effect: 'Its subject, from the label vocabulary; information only. The scenario of its report.',
     example: 'others',
   },
   data_label: {
     default: { is: '' },
     changedBy: ['patch', 'report_patch'],
-    effect: 'Names for queries by people, separated by commas; nothing is routed by it.',
+    effect: 'Names for queries, separated by commas; no effect on routing.',
     example: '',
   },
 };
@@ -238,7 +238,7 @@ export const customReportFields: Facts<CustomReport> = {
   scenario: {
     default: { is: 'others' },
     changedBy: ['patch'],
-    effect: 'What it is about, of the label vocabulary: the label of its group and its table.',
+    effect: 'Its subject, from the label vocabulary: the label of its group and its table.',
     example: 'others',
   },
   data_label: {
@@ -247,7 +247,7 @@ export const customReportFields: Facts<CustomReport> = {
     effect: 'The data_label of its table.',
     example: '',
   },
-  description: { default: { is: '' }, changedBy: ['patch'], effect: 'For people only.', example: '' },
+  description: { default: { is: '' }, changedBy: ['patch'], effect: 'Information only.', example: '' },
   is_split_measurement: splitFacts,
   is_platform: {
     default: { is: false },
@@ -259,7 +259,7 @@ export const customReportFields: Facts<CustomReport> = {
     default: { is: 'active' },
     changedBy: ['delete', 'purge'],
     effect:
-      'creating until all records and the table are there, then active; deleted; purging until the table is dropped, then purged.',
+      'creating until all records and the table exist, then active; deleted; purging until the table is dropped, then purged.',
     example: 'active',
   },
   mon_data_id: dataId,
@@ -291,8 +291,7 @@ export const applicationFields: Facts<Application> = {
   token: {
     default: { made: '32 random hex digits', looks: /^[0-9a-f]{32}$/ },
     changedBy: ['rotate_token'],
-    effect:
-      'The write token that exporters bear. Shown whole by its creation, its rotation and reveal-token.',
+    effect: 'The write token of its exporters. Shown in full by its creation, its rotation and reveal-token.',
     example: '0123456789abcdef0123456789abcdef',
   },
   is_enable: {
@@ -311,7 +310,7 @@ export const applicationFields: Facts<Application> = {
     default: { is: 0 },
     changedBy: ['patch'],
     effect:
-      'Trace requests per second that the whole cluster takes: -1 the platform default (1000), 0 without a limit, below -1 none.',
+      'Trace requests per second that the whole cluster accepts: -1 the platform default (1000), 0 unlimited, below -1 none.',
     example: 0,
   },
   ...authorship,

@@ -53,7 +53,7 @@ export type RecordSet<T> = {
    * Permanent Faults `not_found`, and `precondition_failed` when a revision is given and the record has another one.
    */
   change(id: number, edit: (value: T) => T, revision?: number): Promise<Versioned<T>>;
-  /** Replaces the record, whatever it was, or makes it. */
+  /** Creates or replaces the record, without a condition. */
   put(id: number, value: T): Promise<Versioned<T>>;
   /** All of them by ascending id. */
   list(): { id: number; value: T }[];
@@ -138,11 +138,7 @@ const conflictsMax = 100;
 const parsed = <T>(key: string, schema: z.ZodType<T>, value: unknown): T => {
   const result = schema.safeParse(value);
   if (result.success) return result.data;
-  throw new Fault(
-    'internal',
-    'record_invalid',
-    `${key} is not what a record should be: ${result.error.message}`,
-  );
+  throw new Fault('internal', 'record_invalid', `${key} is not a valid record: ${result.error.message}`);
 };
 
 /** Tries again while `attempt` answers undefined or loses a compare-and-set. */
@@ -155,7 +151,7 @@ const untilSettled = async <T>(attempt: () => Promise<T | undefined>): Promise<T
       if (!isConflict(error)) throw error;
     }
   }
-  throw new Fault('transient', 'kv_contended', 'too many others write the same record');
+  throw new Fault('transient', 'kv_contended', 'too many concurrent changes of the record');
 };
 
 type Copy = { apply(change: Change): void; forgetUnseen(keys: ReadonlySet<string>): void; age(): void };
@@ -165,7 +161,7 @@ export const preconditionFailed = (revision: number): Fault =>
   new Fault(
     'permanent',
     'precondition_failed',
-    `the record has been changed since: its ETag is now "${revision}"`,
+    `another call changed the record: its ETag is now "${revision}"`,
   );
 
 /** One kind of record under `keyOf(id)`, and its part of the copy. */
@@ -252,7 +248,7 @@ const createIds = (
         throw new Fault(
           'permanent',
           'data_ids_exhausted',
-          `all data ids from ${dataIdRange.first} to ${dataIdRange.last} are given out`,
+          `all data ids from ${dataIdRange.first} to ${dataIdRange.last} are in use`,
         );
       }
       if (last === undefined) await system.create(key, next);
@@ -284,7 +280,7 @@ const createReservations = (
       const verdict = await judge(holder);
       if (verdict === 'own') return holder;
       if (verdict === 'other') {
-        throw new Fault('permanent', 'name_taken', `there is a ${name.text} already (id ${holder})`);
+        throw new Fault('permanent', 'name_taken', `${name.text} exists already (id ${holder})`);
       }
       const id = await freshId();
       await bucketOf(name).update(name.key, id, held.revision);

@@ -39,13 +39,13 @@ const name = nameText(128).meta({
 
 const line = words(1024);
 const description = line.meta({
-  description: 'For people only, in one line; no control or bidirectional characters',
+  description: 'Information only, one line; no control or bidirectional characters',
   examples: ['Orders of the shop'],
 });
 const sourceSystem = labelText(128);
 const label = z
   .enum(labels, `must be one of ${labels.join(', ')}`)
-  .meta({ description: 'What it is about', examples: ['application_check'] });
+  .meta({ description: 'Its subject', examples: ['application_check'] });
 const maxRate = z
   .int('must be an integer: requests per second, -1 the default, 0 unlimited, below -1 none')
   .min(-2_147_483_648)
@@ -63,13 +63,13 @@ const spaceUid = formText(
   128,
   /^[a-zA-Z][a-zA-Z0-9-]*__[^\s_][^\s]*$/,
   'must look like <space_type_id>__<id>',
-).meta({ description: 'Only where mon_biz_id is below 0, and there it is needed: <space_type_id>__<id>' });
+).meta({ description: 'Required where mon_biz_id is below 0, otherwise omitted: <space_type_id>__<id>' });
 /** Who it is for is told by `Input.author`. */
 export const operator = operatorText()
   .optional()
   .meta({
     description:
-      'Who asks for it: records have `<operator> via <name of the admin token>`, and the name alone where this is left out',
+      'Name of the requester: records have `<operator> via <name of the admin token>`, or only the name of the token where this is omitted',
     examples: ['ann'],
   });
 const dataId = z
@@ -82,18 +82,15 @@ const questdb = z
   .max(32, 'must have at most 32 characters')
   .optional()
   .meta({
-    description: 'The QuestDB instance that the table lies on; left out, the one with the fewest tables',
+    description: 'The QuestDB instance of the table; default the instance with the fewest tables',
     examples: ['default'],
   });
 
 /** Only time series are offered: a request may say so, and nothing else. */
 const typeLabel = z
-  .literal(
-    'time_series',
-    'only time_series is offered; event and log sources are not taken by this service yet',
-  )
+  .literal('time_series', 'must be time_series; event and log sources are not supported yet')
   .default('time_series');
-const sourceLabel = z.literal('custom', 'only custom sources are offered').default('custom');
+const sourceLabel = z.literal('custom', 'must be a custom source').default('custom');
 
 type SpaceRequest = { mon_biz_id: number; is_platform?: boolean; space_uid?: string | undefined };
 
@@ -107,7 +104,7 @@ const checkSpace = (request: SpaceRequest, context: z.core.$RefinementCtx): void
   }
   if (owner < 0 || request.space_uid === undefined) return;
   const own = spaceOf(owner, '').space_uid;
-  if (request.space_uid !== own) refuse(`must be ${own} or left out for this business`);
+  if (request.space_uid !== own) refuse(`must be ${own} or omitted for this business`);
 };
 
 /** CreateCustomTimeSeries: `mon_biz_id` and `name` are enough. */
@@ -150,7 +147,7 @@ export const dataSourceRequestSchema = z
     mon_biz_id: bizId.optional(),
     data_description: description.optional(),
     etl_config: z
-      .literal('mon_standard_v2_time_series', 'only mon_standard_v2_time_series is offered')
+      .literal('mon_standard_v2_time_series', 'must be mon_standard_v2_time_series')
       .default('mon_standard_v2_time_series'),
     is_custom_source: z.boolean('must be true or false').default(true),
     is_platform_data_id: z.boolean('must be true or false').default(false),
@@ -249,7 +246,7 @@ export const rotationRequestSchema = z.strictObject({
 /** A purge, confirmed by the name of the table whose rows it drops. */
 export const purgeRequestSchema = z.strictObject({
   table_id: z.string('must be text').meta({
-    description: 'The name of the table whose rows are dropped, typed again',
+    description: 'The name of the table whose rows are dropped, as confirmation',
     examples: ['2_mon_time_series_1500001.__default__'],
   }),
   operator,

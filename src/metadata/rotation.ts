@@ -101,7 +101,7 @@ const rotate = async <T extends Tokened>(rotation: Rotation<T>): Promise<Rotated
     const stored = await swap({ rotation, current, before, previousExpiresAt });
     if (stored !== undefined) return { ...stored, previousExpiresAt };
   }
-  throw new Fault('transient', 'kv_contended', 'too many others write the same record');
+  throw new Fault('transient', 'kv_contended', 'too many concurrent changes of the record');
 };
 
 /**

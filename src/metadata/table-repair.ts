@@ -54,7 +54,7 @@ export const createTableRepair = ({
     const waitMs = last === undefined ? resumeWaitMs.first : Math.min(2 * last.waitMs, resumeWaitMs.most);
     resumes.set(name, { at: now(), waitMs });
     await resumeTable(sql, name);
-    log.warn({ table: name, why }, 'QuestDB had suspended this table; it was resumed');
+    log.warn({ table: name, why }, 'QuestDB suspended this table; it was resumed');
   };
 
   const mend = async (
@@ -70,13 +70,13 @@ export const createTableRepair = ({
       }
       const days = records.sourcePolicies.known(group.mon_data_id)?.value.retention_days ?? undefined;
       await tables.createTable(group.is_split_measurement ? 'narrow' : 'wide', name, days);
-      log.error({ table: name }, 'this table was gone from QuestDB; it was made again, empty');
+      log.error({ table: name }, 'this table was missing in QuestDB; it was created again, empty');
       return;
     }
     missed.delete(name);
     if (!state.deduplicates) {
       await enableDeduplication(sql, name);
-      log.error({ table: name }, 'the upsert keys of this table were switched off; they are on again');
+      log.error({ table: name }, 'the upsert keys of this table were disabled; they are enabled again');
     }
     if (state.isSuspended) await resume(sql, state);
     else resumes.delete(name);

@@ -29,7 +29,7 @@ export const words = (lengthMax: number): z.ZodString => without(unseenInWords)(
 /** A word or two that somebody is known by. */
 export const labelText = (lengthMax: number): z.ZodString => seen(bounded(1, lengthMax));
 
-/** What something is called: it becomes part of other names and of messages, so its ends are to be seen too. */
+/** What something is called: it becomes part of other names and of messages, so its ends must be visible, too. */
 export const nameText = (lengthMax: number): z.ZodString =>
   labelText(lengthMax).refine((text) => text.trim() === text, 'must not begin or end with white space');
 
@@ -51,7 +51,7 @@ const authorLengthMax = 64;
 /** Who asks, as the request says: anybody may say anything. */
 export const operatorText = (): z.ZodString => withoutLink(nameText(authorLengthMax));
 
-/** What an admin token is called; white space at its ends is left out. */
+/** What an admin token is called; white space at its ends is removed. */
 export const tokenName = (): z.ZodString =>
   withoutLink(seen(bounded(1, authorLengthMax, z.string('must be text').trim())));
 

@@ -29,7 +29,7 @@ export type WatchDeps = {
 const unsettledMs = 5 * 60_000;
 const hourMs = 3_600_000;
 
-/** One that is not there has no figures, and keeps those of the others from nobody. */
+/** A missing stream reports nothing and does not hide the metrics of the others. */
 const healthOf = async (
   { bus, now }: WatchDeps,
   { name, consumer }: StreamDefinition,
@@ -75,7 +75,7 @@ const lookAtStreams = async (deps: WatchDeps, missing: Set<string>): Promise<voi
   // One that every deployment has is no matter of a single instance: the time of the last success shall tell of it too.
   const lost = streams.filter(({ name, isFurther }) => isFurther !== true && missing.has(name));
   if (lost.length > 0)
-    throw new Fault('permanent', 'stream_not_found', `not there: ${lost.map(({ name }) => name).join(', ')}`);
+    throw new Fault('permanent', 'stream_not_found', `missing: ${lost.map(({ name }) => name).join(', ')}`);
 };
 
 const lookAtParts = async ({ clickhouse, metrics }: WatchDeps): Promise<void> => {
@@ -111,7 +111,7 @@ const lookAtOutcomes = async ({ clickhouse, metrics, now }: WatchDeps): Promise<
 const storeShare = 0.05;
 
 const looks = [
-  // What scales transfer: never older than its interval, and cheap for the server whatever it holds.
+  // What scales transfer: never older than its interval, and cheap for the server at any size of the stream.
   { what: 'streams', everyMs: 5_000, shareMax: 1, look: lookAtStreams },
   { what: 'parts', everyMs: 30_000, shareMax: storeShare, look: lookAtParts },
   { what: 'outcomes', everyMs: 60_000, shareMax: storeShare, look: lookAtOutcomes },
@@ -136,7 +136,7 @@ export const startWatch = (deps: WatchDeps): Watch => {
         metrics.lastSuccess.set({ what }, Math.floor(now() / 1000));
       } catch (error) {
         pauseMs = retryMs;
-        log.debug({ what, error: messageOf(error) }, 'figures were not read');
+        log.debug({ what, error: messageOf(error) }, 'metrics of the dependencies were not read');
       }
       const restMs = Math.max(pauseMs, (performance.now() - startedAt) / shareMax);
       await delay(restMs, undefined, { signal: stopping.signal }).catch(() => undefined);

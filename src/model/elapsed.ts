@@ -2,7 +2,7 @@
 const stepMin = 1_000;
 
 /**
- * A clock for how long something has been left alone, in ms. It never goes back, whatever becomes of the wall clock, and it moves on by the
+ * A clock for how long something has been left alone, in ms. It never goes back, even if the wall clock does, and it moves on by the
  * time that a machine slept, which the steady clock of some does not count. A wall clock that is set ahead moves it on, too: what is taken
  * for older than it is comes again and is looked at, which costs time and nothing else.
  */

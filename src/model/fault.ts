@@ -1,7 +1,7 @@
 /**
  * What a failure means for the work it hit:
  * `transient`: the same call may succeed later; `permanent`: the same input will always fail;
- * `internal`: a defect of ours.
+ * `internal`: a defect of Tidemark.
  */
 export type FaultKind = 'transient' | 'permanent' | 'internal';
 

@@ -26,7 +26,7 @@ export const restOfText = (text: string): number => Number(text.slice(-6));
  * Judges one time, split into whole milliseconds and the nanoseconds beyond, so that doubles hold it exactly and no time costs
  * a BigInt: undefined when it can be stored, else the first reason that hits (architecture 6.2). NaN is not numeric.
  */
-export const judgeSpanTime = (
+export const validateSpanInstant = (
   millis: number,
   rest: number,
   arrivedAtMs: number,
@@ -75,8 +75,8 @@ export const validateSpanTime = (
   const start = split(rawStart);
   const end = split(rawEnd);
   return (
-    judgeSpanTime(start.millis, start.rest, arrivedAtMs, policy) ??
-    judgeSpanTime(end.millis, end.rest, arrivedAtMs, policy) ??
+    validateSpanInstant(start.millis, start.rest, arrivedAtMs, policy) ??
+    validateSpanInstant(end.millis, end.rest, arrivedAtMs, policy) ??
     (endsBeforeStart(start.millis, start.rest, end.millis, end.rest) ? 'end_before_start' : undefined)
   );
 };

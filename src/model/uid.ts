@@ -18,11 +18,11 @@ export const uidBase = (value: bigint): UidBase => ({
   text: value.toString(),
 });
 
-/** Base of a request without identity: boot number (24 bits, unique per process start) and counter (38 bits). */
+/** Base of a request without identity: epoch (24 bits, unique per process start) and counter (38 bits). */
 export const countedBase = (boot: number, counter: number): UidBase =>
   uidBase((BigInt(boot) << counterBits) | BigInt(counter));
 
-/** One past the last counter value of a boot number. */
+/** One past the last counter value of an epoch. */
 export const counterEnd = 2 ** 38;
 
 /** Base of a request with identity: bit 62 set, below it the first bits of the identity's SHA-256. */

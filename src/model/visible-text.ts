@@ -17,7 +17,7 @@ const isUnseen = (character: string): boolean =>
 
 const hexOf = (code: number, digits = 1): string => code.toString(16).padStart(digits, '0');
 
-/** The first character of a name that is not to be seen, as `U+202E`; undefined where all are. */
+/** The first invisible character of a name, as `U+202E`; undefined where all are visible. */
 export const unseenIn = (text: string): string | undefined => {
   for (const character of text)
     if (isUnseen(character)) return `U+${hexOf(character.codePointAt(0) ?? 0, 4).toUpperCase()}`;
@@ -47,7 +47,7 @@ const replaced = (text: string, replacement: (character: string) => string): str
   return kept === 0 ? text : out + text.slice(kept);
 };
 
-/** The text for a terminal: each character that is not to be seen as `\u{1b}`. */
+/** The text for a terminal: invisible characters as `\u{1b}`. */
 export const visible = (text: string): string =>
   replaced(text, (character) => `\\u{${hexOf(character.codePointAt(0) ?? 0)}}`);
 
@@ -61,5 +61,5 @@ const jsonEscape = (character: string): string => {
   return out;
 };
 
-/** JSON text for a terminal, and the same value for programs: what is not to be seen as JSON escapes it. */
+/** JSON text for a terminal, and the same value for programs: invisible characters as JSON escapes. */
 export const visibleJson = (json: string): string => replaced(json, jsonEscape);

@@ -6,7 +6,7 @@ import { ledgerTables, type RefusalRow } from './rows.ts';
 /** Requests and items beside the balance, by kind and reason. */
 export type RefusalSum = Pick<RefusalRow, 'kind' | 'reason' | 'requests' | 'items'>;
 
-/** The balance of one data id or application, and what its receivers turned away, saw again and left out beside it. */
+/** The balance of one data id or application, and, outside of it, refused requests, duplicates and dropped values. */
 export type AccountOf = Balance & { readonly addsUp: boolean; readonly refusals: readonly RefusalSum[] };
 
 const refusalRow = z.object({

@@ -12,7 +12,7 @@ export type FeedDependencies = {
   readonly publisher: Publisher;
   readonly refusals: Refusals;
   readonly samples: Samples;
-  /** The boot number of this process; undefined while there is none. */
+  /** The epoch of this process; undefined while there is none. */
   readonly boot: () => number | undefined;
   /** How full LEDGER is, 0 to 1: outcomes wait for room in it, examples do not have to. */
   readonly fill: () => Promise<number>;
@@ -38,7 +38,7 @@ const linesOf = (rows: readonly object[]): Buffer =>
   Buffer.from(rows.map((row) => `${JSON.stringify(row)}\n`).join(''));
 
 /** Whether LEDGER has room for examples, asked for now and then. */
-const createRoom = (fill: () => Promise<number>) => {
+const createFillCheck = (fill: () => Promise<number>) => {
   let askedAt = Number.NEGATIVE_INFINITY;
   let hasRoom = true;
   return async (): Promise<boolean> => {
@@ -59,7 +59,7 @@ const createRoom = (fill: () => Promise<number>) => {
  */
 export const startFeed = (deps: FeedDependencies): Feed => {
   const { publisher, refusals, samples, boot, log } = deps;
-  const hasRoom = createRoom(deps.fill);
+  const hasRoom = createFillCheck(deps.fill);
   const waiting: Batch[] = [];
   let waitingBytes = 0;
   let seq = 0;
@@ -81,12 +81,12 @@ export const startFeed = (deps: FeedDependencies): Feed => {
   };
 
   const gather = async (): Promise<void> => {
-    const bootNumber = boot();
-    if (bootNumber === undefined) return;
+    const epoch = boot();
+    if (epoch === undefined) return;
     const count = ++seq;
-    const id = `${bootNumber}:${count}`;
-    enqueue('refusals', id, refusals.take(bootNumber, count));
-    const rows = samples.take(bootNumber);
+    const id = `${epoch}:${count}`;
+    enqueue('refusals', id, refusals.take(epoch, count));
+    const rows = samples.take(epoch);
     if (rows.length === 0) return;
     if (await hasRoom()) enqueue('samples', id, rows);
     else deps.onLost('samples', rows.length);
@@ -99,11 +99,11 @@ export const startFeed = (deps: FeedDependencies): Feed => {
         waiting.shift();
         waitingBytes -= batch.payload.length;
         deps.onPublished(batch.kind, batch.rows);
-        if (isFailing) log.info({}, 'refusals and examples reach LEDGER again');
+        if (isFailing) log.info({}, 'refusals and samples reach LEDGER again');
         isFailing = false;
       }
     } catch (error) {
-      if (!isFailing) log.warn({ error: messageOf(error) }, 'refusals and examples do not reach LEDGER');
+      if (!isFailing) log.warn({ error: messageOf(error) }, 'refusals and samples do not reach LEDGER');
       isFailing = true;
     }
   };
@@ -118,7 +118,7 @@ export const startFeed = (deps: FeedDependencies): Feed => {
   const tick = (): void => {
     gather()
       .then(send)
-      .catch((error: unknown) => log.error({ error: messageOf(error) }, 'a defect of the feed of LEDGER'));
+      .catch((error: unknown) => log.error({ error: messageOf(error) }, 'internal error of the LEDGER feed'));
   };
   const timer = setInterval(tick, everyMs);
   timer.unref();

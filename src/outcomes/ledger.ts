@@ -34,7 +34,7 @@ export const encodeLines = (rows: readonly object[], bytesMax = ledgerBytesMax):
   return payloads;
 };
 
-/** `boot` is the process's own boot number: message ids begin with it. */
+/** `boot` is the process's own epoch: message ids begin with it. */
 export const createLedger = (publisher: Publisher, boot: number): Ledger => {
   let count = 0;
   return {

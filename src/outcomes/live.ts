@@ -7,7 +7,7 @@ import { ledgerSubjects } from './rows.ts';
 /** Examples as they are published, to whoever listens. */
 export type LiveDrops = {
   /**
-   * Newline-delimited JSON without an end: a `Drop` a line; `{"skipped": n}` where a reader was too slow for so many; now and then
+   * Newline-delimited JSON without an end: a `Drop` a line; `{"skipped": n}` where a reader was too slow; now and then
    * an empty line. Transient Faults: `too_many_readers`, `stopping`, or when NATS does not answer.
    */
   open(filter: DropFilter): Promise<ReadableStream<Uint8Array>>;
@@ -30,7 +30,7 @@ export const createLiveDrops = (bus: Bus): LiveDrops => {
     // A reader that comes again over a connection that is left would hold up the stop.
     if (isStopped) throw new Fault('transient', 'stopping', 'the admin API stops');
     if (ends.size >= readersMax) {
-      throw new Fault('transient', 'too_many_readers', `${readersMax} readers listen already`);
+      throw new Fault('transient', 'too_many_readers', `the limit of ${readersMax} readers is reached`);
     }
     let skipped = 0;
     let controller: ReadableStreamDefaultController<Uint8Array> | undefined;

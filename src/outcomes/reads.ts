@@ -18,7 +18,7 @@ type ReadStream = {
   readonly isFurther?: true;
 };
 
-/** NATS may have no room for the stream of a further instance: nothing is in flight there, and the others are to be seen all the same. */
+/** NATS may have no room for the stream of a further instance: nothing is in flight there, and the other streams are still reported. */
 const stateOf = async (
   bus: Bus,
   { name, isFurther }: ReadStream,

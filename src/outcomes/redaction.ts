@@ -5,15 +5,15 @@ export const redacted = '[redacted]';
 
 /** Takes secrets out of what was received and bounds it, for what is shown and kept of it. */
 export type Redaction = {
-  /** A text of at most so many bytes; `secrets` are the credentials that came with the request, right or wrong. */
+  /** A text of at most this many bytes; `secrets` are the credentials that came with the request, right or wrong. */
   text(text: string, bytesMax: number, secrets?: readonly string[]): string;
-  /** A value as JSON of at most so many bytes (then it ends in `…`), each text in it cut as well. The cost is bounded too. */
+  /** A value as JSON of at most this many bytes (if truncated, it ends in `…`); each text in it is truncated, too. The cost has a limit, too. */
   json(value: unknown, bytesMax: number, secrets?: readonly string[]): string;
 };
 
 const secretNames = 'token|authorization|passw(?:or)?d|passwd|secret|credential|cookie|api[-_. ]?key';
 
-/** Names whose values are taken for secrets, whatever they hold. */
+/** Names whose values always count as secrets. */
 const secretName = new RegExp(secretNames, 'i');
 
 /** The same within a text: `access_token=…`, `"Authorization": "Bearer …"`. Each part has a bound, so that no start of it reads far. */
@@ -28,7 +28,7 @@ const words = /[A-Za-z0-9_.~+/=-]{8,}/g;
 const plainWords = /[A-Za-z0-9]{8,}/g;
 const hexRuns = /[0-9a-f]{32,}/gi;
 const tokenLength = 32;
-/** Tokens of the admin API have so many digits and only digests of them are kept, so each is taken for one. */
+/** Length of admin tokens in digits. Only their digests are stored, so every text of this form counts as one. */
 const adminTokenLength = 64;
 
 const valueCharactersMax = 256;
@@ -37,7 +37,7 @@ const depthMax = 8;
 /** Stands for a secret while a text is looked through: it makes no text longer, and no well-formed text holds it. */
 const mark = '\uDC00';
 
-/** What is left of a word is taken for the beginning of a secret from so many characters on, and up to so many. */
+/** A truncated word counts as the beginning of a secret within these lengths. */
 const tornMin = 4;
 const tornMax = 256;
 /** Places that are tried for the beginning of one secret, before the first of them is taken for it. */

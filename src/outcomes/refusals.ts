@@ -1,7 +1,7 @@
 import type { Pipeline, RefusalRow } from './rows.ts';
 import { minuteText } from './times.ts';
 
-/** What a receiver turned away, saw again or left out, beside the balance of what it acknowledged. */
+/** Refused requests, duplicates and dropped values of a receiver, outside the balance of acknowledged items. */
 export type Refusals = {
   /**
    * Counts `requests` and `items` for a data id (metrics) or an application (traces); `owner` 0 where nobody has shown a right
@@ -15,7 +15,7 @@ export type Refusals = {
     requests: number,
     items: number,
   ): void;
-  /** What was counted since the last call, under this boot number and count. */
+  /** What was counted since the last call, under this epoch and count. */
   take(boot: number, seq: number): RefusalRow[];
 };
 

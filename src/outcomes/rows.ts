@@ -46,7 +46,7 @@ export type OutcomeRow = {
   readonly at: string;
 };
 
-/** Requests turned away or repeated and values lost, of one minute, as one receiver process counted them. */
+/** Refused requests, duplicates and dropped values of one minute, as one receiver process counted them. */
 export type RefusalRow = {
   readonly pipeline: Pipeline;
   /** 0 where it is not known whose it was. */
@@ -61,7 +61,7 @@ export type RefusalRow = {
   readonly seq: number;
 };
 
-/** One example of what was dropped, refused or set aside. Every text is bounded and holds no secret. */
+/** One sample of a dropped, refused or dead-lettered item. Every text has a limit and holds no secret. */
 export type SampleRow = {
   readonly at: string;
   readonly pipeline: Pipeline;

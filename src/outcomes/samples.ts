@@ -2,7 +2,7 @@ import { namesSecret, type Redaction, redacted } from './redaction.ts';
 import type { Pipeline, SampleRow } from './rows.ts';
 import { momentText } from './times.ts';
 
-/** An example of what was dropped, refused or set aside, as received: it is redacted and bounded here. */
+/** A sample of a dropped, refused or dead-lettered item as received: it is redacted and truncated here. */
 export type Sample = {
   readonly pipeline: Pipeline;
   /** Data id or application; 0 where nobody has shown a right to one. */

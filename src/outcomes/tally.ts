@@ -8,7 +8,7 @@ export const storedOutcome = 'stored';
 export const deadLetteredOutcome = 'dead_lettered';
 export const droppedOutcome = (reason: string): string => `dropped/${reason}`;
 
-/** Adds items that came to this. */
+/** Adds items with this outcome. */
 export const addOutcome = (tally: Tally, owner: number, outcome: string, items: number): void => {
   if (items <= 0) return;
   const counts = tally.get(owner);

@@ -14,7 +14,7 @@ export const listenFault = (error: NodeJS.ErrnoException, port: number, variable
     return new Fault(
       'permanent',
       'port_denied',
-      `port ${port} may not be used; set ${variable} to another one`,
+      `no permission to listen on port ${port}; set ${variable} to another one`,
       error,
     );
   }

@@ -6,47 +6,49 @@ const say = (remedy: string, collector?: string): MetricRemedy =>
 
 const ofEveryRole: Readonly<Record<string, MetricRemedy>> = {
   tidemark_build_info: say(
-    'compare over all processes: more than one version outside an upgrade is a roll-out that stands still',
+    'compare over all processes: several versions outside an upgrade mean a stalled rollout',
   ),
-  tidemark_ready: say('0 for minutes: read `/readyz` of that process; it names what is missing'),
-  tidemark_check_failing: say('mend the dependency that `/readyz` names; docs/runbook.md#tidemarknotready'),
+  tidemark_ready: say('0 for minutes: read `/readyz` of that process; it names the failing check'),
+  tidemark_check_failing: say('repair the dependency that `/readyz` names; docs/runbook.md#tidemarknotready'),
   process_resident_memory_bytes: say(
     'near the limit of the container: raise the limit; lower `TIDEMARK_INGRESS_BYTES_IN_FLIGHT_MAX` for ingress',
   ),
-  process_cpu_seconds_total: say('a rate near 1 for minutes: one process uses one core, so add replicas'),
-  process_open_fds: say('near `process_max_fds`: raise the limit of open files, or bound connections'),
-  process_start_time_seconds: say('a young process that nobody restarted: read its last log lines'),
+  process_cpu_seconds_total: say('a rate near 1 for minutes: the process uses a whole core; add replicas'),
+  process_open_fds: say(
+    'near `process_max_fds`: raise the limit of open files, or lower the limits of connections',
+  ),
+  process_start_time_seconds: say('a recent start that nobody asked for: read the last log lines before it'),
   nodejs_eventloop_lag_p99_seconds: say(
-    'over 0.2 s for minutes: the process has more to do than a core can; add replicas',
+    'over 0.2 s for minutes: the process needs more than one core; add replicas',
   ),
 };
 
 const ofLedgerFeed: Readonly<Record<string, MetricRemedy>> = {
-  tidemark_ledger_feed_rows_total: say('nothing: for comparison with what was lost'),
+  tidemark_ledger_feed_rows_total: say('nothing: for comparison with the rows that were given up'),
   tidemark_ledger_feed_rows_lost_total: say(
-    'examples and refusal counts are missing, no items: see why LEDGER does not take them',
+    'samples and counts of refusals are missing, no items: find out why LEDGER does not accept them',
   ),
 };
 
 const ofIngress: Readonly<Record<string, MetricRemedy>> = {
   tidemark_ingress_requests_total: say(
-    'a growing share of 5xx: look at what `/readyz` of ingress and the streams say',
+    'a growing share of 5xx: read `/readyz` of ingress and check the streams',
   ),
   tidemark_ingress_requests_refused_total: say(
-    '`tidemark explain <reason>`; whose requests they are: `tidemark ledger`',
+    '`tidemark explain <reason>`; `tidemark ledger` names the owners',
     'otelcol_receiver_refused_spans',
   ),
   tidemark_ingress_items_accepted_total: say(
-    'none while producers send: see refused requests',
+    'none while senders send: see refused requests',
     'otelcol_receiver_accepted_spans',
   ),
   tidemark_ingress_items_deferred_total: say('senders with wrong clocks or units: `tidemark drops --tail`'),
-  tidemark_ingress_items_dropped_total: say('`tidemark drops --since 1h` shows whose and why'),
+  tidemark_ingress_items_dropped_total: say('`tidemark drops --since 1h` shows owners and reasons'),
   tidemark_ingress_values_dropped_total: say(
-    '`tidemark explain <reason>`: mostly more metric names than a table may have',
+    '`tidemark explain <reason>`: mostly more metric names than the limit of a table',
   ),
   tidemark_ingress_otlp_leniencies_total: say(
-    'tell the owner of the sender, or upgrade its SDK; nothing is lost',
+    'inform the owner of the sender, or upgrade its SDK; nothing is dropped',
   ),
   tidemark_ingress_duplicate_requests_total: say(
     'a high rate: exporters run into their timeouts; compare with publish times',
@@ -57,9 +59,11 @@ const ofIngress: Readonly<Record<string, MetricRemedy>> = {
     'otelcol_exporter_in_flight_requests',
   ),
   tidemark_ingress_connections: say('near `TIDEMARK_INGRESS_CONNECTIONS_MAX`: add ingress replicas'),
-  tidemark_ingress_connections_ended_total: say('docs/receivers/limits.md says what each reason means'),
+  tidemark_ingress_connections_ended_total: say('docs/receivers/limits.md has the meaning of each reason'),
   tidemark_ingress_tls_reloads_total: say('`refused` grows: the new certificate files cannot be used'),
-  tidemark_ingress_tls_files_refused: say('mend the certificate files; the old ones serve on until they end'),
+  tidemark_ingress_tls_files_refused: say(
+    'repair the certificate files; the receivers use the previous certificate until it expires',
+  ),
   tidemark_ingress_tls_certificate_expiry_timestamp_seconds: say(
     'renew the certificate; it is read again without a restart',
   ),
@@ -67,18 +71,18 @@ const ofIngress: Readonly<Record<string, MetricRemedy>> = {
     '`not_stored`: a stream is full or NATS is away; `unconfirmed`: NATS is slow',
     'otelcol_exporter_enqueue_failed_spans',
   ),
-  tidemark_ingress_publish_seconds: say('p99 over 1 s: look at the disk of NATS'),
+  tidemark_ingress_publish_seconds: say('p99 over 1 s: check the disk of NATS'),
   ...ofLedgerFeed,
 };
 
 const ofTransfer: Readonly<Record<string, MetricRemedy>> = {
   ...ofLedgerFeed,
   tidemark_transfer_messages_total: say(
-    '`retry` grows: the store fails; its log lines say how',
+    '`retry` grows: the store fails; read the log lines of transfer',
     'otelcol_exporter_send_failed_spans',
   ),
   tidemark_transfer_messages_redelivered_total: say(
-    'a steady rate: workers are killed or writes outlast the ack wait; look at write times',
+    'a steady rate: workers are killed or writes outlast the ack wait; check the times of writes',
   ),
   tidemark_transfer_newer_envelope_version: say('upgrade transfer to the version of ingress'),
   tidemark_transfer_items_stored_total: say(
@@ -86,17 +90,17 @@ const ofTransfer: Readonly<Record<string, MetricRemedy>> = {
     'otelcol_exporter_sent_spans',
   ),
   tidemark_transfer_rows_written_total: say('for planning: rows per second'),
-  tidemark_transfer_items_dropped_total: say('`tidemark drops --since 1h` shows whose and why'),
-  tidemark_transfer_dead_letters_total: say('`tidemark dlq list`, mend the cause, `tidemark dlq redrive`'),
-  tidemark_transfer_breaker_open: say('`tidemark dlq list`, mend the cause, `tidemark dlq resume`'),
+  tidemark_transfer_items_dropped_total: say('`tidemark drops --since 1h` shows owners and reasons'),
+  tidemark_transfer_dead_letters_total: say('`tidemark dlq list`, fix the cause, `tidemark dlq redrive`'),
+  tidemark_transfer_breaker_open: say('`tidemark dlq list`, fix the cause, `tidemark dlq resume`'),
   tidemark_transfer_dead_letters_held: say(
     'make room in DEADLETTER: `tidemark dlq redrive` or `tidemark dlq purge`',
   ),
   tidemark_transfer_writes_total: say(
-    '`failed` grows: the store is away or refuses; `table_missing`: metadata makes the table again',
+    '`failed` grows: the store is not available or refuses; `table_missing`: metadata creates the table again',
   ),
   tidemark_transfer_tables_set_aside: say(
-    '`/readyz` and the log name the table; mend it, then `tidemark dlq redrive`',
+    '`/readyz` and the log name the table; repair it, then `tidemark dlq redrive`',
   ),
   tidemark_transfer_table_messages_waiting: say(
     '`/readyz` says why the table takes no rows; mend it. At half of `ack_pending_max` its points go to the dead letters',
@@ -105,37 +109,39 @@ const ofTransfer: Readonly<Record<string, MetricRemedy>> = {
     'beyond `table_wait_seconds`: it may be the store, and not this table; docs/stores-in-trouble.md',
   ),
   tidemark_transfer_store_answers_unclassified_total: say(
-    'report the code; the message is tried again meanwhile',
+    'report the code; transfer retries the message meanwhile',
   ),
   tidemark_transfer_write_seconds: say(
-    'p99 over 5 s: the store is too slow for what it is given; look at its disk, parts and apply lag',
+    'p99 over 5 s: the store is slower than its input; check its disk, parts and apply lag',
   ),
   tidemark_transfer_guarded_inserts_total: say(
-    'high long after a restart: connections to NATS are lost again and again',
+    'high long after a restart: connections to NATS break repeatedly',
   ),
-  tidemark_transfer_killed_queries_total: say('now and then is well; steadily: inserts outlast the ack wait'),
-  tidemark_transfer_optimised_partitions_total: say('steadily: inserts outlast the ack wait'),
+  tidemark_transfer_killed_queries_total: say(
+    'single ones are normal; a steady rate: inserts outlast the ack wait',
+  ),
+  tidemark_transfer_optimised_partitions_total: say('a steady rate: inserts outlast the ack wait'),
   tidemark_transfer_questdb_tables: say(
-    '`suspended`: metadata resumes them; if they stay so, and for `broken`, see docs/stores-in-trouble.md',
+    '`suspended`: metadata resumes the table; if it stays suspended, and for `broken`, see docs/stores-in-trouble.md',
   ),
   tidemark_transfer_leftover_messages_removed_total: say(
-    'rises after a kill of nats-server, and nothing is to be done; rises without one: read the log of NATS',
+    'rises after a kill of nats-server: nothing; rises without a kill: read the log of NATS',
   ),
   tidemark_transfer_questdb_pending_commits: say(
-    'grows for minutes: QuestDB applies slower than it takes; give it disk or cores, or spread data ids',
+    'grows for minutes: QuestDB applies commits slower than it confirms them; add disk speed or cores, or spread data ids',
   ),
-  tidemark_ledger_stream_bytes: say('over half of the budget: ClickHouse does not take outcomes'),
+  tidemark_ledger_stream_bytes: say('over half of the budget: ClickHouse does not accept outcomes'),
   tidemark_ledger_stream_bytes_max: say('nothing: the budget of pipelines/streams.yaml'),
   tidemark_transfer_held_bytes: say(
-    'at the bound all the time: the store is slower than the stream',
+    'at the limit all the time: the store is slower than the stream',
     'otelcol_exporter_queue_size (of one process)',
   ),
 };
 
 const ofMetadata: Readonly<Record<string, MetricRemedy>> = {
-  tidemark_metadata_requests_total: say('5xx: the log of metadata says why'),
+  tidemark_metadata_requests_total: say('5xx: the log of metadata has the cause'),
   tidemark_stream_missing: say(
-    '1 for METRICS-<name>: NATS has no room for it, `/readyz` says more; for another: start metadata anew, it makes the stream',
+    '1 for METRICS-<name>: NATS has no room for it, see `/readyz`; for another: restart metadata, it creates the stream',
   ),
   tidemark_stream_messages: say('grows: add transfer replicas, unless a store is slow'),
   tidemark_stream_bytes: say(
@@ -143,48 +149,48 @@ const ofMetadata: Readonly<Record<string, MetricRemedy>> = {
     'otelcol_exporter_queue_size',
   ),
   tidemark_stream_bytes_max: say(
-    'raise `bytes_max` in pipelines/streams.yaml where outages last longer',
+    'raise `bytes_max` in pipelines/streams.yaml for longer outages',
     'otelcol_exporter_queue_capacity',
   ),
-  tidemark_stream_bytes_left: say('divide by the rate of growth: that long until receivers answer 503'),
+  tidemark_stream_bytes_left: say('divided by the rate of growth it is the time until receivers answer 503'),
   tidemark_stream_oldest_age_seconds: say('the lag. Grows: add transfer replicas, unless a store is slow'),
   tidemark_consumer_pending: say('grows while ack_pending is low: there are no workers'),
   tidemark_consumer_ack_pending: say(
     'at `ack_pending_max` of pipelines/streams.yaml: workers hold messages and cannot write them',
   ),
   tidemark_consumer_redelivered: say(
-    'workers were killed or gave messages back; it falls as they are stored',
+    'workers were killed or returned messages; it falls as the messages are stored',
   ),
   tidemark_consumer_waiting_pulls: say('0 while messages wait: no transfer process pulls'),
   tidemark_clickhouse_parts_max: say(
     'near `tidemark_clickhouse_parts_delay`: merges are behind; larger and fewer inserts, or a faster disk',
   ),
-  tidemark_clickhouse_parts_delay: say('nothing: the bound of the server'),
-  tidemark_outcome_items: say('`tidemark ledger --since 1h` shows whose'),
+  tidemark_clickhouse_parts_delay: say('nothing: the limit of the server'),
+  tidemark_outcome_items: say('`tidemark ledger --since 1h` shows the owners'),
   tidemark_outcome_unbalanced_owners: say(
-    '`tidemark ledger --since 2h` names them; older than ten minutes it is a defect: report it',
+    '`tidemark ledger --since 2h` names them; older than ten minutes: report it as a defect',
   ),
   tidemark_watch_last_success_timestamp_seconds: say(
-    'old: metadata cannot read NATS or ClickHouse, and the figures above are old too',
+    'old: metadata cannot read NATS or ClickHouse, and the metrics above are old, too',
   ),
   tidemark_refresh_runs_total: say(
-    '`interrupted` steadily: metadata processes are restarted in the middle of runs',
+    'a steady rate of `interrupted`: metadata processes are restarted during runs',
   ),
-  tidemark_refresh_reports_total: say('`failed`: `tidemark refresh show <run_id>` says why'),
+  tidemark_refresh_reports_total: say('`failed`: `tidemark refresh show <run_id>` has the reasons'),
   tidemark_refresh_last_duration_seconds: say('near the interval of the job: node management is slow'),
-  tidemark_refresh_last_failed: say('`tidemark refresh show <run_id>` says why'),
+  tidemark_refresh_last_failed: say('`tidemark refresh show <run_id>` has the reasons'),
   tidemark_refresh_last_success_timestamp_seconds: say('old in every process: `tidemark refresh list`'),
   tidemark_refresh_subscriptions: say('nothing: for comparison with the number of reports'),
 };
 
-/** By role and name: every figure of ours, and those of the process that an operator looks at. */
+/** By role and name: every metric of Tidemark, and the process metrics that operators use. */
 export const metricRemedies: Readonly<
   Record<'every' | 'ingress' | 'transfer' | 'metadata', Readonly<Record<string, MetricRemedy>>>
 > = { every: ofEveryRole, ingress: ofIngress, transfer: ofTransfer, metadata: ofMetadata };
 
 /** What a label may say. No label takes what a sender writes without a bound. */
 export const labelBounds: Readonly<Record<string, { readonly pattern: RegExp; readonly text: string }>> = {
-  role: { pattern: /^(ingress|transfer|metadata)$/, text: 'ingress, transfer, metadata; on every figure' },
+  role: { pattern: /^(ingress|transfer|metadata)$/, text: 'ingress, transfer, metadata; on every metric' },
   version: { pattern: /^\d+\.\d+\.\d+$/, text: 'of the program' },
   node: { pattern: /^\d+\.\d+\.\d+$/, text: 'version of Node' },
   check: { pattern: /^[a-z_]+$/, text: 'the checks of `/readyz`' },
@@ -200,15 +206,18 @@ export const labelBounds: Readonly<Record<string, { readonly pattern: RegExp; re
   status: { pattern: /^[1-5]\d\d$/, text: 'HTTP status' },
   reason: {
     pattern: /^[a-z_]+$/,
-    text: 'codes of docs/reasons.md; of ended connections those of docs/receivers/limits.md',
+    text: 'codes of docs/reasons.md; for connections the codes of docs/receivers/limits.md',
   },
-  kind: { pattern: /^[a-z_0-9]+$/, text: 'kinds of leniency; refusals, samples; of the process its own' },
+  kind: {
+    pattern: /^[a-z_0-9]+$/,
+    text: 'kinds of leniency; refusals, samples; for process metrics their own',
+  },
   sender: { pattern: /^[a-z0-9.+/_-]{1,60}$/, text: 'the first hundred names of SDKs, then `other`' },
-  outcome: { pattern: /^[a-z_]+$/, text: 'named in the meaning of the figure' },
+  outcome: { pattern: /^[a-z_]+$/, text: 'named in the meaning of the metric' },
   settlement: { pattern: /^(ack|retry|dead_letter)$/, text: 'ack, retry, dead_letter' },
-  state: { pattern: /^[a-z_]+$/, text: 'named in the meaning of the figure' },
+  state: { pattern: /^[a-z_]+$/, text: 'named in the meaning of the metric' },
   trigger: { pattern: /^(schedule|manual)$/, text: 'schedule, manual' },
-  code: { pattern: /^[A-Za-z0-9_]{1,40}$/, text: 'numbers of errors of a store that no list of ours has' },
+  code: { pattern: /^[A-Za-z0-9_]{1,40}$/, text: 'error numbers of a store that Tidemark does not classify' },
   stream: {
     pattern: /^(METRICS(-[a-z][a-z0-9_-]{0,31})?|TRACES|LEDGER|DEADLETTER|AUDIT)$/,
     text: 'streams of pipelines/streams.yaml, and METRICS-<name> of each further QuestDB instance',

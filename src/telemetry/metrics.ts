@@ -21,7 +21,7 @@ const createRegistry = (role: string): Registry => {
   collectDefaultMetrics({ register: registry });
   new Gauge({
     name: 'tidemark_build_info',
-    help: 'Always 1; its labels name the version of the program and of Node',
+    help: 'Always 1; the labels are the versions of the program and of Node',
     labelNames: ['version', 'node'],
     registers: [registry],
   }).set({ version: programVersion(), node: process.versions.node }, 1);
@@ -32,13 +32,13 @@ const createRegistry = (role: string): Registry => {
 const ledgerFeedMetrics = (registers: Registry[]) => ({
   ledgerRows: new Counter({
     name: 'tidemark_ledger_feed_rows_total',
-    help: 'Rows of refusals and samples that LEDGER has taken, by kind',
+    help: 'Rows of refusals and samples stored in LEDGER, by kind',
     labelNames: ['kind'],
     registers,
   }),
   ledgerRowsLost: new Counter({
     name: 'tidemark_ledger_feed_rows_lost_total',
-    help: 'Rows of refusals and samples given up because LEDGER did not take them or is more than half full, by kind',
+    help: 'Rows of refusals and samples given up because LEDGER refused them or is more than half full, by kind',
     labelNames: ['kind'],
     registers,
   }),
@@ -59,7 +59,7 @@ export const createIngressMetrics = () => {
     }),
     refused: new Counter({
       name: 'tidemark_ingress_requests_refused_total',
-      help: 'Requests refused whole, by reason; tidemark explain <reason> says what to do',
+      help: 'Refused requests, by reason; tidemark explain <reason> has the remedy',
       labelNames: ['receiver', 'reason'],
       registers,
     }),
@@ -71,7 +71,7 @@ export const createIngressMetrics = () => {
     }),
     deferred: new Counter({
       name: 'tidemark_ingress_items_deferred_total',
-      help: 'Items handed to transfer for the verdict on their time',
+      help: 'Items with a wrong time, deferred to transfer, which drops them',
       labelNames: ['pipeline', 'reason'],
       registers,
     }),
@@ -83,19 +83,19 @@ export const createIngressMetrics = () => {
     }),
     valuesDropped: new Counter({
       name: 'tidemark_ingress_values_dropped_total',
-      help: 'Single values dropped from kept items, by reason',
+      help: 'Single values dropped from accepted items, by reason',
       labelNames: ['pipeline', 'reason'],
       registers,
     }),
     leniencies: new Counter({
       name: 'tidemark_ingress_otlp_leniencies_total',
-      help: 'What senders got wrong and was read all the same, by kind and sender (SDK, else User-Agent)',
+      help: 'Deviations from OTLP that the receiver accepted, by kind and sender (SDK, else User-Agent)',
       labelNames: ['kind', 'sender'],
       registers,
     }),
     duplicates: new Counter({
       name: 'tidemark_ingress_duplicate_requests_total',
-      help: 'Requests recognised as repeats by their identity; nothing was stored again',
+      help: 'Duplicate requests, recognised by their identity; nothing was stored again',
       labelNames: ['pipeline'],
       registers,
     }),
@@ -118,7 +118,7 @@ export const createIngressMetrics = () => {
     }),
     connectionsEnded: new Counter({
       name: 'tidemark_ingress_connections_ended_total',
-      help: 'Connections that the receiver refused or ended, by reason; docs/receivers/limits.md says what to do',
+      help: 'Connections that the receiver refused or closed, by reason; docs/receivers/limits.md has the remedies',
       labelNames: ['receiver', 'reason'],
       registers,
     }),
@@ -130,12 +130,12 @@ export const createIngressMetrics = () => {
     }),
     tlsStale: new Gauge({
       name: 'tidemark_ingress_tls_files_refused',
-      help: '1 while the certificate files cannot be used and the ones before serve on: mend the files',
+      help: '1 while the certificate files cannot be used and the previous certificate stays in use: repair the files',
       registers,
     }),
     tlsExpiry: new Gauge({
       name: 'tidemark_ingress_tls_certificate_expiry_timestamp_seconds',
-      help: 'When the certificate in use ends, seconds since 1970; 0 = plain HTTP',
+      help: 'Expiry of the certificate in use, seconds since 1970; 0 = plain HTTP',
       registers,
     }),
     publishes: new Counter({
@@ -169,7 +169,7 @@ export const createTransferMetrics = () => {
     }),
     redelivered: new Counter({
       name: 'tidemark_transfer_messages_redelivered_total',
-      help: 'Messages delivered again; writing them again changes nothing',
+      help: 'Redelivered messages; a second write changes nothing',
       labelNames: ['pipeline'],
       registers,
     }),
@@ -199,19 +199,19 @@ export const createTransferMetrics = () => {
     }),
     deadLettered: new Counter({
       name: 'tidemark_transfer_dead_letters_total',
-      help: 'What was set aside in DEADLETTER, by reason',
+      help: 'Items and messages written to DEADLETTER, by reason',
       labelNames: ['pipeline', 'reason'],
       registers,
     }),
     breakerOpen: new Gauge({
       name: 'tidemark_transfer_breaker_open',
-      help: '1 while the consumer takes nothing because too much went to the dead letters: read them and mend the cause',
+      help: '1 while the consumer is stopped because too many items went to the dead letters: read them and fix the cause',
       labelNames: ['pipeline'],
       registers,
     }),
     deadLettersHeld: new Gauge({
       name: 'tidemark_transfer_dead_letters_held',
-      help: '1 while dead letters cannot be kept (DEADLETTER is full) and the consumer stands still: redrive or purge some',
+      help: '1 while dead letters cannot be stored (DEADLETTER is full) and the consumer waits: redrive or purge some',
       labelNames: ['pipeline'],
       registers,
     }),
@@ -223,7 +223,7 @@ export const createTransferMetrics = () => {
     }),
     tablesSetAside: new Gauge({
       name: 'tidemark_transfer_tables_set_aside',
-      help: 'Tables that take no rows while the store lives: their points go to the dead letters. Mend them, then redrive',
+      help: 'Tables that accept no rows while the store is available: their points go to the dead letters. Repair them, then redrive',
       labelNames: ['pipeline'],
       registers,
     }),
@@ -241,7 +241,7 @@ export const createTransferMetrics = () => {
     }),
     unclassified: new Counter({
       name: 'tidemark_transfer_store_answers_unclassified_total',
-      help: 'Answers of a store whose code no list of ours names, by code; they are tried again. Report them',
+      help: 'Answers of a store with an unclassified error code, by code; the messages are retried. Report them',
       labelNames: ['pipeline', 'code'],
       registers,
     }),
@@ -254,43 +254,43 @@ export const createTransferMetrics = () => {
     }),
     guarded: new Counter({
       name: 'tidemark_transfer_guarded_inserts_total',
-      help: 'Inserts compared with what is stored first, because they may have been made before',
+      help: 'Guarded inserts: compared with stored rows first, because an earlier attempt may have stored them',
       labelNames: ['pipeline'],
       registers,
     }),
     killedQueries: new Counter({
       name: 'tidemark_transfer_killed_queries_total',
-      help: 'Inserts of an earlier attempt that were still running and were ended before the guarded one',
+      help: 'Inserts of an earlier attempt that still ran and were killed before the guarded insert',
       labelNames: ['pipeline'],
       registers,
     }),
     optimised: new Counter({
       name: 'tidemark_transfer_optimised_partitions_total',
-      help: 'Partitions merged because two attempts at one insert had overlapped',
+      help: 'Partitions merged because two attempts at one insert overlapped',
       labelNames: ['pipeline'],
       registers,
     }),
     questdbTables: new Gauge({
       name: 'tidemark_transfer_questdb_tables',
-      help: 'Tables of points in QuestDB, by state: ok, suspended (rows are kept and not yet to be seen), no_upsert_keys, broken (QuestDB cannot change it any more)',
+      help: 'Tables of points in QuestDB, by state: ok, suspended (rows are confirmed, but not yet visible), no_upsert_keys, broken (QuestDB can no longer change it)',
       labelNames: ['questdb', 'state'],
       registers,
     }),
     questdbPendingCommits: new Gauge({
       name: 'tidemark_transfer_questdb_pending_commits',
-      help: 'Commits that QuestDB confirmed and has not applied yet, of the table that is furthest behind',
+      help: 'Largest number of commits of one table that QuestDB confirmed and has not applied yet',
       labelNames: ['questdb'],
       registers,
     }),
-    leftovers: new Counter({
+    orphanedMessages: new Counter({
       name: 'tidemark_transfer_leftover_messages_removed_total',
-      help: 'Messages that NATS kept although they were acknowledged, removed; they come of a nats-server that was killed',
+      help: 'Orphaned messages removed: a killed nats-server kept them after their acknowledgement',
       labelNames: ['stream'],
       registers,
     }),
     ledgerBytes: new Gauge({
       name: 'tidemark_ledger_stream_bytes',
-      help: 'Bytes in stream LEDGER; over half of tidemark_ledger_stream_bytes_max: find out why ClickHouse does not take outcomes',
+      help: 'Bytes in stream LEDGER; over half of tidemark_ledger_stream_bytes_max: find out why ClickHouse does not accept outcomes',
       registers,
     }),
     ledgerBytesMax: new Gauge({

@@ -53,8 +53,11 @@ const toldOfFailures = (exporter: SpanExporter, log: Log): SpanExporter => {
       exporter.export(spans, (result) => {
         const hasFailed = result.code === ExportResultCode.FAILED;
         if (hasFailed && !isFailing)
-          log.warn({ error: result.error?.message }, 'spans of this program are not taken; some are lost');
-        if (!hasFailed && isFailing) log.info({}, 'spans of this program are taken again');
+          log.warn(
+            { error: result.error?.message },
+            'the OTLP endpoint does not accept spans of this process; some are lost',
+          );
+        if (!hasFailed && isFailing) log.info({}, 'the OTLP endpoint accepts spans of this process again');
         isFailing = hasFailed;
         done(result);
       }),

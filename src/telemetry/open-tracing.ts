@@ -23,8 +23,8 @@ const headersOf = (text: string): Record<string, string> => {
     } catch {
       throw settingFault(
         'TIDEMARK_TRACING_HEADERS',
-        'it is not name=value, nor several of them separated by commas',
-        'Write for instance X-MON-TOKEN=<token>',
+        'it is not a list like name=value,name=value',
+        'Write it like X-MON-TOKEN=<token>',
       );
     }
   }

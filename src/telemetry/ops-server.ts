@@ -39,7 +39,7 @@ const exposeReadiness = (registry: Registry, checks: ReadyChecks): void => {
   const registers = [registry];
   new Gauge({
     name: 'tidemark_ready',
-    help: '1 while the role can do its work, as /readyz says it',
+    help: '1 while the role is ready, as /readyz reports it',
     registers,
     collect() {
       this.set(Object.values(checks).some((check) => check() !== undefined) ? 0 : 1);
@@ -47,7 +47,7 @@ const exposeReadiness = (registry: Registry, checks: ReadyChecks): void => {
   });
   new Gauge({
     name: 'tidemark_check_failing',
-    help: '1 while this check of /readyz fails; the answer of /readyz says why',
+    help: '1 while this check of /readyz fails; the answer of /readyz has the reason',
     labelNames: ['check'],
     registers,
     collect() {
@@ -69,7 +69,7 @@ const connectionsMax = 256;
 
 const plainText = { 'Content-Type': 'text/plain' };
 const protocolAnswer: ProtocolAnswer = (status) => ({
-  body: `this is no HTTP request that can be read: ${STATUS_CODES[status] ?? status}\n`,
+  body: `malformed HTTP request: ${STATUS_CODES[status] ?? status}\n`,
   headers: plainText,
 });
 const overloadAnswer = () => ({
@@ -103,11 +103,11 @@ export const startOpsServer = async (options: {
     if (path === '/metrics') {
       options.registry.metrics().then(
         (text) => answer(200, options.registry.contentType, text),
-        () => answer(500, 'text/plain', 'metrics failed\n'),
+        () => answer(500, 'text/plain', 'internal error; see the log\n'),
       );
       return;
     }
-    answer(404, 'text/plain', 'there are /livez, /readyz and /metrics\n');
+    answer(404, 'text/plain', 'unknown path: use /livez, /readyz or /metrics\n');
   };
   const server = createLimitedServer(
     { listener, protocolAnswer, overloadAnswer, makesRoom: true },

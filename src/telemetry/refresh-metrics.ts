@@ -12,28 +12,28 @@ export const createRefreshMetrics = (registry: Registry) => {
     }),
     reports: new Counter({
       name: 'tidemark_refresh_reports_total',
-      help: 'Subscriptions of reports, by what became of them in a run (created, updated, unchanged, deleted, failed)',
+      help: 'Subscriptions of reports, by outcome of a run (created, updated, unchanged, deleted, failed)',
       labelNames: ['outcome'],
       registers,
     }),
     lastDurationSeconds: new Gauge({
       name: 'tidemark_refresh_last_duration_seconds',
-      help: 'How long the last run took',
+      help: 'Duration of the last run',
       registers,
     }),
     lastFailed: new Gauge({
       name: 'tidemark_refresh_last_failed',
-      help: 'Reports that the last run could not bring to node management; its run record says why',
+      help: 'Reports whose subscription the last run could not write; its run record has the reasons',
       registers,
     }),
     lastSuccess: new Gauge({
       name: 'tidemark_refresh_last_success_timestamp_seconds',
-      help: 'When a run last ended without a failure, Unix seconds; 0 = never in this process. Compare over all metadata processes',
+      help: 'End of the last run without a failure, Unix seconds; 0 = never in this process. Compare over all metadata processes',
       registers,
     }),
     subscriptions: new Gauge({
       name: 'tidemark_refresh_subscriptions',
-      help: 'Subscriptions held, as this process knows them',
+      help: 'Subscriptions that this process knows',
       registers,
     }),
   };

@@ -32,7 +32,7 @@ export type Tracing = {
   /** Runs work for which `current` answers this span, also after its awaits. */
   within<T>(span: TraceSpan, work: () => T): T;
   current(): TraceSpan | undefined;
-  /** Brings what has ended to its end, or gives up after a short time. */
+  /** Exports finished spans; gives up after a short timeout. */
   flush(): Promise<void>;
   stop(): Promise<void>;
 };

@@ -6,24 +6,24 @@ export const createWatchMetrics = (registry: Registry) => {
   const ofStream = (name: string, help: string) =>
     new Gauge({ name, help, labelNames: ['stream'], registers });
   return {
-    missing: ofStream('tidemark_stream_missing', '1 = the stream or its consumer is not there'),
+    missing: ofStream('tidemark_stream_missing', '1 = the stream or its consumer is missing'),
     messages: ofStream('tidemark_stream_messages', 'Messages in a stream'),
     bytes: ofStream('tidemark_stream_bytes', 'Bytes in a stream'),
-    bytesMax: ofStream('tidemark_stream_bytes_max', 'Byte budget of a stream; a full one refuses'),
+    bytesMax: ofStream(
+      'tidemark_stream_bytes_max',
+      'Byte budget of a stream; a full stream refuses messages',
+    ),
     bytesLeft: ofStream('tidemark_stream_bytes_left', 'Bytes until a stream is full'),
     oldestAge: ofStream(
       'tidemark_stream_oldest_age_seconds',
-      'How long the oldest message of a stream has been there; 0 = the stream is empty',
+      'Age of the oldest message of a stream; 0 = the stream is empty',
     ),
-    pending: ofStream('tidemark_consumer_pending', 'Messages that no worker was given yet'),
+    pending: ofStream('tidemark_consumer_pending', 'Messages that were not delivered to a worker yet'),
     ackPending: ofStream(
       'tidemark_consumer_ack_pending',
       'Messages that workers hold and have not settled yet',
     ),
-    redelivered: ofStream(
-      'tidemark_consumer_redelivered',
-      'Messages that were delivered more than once and are not settled yet',
-    ),
+    redelivered: ofStream('tidemark_consumer_redelivered', 'Redelivered messages that are not settled yet'),
     waitingPulls: ofStream('tidemark_consumer_waiting_pulls', 'Pulls of workers that wait for messages'),
     parts: new Gauge({
       name: 'tidemark_clickhouse_parts_max',
@@ -38,18 +38,18 @@ export const createWatchMetrics = (registry: Registry) => {
     }),
     outcomeItems: new Gauge({
       name: 'tidemark_outcome_items',
-      help: 'Items that arrived in the hour before the last five minutes, by outcome; received is their sum once all is settled',
+      help: 'Items that arrived in the hour before the last five minutes, by outcome; received is their sum once all are settled',
       labelNames: ['pipeline', 'outcome'],
       registers,
     }),
     unbalanced: new Gauge({
       name: 'tidemark_outcome_unbalanced_owners',
-      help: 'Data ids and applications of which received = stored + dropped + dead-lettered does not hold in that hour',
+      help: 'Data ids and applications whose received differs from stored + dropped + dead-lettered in that hour',
       registers,
     }),
     lastSuccess: new Gauge({
       name: 'tidemark_watch_last_success_timestamp_seconds',
-      help: 'When metadata last read the figures of the streams, parts, outcomes; Unix seconds, 0 = never in this process',
+      help: 'Time of the last successful read of streams, parts, outcomes by metadata; Unix seconds, 0 = never in this process',
       labelNames: ['what'],
       registers,
     }),

@@ -4,7 +4,7 @@ import type { Lane, WriteOutcome, Written } from './lane.ts';
 
 /** Spans of one batch on its way to a store. There is one only where a message of it is traced. */
 export type BatchTrace = {
-  /** A request to the store has ended just now, after so many seconds. */
+  /** A request to the store has just ended, after this many seconds. */
   sent(outcome: WriteOutcome, seconds: number): void;
   /** What became of the batch; undefined: it was given back. */
   written(result: Pick<Written<unknown>, 'homeless' | 'setAside'> | undefined): void;
@@ -83,11 +83,11 @@ export const createBatchTraces = (tracing: Tracing): BatchTraces => {
             startedAtMs: Date.now() - seconds * 1000,
             attributes: { 'tidemark.outcome': outcome },
           });
-          span?.end(isFailed ? 'the store did not take it' : undefined);
+          span?.end(isFailed ? 'the store did not accept it' : undefined);
         },
         written: (result) => {
-          write?.end(result === undefined ? 'given back: the store is away' : undefined);
-          if (result === undefined) return end('given back');
+          write?.end(result === undefined ? 'returned to the stream: the store is not available' : undefined);
+          if (result === undefined) return end('returned to the stream');
           for (const { message, span } of processed) {
             const settlement = result.setAside.has(message) ? 'dead_letter' : 'ack';
             span.set({ 'tidemark.settlement': result.homeless.has(message) ? 'retry' : settlement });

@@ -1,4 +1,5 @@
 import type { BreakerDefinition } from '../config/pipelines.ts';
+import { counted } from '../model/counted.ts';
 import type { HeldMessage } from './held-message.ts';
 import type { SetAside, Written } from './lane.ts';
 
@@ -15,7 +16,7 @@ export type Breaker = {
   readonly why: string | undefined;
   /** Counts the items of a settled message. Dead letters that an operator asked for (redriven ones) are not to be counted. */
   note(items: number, deadLettered: number): void;
-  /** Judges the batch of a trial, before any of it is set aside: true closes the breaker, false opens it again. */
+  /** Evaluates the test batch before its dead letters are stored: true closes the breaker, false opens it again. */
   tried(items: number, deadLettered: number): boolean;
   /** Closes it by hand and forgets what was counted. */
   reset(): void;
@@ -83,7 +84,7 @@ export const createBreaker = (limits: BreakerDefinition, { onChange }: BreakerEv
 
   const open = (reason: string): void => {
     clearTimeout(timer);
-    timer = setTimeout(() => change('trial', `${reason}; one batch is tried`), limits.pauseMs);
+    timer = setTimeout(() => change('trial', `${reason}; one batch is written as a test`), limits.pauseMs);
     timer.unref();
     change('open', reason);
   };
@@ -106,7 +107,7 @@ export const createBreaker = (limits: BreakerDefinition, { onChange }: BreakerEv
   };
 
   const verdict = (): string | undefined => {
-    if (inARow > limits.inARowMax) return `${inARow} items in a row went to the dead letters`;
+    if (inARow > limits.inARowMax) return `${counted(inARow, 'item')} in a row went to the dead letters`;
     const items = older.items + newer.items;
     const share = items === 0 ? 0 : (older.deadLettered + newer.deadLettered) / items;
     if (items >= limits.shareItemsMin && share > limits.shareMax)
@@ -133,7 +134,7 @@ export const createBreaker = (limits: BreakerDefinition, { onChange }: BreakerEv
         change('closed', undefined);
         return true;
       }
-      open(`${deadLettered} of the ${items} items that were tried would go to the dead letters`);
+      open(`of ${counted(items, 'item')} in the test batch, ${deadLettered} would go to the dead letters`);
       return false;
     },
     reset: () => {

@@ -2,7 +2,7 @@ import type { Bus } from '../bus/connection.ts';
 import { startPuller } from '../bus/puller.ts';
 import type { BreakerDefinition, ConsumerDefinition } from '../config/pipelines.ts';
 import type { DeadLetters } from '../dead-letters/dead-letters.ts';
-import { patientDeadLetters } from '../dead-letters/patient.ts';
+import { retryingDeadLetters } from '../dead-letters/retrying.ts';
 import { messageOf } from '../model/fault.ts';
 import type { Ledger } from '../outcomes/ledger.ts';
 import type { Log } from '../telemetry/log.ts';
@@ -70,9 +70,9 @@ const openBreaker = <E>(
       if (state === 'open')
         log.error(
           { ...label, why, pauseMs: limits.pauseMs },
-          'the consumer stops: too much goes to the dead letters',
+          'the consumer is stopped: too many items go to the dead letters; fix the cause, then run tidemark dlq resume',
         );
-      if (state === 'closed') log.info(label, 'the consumer goes on');
+      if (state === 'closed') log.info(label, 'the consumer is resumed');
       onRoom();
     },
   });
@@ -88,12 +88,15 @@ export const startConsumer = <E>(
   let isStopping = false;
   let held: string | undefined;
   const onRoom = (): void => puller.roomMade();
-  const patient = patientDeadLetters(deadLetters, {
+  const retrying = retryingDeadLetters(deadLetters, {
     isStopping: () => isStopping,
     onHeld: (why) => {
       if (why !== undefined && held === undefined)
-        log.error({ ...label, why }, 'dead letters cannot be kept; the consumer stands still until they can');
-      if (why === undefined) log.info(label, 'dead letters are kept again; the consumer goes on');
+        log.error(
+          { ...label, why },
+          'dead letters cannot be stored (DEADLETTER is full?); the consumer waits until they can',
+        );
+      if (why === undefined) log.info(label, 'dead letters are stored again; the consumer is resumed');
       held = why;
       metrics.deadLettersHeld.set(label, why === undefined ? 0 : 1);
       onRoom();
@@ -112,7 +115,7 @@ export const startConsumer = <E>(
     {
       lane,
       ledger,
-      deadLetters: patient,
+      deadLetters: retrying,
       breaker,
       isHeld: () => held !== undefined,
       samples,

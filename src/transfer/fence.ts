@@ -9,7 +9,7 @@ import { inTime } from '../bus/in-time.ts';
 export type Fence = {
   isFresh(streamSequence: number): boolean;
   /**
-   * Whether what `isFresh` said of messages that are here already was of the consumer that delivered them. One that was made anew by
+   * Whether the answer of `isFresh` for present messages belongs to the consumer that delivered them. A consumer recreated by
    * hand, or put back from a copy, delivers again as if for the first time. False, too, while NATS does not say.
    */
   holds(): Promise<boolean>;
@@ -19,7 +19,7 @@ export type FenceOptions = {
   readonly stream: string;
   readonly consumer: string;
   readonly duplicateWindowMs: number;
-  /** A steady clock, ms: the window has passed when it has passed, whatever the wall clock says. */
+  /** A steady clock, ms: independent of the wall clock. */
   readonly now: () => number;
   readonly onFault: (error: unknown) => void;
 };

@@ -42,7 +42,7 @@ export type Verdicts = {
 /** Verdicts on the deferred items of a message. */
 export type DeferredVerdicts = Verdicts & {
   readonly passed: PassedItem[];
-  /** Items of sections that are no JSON array of as many items as the header says: their message is set aside. */
+  /** Items of sections that are not a JSON array of the length in the header: their message is dead-lettered. */
   unreadableItems: number;
 };
 
@@ -53,7 +53,7 @@ export const noVerdicts = (): DeferredVerdicts => ({
   unreadableItems: 0,
 });
 
-/** The items of a deferred section: a JSON array of so many; undefined for anything else. */
+/** The items of a deferred section: a JSON array of this length; undefined for anything else. */
 export const readDeferredItems = (section: Uint8Array | undefined, count: number): unknown[] | undefined => {
   try {
     const items: unknown = JSON.parse(Buffer.from(section ?? []).toString('utf8'));
@@ -112,7 +112,7 @@ const timestampOf = (item: unknown): unknown =>
 
 /**
  * Judges the deferred points with the arrival and the windows that travel with them (architecture 6.3), so that a redelivery
- * gets the same verdict. Those of a purged data id are dropped as that, whatever they hold.
+ * gets the same verdict. Items of a purged data id are always dropped for the purge.
  */
 export const judgeDeferred = (
   { header, deferredBytes }: MetricsEnvelope,

@@ -58,7 +58,7 @@ export type Judged = {
   readonly tally: Tally;
   /** Items whose time is valid after all: they cannot be encoded here. */
   readonly passed: readonly SetAside[];
-  /** Deferred items that cannot be read: the message is set aside for them. */
+  /** Deferred items that are malformed: the whole message is dead-lettered. */
   readonly unreadableItems: number;
   /** Of a message from the dead letters: the record that its items are in. */
   readonly redrive?: Redrive | undefined;

@@ -35,10 +35,10 @@ export const startFillAlarm = (
     if (isHigh && warning === undefined)
       log.error(
         { stream, bytes, bytesMax },
-        'over half of the stream is full; when it is full, nothing is acknowledged',
+        'the stream is more than half full; once it is full, nothing is acknowledged',
       );
     if (!isHigh && warning !== undefined)
-      log.info({ stream, bytes, bytesMax }, 'the stream is below half again');
+      log.info({ stream, bytes, bytesMax }, 'the stream is less than half full again');
     warning = isHigh ? `stream ${stream} is ${percent} % full` : undefined;
   };
 
@@ -47,7 +47,7 @@ export const startFillAlarm = (
     try {
       judge((await streamState(bus, stream)).bytes);
     } catch (error) {
-      log.debug({ stream, error: messageOf(error) }, 'how full the stream is was not read');
+      log.debug({ stream, error: messageOf(error) }, 'the size of the stream could not be read');
     }
   };
   let isReading = false;

@@ -128,7 +128,7 @@ export const createLedgerLane = (writer: LedgerWriter): Lane<LedgerLines> => {
           refused.push(refusedLine(lines, table, why));
         };
         const full = pieces.filter(({ lines }) => lines.length > 0);
-        if (table === '') for (const piece of full) refuse(piece, 'the subject names no table');
+        if (table === '') for (const piece of full) refuse(piece, 'no table belongs to the subject');
         else if (full.length > 0) await writeTable(table, full, refuse, onWrite);
       }
       return { setAside, homeless: new Set(), purged: new Set() };

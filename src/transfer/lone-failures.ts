@@ -9,7 +9,7 @@ export type LoneFailures = {
   failed(streamSequence: number): boolean;
 };
 
-/** The oldest are forgotten beyond so many: their count begins anew. */
+/** Above this number the oldest are forgotten: their count restarts. */
 const messagesMax = 10_000;
 
 export const createLoneFailures = (attemptsMax: number): LoneFailures => {

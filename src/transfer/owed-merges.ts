@@ -7,7 +7,7 @@ import type { Log } from '../telemetry/log.ts';
 export type OwedMerges = {
   /**
    * Writes down that the day (since 1970 UTC) is to be merged, and begins to do so. Throws a transient Fault when that could not be
-   * written down: whatever made the rows must not be settled then.
+   * stored: the messages of the rows must not be settled then.
    */
   owe(day: number): Promise<void>;
   stop(): void;
@@ -58,13 +58,16 @@ export const startOwedMerges = ({
     try {
       await merge(day);
       onMerged();
-      log.warn({ day }, 'two attempts at one insert had overlapped; the day was merged');
+      log.warn({ day }, 'two attempts at one insert overlapped; the day was merged');
       await bucket.delete(systemKeys.owedMerge(String(day)), revision);
       if (owed.get(day)?.revision === revision) owed.delete(day);
     } catch (error) {
       // It was written down again meanwhile: what that was for may not have been merged, and the next look sees to it.
       if (isConflict(error)) return;
-      log.error({ day, error: messageOf(error) }, 'a day with rows that are there twice was not merged yet');
+      log.error(
+        { day, error: messageOf(error) },
+        'a day with duplicate rows is not merged yet; a retry follows',
+      );
     } finally {
       running.delete(day);
     }

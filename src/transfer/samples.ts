@@ -11,7 +11,7 @@ export type TransferSamples = {
 /** Write tokens have 32 hexadecimal digits and tokens of the admin API 64. Transfer knows none of them, so it takes each for one. */
 export const looksLikeToken = (text: string): boolean => /^(?:[0-9a-f]{32}|[0-9a-f]{64})$/i.test(text);
 
-/** What is set aside as text: a row of line protocol, a deferred item. Blocks and messages are bytes. */
+/** Dead letters that are text: a row of line protocol, a deferred item. Blocks and messages are bytes. */
 const textReasons = new Set(['row_refused', 'deferred_item_valid']);
 const payloadBytesMax = 4096;
 

@@ -34,7 +34,7 @@ export type TracesLaneEvents = {
    * forgotten any more.
    */
   readonly onOverlap: (day: number) => Promise<void>;
-  /** The store answered a code that no list of ours names. */
+  /** The store returned an unclassified error code. */
   readonly onUnclassified: (code: string) => void;
 };
 
@@ -49,9 +49,9 @@ const refusalsMax = 1_000;
 const mergeBounds = { rowsMax: 8_192, bytesMax: 4 * 2 ** 20 };
 /** A batch that the store answers with a passing error so often is written message by message, to find the one it is about. */
 const triesTogetherMax = 6;
-/** So many messages that fail one after the other, and none stored: then it is the store. */
+/** Messages in a row that fail with none stored: from this number on, the store is at fault. */
 const failuresApartMax = 3;
-/** A message that fails alone so often while others are stored is set aside. */
+/** Failures of a single message, while others are stored, after which it is dead-lettered. */
 const loneAttemptsMax = 5;
 
 /** A span is one row. */
@@ -114,7 +114,7 @@ const field = (value: unknown, name: string): unknown =>
 
 const passedSpan = ({ owner, base, ordinal, arrivedAt, text }: PassedItem): SetAside => ({
   reason: 'deferred_item_valid',
-  why: 'the receiver deferred a span whose times this program finds valid',
+  why: 'the receiver deferred a span, and this version finds its times valid',
   bytes: Buffer.from(text),
   identity: `${base}:${ordinal}`,
   items: 1,
@@ -153,7 +153,7 @@ const judge = ({ header, deferredBytes }: SpansEnvelope): Judged => {
 
 /**
  * Spans: TRACES -> ClickHouse (architecture 7.2). Fresh messages are inserted as they are; what may have been inserted before
- * goes through the guard, after whatever still inserts it was ended.
+ * goes through the guard, after inserts of an earlier attempt were killed.
  */
 export const createTracesLane = (
   writer: SpanWriter,
@@ -224,7 +224,7 @@ export const createTracesLane = (
 
   /**
    * Inserts the pieces; when the store refuses rows, halves them until each refused row stands alone. Past `refusalsMax` of one
-   * write a piece is no longer looked into: whole blocks are set aside, good rows with them, instead of an insert for each row.
+   * write, pieces are no longer halved: whole blocks are dead-lettered, with valid rows, instead of an insert for each row.
    */
   const insertOrSplit = async (
     pieces: readonly Piece[],
@@ -283,7 +283,7 @@ export const createTracesLane = (
     return { setAside: refused.of, homeless: new Set(), purged: new Set() };
   };
 
-  /** Message by message: what fails waits while the others are stored, and what keeps failing alone is set aside. */
+  /** Message by message: a failing message waits while the others are stored, and is dead-lettered if it alone keeps failing. */
   const writeApart = async (
     batch: readonly Held[],
     onWrite: (outcome: WriteOutcome, seconds: number) => void,
@@ -305,7 +305,7 @@ export const createTracesLane = (
         if (!isTransientAnswer(error)) throw error;
         problem = messageOf(error);
         if (lone.failed(message.delivery.streamSequence)) {
-          const why = `fails each time while others are stored: ${problem}`;
+          const why = `the block fails in each try while others are stored: ${problem}`;
           refused.of.set(
             message,
             piecesOf([message]).map((piece) => refusedBlock(piece, why)),

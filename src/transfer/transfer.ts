@@ -11,7 +11,7 @@ import {
 } from '../config/pipelines.ts';
 import { engineUrls, natsTarget, questdbInstances, type Settings } from '../config/settings.ts';
 import { createDeadLetters, type DeadLetters } from '../dead-letters/dead-letters.ts';
-import { takeBootNumber } from '../directory/boot-number.ts';
+import { takeEpoch } from '../directory/epoch.ts';
 import { buckets, systemKeys } from '../directory/keys.ts';
 import { startPlacements } from '../directory/placements.ts';
 import { type Purges, startPurges } from '../directory/purges.ts';
@@ -33,7 +33,7 @@ import { type RunningConsumer, startConsumer } from './consumer.ts';
 import { createFence } from './fence.ts';
 import { type FillAlarm, startFillAlarm } from './ledger-alarm.ts';
 import { createLedgerLane } from './ledger-lane.ts';
-import { type LeftoverSweep, startLeftoverSweep } from './leftover-sweep.ts';
+import { type OrphanSweep, startOrphanSweep } from './orphan-sweep.ts';
 import { type OwedMerges, startOwedMerges } from './owed-merges.ts';
 import { openPointsLine, type PointsLine } from './points-line.ts';
 import { createTransferSamples, looksLikeToken, type TransferSamples } from './samples.ts';
@@ -68,7 +68,7 @@ const startTraces = (
     duplicateWindowMs: pipeline.duplicateWindowMs,
     now: () => performance.now(),
     onFault: (error) =>
-      log.warn({ error: messageOf(error) }, 'the fence is not read yet; everything is guarded'),
+      log.warn({ error: messageOf(error) }, 'the fence is not read yet; the guard is on for every insert'),
   });
   const writer = createSpanWriter(clickhouse, { insertMsMax: pipeline.storeTimeoutMs });
   const merges = startOwedMerges({
@@ -85,7 +85,7 @@ const startTraces = (
       onGuarded: (killed) => {
         metrics.guarded.inc(label);
         metrics.killedQueries.inc(label, killed);
-        if (killed > 0) log.warn({ killed }, 'ended inserts of an earlier attempt');
+        if (killed > 0) log.warn({ killed }, 'killed inserts of an earlier attempt');
       },
       onOverlap: merges.owe,
       onUnclassified: (code) => metrics.unclassified.inc({ ...label, code }),
@@ -154,7 +154,7 @@ export const runTransfer = async (settings: Settings): Promise<void> => {
     spans?: RunningConsumer;
     outcomes?: RunningConsumer;
     alarm?: FillAlarm;
-    sweep?: LeftoverSweep;
+    sweep?: OrphanSweep;
   } = {};
   const newer = (): string | undefined => {
     const version =
@@ -169,7 +169,7 @@ export const runTransfer = async (settings: Settings): Promise<void> => {
     checks: {
       nats: () => {
         if (running.bus === undefined || running.spans === undefined) return 'not connected yet';
-        return running.bus.connected ? undefined : 'the connection is lost';
+        return running.bus.connected ? undefined : 'the connection to NATS is lost';
       },
       records: () => (running.purges?.isReady === true ? undefined : 'the purges are not read yet'),
       questdb: () => running.points?.storeProblem,
@@ -205,7 +205,7 @@ export const runTransfer = async (settings: Settings): Promise<void> => {
         openKvBucket(bus, buckets.system),
         openKvBucket(bus, buckets.records),
       ]);
-      const number = await takeBootNumber(systemBucket, Date.now());
+      const number = await takeEpoch(systemBucket, Date.now());
       return { boot: number, system: systemBucket, records: bucket, refused: refusedStreams };
     },
     stop,
@@ -245,9 +245,9 @@ export const runTransfer = async (settings: Settings): Promise<void> => {
   );
   running.points = points;
   running.alarm = startLedgerAlarm(ledgerPipeline.stream, common);
-  running.sweep = startLeftoverSweep(bus, {
+  running.sweep = startOrphanSweep(bus, {
     consumers: streams.flatMap(({ consumer }) => consumer ?? []),
-    onRemoved: (stream, messages) => metrics.leftovers.inc({ stream }, messages),
+    onRemoved: (stream, messages) => metrics.orphanedMessages.inc({ stream }, messages),
     log,
   });
   running.outcomes = startLedger(ledgerPipeline, clickhouse, common);
@@ -257,7 +257,7 @@ export const runTransfer = async (settings: Settings): Promise<void> => {
   await Promise.race([Promise.all([purges.whenReady, placements.whenReady]), whenStopped(stop)]);
   if (!stop.aborted) {
     points.start();
-    log.info({ ops: ops.port }, 'transfer takes messages');
+    log.info({ ops: ops.port }, 'transfer reads messages');
   }
 
   await whenStopped(stop);

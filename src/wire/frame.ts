@@ -1,5 +1,5 @@
 /**
- * What every message of ours looks like: header length (u32, little endian), header (JSON), then sections whose lengths the
+ * The layout of every message: header length (u32, little endian), header (JSON), then sections whose lengths the
  * header tells. The header is in the payload because NATS headers end at 64 KB.
  */
 
@@ -57,7 +57,7 @@ export const decodeFrame = (payload: Uint8Array, versionInHeader: number | undef
   if (versionInHeader !== undefined && versionInHeader > envelopeVersion) {
     return { kind: 'newer', version: versionInHeader };
   }
-  if (payload.length < lengthBytes) return unreadable('shorter than its length field');
+  if (payload.length < lengthBytes) return unreadable('the message is shorter than its length field');
   const bytes = Buffer.from(payload.buffer, payload.byteOffset, payload.byteLength);
   const headerEnd = lengthBytes + bytes.readUInt32LE(0);
   if (headerEnd > bytes.length) return unreadable('the header is longer than the message');
@@ -67,7 +67,7 @@ export const decodeFrame = (payload: Uint8Array, versionInHeader: number | undef
   } catch {
     return unreadable('the header is not JSON');
   }
-  if (!isObject(header) || !isCount(header['version'])) return unreadable('the header names no version');
+  if (!isObject(header) || !isCount(header['version'])) return unreadable('the header has no version');
   if (header['version'] > envelopeVersion) return { kind: 'newer', version: header['version'] };
   return { kind: 'frame', header, body: bytes.subarray(headerEnd) };
 };

@@ -7,8 +7,8 @@ for (const mark of '{[,') kinds[mark.charCodeAt(0)] = 1;
 kinds[quote] = 2;
 
 /**
- * Whether a JSON text holds more objects, arrays, members and elements than this. Only strings, brackets and commas are looked at: of what
- * is no JSON it answers something, in the same time.
+ * Whether a JSON text holds more objects, arrays, members and elements than this. Only strings, brackets and commas are read: for invalid JSON
+ * the result is arbitrary, in the same time.
  */
 export const hasMoreElements = (bytes: Uint8Array, elementsMax: number): boolean => {
   const end = bytes.length;

@@ -1,7 +1,7 @@
 import { isCount, isObject } from './frame.ts';
 
 /**
- * Names a message for ever, whatever becomes of its deliveries: uid base (decimal) and first ordinal of its run; of a shared
+ * Names a message for ever, across redeliveries: uid base (decimal) and first ordinal of its run; of a shared
  * message those of its first request.
  */
 export type MessageKey = { readonly base: string; readonly first: number };

@@ -39,7 +39,7 @@ export type SpansHeader = {
   readonly kind: 'spans';
   /** Arrival of the request, ms since the epoch. */
   readonly arrivedAt: number;
-  /** Of the record of its outcomes. Programs before it was told did not write it. */
+  /** Key of this message's outcome record. Absent in messages of earlier versions. */
   readonly key?: MessageKey;
   /** Another message may bring the same rows: each is compared with what is stored before it is inserted. */
   readonly mayOverlap?: boolean;
@@ -114,10 +114,11 @@ export const decodeSpansEnvelope = (payload: Uint8Array, versionInHeader: number
   const frame = decodeFrame(payload, versionInHeader);
   if (frame.kind !== 'frame') return frame;
   const { header, body } = frame;
-  if (!isSpansHeader(header)) return { kind: 'unreadable', why: 'the header is not one of version 1' };
+  if (!isSpansHeader(header)) return { kind: 'unreadable', why: 'the header does not match version 1' };
   const lengths = [...header.parts, ...header.deferred].map((section) => section.bytes);
   const sections = cutSections(body, lengths);
-  if (sections === undefined) return { kind: 'unreadable', why: 'the sections do not add up to the message' };
+  if (sections === undefined)
+    return { kind: 'unreadable', why: 'the lengths of the sections do not match the length of the message' };
   const partBytes = sections.splice(0, header.parts.length);
   return { kind: 'envelope', envelope: { header, partBytes, deferredBytes: sections } };
 };

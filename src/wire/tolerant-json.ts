@@ -174,7 +174,7 @@ class TolerantReader {
   }
 
   private unexpected(): SyntaxError {
-    return new SyntaxError(`this is no JSON, position ${this.at}`);
+    return new SyntaxError(`invalid JSON at position ${this.at}`);
   }
 }
 

@@ -17,7 +17,7 @@ import { pauseBus } from '../support/clients-suite.ts';
 import { installPython, whyNoPython } from '../support/python.ts';
 import { startTraceStack, type TraceStack } from '../support/trace-stack.ts';
 
-// NATS hangs while clients export, each with the time-outs that its exporter has by itself, and the receiver with its own.
+// NATS hangs while clients export, each with the timeouts that its exporter has by itself, and the receiver with its own.
 
 type Kind = {
   readonly name: string;

@@ -197,7 +197,7 @@ describe.each(['push', 'otlp'] as const)('the %s receiver', (name) => {
       const [answer] = answersIn(await exchange(portOf(name), text));
       expect([400, 404]).toContain(answer?.status);
       if (answer?.status === 404)
-        expect(answer.body).toContain(name === 'push' ? 'path_unknown' : 'only /v1/traces');
+        expect(answer.body).toContain(name === 'push' ? 'path_unknown' : 'unknown path');
     },
   );
 

@@ -2,7 +2,7 @@ import { gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Bus, connectBus } from '../../src/bus/connection.ts';
 import { type KvBucket, openKvBucket } from '../../src/bus/kv.ts';
-import { takeBootNumber } from '../../src/directory/boot-number.ts';
+import { takeEpoch } from '../../src/directory/epoch.ts';
 import { systemKeys } from '../../src/directory/keys.ts';
 import { pointsBatch, settledOnce, spansBatch } from '../support/batches.ts';
 import { fetchEngine } from '../support/fetch-engine.ts';
@@ -34,7 +34,7 @@ describe('two receivers', () => {
     await stack?.stop();
   });
 
-  describe('boot numbers', () => {
+  describe('epochs', () => {
     const minute = 60_000;
     const epoch = Date.UTC(2024, 0, 1);
     const buses: Bus[] = [];
@@ -53,7 +53,7 @@ describe('two receivers', () => {
       const stores = await openTwice();
       const now = epoch + 1_000 * minute;
       const boots = await Promise.all(
-        Array.from({ length: 12 }, (_, index) => takeBootNumber(stores[index % 2] ?? stores[0], now)),
+        Array.from({ length: 12 }, (_, index) => takeEpoch(stores[index % 2] ?? stores[0], now)),
       );
       expect(boots.toSorted((a, b) => a - b)).toEqual(
         Array.from({ length: 12 }, (_, index) => 1_000 + index),
@@ -62,24 +62,24 @@ describe('two receivers', () => {
 
     it('rise with every start, though the clock goes back', async () => {
       const [store] = await openTwice();
-      expect(await takeBootNumber(store, epoch + 500 * minute)).toBe(500);
-      expect(await takeBootNumber(store, epoch + 100 * minute)).toBe(501);
-      expect(await takeBootNumber(store, epoch - 100 * minute)).toBe(502);
-      expect(await takeBootNumber(store, epoch + 503 * minute)).toBe(503);
+      expect(await takeEpoch(store, epoch + 500 * minute)).toBe(500);
+      expect(await takeEpoch(store, epoch + 100 * minute)).toBe(501);
+      expect(await takeEpoch(store, epoch - 100 * minute)).toBe(502);
+      expect(await takeEpoch(store, epoch + 503 * minute)).toBe(503);
     });
 
     it('rise although the store was lost, by the clock', async () => {
       const [before] = await openTwice();
-      const last = await takeBootNumber(before, epoch + 700 * minute);
+      const last = await takeEpoch(before, epoch + 700 * minute);
       const [after] = await openTwice();
-      expect(await takeBootNumber(after, epoch + 701 * minute)).toBeGreaterThan(last);
+      expect(await takeEpoch(after, epoch + 701 * minute)).toBeGreaterThan(last);
     });
 
     it('end below 2^24: nothing is taken then rather than a uid twice', async () => {
       const [store] = await openTwice();
       await store.put(systemKeys.boot, 2 ** 24 - 2);
-      expect(await takeBootNumber(store, epoch)).toBe(2 ** 24 - 1);
-      await expect(takeBootNumber(store, epoch)).rejects.toMatchObject({
+      expect(await takeEpoch(store, epoch)).toBe(2 ** 24 - 1);
+      await expect(takeEpoch(store, epoch)).rejects.toMatchObject({
         kind: 'internal',
         code: 'boot_numbers_exhausted',
       });
@@ -262,7 +262,7 @@ describe('two receivers', () => {
       await live.applicationPolicy(batch.appId, { value_bytes_max: 1 });
       await waitFor('the policy holds at the other receiver', 60_000, async () => {
         const probe = await post(1, { 'x-mon-token': batch.token }, probeBody());
-        return (await probe.text()).includes('values cut');
+        return (await probe.text()).includes('truncated to the limit');
       });
       const repeat = await post(1, { 'x-mon-token': batch.token }, batch.body);
       expect(await repeat.text()).toContain('duplicate_request');

@@ -134,7 +134,7 @@ it('a body that stalls gives way to those that wait for its room', async () => {
   await waitFor('the room to be full', 60_000, async () => (await held()) >= bytesInFlightMax);
   await waitForTaken('push');
   expectOverload('push', answersIn(await stalled.until(/\}$/))[0] ?? { status: 0, headers: {}, body: '' });
-  expect(stalled.text).toContain('came in too slowly');
+  expect(stalled.text).toContain('arrived too slowly');
   await waitFor('nothing to be held', 60_000, async () => (await held()) === 0);
   stalled.destroy();
 });

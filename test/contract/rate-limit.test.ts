@@ -101,7 +101,7 @@ describe('the exchange of shares', () => {
   /** How many of so many requests of one instant a receiver admits: half a second of its share of 1000 a second. */
   const burst = ({ limiter }: Receiver, key: string): number => {
     const now = Date.now();
-    return Array.from({ length: 600 }, () => limiter.judge(key, 1000, now)).filter(
+    return Array.from({ length: 600 }, () => limiter.admit(key, 1000, now)).filter(
       (verdict) => verdict?.isAdmitted === true,
     ).length;
   };
@@ -137,7 +137,7 @@ describe('the exchange of shares', () => {
     const seconds = 5;
     const load = (receiver: Receiver): Promise<void> =>
       atRate(500, seconds, () => {
-        if (receiver.limiter.judge('d:1', 100, Date.now())?.isAdmitted === true) admitted.count++;
+        if (receiver.limiter.admit('d:1', 100, Date.now())?.isAdmitted === true) admitted.count++;
       });
     await Promise.all([load(one), load(two)]);
     expect(admitted.count).toBeGreaterThanOrEqual(0.9 * 100 * seconds);

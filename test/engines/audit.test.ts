@@ -219,7 +219,7 @@ describe('a process that goes away', () => {
       note({ after: { name: 'b' } });
     });
     expect(await entries()).toMatchObject([{ outcome: 'interrupted' }]);
-    expect(lines.filter((line) => line.includes('stood still'))).toHaveLength(1);
+    expect(lines.filter((line) => line.includes('was suspended'))).toHaveLength(1);
     expect(await intentKeys()).toEqual([]);
   });
 

@@ -283,7 +283,7 @@ describe('a failure', () => {
       await expect(impatient.insertPlain({ queryId: queryId(), blocks })).rejects.toMatchObject({
         kind: 'transient',
         code: 'clickhouse_unavailable',
-        message: 'ClickHouse did not answer within 100 ms',
+        message: 'no answer from ClickHouse within 100 ms',
       });
     } finally {
       engines.clickhouse.resume();

@@ -4,7 +4,7 @@ import { type Bus, connectBus } from '../../src/bus/connection.ts';
 import { openKvBucket } from '../../src/bus/kv.ts';
 import { publishConfirmed } from '../../src/bus/outbox.ts';
 import { createStreamReader } from '../../src/bus/stream-reader.ts';
-import { readLetter } from '../../src/dead-letters/letter.ts';
+import { readLetter } from '../../src/dead-letters/dead-letter.ts';
 import { createReceivedItemEncoder } from '../../src/dead-letters/received-item.ts';
 import { redriveMessage } from '../../src/dead-letters/redrive-message.ts';
 import { buckets } from '../../src/directory/keys.ts';

@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { type Bus, connectBus } from '../../src/bus/connection.ts';
 import { openKvBucket } from '../../src/bus/kv.ts';
 import { publishConfirmed } from '../../src/bus/outbox.ts';
-import { createDesk } from '../../src/dead-letters/desk.ts';
+import { createDeadLetterAdmin } from '../../src/dead-letters/admin.ts';
 import { redriveMessage } from '../../src/dead-letters/redrive-message.ts';
 import { buckets } from '../../src/directory/keys.ts';
 import { type Cli, createCli } from '../support/cli.ts';
@@ -124,11 +124,18 @@ const allStored = async (application: Application, traceId: string, name: string
   expect(await lettersOf(application)).toEqual([]);
 };
 
-const desk = async () => {
+const admin = async () => {
   const claims = await openKvBucket(bus, buckets.system);
   const encodeItem = () => Promise.reject(new Error('no item as it was received is in this test'));
-  const readRecord = () => Promise.reject(new Error('nothing is purged by this desk'));
-  return createDesk({ bus, claims, claimsBucket: buckets.system, encodeItem, readRecord, now: Date.now });
+  const readRecord = () => Promise.reject(new Error('nothing is purged by this admin'));
+  return createDeadLetterAdmin({
+    bus,
+    claims,
+    claimsBucket: buckets.system,
+    encodeItem,
+    readRecord,
+    now: Date.now,
+  });
 };
 
 // An operator who mends a cause must be able to send everything back without asking what was stored already.
@@ -144,7 +151,7 @@ describe('a dead letter that is redriven', () => {
     expect(dry).toMatchObject({ matched: 1, done: 1 });
     expect(await lettersOf(application)).toHaveLength(1);
     expect(await cli.text(`dlq redrive --app-id ${application.app_id}`)).toBe(
-      '1 dead letters (1 items) sent back\n',
+      '1 dead letter (1 item) redriven\n',
     );
     await allStored(application, traceId, 'p1');
   });
@@ -180,7 +187,7 @@ describe('a dead letter that is redriven', () => {
   it('by a process that was killed after the PubAck is stored once by the next redrive, within the duplicate window and after it', async () => {
     const { application, traceId, sequence } = await withLetter('p4');
     await accept('p4');
-    const letter = await (await desk()).get(sequence);
+    const letter = await (await admin()).get(sequence);
     if (letter === undefined) throw new Error('no dead letter');
     const message = redriveMessage(letter);
     await publishConfirmed(bus, message);
@@ -239,10 +246,10 @@ describe('a dead letter that is purged', () => {
     const { application, traceId, sequence } = await withLetter('p6');
     await accept('p6');
     const { code, stderr } = await cli.run(`dlq purge --app-id ${application.app_id}`);
-    expect([code, stderr]).toEqual([1, expect.stringContaining('1 dead letters (1 items) would be removed')]);
+    expect([code, stderr]).toEqual([1, expect.stringContaining('1 dead letter (1 item) would be removed')]);
     expect(await lettersOf(application)).toHaveLength(1);
     expect((await cli.run('dlq purge --yes')).stderr).toContain('all: true');
-    expect(await cli.text(`dlq purge ${sequence} --yes`)).toBe('1 dead letters (1 items) purged\n');
+    expect(await cli.text(`dlq purge ${sequence} --yes`)).toBe('1 dead letter (1 item) purged\n');
     await settled();
     expect(await lettersOf(application)).toEqual([]);
     expect((await stored(traceId)).plain).toEqual(['first', 'last']);
@@ -275,7 +282,7 @@ describe('the points of a table that was set aside', () => {
     const header = JSON.stringify({
       version: 1,
       reason: 'table_unavailable',
-      error: 'the table is not there',
+      error: 'the table does not exist',
       stream: 'METRICS',
       streamSequence: 1,
       subject: 'metrics.0',
@@ -297,7 +304,7 @@ describe('the points of a table that was set aside', () => {
       version: 1,
     });
     expect(await cli.text('dlq list --reason table_unavailable')).toContain(`data id ${part.dataId}`);
-    expect(await cli.text(`dlq redrive --table "${table}"`)).toBe('1 dead letters (3 items) sent back\n');
+    expect(await cli.text(`dlq redrive --table "${table}"`)).toBe('1 dead letter (3 items) redriven\n');
     await stack.waitForRows(table, 3);
     expect(await cli.text('dlq list --reason table_unavailable')).not.toContain(`data id ${part.dataId}`);
   });
@@ -317,7 +324,7 @@ describe('a consumer that its breaker stopped', () => {
     await clickhouse('ALTER TABLE otel.otel_traces DROP CONSTRAINT nothing');
     const waiting = await send(application, 'waits');
     expect(await isOpen()).toBe(true);
-    expect(await cli.text('dlq resume traces')).toBe('traces goes on\n');
+    expect(await cli.text('dlq resume traces')).toBe('traces is resumed\n');
     await settled();
     expect((await stored(waiting)).plain).toEqual(['first', 'waits', 'last']);
     expect(await isOpen()).toBe(false);

@@ -144,9 +144,7 @@ describe('a data folder of an earlier version that was killed with messages in i
     expect((await cli.json(listSchema, letters)).items).toEqual([
       { sequence: expect.any(Number), reason: 'span_refused', items: 1 },
     ]);
-    expect(await cli.text(`dlq redrive --app-id ${spans.appId}`)).toBe(
-      '1 dead letters (1 items) sent back\n',
-    );
+    expect(await cli.text(`dlq redrive --app-id ${spans.appId}`)).toBe('1 dead letter (1 item) redriven\n');
     books.spans.deadLettered--;
     books.spans.stored++;
     await expectExact();

@@ -66,7 +66,7 @@ describe.each(['nats', 'questdb', 'clickhouse'] as const)('%s', (name) => {
     await startImpostor(ports[0] ?? 0);
     const engine = create(name, await tempFolder(), ports);
     await expect(engine.start()).rejects.toThrow(
-      new RegExp(`^Port ${ports[0]} \\(.*\\) is in use; set ${portVariable[name]} to another one\\.$`),
+      new RegExp(`^Port ${ports[0]} \\(.*\\) is in use; set ${portVariable[name]} to another port\\.$`),
     );
     expect(engine.running).toBe(false);
   });
@@ -94,7 +94,7 @@ describe('an engine that dies while starting', () => {
     await writeFile(join(folder, 'store'), '');
     const engine = create('nats', folder, await takePorts(2));
     await expect(engine.start()).rejects.toThrow(
-      /^nats exited with code 1 while starting; its last lines:\n.*storage directory is not a directory/s,
+      /^nats exited with code 1 while starting; last lines of its log:\n.*storage directory is not a directory/s,
     );
   });
 

@@ -37,7 +37,7 @@ describe('a missing tool', () => {
       const found = createInstaller(env)[engine]();
       await expect(found).rejects.toThrow(
         new RegExp(
-          `^\\w.* is missing, it is needed to [^.]+: ${install}[^\n]*, or point ${variable} at a \\w+ server\\.$`,
+          `^\\w.* is missing, and required to [^.]+: ${install}[^\n]*, or set ${variable} to a \\w+ server\\.$`,
         ),
       );
       expect(await readdir(cache)).toEqual([]);

@@ -43,7 +43,7 @@ describe('the lock of a data folder', () => {
     const lock = await lockFolder(folder);
     await expect(lockFolder(folder)).rejects.toThrow(FolderInUseError);
     await expect(lockFolder(folder)).rejects.toThrow(
-      `tidemark up already runs on ${folder} (process ${process.pid}): stop it first, or choose another folder by TIDEMARK_DATA.`,
+      `tidemark up already runs on ${folder} (process ${process.pid}): stop it first, or set TIDEMARK_DATA to another folder.`,
     );
     expect(isLocked(folder)).toBe(true);
     lock.release();
@@ -105,7 +105,7 @@ describe('the lock of a data folder', () => {
     await once(child, 'exit');
     expect(isLocked(folder)).toBe(true);
     await expect(lockFolder(folder)).rejects.toThrow(
-      `What an earlier tidemark up left behind is still on ${folder}: sleep (process ${engine}). End it first`,
+      `Processes of an earlier tidemark up still use ${folder}: sleep (process ${engine}). Stop them first`,
     );
     const waiting = lockFolder(folder);
     process.kill(engine, 'SIGKILL');
@@ -146,7 +146,7 @@ it.skipIf(!canUnshare)(
     const lock = await lockFolder(folder);
     const other = await holderOf(folder, "console.log('held');", unshare);
     expect(other.line).toBe(
-      `tidemark up already runs on ${folder}, in another container or as another user: stop it first, or choose another folder by TIDEMARK_DATA.`,
+      `tidemark up already runs on ${folder}, in another container or as another user: stop it first, or set TIDEMARK_DATA to another folder.`,
     );
     expect(isLocked(folder)).toBe(true);
     lock.release();

@@ -111,19 +111,19 @@ describe('tidemark admin-token', () => {
     expect(await cli.run('report list --biz 99', env)).toMatchObject({ code: 0 });
     const refused = await cli.run('report create --biz 99 --name x', env);
     expect(refused).toMatchObject({ code: 1, stdout: '' });
-    expect(refused.stderr).toMatch(/^tidemark: this needs the role editor; .*Use a token with the role/);
+    expect(refused.stderr).toMatch(/^tidemark: this call needs the role editor; .*Use a token with the role/);
     expect(await cli.text('admin-token list')).toMatch(
       new RegExp(`^${token.token_id} +board +viewer +– +\\d{4}-.*Z +\\d{4}-.*Z +valid$`, 'm'),
     );
     expect(await cli.text(`admin-token revoke ${token.token_id}`)).toMatch(/^state +revoked$/m);
-    expect((await cli.run('report list', env)).stderr).toContain('not a valid one');
+    expect((await cli.run('report list', env)).stderr).toContain('missing or not valid');
   });
 
   it('create takes the business of a node', async () => {
     const text = await cli.text('admin-token create --name node --role node --biz 2');
     expect(text).toMatch(/^business +2$/m);
     expect(text).toMatch(/^expires +never$/m);
-    expect(text).toMatch(/^token +[0-9a-f]{64} \(shown this once\)$/m);
+    expect(text).toMatch(/^token +[0-9a-f]{64} \(shown only once\)$/m);
   });
 });
 
@@ -158,7 +158,7 @@ describe('tidemark export and import', () => {
     const folder = await tempFolder();
     await writeFile(join(folder, 'text'), 'no JSON');
     expect((await cli.run(`import ${folder}/text`)).stderr).toMatch(
-      /text is not the JSON that tidemark export/,
+      /text is not a JSON file of tidemark export/,
     );
     expect((await cli.run(`import ${folder}/none`)).stderr).toMatch(/none cannot be read \(ENOENT/);
     expect((await cli.run(`export --output ${folder}/none/x`)).stderr).toMatch(
@@ -179,17 +179,17 @@ describe('a command that fails', () => {
     [
       'a taken name',
       'report create --biz 9 --name twice',
-      /^tidemark: there is a custom report "twice".*Choose another name/,
+      /^tidemark: custom report "twice".* exists already.*Choose another name/,
     ],
     ['a missing space', 'report create --biz -9 --name x', /^tidemark: space_uid: is required/],
-    ['an unknown data id', 'report show 42', /^tidemark: there is no custom report with data id 42$/m],
+    ['an unknown data id', 'report show 42', /^tidemark: no custom report has data id 42$/m],
     [
       'a data id without a group',
       'limit show 42 --data-id',
-      /^tidemark: there is no time series group of data id 42$/m,
+      /^tidemark: data id 42 has no time series group$/m,
     ],
-    ['an unknown application', 'app disable 42', /^tidemark: there is no application 42$/m],
-    ['an unknown admin token', 'admin-token revoke 42', /^tidemark: there is no admin token 42$/m],
+    ['an unknown application', 'app disable 42', /^tidemark: application 42 does not exist$/m],
+    ['an unknown admin token', 'admin-token revoke 42', /^tidemark: admin token 42 does not exist$/m],
     ['nothing to set', 'report set 1500001', /^tidemark: nothing to set: give --description/],
   ])('by %s says so in one sentence', async (_, line, sentence) => {
     await metadata.ask('POST', operations.report, { mon_biz_id: 9, name: 'twice' });
@@ -208,9 +208,6 @@ describe('a command that fails', () => {
     const none = { ...metadata.env, TIDEMARK_DATA: join(engines.folder, 'nowhere') };
     expectFailure(await cli.run('report list', none), /TIDEMARK_ADMIN_TOKEN.*nowhere\/admin\.token/);
     const wrong = { ...metadata.env, TIDEMARK_ADMIN_TOKEN: 'wrong' };
-    expectFailure(
-      await cli.run('app list', wrong),
-      /^tidemark: the admin token is missing or not a valid one\./,
-    );
+    expectFailure(await cli.run('app list', wrong), /^tidemark: the admin token is missing or not valid\./);
   });
 });

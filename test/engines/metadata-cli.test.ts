@@ -97,7 +97,7 @@ describe('tidemark report', () => {
     expect(made).toMatch(/^access token +[0-9a-f]{32}$/m);
     const dataId = /^data id +(\d+)$/m.exec(made)?.[1];
     expect(await cli.text(`report show ${dataId}`)).toMatch(
-      new RegExp(`^access token +[0-9a-f]{4}\\*{28} \\(tidemark token show ${dataId} shows it\\)$`, 'm'),
+      new RegExp(`^access token +[0-9a-f]{4}\\*{28} \\(full: tidemark token show ${dataId}\\)$`, 'm'),
     );
     expect(await cli.text('report list --biz 5')).toMatch(
       /^DATA ID +BUSINESS +NAME.*\n\d{7} +5 +people +active +no +5_mon_time_series_\d+\.__default__\n$/,
@@ -165,7 +165,7 @@ describe('tidemark app', () => {
     const shown = await cli.json(record, `app show ${appId}`);
     expect(shown).toEqual(await answered(`/api/v1/applications/${appId}`));
     expect(await cli.text(`app show ${appId}`)).toMatch(
-      new RegExp(`^X-MON-TOKEN +[0-9a-f]{4}\\*{28} \\(tidemark token show ${appId} shows it\\)$`, 'm'),
+      new RegExp(`^X-MON-TOKEN +[0-9a-f]{4}\\*{28} \\(full: tidemark token show ${appId}\\)$`, 'm'),
     );
     const page = await cli.json(pageSchema, 'app list --biz 3');
     expect(page.items).toEqual([{ ...application, token: '*'.repeat(32) }]);
@@ -197,7 +197,7 @@ describe('tidemark token', () => {
     });
     expect(await cli.text(`token show ${dataId}`)).toMatch(
       new RegExp(
-        `^token +${rotated.token}\\nthe one before +${source.token}, taken until \\d{4}-\\d\\d-\\d\\d .*Z\\n$`,
+        `^token +${rotated.token}\\nprevious token +${source.token}, accepted until \\d{4}-\\d\\d-\\d\\d .*Z\\n$`,
       ),
     );
     expect(await cli.text(`token rotate ${dataId} --overlap 0`)).toMatch(/^new token +[0-9a-f]{32}$/m);
@@ -215,8 +215,10 @@ describe('tidemark token', () => {
   });
 
   it('--app and --data-id say what an id is, and not both', async () => {
-    expect((await cli.run('token show 1500001 --app')).stderr).toContain('there is no application 1500001');
-    expect((await cli.run('token show 1 --data-id')).stderr).toContain('there is no data source 1');
+    expect((await cli.run('token show 1500001 --app')).stderr).toContain(
+      'application 1500001 does not exist',
+    );
+    expect((await cli.run('token show 1 --data-id')).stderr).toContain('data source 1 does not exist');
     expect((await cli.run('token show 1 --data-id --app')).stderr).toContain('cannot be used with option');
   });
 });
@@ -228,14 +230,14 @@ describe('tidemark limit', () => {
     for (const [id, option, text] of [
       [dataId, '--max-rate 25', '25 (requests per second)'],
       [dataId, '--max-rate -1', '-1 (the default of the deployment)'],
-      [dataId, '--max-rate=-5', '-5 (nothing is taken)'],
+      [dataId, '--max-rate=-5', '-5 (all requests are refused)'],
       [appId, '--max-rate=-1', '-1 (the default of the deployment)'],
-      [appId, '--max-rate -5', '-5 (nothing is taken)'],
+      [appId, '--max-rate -5', '-5 (all requests are refused)'],
       [appId, '--max-rate 0', '0 (unlimited)'],
     ] as const) {
       expect(await cli.text(`limit set ${id} ${option}`)).toBe(`max rate  ${text}\n`);
     }
-    expect(await cli.text(`limit show ${dataId}`)).toBe('max rate  -5 (nothing is taken)\n');
+    expect(await cli.text(`limit show ${dataId}`)).toBe('max rate  -5 (all requests are refused)\n');
     expect(await cli.text(`limit show ${appId}`)).toBe('max rate  0 (unlimited)\n');
   });
 
@@ -310,7 +312,7 @@ describe('tidemark policy', () => {
   it('refuses in one sentence what it cannot set', async () => {
     const { mon_data_id: dataId } = await newReport('refused');
     for (const [options, sentence] of [
-      ['--spans-max 5', /^tidemark: --spans-max is not for \d+, which is a data id$/m],
+      ['--spans-max 5', /^tidemark: --spans-max cannot be set for \d+, which is a data id$/m],
       ['', /^tidemark: nothing to set: /],
       ['--points-max 0', /^tidemark: points_max: must be at least 1\. /],
       ['--points-max many', /It must be an integer, true, false, off or default\./],

@@ -66,7 +66,7 @@ describe('while ClickHouse is away', () => {
       return ready.warnings !== undefined && ready;
     });
     expect([warned.status, warned.failing]).toEqual([200, {}]);
-    expect(warned.warnings?.['outcomes']).toContain('ClickHouse does not answer');
+    expect(warned.warnings?.['outcomes']).toContain('no answer from ClickHouse');
     expect(await messagesIn('LEDGER')).toBeGreaterThan(0);
     await stack.engines.clickhouse.start();
     expect(await outcomes.settled({ dataId: dataIdOf(report) })).toMatchObject([
@@ -87,7 +87,7 @@ describe('while ClickHouse is away', () => {
       return (await readiness()).failing['ledger'] !== undefined;
     });
     const { status, failing } = await readiness();
-    expect([status, failing]).toEqual([503, { ledger: expect.stringContaining('the stream has no room') }]);
+    expect([status, failing]).toEqual([503, { ledger: expect.stringContaining('the stream is full') }]);
     // Points are in QuestDB, their messages are kept.
     await push(report);
     pushes++;

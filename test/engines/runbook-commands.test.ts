@@ -27,7 +27,7 @@ const blocks = [...readDocument('docs/operations.md').matchAll(/^```sh\n(.*?)^``
 /** What each prints at least, run as it stands with its placeholders filled; `code` where that is how it ends. */
 const runs: Readonly<Record<string, { readonly prints: RegExp; readonly code?: number }>> = {
   'tidemark doctor': { prints: /ok\s+nats/ },
-  'tidemark config check': { prints: /settings and pipelines can be used/ },
+  'tidemark config check': { prints: /settings and pipelines are valid/ },
   'curl -s http://<process>:<operations port>/readyz': { prints: /"ready":true/ },
   'tidemark ledger': { prints: /^WHOSE .*\n.* yes / },
   'tidemark ledger --since 1h': { prints: /^WHOSE .*\n.* yes / },
@@ -41,9 +41,9 @@ const runs: Readonly<Record<string, { readonly prints: RegExp; readonly code?: n
   'tidemark dlq redrive': { prints: /all: true/, code: 1 },
   'tidemark dlq purge': { prints: /all: true/, code: 1 },
   'tidemark dlq redrive --reason table_unavailable': { prints: /^0 dead letters/ },
-  'tidemark dlq redrive --all': { prints: /^[1-9]\d* dead letters .* sent back/ },
-  'tidemark dlq purge <number> --yes': { prints: /^1 dead letters .* purged/ },
-  'tidemark dlq resume metrics': { prints: /metrics goes on/ },
+  'tidemark dlq redrive --all': { prints: /^[1-9]\d* dead letters .* redriven/ },
+  'tidemark dlq purge <number> --yes': { prints: /^1 dead letter .* purged/ },
+  'tidemark dlq resume metrics': { prints: /metrics is resumed/ },
   'tidemark explain not_stored': { prints: /not_stored/ },
   'tidemark explain <reason>': { prints: /timestamp_too_old/ },
   'tidemark drops --since 1h': { prints: /unauthorized/ },

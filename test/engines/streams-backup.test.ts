@@ -12,8 +12,8 @@ import { putBack } from '../../src/cli/streams-backup/put-back.ts';
 import { takeBackup } from '../../src/cli/streams-backup/take.ts';
 import { withInstances } from '../../src/config/instance-streams.ts';
 import { loadPipelines } from '../../src/config/pipelines.ts';
-import { bootGap, idGap, raiseAfterRestore } from '../../src/directory/after-restore.ts';
-import { takeBootNumber } from '../../src/directory/boot-number.ts';
+import { epochGap, idGap, raiseAfterRestore } from '../../src/directory/after-restore.ts';
+import { takeEpoch } from '../../src/directory/epoch.ts';
 import { buckets, systemKeys } from '../../src/directory/keys.ts';
 import { startEngines } from '../support/engines.ts';
 import { tempFolder } from '../support/temp-folder.ts';
@@ -93,20 +93,20 @@ describe('a backup of the streams and records', () => {
     expect(await consume(fresh, 'METRICS', 'questdb', 4)).toEqual(['m3', 'm4', 'm5', 'm6']);
   });
 
-  // Boot numbers move on by more than one a minute when processes start often: the clock alone would give them out again.
-  it('never gives out a boot number or an id again that was given out after it', async () => {
+  // Epochs move on by more than one a minute when processes start often: the clock alone would give them out again.
+  it('never gives out an epoch or an id again that was given out after it', async () => {
     const bus = await filledNats();
     const system = await openKvBucket(bus, buckets.system);
     await system.put(systemKeys.counter('data_id'), 1_500_001);
-    await takeBootNumber(system, Date.now());
+    await takeEpoch(system, Date.now());
     const folder = join(await tempFolder(), 'backup');
     await takeBackup(bus, pipelines, folder, quiet);
     let last = 0;
-    for (let start = 0; start < 20; start++) last = await takeBootNumber(system, Date.now());
+    for (let start = 0; start < 20; start++) last = await takeEpoch(system, Date.now());
     const fresh = await emptyNats();
     await putBack(fresh, folder, quiet);
     const restored = await openKvBucket(fresh, buckets.system);
-    expect(await takeBootNumber(restored, Date.now())).toBeGreaterThan(last);
+    expect(await takeEpoch(restored, Date.now())).toBeGreaterThan(last);
     expect((await restored.get(systemKeys.counter('data_id')))?.value).toBe(1_500_001 + idGap);
     expect((await restored.get(systemKeys.counter('app_id')))?.value).toBe(idGap);
   });
@@ -237,7 +237,7 @@ describe('a restore', () => {
     const bus = await filledNats();
     const system = await openKvBucket(bus, buckets.system);
     await system.put(systemKeys.counter('data_id'), 1_500_001);
-    const last = await takeBootNumber(system, Date.now());
+    const last = await takeEpoch(system, Date.now());
     const folder = join(await tempFolder(), 'backup');
     await takeBackup(bus, pipelines, folder, quiet);
     const fresh = await emptyNats();
@@ -256,7 +256,7 @@ describe('a restore', () => {
       },
     };
     await expect(raiseAfterRestore(cutOff, Date.now())).rejects.toBe(stop);
-    expect((await restored.get(systemKeys.boot))?.value).toBeGreaterThanOrEqual(last + bootGap);
+    expect((await restored.get(systemKeys.boot))?.value).toBeGreaterThanOrEqual(last + epochGap);
     await putBack(fresh, folder, quiet);
     expect((await restored.get(systemKeys.counter('data_id')))?.value).toBe(1_500_001 + idGap);
   });

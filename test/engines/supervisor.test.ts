@@ -58,7 +58,7 @@ describe('a supervised service', () => {
       await expect.poll(() => lines.filter((line) => line.includes('is back')).length).toBe(kill);
       expect(service.pid).not.toBe(before);
     }
-    expect(lines[0]).toBe('role was ended by SIGKILL, it is started again');
+    expect(lines[0]).toBe('role was killed by SIGKILL and is restarted');
     await supervisor.stop([service]);
   });
 
@@ -77,7 +77,7 @@ describe('a supervised service', () => {
     expect([service.pid, lines]).toEqual([before, []]);
     answers = [true, false, false, false];
     await expect.poll(() => service.running && service.pid !== before).toBe(true);
-    expect(lines).toEqual(['engine does not answer well, it is started anew']);
+    expect(lines).toEqual(['engine is unhealthy and is restarted']);
     await supervisor.stop([service]);
   });
 
@@ -90,7 +90,7 @@ describe('a supervised service', () => {
     await expect.poll(() => lines.length).toBeGreaterThan(4);
     await supervisor.stop([service]);
     expect(service.running).toBe(false);
-    expect(lines[0]).toBe('role exited with code 3, it is started again');
+    expect(lines[0]).toBe('role exited with code 3 and is restarted');
   });
 
   // Starting it again would only repeat the same sentence for ever.

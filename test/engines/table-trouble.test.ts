@@ -124,7 +124,7 @@ describe('a table of points in trouble', () => {
       90_000,
       async () => (await stack.query(countSince)).dataset[0]?.[0] === 100,
     );
-    expect(stack.metadata.lines.join('\n')).toContain('it was made again, empty');
+    expect(stack.metadata.lines.join('\n')).toContain('it was created again, empty');
     await stack.waitForEmptyStream('METRICS');
     expect((await stack.query(countSince)).dataset).toEqual([[100]]);
   });

@@ -40,7 +40,7 @@ describe('tidemark up', () => {
     const second = startUp(folder);
     expect(await second.exitCode).toBe(1);
     expect(second.lines).toEqual([
-      `tidemark: tidemark up already runs on ${folder} (process ${first.child.pid}): stop it first, or choose another folder by TIDEMARK_DATA.`,
+      `tidemark: tidemark up already runs on ${folder} (process ${first.child.pid}): stop it first, or set TIDEMARK_DATA to another folder.`,
     ]);
 
     const children = await childrenOf(first.child.pid);
@@ -82,8 +82,8 @@ describe('tidemark up', () => {
     });
     expect(await up.exitCode).toBe(1);
     expect(up.lines).toEqual([
-      `tidemark: Port ${nats} (NATS clients) is in use; set TIDEMARK_NATS_CLIENT_PORT to another one.`,
-      `Port ${push} (push receiver) is in use; set TIDEMARK_INGRESS_PUSH_PORT to another one.`,
+      `tidemark: Port ${nats} (NATS clients) is in use; set TIDEMARK_NATS_CLIENT_PORT to another port.`,
+      `Port ${push} (push receiver) is in use; set TIDEMARK_INGRESS_PUSH_PORT to another port.`,
     ]);
     expect(await readdir(folder)).toEqual([]);
   });

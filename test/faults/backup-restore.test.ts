@@ -72,7 +72,7 @@ const numbersOf = (points: readonly Row[]): unknown[] =>
 const upTo = (last: number, first = 1): number[] =>
   Array.from({ length: last - first + 1 }, (_, i) => i + first);
 
-/** The boot number in the uid of a point without an Idempotency-Key (docs/exactly-once.md). */
+/** The epoch in the uid of a point without an Idempotency-Key (docs/exactly-once.md). */
 const bootsOf = (points: readonly Row[]): number[] =>
   points.map((row) => Number((BigInt(String(row['uid'])) >> 38n) & 0xff_ffffn));
 
@@ -156,7 +156,7 @@ it('everything is had back from a backup into empty engines, each item once, and
   await backUp(first, folder, async () => {
     transfer?.start();
     await transfer?.ready();
-    // Later than the copy of NATS, and processes with boot numbers that it does not know.
+    // Later than the copy of NATS, and processes with epochs that it does not know.
     for (let start = 0; start < 3; start++) {
       await ingress?.kill();
       ingress?.start();

@@ -115,17 +115,17 @@ export const sabotages: readonly Sabotage[] = [
     tests: 'ingress killed with a request of spans > after PubAck',
   },
   {
-    name: 'the same boot number at every start',
+    name: 'the same epoch at every start',
     edits: [
       {
-        file: 'src/directory/boot-number.ts',
-        from: 'const boot = Math.max(last + 1, bootNumberNow(nowMs));',
-        to: 'const boot = Math.max(last, bootNumberNow(nowMs));',
+        file: 'src/directory/epoch.ts',
+        from: 'const boot = Math.max(last + 1, epochNow(nowMs));',
+        to: 'const boot = Math.max(last, epochNow(nowMs));',
       },
     ],
     project: 'engines',
     file: 'test/contract/identity.test.ts',
-    tests: 'boot numbers',
+    tests: 'epochs',
   },
   {
     name: 'messages of a push without a key published one by one',
@@ -278,7 +278,7 @@ export const sabotages: readonly Sabotage[] = [
     name: 'a purge that replaces the record of a redrive',
     edits: [
       {
-        file: 'src/dead-letters/desk.ts',
+        file: 'src/dead-letters/admin.ts',
         from: 'return known === undefined || purgedOutcome in known ? row : undefined;',
         to: 'return row;',
       },

@@ -23,7 +23,7 @@ export const broken: readonly Broken[] = [
     from: 'stream: LEDGER',
     to: 'stream: BOOKS',
     pointer: '/stream',
-    says: ['there is no such stream', 'LEDGER'],
+    says: ['unknown stream', 'LEDGER'],
   },
   {
     what: 'a stream that takes no outcomes',
@@ -31,7 +31,7 @@ export const broken: readonly Broken[] = [
     from: 'stream: LEDGER',
     to: 'stream: TRACES',
     pointer: '/stream',
-    says: ['does not take ledger.>'],
+    says: ['does not have the subject ledger.>'],
   },
   {
     what: 'an insert of outcomes that outlasts the ack wait',
@@ -222,7 +222,7 @@ export const broken: readonly Broken[] = [
     to: 'decode, rules',
     pointer: '/receiver/stages',
     says: [
-      'not the stages',
+      'the stages of this',
       'Write [admit, inflate, authorize, decode, rules, name_columns, encode, publish]',
     ],
   },
@@ -232,7 +232,7 @@ export const broken: readonly Broken[] = [
     from: '[read, validate_time, gather, write, settle]',
     to: '[read, validate_time, gather, settle, write]',
     pointer: '/transfer/stages',
-    says: ['not the stages', 'Write [read, validate_time, gather, write, settle]'],
+    says: ['the stages of this', 'Write [read, validate_time, gather, write, settle]'],
   },
   {
     what: 'a stream that is not there',
@@ -240,7 +240,7 @@ export const broken: readonly Broken[] = [
     from: 'stream: METRICS',
     to: 'stream: METRIC',
     pointer: '/receiver/publish/stream',
-    says: ['no such stream', 'Use one of METRICS, TRACES, LEDGER, DEADLETTER, AUDIT'],
+    says: ['unknown stream', 'Use one of METRICS, TRACES, LEDGER, DEADLETTER, AUDIT'],
   },
   {
     what: 'a subject that its stream does not take',
@@ -248,7 +248,7 @@ export const broken: readonly Broken[] = [
     from: 'subject: metrics',
     to: 'subject: points',
     pointer: '/receiver/publish/subject',
-    says: ['stream METRICS does not take points.>', 'metrics.>'],
+    says: ['stream METRICS does not have the subject points.>', 'metrics.>'],
   },
   {
     what: 'a consumer that its stream has not',
@@ -256,7 +256,7 @@ export const broken: readonly Broken[] = [
     from: 'consumer: questdb',
     to: 'consumer: clickhouse',
     pointer: '/transfer/consumer',
-    says: ['stream METRICS has no such consumer', 'Use questdb'],
+    says: ['stream METRICS has no consumer of this name', 'Use questdb'],
   },
   {
     what: 'a write that may outlast the ack wait',
@@ -264,7 +264,7 @@ export const broken: readonly Broken[] = [
     from: 'store_timeout_ms: 20000',
     to: 'store_timeout_ms: 30000',
     pointer: '/transfer/store_timeout_ms',
-    says: ['outlast the ack wait of 30000 ms', 'Make it smaller'],
+    says: ['exceeds the ack wait of 30000 ms', 'Lower it'],
   },
   {
     what: 'pulls that stall',
@@ -272,7 +272,7 @@ export const broken: readonly Broken[] = [
     from: 'pull_bytes_max: 16MiB',
     to: 'pull_bytes_max: 15MiB',
     pointer: '/transfer/pull_bytes_max',
-    says: ['stall', 'between 16MiB and 32MiB'],
+    says: ['stall', 'from 16MiB to 32MiB'],
   },
   {
     what: 'pulls that get the connection cut',
@@ -280,7 +280,7 @@ export const broken: readonly Broken[] = [
     from: 'pull_bytes_max: 16MiB',
     to: 'pull_bytes_max: 33MiB',
     pointer: '/transfer/pull_bytes_max',
-    says: ['connection cut', 'between 16MiB and 32MiB'],
+    says: ['NATS closes the connection', 'from 16MiB to 32MiB'],
   },
   {
     what: 'a stream more',

@@ -1,4 +1,5 @@
 import { expect } from 'vitest';
+import { counted } from '../../src/model/counted.ts';
 import type { ExampleCase, Outcome, ResponseForm, StoredForm } from './examples.ts';
 import type { Answered, Ran } from './examples-runner.ts';
 import { fill, type Lookup } from './examples-values.ts';
@@ -56,8 +57,8 @@ const outcomeMessage = (
 ): string => {
   const parts: string[] = [];
   const lost = total(dropped);
-  if (lost > 0) parts.push(`${lost} of ${accepted + lost} points dropped (${listed(dropped)})`);
-  if (total(values) > 0) parts.push(`${total(values)} values dropped (${listed(values)})`);
+  if (lost > 0) parts.push(`${lost} of ${counted(accepted + lost, 'point')} dropped (${listed(dropped)})`);
+  if (total(values) > 0) parts.push(`${counted(total(values), 'value')} dropped (${listed(values)})`);
   return parts.join('; ');
 };
 

@@ -21,5 +21,5 @@ export const repeatReply = {
   code: '200',
   result: 'true',
   message:
-    'received before: what became of its points was decided then; it was counted as duplicate_request and not stored again',
+    'received before: the request was stored and its points validated then; it is counted as duplicate_request and not stored again',
 };

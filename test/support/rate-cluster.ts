@@ -101,7 +101,7 @@ export const createCluster = (rate: number, seed = 1, delayMsMax = 20): Cluster 
     const step = (): void => {
       due -= receiver.load / 1000;
       while (receiver.load > 0 && due <= 0) {
-        const verdict = exchange.limiter.judge('d:1', cluster.rate, Date.now());
+        const verdict = exchange.limiter.admit('d:1', cluster.rate, Date.now());
         if (verdict === undefined || verdict.isAdmitted) receiver.admitted++;
         else receiver.refused++;
         due += receiver.isByChance ? -Math.log(1 - random()) : 1;

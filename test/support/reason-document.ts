@@ -13,8 +13,8 @@ const sections: readonly (readonly [title: string, about: string, isIn: (reason:
     ({ of, stage }) => of === 'item' && stage === 'receiver',
   ],
   [
-    'Items dropped or set aside in transfer',
-    'The answer warns of a time that fails; the verdict falls in transfer. What is set aside is kept with its bytes in DEADLETTER.',
+    'Items dropped or dead-lettered in transfer',
+    'The answer warns about an invalid time; transfer validates it and drops the item. A dead letter is kept with its bytes in DEADLETTER.',
     ({ of, stage }) => of === 'item' && stage === 'transfer',
   ],
   ['Values of kept items', 'The item is stored without them.', ({ of }) => of === 'value'],
@@ -34,7 +34,7 @@ export const reasonDocument = (): string =>
       '',
       about,
       '',
-      '| code | meaning | what to do | who can |',
+      '| code | meaning | remedy | who |',
       '|---|---|---|---|',
       ...reasons
         .filter(isIn)

@@ -157,7 +157,7 @@ const values = `## Values
   - \`data_name\` is \`<biz_id>_custom_time_series_<name>\`.
   - \`table_id\` is \`<biz_id>_<prefix>_time_series_<data_id>.__default__\`; the prefix is \`TIDEMARK_TABLE_PREFIX\` (\`mon\`), and business 0 has no \`<biz_id>_\`.
 - **Texts** of any kind (names, descriptions, \`operator\`, \`source_system\`, \`custom_label\`, names of admin tokens) hold no control characters, no characters
-  that turn the direction of text, and none that are not to be seen (Unicode's Cc, Cf, Zl, Zp, halves of characters): a terminal would obey them, and two
+  that turn the direction of text, and none that are invisible (Unicode's Cc, Cf, Zl, Zp, halves of characters): a terminal would obey them, and two
   names could look alike. So a description is one line: a line feed and a tab are control characters too. Descriptions and \`custom_label\` may have the two
   joiners (U+200C, U+200D) that some scripts and emoji are written with. Anything else is a 422 that names the field and the character. What was stored
   before is read, listed, exported and imported as it is, for a backup that cannot be put back is none; only a creation or a PATCH that names such a text is refused.
@@ -167,7 +167,7 @@ const values = `## Values
   the last one is the token, and nobody passes for a token by naming it. An operator that is the token's own name is not said twice. Records of
   before have the operator alone. The audit log keeps both apart.
 - **\`max_rate\`**, in requests per second of the whole cluster: above 0 that many; 0 without a limit (the default of applications); -1 the platform default,
-  1000 (the default of groups); below -1 nothing is taken.
+  1000 (the default of groups); below -1 every request is refused.
 - **Spaces**: a business above 0 has the space \`moncc__<biz_id>\` of type \`moncc\`. Business 0 is the platform: type \`all\`, space \`all__0\`, \`is_platform_data_id\` true; \`is_platform\` in a
   request does the same for any business. A business below 0 is a space that is no business: the request must bring \`space_uid\`, as
   \`<space_type_id>__<id>\`, and its part before \`__\` becomes the type.

@@ -26,15 +26,19 @@ describe('refusals that callers bring about', () => {
   it('are told of when they begin and, with their number, when there were none for a minute', async () => {
     const { log, lines } = started();
     for (let count = 0; count < 1_000; count++) {
-      log.add('too_many_readers', '64 readers listen already');
+      log.add('too_many_readers', 'the limit of 64 readers is reached');
       await vi.advanceTimersByTimeAsync(100);
     }
     expect(lines).toEqual([
-      ['warn', { code: 'too_many_readers' }, 'refused: 64 readers listen already; further ones are counted'],
+      [
+        'warn',
+        { code: 'too_many_readers' },
+        'refused: the limit of 64 readers is reached; further refusals are only counted',
+      ],
     ]);
     await vi.advanceTimersByTimeAsync(61_000);
     expect(lines.slice(1)).toEqual([
-      ['info', { code: 'too_many_readers', answers: 1_000 }, expect.stringContaining('for a minute')],
+      ['info', { code: 'too_many_readers', answers: 1_000 }, expect.stringContaining('within a minute')],
     ]);
     log.add('too_many_readers', 'again');
     expect(lines).toHaveLength(3);

@@ -71,7 +71,7 @@ describe('tidemark config print', () => {
 describe('tidemark config check', () => {
   it('says that everything can be used', async () => {
     const { stdout } = await tidemark(['check'], { TIDEMARK_LOG_LEVEL: 'warn' });
-    expect(stdout).toMatch(/^settings and pipelines can be used; 1 of \d+ settings are not the default\n$/);
+    expect(stdout).toMatch(/^settings and pipelines are valid; 1 of \d+ settings differ from the default\n$/);
   });
 
   it.each<[string, NodeJS.ProcessEnv, string]>([
@@ -85,7 +85,7 @@ describe('tidemark config check', () => {
     [
       'a secret that is given twice',
       { TIDEMARK_ADMIN_TOKEN: 'a', TIDEMARK_ADMIN_TOKEN_FILE: '/nowhere' },
-      'TIDEMARK_ADMIN_TOKEN is set too',
+      'TIDEMARK_ADMIN_TOKEN is set, too',
     ],
     ['pipelines', { TIDEMARK_PIPELINES: '/nowhere' }, '/nowhere'],
   ])('ends with code 78 and names what cannot be used: %s', async (_, env, named) => {

@@ -36,7 +36,7 @@ describe('the credentials of the engines', () => {
     const folder = await tempFolder();
     const path = join(folder, 'credentials.json');
     await writeFile(path, '{"nats": {}}');
-    await expect(ensureCredentials(folder)).rejects.toThrow(`${path} does not hold the credentials`);
+    await expect(ensureCredentials(folder)).rejects.toThrow(`${path} does not contain the credentials`);
     expect(await readFile(path, 'utf8')).toBe('{"nats": {}}');
   });
 
@@ -84,7 +84,7 @@ describe('tidemark env', () => {
     const folder = await tempFolder();
     const { code, stdout, stderr } = await runCli(['env'], envOf(folder));
     expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
-    expect(stderr).toContain(`there are no credentials on ${folder}`);
+    expect(stderr).toContain(`${folder} has no credentials`);
   });
 
   it('prints what is known as one object, and says on stderr that nothing runs', async () => {
@@ -93,7 +93,7 @@ describe('tidemark env', () => {
     await writeFile(join(folder, 'admin.token'), 'abc\n');
     const { code, stdout, stderr } = await runCli(['env', '--json'], envOf(folder));
     expect(code).toBe(0);
-    expect(stderr).toContain('no tidemark up runs');
+    expect(stderr).toContain('tidemark up is not running');
     const access = ({ user, password, readonlyUser, readonlyPassword }: typeof questdb) => ({
       user,
       password,

@@ -14,9 +14,9 @@ describe('tidemark explain', () => {
   it('says of a code what it means, what to do and who can', async () => {
     const { stdout } = await explain('timestamp_not_numeric');
     expect(stdout).toMatch(/meaning +the timestamp is not a whole decimal number/);
-    expect(stdout).toMatch(/what to do +\S/);
-    expect(stdout).toMatch(/who can +the sender/);
-    expect(stdout).toMatch(/decided in +transfer/);
+    expect(stdout).toMatch(/remedy +\S/);
+    expect(stdout).toMatch(/who +the sender/);
+    expect(stdout).toMatch(/stage +transfer/);
   });
 
   it('says all that a code is said of', async () => {
@@ -33,7 +33,7 @@ describe('tidemark explain', () => {
   it('says that a code does not exist', async () => {
     await expect(explain('nonsense')).rejects.toMatchObject({
       code: 1,
-      stderr: expect.stringContaining('there is no reason "nonsense"'),
+      stderr: expect.stringContaining('unknown reason "nonsense"'),
     });
   });
 });

@@ -14,7 +14,7 @@ import * as traces from '../support/trace-source.ts';
 import { until } from '../support/until.ts';
 
 describe('bases of requests without identity', () => {
-  /** A counter whose boot numbers are given by hand. */
+  /** A counter whose epochs are given by hand. */
   const handFed = () => {
     const waiting: ((boot: number) => void)[] = [];
     const counter = createBaseCounter(
@@ -22,14 +22,14 @@ describe('bases of requests without identity', () => {
       () => {},
     );
     const give = async (boot: number): Promise<void> => {
-      await until('a boot number is asked for', () => waiting.length > 0);
+      await until('an epoch is asked for', () => waiting.length > 0);
       waiting.shift()?.(boot);
       await until('it is taken', () => counter.isReady);
     };
     return { counter, give, asked: () => waiting.length };
   };
 
-  it('are not given before there is a boot number, and never overlap', async () => {
+  it('are not given before there is an epoch, and never overlap', async () => {
     const { counter, give } = handFed();
     expect(counter.take(1)).toBeUndefined();
     await give(7);
@@ -39,8 +39,8 @@ describe('bases of requests without identity', () => {
     expect(first).toBe(7n << 38n);
   });
 
-  // With one boot number used twice, two points of different requests would have one uid, and the later one would win.
-  it('go on under a new boot number when the counter is at its end, without a pause', async () => {
+  // With one epoch used twice, two points of different requests would have one uid, and the later one would win.
+  it('go on under a new epoch when the counter is at its end, without a pause', async () => {
     const { counter, give, asked } = handFed();
     await give(7);
     expect(counter.take(counterEnd / 2)).toBeDefined();
@@ -52,7 +52,7 @@ describe('bases of requests without identity', () => {
     expect(counter.take(1)?.text).toBe(String((9n << 38n) + 1n));
   });
 
-  it('wait for the new boot number when it does not come in time', async () => {
+  it('wait for the new epoch when it does not come in time', async () => {
     const { counter, give } = handFed();
     await give(7);
     counter.take(counterEnd);

@@ -50,7 +50,7 @@ const started = async (listener: RequestListener, limits: HttpLimits, connection
 const get = (path = '/', fields = ''): string => `GET ${path} HTTP/1.1\r\nHost: a\r\n${fields}\r\n`;
 
 // Whoever follows what is dropped reads one answer for hours.
-it('an answer that goes on is cut by no time-out of headers, requests or idle connections', async () => {
+it('an answer that goes on is cut by no timeout of headers, requests or idle connections', async () => {
   const { port, ended } = await started((_, response) => {
     const timer = setInterval(() => response.write('line\n'), 50);
     response.once('close', () => clearInterval(timer));

@@ -2,16 +2,16 @@ import { IncomingMessage } from 'node:http';
 import { Socket } from 'node:net';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { showBytes } from '../../src/dead-letters/shown.ts';
+import { showBytes } from '../../src/dead-letters/preview.ts';
 import { isNormalTarget } from '../../src/http/request-target.ts';
-import { createAccount } from '../../src/ingress/account.ts';
 import { parseTrustedProxies } from '../../src/ingress/client-address.ts';
 import { outcomeMessage } from '../../src/ingress/otlp/outcome-message.ts';
 import { malformedRefusal } from '../../src/ingress/otlp/refusal.ts';
 import { partialReply } from '../../src/ingress/otlp/reply.ts';
-import { accountForSpans, sampleRefusedOtlp, sampleSpans } from '../../src/ingress/otlp/samples.ts';
+import { recordSpans, sampleRefusedOtlp, sampleSpans } from '../../src/ingress/otlp/samples.ts';
 import { encodePush } from '../../src/ingress/push/encode.ts';
 import { samplePoints, sampleRefusedPush } from '../../src/ingress/push/samples.ts';
+import { createRefusalRecorder } from '../../src/ingress/refusal-recorder.ts';
 import { createSenderNames } from '../../src/ingress/sender.ts';
 import { redact } from '../../src/metadata/audit-entry.ts';
 import { listQuerySchema } from '../../src/metadata/listing.ts';
@@ -76,11 +76,11 @@ const request = (text: string): IncomingMessage => {
   return incoming;
 };
 
-const accountOf = (receiver: 'push' | 'otlp') => {
+const recorderOf = (receiver: 'push' | 'otlp') => {
   const clock = { ms: 0 };
   const proxies = parseTrustedProxies('127.0.0.1');
   if ('wrong' in proxies) throw new Error(proxies.wrong);
-  const account = createAccount(receiver, {
+  const recorder = createRefusalRecorder(receiver, {
     metrics: createIngressMetrics(),
     refusals: createRefusals({ now: () => clock.ms }),
     samples: createSamples({
@@ -91,7 +91,7 @@ const accountOf = (receiver: 'push' | 'otlp') => {
     trustedProxies: proxies.proxies,
   });
   return {
-    account,
+    recorder,
     /** The few of a minute are wanted anew. */
     next: (): void => {
       clock.ms += 60_000;
@@ -100,7 +100,7 @@ const accountOf = (receiver: 'push' | 'otlp') => {
 };
 
 const push = (text: string): void => {
-  const { account, next } = accountOf('push');
+  const { recorder, next } = recorderOf('push');
   const point = { metrics: { a: 1 }, target: 't', timestamp: 0 };
   const points: unknown[] = [
     { ...point, target: text },
@@ -138,9 +138,9 @@ const push = (text: string): void => {
       if (encoded.kind !== 'encoded') throw new Error(encoded.reason);
       const sender = { request: request(text), pair, items: 1, deadlineAt: 0, bytes: body };
       next();
-      samplePoints(account, { ...sender, dataId }, encoded);
-      sampleRefusedPush(account, { ...sender, dataId }, 'a_reason', text);
-      sampleRefusedPush(account, { ...sender, dataId: 0 }, 'a_reason', text);
+      samplePoints(recorder, { ...sender, dataId }, encoded);
+      sampleRefusedPush(recorder, { ...sender, dataId }, 'a_reason', text);
+      sampleRefusedPush(recorder, { ...sender, dataId: 0 }, 'a_reason', text);
     }
   }
 };
@@ -197,7 +197,7 @@ const bigNumbers = (text: string): string[] =>
       );
 
 const otlp = (text: string): void => {
-  const { account, next } = accountOf('otlp');
+  const { recorder, next } = recorderOf('otlp');
   const { nameOf } = createSenderNames(looksLikeToken);
   const bodies = [
     ...otlpRequests(text).map((each) => ({ reader: jsonTraces, bytes: Buffer.from(JSON.stringify(each)) })),
@@ -223,14 +223,14 @@ const otlp = (text: string): void => {
     try {
       reader.collectTokens(bytes);
       const encoded = reader.encodeTraces(bytes, contextWith());
-      sampleSpans(account, sender, encoded);
-      accountForSpans(account, encoded, 0);
+      sampleSpans(recorder, sender, encoded);
+      recordSpans(recorder, encoded, 0);
       const { rejected, message } = outcomeMessage(encoded);
       partialReply('json', rejected, `${message}${text}`);
       nameOf(encoded.sdk, text);
     } catch (error) {
       if (!(error instanceof MalformedBody)) throw error;
-      sampleRefusedOtlp(account, sender, malformedRefusal(error, 'json', bytes));
+      sampleRefusedOtlp(recorder, sender, malformedRefusal(error, 'json', bytes));
     }
     nameOf(text, undefined);
     nameOf('', text);

@@ -63,7 +63,7 @@ describe.each([
     const encoded = encode(request(change), context);
     expect(droppedBy(encoded)).toEqual({ 1: { [reason]: 2 } });
     expect(encoded.accepted).toBe(1);
-    expect(encoded.examples[0]?.detail).toMatch(/^more than [13]$/);
+    expect(encoded.examples[0]?.detail).toMatch(/^more than the limit of [13]$/);
   });
 
   it('are held to its own limit of attributes of the resource', () => {

@@ -31,8 +31,8 @@ const base64Id = Buffer.from(goodSpan.traceId, 'hex').toString('base64');
 const rejectedInJson: Rejected[] = [
   ['span_not_object', 'a string', 'span', '', /got "span"/],
   ['span_not_object', 'null', null, '', /got null/],
-  ['trace_id_invalid', 'no trace id', { ...goodSpan, traceId: undefined }, 'traceId', /absent/],
-  ['trace_id_invalid', 'an empty trace id', { ...goodSpan, traceId: '' }, 'traceId', /absent/],
+  ['trace_id_invalid', 'no trace id', { ...goodSpan, traceId: undefined }, 'traceId', /missing/],
+  ['trace_id_invalid', 'an empty trace id', { ...goodSpan, traceId: '' }, 'traceId', /missing/],
   ['trace_id_invalid', 'a trace id of zeros', { ...goodSpan, traceId: '0'.repeat(32) }, 'traceId', /zeros/],
   [
     'trace_id_invalid',
@@ -56,7 +56,7 @@ const rejectedInJson: Rejected[] = [
     'traceId',
     /got 32/,
   ],
-  ['span_id_invalid', 'no span id', { ...goodSpan, spanId: null }, 'spanId', /absent/],
+  ['span_id_invalid', 'no span id', { ...goodSpan, spanId: null }, 'spanId', /missing/],
   ['span_id_invalid', 'a span id in base64', { ...goodSpan, spanId: 'AAAAAAAAAAE=' }, 'spanId', /base64/],
   [
     'parent_span_id_invalid',
@@ -169,42 +169,42 @@ const rejectedInBoth: Rejected[] = [
     '129 attributes',
     { ...goodSpan, attributes: many(129) },
     'attributes',
-    /more than 128/,
+    /more than the limit of 128/,
   ],
   [
     'too_many_attributes',
     '129 attributes of an event',
     { ...goodSpan, events: [{ attributes: many(129) }] },
     'events[].attributes',
-    /more than 128/,
+    /more than the limit of 128/,
   ],
   [
     'too_many_attributes',
     '129 attributes of a link',
     { ...goodSpan, links: [{ attributes: many(129) }] },
     'links[].attributes',
-    /more than 128/,
+    /more than the limit of 128/,
   ],
   [
     'too_many_events',
     '129 events',
     { ...goodSpan, events: Array.from({ length: 129 }, () => ({ name: 'e' })) },
     'events',
-    /more than 128/,
+    /more than the limit of 128/,
   ],
   [
     'too_many_links',
     '129 links',
     { ...goodSpan, links: Array.from({ length: 129 }, () => ({})) },
     'links',
-    /more than 128/,
+    /more than the limit of 128/,
   ],
   [
     'item_too_large',
     'more than a message holds',
     { ...goodSpan, name: 'n'.repeat(2 ** 20) },
     '',
-    /more than 2097152/,
+    /the limit is 2097152/,
   ],
 ];
 

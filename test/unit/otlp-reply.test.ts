@@ -95,7 +95,7 @@ describe('a hint about a body', () => {
   });
 
   it('names keys of other formats whatever way they are written, and no others', () => {
-    expect(shownKey('resource_metrics')).toContain('metrics are not taken');
+    expect(shownKey('resource_metrics')).toContain('only traces, not metrics');
     expect(shownKey('resourceSpans[].instrumentation_library_spans')).toContain('scopeSpans');
     expect(shownKey('constructor')).toBe('constructor');
     expect(shownKey('toString')).toBe('toString');

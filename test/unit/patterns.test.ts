@@ -18,7 +18,7 @@ const rooms = [
 
 const reviewed: Readonly<Record<string, readonly string[]>> = {
   'the text is cut, or refused for its length, where the expression stands': [
-    'dead-letters/shown.ts /token|secret|password|passwd|authorization|cookie|api[-_.]?key|credential/i',
+    'dead-letters/preview.ts /token|secret|password|passwd|authorization|cookie|api[-_.]?key|credential/i',
     'ingress/client-address.ts /^(?:0{0,4}:){0,5}:?ffff:(.+)$/i',
     'ingress/client-address.ts /^([\\da-f]{1,4}):([\\da-f]{1,4})$/i',
     'ingress/client-address.ts /^\\[([^\\]]+)\\](?::\\d+)?$/',
@@ -114,8 +114,8 @@ const reviewed: Readonly<Record<string, readonly string[]>> = {
     'metadata/record-fields.ts /^[1-9]\\d*$/',
   ],
   'a text of the program itself: a key, an id, a statement, a setting, a path of its own': [
-    'dead-letters/desk.ts /^METRICS(-|$)/',
-    'dead-letters/letter.ts /^dl:(.+):\\d+$/',
+    'dead-letters/admin.ts /^METRICS(-|$)/',
+    'dead-letters/dead-letter.ts /^dl:(.+):\\d+$/',
     'dead-letters/received-item.ts /^(\\d{1,20})\\+(\\d{1,10})$/',
     'directory/applications.ts /^(application|application_policy|previous_application_token|application_identity)\\.(\\d{1,15})$/',
     'directory/column-recovery.ts /^table\\.(\\d{1,15})$/',

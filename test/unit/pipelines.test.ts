@@ -183,7 +183,7 @@ describe('a pipeline file with', () => {
     await writeFile(path, text.replaceAll('duplicate_window_seconds: 300', 'duplicate_window_seconds: 7'));
     const message = refusalOf(folder);
     expect(message.startsWith(`${join(folder, metricsFile)}:`)).toBe(true);
-    expect(message).toContain(' /receiver/publish/deadline_ms: the last try of a publish');
+    expect(message).toContain(' /receiver/publish/deadline_ms: the last retry of a publish');
     await writeFile(path, text.replaceAll('duplicate_window_seconds: 300', 'duplicate_window_seconds: 8'));
     loadPipelines(folder, schemas);
   });
@@ -203,9 +203,7 @@ describe('the pipelines folder', () => {
   it('may hold no file that nothing reads', async () => {
     const folder = await copied();
     await writeFile(join(folder, 'metric.yaml'), 'pipeline: metrics\n');
-    expect(refusalOf(folder)).toContain(
-      `${join(folder, 'metric.yaml')}: no part of the program reads this file. Remove it`,
-    );
+    expect(refusalOf(folder)).toContain(`${join(folder, 'metric.yaml')}: unknown pipeline file. Remove it`);
   });
 
   it.each([metricsFile, streamsFile])('must hold %s', async (file) => {

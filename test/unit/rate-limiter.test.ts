@@ -11,7 +11,7 @@ const judge = (
   atMs: number,
   key = 1,
 ): RateVerdict => {
-  const verdict = limiter.judge(`d:${key}`, rate, atMs);
+  const verdict = limiter.admit(`d:${key}`, rate, atMs);
   if (verdict === undefined) throw new Error('an unlimited verdict');
   return verdict;
 };
@@ -72,7 +72,7 @@ describe('max_rate', () => {
 
   it('of 0 is no limit, and says nothing of one', () => {
     const limiter = createRateLimiter();
-    for (let count = 0; count < 5000; count++) expect(limiter.judge('d:1', 0, start)).toBeUndefined();
+    for (let count = 0; count < 5000; count++) expect(limiter.admit('d:1', 0, start)).toBeUndefined();
   });
 
   it.each([-2, -5, -1000])('of %d admits nothing', (rate) => {
@@ -146,7 +146,7 @@ describe('max_rate', () => {
     const limiter = createRateLimiter();
     limiter.takeDemand(start, true);
     for (const at of arrivals(50).slice(0, 50)) judge(limiter, 10, at);
-    limiter.judge('d:2', 0, start);
+    limiter.admit('d:2', 0, start);
     judge(limiter, -2, start, 3);
     expect(limiter.takeDemand(start + 1000, true)).toEqual({ rest: 0, demand: { 'd:1': 50_000 } });
     expect(limiter.takeDemand(start + 2000, true).demand).toEqual({ 'd:1': 50_000 });

@@ -87,8 +87,8 @@ describe('a refusal of the push receiver', () => {
   });
 
   it.each(reasons.filter(({ of, code }) => of === 'request' && code in refusalStatus))(
-    '$code is the envelope with its reason',
-    ({ code, meaning }) => {
+    '$code is the envelope with meaning, detail and remedy of its reason',
+    ({ code, meaning, remedy }) => {
       const known = Object.entries(refusalStatus).find(([reason]) => reason === code);
       const status = known?.[1];
       if (status === undefined) throw new Error(`no status for ${code}`);
@@ -101,10 +101,10 @@ describe('a refusal of the push receiver', () => {
       expect(JSON.parse(body)).toEqual({
         code: String(status),
         result: 'false',
-        message: `${meaning}: the detail`,
+        message: `${meaning}: the detail; ${remedy}`,
         reason,
       });
-      expect(JSON.parse(refusal(reason, '').body).message).toBe(meaning);
+      expect(JSON.parse(refusal(reason, '').body).message).toBe(`${meaning}; ${remedy}`);
     },
   );
 

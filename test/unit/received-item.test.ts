@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { Letter } from '../../src/dead-letters/letter.ts';
+import type { Letter } from '../../src/dead-letters/dead-letter.ts';
 import { createReceivedItemEncoder } from '../../src/dead-letters/received-item.ts';
 import type { Owners } from '../../src/directory/owners.ts';
 import { Fault } from '../../src/model/fault.ts';

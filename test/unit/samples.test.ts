@@ -25,7 +25,7 @@ const sample = (change: Partial<Sample> = {}): Sample => ({
   ordinal: 3,
   field: 'metrics',
   value: {},
-  detail: 'it holds no metric',
+  detail: 'it is empty',
   payload: { metrics: {} },
   sender: '10.0.0.1',
   sdk: 'curl/8.5.0',
@@ -67,7 +67,7 @@ describe('the number of examples', () => {
 });
 
 describe('an example', () => {
-  it('is the item as it was received, with its place, its sender and the boot number', () => {
+  it('is the item as it was received, with its place, its sender and the epoch', () => {
     const { samples } = started();
     samples.add(sample());
     samples.add(
@@ -84,7 +84,7 @@ describe('an example', () => {
         ordinal: 3,
         field: 'metrics',
         value: '{}',
-        detail: 'it holds no metric',
+        detail: 'it is empty',
         payload: '{"metrics":{}}',
         sender: '10.0.0.1',
         sdk: 'curl/8.5.0',

@@ -295,7 +295,7 @@ describe('the line of spans', () => {
     const last = await writeUntilKnown([messageOf(2, [0])]);
     const [aside] = [...last.setAside.values()].flat();
     expect(aside).toMatchObject({ reason: 'block_refused', items: 1 });
-    expect(aside?.why).toContain('fails each time while others are stored');
+    expect(aside?.why).toContain('fails in each try while others are stored');
   });
 
   it('tells of a day in which rows are there twice after a takeover', async () => {

@@ -46,7 +46,7 @@ describe('tracing', () => {
     async (headers) => {
       const tracing = { url: 'http://127.0.0.1:1', headers, sampleRatio: 1 };
       await expect(openTracing({ tracing }, 'test', log)).rejects.toThrow(
-        /^TIDEMARK_TRACING_HEADERS: it is not name=value/,
+        /^TIDEMARK_TRACING_HEADERS: it is not a list like name=value/,
       );
     },
   );
@@ -85,7 +85,7 @@ describe('spans of requests', () => {
       return Promise.reject(new Error('inside'));
     });
     await expect(handle(request())).rejects.toThrow('inside');
-    expect(ended).toMatchObject([{ name: 'POST /v2/push/', failure: 'a defect' }]);
+    expect(ended).toMatchObject([{ name: 'POST /v2/push/', failure: 'an internal error' }]);
   });
 
   // A message of spans of our own that carried a trace would be traced in transfer, and so on for ever.

@@ -43,7 +43,7 @@ describe('the uid of a row', () => {
 });
 
 describe('the base of a request without identity', () => {
-  it('is boot number and counter side by side, with bit 62 clear', () => {
+  it('is epoch and counter side by side, with bit 62 clear', () => {
     always(
       fc.property(
         fc.integer({ min: 0, max: bootMax }),
@@ -58,7 +58,7 @@ describe('the base of a request without identity', () => {
   });
 
   // A process that starts again must not repeat a uid of its predecessor, however far that one had counted.
-  it('is above everything the boot number before it can reach', () => {
+  it('is above everything the epoch before it can reach', () => {
     expect(BigInt(countedBase(8, 0).text)).toBe(BigInt(countedBase(7, counterEnd - 1).text) + 1n);
   });
 });

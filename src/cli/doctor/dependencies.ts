@@ -4,6 +4,7 @@ import { readServerTimeMs, streamState } from '../../bus/stream-state.ts';
 import { withInstances } from '../../config/instance-streams.ts';
 import { loadPipelines } from '../../config/pipelines.ts';
 import { natsTarget, questdbInstances, type Settings } from '../../config/settings.ts';
+import { counted } from '../../model/counted.ts';
 import { Fault, messageOf } from '../../model/fault.ts';
 import { type Clickhouse, database } from '../../stores/clickhouse/client.ts';
 import type { QuestdbSql } from '../../stores/questdb/sql.ts';
@@ -42,11 +43,11 @@ const skewText = async (read: () => Promise<number>): Promise<string> => {
   const before = Date.now();
   const theirs = await read();
   const skewMs = Math.round(theirs - (before + Date.now()) / 2);
-  if (Math.abs(skewMs) <= skewMsMax) return `clock ${skewMs} ms from ours`;
+  if (Math.abs(skewMs) <= skewMsMax) return `clock differs by ${skewMs} ms`;
   throw new Fault(
     'permanent',
     'clock_skew',
-    `its clock is ${skewMs} ms from ours: set both by NTP; times of items are judged by the clock of their receiver`,
+    `its clock differs by ${skewMs} ms: set both clocks by NTP; receivers validate the times of items by their own clock`,
   );
 };
 
@@ -74,7 +75,7 @@ export const lookAtNats = async (settings: Settings): Promise<Finding[]> => {
       await look(`stream ${name}`, async () => {
         const { messages, bytes, bytesMax, ackPending } = await streamState(connected, name, consumer?.name);
         const percent = ((100 * bytes) / bytesMax).toFixed(1);
-        return `${messages} messages, ${ackPending} under way, ${percent} % full`;
+        return `${counted(messages, 'message')}, ${ackPending} held by workers, ${percent} % full`;
       }),
     );
   }
@@ -100,7 +101,8 @@ export const lookAtQuestdb = async (what: string, sql: QuestdbSql): Promise<Find
     const states = (await readTableStates(sql)).filter(({ name }) => name.endsWith('.__default__'));
     const bad = states.filter(({ isSuspended, deduplicates }) => isSuspended || !deduplicates);
     const most = states.reduce((behind, { pendingCommits }) => Math.max(behind, pendingCommits), 0);
-    if (bad.length === 0) return `${states.length} tables, at most ${most} commits behind`;
+    if (bad.length === 0)
+      return `${counted(states.length, 'table')}, at most ${counted(most, 'commit')} behind`;
     const names = bad.map(({ name, why }) => (why === '' ? name : `${name}: ${why}`)).join(', ');
     throw new Fault('permanent', 'tables_in_trouble', `suspended or without upsert keys: ${names}`);
   }),
@@ -134,7 +136,7 @@ export const lookAtClickhouse = async (clickhouse: Clickhouse): Promise<Finding[
       `SELECT name FROM system.tables WHERE database = '${database}'`,
     );
     const missing = wantedTables.filter((wanted) => !rows.some(({ name }) => name === wanted));
-    if (missing.length === 0) return 'all there';
+    if (missing.length === 0) return 'all exist';
     throw new Fault('permanent', 'tables_missing', `${missing.join(', ')} missing: run tidemark migrate`);
   }),
 ];
@@ -143,6 +145,6 @@ export const lookAtClickhouse = async (clickhouse: Clickhouse): Promise<Finding[
 export const lookAtAdmin = async (client: AdminClient): Promise<Finding[]> => [
   await look('admin api', async () => {
     await client.ask(z.object({ items: z.array(z.unknown()) }), 'GET', '/api/v1/custom-reports?limit=1');
-    return 'answers, and takes the token';
+    return 'answers and accepts the token';
   }),
 ];

@@ -45,7 +45,7 @@ const waitUntil = async (what: string, timeoutMs: number, check: () => Promise<b
   const deadline = performance.now() + timeoutMs;
   while (!(await check())) {
     if (performance.now() > deadline) {
-      throw new Fault('transient', 'not_in_time', `${what} not within ${timeoutMs / 1000} s`);
+      throw new Fault('transient', 'not_in_time', `timeout: ${what}, not within ${timeoutMs / 1000} s`);
     }
     await delay(pollMs);
   }
@@ -60,14 +60,14 @@ const send = async (url: string, headers: Record<string, string>, body: object):
       signal: AbortSignal.timeout(15_000),
     });
   } catch (error) {
-    throw new Fault('transient', 'receiver_unreachable', `${url} does not answer`, error);
+    throw new Fault('transient', 'receiver_unreachable', `no answer from ${url}`, error);
   }
 };
 
 /** Sends until it is answered 2xx: a receiver learns of new records within a second. */
 const sendUntilTaken = async (timeoutMs: number, request: () => Promise<Response>): Promise<string> => {
   let last = '';
-  await waitUntil('the receiver took it', timeoutMs, async () => {
+  await waitUntil('the receiver accepted it', timeoutMs, async () => {
     const answer = await request();
     last = `${answer.status} ${(await answer.text()).slice(0, 300)}`;
     if (answer.ok) return true;
@@ -76,7 +76,7 @@ const sendUntilTaken = async (timeoutMs: number, request: () => Promise<Response
     throw new Fault('permanent', 'refused', `the receiver answered ${last}`);
   }).catch((error: unknown) => {
     throw error instanceof Fault && error.code === 'not_in_time'
-      ? new Fault('transient', 'not_in_time', `${error.message}; the last answer was ${last}`)
+      ? new Fault('transient', 'not_in_time', `${error.message}; last answer: ${last}`)
       : error;
   });
   return 'answered 2xx';
@@ -107,7 +107,7 @@ const sqlOfReport = async ({ client, sqlOf }: EndToEndDeps, dataId: number): Pro
   throw new Fault(
     'permanent',
     'questdb_instance_unknown',
-    `the table lies on QuestDB instance ${name}, which TIDEMARK_QUESTDB_URLS does not name here`,
+    `the table is on QuestDB instance ${name}, which TIDEMARK_QUESTDB_URLS lacks here`,
   );
 };
 
@@ -144,7 +144,7 @@ const inOrder = async (stages: readonly (readonly [string, () => Promise<string>
   return findings;
 };
 
-/** One point: acknowledged, to be seen in QuestDB, in the balance. */
+/** One point: acknowledged, visible in QuestDB, in the balance. */
 export const tryPoint = async (deps: EndToEndDeps): Promise<Finding[]> => {
   const { pushUrl, timeoutMs } = deps;
   let own: Awaited<ReturnType<typeof reportOf>> | undefined;
@@ -177,7 +177,7 @@ export const tryPoint = async (deps: EndToEndDeps): Promise<Finding[]> => {
     [
       'point: in QuestDB',
       async () => {
-        await waitUntil('the row was to be seen', timeoutMs, () => isSeen().catch(() => false));
+        await waitUntil('the row is visible', timeoutMs, () => isSeen().catch(() => false));
         return report().table;
       },
     ],
@@ -185,11 +185,11 @@ export const tryPoint = async (deps: EndToEndDeps): Promise<Finding[]> => {
       'point: in the balance',
       async () => {
         await waitUntil(
-          'its outcome was recorded',
+          'its outcome is recorded',
           timeoutMs,
           async () => (await receivedOf(deps, { dataId: report().dataId })) > before,
         );
-        return 'tidemark ledger has it';
+        return 'tidemark ledger counts it';
       },
     ],
   ]);
@@ -208,7 +208,7 @@ const spanBody = (traceId: string): object => {
   return { resourceSpans: [{ resource: { attributes }, scopeSpans: [{ spans: [span] }] }] };
 };
 
-/** One span: acknowledged, to be seen in ClickHouse, in the balance. */
+/** One span: acknowledged, visible in ClickHouse, in the balance. */
 export const trySpan = async (deps: EndToEndDeps): Promise<Finding[]> => {
   const { clickhouse, otlpUrl, timeoutMs } = deps;
   let own: Awaited<ReturnType<typeof applicationOf>> | undefined;
@@ -235,7 +235,7 @@ export const trySpan = async (deps: EndToEndDeps): Promise<Finding[]> => {
     [
       'span: in ClickHouse',
       async () => {
-        await waitUntil('the row was to be seen', timeoutMs, async () => {
+        await waitUntil('the row is visible', timeoutMs, async () => {
           const [row] = await clickhouse.rows(
             countRow,
             `SELECT count() AS count FROM ${database}.otel_traces WHERE TraceId = {traceId:String}`,
@@ -250,11 +250,11 @@ export const trySpan = async (deps: EndToEndDeps): Promise<Finding[]> => {
       'span: in the balance',
       async () => {
         await waitUntil(
-          'its outcome was recorded',
+          'its outcome is recorded',
           timeoutMs,
           async () => (await receivedOf(deps, { appId: application().appId })) > before,
         );
-        return 'tidemark ledger has it';
+        return 'tidemark ledger counts it';
       },
     ],
   ]);

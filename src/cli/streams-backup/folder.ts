@@ -63,7 +63,7 @@ export const createBackupFolder = async (folder: string): Promise<BackupFolder> 
       throw new Fault(
         'permanent',
         'folder_not_empty',
-        `${folder} is not empty: each backup gets its own folder`,
+        `${folder} is not empty: use a new folder for each backup`,
       );
     await chmod(folder, 0o700);
   } catch (error) {
@@ -100,7 +100,8 @@ export const createBackupFolder = async (folder: string): Promise<BackupFolder> 
           await write(piece);
         });
       });
-      if (head === undefined) throw new Fault('internal', 'snapshot_without_head', `${stream} has no head`);
+      if (head === undefined)
+        throw new Fault('internal', 'snapshot_without_head', `the snapshot of ${stream} has no header`);
       return { stream, ...head, file, file_bytes: bytes, sha256: hash.digest('hex') };
     },
     finish: async (manifest) => {
@@ -113,7 +114,7 @@ export const createBackupFolder = async (folder: string): Promise<BackupFolder> 
 };
 
 const unusable = (folder: string, why: string): Fault =>
-  new Fault('permanent', 'backup_unusable', `${folder} is no whole backup: ${why}`);
+  new Fault('permanent', 'backup_unusable', `${folder} is not a complete backup: ${why}`);
 
 /** The bytes of one snapshot, piece by piece, each small enough for a message. */
 export const piecesOf = (folder: string, { file }: BackupEntry): AsyncIterable<Uint8Array> =>
@@ -127,7 +128,8 @@ const checkFile = async (folder: string, entry: BackupEntry): Promise<void> => {
   } catch (error) {
     throw unusable(folder, `${entry.file} cannot be read (${messageOf(error)})`);
   }
-  if (hash.digest('hex') !== entry.sha256) throw unusable(folder, `${entry.file} is not as it was written`);
+  if (hash.digest('hex') !== entry.sha256)
+    throw unusable(folder, `${entry.file} was changed after the backup`);
 };
 
 /**
@@ -136,13 +138,13 @@ const checkFile = async (folder: string, entry: BackupEntry): Promise<void> => {
  */
 export const readManifest = async (folder: string): Promise<Manifest> => {
   const text = await readFile(join(folder, manifestName), 'utf8').catch((error: unknown) => {
-    throw unusable(folder, `${manifestName} cannot be read (${messageOf(error)}); it is written last`);
+    throw unusable(folder, `${manifestName} cannot be read (${messageOf(error)}); a backup writes it last`);
   });
   let content: unknown;
   try {
     content = JSON.parse(text);
   } catch {
-    throw unusable(folder, `${manifestName} is no JSON`);
+    throw unusable(folder, `${manifestName} is not JSON`);
   }
   const read = manifestSchema.safeParse(content);
   if (!read.success) throw unusable(folder, z.prettifyError(read.error).slice(0, 400));

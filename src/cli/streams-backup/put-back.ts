@@ -3,6 +3,7 @@ import { openKvBucket } from '../../bus/kv.ts';
 import { markStream, restoreSnapshot, type SnapshotState, stateOfStream } from '../../bus/stream-snapshot.ts';
 import { type RaisedNumbers, raiseAfterRestore } from '../../directory/after-restore.ts';
 import { buckets } from '../../directory/keys.ts';
+import { counted } from '../../model/counted.ts';
 import { Fault } from '../../model/fault.ts';
 import { type BackupEntry, piecesOf, readManifest } from './folder.ts';
 
@@ -14,11 +15,11 @@ const doneMark = ({ sha256 }: BackupEntry): string => `done ${sha256}`;
 /** What came in while the copy was written may be there beside what it began with. */
 const checkWhole = ({ stream, state }: BackupEntry, found: SnapshotState): void => {
   if (found.lastSequence >= state.lastSequence) return;
-  const held = `${found.messages} messages up to ${found.lastSequence}`;
+  const held = `${counted(found.messages, 'message')} up to sequence ${found.lastSequence}`;
   throw new Fault(
     'internal',
     'restore_differs',
-    `${stream} came back with ${held}, not up to ${state.lastSequence}`,
+    `${stream} has ${held} after the restore, expected up to ${state.lastSequence}`,
   );
 };
 
@@ -36,7 +37,7 @@ const missingOf = async (bus: Bus, entries: readonly BackupEntry[]): Promise<Bac
   throw new Fault(
     'permanent',
     'restore_not_empty',
-    `${others.join(', ')} ${others.length > 1 ? 'are' : 'is'} there already, and not by this restore cut off: ` +
+    `${others.join(', ')} ${others.length > 1 ? 'exist' : 'exists'} already, and not from an interrupted run of this restore: ` +
       'stop every role, and restore into a NATS whose store is empty',
   );
 };

@@ -10,7 +10,7 @@ const bucketPrefix = 'KV_tidemark-';
 const deadLetters = 'DEADLETTER';
 const afterTheirMessages: readonly string[] = ['LEDGER', deadLetters, 'AUDIT'];
 
-/** A bucket whose values change while it is copied is copied again, so many times at most. */
+/** A bucket whose values change while it is copied is copied again, at most this many times. */
 const attemptsMax = 5;
 
 /**
@@ -39,7 +39,7 @@ const checkDeadLetters = async (bus: Bus, before: number): Promise<void> => {
   throw new Fault(
     'transient',
     'dead_letters_moved',
-    'dead letters were redriven or purged meanwhile, and could be in none of the snapshots: take the backup again afterwards',
+    'dead letters were redriven or purged during the backup, and may be missing in every snapshot: repeat the backup',
   );
 };
 
@@ -59,7 +59,7 @@ const copyWhole = async (
     if (after?.removed === before.removed) return entry;
     if (attempt === attemptsMax) {
       if (stream.startsWith(bucketPrefix) && after?.firstSequence === before.firstSequence) return entry;
-      const why = `messages left ${stream} each time that it was copied: take the backup again`;
+      const why = `messages left ${stream} during each copy: repeat the backup`;
       throw new Fault('transient', 'stream_moved', why);
     }
     before = after;
@@ -69,7 +69,7 @@ const copyWhole = async (
 
 /**
  * Takes every stream and every bucket of records into a new folder while everything runs; workers are given nothing from a stream
- * while that one is copied. Throws Faults: permanent for a folder that cannot be used and for a NATS without anything of ours
+ * while that one is copied. Throws Faults: permanent for a folder that cannot be used and for a NATS without streams of Tidemark
  * (`nothing_to_back_up`), transient when NATS does not answer, when messages left a stream while it was copied (`stream_moved`) or
  * when dead letters were redriven meanwhile (`dead_letters_moved`). The folder is no backup then.
  */
@@ -92,7 +92,7 @@ export const takeBackup = async (
     onStream(entry);
   }
   if (entries.length === 0)
-    throw new Fault('permanent', 'nothing_to_back_up', 'this NATS holds no stream of Tidemark');
+    throw new Fault('permanent', 'nothing_to_back_up', 'this NATS has no stream of Tidemark');
   await folder.finish({ started_at: startedAt, finished_at: new Date().toISOString(), streams: entries });
   return entries;
 };

@@ -12,7 +12,7 @@ import {
 import type { EncodedPush, PushTask, RefusedPush } from '../push/encode.ts';
 import type { Answered, Asked, Job, Result, SpansJob, Thrown, TokensJob } from './tasks.ts';
 
-/** Bodies of so many bytes may take longer to read than the event loop should be held. */
+/** From this size on, decoding a body may block the event loop for too long. */
 export const largeBytes = 512 * 1024;
 
 /** A body that a thread may have: its bytes are away meanwhile, and in another buffer after. */
@@ -45,7 +45,7 @@ const heapMiBMax = 256;
 /** A thread that has nothing to do for so long is ended: its memory is given back. */
 const idleMs = 30_000;
 
-const mismatch = (): Fault => new Fault('internal', 'large_body', 'the thread has answered something else');
+const mismatch = (): Fault => new Fault('internal', 'large_body', 'unexpected answer of the thread');
 
 /** A body whose turn has not come, or that is in the thread. */
 type Waiting = {
@@ -99,7 +99,7 @@ export const createLargeBodies = (log: Pick<Log, 'error'>): LargeBodies => {
   const fail = (failed: Worker, why: string): void => {
     if (worker !== failed) return;
     worker = undefined;
-    log.error({ why }, 'the thread of large bodies has ended; the next body begins another');
+    log.error({ why }, 'the thread of large bodies has ended; the next large body starts a new one');
     current?.reject(new Fault('transient', 'not_stored', 'the thread that read the body has ended'));
     current = undefined;
     next();

@@ -33,7 +33,7 @@ export type SpansJob = {
 
 export type Job = PushJob | TokensJob | SpansJob;
 
-/** The points of examples, as far as they are shown, and the names that points had, for the registry's last sightings. */
+/** The points of examples, as far as they are shown, and the names that points had, for `last_seen` of the registry. */
 export type PushResult = {
   readonly kind: 'push';
   readonly push: Omit<EncodedPush, 'pointAt'> | RefusedPush;

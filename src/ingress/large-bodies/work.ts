@@ -92,7 +92,7 @@ const runSpans = (bytes: Buffer, job: SpansJob): Result => {
   const { encoding, owners, elementsMax, context } = job;
   if (encoding === 'json' && hasMoreElements(bytes, elementsMax))
     throw new TooManyElements(
-      `the body holds more than ${elementsMax} objects, arrays, members and elements`,
+      `the body has more than ${elementsMax} objects, arrays, members and elements: send smaller requests`,
     );
   const encoded = readers[encoding].encodeTraces(bytes, {
     ...context,

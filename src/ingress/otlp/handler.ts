@@ -3,13 +3,13 @@ import type { ApplicationSource } from '../../directory/applications.ts';
 import type { Directory } from '../../directory/directory.ts';
 import type { IngressMetrics } from '../../telemetry/metrics.ts';
 import { type EncodedTraces, encodedLength, MalformedBody, type SpanOwner } from '../../wire/otlp/types.ts';
-import type { Account } from '../account.ts';
 import type { BytesInFlight } from '../admission.ts';
 import { type Body, type BodyLimits, noRoom, readBody } from '../body.ts';
 import { clientAddress, type TrustedProxies } from '../client-address.ts';
 import { type FailureLimit, isFailure } from '../failures.ts';
 import { type BaseCounter, requestIdentity } from '../identity.ts';
 import { effectiveRate, type RateLimiter } from '../rate-limiter.ts';
+import type { RefusalRecorder } from '../refusal-recorder.ts';
 import type { RequestTraces } from '../request-traces.ts';
 import { createSenderNames } from '../sender.ts';
 import { type CredentialNames, credentialOf } from './credential.ts';
@@ -30,7 +30,7 @@ import {
   unauthorized,
 } from './refusal.ts';
 import { encodingOf, type OtlpEncoding, type OtlpReply, partialReply, successReply } from './reply.ts';
-import { accountForSpans, type OtlpSender, sampleRefusedOtlp, sampleSpans, soleOwner } from './samples.ts';
+import { type OtlpSender, recordSpans, sampleRefusedOtlp, sampleSpans, soleOwner } from './samples.ts';
 
 export type OtlpDependencies = {
   readonly directory: Directory;
@@ -39,7 +39,7 @@ export type OtlpDependencies = {
   readonly limiter: RateLimiter;
   readonly publisher: SpanPublisher;
   readonly metrics: IngressMetrics;
-  readonly account: Account;
+  readonly recorder: RefusalRecorder;
   /** Why nothing can be taken now, or undefined. */
   readonly unready: () => string | undefined;
   readonly now: () => number;
@@ -73,7 +73,7 @@ type Admitted = {
 export const createOtlpHandler = (
   deps: OtlpDependencies,
 ): ((request: IncomingMessage) => Promise<OtlpReply>) => {
-  const { metrics, account } = deps;
+  const { metrics, recorder } = deps;
   const bodyBytes = metrics.bodyBytes.labels('otlp');
   const accepted = metrics.accepted.labels('traces');
   const senders = createSenderNames(deps.directory.isCredential);
@@ -108,14 +108,19 @@ export const createOtlpHandler = (
     let headers: Readonly<Record<string, string>> = {};
     for (const { appId, maxRate } of new Map([...applications].map((each) => [each.appId, each])).values()) {
       const rate = effectiveRate(maxRate, deps.maxRateDefault);
-      const verdict = deps.limiter.judge(`a:${appId}`, rate, deps.now());
+      const verdict = deps.limiter.admit(`a:${appId}`, rate, deps.now());
       if (verdict === undefined) continue;
       if (!verdict.isAdmitted) {
         sender.owner = appId;
-        throw new Refused(429, 'rate_limited', `more requests than max_rate, which is ${rate} per second`, {
-          ...verdict.headers,
-          ...retryAfter(verdict.retryAfterSeconds),
-        });
+        throw new Refused(
+          429,
+          'rate_limited',
+          `more requests than max_rate, the limit is ${rate} per second: send fewer, larger requests`,
+          {
+            ...verdict.headers,
+            ...retryAfter(verdict.retryAfterSeconds),
+          },
+        );
       }
       headers = verdict.headers;
     }
@@ -173,7 +178,7 @@ export const createOtlpHandler = (
         base,
         arrivedAt,
         limits,
-        wantsSample: account.wants,
+        wantsSample: recorder.wants,
       },
       sender.deadlineAt,
     );
@@ -195,13 +200,13 @@ export const createOtlpHandler = (
       deadlineAt,
     });
     if (isRepeat) {
-      account.repeated(sender.owner, encoded.spans);
+      recorder.repeated(sender.owner, encoded.spans);
       return partialReply(encoding, 0, repeatMessage, rateHeaders);
     }
     count(encoded, request.headers['user-agent']);
     const disabled = [...applications.values()].filter(({ isEnabled }) => !isEnabled);
-    accountForSpans(account, encoded, soleOwner(disabled));
-    sampleSpans(account, sender, encoded);
+    recordSpans(recorder, encoded, soleOwner(disabled));
+    sampleSpans(recorder, sender, encoded);
     const { rejected, message } = outcomeMessage(encoded);
     return message === ''
       ? successReply(encoding, rateHeaders)
@@ -239,7 +244,11 @@ export const createOtlpHandler = (
     const why = deps.unready();
     if (why !== undefined) throw overloaded(why);
     if (encoding === undefined) {
-      throw new Refused(415, 'content_type_unsupported', 'send application/json or application/x-protobuf');
+      throw new Refused(
+        415,
+        'content_type_unsupported',
+        'the Content-Type is neither JSON nor protobuf: send application/json or application/x-protobuf',
+      );
     }
     const waitSeconds = deps.failures.retryAfterSeconds(request);
     if (waitSeconds > 0) throw tooManyFailures(waitSeconds);
@@ -279,8 +288,8 @@ export const createOtlpHandler = (
       return await take(sender, encoding);
     } catch (error) {
       const refused = judged(refusalOf(error), sender);
-      account.refused(refused.reason, sender.owner, sender.spans);
-      sampleRefusedOtlp(account, sender, refused);
+      recorder.refused(refused.reason, sender.owner, sender.spans);
+      sampleRefusedOtlp(recorder, sender, refused);
       return refusalReply(encoding ?? 'json', refused);
     }
   };

@@ -34,34 +34,33 @@ export const bodyHint = (encoding: OtlpEncoding, bytes: Uint8Array): string => {
   const first = firstCharacter(bytes);
   if (encoding === 'protobuf') {
     if (first === '{' || first === '[') return 'it looks like JSON: send Content-Type: application/json';
-    return bytes[0] === 0 && bytes.length >= 5
-      ? 'it looks like a message of gRPC, which is not taken here'
-      : '';
+    return bytes[0] === 0 && bytes.length >= 5 ? 'it looks like a gRPC message: send OTLP/HTTP' : '';
   }
-  if (startsWith(bytes, 0xef, 0xbb, 0xbf)) return 'it begins with a byte order mark: leave that out';
+  if (startsWith(bytes, 0xef, 0xbb, 0xbf))
+    return 'it begins with a byte order mark: send the body without it';
   if (startsWith(bytes, 0xff, 0xfe) || startsWith(bytes, 0xfe, 0xff))
     return 'it looks like UTF-16: send UTF-8';
   if (looksLikeProtobuf(bytes)) return 'it looks like protobuf: send Content-Type: application/x-protobuf';
   if (first === '[') {
-    return 'it looks like a list of spans as Zipkin takes it: send one object with resourceSpans, as OTLP describes it';
+    return 'it looks like a Zipkin list of spans: send one OTLP object with resourceSpans';
   }
   return '';
 };
 
-const inResource = 'spans stand in resourceSpans[].scopeSpans[].spans[]';
+const inResource = 'OTLP expects spans in resourceSpans[].scopeSpans[].spans[]';
 
 const keyHints: Readonly<Record<string, string>> = {
-  resourceMetrics: 'metrics are not taken at this path',
-  resourceLogs: 'logs are not taken at this path',
-  batches: "Tempo's name; OTLP calls it resourceSpans",
-  data: "it looks like the JSON of Jaeger's query, which is not OTLP",
+  resourceMetrics: 'this path accepts only traces, not metrics',
+  resourceLogs: 'this path accepts only traces, not logs',
+  batches: 'the name in Tempo; OTLP has resourceSpans',
+  data: 'it looks like the JSON of a Jaeger query, not OTLP',
   spans: inResource,
   scopeSpans: inResource,
   resource: inResource,
   'resourceSpans[].spans': inResource,
-  'resourceSpans[].instrumentationLibrarySpans': 'OTLP before 1.0; it is called scopeSpans now',
-  'resourceSpans[].1000': 'instrumentation_library_spans of OTLP before 1.0; it is scope_spans, field 2, now',
-  'scopeSpans[].instrumentationLibrary': 'OTLP before 1.0; it is called scope now',
+  'resourceSpans[].instrumentationLibrarySpans': 'OTLP before 1.0; send scopeSpans',
+  'resourceSpans[].1000': 'instrumentation_library_spans of OTLP before 1.0; send scope_spans, field 2',
+  'scopeSpans[].instrumentationLibrary': 'OTLP before 1.0; send scope',
 };
 
 const camelOf = (name: string): string =>

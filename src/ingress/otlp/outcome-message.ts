@@ -1,9 +1,10 @@
+import { counted } from '../../model/counted.ts';
 import type { EncodedTraces } from '../../wire/otlp/types.ts';
 import { shownKey } from './hints.ts';
 
-/** What a byte-identical request is told: it is stored already. */
+/** The warning for a byte-identical request, which is stored already. */
 export const repeatMessage =
-  'this request was received before: it was counted as duplicate_request and not stored again (an application that sends the same bytes on purpose can be set to deduplicate: false)';
+  'this request was received before: it is counted as duplicate_request and not stored again (to store identical requests, set deduplicate: false for the application)';
 
 const shownExamples = 5;
 
@@ -27,34 +28,36 @@ const examplesOf = (encoded: EncodedTraces): string =>
 
 const shownKeys = (keys: readonly string[]): string => keys.slice(0, shownExamples).map(shownKey).join(', ');
 
-/** Why a body that holds something holds no span: a sender of another form would take a plain success for stored spans. */
+/** Why a non-empty body has no span: a sender of another format would take a plain success for stored spans. */
 const nothingFound = ({ unknownTopLevelKeys, misplacedKeys }: EncodedTraces): string[] => {
   const found: string[] = [];
   if (unknownTopLevelKeys.length > 0)
     found.push(`unknown at the top level: ${shownKeys(unknownTopLevelKeys)} (expected resourceSpans)`);
   if (misplacedKeys.length > 0) found.push(`unknown above the spans: ${shownKeys(misplacedKeys)}`);
-  return found.length === 0 ? [] : ['no span was found', ...found];
+  return found.length === 0 ? [] : ['the body has no span', ...found];
 };
 
 /**
- * `partial_success` of a request (OTLP/HTTP, "Partial Success"): rejected spans and why; a warning with 0 rejected for spans that
- * were accepted but will be dropped for their time, for values that were cut, and for a body in which nothing was found. An
- * empty message means plain success.
+ * `partial_success` of a request (OTLP/HTTP, "Partial Success"): rejected spans with their reasons. With 0 rejected it is a
+ * warning: about spans that transfer will drop for their time, about truncated values, about a body without spans. An empty message
+ * means plain success.
  */
 export const outcomeMessage = (encoded: EncodedTraces): { rejected: number; message: string } => {
   const rejected = total(encoded.rejected);
   const deferred = total(encoded.deferred);
   const sentences: string[] = [];
   if (rejected > 0)
-    sentences.push(`${rejected} of ${encoded.spans} spans rejected (${listed(encoded.rejected)})`);
+    sentences.push(`${rejected} of ${counted(encoded.spans, 'span')} rejected (${listed(encoded.rejected)})`);
   if (deferred > 0) {
     sentences.push(
-      `${deferred} of ${encoded.spans} spans were accepted and will be dropped for their time (${listed(encoded.deferred)})`,
+      `${deferred} of ${counted(encoded.spans, 'span')} accepted, but will be dropped for the time (${listed(encoded.deferred)})`,
     );
   }
-  if (encoded.eventsDropped > 0) sentences.push(`${encoded.eventsDropped} events left out for their time`);
-  if (encoded.linksDropped > 0) sentences.push(`${encoded.linksDropped} links left out for their ids`);
-  if (encoded.cutValues > 0) sentences.push(`${encoded.cutValues} values cut at the limit`);
+  if (encoded.eventsDropped > 0)
+    sentences.push(`${counted(encoded.eventsDropped, 'event')} dropped for the time`);
+  if (encoded.linksDropped > 0)
+    sentences.push(`${counted(encoded.linksDropped, 'link')} dropped for the ids`);
+  if (encoded.cutValues > 0) sentences.push(`${counted(encoded.cutValues, 'value')} truncated to the limit`);
   if (encoded.spans === 0) sentences.push(...nothingFound(encoded));
   if (sentences.length > 0 && encoded.examples.length > 0) sentences.push(examplesOf(encoded));
   return { rejected, message: sentences.join('; ') };

@@ -175,7 +175,7 @@ export const createSpanPublisher = (
         failed.every(({ reason }) => reason instanceof Fault && reason.code === 'not_stored');
       throw isNothingStored
         ? fault
-        : new Fault('transient', 'unconfirmed', 'a part of the request was not confirmed', fault);
+        : new Fault('transient', 'unconfirmed', 'NATS did not confirm a part of the request', fault);
     },
   };
 };

@@ -34,14 +34,14 @@ export const retryAfter = (seconds: number): Record<string, string> => ({ 'Retry
 
 /** 503 for a request of which nothing was stored. */
 export const overloaded = (why: string): Refused =>
-  new Refused(503, 'not_stored', `nothing was stored, send it again: ${why}`, retryAfter(1));
+  new Refused(503, 'not_stored', `nothing was stored, retry the request: ${why}`, retryAfter(1));
 
 /** 401 for a request whose spans belong to nobody. */
 export const unauthorized = (): Refused =>
   new Refused(
     401,
     'unauthorized',
-    'the write token is missing or wrong: send it as X-MON-TOKEN or Authorization: Bearer',
+    'the write token is missing or wrong: send a valid one as X-MON-TOKEN or Authorization: Bearer',
   );
 
 /** 429 for a request of an address that has sent too many without a valid credential. */
@@ -49,21 +49,25 @@ export const tooManyFailures = (waitSeconds: number): Refused =>
   new Refused(
     429,
     'too_many_failures',
-    'this address sends more requests without a valid write token than the limit: check the token',
+    'this address sends more requests without a valid write token than the limit: check the token, and wait for the seconds in Retry-After',
     retryAfter(waitSeconds),
   );
 
 /** 403 for a request whose spans belong to disabled applications alone. */
 export const applicationDisabled = (): Refused =>
-  new Refused(403, 'application_disabled', 'the application is disabled');
+  new Refused(403, 'application_disabled', 'the application is disabled: enable it, or stop sending');
 
 /** The refusal of a request whose body could not be had. */
 export const bodyRefusal = ({ reason, detail }: BodyProblem): Refused => {
   switch (reason) {
     case 'body_too_large':
-      return new Refused(413, reason, `the body is too large: ${detail}`);
+      return new Refused(413, reason, `the body is too large: ${detail}; send smaller requests`);
     case 'inflate_ratio_exceeded':
-      return new Refused(413, reason, `the body inflates too far: ${detail}`);
+      return new Refused(
+        413,
+        reason,
+        `the body inflates too much: ${detail}; send smaller requests, or no compression`,
+      );
     case 'encoding_unsupported':
       return new Refused(415, reason, `the Content-Encoding is not supported: ${detail}`);
     case 'encoding_corrupt':
@@ -102,8 +106,8 @@ export const refusalOf = (error: unknown): Refused => {
       503,
       isUnconfirmed ? 'unconfirmed' : 'not_stored',
       isUnconfirmed
-        ? 'published, but not confirmed in time: send the same bytes again, they are stored once'
-        : 'nothing was stored, send it again',
+        ? 'published, but not confirmed in time: retry with the same bytes, they are stored once'
+        : 'nothing was stored, retry the request',
       retryAfter(isUnconfirmed ? 2 : 1),
     );
   }

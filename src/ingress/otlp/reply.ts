@@ -113,7 +113,7 @@ export const successReply = (
   headers,
 });
 
-/** partial_success: so many spans are rejected and why; with 0 a warning about spans that were accepted. */
+/** partial_success: the number of rejected spans and the reasons; with 0, a warning about accepted spans. */
 export const partialReply = (
   encoding: OtlpEncoding,
   rejectedSpans: number,

@@ -3,10 +3,10 @@ import type { ApplicationSource } from '../../directory/applications.ts';
 import { explain } from '../../model/reasons.ts';
 import { splitGot } from '../../outcomes/samples.ts';
 import type { EncodedTraces } from '../../wire/otlp/types.ts';
-import type { Account } from '../account.ts';
+import type { RefusalRecorder } from '../refusal-recorder.ts';
 import type { Refused } from './refusal.ts';
 
-/** What is known of a request so far, for telling whose it was when it is refused. */
+/** The known facts of the request so far; a refusal is attributed by them. */
 export type OtlpSender = {
   readonly request: IncomingMessage;
   /** The only application of the request; 0 while there is none, or where there are several. */
@@ -34,13 +34,13 @@ const withoutQuotes = (text: string): string =>
 
 /** Takes the examples that the encoder has shown. Those whose time failed are dropped in transfer. */
 export const sampleSpans = (
-  account: Account,
+  recorder: RefusalRecorder,
   { request, secrets }: OtlpSender,
   { samples, sdk }: EncodedTraces,
 ): void => {
   for (const { appId, index, reason, field, detail, item } of samples) {
     const { why, got } = splitGot(detail);
-    account.sample(request, appId, sdk, {
+    recorder.sample(request, appId, sdk, {
       reason,
       stage: explain(reason)?.stage ?? 'receiver',
       ordinal: index,
@@ -55,12 +55,12 @@ export const sampleSpans = (
 
 /** Takes an example of a refused request: its body stays out, for it is nobody's or was not read. */
 export const sampleRefusedOtlp = (
-  account: Account,
+  recorder: RefusalRecorder,
   { request, owner, sdk, secrets }: OtlpSender,
   { reason, field, message }: Refused,
 ): void => {
-  if (!account.wants(owner, reason)) return;
-  account.sample(request, owner, sdk, {
+  if (!recorder.wants(owner, reason)) return;
+  recorder.sample(request, owner, sdk, {
     reason,
     ordinal: -1,
     field: field === 'body' ? '' : field,
@@ -72,17 +72,21 @@ export const sampleRefusedOtlp = (
 };
 
 /** Tells what a request has lost and what of it belongs to nobody; `disabledOwner` is the only disabled application of it, else 0. */
-export const accountForSpans = (account: Account, encoded: EncodedTraces, disabledOwner: number): void => {
+export const recordSpans = (
+  recorder: RefusalRecorder,
+  encoded: EncodedTraces,
+  disabledOwner: number,
+): void => {
   for (const { appId, cutValues, eventsDropped, linksDropped } of encoded.lost) {
-    account.lost('value_cut', appId, cutValues);
-    account.lost('event_time_invalid', appId, eventsDropped);
-    account.lost('link_id_invalid', appId, linksDropped);
+    recorder.lost('value_cut', appId, cutValues);
+    recorder.lost('event_time_invalid', appId, eventsDropped);
+    recorder.lost('link_id_invalid', appId, linksDropped);
   }
   for (const [reason, owner] of [
     ['token_invalid', 0],
     ['application_disabled', disabledOwner],
   ] as const) {
     const spans = encoded.rejected.get(reason) ?? 0;
-    if (spans > 0) account.refusedItems(new Map([[reason, spans]]), owner, 0);
+    if (spans > 0) recorder.refusedItems(new Map([[reason, spans]]), owner, 0);
   }
 };

@@ -2,9 +2,9 @@ import { type IncomingMessage, type Server, STATUS_CODES } from 'node:http';
 import { getRequestListener, type HttpBindings } from '@hono/node-server';
 import { type Context, Hono } from 'hono';
 import { hostResponse, type OverloadAnswer, type ProtocolAnswer } from '../../http/protocol-errors.ts';
-import type { Account } from '../account.ts';
 import { type RawReply, withHotRoute } from '../hot-route.ts';
 import { createReceiverServer, type Listening } from '../receiver-server.ts';
+import type { RefusalRecorder } from '../refusal-recorder.ts';
 import { encodingOf, type OtlpReply, type OtlpStatus, statusReply } from './reply.ts';
 
 type Env = { Bindings: HttpBindings };
@@ -34,7 +34,7 @@ const corsFields = Object.entries(corsHeaders).flat();
 export const createOtlpServer = (
   handle: (request: IncomingMessage) => Promise<OtlpReply>,
   listening: Listening,
-  account: Account,
+  recorder: RefusalRecorder,
   tokenHeaders: readonly string[],
   onDefect: (error: unknown) => void,
 ): Server => {
@@ -52,7 +52,7 @@ export const createOtlpServer = (
     message: string,
     headers: Readonly<Record<string, string>> = {},
   ): Response => {
-    account.refused(reason);
+    recorder.refused(reason);
     return answer(
       c,
       statusReply(encodingOf(c.req.header('content-type')) ?? 'json', status, message, headers),
@@ -61,10 +61,10 @@ export const createOtlpServer = (
   app.options(path, (c) => c.body(null, 204, { ...corsHeaders, ...preflight, Allow: 'POST, OPTIONS' }));
   app.post(path, async (c) => answer(c, await handle(c.env.incoming)));
   app.all(path, (c) =>
-    refuse(c, 405, 'method_not_allowed', `${path} takes POST alone`, { Allow: 'POST, OPTIONS' }),
+    refuse(c, 405, 'method_not_allowed', `${path} accepts only POST`, { Allow: 'POST, OPTIONS' }),
   );
-  app.notFound((c) => refuse(c, 404, 'path_unknown', `there is only ${path} here`));
-  const defectMessage = 'a defect of the receiver; it was logged';
+  app.notFound((c) => refuse(c, 404, 'path_unknown', `unknown path: send to ${path}`));
+  const defectMessage = "internal error; see the receiver's log";
   app.onError((error, c) => {
     onDefect(error);
     return refuse(c, 500, 'internal', defectMessage);
@@ -73,7 +73,7 @@ export const createOtlpServer = (
   const answerExport = async (request: IncomingMessage): Promise<RawReply> => {
     const { status, contentType, body, headers } = await handle(request).catch((error: unknown) => {
       onDefect(error);
-      account.refused('internal');
+      recorder.refused('internal');
       return statusReply(encodingOf(request.headers['content-type']) ?? 'json', 500, defectMessage);
     });
     if (status === 200) stored.inc();
@@ -87,8 +87,8 @@ export const createOtlpServer = (
   // These come before any Content-Type is known to be right, so they are JSON.
   const protocolAnswer: ProtocolAnswer = (status) => {
     metrics.requests.inc({ receiver: 'otlp', status: String(status) });
-    account.refused('protocol_error');
-    const message = `this is no HTTP request that can be read: ${STATUS_CODES[status] ?? status}`;
+    recorder.refused('protocol_error');
+    const message = `malformed HTTP request: ${STATUS_CODES[status] ?? status}`;
     const body = JSON.stringify({ code: 3, message });
     return { body, headers: { 'Content-Type': 'application/json', ...corsHeaders } };
   };
@@ -100,12 +100,12 @@ export const createOtlpServer = (
   });
   const overloadAnswer: OverloadAnswer = (request) => {
     metrics.requests.inc({ receiver: 'otlp', status: '503' });
-    account.refused('not_stored');
+    recorder.refused('not_stored');
     const encoding = encodingOf(request.headers['content-type']) ?? 'json';
     const { body, contentType } = statusReply(
       encoding,
       503,
-      'nothing was stored, send it again: too many connections',
+      'nothing was stored, retry the request: too many connections',
     );
     return { body, headers: { 'Content-Type': contentType, ...corsHeaders, 'Retry-After': '2' } };
   };

@@ -15,7 +15,7 @@ const refused = (reason: RequestReason, detail = ''): BodyRefusal => ({ kind: 'r
 
 /** So small bodies are parsed for what is wrong with them, credential or not. */
 const diagnosedBytesMax = 4096;
-/** The place of an error is looked for in bodies of up to so many bytes, by one more parse. */
+/** Largest body that is parsed again to find the place of an error. */
 const placedBytesMax = 2 ** 20;
 
 /** Where a body stops being JSON. The engine's message quotes the body, which may hold the token: only the place is told. */
@@ -31,7 +31,7 @@ export const placeIn = (bytes: Buffer): string => {
 };
 
 const tooManyElements = (elementsMax: number): BodyRefusal =>
-  refused('too_many_elements', `the limit is ${elementsMax}, and ${elementsAroundMax} beside those of data`);
+  refused('too_many_elements', `the limit is ${elementsMax} in data and ${elementsAroundMax} outside data`);
 
 /** Looks through a body that is all there. */
 export const scanBody = (bytes: Buffer, elementsMax: number): PushScan => {
@@ -76,9 +76,9 @@ export const problemWithoutPair = (
     return refused('body_not_json', bytes === undefined ? '' : placeIn(bytes));
   if (!scan.isObject) return refused('body_not_object');
   const { dataId } = scan;
-  if (dataId === undefined) return refused('data_id_invalid', 'it is absent');
+  if (dataId === undefined) return refused('data_id_invalid', 'data_id is missing');
   return dataIdOf(dataId) === undefined
-    ? refused('data_id_invalid', `got a value of type ${dataId.kind}`)
+    ? refused('data_id_invalid', `got a value of type ${dataId.kind}, expected an integer`)
     : refused('unauthorized');
 };
 

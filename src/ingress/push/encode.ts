@@ -41,7 +41,7 @@ export type EncodedPush = {
   readonly pointAt: (index: number) => unknown;
 };
 
-const tooMany = `they take more than ${runsMax} messages, for in a split table the row of each metric repeats target and dimensions: send fewer at once`;
+const tooMany = `the points need more than ${runsMax} messages (a split table repeats target and dimensions per metric)`;
 
 const listProblem = ({ data }: PushScan, points: number, pointsMax: number): RefusedPush | undefined => {
   const refused = (reason: RequestReason, detail = ''): RefusedPush => ({
@@ -53,7 +53,8 @@ const listProblem = ({ data }: PushScan, points: number, pointsMax: number): Ref
   if (data === 'absent') return refused('data_missing');
   if (data === 'other') return refused('data_not_array');
   if (points === 0) return refused('data_empty');
-  if (points > pointsMax) return refused('too_many_points', `${points} points, the limit is ${pointsMax}`);
+  if (points > pointsMax)
+    return refused('too_many_points', `data has ${points} points, the limit is ${pointsMax}`);
   return undefined;
 };
 

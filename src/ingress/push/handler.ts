@@ -7,12 +7,12 @@ import type { RequestReason } from '../../model/reasons.ts';
 import type { UidBase } from '../../model/uid.ts';
 import type { IngressMetrics } from '../../telemetry/metrics.ts';
 import { type EncodedPoints, encodedLength } from '../../wire/points/encoded-points.ts';
-import type { Account } from '../account.ts';
 import type { BytesInFlight } from '../admission.ts';
 import { type Body, type BodyLimits, noRoom, readBody } from '../body.ts';
 import { type FailureLimit, isFailure } from '../failures.ts';
 import type { BaseCounter, RequestIdentity } from '../identity.ts';
 import { effectiveRate, type RateLimiter } from '../rate-limiter.ts';
+import type { RefusalRecorder } from '../refusal-recorder.ts';
 import type { RequestTraces } from '../request-traces.ts';
 import { type PushPair, problemWithoutPair } from './decode.ts';
 import type { EncodedPush, PushTask } from './encode.ts';
@@ -33,7 +33,7 @@ export type PushDependencies = {
   readonly encode: EncodePush;
   readonly publisher: PushPublisher;
   readonly metrics: IngressMetrics;
-  readonly account: Account;
+  readonly recorder: RefusalRecorder;
   /** Why nothing can be taken now, or undefined. */
   readonly unready: () => string | undefined;
   readonly now: () => number;
@@ -75,7 +75,7 @@ const madeOfBody = 3;
 export const createPushHandler = (
   deps: PushDependencies,
 ): ((request: IncomingMessage) => Promise<PushReply>) => {
-  const { metrics, account, limits } = deps;
+  const { metrics, recorder, limits } = deps;
   const bodyBytes = metrics.bodyBytes.labels('push');
   const accepted = metrics.accepted.labels('metrics');
 
@@ -97,14 +97,14 @@ export const createPushHandler = (
     deps.failures.passed(sender.request);
     if (!source.isEnabled) throw new Refused('data_source_disabled', `data id ${source.dataId}`);
     if (source.typeLabel !== 'time_series')
-      throw new Refused('unsupported_type', `it is of type ${source.typeLabel}`);
+      throw new Refused('unsupported_type', `its type is ${source.typeLabel}`);
     return { source, pair };
   };
 
   /** Counts the request against max_rate; the headers that tell its sender what is left. */
   const limit = (source: Source): RateHeaders => {
     const maxRate = effectiveRate(source.maxRate, deps.maxRateDefault);
-    const rate = deps.limiter.judge(`d:${source.dataId}`, maxRate, deps.now());
+    const rate = deps.limiter.admit(`d:${source.dataId}`, maxRate, deps.now());
     if (rate === undefined || rate.isAdmitted) return rate?.headers ?? noHeaders;
     throw new Refused('rate_limited', `max_rate is ${maxRate} requests per second`, {
       ...rate.headers,
@@ -137,7 +137,7 @@ export const createPushHandler = (
     if (unknownMetrics.size === 0 && unknownDimensions.size === 0) return first;
     const { rules } = source;
     const registering = deps.registerColumnNames(source, rules, [...unknownMetrics], [...unknownDimensions]);
-    return run(await inTime('the register of columns', registering, sender.deadlineAt), true);
+    return run(await inTime('the column registry', registering, sender.deadlineAt), true);
   };
 
   /** Answers true for a repeat: every message of the request was stored before. */
@@ -172,7 +172,7 @@ export const createPushHandler = (
       failed.every(({ reason }) => reason instanceof Fault && reason.code === 'not_stored');
     throw nothingStored
       ? fault
-      : new Fault('transient', 'unconfirmed', 'a part of the request was not confirmed', fault);
+      : new Fault('transient', 'unconfirmed', 'NATS did not confirm a part of the request', fault);
   };
 
   const count = (encoded: EncodedPoints, { dataId }: Source): void => {
@@ -183,9 +183,9 @@ export const createPushHandler = (
       const isDeferred = isPublished && [...encoded.deferred.keys()].some((deferred) => deferred === reason);
       (isDeferred ? metrics.deferred : metrics.dropped).inc({ pipeline, reason }, points);
     }
-    for (const [reason, values] of encoded.valuesDropped) account.lost(reason, dataId, values);
+    for (const [reason, values] of encoded.valuesDropped) recorder.lost(reason, dataId, values);
     deps.traces?.sawItems({ 'tidemark.data_id': dataId, 'tidemark.items': encoded.accepted });
-    if (!isPublished) account.refusedItems(encoded.dropped, dataId, 1);
+    if (!isPublished) recorder.refusedItems(encoded.dropped, dataId, 1);
   };
 
   const takePoints = async (
@@ -212,11 +212,11 @@ export const createPushHandler = (
     const isRepeat =
       encoded.accepted > 0 && (await publish(encoded, source, base, arrivedAt, identity, sender.deadlineAt));
     if (isRepeat) {
-      account.repeated(source.dataId, push.points);
+      recorder.repeated(source.dataId, push.points);
       return repeatReply;
     }
     count(encoded, source);
-    samplePoints(account, sender, push);
+    samplePoints(recorder, sender, push);
     return pointsReply(encoded);
   };
 
@@ -239,8 +239,8 @@ export const createPushHandler = (
   };
 
   const tell = (reason: RequestReason, detail: string, sender: PushSender): void => {
-    account.refused(reason, sender.dataId, sender.items);
-    sampleRefusedPush(account, sender, reason, detail);
+    recorder.refused(reason, sender.dataId, sender.items);
+    sampleRefusedPush(recorder, sender, reason, detail);
   };
 
   const tooManyFailures = (waitSeconds: number): Refused =>
@@ -260,7 +260,7 @@ export const createPushHandler = (
       return reply;
     }
     if (!(error instanceof Fault) || error.kind === 'internal') throw error;
-    // Whatever failed before a publish (KV, NATS) has stored nothing.
+    // A failure before the publish (KV, NATS) has stored nothing.
     const reason = error.code === 'unconfirmed' ? 'unconfirmed' : 'not_stored';
     tell(reason, '', sender);
     return refusal(reason, '', retryAfter(reason === 'unconfirmed' ? 2 : 1));
@@ -278,7 +278,7 @@ export const createPushHandler = (
       if (body.reason !== 'unwanted')
         throw new Refused(body.reason, body.detail, body.reason === 'not_stored' ? retryAfter(1) : {});
       await authorize(watch, undefined, sender);
-      throw new Fault('internal', 'unwanted_body', 'a body was given up whose credential is right');
+      throw new Fault('internal', 'unwanted_body', 'a body with a valid credential was abandoned');
     }
     try {
       bodyBytes.inc(body.wireBytes);

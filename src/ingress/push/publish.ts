@@ -21,7 +21,7 @@ export type DueFragment = Fragment & { readonly deadlineAt: number };
  * fragment's deadline at the latest.
  */
 export type PushPublisher = {
-  /** The only run of a request without an identity shares a message with whatever arrives while a publish is in flight. */
+  /** The only run of a request without an identity shares a message with requests that arrive while a publish is in flight. */
   share(fragment: DueFragment): Promise<void>;
   /** The runs of one request without an identity are stored all of them or none. */
   publishTogether(fragments: readonly DueFragment[]): Promise<void>;
@@ -48,7 +48,7 @@ type Gathering = {
   isScheduled: boolean;
 };
 
-/** So many bytes are sent beside a publish that is in flight, instead of waiting for it. */
+/** From this size on, bytes do not wait for the publish in flight. */
 const fullEnough = 256 * 1024;
 const inFlightMax = 4;
 /** How late a deadline may be noticed, ms. */

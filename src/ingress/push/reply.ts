@@ -1,4 +1,5 @@
 import { STATUS_CODES } from 'node:http';
+import { counted } from '../../model/counted.ts';
 import { explain, type RequestReason } from '../../model/reasons.ts';
 import type { EncodedPoints } from '../../wire/points/encoded-points.ts';
 
@@ -50,8 +51,8 @@ const plainSuccess: PushReply = {
 };
 
 /**
- * A push with a key that was stored before: what became of its points was decided then and may differ from what would be decided
- * now, so that nothing is told of single points.
+ * The reply to a push with a key that was stored before. Its points were validated then, and the same rules may decide otherwise now:
+ * the reply names no single point.
  */
 export const repeatReply: PushReply = {
   status: 200,
@@ -59,9 +60,15 @@ export const repeatReply: PushReply = {
     code: '200',
     result: 'true',
     message:
-      'received before: what became of its points was decided then; it was counted as duplicate_request and not stored again',
+      'received before: the request was stored and its points validated then; it is counted as duplicate_request and not stored again',
   }),
   headers: noHeaders,
+};
+
+/** What is wrong, where or by how much, and what to do: `<meaning>: <detail>; <remedy>`. */
+const refusalText = (reason: RequestReason, detail: string): string => {
+  const { meaning = reason, remedy = '' } = explain(reason) ?? {};
+  return `${detail === '' ? meaning : `${meaning}: ${detail}`}; ${remedy}`;
 };
 
 /** A request refused whole. `detail` never holds what the sender sent as a secret. */
@@ -71,25 +78,24 @@ export const refusal = (
   headers: Readonly<Record<string, string>> = noHeaders,
 ): PushReply => {
   const status = refusalStatus[reason];
-  const meaning = explain(reason)?.meaning ?? reason;
   return {
     status,
     body: JSON.stringify({
       code: String(status),
       result: 'false',
-      message: detail === '' ? meaning : `${meaning}: ${detail}`,
+      message: refusalText(reason, detail),
       reason,
     }),
     headers,
   };
 };
 
-/** The envelope for what is no HTTP request that can be read, whatever of HTTP it breaks. */
+/** The envelope for a malformed HTTP request. */
 export const protocolRefusal = (status: 400 | 408 | 417 | 431): string =>
   JSON.stringify({
     code: String(status),
     result: 'false',
-    message: `${explain('protocol_error')?.meaning ?? ''}: ${STATUS_CODES[status] ?? status}`,
+    message: refusalText('protocol_error', STATUS_CODES[status] ?? String(status)),
     reason: 'protocol_error' satisfies RequestReason,
   });
 
@@ -106,9 +112,11 @@ const outcomeMessage = (encoded: EncodedPoints): string => {
   const parts: string[] = [];
   const dropped = total(encoded.dropped);
   if (dropped > 0)
-    parts.push(`${dropped} of ${encoded.accepted + dropped} points dropped (${listed(encoded.dropped)})`);
+    parts.push(
+      `${dropped} of ${counted(encoded.accepted + dropped, 'point')} dropped (${listed(encoded.dropped)})`,
+    );
   const values = total(encoded.valuesDropped);
-  if (values > 0) parts.push(`${values} values dropped (${listed(encoded.valuesDropped)})`);
+  if (values > 0) parts.push(`${counted(values, 'value')} dropped (${listed(encoded.valuesDropped)})`);
   return parts.join('; ');
 };
 

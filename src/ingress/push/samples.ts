@@ -1,11 +1,11 @@
 import type { IncomingMessage } from 'node:http';
 import { explain } from '../../model/reasons.ts';
 import { pointAt } from '../../wire/points/push-body.ts';
-import type { Account } from '../account.ts';
+import type { RefusalRecorder } from '../refusal-recorder.ts';
 import { type PushPair, scanBody } from './decode.ts';
 import type { EncodedPush } from './encode.ts';
 
-/** What is known of a request so far, for telling whose it was when it is refused. */
+/** The known facts of the request so far; a refusal is attributed by them. */
 export type PushSender = {
   readonly request: IncomingMessage;
   /** The credential that it brings. */
@@ -36,13 +36,13 @@ const secretsOf = ({ pair }: PushSender): string[] => (pair === undefined ? [] :
  * Takes examples of points that were dropped or deferred, as they were received. Those whose time failed are dropped in transfer,
  * unless the whole request was refused for them.
  */
-export const samplePoints = (account: Account, sender: PushSender, push: EncodedPush): void => {
+export const samplePoints = (recorder: RefusalRecorder, sender: PushSender, push: EncodedPush): void => {
   const { encoded } = push;
   if (encoded.dropped.size === 0) return;
   for (const { index, reason, field, detail } of [...encoded.examples, ...encoded.lateExamples]) {
-    if (!account.wants(sender.dataId, reason)) continue;
+    if (!recorder.wants(sender.dataId, reason)) continue;
     const point = push.pointAt(index);
-    account.sample(sender.request, sender.dataId, '', {
+    recorder.sample(sender.request, sender.dataId, '', {
       reason,
       stage: encoded.accepted > 0 ? (explain(reason)?.stage ?? 'receiver') : 'receiver',
       ordinal: encoded.exampleOrdinals.get(index) ?? index,
@@ -73,15 +73,15 @@ const shownBody = ({ dataId, bytes }: PushSender): object | undefined => {
 
 /** Takes an example of a refused request. What nobody has shown a right to is not looked into: it is told by reason and sender. */
 export const sampleRefusedPush = (
-  account: Account,
+  recorder: RefusalRecorder,
   sender: PushSender,
   reason: string,
   detail: string,
 ): void => {
   const { request, pair, dataId } = sender;
-  if (!account.wants(dataId, reason)) return;
+  if (!recorder.wants(dataId, reason)) return;
   const claimed = pair === undefined || dataId !== 0 ? '' : `data id ${pair.dataId}`;
-  account.sample(request, dataId, '', {
+  recorder.sample(request, dataId, '', {
     reason,
     ordinal: -1,
     field: '',

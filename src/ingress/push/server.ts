@@ -2,9 +2,9 @@ import type { IncomingMessage, Server } from 'node:http';
 import { getRequestListener, type HttpBindings } from '@hono/node-server';
 import { type Context, Hono } from 'hono';
 import { hostResponse, type OverloadAnswer, type ProtocolAnswer } from '../../http/protocol-errors.ts';
-import type { Account } from '../account.ts';
 import { type RawReply, withHotRoute } from '../hot-route.ts';
 import { createReceiverServer, type Listening } from '../receiver-server.ts';
+import type { RefusalRecorder } from '../refusal-recorder.ts';
 import { type PushReply, protocolRefusal, refusal } from './reply.ts';
 
 type Env = { Bindings: HttpBindings };
@@ -19,7 +19,7 @@ const contentType = ['Content-Type', 'application/json'];
 export const createPushServer = (
   handle: (request: IncomingMessage) => Promise<PushReply>,
   listening: Listening,
-  account: Account,
+  recorder: RefusalRecorder,
   onDefect: (error: unknown) => void,
 ): Server => {
   const { metrics } = listening;
@@ -36,18 +36,18 @@ export const createPushServer = (
   for (const path of paths) {
     app.post(path, async (c) => answer(c, await handle(c.env.incoming)));
     app.all(path, (c) => {
-      account.refused('method_not_allowed');
+      recorder.refused('method_not_allowed');
       return answer(c, refusal('method_not_allowed', '', { Allow: 'POST' }));
     });
   }
   app.notFound((c) => {
-    account.refused('path_unknown');
+    recorder.refused('path_unknown');
     return answer(c, refusal('path_unknown', ''));
   });
   const defectReply = (error: unknown): PushReply => {
     onDefect(error);
-    account.refused('not_stored');
-    return refusal('not_stored', 'a defect of the receiver', { 'Retry-After': '5' });
+    recorder.refused('not_stored');
+    return refusal('not_stored', "internal error; see the receiver's log", { 'Retry-After': '5' });
   };
   app.onError((error, c) => answer(c, defectReply(error)));
   const answerPush = async (request: IncomingMessage): Promise<RawReply> => {
@@ -58,7 +58,7 @@ export const createPushServer = (
   };
   const protocolAnswer: ProtocolAnswer = (status) => {
     metrics.requests.inc({ receiver: 'push', status: String(status) });
-    account.refused('protocol_error');
+    recorder.refused('protocol_error');
     return { body: protocolRefusal(status), headers: { 'Content-Type': 'application/json' } };
   };
   const routes = getRequestListener(app.fetch, {
@@ -69,7 +69,7 @@ export const createPushServer = (
   });
   const overloadAnswer: OverloadAnswer = () => {
     metrics.requests.inc({ receiver: 'push', status: '503' });
-    account.refused('not_stored');
+    recorder.refused('not_stored');
     const { body } = refusal('not_stored', 'too many connections');
     return { body, headers: { 'Content-Type': 'application/json', 'Retry-After': '2' } };
   };

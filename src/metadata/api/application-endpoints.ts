@@ -44,7 +44,7 @@ const switchTo = (isEnabled: boolean): Endpoint => {
     ...changed,
     method: 'POST',
     path: `${path}/{id}/${verb}`,
-    summary: isEnabled ? 'Takes traces of an application again' : 'Refuses traces of an application',
+    summary: isEnabled ? 'Accepts traces of an application again' : 'Refuses traces of an application',
     body: actionRequestSchema,
     audit: audit(verb),
     run: async ({ params, author, revision, records }) =>
@@ -125,7 +125,7 @@ export const applicationEndpoints = (deps: ApiDeps): Endpoint[] => [
     ...changed,
     method: 'DELETE',
     path: `${path}/{id}`,
-    summary: 'Deletes an application, one way; its name is free again',
+    summary: 'Deletes an application and frees its name; cannot be undone',
     body: actionRequestSchema,
     audit: audit('delete'),
     run: async ({ params, author, revision, records }) =>

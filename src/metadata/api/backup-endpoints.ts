@@ -28,7 +28,8 @@ export const backupEndpoints = (deps: ApiDeps): Endpoint[] => [
     method: 'POST',
     path: '/api/v1/import',
     tag,
-    summary: 'Brings in the records of an exported document; refused as a whole when others are there',
+    summary:
+      'Imports the records of an exported document; refused as a whole if other records have the same ids',
     role: 'admin',
     params: none,
     query: none,

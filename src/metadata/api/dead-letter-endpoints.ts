@@ -1,7 +1,7 @@
 import { z } from 'zod';
-import type { Desk } from '../../dead-letters/desk.ts';
-import { itemsOf, type Letter, type LetterFilter } from '../../dead-letters/letter.ts';
-import { showBytes } from '../../dead-letters/shown.ts';
+import type { DeadLetterAdmin } from '../../dead-letters/admin.ts';
+import { itemsOf, type Letter, type LetterFilter } from '../../dead-letters/dead-letter.ts';
+import { showBytes } from '../../dead-letters/preview.ts';
 import { Fault } from '../../model/fault.ts';
 import { pageQuery } from '../listing.ts';
 import { fieldFault, notFound } from '../problem.ts';
@@ -15,16 +15,16 @@ import { idParams } from './params.ts';
 const tag = 'Dead letters';
 
 const letterShape = {
-  sequence: z.int().meta({ description: 'What it is called by' }),
-  at: z.int().meta({ description: 'When it was set aside, Unix seconds' }),
+  sequence: z.int().meta({ description: 'Its id' }),
+  at: z.int().meta({ description: 'Time of the dead-lettering, Unix seconds' }),
   reason: z.string(),
   error: z.string(),
   data_id: z.int().nullable(),
   app_id: z.int().nullable(),
   table: z.string().nullable(),
   uid: z.string().nullable(),
-  items: z.int().meta({ description: 'Points or spans it stands for' }),
-  redrives: z.int().meta({ description: 'How often it was sent back before' }),
+  items: z.int().meta({ description: 'Number of its points or spans' }),
+  redrives: z.int().meta({ description: 'Number of earlier redrives' }),
   bytes: z.int().meta({ description: 'Size' }),
 };
 
@@ -41,7 +41,7 @@ const shownSchema = z
       form: z.enum(['rows', 'text', 'base64']),
       rows: z.array(z.record(z.string(), z.unknown())).optional(),
       text: z.string().optional(),
-      cut: z.int().meta({ description: 'Rows or bytes that are not shown' }),
+      cut: z.int().meta({ description: 'Number of rows or bytes that are not shown' }),
     }),
   })
   .meta({ id: 'ShownDeadLetter' });
@@ -63,9 +63,9 @@ const view = (letter: Letter): z.output<typeof letterSchema> => {
   };
 };
 
-const isRedrivable = async (desk: Desk, letter: Letter): Promise<boolean> => {
+const isRedrivable = async (admin: DeadLetterAdmin, letter: Letter): Promise<boolean> => {
   try {
-    await desk.checkRedrive(letter);
+    await admin.checkRedrive(letter);
     return true;
   } catch (error) {
     if (error instanceof Fault && error.kind === 'permanent') return false;
@@ -73,7 +73,7 @@ const isRedrivable = async (desk: Desk, letter: Letter): Promise<boolean> => {
   }
 };
 
-const shownView = async (desk: Desk, letter: Letter): Promise<z.output<typeof shownSchema>> => {
+const shownView = async (admin: DeadLetterAdmin, letter: Letter): Promise<z.output<typeof shownSchema>> => {
   const { stream, subject, streamSequence } = letter.header;
   const { rows, ...shown } = showBytes(letter);
   return {
@@ -81,7 +81,7 @@ const shownView = async (desk: Desk, letter: Letter): Promise<z.output<typeof sh
     stream,
     subject,
     stream_sequence: streamSequence,
-    is_redrivable: await isRedrivable(desk, letter),
+    is_redrivable: await isRedrivable(admin, letter),
     shown: { ...shown, ...(rows === undefined ? {} : { rows: [...rows] }) },
   };
 };
@@ -111,23 +111,20 @@ const bulkRequest = z
     data_id: count.optional(),
     app_id: count.optional(),
     table: z.string('must be text').max(256).optional(),
-    since: count.optional().meta({ description: 'Set aside at or after, Unix seconds' }),
+    since: count.optional().meta({ description: 'Dead-lettered at or after this time, Unix seconds' }),
     sequences: z
       .array(count, 'must be a list')
       .max(sequencesMax)
       .optional()
-      .meta({ description: 'These alone' }),
-    all: z
-      .boolean()
-      .optional()
-      .meta({ description: 'Without any filter it has to be said that all are meant' }),
-    dry_run: z.boolean().optional().meta({ description: 'Tell what would be done and do nothing' }),
+      .meta({ description: 'Only these' }),
+    all: z.boolean().optional().meta({ description: 'Required as true when no filter is given' }),
+    dry_run: z.boolean().optional().meta({ description: 'Report the effect, change nothing' }),
     limit: z.int('must be an integer').min(1).max(limitMax).default(limitMax),
     cursor: z
       .string()
-      .regex(/^\d{1,15}-\d{1,15}$/, 'is none that a call answered')
+      .regex(/^\d{1,15}-\d{1,15}$/, 'is not a next_cursor of this API')
       .optional()
-      .meta({ description: 'The next_cursor of the call before', examples: ['12-40'] }),
+      .meta({ description: 'next_cursor of the previous call', examples: ['12-40'] }),
     operator,
   })
   .meta({ examples: [{ reason: 'row_refused' }] });
@@ -136,11 +133,16 @@ type BulkRequest = z.output<typeof bulkRequest>;
 
 const bulkAnswer = z
   .strictObject({
-    matched: z.int().meta({ description: 'Dead letters that were meant' }),
-    items: z.int().meta({ description: 'Points or spans in those that were done (or would be)' }),
+    matched: z.int().meta({ description: 'Number of matching dead letters' }),
+    items: z
+      .int()
+      .meta({ description: 'Points or spans in the processed dead letters (or in those of a dry run)' }),
     done: z.int(),
     failed: z.array(z.strictObject({ sequence: z.int(), code: z.string(), detail: z.string() })),
-    next_cursor: z.string().nullable().meta({ description: 'Not null: there is more, call again with it' }),
+    next_cursor: z
+      .string()
+      .nullable()
+      .meta({ description: 'Not null: more follow, repeat the call with this cursor' }),
   })
   .meta({ id: 'DeadLettersDone' });
 
@@ -161,20 +163,20 @@ const filterOf = (query: {
 });
 
 /** The dead letters that are meant: those of the sequences, or from the oldest on up to what was the newest at the first call. */
-const meantBy = async (
-  desk: Desk,
+const matchingLetters = async (
+  admin: DeadLetterAdmin,
   request: BulkRequest,
 ): Promise<{ letters: readonly Letter[]; next: string | null }> => {
   if (request.sequences !== undefined) {
-    const found = await Promise.all([...new Set(request.sequences)].map((sequence) => desk.get(sequence)));
+    const found = await Promise.all([...new Set(request.sequences)].map((sequence) => admin.get(sequence)));
     return { letters: found.filter((letter) => letter !== undefined), next: null };
   }
   const filter = filterOf(request);
   if (request.all !== true && Object.values(filter).every((value) => value === undefined))
-    throw fieldFault('invalid_value', 'all', 'say which dead letters are meant, or all: true');
+    throw fieldFault('invalid_value', 'all', 'give a filter, or all: true');
   const [from = '1', last] = request.cursor?.split('-') ?? [];
-  const end = last === undefined ? await desk.last() : Number(last);
-  const page = await desk.listUpwards(filter, { limit: request.limit, from: Number(from), last: end });
+  const end = last === undefined ? await admin.last() : Number(last);
+  const page = await admin.listUpwards(filter, { limit: request.limit, from: Number(from), last: end });
   return { letters: page.letters, next: page.next === undefined ? null : `${page.next}-${end}` };
 };
 
@@ -184,8 +186,13 @@ type Act = {
   readonly check?: (letter: Letter) => Promise<void>;
 };
 
-const doEach = async (desk: Desk, request: BulkRequest, { act, check }: Act, note: Note): Promise<Done> => {
-  const { letters, next } = await meantBy(desk, request);
+const doEach = async (
+  admin: DeadLetterAdmin,
+  request: BulkRequest,
+  { act, check }: Act,
+  note: Note,
+): Promise<Done> => {
+  const { letters, next } = await matchingLetters(admin, request);
   const done: Done = { matched: letters.length, items: 0, done: 0, failed: [], next_cursor: next };
   for (const letter of letters) {
     try {
@@ -205,18 +212,18 @@ const doEach = async (desk: Desk, request: BulkRequest, { act, check }: Act, not
   return done;
 };
 
-const letterOf = async (desk: Desk, sequence: number): Promise<Letter> => {
-  const letter = await desk.get(sequence);
+const letterOf = async (admin: DeadLetterAdmin, sequence: number): Promise<Letter> => {
+  const letter = await admin.get(sequence);
   if (letter === undefined) throw notFound(`dead letter ${sequence}`);
   return letter;
 };
 
-const readingEndpoints = ({ deadLetters: desk }: ApiDeps): Endpoint[] => [
+const readingEndpoints = ({ deadLetters: admin }: ApiDeps): Endpoint[] => [
   endpoint({
     method: 'GET',
     path: '/api/v1/dead-letters',
     tag,
-    summary: 'Lists the dead letters, newest first; a page may be short and yet have a cursor',
+    summary: 'Lists the dead letters, newest first; a short page may have a cursor, too',
     role: 'viewer',
     params: none,
     query: listQuery,
@@ -228,8 +235,8 @@ const readingEndpoints = ({ deadLetters: desk }: ApiDeps): Endpoint[] => [
           ? undefined
           : Number(Buffer.from(query.cursor, 'base64url').toString('latin1'));
       if (before !== undefined && !Number.isSafeInteger(before))
-        throw fieldFault('invalid_value', 'cursor', 'is none that a list answered');
-      const { letters, next } = await desk.list(filterOf(query), { limit: query.limit, before });
+        throw fieldFault('invalid_value', 'cursor', 'is not a next_cursor of this list');
+      const { letters, next } = await admin.list(filterOf(query), { limit: query.limit, before });
       return {
         body: {
           items: letters.map(view),
@@ -243,39 +250,38 @@ const readingEndpoints = ({ deadLetters: desk }: ApiDeps): Endpoint[] => [
     path: '/api/v1/dead-letters/{id}',
     tag,
     summary:
-      'Shows a dead letter with its bytes as people read them, bounded; values under names of secrets are masked',
+      'Shows a dead letter with its bytes in readable form, truncated; values under names of secrets are masked',
     role: 'viewer',
     params: idParams,
     query: none,
     body: none,
     answer: shownSchema,
-    run: async ({ params }) => ({ body: await shownView(desk, await letterOf(desk, params.id)) }),
+    run: async ({ params }) => ({ body: await shownView(admin, await letterOf(admin, params.id)) }),
   }),
 ];
 
 /** One dead letter by its sequence, with what both acts on it have in common. */
 const act = async (
   { params, note }: Input<{ id: number }, undefined, unknown>,
-  desk: Desk,
+  admin: DeadLetterAdmin,
   action: 'redrive' | 'purge',
 ): Promise<{ body: z.output<typeof letterSchema> }> => {
-  const letter = await letterOf(desk, params.id);
-  await desk[action](letter);
+  const letter = await letterOf(admin, params.id);
+  await admin[action](letter);
   note({ kind: 'dead_letter', id: String(params.id), before: view(letter), after: undefined });
   return { body: view(letter) };
 };
 
 /** The dead letters (architecture 6.5): looking, sending back, removing. */
 export const deadLetterEndpoints = (deps: ApiDeps): Endpoint[] => {
-  const { deadLetters: desk } = deps;
+  const { deadLetters: admin } = deps;
   return [
     ...readingEndpoints(deps),
     endpoint({
       method: 'POST',
       path: '/api/v1/dead-letters/redrive',
       tag,
-      summary:
-        'Sends the dead letters that are meant back, oldest first; they are removed once that is stored',
+      summary: 'Redrives matching dead letters, oldest first; each is removed once its stream has stored it',
       role: 'editor',
       params: none,
       query: none,
@@ -283,55 +289,54 @@ export const deadLetterEndpoints = (deps: ApiDeps): Endpoint[] => {
       answer: bulkAnswer,
       audit: () => ({ action: 'dead_letter.redrive', kind: 'dead_letter', id: undefined }),
       run: async ({ body, note }) => ({
-        body: await doEach(desk, body, { act: desk.redrive, check: desk.checkRedrive }, note),
+        body: await doEach(admin, body, { act: admin.redrive, check: admin.checkRedrive }, note),
       }),
     }),
     endpoint({
       method: 'POST',
       path: '/api/v1/dead-letters/purge',
       tag,
-      summary:
-        'Removes the dead letters that are meant for ever; their items count as dropped by purged_by_operator',
+      summary: 'Purges matching dead letters for ever; their items count as dropped by purged_by_operator',
       role: 'admin',
       params: none,
       query: none,
       body: bulkRequest,
       answer: bulkAnswer,
       audit: () => ({ action: 'dead_letter.purge', kind: 'dead_letter', id: undefined }),
-      run: async ({ body, note }) => ({ body: await doEach(desk, body, { act: desk.purge }, note) }),
+      run: async ({ body, note }) => ({ body: await doEach(admin, body, { act: admin.purge }, note) }),
     }),
     endpoint({
       method: 'POST',
       path: '/api/v1/dead-letters/{id}/redrive',
       tag,
-      summary: 'Sends a dead letter back; it is removed once that is stored',
+      summary: 'Redrives a dead letter; it is removed once its stream has stored it',
       role: 'editor',
       params: idParams,
       query: none,
       body: actionRequestSchema,
       answer: letterSchema,
       audit: ({ id }) => ({ action: 'dead_letter.redrive', kind: 'dead_letter', id: String(id) }),
-      run: (input) => act(input, desk, 'redrive'),
+      run: (input) => act(input, admin, 'redrive'),
     }),
     endpoint({
       method: 'DELETE',
       path: '/api/v1/dead-letters/{id}',
       tag,
-      summary: 'Removes a dead letter for ever; its items count as dropped by purged_by_operator',
+      summary: 'Purges a dead letter for ever; its items count as dropped by purged_by_operator',
       role: 'admin',
       params: idParams,
       query: none,
       body: actionRequestSchema,
       answer: letterSchema,
       audit: ({ id }) => ({ action: 'dead_letter.purge', kind: 'dead_letter', id: String(id) }),
-      run: (input) => act(input, desk, 'purge'),
+      run: (input) => act(input, admin, 'purge'),
     }),
     endpoint({
       method: 'POST',
       path: '/api/v1/consumers/{pipeline}/resume',
       tag,
       summary:
-        'Lets a consumer go on that stopped because too much went to the dead letters, in every transfer process',
+        'Resumes a stopped consumer (too many items went to the dead letters) in every transfer process',
       role: 'editor',
       params: z.strictObject({ pipeline: z.enum(['metrics', 'traces', 'ledger']) }),
       query: none,

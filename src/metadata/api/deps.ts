@@ -1,4 +1,4 @@
-import type { Desk } from '../../dead-letters/desk.ts';
+import type { DeadLetterAdmin } from '../../dead-letters/admin.ts';
 import type { OutcomeReads } from '../../outcomes/reads.ts';
 import type { Log } from '../../telemetry/log.ts';
 import type { ReadyChecks } from '../../telemetry/ops-server.ts';
@@ -14,12 +14,12 @@ export type ApiDeps = CreationDeps & {
   readonly audit: Audit;
   readonly refresh: Refresh;
   readonly outcomes: OutcomeReads;
-  readonly deadLetters: Desk;
+  readonly deadLetters: DeadLetterAdmin;
   /** Lets the consumers of this pipeline go on, in every transfer process. */
   readonly resumeConsumer: (pipeline: string) => Promise<void>;
   readonly policyDefaults: PolicyDefaults;
   readonly checks: ReadyChecks;
-  /** False while NATS is away: lists would be of unknown age, and the rest would only wait for its time-out. */
+  /** False while NATS is away: lists would be of unknown age, and the rest would only wait for its timeout. */
   readonly isConnected: () => boolean;
   /** Hears the status of every answer. */
   readonly onAnswer: (status: number) => void;

@@ -96,7 +96,7 @@ const parseParams = <P extends z.ZodType>(schema: P, raw: RawInput['params'], pa
   const result = schema.safeParse(isTaken(schema) ? raw : undefined);
   if (result.success) return result.data;
   const what = path.split('/').findLast((part) => !part.startsWith('{')) ?? '';
-  throw new Fault('permanent', 'not_found', `there is no ${Object.values(raw).join()} in ${what}`);
+  throw new Fault('permanent', 'not_found', `${what} has no ${Object.values(raw).join()}`);
 };
 
 /** The operator that a checked body names; undefined without one, and where a body has none. */

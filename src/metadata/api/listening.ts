@@ -23,7 +23,7 @@ const problemOf = (status: ProtocolStatus | 503, code: string, detail: string) =
 };
 
 const protocolAnswer: ProtocolAnswer = (status) =>
-  problemOf(status, 'protocol_error', 'this is no HTTP request that can be read');
+  problemOf(status, 'protocol_error', 'malformed HTTP request');
 
 const overloadAnswer = () => {
   const { body, headers } = problemOf(503, 'too_many_connections', 'too many connections');

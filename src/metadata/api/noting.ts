@@ -39,7 +39,7 @@ const notingSet = <T>(set: RecordSet<T>, note: Note): RecordSet<T> => ({
   },
 });
 
-/** The same records; whatever is written through these is told to `note`. */
+/** The same records; each write through them is passed to `note`. */
 export const notingRecords = (records: Records, note: Note): Records => ({
   ...records,
   reports: notingSet(records.reports, note),

@@ -9,8 +9,8 @@ const version = '1';
 const description = `Records of custom reports and applications, their tokens, limits and policies, and the refresh job.
 
 Every call needs \`Authorization: Bearer <admin token>\`; what a token may do follows from its role. Errors are problem+json (RFC 9457)
-with a stable \`code\`. A body is JSON in UTF-8 whatever its Content-Type says. Unknown fields and unknown query parameters are
-refused with 422; another method than those listed is a 405 with Allow. HEAD goes wherever GET does. A 503 comes with Retry-After:
+with a stable \`code\`. A body is JSON in UTF-8; its Content-Type is ignored. Unknown fields and unknown query parameters are
+refused with 422; another method than those listed is a 405 with Allow. HEAD is allowed where GET is. A 503 comes with Retry-After:
 the same call may be sent again.`;
 
 const text = (textDescription: string) => ({
@@ -36,17 +36,17 @@ const problemsOf = (endpoint: Endpoint) => {
   return {
     401: problemAnswer('No valid admin token', { 'WWW-Authenticate': text('Bearer') }),
     403: problemAnswer('The role of the token does not allow this'),
-    422: problemAnswer('A value cannot be used; the field is named'),
-    503: problemAnswer('A dependency is away; the same call may be sent again', {
+    422: problemAnswer('A value is invalid; the answer names the field'),
+    503: problemAnswer('A dependency is not available; the same call may be repeated', {
       'Retry-After': text('Seconds to wait'),
     }),
-    ...(path.includes('{') ? { 404: problemAnswer('There is no such record') } : {}),
+    ...(path.includes('{') ? { 404: problemAnswer('The record does not exist') } : {}),
     ...(hasBody(endpoint) ? { 400: problemAnswer('The body is not JSON') } : {}),
     ...(method === 'GET' ? {} : { 413: problemAnswer('The body is too large') }),
     ...(isWrite && method !== 'GET'
       ? { 409: problemAnswer('The state of the records does not allow this') }
       : {}),
-    ...(isConditional ? { 412: problemAnswer('The record has another ETag than If-Match names') } : {}),
+    ...(isConditional ? { 412: problemAnswer('The ETag of the record differs from If-Match') } : {}),
   };
 };
 
@@ -54,7 +54,7 @@ const ifMatch = z
   .string()
   .optional()
   .meta({
-    description: 'The ETag that the record must have still, or `*`',
+    description: 'The expected ETag of the record, or `*`',
     examples: ['"17"', '*'],
   });
 
@@ -188,7 +188,7 @@ export const openApiDocument = (endpoints: readonly Endpoint[]): object => {
     type: 'http',
     scheme: 'bearer',
     description:
-      'A token of this API: the one in admin.token in the data folder of metadata, or one issued since',
+      'A token of this API: the content of admin.token in the data folder of metadata, or an issued token',
   });
   for (const endpoint of endpoints) registry.registerPath(routeOf(endpoint));
   const tags = [...new Set(endpoints.map(({ tag }) => tag))].map((name) => ({ name }));

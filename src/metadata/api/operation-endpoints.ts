@@ -52,7 +52,7 @@ export const operationEndpoints = (deps: ApiDeps): Endpoint[] => [
   }),
   operation({
     name: 'metadata.resources.resources.CreateDataIDResource',
-    summary: 'Creates a data source with its data id and token, and nothing else',
+    summary: 'Creates only a data source, with its data id and token',
     kind: 'data_source',
     body: dataSourceRequestSchema,
     answer: createdDataSource,

@@ -34,7 +34,7 @@ const ownerQuery = {
 /** Up to what a DateTime holds. */
 const secondsMax = 4_294_967_295;
 const timeQuery = {
-  since: number(/^\d{1,10}$/, timeText, secondsMax, 'From this time on, Unix seconds', 1_800_000_000),
+  since: number(/^\d{1,10}$/, timeText, secondsMax, 'At or after this time, Unix seconds', 1_800_000_000),
   until: number(/^\d{1,10}$/, timeText, secondsMax, 'Up to this time, Unix seconds', 1_800_003_600),
 };
 
@@ -46,8 +46,8 @@ const balance = z
     pipeline: z.enum(['metrics', 'traces']),
     data_id: count.meta({ description: '0 for spans' }),
     app_id: count.meta({ description: '0 for points' }),
-    minute: count.nullable().meta({ description: 'Unix seconds; null where the whole time is summed up' }),
-    received: count.meta({ description: 'Items of requests that were answered 2xx and are settled' }),
+    minute: count.nullable().meta({ description: 'Unix seconds; null for the sum over the whole time' }),
+    received: count.meta({ description: 'Settled items of requests that were answered 2xx' }),
     stored: count,
     dead_lettered: count,
     dropped: z.record(z.string(), count).meta({ description: 'By reason' }),
@@ -61,7 +61,9 @@ const balance = z
           items: count,
         }),
       )
-      .meta({ description: 'Beside the balance, best effort: what was turned away, repeated or left out' }),
+      .meta({
+        description: 'Outside the balance, best effort: refused requests, duplicates and dropped values',
+      }),
   })
   .meta({ id: 'Balance' });
 
@@ -71,7 +73,7 @@ const stream = z
     messages: count,
     bytes: count,
     bytes_max: count,
-    ack_pending: count.meta({ description: 'Of the messages those that a worker holds' }),
+    ack_pending: count.meta({ description: 'Messages that workers hold, a part of `messages`' }),
   })
   .meta({ id: 'StreamInFlight' });
 
@@ -79,11 +81,11 @@ const drop = z
   .strictObject({
     at: z.number().meta({ description: 'Unix seconds to the millisecond' }),
     pipeline: z.enum(['metrics', 'traces']),
-    data_id: count.meta({ description: '0 for spans, and where nobody has shown a right to one' }),
-    app_id: count.meta({ description: '0 for points, and where nobody has shown a right to one' }),
+    data_id: count.meta({ description: '0 for spans, and for requests without a valid token' }),
+    app_id: count.meta({ description: '0 for points, and for requests without a valid token' }),
     stage: z.string(),
     reason: z.string(),
-    ordinal: count.meta({ description: 'Place in the request; -1: the request as a whole' }),
+    ordinal: count.meta({ description: 'Index in the request; -1 for the whole request' }),
     field: z.string(),
     value: z.string(),
     detail: z.string(),
@@ -97,7 +99,7 @@ type Owners = { readonly data_id?: number | undefined; readonly app_id?: number 
 
 const ownerOf = ({ data_id: dataId, app_id: appId }: Owners) => {
   if (dataId !== undefined && appId !== undefined)
-    throw fieldFault('invalid_value', 'app_id', 'cannot be given beside data_id');
+    throw fieldFault('invalid_value', 'app_id', 'cannot be combined with data_id');
   return { dataId, appId };
 };
 
@@ -108,7 +110,7 @@ const placeOf = (cursor: string | undefined): DropPlace | undefined => {
   if (cursor === undefined) return undefined;
   const [, atMs, boot, seq] =
     /^(\d{1,14})\.(\d{1,8})\.(\d{1,15})$/.exec(Buffer.from(cursor, 'base64url').toString('latin1')) ?? [];
-  if (seq === undefined) throw fieldFault('invalid_value', 'cursor', 'is none that a list answered');
+  if (seq === undefined) throw fieldFault('invalid_value', 'cursor', 'is not a next_cursor of this list');
   return { atMs: Number(atMs), boot: Number(boot), seq: Number(seq) };
 };
 
@@ -132,20 +134,20 @@ const balances = ({ outcomes }: ApiDeps): Endpoint =>
     method: 'GET',
     path: '/api/v1/outcomes',
     tag,
-    summary: 'What became of the items that were acknowledged, of the last hour unless told otherwise',
+    summary: 'Outcomes of acknowledged items; by default of the last hour',
     role: 'viewer',
     params: none,
     query: z.strictObject({
       ...ownerQuery,
       ...timeQuery,
-      by: z.literal('minute', 'must be minute').optional().meta({ description: 'A row for each minute' }),
+      by: z.literal('minute', 'must be minute').optional().meta({ description: 'One row per minute' }),
     }),
     body: none,
     answer: z.strictObject({
       since: count,
       until: count,
       items: z.array(balance),
-      in_flight: z.array(stream).meta({ description: 'Of all data ids and applications together' }),
+      in_flight: z.array(stream).meta({ description: 'Sum over all data ids and applications' }),
     }),
     run: async ({ query }) => {
       const until = query.until ?? Math.floor(outcomes.now() / 1000);
@@ -181,8 +183,8 @@ const drops = ({ outcomes }: ApiDeps): Endpoint =>
     path: '/api/v1/drops',
     tag,
     summary:
-      'Examples of what was dropped or refused, newest first. /api/v1/drops/live has them as they come, without an end: ' +
-      'newline-delimited JSON, narrowed by data_id, app_id and reason',
+      'Samples of dropped items and refused requests, newest first. /api/v1/drops/live streams them without an end: ' +
+      'newline-delimited JSON, filtered by data_id, app_id and reason',
     role: 'viewer',
     params: none,
     query: z.strictObject({ ...pageQuery, ...ownerQuery, ...timeQuery, reason }),

@@ -14,7 +14,7 @@ export const placementEndpoints = (): Endpoint[] => [
     method: 'GET',
     path: '/api/v1/placements',
     tag: 'Placements',
-    summary: 'Lists which QuestDB instance each table lies on, by ascending data id',
+    summary: 'Lists the QuestDB instance of each table, by ascending data id',
     role: 'viewer',
     params: none,
     query: listQuerySchema({ mon_data_id: 'integer', table_id: 'text', questdb: 'text' }),

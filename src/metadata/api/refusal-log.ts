@@ -17,7 +17,7 @@ export const createRefusalLog = (log: Pick<Log, 'warn' | 'info'>, now: () => num
       const leftMs = run.lastAt + quietMs - now();
       if (leftMs > 0) return endLater(code, run, leftMs);
       runs.delete(code);
-      log.info({ code, answers: run.count }, 'no more refused for this, for a minute');
+      log.info({ code, answers: run.count }, 'no refusal for this reason within a minute');
     }, afterMs).unref();
   };
 
@@ -31,7 +31,7 @@ export const createRefusalLog = (log: Pick<Log, 'warn' | 'info'>, now: () => num
       }
       const begun = { count: 1, lastAt: now() };
       runs.set(code, begun);
-      log.warn({ code }, `refused: ${detail}; further ones are counted`);
+      log.warn({ code }, `refused: ${detail}; further refusals are only counted`);
       endLater(code, begun, quietMs);
     },
   };

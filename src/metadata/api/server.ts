@@ -70,11 +70,11 @@ const jsonBody = async (context: Context): Promise<unknown> => {
   try {
     return JSON.parse(text);
   } catch {
-    throw new Fault('permanent', 'body_not_json', 'the body cannot be read as JSON');
+    throw new Fault('permanent', 'body_not_json', 'the body is not valid JSON');
   }
 };
 
-/** The revision that If-Match demands: none where it is absent or `*`, and one that no record has where it is no ETag of ours. */
+/** The revision that If-Match demands: undefined where it is absent or `*`; for a foreign ETag, a revision that no record has. */
 const revisionOf = (ifMatch: string | undefined): number | undefined => {
   if (ifMatch === undefined || ifMatch.trim() === '*') return undefined;
   const tag = ifMatch.trim();
@@ -85,7 +85,7 @@ const identify = async ({ adminTokens }: ApiDeps, context: Context): Promise<Adm
   const bearer = bearerToken(context.req.header('Authorization'));
   const identity = bearer === undefined ? undefined : await adminTokens.authorize(bearer);
   if (identity !== undefined) return identity;
-  throw new Fault('permanent', 'unauthorized', 'the admin token is missing or not a valid one');
+  throw new Fault('permanent', 'unauthorized', 'the admin token is missing or not valid');
 };
 
 /** `{id}` as Hono writes it. */
@@ -100,11 +100,13 @@ const noEndpoint = (endpoints: readonly Endpoint[], path: string, method: string
     .filter((endpoint) => pathPattern(endpoint.path).test(path))
     .flatMap((endpoint) => (endpoint.method === 'GET' ? ['GET', 'HEAD'] : [endpoint.method]));
   if (methods.length === 0) {
-    return answerProblem(toProblem(new Fault('permanent', 'not_found', `there is nothing at ${path}`)));
+    return answerProblem(toProblem(new Fault('permanent', 'not_found', `unknown path ${path}`)));
   }
   const allowed = methods.join(', ');
   return answerProblem(
-    toProblem(new Fault('permanent', 'method_not_allowed', `${method} is not for ${path}; use ${allowed}`)),
+    toProblem(
+      new Fault('permanent', 'method_not_allowed', `${path} does not accept ${method}; use ${allowed}`),
+    ),
     { Allow: allowed },
   );
 };
@@ -145,13 +147,13 @@ const admit = async (
   endpoint: Pick<Endpoint, 'role'>,
   context: Context<Env>,
 ): Promise<void> => {
-  if (!deps.isConnected()) throw new Fault('transient', 'nats_unavailable', 'NATS does not answer');
+  if (!deps.isConnected()) throw new Fault('transient', 'nats_unavailable', 'no answer from NATS');
   const identity = await identify(deps, context);
   if (!roleAllows(identity.role, endpoint.role)) {
     throw new Fault(
       'permanent',
       'forbidden',
-      `this needs the role ${endpoint.role}; the token ${JSON.stringify(identity.name)} has ${identity.role}`,
+      `this call needs the role ${endpoint.role}; the token ${JSON.stringify(identity.name)} has the role ${identity.role}`,
     );
   }
   context.set('identity', identity);
@@ -172,7 +174,7 @@ const call = async (deps: ApiDeps, endpoint: Endpoint, context: Context<Env>): P
 
 const tooLarge = (bytesMax: number): Response =>
   answerProblem(
-    toProblem(new Fault('permanent', 'body_too_large', `a body has at most ${bytesMax} bytes`)),
+    toProblem(new Fault('permanent', 'body_too_large', `the limit of a body is ${bytesMax} bytes`)),
     // The rest of the body is not read, so the connection cannot carry another request.
     { Connection: 'close' },
   );

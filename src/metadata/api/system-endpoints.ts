@@ -15,7 +15,7 @@ const adminToken = adminTokenSchema.meta({ id: 'AdminToken' });
 const adminTokenRequestSchema = z.strictObject({
   name: tokenName().meta({
     description:
-      'No control, bidirectional or invisible characters, and not the word `via`; white space at its ends is left out',
+      'No control, bidirectional or invisible characters, and not the word `via`; white space at its ends is removed',
     examples: ['deployment'],
   }),
   role: z.enum(adminRoles, `must be one of ${adminRoles.join(', ')}`),
@@ -40,7 +40,7 @@ const auditEndpoints = ({ audit }: ApiDeps): Endpoint[] => [
     method: 'GET',
     path: '/api/v1/audit',
     tag: 'Audit',
-    summary: 'Lists what was changed, by whom, newest first; a page may be short and yet have a cursor',
+    summary: 'Lists changes with their actors, newest first; a short page may have a cursor, too',
     role: 'viewer',
     params: none,
     query: z.strictObject({
@@ -77,7 +77,7 @@ const adminTokenEndpoints = ({ adminTokens }: ApiDeps): Endpoint[] => [
     method: 'GET',
     path: '/api/v1/admin-tokens',
     tag: 'Admin tokens',
-    summary: 'Lists the tokens of this API, without the tokens themselves',
+    summary: 'Lists the tokens of this API, without their values',
     role: 'admin',
     params: none,
     query: listQuerySchema({}),
@@ -97,7 +97,7 @@ const adminTokenEndpoints = ({ adminTokens }: ApiDeps): Endpoint[] => [
     method: 'POST',
     path: '/api/v1/admin-tokens',
     tag: 'Admin tokens',
-    summary: 'Issues a token of this API, shown this once; a node token is for polling subscriptions only',
+    summary: 'Issues a token of this API, shown only once; a node token only polls subscriptions',
     role: 'admin',
     params: none,
     query: none,
@@ -114,7 +114,7 @@ const adminTokenEndpoints = ({ adminTokens }: ApiDeps): Endpoint[] => [
     method: 'GET',
     path: '/api/v1/admin-tokens/{id}',
     tag: 'Admin tokens',
-    summary: 'Shows a token of this API, without the token itself',
+    summary: 'Shows a token of this API, without its value',
     role: 'admin',
     params: idParams,
     query: none,

@@ -112,7 +112,7 @@ export const createDelivery = (deps: DeliveryDeps): Delivery => {
     await save({ ...made.value, state: 'active', updated: now() }, made);
   };
 
-  /** Tells an existing subscription everything anew, whatever a killed process had told it. */
+  /** Sends an existing subscription in full, also after a process that was killed during a delivery. */
   const replace = async (target: Target, held: HeldSubscription): Promise<void> => {
     if (nodeManagement.isRemote) {
       await lease.check();

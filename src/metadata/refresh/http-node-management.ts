@@ -17,7 +17,7 @@ export const parseHosts = (text: string | undefined): Hosts => {
       throw settingFault(
         'environment variable TIDEMARK_NODE_MANAGEMENT_HOSTS',
         `the value ${JSON.stringify(pair)} is not <biz>:<host_id>`,
-        'A node management API needs at least one host, as 0:101 or 0:101,2:205',
+        'Set at least one host for the node management API, like 0:101 or 0:101,2:205',
       );
     }
     const bizId = Number(match[1]);
@@ -36,7 +36,7 @@ const describe = (values: CollectorValues, hosts: Hosts, prefix: string): Subscr
     throw new Fault(
       'permanent',
       'hosts_missing',
-      `TIDEMARK_NODE_MANAGEMENT_HOSTS names no host for business ${values.bizId}, nor for all (0)`,
+      `TIDEMARK_NODE_MANAGEMENT_HOSTS has no host for business ${values.bizId}, and none for all (0)`,
     );
   }
   return {
@@ -102,8 +102,8 @@ export const createHttpNodeManagement = ({
   if (timeoutMs < 1) {
     throw settingFault(
       'environment variable TIDEMARK_NODE_MANAGEMENT_TIMEOUT_MS',
-      `the value ${timeoutMs} is no time`,
-      'It counts milliseconds, at least 1',
+      `the value ${timeoutMs} is not a timeout`,
+      'Set milliseconds, at least 1',
     );
   }
   const hosts = parseHosts(settings.hosts);
@@ -124,7 +124,7 @@ export const createHttpNodeManagement = ({
       throw new Fault(
         'permanent',
         'subscription_missing',
-        `there is no subscription ${subscriptionId}`,
+        `subscription ${subscriptionId} does not exist`,
         error,
       );
     }
@@ -141,7 +141,7 @@ export const createHttpNodeManagement = ({
       throw new Fault(
         'transient',
         'node_management_unavailable',
-        'create: the answer names no subscription_id',
+        'create: the answer has no subscription_id',
       );
     },
     update: (id, params) => callOn('update', id, { ...params, run_immediately: true }),

@@ -28,7 +28,7 @@ export type Observation<N> = {
 
 /** A lease in KV: of any number of processes, one at a time has it. */
 export type Lease<N> = {
-  /** Reads the lease. Throws a transient Fault when KV does not answer: the watched time then starts anew. */
+  /** Reads the lease. Throws a transient Fault when KV does not answer: the watched time then restarts. */
   observe(): Promise<Observation<N>>;
   /**
    * Takes the lease if it is free or expired and `judge` answers a note for it; undefined when it is held, was taken by
@@ -38,7 +38,7 @@ export type Lease<N> = {
 };
 
 const lost = (): Fault =>
-  new Fault('transient', 'lease_lost', 'another process may have taken over: this one stopped writing');
+  new Fault('transient', 'lease_lost', 'another process may have the lease: this process stopped writing');
 
 type Entry<N> = { holder: string | null; renewals: number; note: N };
 

@@ -113,7 +113,7 @@ export const createClient = (options: ClientOptions): Call => {
     if (status < 200 || status > 299) {
       throw new Fault('permanent', 'node_management_refused', `${action}: HTTP ${status} ${said}`);
     }
-    if (envelope === undefined) throw unavailable(`${action}: the answer is none of a node management API`);
+    if (envelope === undefined) throw unavailable(`${action}: the answer is not from a node management API`);
     if (!envelope.result) {
       throw new Fault(
         'permanent',

@@ -25,7 +25,7 @@ export type NodeManagement = {
   update(subscriptionId: number, params: SubscriptionParams): Promise<void>;
   /** Delivers to all hosts. */
   install(subscriptionId: number): Promise<void>;
-  /** Has the node management deliver again by itself whatever a host lacks. */
+  /** Makes node management deliver again to hosts that lack a file. */
   enable(subscriptionId: number): Promise<void>;
   /** Switches it off and removes it; one that is not there counts as removed. */
   delete(subscriptionId: number): Promise<void>;

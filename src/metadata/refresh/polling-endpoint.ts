@@ -39,13 +39,13 @@ const querySchema = z.strictObject({
     .default(1000),
   cursor: z
     .string()
-    .regex(/^\d{1,15}\.[0-9a-f]{32}$/, 'is none that this endpoint answered')
+    .regex(/^\d{1,15}\.[0-9a-f]{32}$/, 'is not a next_cursor of this endpoint')
     .optional(),
 });
 
 type View = { readonly etag: string; readonly items: readonly Subscription[] };
 
-/** The files of each business with their ETag, made anew only when the subscriptions have changed. */
+/** The files of each business with their ETag, built again only after a change of the subscriptions. */
 const createViews = (subscriptions: Subscriptions): ((bizId: number) => View) => {
   let source: readonly Subscription[] | undefined;
   const views = new Map<number, View>();
@@ -81,13 +81,13 @@ const problems: Readonly<Record<string, Partial<Problem>>> = {
   },
   forbidden: {
     status: 403,
-    title: 'The node token is of another business',
-    remedy: 'Ask for the business of the token.',
+    title: 'The node token belongs to another business',
+    remedy: 'Request the business of the token.',
   },
   subscriptions_changed: {
     status: 409,
     title: 'The subscriptions changed between two pages',
-    remedy: 'Begin again with the first page.',
+    remedy: 'Start again with the first page.',
   },
 };
 
@@ -118,7 +118,7 @@ export const createPollingApp = (subscriptions: Subscriptions, authorizeNode: Au
       return context.body(null, 304, headers);
     const [after = '0', of] = cursor?.split('.') ?? [];
     if (of !== undefined && of !== etag) {
-      throw refused('subscriptions_changed', 'the cursor is of subscriptions as they were before');
+      throw refused('subscriptions_changed', 'the cursor belongs to an earlier state of the subscriptions');
     }
     const from = items.findIndex(({ mon_data_id }) => mon_data_id > Number(after));
     const shown = from < 0 ? [] : items.slice(from, from + limit);
@@ -145,9 +145,9 @@ export const createPollingApp = (subscriptions: Subscriptions, authorizeNode: Au
       const identity = token === undefined ? undefined : await authorizeNode(token);
       if (identity === undefined) throw refused('unauthorized', 'the request has no valid node token');
       const biz = context.req.param('biz');
-      if (!hasForm(/^-?\d{1,10}$/, biz)) throw refused('not_found', 'there is no such business');
+      if (!hasForm(/^-?\d{1,10}$/, biz)) throw refused('not_found', 'unknown business');
       if (identity.bizId !== null && identity.bizId !== Number(biz)) {
-        throw refused('forbidden', `the node token is of business ${identity.bizId}`);
+        throw refused('forbidden', `the node token belongs to business ${identity.bizId}`);
       }
       if (!subscriptions.isReady) {
         throw new Fault('transient', 'subscriptions_unread', 'the subscriptions have not been read yet');

@@ -135,7 +135,7 @@ export const createRefresh = (deps: RefreshDeps): Refresh => {
       metrics.subscriptions.set(subscriptions.list().length);
       const { failed: _, ...figures } = run;
       if (run.failed_count === 0) log.info(figures, 'the refresh job ran');
-      else log.warn(figures, 'the refresh job ran; its record says which reports failed and why');
+      else log.warn(figures, 'the refresh job ran, and some reports failed; its record has their reasons');
       return { kind: 'ran', run };
     } finally {
       await held.release();
@@ -207,7 +207,7 @@ export const createRefresh = (deps: RefreshDeps): Refresh => {
       }
       await pause();
     }
-    throw new Fault('transient', 'refresh_stopped', 'this process is ending');
+    throw new Fault('transient', 'refresh_stopped', 'this process is stopping');
   };
 
   return {
@@ -233,7 +233,7 @@ export const createRefresh = (deps: RefreshDeps): Refresh => {
             new Fault(
               'transient',
               'refresh_running',
-              `a refresh run is still going on after ${waitMsMax} ms; it goes on, see its run record`,
+              `the refresh run did not finish within ${waitMsMax} ms and continues; see its run record`,
             ),
           );
         }, waitMsMax);

@@ -44,7 +44,7 @@ const stepsOf = (deps: RunDeps, lease: HeldLease): Step[] => {
     onOrphan: ({ subscription_id, mon_data_id }) =>
       log.warn(
         { subscription_id, mon_data_id },
-        'this subscription was made by a node management API that is no longer configured; remove it there',
+        'this subscription belongs to a node management API that is no longer configured; remove it there',
       ),
   });
   const wanted = wantedReports(records, defaults);
@@ -93,7 +93,7 @@ const takeSteps = async (
     for (const step of rest) {
       if (ending.aborted) return;
       if (isLate()) {
-        fail(step, 'run_deadline: the run took too long to come to this report');
+        fail(step, 'run_deadline: the run ended before this report');
         continue;
       }
       try {
@@ -113,7 +113,7 @@ const concludeInterrupted = async ({ runs, now, log }: RunDeps, runId: number): 
   if (before?.state !== 'running') return;
   const finished = Math.floor(now() / 1000);
   await runs.finish({ ...before, state: 'interrupted', finished, duration_ms: null });
-  log.warn({ run_id: runId }, 'the refresh run before did not end; this one goes on where it stopped');
+  log.warn({ run_id: runId }, 'the previous refresh run did not end; this run resumes it');
 };
 
 /**

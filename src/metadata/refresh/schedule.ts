@@ -17,16 +17,16 @@ export const parseCron = (expression: string): TimeTable => {
     settingFault(
       'environment variable TIDEMARK_REFRESH_CRON',
       `the value ${JSON.stringify(expression)} ${why}`,
-      'It is a cron expression, as */5 * * * *',
+      'Write a cron expression like */5 * * * *',
     );
   let cron: Cron;
   try {
     cron = new Cron(expression, { timezone: 'UTC' });
   } catch (error) {
-    throw fault(`is no cron expression (${messageOf(error)})`);
+    throw fault(`is not a cron expression (${messageOf(error)})`);
   }
   const next = (afterMs: number): number | undefined => cron.nextRun(new Date(afterMs))?.getTime();
-  if (next(Date.now()) === undefined) throw fault('never comes');
+  if (next(Date.now()) === undefined) throw fault('never matches a date');
   return { next };
 };
 

@@ -80,7 +80,7 @@ const call = async <T>(
     });
   } catch (error) {
     throw deadline.aborted
-      ? new Fault('transient', 'clickhouse_unavailable', `ClickHouse did not answer within ${timeoutMs} ms`)
+      ? new Fault('transient', 'clickhouse_unavailable', `no answer from ClickHouse within ${timeoutMs} ms`)
       : toFault(error);
   }
 };
@@ -115,7 +115,7 @@ export const createClickhouse = ({ url, connectionsMax = 10 }: ClickhouseOptions
       });
       const checked = z.array(schema).safeParse(found);
       if (checked.success) return checked.data;
-      const why = `ClickHouse answered rows of another shape: ${z.prettifyError(checked.error).slice(0, 400)}`;
+      const why = `ClickHouse returned unexpected rows: ${z.prettifyError(checked.error).slice(0, 400)}`;
       throw new Fault('internal', 'clickhouse_answer_unexpected', why);
     },
     run: async (statement, options = {}) => {

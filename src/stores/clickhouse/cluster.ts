@@ -11,7 +11,7 @@ const made = /^(CREATE (?:DATABASE|TABLE|MATERIALIZED VIEW|VIEW) IF NOT EXISTS|A
 const engine = /^(\s*ENGINE = )((?:Replacing)?MergeTree)(?:\(([^()]*)\))?/m;
 
 /**
- * A statement of ours as the replicas of a cluster need it: done on all of them, tables replicated below a path of their own, and
+ * The form of a statement for the replicas of a cluster: executed on all of them, tables replicated below a path of their own, and
  * equal blocks kept (the window of a replicated table would take them for repeats and lose their rows). The server puts its own
  * shard and replica into the braces. Statements that bring rows stay as they are: tables replicate those.
  */
@@ -78,7 +78,7 @@ export const refuseOtherCluster = async (
   throw new Fault(
     'permanent',
     'clickhouse_cluster_differs',
-    `the tables of database ${database} were made for ${of(made.cluster)}, and TIDEMARK_CLICKHOUSE_CLUSTER asks for ${of(wanted)}`,
+    `the tables of database ${database} were made for ${of(made.cluster)}, and TIDEMARK_CLICKHOUSE_CLUSTER is ${of(wanted)}`,
   );
 };
 

@@ -4,7 +4,7 @@ import { oneLine } from '../../model/text-forms.ts';
 
 type Meaning = 'transient' | 'rows' | 'setup';
 
-/** ClickHouse's error codes by what they mean for a statement of ours. By number: names and texts change, numbers never do. */
+/** ClickHouse's error codes by their meaning for a statement of Tidemark. By number: names and texts change, numbers never do. */
 const codes: readonly (readonly [Meaning, Readonly<Record<number, string>>])[] = [
   [
     'transient',
@@ -120,12 +120,12 @@ const shorten = (text: string): string => oneLine(text, textMax);
  * - transient `clickhouse_unavailable`: away, busy or silent. What became of the statement is unknown;
  * - transient `clickhouse_unclassified`: a code that no list names, taken as unknown. Worth counting;
  * - permanent `clickhouse_rows_refused`: these rows will never be stored; others may be;
- * - permanent `clickhouse_rejected`: the statement, the tables or the credentials are wrong, whatever the rows.
+ * - permanent `clickhouse_rejected`: the statement, the tables or the credentials are wrong, independent of the rows.
  */
 export const toFault = (error: unknown): Fault => {
   if (error instanceof Fault) return error;
   if (!(error instanceof ClickHouseError)) {
-    const text = `ClickHouse does not answer: ${shorten(messageOf(error))}`;
+    const text = `no answer from ClickHouse: ${shorten(messageOf(error))}`;
     return new Fault('transient', 'clickhouse_unavailable', text, error);
   }
   const { code, type = '', message } = error;

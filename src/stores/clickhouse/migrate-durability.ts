@@ -9,7 +9,7 @@ const isSet = (engine: string, setting: string): boolean => engine.includes(`${s
 
 /**
  * Makes the answer to an insert wait until its part is on the disk (`isPowerSafe`) or only in the system's hands, for all tables
- * of ours where it is not so already; answers the tables that were changed. A merge needs no such wait: the server keeps the
+ * of Tidemark, unless it is so already; returns the changed tables. A merge needs no such wait: the server keeps the
  * parts that went into it for eight minutes. Throws the Faults of `toFault`; may be repeated.
  */
 export const alignDurability = async (clickhouse: Clickhouse, isPowerSafe: boolean): Promise<string[]> => {

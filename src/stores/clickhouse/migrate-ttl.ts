@@ -13,7 +13,7 @@ const tableRow = z.object({ name: z.string(), engine_full: z.string() });
 const ttlIn = (engine: string): string => / TTL (.+?)(?: SETTINGS |$)/.exec(engine)?.[1] ?? '';
 
 /**
- * Sets the TTL of the tables of spans to so many days, or takes it away (undefined), where it is not so already; answers the
+ * Sets the TTL of the tables of spans to this number of days, or removes it (undefined), unless it is so already; returns the
  * tables that were changed. Rows that are stored follow in the background: the server drops a part when all of it has expired.
  * Throws the Faults of `toFault`; may be repeated.
  */

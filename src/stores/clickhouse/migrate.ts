@@ -55,8 +55,8 @@ const refuseChanged = (
     throw new Fault(
       'permanent',
       'migration_changed',
-      `${folder}/${name}.sql is not what was applied as ${other.name} (${other.checksum.slice(0, 12)}…): ` +
-        'restore the file and put the change into a new one',
+      `${folder}/${name}.sql differs from the applied migration ${other.name} (${other.checksum.slice(0, 12)}…): ` +
+        'restore the file, and write the change as a new file',
     );
   }
 };
@@ -75,12 +75,12 @@ const checkTable = async (clickhouse: Clickhouse): Promise<void> => {
     "SELECT engine, sorting_key FROM system.tables WHERE database = {database:String} AND name = 'otel_traces'",
     { params },
   );
-  if (table === undefined) throw unusable('is not there');
+  if (table === undefined) throw unusable('does not exist');
   if (!table.engine.endsWith('ReplacingMergeTree')) {
-    throw unusable(`was made by another program: its engine is ${table.engine}, not ReplacingMergeTree`);
+    throw unusable(`has the engine ${table.engine}, expected ReplacingMergeTree: another program created it`);
   }
   if (!table.sorting_key.endsWith(', uid')) {
-    throw unusable(`is ordered by (${table.sorting_key}), which does not end with uid`);
+    throw unusable(`is ordered by (${table.sorting_key}), expected uid at the end`);
   }
   const columns = await clickhouse.rows(
     columnRow,
@@ -90,11 +90,11 @@ const checkTable = async (clickhouse: Clickhouse): Promise<void> => {
   const types = new Map(columns.map(({ name, type }) => [name, type]));
   for (const { name, type } of spanColumns) {
     const found = types.get(name);
-    if (found !== type) throw unusable(`has ${found ?? 'no'} column ${name}, not one of type ${type}`);
+    if (found !== type) throw unusable(`has ${found ?? 'no'} column ${name}, expected type ${type}`);
   }
 };
 
-/** Names of ours that a step makes. */
+/** Tables and views that a step creates. */
 const madeBy = ({ statement }: Migration): string[] =>
   [...statement.matchAll(/^CREATE (?:TABLE|MATERIALIZED VIEW|VIEW) IF NOT EXISTS otel\.(\w+)/gm)].flatMap(
     ([, name]) => name ?? [],
@@ -125,7 +125,7 @@ const versionOf = (applied: readonly AppliedMigration[]): number =>
  * any number of times and in any number of processes at once, and be killed anywhere. Throws the Faults of `toFault`, and
  * permanent ones:
  * `migrations_invalid`, `migration_changed` (a file is not what was applied), `clickhouse_cluster_differs` and
- * `clickhouse_table_unusable` (a table of ours was made by somebody else); nothing was applied then, except before the last.
+ * `clickhouse_table_unusable` (another program created a table of this name); nothing was applied then, except before the last.
  */
 export const migrate = async ({
   clickhouse: server,
@@ -149,7 +149,7 @@ export const migrate = async ({
   for (const migration of await stepsToRepeat(clickhouse, migrations, known, cluster)) {
     await apply(clickhouse, migration);
     restored.push(migration.name);
-    log.warn({ migration: migration.name }, 'migration applied again: a table of ours was gone');
+    log.warn({ migration: migration.name }, 'migration applied again: its table was missing');
   }
   const applied: string[] = [];
   for (const migration of migrations) {

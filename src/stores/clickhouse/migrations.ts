@@ -31,7 +31,7 @@ const namesIn = (folder: string): string[] => {
 export const readMigrations = (folder: string): Migration[] => {
   const migrations = namesIn(folder).map((file): Migration => {
     const digits = /^(\d{3})_[a-z0-9_]+\.sql$/.exec(file)?.[1];
-    if (digits === undefined) throw invalid(`${join(folder, file)} is not called NNN_name.sql`);
+    if (digits === undefined) throw invalid(`${join(folder, file)} is not named NNN_name.sql`);
     const statement = readFileSync(join(folder, file), 'utf8');
     const checksum = createHash('sha256').update(statement).digest('hex');
     return { version: Number(digits), name: file.slice(0, -'.sql'.length), statement, checksum };

@@ -6,7 +6,7 @@ export type InsertAttempt = {
   /** Stream sequences of its first and its last message. */
   readonly first: number;
   readonly last: number;
-  /** Boot number of the process, and its running count of attempts. */
+  /** Epoch of the process, and its running count of attempts. */
   readonly boot: number;
   readonly attempt: number;
 };

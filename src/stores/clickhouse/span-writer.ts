@@ -117,7 +117,7 @@ const findCovering = async (
     .map(({ query_id: id }) => id);
 };
 
-/** Partitions are days in the server's time zone, and a day of ours may lie in two of them. */
+/** Partitions are days in the server's time zone, and a UTC day may lie in two of them. */
 const partitionsOf = async (clickhouse: Clickhouse, day: number): Promise<string[]> => {
   const bounds = [day * secondsPerDay, (day + 1) * secondsPerDay - 1];
   const days = await clickhouse.rows(
@@ -176,7 +176,11 @@ export const createSpanWriter = (
       await clickhouse.run(killStatement(cluster), { params: { ids }, settings });
       while ((await findCovering(clickhouse, cluster, messages)).some((id) => ids.includes(id))) {
         if (performance.now() > deadline) {
-          throw new Fault('transient', 'clickhouse_unavailable', `inserts do not end: ${ids.join(', ')}`);
+          throw new Fault(
+            'transient',
+            'clickhouse_unavailable',
+            `inserts are still running after a kill: ${ids.join(', ')}`,
+          );
         }
         await delay(killPollMs);
       }

@@ -15,7 +15,7 @@ export const insideOf = (type: string, name: string): string | undefined =>
 
 /** Types of 64 bits a row. */
 export const wordTypes = /^(?:U?Int64|DateTime64\(\d\))$/;
-/** More rows than any block of ours. */
+/** More rows than any block of Tidemark has. */
 export const rowsMax = 2 ** 28;
 
 /** A place in a block that is read from its beginning. Every call throws UnreadableBlock where the block does not hold what is asked for. */
@@ -27,10 +27,10 @@ export class BlockCursor {
     this.bytes = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   }
 
-  /** Passes over so many bytes; answers where they begin. */
+  /** Skips this many bytes; returns their start. */
   take(size: number): number {
     const start = this.at;
-    if (!(size >= 0 && start + size <= this.bytes.length)) throw new UnreadableBlock('it ends too early');
+    if (!(size >= 0 && start + size <= this.bytes.length)) throw new UnreadableBlock('unexpected end');
     this.at = start + size;
     return start;
   }
@@ -42,14 +42,14 @@ export class BlockCursor {
       value += (byte & 0x7f) * scale;
       if (byte < 0x80) return value;
     }
-    throw new UnreadableBlock('a count is too large');
+    throw new UnreadableBlock('a count exceeds its limit');
   }
 
   /** A 64-bit count of things that take at least `sizeMin` bytes each. */
   count(sizeMin: number): number {
     const value = Number(this.bytes.readBigUInt64LE(this.take(8)));
     if (value > rowsMax || value * sizeMin > this.bytes.length - this.at)
-      throw new UnreadableBlock('it says more than it holds');
+      throw new UnreadableBlock('a count exceeds the bytes of the block');
     return value;
   }
 
@@ -60,7 +60,8 @@ export class BlockCursor {
   }
 
   texts(rows: number): Texts {
-    if (rows > this.bytes.length - this.at) throw new UnreadableBlock('it says more than it holds');
+    if (rows > this.bytes.length - this.at)
+      throw new UnreadableBlock('a count exceeds the bytes of the block');
     const starts = new Uint32Array(rows);
     const ends = new Uint32Array(rows);
     for (let row = 0; row < rows; row++) {
@@ -71,7 +72,7 @@ export class BlockCursor {
     return { starts, ends };
   }
 
-  /** Passes over so many texts. */
+  /** Skips this many texts. */
   skipTexts(rows: number): void {
     const { bytes } = this;
     let { at } = this;
@@ -85,11 +86,11 @@ export class BlockCursor {
       at += size;
     }
     // Not a number where a length was looked for behind the end.
-    if (!(at <= bytes.length)) throw new UnreadableBlock('it ends too early');
+    if (!(at <= bytes.length)) throw new UnreadableBlock('unexpected end');
     this.at = at;
   }
 
-  /** Passes over the ends of so many arrays; answers how many items they have. */
+  /** Skips the offsets of this many arrays; returns their number of items. */
   skipOffsets(rows: number): number {
     const start = this.take(8 * rows);
     const { bytes } = this;
@@ -97,7 +98,7 @@ export class BlockCursor {
     for (let at = start; at < this.at; at += 8) {
       const end = bytes.readUInt32LE(at);
       if (end < before || end > rowsMax || bytes.readUInt32LE(at + 4) !== 0)
-        throw new UnreadableBlock('its arrays are out of order');
+        throw new UnreadableBlock('array offsets do not ascend');
       before = end;
     }
     return before;
@@ -109,7 +110,7 @@ export class BlockCursor {
     let before = 0;
     for (let row = 0; row < rows; row++) {
       const end = Number(this.bytes.readBigUInt64LE(start + 8 * row));
-      if (end < before || end > rowsMax) throw new UnreadableBlock('its arrays are out of order');
+      if (end < before || end > rowsMax) throw new UnreadableBlock('array offsets do not ascend');
       offsets[row] = end;
       before = end;
     }
@@ -124,8 +125,7 @@ const ownDictionary = 0x200;
 /** Passes over what a type states before its data. */
 export const readPrefix = (cursor: BlockCursor, type: string): void => {
   if (type === 'LowCardinality(String)') {
-    if (cursor.count(0) !== dictionaryVersion)
-      throw new UnreadableBlock('its dictionaries are of another version');
+    if (cursor.count(0) !== dictionaryVersion) throw new UnreadableBlock('unknown version of a dictionary');
     return;
   }
   const array = insideOf(type, 'Array');
@@ -145,13 +145,15 @@ export const partsOfMap = (inside: string): [string, string] => {
 export const takeLowWidth = (cursor: BlockCursor): number => {
   const flags = cursor.count(0);
   const width = 1 << (flags & 0xff);
-  if ((flags & ownDictionary) === 0 || width > 4) throw new UnreadableBlock('a dictionary is not its own');
+  if ((flags & ownDictionary) === 0 || width > 4)
+    throw new UnreadableBlock('a dictionary is shared with another block');
   return width;
 };
 
 /** Passes over the rows' numbers behind the dictionary; answers where they begin. */
 export const takeLowRows = (cursor: BlockCursor, rows: number, width: number): number => {
-  if (cursor.count(width) !== rows) throw new UnreadableBlock('a column has other rows than the block');
+  if (cursor.count(width) !== rows)
+    throw new UnreadableBlock('a column and the block differ in their number of rows');
   return cursor.take(rows * width);
 };
 
@@ -162,7 +164,7 @@ const skipLow = (cursor: BlockCursor, rows: number): void => {
   takeLowRows(cursor, rows, width);
 };
 
-/** Passes over so many rows of a type. */
+/** Skips this many rows of a type. */
 export const skipData = (cursor: BlockCursor, type: string, rows: number): void => {
   if (type === 'String') return cursor.skipTexts(rows);
   if (type === 'LowCardinality(String)') return skipLow(cursor, rows);
@@ -172,7 +174,7 @@ export const skipData = (cursor: BlockCursor, type: string, rows: number): void 
   }
   const array = insideOf(type, 'Array');
   const map = insideOf(type, 'Map');
-  if (array === undefined && map === undefined) throw new UnreadableBlock(`it has a column of ${type}`);
+  if (array === undefined && map === undefined) throw new UnreadableBlock(`unknown column type ${type}`);
   const items = cursor.skipOffsets(rows);
   for (const part of array === undefined ? partsOfMap(map ?? '') : [array]) skipData(cursor, part, items);
 };

@@ -10,7 +10,7 @@ type HeadedColumn = NamedColumn<MergedColumn> & { readonly type: string };
 const countsOf = (cursor: BlockCursor): { columns: number; rows: number } => {
   const columns = cursor.varint();
   const rows = cursor.varint();
-  if (rows > cursor.bytes.length) throw new UnreadableBlock('it says more than it holds');
+  if (rows > cursor.bytes.length) throw new UnreadableBlock('a count exceeds the bytes of the block');
   return { columns, rows };
 };
 
@@ -19,7 +19,7 @@ const headAt = (cursor: BlockCursor): { head: Buffer; type: string } => {
   const start = cursor.at;
   cursor.text();
   const type = cursor.text();
-  if (type.length > 200) throw new UnreadableBlock('a type is too long');
+  if (type.length > 200) throw new UnreadableBlock('the name of a column type is too long');
   return { head: cursor.bytes.subarray(start, cursor.at), type };
 };
 
@@ -38,18 +38,20 @@ const mergeAll = (blocks: readonly Uint8Array[]): Buffer => {
   for (const [index, block] of blocks.entries()) {
     const cursor = new BlockCursor(block);
     const counts = countsOf(cursor);
-    if (index > 0 && counts.columns !== columns.length) throw new UnreadableBlock('its columns are others');
+    if (index > 0 && counts.columns !== columns.length)
+      throw new UnreadableBlock('the columns differ from those of the first block');
     for (let place = 0; place < counts.columns; place++) {
       let headed = columns[place];
       if (headed === undefined) {
         const { head, type } = headAt(cursor);
         headed = { head, type, column: mergedColumn(type) };
         columns.push(headed);
-      } else if (!isAt(cursor, headed.head)) throw new UnreadableBlock('its columns are others');
+      } else if (!isAt(cursor, headed.head))
+        throw new UnreadableBlock('the columns differ from those of the first block');
       readPrefix(cursor, headed.type);
       headed.column.add(cursor, counts.rows);
     }
-    if (cursor.at !== cursor.bytes.length) throw new UnreadableBlock('something follows it');
+    if (cursor.at !== cursor.bytes.length) throw new UnreadableBlock('unexpected bytes after the block');
     rowsTotal += counts.rows;
   }
   return encodeBlock(columns, rowsTotal);

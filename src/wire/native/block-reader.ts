@@ -49,7 +49,8 @@ const readLow = (cursor: BlockCursor, rows: number): Low => {
   const indexes = new Uint32Array(rows);
   for (let row = 0; row < rows; row++) {
     const index = cursor.bytes.readUIntLE(start + row * width, width);
-    if (index >= dictionary.starts.length) throw new UnreadableBlock('a row is not in its dictionary');
+    if (index >= dictionary.starts.length)
+      throw new UnreadableBlock('a row refers past the end of its dictionary');
     indexes[row] = index;
   }
   return { kind: 'low', dictionary, indexes };
@@ -61,7 +62,7 @@ const readData = (cursor: BlockCursor, type: string, rows: number): ReadColumn =
   if (wordTypes.test(type)) return { kind: 'words', type, start: cursor.take(8 * rows) };
   const array = insideOf(type, 'Array');
   const map = insideOf(type, 'Map');
-  if (array === undefined && map === undefined) throw new UnreadableBlock(`it has a column of ${type}`);
+  if (array === undefined && map === undefined) throw new UnreadableBlock(`unknown column type ${type}`);
   const offsets = cursor.offsets(rows);
   const items = offsets[rows - 1] ?? 0;
   if (array !== undefined) return { kind: 'array', offsets, items: readData(cursor, array, items) };
@@ -152,7 +153,7 @@ export class NativeBlock {
 
   private columnOf(name: string): NativeValue[] {
     const values = this.column(name);
-    if (values === undefined) throw new UnreadableBlock(`it has no column ${name}`);
+    if (values === undefined) throw new UnreadableBlock(`column ${name} is missing`);
     return values;
   }
 
@@ -245,17 +246,17 @@ export const readBlock = (bytes: Uint8Array, wanted?: ReadonlySet<string>): Nati
   const rows = cursor.varint();
   // A row is at least a byte of each column: without columns there is nothing that bounds it.
   if (rows > rowsMax || (columnCount === 0 && rows > 0))
-    throw new UnreadableBlock('it says more than it holds');
+    throw new UnreadableBlock('a count exceeds the bytes of the block');
   const columns = new Map<string, ReadColumn>();
   for (let index = 0; index < columnCount; index++) {
     const name = cursor.text();
     const type = cursor.text();
-    if (type.length > 200) throw new UnreadableBlock('a type is too long');
+    if (type.length > 200) throw new UnreadableBlock('the name of a column type is too long');
     if (rows > 0) readPrefix(cursor, type);
     if (wanted === undefined || wanted.has(name)) columns.set(name, readData(cursor, type, rows));
     else skipData(cursor, type, rows);
   }
-  if (cursor.at !== cursor.bytes.length) throw new UnreadableBlock('something follows it');
+  if (cursor.at !== cursor.bytes.length) throw new UnreadableBlock('unexpected bytes after the block');
   return new NativeBlock(cursor.bytes, rows, columns);
 };
 

@@ -18,7 +18,7 @@ const shortMax = 256;
 export const notAscii = 0x80808080;
 
 /**
- * Copies so many bytes to `at`; the caller has made room. Answers all their bits, four bytes beside each other; of a long copy
+ * Copies `size` bytes to `at`; the caller has made room. Returns the OR of the words copied; for a long copy
  * `notAscii`.
  */
 export const copyBytes = (
@@ -52,7 +52,7 @@ export const copyBytes = (
   return any | word;
 };
 
-/** Whether so many bytes are the same in both. */
+/** Whether `size` bytes are equal in both. */
 export const isSame = (
   one: ByteSource,
   start: number,

@@ -30,7 +30,7 @@ export type WritableColumn = {
   write(target: Buffer, at: number): number;
 };
 
-// Small, because a request may touch many days and so many blocks; the usual block is one that was filled before.
+// Small, because a request may touch many days, each with a block; the usual block is a reused one.
 const rowsStart = 16;
 const bytesStart = 256;
 /** Buffers that one block made larger than this are given back with the next. */
@@ -204,7 +204,7 @@ export class LowTextColumn implements Column {
     for (let place = 0; place < indexes.length; place++) this.indexes[this.length++] = indexes[place] ?? 0;
   }
 
-  /** Appends a row for each of the first so many numbers. */
+  /** Appends a row for each of the first `count` numbers. */
   pushFirst(indexes: Int32Array, count: number): void {
     while (this.length + count > this.indexes.length) this.widen();
     const { indexes: target, length } = this;
@@ -296,7 +296,7 @@ export class MapColumn<Keys extends Column, Values extends Column> implements Co
     this.offsets = offsets;
   }
 
-  /** Ends a row that has so many keys and values. */
+  /** Ends a row with this number of keys and values. */
   endRow(entries: number): void {
     this.entries += entries;
     this.offsets.push(this.entries, 0);
@@ -364,7 +364,7 @@ export const nameColumn = (name: string, column: Column): NamedColumn => {
   return { head, column };
 };
 
-/** One block: the named columns with so many rows each. Blocks one after the other are one INSERT's body. */
+/** One block: the named columns with this number of rows each. Blocks one after the other are one INSERT's body. */
 export const encodeBlock = (columns: readonly NamedColumn<WritableColumn>[], rows: number): Buffer => {
   let size = varintSize(columns.length) + varintSize(rows);
   for (const { head, column } of columns) size += head.length + column.size();

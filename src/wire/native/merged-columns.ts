@@ -15,11 +15,11 @@ import { LowTextColumn, type WritableColumn } from './columns.ts';
  * numbers and texts are copied block by block, ends of arrays are moved on, and dictionaries become one.
  */
 export type MergedColumn = WritableColumn & {
-  /** Takes the data of so many rows at the cursor, and passes over it. Throws UnreadableBlock; then the merger is of no use any more. */
+  /** Appends the data of this many rows at the cursor, and skips it. Throws UnreadableBlock; the merger is then unusable. */
   add(cursor: BlockCursor, rows: number): void;
 };
 
-/** Passes over the data of so many rows. */
+/** Skips the data of this many rows. */
 type Skip = (cursor: BlockCursor, rows: number) => void;
 
 const skipWords: Skip = (cursor, rows) => {
@@ -75,7 +75,7 @@ const requireBelow = (entries: number, bytes: Buffer, start: number, width: numb
     const index = width === 1 ? (bytes[start + row] ?? 0) : bytes.readUIntLE(start + row * width, width);
     if (index > highest) highest = index;
   }
-  if (highest >= entries) throw new UnreadableBlock('a row is not in its dictionary');
+  if (highest >= entries) throw new UnreadableBlock('a row refers past the end of its dictionary');
 };
 
 /** LowCardinality(String): the texts of all dictionaries once, and the rows' numbers by the new one. */
@@ -180,5 +180,5 @@ export const mergedColumn = (type: string): MergedColumn => {
   if (array !== undefined) return new MergedLists([mergedColumn(array)]);
   const map = insideOf(type, 'Map');
   if (map !== undefined) return new MergedLists(partsOfMap(map).map(mergedColumn));
-  throw new UnreadableBlock(`it has a column of ${type}`);
+  throw new UnreadableBlock(`unknown column type ${type}`);
 };

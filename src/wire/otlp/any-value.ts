@@ -16,7 +16,7 @@ export type NestedValue =
 export const nestingMax = 32;
 
 /** What reading an id answers for one that is right, for none, and for one of zeros alone; anything else says what is wrong. */
-export const idIs = { valid: '', absent: 'it is absent', zero: 'it is all zeros' } as const;
+export const idIs = { valid: '', absent: 'it is missing', zero: 'it is all zeros' } as const;
 
 /** What the cutting rule counts beside the length of texts, so that rows of many small things have a bound too. */
 export const itemSizes = {
@@ -30,7 +30,7 @@ export const itemSizes = {
 
 /**
  * What the cutting rule may count for one array or list before it is kept no further: with more, its span or resource is too large for
- * any message, whatever it holds.
+ * any message.
  */
 export const nestedSizeMax = 2 ** 20;
 

@@ -106,7 +106,7 @@ export class PlainAttributes {
     return true;
   }
 
-  /** How many bytes from `at` on, at most so many, are the same as those from `earlier` on. */
+  /** The number of equal bytes from `at` and from `earlier` on, at most this many. */
   private sameSize(at: number, earlier: number, sizeMax: number): number {
     const { view, bytes } = this.body;
     if (at + sizeMax + 8 > bytes.length) return 0;

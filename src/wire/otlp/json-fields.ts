@@ -72,7 +72,7 @@ export class JsonFields {
     fault.set('span_field_invalid', field, `expected ${expected}, got ${this.cursor.shown(from)}`);
   }
 
-  /** Reads an enum of so many values, by number or by name; one that OTLP does not have counts as the first. */
+  /** Reads an enum with this number of values, by number or by name; an unknown value counts as the first. */
   enumeration(names: readonly string[], fault: FaultSlot, field: string): number {
     const { cursor, state } = this;
     const kind = cursor.kind();
@@ -211,7 +211,7 @@ export class JsonFields {
       size += this.attribute(list, fault, field, count);
       count++;
       if (count <= attributesMax) continue;
-      fault.set('too_many_attributes', field, `more than ${attributesMax}`);
+      fault.set('too_many_attributes', field, `more than the limit of ${attributesMax}`);
       dropAttributes(state, list, from);
     }
     state.dropSecrets(list, from);
@@ -259,7 +259,7 @@ export class JsonFields {
       }
     }
     if (value.problem !== '') {
-      const detail = fault === this.state.owner.fault ? 'it is no value of OTLP' : value.problem;
+      const detail = fault === this.state.owner.fault ? 'it is not an OTLP AnyValue' : value.problem;
       fault.set('attribute_invalid', `${field}[${index}].value`, detail);
     }
     list.add(keyStart, keyEnd, value.start, value.end);

@@ -31,7 +31,7 @@ export const notHex = -1;
 const highBits = 0x80808080 | 0;
 
 /**
- * Copies so many hexadecimal digits in lower case, a multiple of four, four at a time. Answers 0 when all are zeros, 1 when not, and
+ * Copies `size` hexadecimal digits in lower case, a multiple of four, four at a time. Returns 0 when all are zeros, 1 when not, and
  * `notHex` for anything else; then some of `target` may be overwritten.
  */
 export const copyLowerHex = (

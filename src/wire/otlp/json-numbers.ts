@@ -8,7 +8,7 @@ const wholeDigitsMax = 400;
 const numberForm = /^(-?)(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d{1,4}))?$/;
 
 /**
- * Exact decimal digits of a JSON number that is whole, in whatever notation ("1.5e3" is 1500); undefined when it is not whole or
+ * Exact decimal digits of a JSON number that is whole, in any notation ("1.5e3" is 1500); undefined when it is not whole or
  * longer than the largest double.
  */
 export const wholeDigits = (source: string): string | undefined => {

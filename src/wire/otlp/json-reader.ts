@@ -19,7 +19,7 @@ const unknownKeyLengthMax = 80;
 
 const noArray = (name: string, kind: JsonKind): MalformedBody =>
   new MalformedBody(
-    `${name} is not an array${kind === 'object' ? ' but one object: put it in brackets' : ''}`,
+    `${name} is not an array${kind === 'object' ? ' but an object: put it in brackets' : ''}`,
     name,
   );
 
@@ -63,7 +63,7 @@ export class JsonReader {
       seen |= 1;
       this.eachObject('resourceSpans', () => this.readResourceSpans());
     }
-    if (cursor.peek() !== -1) throw cursor.malformed('expected nothing more');
+    if (cursor.peek() !== -1) throw cursor.malformed('expected the end of the body');
   }
 
   /** Nobody asks for them once there is a span. */

@@ -98,7 +98,7 @@ class RepeatEraser {
     else if (kind === 'number') cursor.number();
     else if (kind !== 'object' && kind !== 'array') cursor.literal(kind);
     else if (cursor.open()) {
-      if (open.length === depthMax) throw cursor.malformed(`nested deeper than ${depthMax}`);
+      if (open.length === depthMax) throw cursor.malformed(`nested deeper than the limit of ${depthMax}`);
       if (kind === 'array') open.push(undefined);
       else {
         const members: Members = { byName: new Map(), last: noMember() };
@@ -129,7 +129,9 @@ class RepeatEraser {
     const earlier = members.byName.get(camel);
     members.byName.set(camel, members.last);
     if (members.byName.size > membersMax)
-      throw new TooManyElements(`an object of the body has more than ${membersMax} members`);
+      throw new TooManyElements(
+        `an object of the body has more than ${membersMax} members: send smaller objects`,
+      );
     if (earlier === undefined) return;
     this.noteRepeated(earlier);
   }

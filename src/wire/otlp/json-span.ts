@@ -142,7 +142,7 @@ export class JsonSpanReader {
     const { span, limits } = state;
     span.size += itemSizes.event;
     if (span.eventCount >= limits.eventsMax) {
-      span.fault.set('too_many_events', 'events', `more than ${limits.eventsMax}`);
+      span.fault.set('too_many_events', 'events', `more than the limit of ${limits.eventsMax}`);
       span.eventAttributes.count = 0;
       span.eventCount = 0;
     }
@@ -171,7 +171,7 @@ export class JsonSpanReader {
     const { span, limits } = state;
     span.size += itemSizes.link;
     if (span.linkCount >= limits.linksMax) {
-      span.fault.set('too_many_links', 'links', `more than ${limits.linksMax}`);
+      span.fault.set('too_many_links', 'links', `more than the limit of ${limits.linksMax}`);
       span.linkAttributes.count = 0;
       span.linkCount = 0;
     }

@@ -10,7 +10,7 @@ const resourceSpansKeys = new KeySet(['resource']);
 const resourceKeys = new KeySet(['attributes']);
 
 /**
- * Members and items from the top of a body down to the attributes of its resources that it may have: so many, and one for each 32
+ * Members and items from the top of a body down to the attributes of its resources that it may have: this number, and one for each 32
  * bytes. An attribute takes more than that, and empty ones would otherwise cost ten times as much.
  */
 const partsFree = 10_000;
@@ -83,7 +83,7 @@ export class JsonTokenReader {
   private count(): void {
     if (++this.parts > this.partsMax)
       throw new TooManyElements(
-        `the body holds more than ${this.partsMax} members and items above its spans`,
+        `the body has more than ${this.partsMax} members and items outside its spans: send smaller requests`,
       );
   }
 }

@@ -30,7 +30,7 @@ export class ProtobufCursor {
     }
     this.varint();
     if (this.high !== 0 || this.low < 8)
-      throw new MalformedBody(`there is no protobuf field number ${this.low >>> 3}`);
+      throw new MalformedBody(`${this.low >>> 3} is not a valid protobuf field number`);
     // As 32 bits: a double here would make doubles of all tags.
     return this.low | 0;
   }
@@ -79,7 +79,7 @@ export class ProtobufCursor {
     else if (type === 2) this.at = this.enter(end);
     else if (type === 5) this.at += 4;
     else if (type === 3) this.skipGroup(tag, end);
-    else throw new MalformedBody(`the protobuf holds a field of wire type ${type}`);
+    else throw new MalformedBody(`the protobuf has a field of the unknown wire type ${type}`);
   }
 
   /** To be called where a message should have ended. */
@@ -96,11 +96,11 @@ export class ProtobufCursor {
       const type = inner & 7;
       if (type === 3) {
         if (open.length === groupsMax)
-          throw new MalformedBody(`the protobuf nests more than ${groupsMax} groups`);
+          throw new MalformedBody(`the protobuf nests groups deeper than the limit of ${groupsMax}`);
         open.push(inner);
       } else if (type !== 4) this.skip(inner, end);
       else if (open.pop() !== inner - 1)
-        throw new MalformedBody('the protobuf ends a group that it did not begin');
+        throw new MalformedBody('the protobuf ends a group without its start');
     }
   }
 
@@ -131,6 +131,6 @@ export class ProtobufCursor {
         return;
       }
     }
-    throw new MalformedBody('the protobuf holds a varint of more than 64 bits');
+    throw new MalformedBody('the protobuf has a varint of more than 64 bits');
   }
 }

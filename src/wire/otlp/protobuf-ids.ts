@@ -9,11 +9,11 @@ const hexPairs = Uint16Array.from({ length: 256 }, (_, byte) =>
 
 const hexForm = /^[0-9A-Fa-f]+$/;
 
-/** What is wrong with an id of so many bytes. */
+/** What is wrong with an id of this length in bytes. */
 export const idProblem = (length: number, expected: number): string =>
   length === 0 ? idIs.absent : `expected ${expected} bytes, got ${length}`;
 
-/** Reads an id of so many bytes up to `stop` into `target`, in hexadecimal; answers what is wrong with it, see `idIs`. */
+/** Reads an id of this length in bytes up to `stop` into `target`, in hexadecimal; returns its problem, see `idIs`. */
 export const readId = (
   cursor: ProtobufCursor,
   stop: number,
@@ -41,6 +41,6 @@ const problemOf = (id: Uint8Array, bytes: number): string => {
   const problem = idProblem(id.length, bytes);
   const isHex = id.length === 2 * bytes && hexForm.test(Buffer.from(id).toString('latin1'));
   return isHex
-    ? `${problem}, which look like hexadecimal text: protobuf takes the bytes themselves`
+    ? `${problem}, which look like hexadecimal text: send the bytes themselves in protobuf`
     : problem;
 };

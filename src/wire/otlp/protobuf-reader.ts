@@ -17,7 +17,7 @@ import { TooManyElements } from './types.ts';
 const unknownFieldsMax = 10;
 
 /**
- * Fields above the spans that a body may have: so many, and one for each eight bytes. A span takes more than that; empty messages,
+ * Fields outside the spans that a body may have: this number, and one for each eight bytes. A span takes more than that; empty messages,
  * two bytes each, would otherwise cost ten times as much as any span.
  */
 const fieldsFree = 10_000;
@@ -86,7 +86,9 @@ export class ProtobufReader {
   private tag(): number {
     if (this.fieldsLeft-- > 0) return this.cursor.tag();
     const fieldsMax = fieldsFree + Math.floor(this.cursor.body.length / bytesPerField);
-    throw new TooManyElements(`the body holds more than ${fieldsMax} fields above its spans`);
+    throw new TooManyElements(
+      `the body has more than ${fieldsMax} fields outside its spans: send smaller requests`,
+    );
   }
 
   private readResourceSpans(end: number): void {
@@ -280,7 +282,7 @@ export class ProtobufReader {
   }
 
   /**
-   * Reads a KeyValue into the list, whose own part begins at `from`. Over the limit that is a fault, and the list begins anew.
+   * Reads a KeyValue into the list, whose own part begins at `from`. Over the limit it sets a fault and empties the list.
    * Answers what the cutting rule counts.
    */
   private readAttribute(
@@ -293,7 +295,7 @@ export class ProtobufReader {
     const { cursor, value, state } = this;
     const { attributesMax } = state.limits;
     if (list.count - from >= attributesMax) {
-      fault.set('too_many_attributes', field, `more than ${attributesMax}`);
+      fault.set('too_many_attributes', field, `more than the limit of ${attributesMax}`);
       dropAttributes(state, list, from);
     }
     if (this.readPlain(end, list)) {
@@ -376,7 +378,7 @@ export class ProtobufReader {
     const { span, limits } = this.state;
     span.size += itemSizes.event;
     if (span.eventCount >= limits.eventsMax) {
-      span.fault.set('too_many_events', 'events', `more than ${limits.eventsMax}`);
+      span.fault.set('too_many_events', 'events', `more than the limit of ${limits.eventsMax}`);
       span.eventAttributes.count = 0;
       span.eventCount = 0;
     }
@@ -404,7 +406,7 @@ export class ProtobufReader {
     const { span, limits } = this.state;
     span.size += itemSizes.link;
     if (span.linkCount >= limits.linksMax) {
-      span.fault.set('too_many_links', 'links', `more than ${limits.linksMax}`);
+      span.fault.set('too_many_links', 'links', `more than the limit of ${limits.linksMax}`);
       span.linkAttributes.count = 0;
       span.linkCount = 0;
     }

@@ -103,7 +103,9 @@ export const noteToken = (state: ReadState, tokens: Set<string>): void => {
   if (token === undefined) return;
   tokens.add(token);
   if (tokens.size > tokensMax)
-    throw new TooManyTokens(`the resources of the request name more than ${tokensMax} different tokens`);
+    throw new TooManyTokens(
+      `the resources of the request have more than ${tokensMax} different tokens: send the spans of fewer applications per request`,
+    );
 };
 
 /** The resource as rows hold it: without its tokens, and with `net.host.ip` filled where the application wants that. */

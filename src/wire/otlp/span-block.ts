@@ -1,4 +1,4 @@
-import { judgeSpanTime, type SpanTimePolicy } from '../../model/span-time.ts';
+import { type SpanTimePolicy, validateSpanInstant } from '../../model/span-time.ts';
 import { type ByteSource, sourceOf } from '../native/bytes.ts';
 import {
   ArrayColumn,
@@ -309,7 +309,7 @@ export class SpanBlock {
       const event = span.events[index];
       if (event === undefined) continue;
       const { millis, rest } = event.time;
-      if (judgeSpanTime(millis, rest, 0, anyTime) !== undefined) {
+      if (validateSpanInstant(millis, rest, 0, anyTime) !== undefined) {
         this.tally.eventsDropped++;
         continue;
       }

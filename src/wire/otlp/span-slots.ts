@@ -90,7 +90,7 @@ const newLink = (): LinkSlot => ({
 /** Where each id begins in `SpanSlots.ids`. */
 export const idPlaces = { trace: 0, span: 32, parent: 48, end: 64 } as const;
 
-/** The order in which a span's faults are named, whatever order they are read in. */
+/** The order in which the faults of a span are reported, independent of the order of reading. */
 const reasonsInOrder: readonly SpanReason[] = [
   'span_not_object',
   'trace_id_invalid',

@@ -12,7 +12,7 @@ const endsWith = (source: ByteSource, start: number, end: number, part: ByteSour
   return end - start >= size && isSame(source, end - size, part, 0, size);
 };
 
-/** The names of attributes that hold write tokens. Whatever ends in `.data.token` is never stored, sampled or dead-lettered. */
+/** The names of attributes that hold write tokens. An attribute whose name ends in `.data.token` is never stored, sampled or dead-lettered. */
 export class TokenKeys {
   private readonly keys: readonly ByteSource[];
   /** What a body has to hold somewhere for any of this to matter. */

@@ -1,5 +1,5 @@
 import type { SpanReason, TimeReason } from '../../model/reasons.ts';
-import { endsBeforeStart, judgeSpanTime, type SpanTimePolicy } from '../../model/span-time.ts';
+import { endsBeforeStart, type SpanTimePolicy, validateSpanInstant } from '../../model/span-time.ts';
 import { deferredText, sentTime } from './deferred-text.ts';
 import { ResourceRow, sdkOf, tokenField, tokenOf } from './resource-row.ts';
 import { SpanBlock } from './span-block.ts';
@@ -16,8 +16,8 @@ import {
 } from './types.ts';
 
 /**
- * The cutting rule (architecture 5.5): a request is cut into runs from the request alone, so that a retry is cut alike whatever
- * has changed in between. Named in message ids: a change of this rule changes them.
+ * The cutting rule (architecture 5.5): the runs depend only on the request, so that a retry is divided alike even if settings
+ * changed in between. Named in message ids: a change of this rule changes them.
  */
 export const spanCuttingRuleVersion = 1;
 
@@ -148,7 +148,7 @@ export class TraceEncoder implements SpanSink {
     const { owner } = this.state;
     owner.limits = limits;
     if (owner.resource.count <= limits.attributesMax) return;
-    const detail = `more than ${limits.attributesMax}`;
+    const detail = `more than the limit of ${limits.attributesMax}`;
     owner.fault.set('too_many_attributes', 'resource.attributes', detail);
   }
 
@@ -169,7 +169,7 @@ export class TraceEncoder implements SpanSink {
     if (fault.reason !== undefined)
       return this.reject(run, owner, ordinal, fault.reason, fault.field, fault.detail);
     if (cost > spanRunBudget) {
-      const detail = `more than ${spanRunBudget} bytes by the cutting rule`;
+      const detail = `the span needs ${cost} bytes in a message, the limit is ${spanRunBudget}`;
       return this.reject(run, owner, ordinal, 'item_too_large', '', detail);
     }
     const reason = this.judgeTimes(owner);
@@ -187,7 +187,7 @@ export class TraceEncoder implements SpanSink {
     return result;
   }
 
-  /** Gives back what a request took, whatever has happened to it. */
+  /** Releases the blocks of a request, also after an error. */
   release(): void {
     for (const block of this.blocks.values()) {
       block.clear();
@@ -219,7 +219,7 @@ export class TraceEncoder implements SpanSink {
   private beginRun(ordinal: number, cost: number): TraceRun {
     this.endRun();
     if (this.result.runs.length === runsMax) {
-      const message = `the request takes more than ${runsMax} messages, each of its resource again: send fewer spans at once`;
+      const message = `the spans need more than ${runsMax} messages (each message repeats the resource): send fewer spans per request`;
       throw new TooManySpans(ordinal + 1, this.context.limits.spansMax, message);
     }
     const run: TraceRun = { first: ordinal, last: ordinal, parts: [], deferred: [], dropped: [] };
@@ -250,7 +250,7 @@ export class TraceEncoder implements SpanSink {
   }
 
   private tooMuch(what: string, bytesMax: number): TooManySpans {
-    const message = `the ${what} take more than ${bytesMax} bytes, each with its resource again: send fewer spans at once`;
+    const message = `the ${what} need more than ${bytesMax} bytes (each repeats its resource): send fewer spans per request`;
     return new TooManySpans(this.result.spans, this.context.limits.spansMax, message);
   }
 
@@ -271,8 +271,8 @@ export class TraceEncoder implements SpanSink {
     const { start, end } = this.state.span;
     const { arrivedAt } = this.context;
     return (
-      judgeSpanTime(start.millis, start.rest, arrivedAt, owner.policy) ??
-      judgeSpanTime(end.millis, end.rest, arrivedAt, owner.policy) ??
+      validateSpanInstant(start.millis, start.rest, arrivedAt, owner.policy) ??
+      validateSpanInstant(end.millis, end.rest, arrivedAt, owner.policy) ??
       (endsBeforeStart(start.millis, start.rest, end.millis, end.rest) ? 'end_before_start' : undefined)
     );
   }
@@ -284,7 +284,7 @@ export class TraceEncoder implements SpanSink {
       block = this.blocks.get(key);
       if (block === undefined) {
         if (this.blocksMade === blocksMax) {
-          const detail = `the spans before it start on so many days that they take ${blocksMax} blocks`;
+          const detail = `the earlier spans start on too many days and fill the limit of ${blocksMax} blocks`;
           return this.reject(run, owner, ordinal, 'too_many_days', 'startTimeUnixNano', detail);
         }
         this.blocksMade++;
@@ -304,7 +304,7 @@ export class TraceEncoder implements SpanSink {
     const reason = why === 'invalid' ? 'token_invalid' : 'application_disabled';
     count(this.result.rejected, reason);
     const field = tokenField(this.state);
-    const detail = why === 'invalid' ? 'it is no write token' : 'its application is disabled';
+    const detail = why === 'invalid' ? 'not a valid write token' : 'the application is disabled';
     this.addExample({ index: ordinal, reason, field, detail });
     this.sample(0, { index: ordinal, reason, field, detail });
   }
@@ -342,7 +342,7 @@ export class TraceEncoder implements SpanSink {
     deferred.texts.push(text);
     this.deferredBytes += text.length;
     if (this.deferredBytes > deferredBytesMax)
-      throw this.tooMuch('spans of the request whose times are wrong', deferredBytesMax);
+      throw this.tooMuch('spans of the request with a wrong time', deferredBytesMax);
     if (result.examples.length < examplesMax) this.addExample(this.timeExample(ordinal, reason, policy));
     if (this.wantsSample(appId, reason)) this.take(appId, this.timeExample(ordinal, reason, policy));
   }
@@ -350,13 +350,14 @@ export class TraceEncoder implements SpanSink {
   private timeExample(ordinal: number, reason: TimeReason, policy: SpanTimePolicy): SpanExample {
     const { state } = this;
     const { start, end } = state.span;
-    const isStart = judgeSpanTime(start.millis, start.rest, this.context.arrivedAt, policy) !== undefined;
+    const isStart =
+      validateSpanInstant(start.millis, start.rest, this.context.arrivedAt, policy) !== undefined;
     const sent = sentTime(state, isStart ? start : end);
     return {
       index: ordinal,
       reason,
       field: isStart ? 'startTimeUnixNano' : 'endTimeUnixNano',
-      detail: sent === undefined ? 'it is absent or zero' : `got ${JSON.stringify(sent)}`,
+      detail: sent === undefined ? 'it is missing or zero' : `got ${JSON.stringify(sent)}`,
     };
   }
 

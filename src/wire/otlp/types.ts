@@ -198,7 +198,11 @@ export class TooManySpans extends Error {
   /** Spans that were counted until it was clear: there may be more. */
   readonly spans: number;
 
-  constructor(spans: number, spansMax: number, message = `the request holds more than ${spansMax} spans`) {
+  constructor(
+    spans: number,
+    spansMax: number,
+    message = `the request has more spans than the limit of ${spansMax}: send fewer spans per request`,
+  ) {
     super(message);
     this.name = 'TooManySpans';
     this.spans = spans;

@@ -1,6 +1,6 @@
 /**
  * The cutting rule (architecture 5.5): a request is cut into messages from the request alone, so that a retry is cut alike
- * whatever has changed in between. Sizes are lengths of decoded values; how they are encoded plays no part.
+ * even if settings changed in between. Sizes are lengths of decoded values; how they are encoded plays no part.
  */
 
 /** Named in message ids: a change of this rule changes them. */

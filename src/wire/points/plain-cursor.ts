@@ -6,10 +6,10 @@ const zero = 0x30;
 const one = 0x31;
 const nine = 0x39;
 
-/** A double of so many digits is read back to the same bits by every correct reader, ours and QuestDB's. */
+/** Largest number of digits that every correct reader, also that of QuestDB, reads back to the same bits. */
 const digitsMax = 17;
 
-/** What stands at the cursor: no number, one whose text can be used as it is, or one that has to be read and written anew. */
+/** The value at the cursor: not a number, a number whose text can be copied, or a number that must be parsed and formatted. */
 export type NumberForm = 'none' | 'as_is' | 'to_be_read';
 
 const noBytes: Buffer = Buffer.alloc(0);

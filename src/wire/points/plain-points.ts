@@ -50,7 +50,7 @@ export const plainPointsMax = (bodyLength: number): number => Math.ceil(bodyLeng
 
 /**
  * Turns the points of a wide table into rows straight from the bytes of the body, without a value becoming an object. It takes what
- * reporters write and nothing else: whatever is unusual, unknown or to be dropped is left to `encodePoints`, its plain twin.
+ * reporters write and nothing else: unusual, unknown or invalid parts are left to `encodePoints`, its plain twin.
  */
 class PlainPoints {
   private readonly cursor = new PlainCursor();

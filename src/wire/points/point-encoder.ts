@@ -57,7 +57,7 @@ export const countOrdinals = (data: readonly unknown[], layout: Layout): number 
 
 const rawTimeLengthMax = 64;
 
-/** A time that failed, for the verdict in transfer: what is no number fails whatever it is, so none of it needs to be long. */
+/** A time that failed, for the validation in transfer: a text that is not a number always fails, so a short piece is enough. */
 const rawTime = (raw: unknown): number | string | null => {
   if (typeof raw === 'number') return raw;
   return typeof raw === 'string' ? raw.slice(0, rawTimeLengthMax) : null;
@@ -117,7 +117,12 @@ export class PointEncoder {
     if (this.spent > 0 && !this.beginRun()) return false;
     this.spent = runBudget + 1;
     this.run.last = this.ordinal;
-    this.drop('item_too_large', this.index++, '', `more than ${pointElementsMax} members and elements`);
+    this.drop(
+      'item_too_large',
+      this.index++,
+      '',
+      `the point has more than ${pointElementsMax} members and elements`,
+    );
     this.ordinal++;
     return true;
   }
@@ -149,7 +154,12 @@ export class PointEncoder {
     if (!isObject(point)) return this.drop('point_not_object', index, '', `got ${shown(point)}`);
     // Before anything is made of it: what it holds may be as large as the body.
     if (isTooLarge)
-      return this.drop('item_too_large', index, '', `more than ${runBudget} bytes by the cutting rule`);
+      return this.drop(
+        'item_too_large',
+        index,
+        '',
+        `the rows of the point need more than ${runBudget} bytes`,
+      );
     const { reader } = this;
     const reason = reader.read(point);
     if (reason !== undefined) return this.drop(reason, index, reader.failedField, reader.failedDetail);
@@ -161,7 +171,7 @@ export class PointEncoder {
           'timestamp_required_with_key',
           index,
           'timestamp',
-          'a retry must carry the same time',
+          'a request with an Idempotency-Key needs the timestamp, the same one in each retry',
         );
       }
       time = this.context.arrivedAt;
@@ -176,7 +186,7 @@ export class PointEncoder {
   private keep(ordinal: number, time: number): void {
     const { run, result, reader } = this;
     if (this.context.namesAreFinal && reader.newMetrics.length + reader.newDimensions.length > 0) {
-      throw new Fault('internal', 'name_unregistered', 'a kept point has a name that was not registered');
+      throw new Fault('internal', 'name_unregistered', 'an accepted point has a name without a column');
     }
     if (this.isNarrow) this.writeNarrowRows(ordinal, time);
     else {

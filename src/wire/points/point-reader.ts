@@ -1,3 +1,4 @@
+import { counted } from '../../model/counted.ts';
 import type { DropReason } from '../../model/reasons.ts';
 import { type ColumnCaps, isValidName } from '../column-naming.ts';
 import { doubleText, escapeTag, quoteText } from '../line-protocol.ts';
@@ -97,7 +98,7 @@ export class PointReader {
       return this.fail('target_invalid', 'target', `expected a string, got ${shown(target)}`);
     }
     if (text.includes(nul))
-      return this.fail('target_invalid', 'target', 'it holds U+0000, which QuestDB refuses');
+      return this.fail('target_invalid', 'target', 'it contains U+0000, which QuestDB refuses');
     this.tags = `,target=${escapeTag(text)}${this.tags}`;
     return undefined;
   }
@@ -107,7 +108,7 @@ export class PointReader {
       return this.fail(
         'metrics_missing',
         'metrics',
-        metrics === undefined ? 'it is absent' : `got ${shown(metrics)}`,
+        metrics === undefined ? 'it is missing' : `got ${shown(metrics)}`,
       );
     }
     const { isNarrow } = this;
@@ -144,12 +145,12 @@ export class PointReader {
       }
       written++;
     }
-    if (seen === 0) return this.fail('metrics_empty', 'metrics', 'it holds no metric');
+    if (seen === 0) return this.fail('metrics_empty', 'metrics', 'it is empty');
     if (written === 0) {
       return this.fail(
         'metric_columns_exceeded',
         'metrics',
-        `the table holds ${this.caps.metricsMax} metrics already`,
+        `the table is at the limit of ${counted(this.caps.metricsMax, 'metric')}`,
       );
     }
     this.fields = fields;
@@ -191,7 +192,11 @@ export class PointReader {
       else
         return this.fail('dimension_invalid', `dimension.${name}`, `expected a string, got ${shown(value)}`);
       if (text.includes(nul)) {
-        return this.fail('dimension_invalid', `dimension.${name}`, 'it holds U+0000, which QuestDB refuses');
+        return this.fail(
+          'dimension_invalid',
+          `dimension.${name}`,
+          'it contains U+0000, which QuestDB refuses',
+        );
       }
       if (column === overTheCap) {
         more ??= [];

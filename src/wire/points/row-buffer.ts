@@ -13,7 +13,7 @@ export class RowBuffer {
     this.bytes = Buffer.allocUnsafe(size);
   }
 
-  /** Makes room for so many more bytes. */
+  /** Makes room for this many more bytes. */
   reserve(more: number): void {
     const needed = this.length + more;
     if (needed <= this.bytes.length) return;

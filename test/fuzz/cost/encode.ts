@@ -1,5 +1,4 @@
 import type { IncomingMessage } from 'node:http';
-import type { Account } from '../../../src/ingress/account.ts';
 import { largeBytes } from '../../../src/ingress/large-bodies/large-bodies.ts';
 import { outcomeMessage } from '../../../src/ingress/otlp/outcome-message.ts';
 import { malformedRefusal, type Refused, refusalOf } from '../../../src/ingress/otlp/refusal.ts';
@@ -8,6 +7,7 @@ import { type EncodedPush, encodePush, type PushTask } from '../../../src/ingres
 import { readPlainHead } from '../../../src/ingress/push/plain-head.ts';
 import { pointsReply } from '../../../src/ingress/push/reply.ts';
 import { type PushSender, samplePoints, sampleRefusedPush } from '../../../src/ingress/push/samples.ts';
+import type { RefusalRecorder } from '../../../src/ingress/refusal-recorder.ts';
 import type { Layout } from '../../../src/model/records.ts';
 import { uidBase } from '../../../src/model/uid.ts';
 import { createRedaction } from '../../../src/outcomes/redaction.ts';
@@ -45,7 +45,7 @@ const credentials = new Set<string>([pushCredential.token]);
 const emptyBody = Buffer.alloc(0);
 
 /** Takes examples as a receiver that has taken none for a minute: all of the few that are wanted. */
-const accountOf = (pipeline: 'metrics' | 'traces'): Account => {
+const accountOf = (pipeline: 'metrics' | 'traces'): RefusalRecorder => {
   const samples = createSamples({
     now: Date.now,
     redaction: createRedaction((text) => credentials.has(text)),
@@ -131,7 +131,7 @@ const push = (bytes: Buffer, request: IncomingMessage, layout: Layout, hold: Hol
   };
 };
 
-const readTraces = (bytes: Buffer, target: TargetName, account: Account): EncodedTraces | Refused => {
+const readTraces = (bytes: Buffer, target: TargetName, account: RefusalRecorder): EncodedTraces | Refused => {
   const isJson = target === 'otlp-json';
   try {
     if (isJson && bytes.length > largeBytes && hasMoreElements(bytes, traceLimits.elementsMax))

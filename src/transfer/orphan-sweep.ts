@@ -1,13 +1,13 @@
 import type { Bus } from '../bus/connection.ts';
-import { leftoversUpTo, lookAtQueue, type QueueLook, removeUpTo } from '../bus/leftovers.ts';
+import { lookAtQueue, orphanedUpTo, type QueueLook, removeUpTo } from '../bus/orphaned-messages.ts';
 import type { ConsumerDefinition } from '../config/pipelines.ts';
 import { messageOf } from '../model/fault.ts';
 import type { Log } from '../telemetry/log.ts';
 
 /** Removes messages that NATS kept although they were acknowledged. */
-export type LeftoverSweep = { stop(): void };
+export type OrphanSweep = { stop(): void };
 
-export type LeftoverSweepOptions = {
+export type OrphanSweepOptions = {
   readonly consumers: readonly ConsumerDefinition[];
   readonly onRemoved: (stream: string, messages: number) => void;
   readonly log: Log;
@@ -15,24 +15,24 @@ export type LeftoverSweepOptions = {
 };
 
 /** Looks at the streams of these consumers at an interval. Any number of processes may do so: a removal only finds nothing then. */
-export const startLeftoverSweep = (
+export const startOrphanSweep = (
   bus: Bus,
-  { consumers, onRemoved, log, intervalMs = 10_000 }: LeftoverSweepOptions,
-): LeftoverSweep => {
+  { consumers, onRemoved, log, intervalMs = 10_000 }: OrphanSweepOptions,
+): OrphanSweep => {
   const looks = new Map<string, QueueLook>();
 
   const sweep = async ({ stream, name }: ConsumerDefinition): Promise<void> => {
     const before = looks.get(stream);
     const now = await lookAtQueue(bus, stream, name);
     looks.set(stream, now);
-    const sequence = leftoversUpTo(before, now);
+    const sequence = orphanedUpTo(before, now);
     if (sequence === undefined) return;
     const messages = await removeUpTo(bus, stream, sequence);
     if (messages === 0) return;
     onRemoved(stream, messages);
     log.warn(
       { stream, messages, sequence },
-      'NATS kept messages that were acknowledged, as it can when it is killed; they were removed',
+      'removed orphaned messages: NATS kept them after their acknowledgement, as it can after a kill',
     );
   };
 
@@ -42,7 +42,10 @@ export const startLeftoverSweep = (
     isSweeping = true;
     for (const consumer of consumers) {
       await sweep(consumer).catch((error: unknown) => {
-        log.debug({ stream: consumer.stream, error: messageOf(error) }, 'a stream was not looked at');
+        log.debug(
+          { stream: consumer.stream, error: messageOf(error) },
+          'a stream was not checked for orphaned messages',
+        );
       });
     }
     isSweeping = false;

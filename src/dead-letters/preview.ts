@@ -1,7 +1,7 @@
 import { patternTextMax } from '../model/text-forms.ts';
 import { type NativeValue, readBlock, UnreadableBlock } from '../wire/native/block-reader.ts';
 import { isSpanPart } from '../wire/spans-envelope.ts';
-import type { Letter } from './letter.ts';
+import type { Letter } from './dead-letter.ts';
 
 /** The bytes of a dead letter as people read them, bounded: what was left out is said in `cut`. */
 export type ShownBytes = {

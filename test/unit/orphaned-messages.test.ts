@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { leftoversUpTo, type QueueLook } from '../../src/bus/leftovers.ts';
+import { orphanedUpTo, type QueueLook } from '../../src/bus/orphaned-messages.ts';
 
 /** A queue of which 100 messages were acknowledged and 3 of those are there still. */
 const left: QueueLook = { messages: 3, firstSequence: 71, lastSequence: 120, consumers: 1, ackFloor: 100 };
@@ -7,17 +7,17 @@ const left: QueueLook = { messages: 3, firstSequence: 71, lastSequence: 120, con
 // What is removed is gone. Each of these states holds messages that may be owed to somebody, or is no trouble at all.
 describe('what a work queue keeps although it was acknowledged', () => {
   it('is found when it is at or below the ack floor at two looks', () => {
-    expect(leftoversUpTo(left, left)).toBe(100);
+    expect(orphanedUpTo(left, left)).toBe(100);
   });
 
   it('is found while newer messages come and go, up to the floor of the first look', () => {
     const later = { ...left, messages: 900, lastSequence: 5_000, ackFloor: 4_000 };
-    expect(leftoversUpTo(left, later)).toBe(100);
+    expect(orphanedUpTo(left, later)).toBe(100);
   });
 
   it('reaches no further than the lower of two floors, should a floor ever fall', () => {
-    expect(leftoversUpTo(left, { ...left, ackFloor: 80 })).toBe(80);
-    expect(leftoversUpTo(left, { ...left, ackFloor: 70 })).toBeUndefined();
+    expect(orphanedUpTo(left, { ...left, ackFloor: 80 })).toBe(80);
+    expect(orphanedUpTo(left, { ...left, ackFloor: 70 })).toBeUndefined();
   });
 
   const nothing: [string, QueueLook | undefined, QueueLook][] = [
@@ -38,6 +38,6 @@ describe('what a work queue keeps although it was acknowledged', () => {
     ['when there was a second consumer', { ...left, consumers: 2 }, left],
   ];
   it.each(nothing)('is not found %s', (_, before, now) => {
-    expect(leftoversUpTo(before, now)).toBeUndefined();
+    expect(orphanedUpTo(before, now)).toBeUndefined();
   });
 });

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { type Directory, startDirectory } from '../../src/directory/directory.ts';
 import { columnsKey } from '../../src/directory/keys.ts';
-import { sightingSeconds, writeSightings } from '../../src/directory/sightings.ts';
+import { lastSeenSeconds, writeLastSeen } from '../../src/directory/last-seen.ts';
 import { columnRegistrySchema } from '../../src/directory/sources.ts';
 import { createRecordWriter, defaultRules } from '../support/directory-records.ts';
 import { createMemoryBucket, type MemoryBucket } from '../support/memory-bucket.ts';
@@ -46,8 +46,8 @@ describe('last_seen of a column', () => {
     const { directory, columns } = await startWithNames();
     const source = directory.source(dataId);
     expect([source?.metrics.get('load'), source?.dimensions.get('module')]).toEqual(['load', 'module']);
-    const later = first + sightingSeconds + 1;
-    await writeSightings(directory, columns, later * 1000);
+    const later = first + lastSeenSeconds + 1;
+    await writeLastSeen(directory, columns, later * 1000);
     expect(await lastSeen(columns)).toEqual({ load: later, idle: first, module: later });
     columns.tell();
     expect(directory.source(dataId)?.metrics.get('idle')).toBe('idle');
@@ -56,28 +56,28 @@ describe('last_seen of a column', () => {
   it('is written at most once an hour for a name', async () => {
     const { directory, columns } = await startWithNames();
     directory.source(dataId)?.metrics.get('load');
-    await writeSightings(directory, columns, (first + sightingSeconds) * 1000);
+    await writeLastSeen(directory, columns, (first + lastSeenSeconds) * 1000);
     expect(await lastSeen(columns)).toEqual({ load: first, idle: first, module: first });
   });
 
   it('never goes back, and a name registered meanwhile stays', async () => {
     const { directory, columns } = await startWithNames();
     directory.source(dataId)?.metrics.get('load');
-    const later = first + 2 * sightingSeconds;
+    const later = first + 2 * lastSeenSeconds;
     const registry = {
       mon_data_id: dataId,
       metrics: [{ ...name('load'), last_seen: later + 9 }, name('idle'), name('fresh')],
       dimensions: [],
     };
     await columns.put(columnsKey(dataId), registry);
-    await writeSightings(directory, columns, later * 1000);
+    await writeLastSeen(directory, columns, later * 1000);
     expect((await columns.get(columnsKey(dataId)))?.value).toEqual(registry);
   });
 
   it('of what was seen before is not told twice', async () => {
     const { directory } = await startWithNames();
     directory.source(dataId)?.metrics.get('load');
-    expect(directory.takeSightings(first + 1)).toEqual([{ dataId, metrics: ['load'], dimensions: [] }]);
-    expect(directory.takeSightings(first + 1)).toEqual([]);
+    expect(directory.takeLastSeen(first + 1)).toEqual([{ dataId, metrics: ['load'], dimensions: [] }]);
+    expect(directory.takeLastSeen(first + 1)).toEqual([]);
   });
 });

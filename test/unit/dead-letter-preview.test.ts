@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { readLetter } from '../../src/dead-letters/letter.ts';
+import { readLetter } from '../../src/dead-letters/dead-letter.ts';
+import { showBytes } from '../../src/dead-letters/preview.ts';
 import { redriveMessage } from '../../src/dead-letters/redrive-message.ts';
-import { showBytes } from '../../src/dead-letters/shown.ts';
 import { decodeEnvelope } from '../../src/wire/envelope.ts';
 import { encodeFrame } from '../../src/wire/frame.ts';
 

@@ -2,7 +2,7 @@ import { messageOf } from '../model/fault.ts';
 import type { DeadLetters } from './dead-letters.ts';
 
 export type PatientOptions = {
-  /** Asked before each further try: true = give up with the last Fault; what was to be set aside comes again. */
+  /** Called before each further try: true = give up with the last Fault; the message is redelivered. */
   readonly isStopping: () => boolean;
   /** Hears why dead letters cannot be kept (a full stream, NATS away), and with undefined that they can again. */
   readonly onHeld: (why: string | undefined) => void;
@@ -14,7 +14,7 @@ const waitMs = { first: 200, most: 2_000 };
  * The same dead letters; what cannot be kept now is tried until it can. So a consumer stands still with what it holds and
  * loses nothing, and goes on by itself once there is room.
  */
-export const patientDeadLetters = (
+export const retryingDeadLetters = (
   deadLetters: DeadLetters,
   { isStopping, onHeld }: PatientOptions,
 ): DeadLetters => {

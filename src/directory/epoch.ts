@@ -3,11 +3,11 @@ import { isConflict } from '../bus/kv.ts';
 import { Fault } from '../model/fault.ts';
 import { systemKeys } from './keys.ts';
 
-const epochMs = Date.UTC(2024, 0, 1);
-const bootEnd = 2 ** 24;
+const originMs = Date.UTC(2024, 0, 1);
+const epochEnd = 2 ** 24;
 
-/** The least boot number that is given out at this time: minutes since 2024. */
-export const bootNumberNow = (nowMs: number): number => Math.floor((nowMs - epochMs) / 60_000);
+/** The least epoch that is given out at this time: minutes since 2024. */
+export const epochNow = (nowMs: number): number => Math.floor((nowMs - originMs) / 60_000);
 
 /** Puts a number of the bucket to what `next` makes of the last one (0 without one), by compare-and-set; answers it. Transient Faults. */
 export const raiseNumber = async (
@@ -32,10 +32,10 @@ export const raiseNumber = async (
  * A number no process start has had before (architecture 5.2): the larger of stored + 1 and the minutes since 2024, so that
  * it rises even if the store was lost. Throws a transient Fault when KV does not answer.
  */
-export const takeBootNumber = (system: KvBucket, nowMs: number): Promise<number> =>
+export const takeEpoch = (system: KvBucket, nowMs: number): Promise<number> =>
   raiseNumber(system, systemKeys.boot, (last) => {
-    const boot = Math.max(last + 1, bootNumberNow(nowMs));
-    if (boot >= bootEnd)
-      throw new Fault('internal', 'boot_numbers_exhausted', 'no boot number is left below 2^24');
+    const boot = Math.max(last + 1, epochNow(nowMs));
+    if (boot >= epochEnd)
+      throw new Fault('internal', 'boot_numbers_exhausted', 'no epoch is left below 2^24');
     return boot;
   });

@@ -4,10 +4,10 @@ import { isConflict } from '../bus/kv.ts';
 import type { RegisteredName } from '../model/records.ts';
 import type { Directory } from './directory.ts';
 import { columnsKey } from './keys.ts';
-import { columnRegistrySchema, type Sighting } from './sources.ts';
+import { columnRegistrySchema, type LastSeen } from './sources.ts';
 
 /** `last_seen` of a name is no older than this while it is sent, plus the time between two rounds. */
-export const sightingSeconds = 3_600;
+export const lastSeenSeconds = 3_600;
 
 const everyMs = 60_000;
 
@@ -24,7 +24,7 @@ const seen = (
 
 const write = async (
   columns: KvBucket,
-  { dataId, metrics, dimensions }: Sighting,
+  { dataId, metrics, dimensions }: LastSeen,
   nowSeconds: number,
 ): Promise<void> => {
   const key = columnsKey(dataId);
@@ -38,26 +38,26 @@ const write = async (
   };
   if (isDeepStrictEqual(next, registry)) return;
   await columns.update(key, next, stored.revision).catch((error: unknown) => {
-    // Somebody registered a name or wrote the same sighting: the next round sees what is left of it.
+    // Somebody registered a name or wrote the same time: the next round writes the rest.
     if (!isConflict(error)) throw error;
   });
 };
 
 /** Writes down which names this process has seen since the last call, where the registry does not say so for an hour. */
-export const writeSightings = async (
-  directory: Pick<Directory, 'takeSightings'>,
+export const writeLastSeen = async (
+  directory: Pick<Directory, 'takeLastSeen'>,
   columns: KvBucket,
   nowMs: number,
 ): Promise<void> => {
   const nowSeconds = Math.floor(nowMs / 1000);
-  for (const sighting of directory.takeSightings(nowSeconds - sightingSeconds)) {
-    await write(columns, sighting, nowSeconds);
+  for (const seen of directory.takeLastSeen(nowSeconds - lastSeenSeconds)) {
+    await write(columns, seen, nowSeconds);
   }
 };
 
 /** Does so every minute until `stop`. `onFault` hears of failures; what was seen then is written after it is seen again. */
-export const startSightings = (
-  directory: Pick<Directory, 'takeSightings'>,
+export const startLastSeen = (
+  directory: Pick<Directory, 'takeLastSeen'>,
   columns: KvBucket,
   onFault: (error: unknown) => void,
 ): { stop(): void } => {
@@ -65,7 +65,7 @@ export const startSightings = (
   const round = (): void => {
     if (isRunning) return;
     isRunning = true;
-    writeSightings(directory, columns, Date.now())
+    writeLastSeen(directory, columns, Date.now())
       .catch(onFault)
       .finally(() => {
         isRunning = false;

@@ -30,7 +30,7 @@ export const lookAtQueue = async (bus: Bus, name: string, consumerName: string):
  * that is killed can forget the removal and remember the acknowledgement: such a message is never delivered again and takes up room for ever.
  * Two looks, some seconds apart, tell it from a removal that is under way.
  */
-export const leftoversUpTo = (before: QueueLook | undefined, now: QueueLook): number | undefined => {
+export const orphanedUpTo = (before: QueueLook | undefined, now: QueueLook): number | undefined => {
   if (before === undefined || now.messages === 0) return undefined;
   // With a second consumer, the floor of one says nothing of what is the other's.
   if (before.consumers !== 1 || now.consumers !== 1) return undefined;

@@ -6,30 +6,30 @@ import type { IngressMetrics } from '../telemetry/metrics.ts';
 import { clientAddress, type TrustedProxies } from './client-address.ts';
 import { senderName } from './sender.ts';
 
-/** What of an example differs from one to the next of a request. */
+/** The fields of a sample that differ within a request. */
 export type Example = Pick<Sample, 'reason' | 'ordinal' | 'field' | 'value' | 'detail' | 'payload'> &
   Partial<Pick<Sample, 'stage' | 'secrets'>>;
 
 /**
- * What a receiver tells of requests and values outside the balance (architecture 10.2): the figures of the process and the rows of
+ * Records requests and values outside the balance (architecture 10.2): in the metrics of the process and the rows of
  * LEDGER, from one call an occurrence. `owner` is a data id or an application that the request has shown a right to, else 0.
  */
-export type Account = {
+export type RefusalRecorder = {
   /** A request answered with an error; `items` as far as they were counted. */
   refused(reason: string, owner?: number, items?: number): void;
-  /** Items that a request was refused for, or that nobody of its senders has a right to, by reason. */
+  /** Items lost with a refused request, or sent without a valid token, by reason. */
   refusedItems(items: ReadonlyMap<string, number>, owner: number, requests: 0 | 1): void;
-  /** A request that was recognised as one stored before. */
+  /** A duplicate of a stored request. */
   repeated(owner: number, items: number): void;
-  /** Values that were left out of items that were stored. */
+  /** Values dropped from stored items. */
   lost(reason: string, owner: number, values: number): void;
-  /** Whether an example is wanted now; each yes is to be followed by `sample`. */
+  /** Whether a sample is wanted now; after true, the caller has to call `sample`. */
   wants(owner: number, reason: string): boolean;
-  /** An example of this request; `sdk` is what its resource says, if anything. */
+  /** A sample of this request; `sdk` comes from its resource, else it is empty. */
   sample(request: IncomingMessage, owner: number, sdk: string, example: Example): void;
 };
 
-export type AccountDependencies = {
+export type RefusalRecorderDependencies = {
   readonly metrics: IngressMetrics;
   readonly refusals: Refusals;
   readonly samples: Samples;
@@ -38,10 +38,10 @@ export type AccountDependencies = {
 
 const pipelines = { push: 'metrics', otlp: 'traces' } as const satisfies Record<string, Pipeline>;
 
-export const createAccount = (
+export const createRefusalRecorder = (
   receiver: keyof typeof pipelines,
-  { metrics, refusals, samples, trustedProxies }: AccountDependencies,
-): Account => {
+  { metrics, refusals, samples, trustedProxies }: RefusalRecorderDependencies,
+): RefusalRecorder => {
   const pipeline = pipelines[receiver];
   return {
     refused: (reason, owner = 0, items = 0) => {

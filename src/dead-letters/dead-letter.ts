@@ -34,7 +34,7 @@ const headerSchema = z.object({
 export type Letter = {
   /** Its number in DEADLETTER: what it is called by. */
   readonly sequence: number;
-  /** When it was set aside, ms since the epoch. */
+  /** Time of the dead-lettering, ms since 1970. */
   readonly at: number;
   /** What its message id was made of: the same for each of its redrives. */
   readonly identity: string;
@@ -56,24 +56,24 @@ export const readLetter = ({ sequence, headers, payload }: StoredMessage): Lette
 /** Items that it stands for. */
 export const itemsOf = ({ header }: Letter): number => header.items ?? header.part?.rows ?? 1;
 
-/** Which dead letters are meant; everything that is told has to hold. */
+/** Filter for dead letters; all given criteria must match. */
 export type LetterFilter = {
   readonly reason?: string | undefined;
   readonly dataId?: number | undefined;
   readonly appId?: number | undefined;
   readonly table?: string | undefined;
-  /** Set aside at or after this time, ms since the epoch. */
+  /** Dead-lettered at or after this time, ms since 1970. */
   readonly since?: number | undefined;
 };
 
-export const isMeant = ({ header, at }: Letter, filter: LetterFilter): boolean =>
+export const matches = ({ header, at }: Letter, filter: LetterFilter): boolean =>
   (filter.reason === undefined || header.reason === filter.reason) &&
   (filter.dataId === undefined || header.dataId === filter.dataId) &&
   (filter.appId === undefined || header.appId === filter.appId) &&
   (filter.table === undefined || header.table === filter.table) &&
   (filter.since === undefined || at >= filter.since);
 
-/** When what it holds arrived, ms since the epoch: exactly where it is told, else to the minute, else when it was set aside. */
+/** Arrival of its items, ms since 1970: exact where the header has it, else to the minute, else the time of the dead-lettering. */
 export const arrivedAtOf = ({ header, at }: Letter): number => {
   if (header.arrivedAt !== undefined) return header.arrivedAt;
   return header.outcome === undefined ? at : Date.parse(`${header.outcome.minute.replace(' ', 'T')}Z`);

@@ -8,15 +8,22 @@ import type { ReadRecord } from '../outcomes/record-reader.ts';
 import { ledgerSubjects, type OutcomeRow } from '../outcomes/rows.ts';
 import { deadLetteredOutcome, droppedOutcome } from '../outcomes/tally.ts';
 import { momentText } from '../outcomes/times.ts';
-import { deadLetterStream, isMeant, itemsOf, type Letter, type LetterFilter, readLetter } from './letter.ts';
+import {
+  deadLetterStream,
+  itemsOf,
+  type Letter,
+  type LetterFilter,
+  matches,
+  readLetter,
+} from './dead-letter.ts';
 import { type EncodeReceivedItem, isReceivedItem } from './received-item.ts';
 import { type RedriveMessage, redriveMessage } from './redrive-message.ts';
 
-/** A page of dead letters; there may be fewer than asked for and yet a `next`, because a page looks at so many at most. */
+/** A page of dead letters; a page may be short and have a `next`, because it reads a limited number. */
 export type LetterPage = { readonly letters: readonly Letter[]; readonly next: number | undefined };
 
 /** What operators do with the dead letters. Every call throws a transient Fault while NATS is away. */
-export type Desk = {
+export type DeadLetterAdmin = {
   /** Newest first, below `before` (a sequence). */
   list(filter: LetterFilter, options: { limit: number; before?: number | undefined }): Promise<LetterPage>;
   /** Oldest first, from a sequence on and not past `last`. */
@@ -45,7 +52,7 @@ export type Desk = {
 
 type Action = 'redrive' | 'purge';
 
-export type DeskDependencies = {
+export type DeadLetterAdminDependencies = {
   readonly bus: Bus;
   /** Bucket in which it is written down what is being done to a dead letter, and its name. */
   readonly claims: KvBucket;
@@ -109,11 +116,11 @@ const busy = (sequence: number, action: Action): Fault =>
     'permanent',
     'dead_letter_busy',
     action === 'redrive'
-      ? `a redrive of dead letter ${sequence} was begun: its rows may be stored already; redrive it again to finish that`
-      : `a purge of dead letter ${sequence} was begun; purge it again to finish that`,
+      ? `a redrive of dead letter ${sequence} is unfinished, and its rows may be stored already: redrive it again to finish`
+      : `a purge of dead letter ${sequence} is unfinished: purge it again to finish`,
   );
 
-export const createDesk = (deps: DeskDependencies): Desk => {
+export const createDeadLetterAdmin = (deps: DeadLetterAdminDependencies): DeadLetterAdmin => {
   const { bus, claims, claimsBucket, encodeItem, readRecord, now } = deps;
   const reader = createStreamReader(bus);
   const keyOf = (sequence: number): string => `dead_letter.${sequence}`;
@@ -183,7 +190,7 @@ export const createDesk = (deps: DeskDependencies): Desk => {
           lookedAt++;
           next = entry.sequence;
           const letter = readLetter(entry);
-          if (letter !== undefined && isMeant(letter, filter)) letters.push(letter);
+          if (letter !== undefined && matches(letter, filter)) letters.push(letter);
           if (letters.length === limit) return { letters, next };
         }
         next = page.next;
@@ -201,7 +208,7 @@ export const createDesk = (deps: DeskDependencies): Desk => {
           lookedAt++;
           next = entry.sequence + 1;
           const letter = readLetter(entry);
-          if (letter !== undefined && isMeant(letter, filter)) letters.push(letter);
+          if (letter !== undefined && matches(letter, filter)) letters.push(letter);
           if (letters.length === limit) return { letters, next: next <= last ? next : undefined };
         }
         if (page.next === undefined || page.next > last) return { letters, next: undefined };

@@ -2,11 +2,11 @@ import { cp, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
 import { type Bus, connectBus } from '../../src/bus/connection.ts';
-import { lookAtQueue } from '../../src/bus/leftovers.ts';
+import { lookAtQueue } from '../../src/bus/orphaned-messages.ts';
 import { type Delivery, startPuller } from '../../src/bus/puller.ts';
 import { ensureTopology } from '../../src/bus/topology.ts';
 import type { ConsumerDefinition, StreamDefinition } from '../../src/config/pipelines.ts';
-import { startLeftoverSweep } from '../../src/transfer/leftover-sweep.ts';
+import { startOrphanSweep } from '../../src/transfer/orphan-sweep.ts';
 import { startEngines, type TestEngines } from '../support/engines.ts';
 import { until } from '../support/until.ts';
 import { waitFor } from '../support/wait.ts';
@@ -90,7 +90,7 @@ it('what NATS keeps although it was acknowledged is removed, and nothing that is
   await bus.js.publish('metrics.0', 'a new point');
 
   let removed = 0;
-  const sweep = startLeftoverSweep(bus, {
+  const sweep = startOrphanSweep(bus, {
     consumers: [consumer],
     onRemoved: (_, messages) => {
       removed += messages;
