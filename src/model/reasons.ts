@@ -208,7 +208,7 @@ const requestReasons = [
     'the body holds more objects, arrays, members and elements than the limit',
     'send smaller requests',
   ],
-  ['too_many_points', 'the request holds more points than the limit', 'send smaller requests'],
+  ['too_many_points', 'the request holds more points than the limit', 'send fewer points per request'],
   [
     'encoding_unsupported',
     'the Content-Encoding is not identity, gzip, deflate or zstd',
