@@ -62,7 +62,7 @@ export const refusedRows = (rows: readonly RefusedRow[]): SetAside[] => {
 };
 
 /**
- * Rows of a part whose table is set aside, for the dead letters. They are named by their first row: the part's first place may be that
+ * Rows of a part whose table is unavailable, for the dead letters. They are named by their first row: the part's first place may be that
  * of an item which is put off in the same message, and a dead letter of its own.
  */
 export const unavailablePart = (part: Part, bytes: Uint8Array, why: string): SetAside => {

@@ -21,16 +21,16 @@ import type { TriedTables } from './write-tables.ts';
  *
  * Of several observations of one report the lower line wins. Every state but `broken` becomes any other by the next observation;
  * `broken` is left when there is another table of this name (the watch knows it by its number). `next batch`: a table that is not `ok`
- * is tried once each `retryMs`, one that is set aside once each `probeMs`; between two tries nothing is asked about it.
+ * is tried once each `retryMs`, one that is unavailable once each `probeMs`; between two tries it is not looked up.
  *
- * Its rows wait in the stream (`wait`), or go to the dead letters (`set_aside`). A table is set aside
+ * Its rows wait in the stream (`wait`), or go to the dead letters (`set_aside`). A table is unavailable
  * - at once when it is `broken`;
  * - once it was in other states than `ok` and `late` for `waitMs`; a time that the store was away does not count;
  * - at once when the messages that wait reach `waitingMax`, those first that most wait for: NATS would deliver nothing of any table
  *   beyond that bound. One that is `late` has to be so for `waitMs`.
- * But for `broken` nothing is set aside, nor put into the dead letters, while it may be the store: what was observed speaks of the server
+ * But for `broken` no table is unavailable, and no row is dead-lettered, while the store may be at fault: what was observed speaks of the server
  * or its disk; it does not say of what, and no other table takes rows; or at least three tables were written in the last minute and
- * more than half of them are in the same state. A table is set aside until it takes rows, or is found `late` after another state.
+ * more than half of them are in the same state. A table stays unavailable until it takes rows, or is found `late` after another state.
  */
 export type TableHealth = {
   /** What to do with the rows of these tables in the next write. Asked once a write: it gives out the tries. Throws AppliedCheck's Faults. */
@@ -112,19 +112,19 @@ export type TableHealthOptions = {
     noteBroken(table: string, why: string): void;
   };
   readonly waiting: WaitingMessages;
-  /** How long a table may fail before it is set aside, ms. */
+  /** How long a table may fail before it is unavailable, ms. */
   readonly waitMs: number;
   /** Between two tries of a table that is waited for, ms. */
   readonly retryMs: number;
-  /** Between two tries of a table that is set aside, ms. */
+  /** Between two tries of an unavailable table, ms. */
   readonly probeMs: number;
-  /** So many messages may wait. */
+  /** This many messages may wait. */
   readonly waitingMax: number;
   readonly now: () => number;
   readonly onWait: (table: string, why: string) => void;
   readonly onSetAside: (table: string, why: string) => void;
   readonly onBack: (table: string) => void;
-  /** Hears how many tables are set aside. */
+  /** Called with the number of unavailable tables. */
   readonly onCount: (setAside: number) => void;
 };
 
@@ -154,7 +154,7 @@ const joined = (...all: readonly ReadonlyMap<string, Observation>[]): Map<string
 /** Answers to whole batches with something unknown before each table is written by itself, to find the one that it is of. */
 const unknownAnswersMax = 2;
 
-/** The oldest is forgotten beyond so many: its wait begins anew. */
+/** Beyond this number the oldest is forgotten: its wait begins again. */
 const tablesMax = 10_000;
 
 const ofApplied = ({ late, held, broken }: Unapplied): Map<string, Observation> => {

@@ -3,7 +3,7 @@ import type { Delivery } from '../bus/puller.ts';
 /** What waits for a table: how many messages, and how long ago the oldest of them was received, ms. */
 export type TableWaiting = { readonly messages: number; readonly oldestMs: number };
 
-/** Messages that this process gave back because of their tables. They are unacknowledged, and the consumer has room for so many only. */
+/** Messages that this process gave back because of their tables. They are unacknowledged, and the consumer has room for a limited number. */
 export type WaitingMessages = {
   /** Messages that wait for a table, each counted once. */
   readonly total: number;

@@ -577,7 +577,7 @@ describe('a value that is passed over', () => {
 
   it('may be nested 10,000 deep, and no deeper', () => {
     expect(accepted(nested(10_000))).toBe(1);
-    expect(() => accepted(nested(10_002))).toThrow('nested deeper than 10000');
+    expect(() => accepted(nested(10_002))).toThrow('nested deeper than the limit of 10000');
   });
 
   it('has to be closed as it was opened', () => {

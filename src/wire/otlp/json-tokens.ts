@@ -8,6 +8,7 @@ import { TooManyElements } from './types.ts';
 const requestKeys = new KeySet(['resourceSpans']);
 const resourceSpansKeys = new KeySet(['resource']);
 const resourceKeys = new KeySet(['attributes']);
+const attributeKeys = new KeySet(['key']);
 
 /**
  * Members and items from the top of a body down to the attributes of its resources that it may have: this number, and one for each 32
@@ -54,9 +55,37 @@ export class JsonTokenReader {
   private attributes(): void {
     const { owner } = this.state;
     let index = 0;
-    this.items(() => this.fields.attribute(owner.resource, owner.fault, '', index++));
+    this.items(() => {
+      if (this.namesToken()) this.fields.attribute(owner.resource, owner.fault, '', index);
+      index++;
+    });
     noteToken(this.state, this.tokens);
     owner.resource.count = 0;
+  }
+
+  /** Whether the attribute at hand has the key of a token, and then it is still to be read. Any other is passed: its value may be costly. */
+  private namesToken(): boolean {
+    const { cursor, state } = this;
+    if (cursor.kind() !== 'object') {
+      cursor.pass();
+      return false;
+    }
+    const start = cursor.at;
+    const kept = state.scratch.length;
+    let hasName = false;
+    for (let has = cursor.open(); has; has = cursor.nextMember()) {
+      if (cursor.key(attributeKeys) < 0 || cursor.kind() !== 'string') cursor.pass();
+      else {
+        cursor.string();
+        hasName ||=
+          cursor.start < 0
+            ? state.tokenKeys.has(state.scratch.source, ~cursor.start, ~cursor.end)
+            : state.tokenKeys.has(state.body, cursor.start, cursor.end);
+      }
+    }
+    state.scratch.length = kept;
+    if (hasName) cursor.at = start;
+    return hasName;
   }
 
   /** Calls `read` at the value of each member of the object at hand that has the one name of these. */
