@@ -76,7 +76,12 @@ describe('a merge patch', () => {
     const url = `/api/v1/data-sources/${mon_data_id}`;
     const shown = record.parse((await metadata.ask('GET', url)).body);
     const patched = await metadata.ask('PATCH', url, { ...shown, data_description: 'edited' });
-    expect(patched).toMatchObject({ status: 200, body: { ...shown, data_description: 'edited' } });
+    // The change has a time of its own, in seconds.
+    const edited = { ...shown, data_description: 'edited', last_modify_time: expect.any(Number) };
+    expect(patched).toMatchObject({ status: 200, body: edited });
+    expect(record.parse(patched.body)['last_modify_time']).toBeGreaterThanOrEqual(
+      Number(shown['last_modify_time']),
+    );
   });
 
   it('of a report changes its group and table with it', async () => {
