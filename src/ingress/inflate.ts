@@ -40,6 +40,23 @@ const contentShareMin = 0.9;
 /** Of what an inflater was given it may hold back as much: two of the largest blocks of zstd. */
 const heldBackBytesMax = 2 * 128 * 1024;
 
+/** How a member of gzip begins. Compressed bytes hold this by chance once in 16 MiB. */
+const memberMark = Buffer.from([0x1f, 0x8b, 0x08]);
+/** Each member costs as much as a KiB of content. Programs that append members write longer ones, or few. */
+const membersFree = 1_024;
+const bytesPerMember = 1_024;
+
+/** Whether a body of gzip is of more members than its size allows. Small bodies may be: their size bounds the cost. */
+const hasTooManyMembers = (bytes: Buffer): boolean => {
+  if (bytes.length <= sliceBytes) return false;
+  const membersMax = membersFree + bytes.length / bytesPerMember;
+  let members = 0;
+  for (let at = bytes.indexOf(memberMark); at >= 0; at = bytes.indexOf(memberMark, at + memberMark.length)) {
+    if (++members > membersMax) return true;
+  }
+  return false;
+};
+
 /** Inflates a body. What was taken stays taken, whatever the answer. */
 export const inflate = (
   bytes: Buffer,
@@ -48,6 +65,7 @@ export const inflate = (
   { take, see }: InflateWatch,
 ): Promise<Inflated> =>
   new Promise((resolve) => {
+    if (encoding === 'gzip' && hasTooManyMembers(bytes)) return resolve('corrupt');
     const stream = inflaters[encoding]();
     const chunks: Buffer[] = [];
     const sizeMax = Math.max(freeBytes, inflateRatioMax * bytes.length);

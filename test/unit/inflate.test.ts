@@ -23,6 +23,27 @@ describe('a body that its packing makes longer', () => {
   });
 });
 
+describe('a body of gzip in many members', () => {
+  const repeated = Buffer.from('point '.repeat(1_000_000));
+
+  it('is refused where they are shorter than 1 KiB each, though they come to more than they are', async () => {
+    const packing = { as: 'gzip', memberBytes: 67 } as const;
+    expect(await inflated(repeated, packing)).toBe('corrupt');
+  });
+
+  it.each([
+    { what: 'of 32 KiB each', content: randomBytes(4 * mebi), memberBytes: 32 * 1024 },
+    {
+      what: 'that are short, in a body of less than 1 MiB',
+      content: repeated.subarray(0, 600_000),
+      memberBytes: 300,
+    },
+  ])('is whole: $what', async ({ content, memberBytes }) => {
+    const result = await inflated(content, { as: 'gzip', memberBytes });
+    expect(Buffer.isBuffer(result) && result.equals(content)).toBe(true);
+  });
+});
+
 describe('a body that nothing makes shorter', () => {
   const content = randomBytes(5 * mebi);
 
