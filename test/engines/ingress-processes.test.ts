@@ -1,5 +1,4 @@
 import { execFile } from 'node:child_process';
-import { readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { request } from 'undici';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -9,6 +8,7 @@ import { type Child, spawnChild } from '../../src/embedded/child.ts';
 import { takePorts } from '../support/ports.ts';
 import { type Report, type Stack, startStack } from '../support/stack.ts';
 import { until } from '../support/until.ts';
+import { childrenOf } from '../support/up-process.ts';
 
 const root = resolve(import.meta.dirname, '../..');
 const program = join(root, 'src/main.ts');
@@ -54,10 +54,6 @@ const startTwo = (ports: Ports, env: Record<string, string> = {}): Child =>
 
 const isReady = async (opsPort: number): Promise<boolean> =>
   (await fetch(`http://127.0.0.1:${opsPort}/readyz`)).ok;
-
-/** Pids of the processes that this one has started. */
-const childrenOf = (pid: number): number[] =>
-  readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim().split(' ').filter(Boolean).map(Number);
 
 /** Pushes one point over a connection of its own; true when it was answered 200. */
 const push = async (port: number): Promise<boolean> => {

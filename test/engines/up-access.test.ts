@@ -13,7 +13,7 @@ import type { Installation } from '../../src/embedded/installation.ts';
 import { ensureChromium } from '../support/chromium.ts';
 import { wireQuery } from '../support/postgres-wire.ts';
 import { openTempFolder } from '../support/temp-folder.ts';
-import { below, installationOn, spawnUp, type Up, untilReady } from '../support/up-process.ts';
+import { below, childrenOf, installationOn, spawnUp, type Up, untilReady } from '../support/up-process.ts';
 import { waitFor } from '../support/wait.ts';
 
 const run = promisify(execFile);
@@ -62,9 +62,6 @@ const passwords = (): string[] =>
     ...[own.nats.password, own.questdb.password, own.clickhouse.password],
     ...[own.questdb.readonly_password, own.clickhouse.readonly_password, own.admin.token],
   ].map((password) => password ?? '');
-
-const childrenOf = (pid: number | undefined): number[] =>
-  readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim().split(' ').filter(Boolean).map(Number);
 
 const portOf = (url: string | null): number => Number(new URL(url ?? '').port);
 

@@ -1,29 +1,16 @@
 import { execFile } from 'node:child_process';
-import { readdir, readFile } from 'node:fs/promises';
+import { readdir } from 'node:fs/promises';
 import { promisify } from 'node:util';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { startEngines } from '../support/engines.ts';
 import { startImpostor } from '../support/impostor.ts';
 import { takePorts } from '../support/ports.ts';
 import { tempFolder } from '../support/temp-folder.ts';
-import { below, startUp, type Up, untilReady } from '../support/up-process.ts';
+import { below, childrenOf, isAlive, startUp, type Up, untilReady } from '../support/up-process.ts';
 
 const run = promisify(execFile);
 
 const paste = async (command: string): Promise<string> => (await run('sh', ['-c', command])).stdout;
-
-const childrenOf = async (pid: number | undefined): Promise<number[]> => {
-  const text = await readFile(`/proc/${pid}/task/${pid}/children`, 'utf8');
-  return text.trim().split(' ').filter(Boolean).map(Number);
-};
-
-const isAlive = (pid: number): boolean => {
-  try {
-    return process.kill(pid, 0);
-  } catch {
-    return false;
-  }
-};
 
 describe('tidemark up', () => {
   it('prints commands that work as pasted, and finds everything again at its second start', async () => {
@@ -43,7 +30,7 @@ describe('tidemark up', () => {
       `tidemark: tidemark up already runs on ${folder} (process ${first.child.pid}): stop it first, or set TIDEMARK_DATA to another folder.`,
     ]);
 
-    const children = await childrenOf(first.child.pid);
+    const children = childrenOf(first.child.pid);
     expect(children).toHaveLength(6);
     first.child.kill('SIGTERM');
     expect(await first.exitCode).toBe(0);
@@ -61,12 +48,12 @@ describe('tidemark up', () => {
   it('brings back what is killed, and leaves nothing behind when it is killed itself', async () => {
     const up = startUp(await tempFolder());
     await untilReady(up);
-    for (const pid of await childrenOf(up.child.pid)) process.kill(pid, 'SIGKILL');
+    for (const pid of childrenOf(up.child.pid)) process.kill(pid, 'SIGKILL');
     const names = ['clickhouse', 'ingress', 'metadata', 'nats', 'questdb', 'transfer'];
     const back = () => up.lines.flatMap((line) => /^(\w+) +\| is back after/.exec(line)?.[1] ?? []).sort();
     await expect.poll(back).toEqual(names);
     expect(await paste(below(up, 'Push a point'))).toBe('{"code":"200","result":"true","message":""}');
-    const children = await childrenOf(up.child.pid);
+    const children = childrenOf(up.child.pid);
     up.child.kill('SIGKILL');
     await expect.poll(() => children.filter(isAlive)).toEqual([]);
   });
@@ -93,7 +80,7 @@ describe('tidemark up', () => {
     onTestFinished(() => engines.stop());
     const up = startUp(await tempFolder(), engines.env);
     await untilReady(up);
-    expect(await childrenOf(up.child.pid)).toHaveLength(3);
+    expect(childrenOf(up.child.pid)).toHaveLength(3);
     // Addresses without what opens them.
     expect(up.lines.join('\n')).toContain(`QuestDB          ${new URL(engines.questdb.url).origin}`);
     expect(up.lines.join('\n')).not.toContain(new URL(engines.questdb.url).password);

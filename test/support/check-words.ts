@@ -24,7 +24,7 @@ const allowed = [
   /^docs\/glossary\.md$/,
   /^schemas\/examples\/stored\//,
   /^src\/stores\/questdb\//,
-  /^src\/transfer\/(?:metrics-lane|table-watch|table-troubles|routed-lane|write-batch|settle|worker|points-line)\.ts$/,
+  /^src\/transfer\/(?:metrics-lane|table-watch|routed-lane|write-batch|settle|worker|points-line)\.ts$/,
   /^src\/ingress\/inflate\.ts$/,
   /^src\/wire\/points\/push-scan\.ts$/,
   /^src\/wire\/otlp\/json-cursor\.ts$/,

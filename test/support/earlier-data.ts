@@ -198,7 +198,7 @@ export const expectedOf = ({ books }: Ledger): object =>
   );
 
 const transferOf = (up: Up): number => {
-  const found = childrenOf(up).find((pid) =>
+  const found = childrenOf(up.child.pid).find((pid) =>
     readFileSync(`/proc/${pid}/cmdline`, 'utf8').includes('main.ts\0transfer'),
   );
   if (found === undefined) throw new Error('up has no transfer');

@@ -64,11 +64,12 @@ export const installationOn = async (dataFolder: string): Promise<Installation> 
   return JSON.parse(stdout);
 };
 
-/** The processes that it started: engines and roles. */
-export const childrenOf = ({ child: { pid } }: Up): number[] =>
+/** Pids of the processes that this one started: of `up` the engines and roles. */
+export const childrenOf = (pid: number | undefined): number[] =>
   readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim().split(' ').filter(Boolean).map(Number);
 
-const isAlive = (pid: number): boolean => {
+/** Whether there is such a process. */
+export const isAlive = (pid: number): boolean => {
   try {
     return process.kill(pid, 0);
   } catch {
@@ -80,7 +81,7 @@ const isAlive = (pid: number): boolean => {
 export const killUp = async (up: Up): Promise<void> => {
   const { child, exitCode } = up;
   if (child.exitCode !== null || child.signalCode !== null) return;
-  const children = childrenOf(up);
+  const children = childrenOf(child.pid);
   child.kill('SIGKILL');
   await exitCode;
   await waitFor('engines and roles are gone', 30_000, () => {
