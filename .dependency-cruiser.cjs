@@ -1,10 +1,11 @@
-// The import rules: model <- wire <- http <- config, telemetry <- bus, stores <- directory, outcomes, dead-letters
+// The import rules: model <- wire <- rules <- http <- config, telemetry <- bus, stores <- directory, outcomes, dead-letters
 // <- ingress | transfer | metadata <- embedded, cli <- main. Checked on resolved paths by `make check`.
 const layers = [
   ['model'],
   ['wire'],
+  ['rules'],
   ['http'],
-  ['config', 'telemetry'],
+  ['config', 'telemetry', 'runtime'],
   ['bus', 'stores'],
   ['directory', 'outcomes', 'dead-letters'],
   ['ingress', 'transfer', 'metadata'],
@@ -25,7 +26,8 @@ const upward = layers.slice(0, -1).map((names, level) => ({
 const homes = [
   ['@nats-io/.*', 'bus'],
   ['undici|@clickhouse/client|@questdb/.*', 'stores'],
-  ['prom-client|pino|@opentelemetry/.*', 'telemetry'],
+  ['pino|@opentelemetry/.*', 'telemetry'],
+  ['prom-client', 'telemetry|runtime'],
   ['commander', 'cli'],
   ['ffi-rs|chdb', 'embedded'],
   ['yaml|ajv', 'config'],
@@ -47,6 +49,13 @@ module.exports = {
       severity: 'error',
       from: { path: '^src/wire/' },
       to: { pathNot: '^src/(wire|model)/', dependencyTypesNot: ['core'] },
+    },
+    {
+      name: 'rules-are-pure',
+      comment: 'rules/ judges items and makes rows of them: no I/O.',
+      severity: 'error',
+      from: { path: '^src/rules/' },
+      to: { pathNot: '^src/(rules|wire|model)/', dependencyTypesNot: ['core'] },
     },
     {
       name: 'roles-apart',
@@ -85,10 +94,10 @@ module.exports = {
       to: { dependencyTypes: ['npm-dev'] },
     },
     ...homes.map(([packages, home]) => ({
-      name: `${home}-owns-${packages.replace(/[^a-z-]+/g, '-')}`,
-      comment: `Only src/${home}/ imports this client.`,
+      name: `${home.replaceAll('|', '-')}-owns-${packages.replace(/[^a-z-]+/g, '-')}`,
+      comment: `Only src/${home} imports this client.`,
       severity: 'error',
-      from: { path: '^src/', pathNot: `^src/(${home}/|main\\.ts)` },
+      from: { path: '^src/', pathNot: `^src/((${home})/|main\\.ts)` },
       to: { path: `node_modules/(${packages})/` },
     })),
   ],

@@ -47,7 +47,7 @@ fuzz: $(PACKAGES) ## give every decoder what no sender should send (SEED=1 COUNT
 	@MODE="$(MODE)" SEED="$(SEED)" COUNT="$(COUNT)" TARGET="$(TARGET)" node test/fuzz/main.ts
 
 fuzz-api: setup ## send the admin API what its OpenAPI document allows and what it does not (FUZZ_EXAMPLES=40 per operation)
-	@node test/support/openapi-fuzz.ts
+	@node test/support/openapi/fuzz.ts
 
 sabotage: setup ## break what exactly once rests on, one thing at a time, and see the test that has to fail (ARGS="guard" for one)
 	@node test/sabotage/main.ts $(ARGS)
@@ -56,7 +56,7 @@ check: $(PACKAGES) ## formatting and lint, types, import rules, words
 	@biome check --error-on-warnings
 	@tsc -p .
 	@depcruise src --config .dependency-cruiser.cjs
-	@node test/support/check-words.ts
+	@node tools/check-words.ts
 
 bench: setup ## measure stages, the whole line, latency and memory, and judge the targets (ARGS="--only push --seconds 60 --repeats 3")
 	@node bench/main.ts $(ARGS)

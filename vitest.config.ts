@@ -1,5 +1,5 @@
 import { defineConfig } from 'vitest/config';
-import LongestFirstSequencer from './test/support/longest-first-sequencer.ts';
+import LongestFirstSequencer from './test/support/vitest/longest-first-sequencer.ts';
 
 // Minutes of kills, of random walks, of full disks or of backlogs: `make test-long`.
 const long = [
@@ -34,7 +34,7 @@ export default defineConfig({
     expect: { poll: { timeout: 60_000 } },
     testTimeout: 60_000,
     sequence: { sequencer: LongestFirstSequencer },
-    reporters: ['default', './test/support/closing-line-reporter.ts'],
+    reporters: ['default', './test/support/vitest/closing-line-reporter.ts'],
     projects: [
       {
         extends: true,

@@ -1,5 +1,5 @@
 import { parseArgs } from 'node:util';
-import { type Stack, startStack } from '../test/support/stack.ts';
+import { type Stack, startStack } from '../test/support/stack/stack.ts';
 import { waitFor } from '../test/support/wait.ts';
 import { pushBodies } from './bodies.ts';
 import { allDifferent, inTurnOfNow, type Load, runLoad } from './load.ts';

@@ -1,6 +1,6 @@
-import { fetchEngine } from '../test/support/fetch-engine.ts';
-import { spanSelect } from '../test/support/span-rows.ts';
-import type { Report, Stack } from '../test/support/stack.ts';
+import { spanSelect } from '../test/support/otlp/span-rows.ts';
+import { fetchEngine } from '../test/support/stack/fetch-engine.ts';
+import type { Report, Stack } from '../test/support/stack/stack.ts';
 import { waitFor } from '../test/support/wait.ts';
 import { columnBodies, pushBodies } from './bodies.ts';
 import { lineRow, withStack } from './line.ts';

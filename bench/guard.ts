@@ -4,9 +4,9 @@ import { migrate } from '../src/stores/clickhouse/migrate.ts';
 import { insertId } from '../src/stores/clickhouse/query-id.ts';
 import { createSpanWriter } from '../src/stores/clickhouse/span-writer.ts';
 import { createLog } from '../src/telemetry/log.ts';
-import { startEngines } from '../test/support/engines.ts';
-import { fetchEngine } from '../test/support/fetch-engine.ts';
-import { boundsOf, nativeOf, spanSelect } from '../test/support/span-rows.ts';
+import { boundsOf, nativeOf, spanSelect } from '../test/support/otlp/span-rows.ts';
+import { startEngines } from '../test/support/stack/engines.ts';
+import { fetchEngine } from '../test/support/stack/fetch-engine.ts';
 
 // What the guard costs: inserts of new and of stored rows into a table with so many rows, uids hashed as those of OTLP requests are.
 const { values } = parseArgs({

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { connect, type Socket } from 'node:net';
 import { isMainThread, parentPort, Worker, workerData } from 'node:worker_threads';
-import { startStack } from '../test/support/stack.ts';
+import { startStack } from '../test/support/stack/stack.ts';
 import { waitFor } from '../test/support/wait.ts';
 import { pushBodies } from './bodies.ts';
 import { inTurnOfNow, type LoadResult, runLoad } from './load.ts';

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { request } from 'undici';
-import { encodeOtlpProtobuf } from '../test/support/otlp-protobuf.ts';
-import type { Stack } from '../test/support/stack.ts';
+import { encodeOtlpProtobuf } from '../test/support/otlp/protobuf.ts';
+import type { Stack } from '../test/support/stack/stack.ts';
 import { type Connection, openConnection } from './connection.ts';
 import { type Load, postOnce } from './load.ts';
 import { percentile, rounded } from './statistics.ts';

@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { type Stack, startStack } from '../test/support/stack.ts';
+import { type Stack, startStack } from '../test/support/stack/stack.ts';
 import { type Latency, measureLatency, type Probe, pointsProbe, spansProbe } from './latency.ts';
 import { cpuPerMillion, type MeasureOptions, measureRate, type Rate, type Subject } from './rate.ts';
 import type { Row } from './report.ts';

@@ -2,7 +2,7 @@ import { parseArgs } from 'node:util';
 import { z } from 'zod';
 import { readBalances } from '../src/outcomes/balance.ts';
 import { createClickhouse } from '../src/stores/clickhouse/client.ts';
-import { makeTables, startEngines } from '../test/support/engines.ts';
+import { makeTables, startEngines } from '../test/support/stack/engines.ts';
 import { cpuSeconds } from './processes.ts';
 
 // What metadata's reading of the outcomes costs ClickHouse, on a table of so many rows that came evenly over so many days:

@@ -4,7 +4,7 @@ import {
   type OtlpAttribute,
   type OtlpRequest,
   type OtlpSpan,
-} from '../test/support/otlp-protobuf.ts';
+} from '../test/support/otlp/protobuf.ts';
 import { createRandom } from './bodies.ts';
 
 const services = ['cart', 'checkout', 'payment', 'catalog', 'search', 'mail', 'users', 'gateway'];

@@ -1,9 +1,9 @@
 import { buildSpansMessage, type SpanFragment } from '../src/ingress/otlp/publish.ts';
 import { defaultTimePolicy } from '../src/model/time.ts';
 import { countedBase } from '../src/model/uid.ts';
+import { jsonTraces } from '../src/rules/spans/json-traces.ts';
+import { protobufTraces } from '../src/rules/spans/protobuf-traces.ts';
 import { readBlockKeys } from '../src/wire/native/block-keys.ts';
-import { jsonTraces } from '../src/wire/otlp/json-traces.ts';
-import { protobufTraces } from '../src/wire/otlp/protobuf-traces.ts';
 import { defaultTraceLimits, type SpanOwner, type TracesContext } from '../src/wire/otlp/types.ts';
 import { decodeSpansEnvelope } from '../src/wire/spans-envelope.ts';
 import { printRows, type Row } from './report.ts';

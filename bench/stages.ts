@@ -2,11 +2,11 @@ import type { Source } from '../src/directory/directory.ts';
 import { buildMessage } from '../src/ingress/push/publish.ts';
 import { defaultTimePolicy } from '../src/model/time.ts';
 import { countedBase } from '../src/model/uid.ts';
+import type { EncodedPoints } from '../src/rules/points/encoded-points.ts';
+import { encodePoints } from '../src/rules/points/point-encoder.ts';
 import { judgeDeferred } from '../src/transfer/held-message.ts';
 import { decodeEnvelope } from '../src/wire/envelope.ts';
-import type { EncodedPoints } from '../src/wire/points/encoded-points.ts';
-import { encodePoints } from '../src/wire/points/point-encoder.ts';
-import { decodePush } from '../test/support/decode-push.ts';
+import { decodePush } from '../test/support/push/decode-push.ts';
 import { pushBodies } from './bodies.ts';
 import type { Row } from './report.ts';
 

@@ -1,4 +1,4 @@
-import type { Stack } from '../test/support/stack.ts';
+import type { Stack } from '../test/support/stack/stack.ts';
 import { pushBodies } from './bodies.ts';
 import { allDifferent, inTurnOfNow } from './load.ts';
 import type { Processes } from './processes.ts';

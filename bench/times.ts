@@ -1,4 +1,4 @@
-import { startStack } from '../test/support/stack.ts';
+import { startStack } from '../test/support/stack/stack.ts';
 
 /** How long something took that users are promised a time for. */
 export type Time = {

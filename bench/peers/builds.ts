@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { z } from 'zod';
-import { built, nicely } from '../../test/support/clients-builds.ts';
+import { built, nicely } from '../../test/support/clients/builds.ts';
 
 /** Pinned: the figures are of these. */
 export const peerVersions = { collector: '0.161.0', telegraf: '1.37.2' } as const;

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { freePorts } from '../../src/embedded/ports.ts';
-import { fetchEngine } from '../../test/support/fetch-engine.ts';
-import type { Stack } from '../../test/support/stack.ts';
+import { fetchEngine } from '../../test/support/stack/fetch-engine.ts';
+import type { Stack } from '../../test/support/stack/stack.ts';
 import { waitFor } from '../../test/support/wait.ts';
 import { pushBodies } from '../bodies.ts';
 import { allDifferent, inTurnOfNow } from '../load.ts';

@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import type { Stack } from '../../test/support/stack.ts';
+import type { Stack } from '../../test/support/stack/stack.ts';
 import { waitFor } from '../../test/support/wait.ts';
 import { contentTypes, type Encoding } from '../subjects.ts';
 import { type NumberedLoad, numberedPush, numberedSpans, sendNumbered } from './numbered.ts';

@@ -1,6 +1,6 @@
 import { parseArgs } from 'node:util';
 import type { Durability } from '../../src/config/settings.ts';
-import { type Stack, startStack } from '../../test/support/stack.ts';
+import { type Stack, startStack } from '../../test/support/stack/stack.ts';
 import { cpuPerMillion, type Rate } from '../rate.ts';
 import { median, rounded } from '../statistics.ts';
 import { ownRoles } from '../subjects.ts';

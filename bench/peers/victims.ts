@@ -1,4 +1,4 @@
-import { type Stack, startStack } from '../../test/support/stack.ts';
+import { type Stack, startStack } from '../../test/support/stack/stack.ts';
 import type { CollectorQueue } from './collector.ts';
 import { collectorCommand, collectorMeaning } from './collector.ts';
 import { emptyPeerPoints, emptyPeerSpans, type Programs, peerSpans, withPeer } from './contests.ts';

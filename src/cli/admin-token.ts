@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import { loadSettings, natsTarget, type Settings } from '../config/settings.ts';
-import type { AuditActor } from '../metadata/audit-entry.ts';
+import type { AuditActor } from '../metadata/audit/entry.ts';
 import { createLog } from '../telemetry/log.ts';
 import { addAdminTokenCommands } from './admin-tokens.ts';
 import type { JsonOption } from './options.ts';
@@ -15,8 +15,8 @@ const reset = async (settings: Settings, revokeOthers: boolean) => {
   const { connectBus } = await import('../bus/connection.ts');
   const { openKvBucket } = await import('../bus/kv.ts');
   const { buckets } = await import('../directory/keys.ts');
-  const { openAudit } = await import('../metadata/audit.ts');
-  const { resetAdminToken } = await import('../metadata/admin-tokens.ts');
+  const { openAudit } = await import('../metadata/audit/audit.ts');
+  const { resetAdminToken } = await import('../metadata/tokens/admin-tokens.ts');
   const bus = await connectBus(natsTarget(settings), 'tidemark-cli');
   try {
     const system = await openKvBucket(bus, buckets.system);

@@ -1,7 +1,7 @@
 import { type Command, Option } from 'commander';
 import { z } from 'zod';
-import { adminRoles } from '../metadata/admin-tokens.ts';
-import { nowSeconds } from '../metadata/values.ts';
+import { nowSeconds } from '../metadata/records/values.ts';
+import { adminRoles } from '../metadata/tokens/admin-tokens.ts';
 import { adminClient, pageOf } from './client.ts';
 import {
   addJsonOption,

@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import { z } from 'zod';
-import { applicationSchema } from '../metadata/records.ts';
+import { applicationSchema } from '../metadata/records/records.ts';
 import { adminClient, pageOf } from './client.ts';
 import {
   addJsonOption,

@@ -2,8 +2,8 @@ import cluster, { type Worker } from 'node:cluster';
 import { setTimeout as delay } from 'node:timers/promises';
 import { exitCodeConfig, type Settings } from '../config/settings.ts';
 import { restartDelayMs } from '../embedded/supervisor.ts';
+import { stopSignal, whenStopped } from '../runtime/stop-signal.ts';
 import { createLog } from '../telemetry/log.ts';
-import { stopSignal, whenStopped } from '../telemetry/stop-signal.ts';
 
 /** Between the operations ports of two processes: those of the other roles stand next to ingress's own. */
 export const opsPortStep = 10;

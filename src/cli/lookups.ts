@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { customReportSchema, timeSeriesGroupSchema } from '../metadata/records.ts';
+import { customReportSchema, timeSeriesGroupSchema } from '../metadata/records/records.ts';
 import { Fault } from '../model/fault.ts';
 import type { CustomReport, TimeSeriesGroup } from '../model/records.ts';
 import type { AdminClient } from './client.ts';

@@ -5,7 +5,7 @@ import {
   dataSourceSchema,
   resultTableSchema,
   timeSeriesGroupSchema,
-} from '../metadata/records.ts';
+} from '../metadata/records/records.ts';
 import { Fault } from '../model/fault.ts';
 import { adminClient, pageOf } from './client.ts';
 import { requireGroup, requireReport } from './lookups.ts';

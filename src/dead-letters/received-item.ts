@@ -1,9 +1,9 @@
 import type { ApplicationNow, OwnerState, Owners, SourceNow } from '../directory/owners.ts';
 import { Fault } from '../model/fault.ts';
 import type { ItemPlace } from '../model/uid.ts';
+import { encodeDeferredPoint } from '../rules/points/deferred-point.ts';
+import { encodeDeferredSpan } from '../rules/spans/deferred-span.ts';
 import type { Part } from '../wire/envelope.ts';
-import { encodeDeferredSpan } from '../wire/otlp/deferred-span.ts';
-import { encodeDeferredPoint } from '../wire/points/deferred-point.ts';
 import type { SpanPart } from '../wire/spans-envelope.ts';
 import { arrivedAtOf, type Letter } from './dead-letter.ts';
 import type { LetterRows } from './redrive-message.ts';

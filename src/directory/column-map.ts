@@ -1,5 +1,5 @@
 import type { RegisteredName } from '../model/records.ts';
-import type { ColumnMap } from '../wire/points/point-table.ts';
+import type { ColumnMap } from '../rules/points/point-table.ts';
 
 type Entry = { readonly column: string; readonly lastSeen: number; isSeen: boolean };
 

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { defaultInstance } from '../model/instances.ts';
 import type { IdentityCredential, Layout, PreviousToken } from '../model/records.ts';
-import type { ColumnMap } from '../wire/points/point-table.ts';
+import type { ColumnMap } from '../rules/points/point-table.ts';
 import { SightedColumns } from './column-map.ts';
 import { placementFieldsSchema } from './placements.ts';
 import { type SourcePolicy, sourcePolicySchema } from './policies.ts';

@@ -3,7 +3,7 @@ import type { Refusals } from '../outcomes/refusals.ts';
 import type { Pipeline } from '../outcomes/rows.ts';
 import type { Sample, Samples } from '../outcomes/samples.ts';
 import type { IngressMetrics } from '../telemetry/metrics.ts';
-import { clientAddress, type TrustedProxies } from './client-address.ts';
+import { clientAddress, type TrustedProxies } from './http/client-address.ts';
 import { senderName } from './sender.ts';
 
 /** The fields of a sample that differ within a request. */

@@ -7,9 +7,6 @@ import { columnsKey, dataIdRange, recordKeys, systemKeys } from '../directory/ke
 import { applicationPolicySchema, sourcePolicySchema } from '../directory/policies.ts';
 import { Fault } from '../model/fault.ts';
 import type { QuestdbTables } from '../stores/questdb/tables.ts';
-import { isGone } from './deletion.ts';
-import type { Placing } from './placement.ts';
-import { type RecordSet, type Records, type ReservedName, reservedNames } from './record-store.ts';
 import {
   applicationSchema,
   customReportSchema,
@@ -20,9 +17,12 @@ import {
   purgeSchema,
   resultTableSchema,
   timeSeriesGroupSchema,
-} from './records.ts';
+} from './records/records.ts';
+import { type RecordSet, type Records, type ReservedName, reservedNames } from './records/store.ts';
+import { dataIdOfTableId, nowSeconds } from './records/values.ts';
 import { heldSubscriptionSchema } from './refresh/subscriptions.ts';
-import { dataIdOfTableId, nowSeconds } from './values.ts';
+import { isGone } from './reports/deletion.ts';
+import type { Placing } from './tables/placement.ts';
 
 const byId = <T extends z.ZodType>(schema: T) =>
   z

@@ -13,20 +13,25 @@ import { ruleDefaults } from '../directory/rules.ts';
 import { Fault, messageOf } from '../model/fault.ts';
 import { createOutcomeReads } from '../outcomes/reads.ts';
 import { createRecordReader } from '../outcomes/record-reader.ts';
+import { listenFault } from '../runtime/listen-fault.ts';
+import { startOpsServer } from '../runtime/ops-server.ts';
+import { stopSignal, whenStopped } from '../runtime/stop-signal.ts';
+import { untilDone } from '../runtime/until-done.ts';
 import { type Clickhouse, createClickhouse } from '../stores/clickhouse/client.ts';
 import type { QuestdbSql } from '../stores/questdb/sql.ts';
-import { listenFault } from '../telemetry/listen-fault.ts';
 import { createLog, type Log } from '../telemetry/log.ts';
 import { createMetadataMetrics, type Registry } from '../telemetry/metrics.ts';
-import { startOpsServer } from '../telemetry/ops-server.ts';
-import { stopSignal, whenStopped } from '../telemetry/stop-signal.ts';
-import { untilDone } from '../telemetry/until-done.ts';
 import { createWatchMetrics } from '../telemetry/watch-metrics.ts';
-import { type AdminTokens, openAdminTokens, roleAllows } from './admin-tokens.ts';
 import { createApiServer } from './api/listening.ts';
 import { createApi } from './api/server.ts';
-import { openAudit } from './audit.ts';
-import { startKeeper } from './keeper.ts';
+import { openAudit } from './audit/audit.ts';
+import { openRecords, type Records } from './records/store.ts';
+import { dataIdOfTableId } from './records/values.ts';
+import type { CollectorDefaults } from './refresh/document.ts';
+import type { AuthorizeNode } from './refresh/polling-endpoint.ts';
+import { createRefresh } from './refresh/refresh.ts';
+import { startKeeper } from './reports/keeper.ts';
+import { policyDefaultsOf } from './reports/policies.ts';
 import {
   createPlacedTables,
   openInstances,
@@ -34,15 +39,10 @@ import {
   type Placing,
   tableNames,
   unknownPlacements,
-} from './placement.ts';
-import { policyDefaultsOf } from './policies.ts';
-import { openRecords, type Records } from './record-store.ts';
-import type { CollectorDefaults } from './refresh/document.ts';
-import type { AuthorizeNode } from './refresh/polling-endpoint.ts';
-import { createRefresh } from './refresh/refresh.ts';
-import { createTableRepair } from './table-repair.ts';
-import { dataIdOfTableId } from './values.ts';
-import { keepMetricViews } from './views.ts';
+} from './tables/placement.ts';
+import { createTableRepair } from './tables/repair.ts';
+import { keepMetricViews } from './tables/views.ts';
+import { type AdminTokens, openAdminTokens, roleAllows } from './tokens/admin-tokens.ts';
 import { startWatch, type Watch } from './watch.ts';
 
 const probeEveryMs = 2_000;

@@ -1,6 +1,6 @@
 import type { TraceSpan, Tracing } from '../telemetry/tracing.ts';
 import type { HeldMessage } from './held-message.ts';
-import type { Lane, WriteOutcome, Written } from './lane.ts';
+import type { Lane, WriteOutcome, Written } from './sink.ts';
 
 /** Spans of one batch on its way to a store. There is one only where a message of it is traced. */
 export type BatchTrace = {

@@ -1,7 +1,7 @@
 import type { BreakerDefinition } from '../config/pipelines.ts';
 import { counted } from '../model/counted.ts';
 import type { HeldMessage } from './held-message.ts';
-import type { SetAside, Written } from './lane.ts';
+import type { SetAside, Written } from './sink.ts';
 
 /**
  * Stops a consumer whose items go to the dead letters one after the other: that many bad rows are no bad rows but a bad

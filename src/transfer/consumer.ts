@@ -9,8 +9,8 @@ import type { Log } from '../telemetry/log.ts';
 import type { TransferMetrics } from '../telemetry/metrics.ts';
 import type { BatchTraces } from './batch-traces.ts';
 import { type Breaker, createBreaker } from './breaker.ts';
-import type { Lane } from './lane.ts';
 import type { TransferSamples } from './samples.ts';
+import type { Lane } from './sink.ts';
 import { createWorker } from './worker.ts';
 
 /** Two pulls' worth: one being written, one gathered meanwhile. */

@@ -1,5 +1,5 @@
 import type { Samples } from '../outcomes/samples.ts';
-import type { Lane, SetAside } from './lane.ts';
+import type { Lane, SetAside } from './sink.ts';
 
 /** Examples of what only transfer knows of: what a store refused, and what came for a purged data id. */
 export type TransferSamples = {

@@ -10,8 +10,8 @@ import type { Log } from '../telemetry/log.ts';
 import type { TransferMetrics } from '../telemetry/metrics.ts';
 import type { MessageKey } from '../wire/message-key.ts';
 import type { HeldMessage } from './held-message.ts';
-import type { Judged, Lane, SetAside, Written } from './lane.ts';
 import type { TransferSamples } from './samples.ts';
+import type { Judged, Lane, SetAside, Written } from './sink.ts';
 
 export type SettlerDependencies<E> = {
   readonly lane: Pick<Lane<E>, 'pipeline' | 'label' | 'judge'>;

@@ -7,9 +7,9 @@ import type { TransferMetrics } from '../telemetry/metrics.ts';
 import type { BatchTrace, BatchTraces } from './batch-traces.ts';
 import { type Breaker, fitToSettle } from './breaker.ts';
 import type { HeldMessage } from './held-message.ts';
-import type { Lane, Written } from './lane.ts';
 import type { TransferSamples } from './samples.ts';
 import { createSettler } from './settle.ts';
+import type { Lane, Written } from './sink.ts';
 
 export type WorkerOptions = {
   readonly stream: string;

@@ -1,8 +1,8 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { pinnedIn } from '../support/clients-builds.ts';
-import { pinnedVersion } from '../support/python.ts';
+import { pinnedIn } from '../support/clients/builds.ts';
+import { pinnedVersion } from '../support/python/python.ts';
 
 const document = await readFile(join(import.meta.dirname, '../../docs/receivers/clients.md'), 'utf8');
 
@@ -23,7 +23,7 @@ const pins: readonly (readonly [string, string])[] = [
   ],
   [
     'of 2025',
-    pinnedVersion('../clients/old-python/requirements.txt', 'opentelemetry-exporter-otlp-proto-http'),
+    pinnedVersion('../../clients/old-python/requirements.txt', 'opentelemetry-exporter-otlp-proto-http'),
   ],
   ['Python `bk-monitor-report`', pinnedVersion('bk-monitor-report-requirements.txt', 'bk-monitor-report')],
 ];

@@ -8,11 +8,11 @@ import {
   missingTool,
   pinnedIn,
   preparation,
-} from '../support/clients-builds.ts';
-import { startClient } from '../support/clients-process.ts';
-import { type ClientKind, describeClient, startClientStack } from '../support/clients-suite.ts';
-import { installPython, pinnedVersion, whyNoPython } from '../support/python.ts';
-import type { TraceStack } from '../support/trace-stack.ts';
+} from '../support/clients/builds.ts';
+import { startClient } from '../support/clients/process.ts';
+import { installPython, pinnedVersion, whyNoPython } from '../support/python/python.ts';
+import { type ClientKind, describeClient, startClientStack } from '../support/clients/suite.ts';
+import type { TraceStack } from '../support/otlp/trace-stack.ts';
 
 let on: TraceStack;
 beforeAll(async () => {
@@ -111,7 +111,7 @@ await describeBuilt(
   (folder) => (target) => startClient(process.execPath, [join(folder, 'client.js')], target),
 );
 
-const oldPython = '../clients/old-python/requirements.txt';
+const oldPython = '../../clients/old-python/requirements.txt';
 await describeBuilt(
   () => installPython(oldPython),
   await whyNoPython(),
@@ -123,5 +123,5 @@ await describeBuilt(
     logsPartialSuccess: false,
   },
   (python) => (target) =>
-    startClient(python, [join(import.meta.dirname, '../support/export_spans.py'), 'protobuf'], target),
+    startClient(python, [join(import.meta.dirname, '../support/python/export_spans.py'), 'protobuf'], target),
 );

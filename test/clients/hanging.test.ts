@@ -10,12 +10,12 @@ import {
   installNpm,
   missingTool,
   preparation,
-} from '../support/clients-builds.ts';
-import { startJavascript } from '../support/clients-javascript.ts';
-import { type RunningClient, startClient, type Target } from '../support/clients-process.ts';
-import { pauseBus } from '../support/clients-suite.ts';
-import { installPython, whyNoPython } from '../support/python.ts';
-import { startTraceStack, type TraceStack } from '../support/trace-stack.ts';
+} from '../support/clients/builds.ts';
+import { startJavascript } from '../support/clients/javascript.ts';
+import { type RunningClient, startClient, type Target } from '../support/clients/process.ts';
+import { installPython, whyNoPython } from '../support/python/python.ts';
+import { pauseBus } from '../support/clients/suite.ts';
+import { startTraceStack, type TraceStack } from '../support/otlp/trace-stack.ts';
 
 // NATS hangs while clients export, each with the timeouts that its exporter has by itself, and the receiver with its own.
 
@@ -26,7 +26,7 @@ type Kind = {
   start(program: string, target: Target): RunningClient;
 };
 
-const spansProgram = join(import.meta.dirname, '../support/export_spans.py');
+const spansProgram = join(import.meta.dirname, '../support/python/export_spans.py');
 const noPython = await whyNoPython();
 const noGo = await missingTool('go');
 const python = (name: string, requirements: string, encoding: string): Kind => ({
@@ -54,7 +54,7 @@ const kinds: readonly Kind[] = [
   },
   python('Python, protobuf', 'python-requirements.txt', 'protobuf'),
   python('Python, JSON', 'python-json-requirements.txt', 'json'),
-  python('Python of 2025', '../clients/old-python/requirements.txt', 'protobuf'),
+  python('Python of 2025', '../../clients/old-python/requirements.txt', 'protobuf'),
   {
     name: 'Go',
     missing: noGo,

@@ -1,10 +1,10 @@
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { installGo, missingTool, preparation } from '../support/clients-builds.ts';
-import { pauseBus, startClientStack } from '../support/clients-suite.ts';
-import { startTap } from '../support/clients-tap.ts';
-import type { TraceStack } from '../support/trace-stack.ts';
+import { installGo, missingTool, preparation } from '../support/clients/builds.ts';
+import { pauseBus, startClientStack } from '../support/clients/suite.ts';
+import { startTap } from '../support/clients/tap.ts';
+import type { TraceStack } from '../support/otlp/trace-stack.ts';
 
 const run = promisify(execFile);
 

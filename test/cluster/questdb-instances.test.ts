@@ -12,8 +12,8 @@ import { createQuestdbEngine } from '../../src/embedded/questdb.ts';
 import { createQuestdbSql, type QuestdbSql } from '../../src/stores/questdb/sql.ts';
 import { encodeEnvelope, type Part } from '../../src/wire/envelope.ts';
 import { envelopeVersion } from '../../src/wire/frame.ts';
-import { takePorts } from '../support/ports.ts';
-import { type Report, type Stack, startStack } from '../support/stack.ts';
+import { takePorts } from '../support/stack/ports.ts';
+import { type Report, type Stack, startStack } from '../support/stack/stack.ts';
 import { until } from '../support/until.ts';
 
 const boundMs = 60_000;

@@ -1,6 +1,6 @@
 import { expect, it, onTestFinished } from 'vitest';
 import { connectBus } from '../../src/bus/connection.ts';
-import { startStack } from '../support/stack.ts';
+import { startStack } from '../support/stack/stack.ts';
 import { until } from '../support/until.ts';
 
 it('every stream and every bucket has three copies on a cluster of three', async () => {

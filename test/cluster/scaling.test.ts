@@ -1,6 +1,6 @@
 import { expect, it, onTestFinished } from 'vitest';
-import { type Books, cleanVerdict, judge, produce } from '../support/producer.ts';
-import { type Stack, startStack } from '../support/stack.ts';
+import { type Books, cleanVerdict, judge, produce } from '../support/push/producer.ts';
+import { type Stack, startStack } from '../support/stack/stack.ts';
 import { waitFor } from '../support/wait.ts';
 
 const seed = 11;

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { readCases } from '../support/examples.ts';
-import { checkAnswer, checkStored } from '../support/examples-checks.ts';
-import { type RanExamples, runExamples, storedOf, summed } from '../support/examples-runner.ts';
+import { checkAnswer, checkStored } from '../support/examples/checks.ts';
+import { readCases } from '../support/examples/examples.ts';
+import { type RanExamples, runExamples, storedOf, summed } from '../support/examples/runner.ts';
 
 // The cases are data: schemas/examples/*/*.yaml, which docs/receivers is written from as well.
 const receivers = ['push', 'traces'] as const;

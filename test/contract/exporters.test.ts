@@ -3,12 +3,12 @@ import { join } from 'node:path';
 import { OTLPTraceExporter as JsonExporter } from '@opentelemetry/exporter-trace-otlp-http';
 import { OTLPTraceExporter as ProtobufExporter } from '@opentelemetry/exporter-trace-otlp-proto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { startJavascript } from '../support/clients-javascript.ts';
-import { startClient } from '../support/clients-process.ts';
-import { describeClient, expectStored, startClientStack } from '../support/clients-suite.ts';
-import { installPython, pinnedVersion, whyNoPython } from '../support/python.ts';
-import { exportWithSdk, rowOfSdk } from '../support/sdk-spans.ts';
-import type { TraceStack } from '../support/trace-stack.ts';
+import { startJavascript } from '../support/clients/javascript.ts';
+import { startClient } from '../support/clients/process.ts';
+import { installPython, pinnedVersion, whyNoPython } from '../support/python/python.ts';
+import { describeClient, expectStored, startClientStack } from '../support/clients/suite.ts';
+import { exportWithSdk, rowOfSdk } from '../support/otlp/sdk-spans.ts';
+import type { TraceStack } from '../support/otlp/trace-stack.ts';
 
 let on: TraceStack;
 beforeAll(async () => {
@@ -53,7 +53,7 @@ describe.each([
   });
 });
 
-const program = join(import.meta.dirname, '../support/export_spans.py');
+const program = join(import.meta.dirname, '../support/python/export_spans.py');
 const missing = await whyNoPython();
 const leftOut = missing === undefined ? '' : ` (left out: ${missing})`;
 

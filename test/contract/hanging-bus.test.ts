@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type PointsBatch, pointsBatch, spansBatch } from '../support/batches.ts';
-import { type Stack, startStack } from '../support/stack.ts';
+import { type PointsBatch, pointsBatch, spansBatch } from '../support/push/batches.ts';
+import { type Stack, startStack } from '../support/stack/stack.ts';
 
 // NATS that hangs (here: is stopped) answers nothing and keeps its connections. Whoever sends must be told before it gives up.
 

@@ -11,8 +11,8 @@ import {
   exportsOfOwner,
   pushesOfNobody,
   pushesOfOwner,
-} from '../support/costly-bodies.ts';
-import { type Stack, startStack } from '../support/stack.ts';
+} from '../support/push/costly-bodies.ts';
+import { type Stack, startStack } from '../support/stack/stack.ts';
 import { waitFor } from '../support/wait.ts';
 
 // The promises are 20 ms and 5 ms for each MiB inflated, and 300 ms; machines that run tests are shared.

@@ -1,6 +1,12 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { answersIn, exchange, openRaw, type RawAnswer, type RawConnection } from '../support/raw-client.ts';
-import { type Stack, startStack } from '../support/stack.ts';
+import {
+  answersIn,
+  exchange,
+  openRaw,
+  type RawAnswer,
+  type RawConnection,
+} from '../support/http/raw-client.ts';
+import { type Stack, startStack } from '../support/stack/stack.ts';
 import { otherFormsOf } from '../support/targets.ts';
 import { waitFor } from '../support/wait.ts';
 

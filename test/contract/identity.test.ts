@@ -4,10 +4,10 @@ import { type Bus, connectBus } from '../../src/bus/connection.ts';
 import { type KvBucket, openKvBucket } from '../../src/bus/kv.ts';
 import { takeEpoch } from '../../src/directory/epoch.ts';
 import { systemKeys } from '../../src/directory/keys.ts';
-import { pointsBatch, settledOnce, spansBatch } from '../support/batches.ts';
-import { fetchEngine } from '../support/fetch-engine.ts';
-import { type LiveRecords, openLiveRecords } from '../support/live-records.ts';
-import { type Stack, startStack } from '../support/stack.ts';
+import { pointsBatch, settledOnce, spansBatch } from '../support/push/batches.ts';
+import { fetchEngine } from '../support/stack/fetch-engine.ts';
+import { type LiveRecords, openLiveRecords } from '../support/stack/live-records.ts';
+import { type Stack, startStack } from '../support/stack/stack.ts';
 import { until } from '../support/until.ts';
 import { waitFor } from '../support/wait.ts';
 

@@ -1,14 +1,14 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Bus, connectBus } from '../../src/bus/connection.ts';
 import { basicAuthorization } from '../../src/embedded/credentials.ts';
-import { allKnown } from '../support/examples-sources.ts';
-import { encodings } from '../support/otlp-client.ts';
+import { allKnown } from '../support/examples/sources.ts';
+import { administer } from '../support/metadata/token-administration.ts';
+import { encodings } from '../support/otlp/client.ts';
+import { sendExports } from '../support/otlp/token-exports.ts';
+import { openTokenTraffic, type TokenTraffic } from '../support/outcomes/token-traffic.ts';
+import { sendPushes } from '../support/push/token-pushes.ts';
 import type { Leak } from '../support/secrets.ts';
-import { type Stack, startStack } from '../support/stack.ts';
-import { administer } from '../support/token-administration.ts';
-import { sendExports } from '../support/token-exports.ts';
-import { sendPushes } from '../support/token-pushes.ts';
-import { openTokenTraffic, type TokenTraffic } from '../support/token-traffic.ts';
+import { type Stack, startStack } from '../support/stack/stack.ts';
 import { untilApplied } from '../support/until-applied.ts';
 import { waitFor } from '../support/wait.ts';
 

@@ -9,9 +9,9 @@ import {
   contents,
   matrixBody,
   matrixLimits,
-} from '../support/otlp-bodies.ts';
-import { contentTypes, type Encoding, type OtlpAnswer, wholeStatusOf } from '../support/otlp-client.ts';
-import { startTraceStack, type TraceStack } from '../support/trace-stack.ts';
+} from '../support/otlp/bodies.ts';
+import { contentTypes, type Encoding, type OtlpAnswer, wholeStatusOf } from '../support/otlp/client.ts';
+import { startTraceStack, type TraceStack } from '../support/otlp/trace-stack.ts';
 
 // Every answer of the receiver to every kind of request, from the product of what requests differ in (architecture 4.5:
 // H2, H3, H5, H8, H9, H11, H12): a code, a type or an encoding that is wrong makes some exporter drop what it should

@@ -3,14 +3,20 @@ import { gzipSync } from 'node:zlib';
 import { OTLPTraceExporter as JsonExporter } from '@opentelemetry/exporter-trace-otlp-http';
 import { OTLPTraceExporter as ProtobufExporter } from '@opentelemetry/exporter-trace-otlp-proto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { startClient } from '../support/clients-process.ts';
-import { installPython, whyNoPython } from '../support/python.ts';
-import { answersIn, exchange, openRaw, type RawAnswer, type RawConnection } from '../support/raw-client.ts';
-import { exportWithSdk } from '../support/sdk-spans.ts';
-import { type Application, type Report, type Stack, startStack } from '../support/stack.ts';
+import { startClient } from '../support/clients/process.ts';
+import { installPython, whyNoPython } from '../support/python/python.ts';
+import {
+  answersIn,
+  exchange,
+  openRaw,
+  type RawAnswer,
+  type RawConnection,
+} from '../support/http/raw-client.ts';
+import { exportWithSdk } from '../support/otlp/sdk-spans.ts';
+import { type Application, type Report, type Stack, startStack } from '../support/stack/stack.ts';
 import { waitFor } from '../support/wait.ts';
 
-const program = join(import.meta.dirname, '../support/export_spans.py');
+const program = join(import.meta.dirname, '../support/python/export_spans.py');
 const bytesInFlightMax = 2 ** 20;
 const connectionsMax = 60;
 

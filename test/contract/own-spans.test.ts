@@ -5,8 +5,8 @@ import { join, resolve } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { ownSpansMark } from '../../src/telemetry/tracing.ts';
-import { engineVariables } from '../support/fetch-engine.ts';
-import { type Report, type Stack, startStack } from '../support/stack.ts';
+import { engineVariables } from '../support/stack/fetch-engine.ts';
+import { type Report, type Stack, startStack } from '../support/stack/stack.ts';
 import { until } from '../support/until.ts';
 
 // Ingress and transfer send the spans of their own work to the trace receiver of this same stack, every request of it sampled.

@@ -4,17 +4,17 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { ApplicationPolicy, SourcePolicy } from '../../src/directory/policies.ts';
-import { type LiveRecords, openLiveRecords } from '../support/live-records.ts';
 import {
   contentTypes,
   createOtlpClient,
   type OtlpAnswer,
   type OtlpClient,
   partialOf,
-} from '../support/otlp-client.ts';
-import { createPushClient, type PushAnswer, type PushClient } from '../support/push-client.ts';
-import { bodyOf } from '../support/push-stack.ts';
-import { type Application, type Report, type Stack, startStack } from '../support/stack.ts';
+} from '../support/otlp/client.ts';
+import { createPushClient, type PushAnswer, type PushClient } from '../support/push/client.ts';
+import { bodyOf } from '../support/push/stack.ts';
+import { type LiveRecords, openLiveRecords } from '../support/stack/live-records.ts';
+import { type Application, type Report, type Stack, startStack } from '../support/stack/stack.ts';
 import { waitFor } from '../support/wait.ts';
 
 const root = resolve(import.meta.dirname, '../..');

@@ -2,11 +2,11 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { connectBus } from '../../src/bus/connection.ts';
 import { openKvBucket } from '../../src/bus/kv.ts';
 import { buckets, recordKeys } from '../../src/directory/keys.ts';
-import { pointsAt } from '../support/point-cases.ts';
-import type { PushAnswer } from '../support/push-client.ts';
-import { expectEnvelope, plainSuccess } from '../support/push-replies.ts';
-import { bodyOf, type PushStack, startPushStack } from '../support/push-stack.ts';
-import type { Report } from '../support/stack.ts';
+import type { PushAnswer } from '../support/push/client.ts';
+import { pointsAt } from '../support/push/point-cases.ts';
+import { expectEnvelope, plainSuccess } from '../support/push/replies.ts';
+import { bodyOf, type PushStack, startPushStack } from '../support/push/stack.ts';
+import type { Report } from '../support/stack/stack.ts';
 import { waitFor } from '../support/wait.ts';
 
 /** A change is promised within a second; a busy machine gets five. */

@@ -1,5 +1,5 @@
 import { afterAll } from 'vitest';
-import { sharedPushStack } from '../support/push-stack.ts';
+import { sharedPushStack } from '../support/push/stack.ts';
 
 // Rooms of one stack. The counters of all of them have to agree after those of points.
 import './push/points.ts';

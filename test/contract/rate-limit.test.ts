@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Bus, connectBus } from '../../src/bus/connection.ts';
-import { createReportChannel } from '../../src/ingress/rate-channel.ts';
-import { startRateExchange } from '../../src/ingress/rate-exchange.ts';
-import { startEngines, type TestEngines } from '../support/engines.ts';
-import { createPushClient, type PushClient } from '../support/push-client.ts';
-import { type Report, type Stack, startStack } from '../support/stack.ts';
+import { createReportChannel } from '../../src/ingress/rates/channel.ts';
+import { startRateExchange } from '../../src/ingress/rates/exchange.ts';
+import { createPushClient, type PushClient } from '../support/push/client.ts';
+import { startEngines, type TestEngines } from '../support/stack/engines.ts';
+import { type Report, type Stack, startStack } from '../support/stack/stack.ts';
 import { waitFor } from '../support/wait.ts';
 
 /** Calls `send` so many times a second, evenly, for so long: late calls are made up for at once. */

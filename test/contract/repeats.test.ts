@@ -1,11 +1,11 @@
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Balance } from '../../src/outcomes/balance.ts';
-import { pointsBatch, settledOnce } from '../support/batches.ts';
-import type { Gate } from '../support/gate.ts';
-import { type GatedStack, startGatedStack } from '../support/gated-stack.ts';
-import { type LiveRecords, openLiveRecords } from '../support/live-records.ts';
-import { createOutcomeReader, type OutcomeReader } from '../support/outcomes.ts';
+import { createOutcomeReader, type OutcomeReader } from '../support/outcomes/outcomes.ts';
+import { pointsBatch, settledOnce } from '../support/push/batches.ts';
+import type { Gate } from '../support/stack/gate.ts';
+import { type GatedStack, startGatedStack } from '../support/stack/gated-stack.ts';
+import { type LiveRecords, openLiveRecords } from '../support/stack/live-records.ts';
 import { pubAckOf } from '../support/steps.ts';
 import { waitFor } from '../support/wait.ts';
 

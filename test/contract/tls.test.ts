@@ -3,9 +3,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { TLSSocket } from 'node:tls';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type Certificate, makeAuthority, makeCertificate } from '../support/certificates.ts';
-import { answersIn, openRaw, type RawConnection } from '../support/raw-client.ts';
-import { type RoleProcess, type Stack, startStack } from '../support/stack.ts';
+import { answersIn, openRaw, type RawConnection } from '../support/http/raw-client.ts';
+import { type Certificate, makeAuthority, makeCertificate } from '../support/stack/certificates.ts';
+import { type RoleProcess, type Stack, startStack } from '../support/stack/stack.ts';
 import { waitFor } from '../support/wait.ts';
 
 let folder: string;

@@ -1,5 +1,5 @@
 import { afterAll } from 'vitest';
-import { sharedTraceStack } from '../support/trace-stack.ts';
+import { sharedTraceStack } from '../support/otlp/trace-stack.ts';
 
 // Rooms of one stack.
 import './traces/spans.ts';

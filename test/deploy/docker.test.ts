@@ -3,8 +3,8 @@ import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, describe, expect, it } from 'vitest';
-import { neededVariables } from '../support/compose.ts';
-import { deployFolder } from '../support/dashboards.ts';
+import { neededVariables } from '../support/deploy/compose.ts';
+import { deployFolder } from '../support/deploy/dashboards.ts';
 
 const run = promisify(execFile);
 const passwords = Object.fromEntries(neededVariables.map((name) => [name, randomBytes(16).toString('hex')]));

@@ -5,8 +5,8 @@ import { basename, join, resolve } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
-import { copiesOf, dockerfileStages } from '../support/dockerfile.ts';
-import { type Stack, startStack } from '../support/stack.ts';
+import { copiesOf, dockerfileStages } from '../support/deploy/dockerfile.ts';
+import { type Stack, startStack } from '../support/stack/stack.ts';
 import { waitFor } from '../support/wait.ts';
 
 const run = promisify(execFile);

@@ -7,9 +7,10 @@ import { loadPipelines } from '../../src/config/pipelines.ts';
 import { fileVariable } from '../../src/config/setting-texts.ts';
 import { loadSettings, settingDefinitions } from '../../src/config/settings.ts';
 import { versions } from '../../src/embedded/versions.ts';
-import { missingTool } from '../support/clients-builds.ts';
-import { service } from '../support/compose.ts';
-import { deployFolder } from '../support/dashboards.ts';
+import { definedMetrics } from '../../tools/docs/metrics.ts';
+import { missingTool } from '../support/clients/builds.ts';
+import { service } from '../support/deploy/compose.ts';
+import { deployFolder } from '../support/deploy/dashboards.ts';
 import {
   buildManifests,
   type ManifestReport,
@@ -17,9 +18,8 @@ import {
   ofKind,
   type Pod,
   podsOf,
-} from '../support/manifests.ts';
-import { definedMetrics } from '../support/metrics-document.ts';
-import { tempFolder } from '../support/temp-folder.ts';
+} from '../support/deploy/manifests.ts';
+import { tempFolder } from '../support/stack/temp-folder.ts';
 
 const folder = join(deployFolder, 'kubernetes');
 const overlays = readdirSync(join(folder, 'overlays'));

@@ -4,12 +4,17 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { parse, stringify } from 'yaml';
 import { z } from 'zod';
-import { missingTool } from '../support/clients-builds.ts';
-import { deployFolder, queriesTo } from '../support/dashboards.ts';
-import { takePorts } from '../support/ports.ts';
-import { type Prometheus, prometheusPrograms, promtool, startPrometheus } from '../support/prometheus.ts';
-import { type Stack, startStack } from '../support/stack.ts';
-import { tempFolder } from '../support/temp-folder.ts';
+import { missingTool } from '../support/clients/builds.ts';
+import { deployFolder, queriesTo } from '../support/deploy/dashboards.ts';
+import {
+  type Prometheus,
+  prometheusPrograms,
+  promtool,
+  startPrometheus,
+} from '../support/deploy/prometheus.ts';
+import { takePorts } from '../support/stack/ports.ts';
+import { type Stack, startStack } from '../support/stack/stack.ts';
+import { tempFolder } from '../support/stack/temp-folder.ts';
 import { waitFor } from '../support/wait.ts';
 
 const rulesFolder = join(deployFolder, 'prometheus');

@@ -11,16 +11,16 @@ import { createStreamReader } from '../../src/bus/stream-reader.ts';
 import { ensureTopology } from '../../src/bus/topology.ts';
 import { loadPipelines } from '../../src/config/pipelines.ts';
 import { buckets } from '../../src/directory/keys.ts';
+import { openAudit } from '../../src/metadata/audit/audit.ts';
 import {
   type AdminTokens,
   adminRoles,
   adminTokenSchema,
   openAdminTokens,
   roleAllows,
-} from '../../src/metadata/admin-tokens.ts';
-import { openAudit } from '../../src/metadata/audit.ts';
+} from '../../src/metadata/tokens/admin-tokens.ts';
 import type { Log } from '../../src/telemetry/log.ts';
-import { startEngines, type TestEngines } from '../support/engines.ts';
+import { startEngines, type TestEngines } from '../support/stack/engines.ts';
 import { waitFor } from '../support/wait.ts';
 
 let engines: TestEngines;

@@ -7,12 +7,12 @@ import { eraseKey, publishOnce } from '../../src/bus/outbox.ts';
 import { ensureTopology } from '../../src/bus/topology.ts';
 import { loadPipelines } from '../../src/config/pipelines.ts';
 import { buckets } from '../../src/directory/keys.ts';
-import { type Audit, type AuditRequest, openAudit } from '../../src/metadata/audit.ts';
-import type { AuditEntry } from '../../src/metadata/audit-entry.ts';
-import { intentPrefix, intentSchema } from '../../src/metadata/audit-intents.ts';
+import { type Audit, type AuditRequest, openAudit } from '../../src/metadata/audit/audit.ts';
+import type { AuditEntry } from '../../src/metadata/audit/entry.ts';
+import { intentPrefix, intentSchema } from '../../src/metadata/audit/intents.ts';
 import { Fault } from '../../src/model/fault.ts';
 import type { Log } from '../../src/telemetry/log.ts';
-import { startEngines, type TestEngines } from '../support/engines.ts';
+import { startEngines, type TestEngines } from '../support/stack/engines.ts';
 import { waitFor } from '../support/wait.ts';
 
 const streams = loadPipelines('pipelines', 'schemas').streams;
@@ -168,7 +168,7 @@ describe('a process that goes away', () => {
   // The change is done and its entry is not written: the one moment at which a change could stay unseen.
   it('between its work and its entry leaves exactly one, which any of several others brings', async () => {
     const child = spawn(process.execPath, [
-      'test/support/audit-process.ts',
+      'test/support/metadata/audit-process.ts',
       engines.nats.url,
       String(orphanMs),
     ]);

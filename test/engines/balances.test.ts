@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { balancesQuery, readBalances } from '../../src/outcomes/balance.ts';
 import { type Clickhouse, createClickhouse } from '../../src/stores/clickhouse/client.ts';
-import { makeTables, startEngines, type TestEngines } from '../support/engines.ts';
-import { fetchEngine } from '../support/fetch-engine.ts';
+import { makeTables, startEngines, type TestEngines } from '../support/stack/engines.ts';
+import { fetchEngine } from '../support/stack/fetch-engine.ts';
 
 let engines: TestEngines;
 let clickhouse: Clickhouse;

@@ -10,8 +10,8 @@ import {
   outcome,
   soon,
   storedIn,
-} from '../support/batch-kills.ts';
-import { startEngines, type TestEngines } from '../support/engines.ts';
+} from '../support/push/batch-kills.ts';
+import { startEngines, type TestEngines } from '../support/stack/engines.ts';
 
 describe('a batch', () => {
   let bus: Bus;

@@ -4,8 +4,8 @@ import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { expect, it, onTestFinished } from 'vitest';
 import { asInChapter, type Block, blocksOf, chapterLines } from '../support/chapters.ts';
-import { tempFolder } from '../support/temp-folder.ts';
-import { startUp, type Up, untilReady } from '../support/up-process.ts';
+import { tempFolder } from '../support/stack/temp-folder.ts';
+import { startUp, type Up, untilReady } from '../support/stack/up-process.ts';
 
 const chapters = new URL('../../docs/chapters/', import.meta.url);
 

@@ -13,9 +13,9 @@ import {
   syncStatement,
 } from '../../src/stores/clickhouse/span-writer.ts';
 import { createLog } from '../../src/telemetry/log.ts';
-import { createCli } from '../support/cli.ts';
-import { startEngines, type TestEngines } from '../support/engines.ts';
-import { fetchEngine } from '../support/fetch-engine.ts';
+import { createCli } from '../support/clients/cli.ts';
+import { startEngines, type TestEngines } from '../support/stack/engines.ts';
+import { fetchEngine } from '../support/stack/fetch-engine.ts';
 
 // There is no Keeper here: statements are held against the engine's own parser, and nothing of a cluster runs.
 const folder = join(resolve(import.meta.dirname, '../..'), 'schemas/sql/clickhouse');

@@ -6,11 +6,11 @@ import type { DatabaseAccounts } from '../../src/config/engine-credentials.ts';
 import { createClickhouseEngine } from '../../src/embedded/clickhouse.ts';
 import { basicAuthorization, createDatabaseAccounts } from '../../src/embedded/credentials.ts';
 import type { Engine } from '../../src/embedded/engine.ts';
-import { type ClickhouseNames, waysOut } from '../support/clickhouse-ways-out.ts';
-import { canary, type Outside, openOutside } from '../support/outside.ts';
-import { takePorts } from '../support/ports.ts';
-import { rawRequest } from '../support/raw-request.ts';
-import { openTempFolder, tempFolder } from '../support/temp-folder.ts';
+import { rawRequest } from '../support/http/raw-request.ts';
+import { type ClickhouseNames, waysOut } from '../support/stack/clickhouse-ways-out.ts';
+import { canary, type Outside, openOutside } from '../support/stack/outside.ts';
+import { takePorts } from '../support/stack/ports.ts';
+import { openTempFolder, tempFolder } from '../support/stack/temp-folder.ts';
 
 const host = '127.0.0.1';
 const accounts: DatabaseAccounts = createDatabaseAccounts();
@@ -204,7 +204,7 @@ describe('on a kernel that cannot confine it', () => {
       await engine.start().then(() => console.log('started'), (error) => console.log(error.message));
       await engine.kill();`;
     const child = spawn(process.execPath, [
-      'test/support/without-landlock.ts',
+      'test/support/stack/without-landlock.ts',
       ...['--input-type=module-typescript', '-e', script],
     ]);
     const output = await text(child.stdout);

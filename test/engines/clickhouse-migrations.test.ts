@@ -8,8 +8,8 @@ import { type Clickhouse, createClickhouse } from '../../src/stores/clickhouse/c
 import { migrate, migrateWhenUp, readSchemaVersion } from '../../src/stores/clickhouse/migrate.ts';
 import { createLog } from '../../src/telemetry/log.ts';
 import { spanColumns } from '../../src/wire/native/span-columns.ts';
-import { startEngines, type TestEngines } from '../support/engines.ts';
-import { tempFolder } from '../support/temp-folder.ts';
+import { startEngines, type TestEngines } from '../support/stack/engines.ts';
+import { tempFolder } from '../support/stack/temp-folder.ts';
 
 const ownFolder = new URL('../../schemas/sql/clickhouse', import.meta.url).pathname;
 /** What a run that changes nothing beside its steps says. */

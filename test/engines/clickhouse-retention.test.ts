@@ -7,8 +7,8 @@ import { z } from 'zod';
 import { type Clickhouse, createClickhouse } from '../../src/stores/clickhouse/client.ts';
 import { migrate } from '../../src/stores/clickhouse/migrate.ts';
 import { createLog } from '../../src/telemetry/log.ts';
-import { startEngines, type TestEngines } from '../support/engines.ts';
-import { tempFolder } from '../support/temp-folder.ts';
+import { startEngines, type TestEngines } from '../support/stack/engines.ts';
+import { tempFolder } from '../support/stack/temp-folder.ts';
 import { waitFor } from '../support/wait.ts';
 
 const root = resolve(import.meta.dirname, '../..');

@@ -4,9 +4,9 @@ import { type Clickhouse, createClickhouse } from '../../src/stores/clickhouse/c
 import { migrate } from '../../src/stores/clickhouse/migrate.ts';
 import { createSpanWriter, type SpanWriter } from '../../src/stores/clickhouse/span-writer.ts';
 import { createLog } from '../../src/telemetry/log.ts';
-import { startEngines, type TestEngines } from '../support/engines.ts';
-import { fetchEngine } from '../support/fetch-engine.ts';
-import { boundsOf, nativeOf, type SpanRows, spanSelect, tracesOf } from '../support/span-rows.ts';
+import { boundsOf, nativeOf, type SpanRows, spanSelect, tracesOf } from '../support/otlp/span-rows.ts';
+import { startEngines, type TestEngines } from '../support/stack/engines.ts';
+import { fetchEngine } from '../support/stack/fetch-engine.ts';
 
 const folder = new URL('../../schemas/sql/clickhouse', import.meta.url).pathname;
 const day = 20_412; // 2025-11-20

@@ -7,8 +7,8 @@ import { columnRegistrySchema } from '../../src/directory/sources.ts';
 import type { Layout } from '../../src/model/records.ts';
 import { createQuestdbSql, type QuestdbSql } from '../../src/stores/questdb/sql.ts';
 import { createQuestdbTables, type QuestdbTables } from '../../src/stores/questdb/tables.ts';
-import { startEngines, type TestEngines } from '../support/engines.ts';
-import { fetchEngine } from '../support/fetch-engine.ts';
+import { startEngines, type TestEngines } from '../support/stack/engines.ts';
+import { fetchEngine } from '../support/stack/fetch-engine.ts';
 import { until } from '../support/until.ts';
 
 let engines: TestEngines;

@@ -10,12 +10,12 @@ import type { EngineAccount } from '../../src/config/engine-credentials.ts';
 import { configurationFiles } from '../../src/embedded/clickhouse-command.ts';
 import { basicAuthorization } from '../../src/embedded/credentials.ts';
 import { createInstaller } from '../../src/embedded/install.ts';
-import { filledEnvironment, service } from '../support/compose.ts';
-import { deployFolder } from '../support/dashboards.ts';
-import { takePorts } from '../support/ports.ts';
-import { wireQuery } from '../support/postgres-wire.ts';
-import { rawRequest } from '../support/raw-request.ts';
-import { tempFolder } from '../support/temp-folder.ts';
+import { filledEnvironment, service } from '../support/deploy/compose.ts';
+import { deployFolder } from '../support/deploy/dashboards.ts';
+import { rawRequest } from '../support/http/raw-request.ts';
+import { takePorts } from '../support/stack/ports.ts';
+import { wireQuery } from '../support/stack/postgres-wire.ts';
+import { tempFolder } from '../support/stack/temp-folder.ts';
 import { waitFor } from '../support/wait.ts';
 
 // The images are not at hand: their programs are, and are given what deploy/ gives them.

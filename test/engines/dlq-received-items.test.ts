@@ -11,8 +11,8 @@ import { buckets } from '../../src/directory/keys.ts';
 import { createOwners } from '../../src/directory/owners.ts';
 import { encodeEnvelope } from '../../src/wire/envelope.ts';
 import { encodeSpansEnvelope } from '../../src/wire/spans-envelope.ts';
-import { type Cli, createCli } from '../support/cli.ts';
-import { type Stack, startStack } from '../support/stack.ts';
+import { type Cli, createCli } from '../support/clients/cli.ts';
+import { type Stack, startStack } from '../support/stack/stack.ts';
 import { until } from '../support/until.ts';
 
 let stack: Stack;

@@ -6,10 +6,10 @@ import { publishConfirmed } from '../../src/bus/outbox.ts';
 import { createDeadLetterAdmin } from '../../src/dead-letters/admin.ts';
 import { redriveMessage } from '../../src/dead-letters/redrive-message.ts';
 import { buckets } from '../../src/directory/keys.ts';
-import { type Cli, createCli } from '../support/cli.ts';
-import { figureOf, readDeadLetters } from '../support/dead-letters.ts';
-import { fetchEngine } from '../support/fetch-engine.ts';
-import { type Application, type Stack, startStack } from '../support/stack.ts';
+import { type Cli, createCli } from '../support/clients/cli.ts';
+import { figureOf, readDeadLetters } from '../support/outcomes/dead-letters.ts';
+import { fetchEngine } from '../support/stack/fetch-engine.ts';
+import { type Application, type Stack, startStack } from '../support/stack/stack.ts';
 import { until } from '../support/until.ts';
 
 let stack: Stack;

@@ -1,8 +1,8 @@
 import { spawn } from 'node:child_process';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
-import { createCli } from '../support/cli.ts';
-import { type Application, type Report, type Stack, startStack } from '../support/stack.ts';
+import { createCli } from '../support/clients/cli.ts';
+import { type Application, type Report, type Stack, startStack } from '../support/stack/stack.ts';
 import { waitFor } from '../support/wait.ts';
 
 let stack: Stack;

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { RefusalRow, SampleRow } from '../../src/outcomes/rows.ts';
-import { createCli } from '../support/cli.ts';
-import { type LedgerTap, startLedgerTap } from '../support/ledger-tap.ts';
-import { type Application, type Report, type Stack, startStack } from '../support/stack.ts';
+import { createCli } from '../support/clients/cli.ts';
+import { type LedgerTap, startLedgerTap } from '../support/outcomes/ledger-tap.ts';
+import { type Application, type Report, type Stack, startStack } from '../support/stack/stack.ts';
 import { waitFor } from '../support/wait.ts';
 
 let stack: Stack;

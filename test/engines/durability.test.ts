@@ -7,8 +7,8 @@ import { createNatsEngine } from '../../src/embedded/nats.ts';
 import { createQuestdbEngine } from '../../src/embedded/questdb.ts';
 import { createQuestdbSql } from '../../src/stores/questdb/sql.ts';
 import { commitsAreSynced } from '../../src/stores/questdb/table-states.ts';
-import { takePorts } from '../support/ports.ts';
-import { tempFolder } from '../support/temp-folder.ts';
+import { takePorts } from '../support/stack/ports.ts';
+import { tempFolder } from '../support/stack/temp-folder.ts';
 
 const host = '127.0.0.1';
 const log = (): void => {};

@@ -4,7 +4,7 @@ import { connect } from '@nats-io/transport-node';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { type EngineAccount, withAccount } from '../../src/config/engine-credentials.ts';
-import { type Cli, createCli } from '../support/cli.ts';
+import { type Cli, createCli } from '../support/clients/cli.ts';
 import {
   droppedReason,
   type EarlierData,
@@ -15,12 +15,12 @@ import {
   makeEarlierData,
   pushPoints,
   rotateTokens,
-} from '../support/earlier-data.ts';
-import { testPipelines } from '../support/stack.ts';
-import { openTempFolder } from '../support/temp-folder.ts';
-import { installationOn, killUp, spawnUp, type Up, untilReady } from '../support/up-process.ts';
+} from '../support/stack/earlier-data.ts';
+import { testPipelines } from '../support/stack/stack.ts';
+import { openTempFolder } from '../support/stack/temp-folder.ts';
+import { installationOn, killUp, spawnUp, type Up, untilReady } from '../support/stack/up-process.ts';
+import { openWholeLine, type WholeLine } from '../support/stack/whole-line.ts';
 import { waitFor } from '../support/wait.ts';
-import { openWholeLine, type WholeLine } from '../support/whole-line.ts';
 
 let folder: { path: string; remove(): Promise<void> };
 let data: string;

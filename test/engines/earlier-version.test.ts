@@ -1,9 +1,9 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type Batch, pointsBatch, settledOnce, spansBatch } from '../support/batches.ts';
-import { type EarlierProgram, unpackEarlierProgram } from '../support/earlier-program.ts';
-import { type Stack, startStack } from '../support/stack.ts';
+import { type Batch, pointsBatch, settledOnce, spansBatch } from '../support/push/batches.ts';
+import { type EarlierProgram, unpackEarlierProgram } from '../support/stack/earlier-program.ts';
+import { type Stack, startStack } from '../support/stack/stack.ts';
 import { waitFor } from '../support/wait.ts';
 
 let earlier: EarlierProgram;

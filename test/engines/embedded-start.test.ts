@@ -10,9 +10,9 @@ import type { Engine } from '../../src/embedded/engine.ts';
 import { createInstaller, type Installer } from '../../src/embedded/install.ts';
 import { createNatsEngine } from '../../src/embedded/nats.ts';
 import { createQuestdbEngine } from '../../src/embedded/questdb.ts';
-import { startImpostor } from '../support/impostor.ts';
-import { takePorts } from '../support/ports.ts';
-import { tempFolder } from '../support/temp-folder.ts';
+import { startImpostor } from '../support/stack/impostor.ts';
+import { takePorts } from '../support/stack/ports.ts';
+import { tempFolder } from '../support/stack/temp-folder.ts';
 
 const host = '127.0.0.1';
 

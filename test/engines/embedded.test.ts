@@ -4,8 +4,8 @@ import { connect, type NatsConnection } from '@nats-io/transport-node';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Engine } from '../../src/embedded/engine.ts';
 import { filesAmple, filesMax } from '../../src/embedded/open-files.ts';
-import { startEngines, type TestEngines } from '../support/engines.ts';
-import { fetchEngine } from '../support/fetch-engine.ts';
+import { startEngines, type TestEngines } from '../support/stack/engines.ts';
+import { fetchEngine } from '../support/stack/fetch-engine.ts';
 
 let engines: TestEngines;
 

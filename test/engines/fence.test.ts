@@ -1,8 +1,8 @@
 import { AckPolicy } from '@nats-io/jetstream';
 import { afterAll, beforeAll, expect, it, vi } from 'vitest';
 import { type Bus, connectBus } from '../../src/bus/connection.ts';
-import { createFence } from '../../src/transfer/fence.ts';
-import { startEngines, type TestEngines } from '../support/engines.ts';
+import { createFence } from '../../src/transfer/spans/fence.ts';
+import { startEngines, type TestEngines } from '../support/stack/engines.ts';
 import { waitFor } from '../support/wait.ts';
 
 let engines: TestEngines;

@@ -5,10 +5,10 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { opsPortStep } from '../../src/cli/ingress-processes.ts';
 import { exitCodeConfig } from '../../src/config/settings.ts';
 import { type Child, spawnChild } from '../../src/embedded/child.ts';
-import { takePorts } from '../support/ports.ts';
-import { type Report, type Stack, startStack } from '../support/stack.ts';
+import { takePorts } from '../support/stack/ports.ts';
+import { type Report, type Stack, startStack } from '../support/stack/stack.ts';
+import { childrenOf } from '../support/stack/up-process.ts';
 import { until } from '../support/until.ts';
-import { childrenOf } from '../support/up-process.ts';
 
 const root = resolve(import.meta.dirname, '../..');
 const program = join(root, 'src/main.ts');

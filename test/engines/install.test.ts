@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest';
 import packages from '../../package.json' with { type: 'json' };
 import { createInstaller } from '../../src/embedded/install.ts';
 import { versions } from '../../src/embedded/versions.ts';
-import { tempFolder } from '../support/temp-folder.ts';
+import { tempFolder } from '../support/stack/temp-folder.ts';
 
 /** A folder for PATH that holds only these shell scripts. */
 const pathWith = async (scripts: Record<string, string>): Promise<string> => {

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { type Bus, connectBus } from '../../src/bus/connection.ts';
 import { createPublisher, type Publisher } from '../../src/bus/publisher.ts';
-import { readDeadLetters } from '../support/dead-letters.ts';
-import { type Stack, startStack } from '../support/stack.ts';
+import { readDeadLetters } from '../support/outcomes/dead-letters.ts';
+import { type Stack, startStack } from '../support/stack/stack.ts';
 import { until } from '../support/until.ts';
 
 const inARowMax = 20;

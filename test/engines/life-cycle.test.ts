@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
-import { type Report, type Stack, startStack } from '../support/stack.ts';
+import { type Report, type Stack, startStack } from '../support/stack/stack.ts';
 import { until } from '../support/until.ts';
 
 let stack: Stack;

@@ -6,7 +6,7 @@ import { join, resolve } from 'node:path';
 import { createInterface } from 'node:readline';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { FolderInUseError, isLocked, lockFolder } from '../../src/embedded/lock.ts';
-import { tempFolder } from '../support/temp-folder.ts';
+import { tempFolder } from '../support/stack/temp-folder.ts';
 
 const lockModule = JSON.stringify(resolve('src/embedded/lock.ts'));
 

@@ -2,11 +2,11 @@ import { readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
-import { createReport, operations, record } from '../support/admin-api.ts';
-import { createCli, type Outcome, runCli } from '../support/cli.ts';
-import type { TestEngines } from '../support/engines.ts';
-import { type MetadataRole, type MetadataStack, startMetadataStack } from '../support/metadata-role.ts';
-import { tempFolder } from '../support/temp-folder.ts';
+import { createCli, type Outcome, runCli } from '../support/clients/cli.ts';
+import { createReport, operations, record } from '../support/metadata/admin-api.ts';
+import { type MetadataRole, type MetadataStack, startMetadataStack } from '../support/metadata/role.ts';
+import type { TestEngines } from '../support/stack/engines.ts';
+import { tempFolder } from '../support/stack/temp-folder.ts';
 
 let stack: MetadataStack;
 let engines: TestEngines;

@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
-import { createReport, operations, record, tableNames } from '../support/admin-api.ts';
-import { createCli } from '../support/cli.ts';
-import type { TestEngines } from '../support/engines.ts';
-import { type MetadataRole, type MetadataStack, startMetadataStack } from '../support/metadata-role.ts';
-import { expectSpecified } from '../support/spec-records.ts';
+import { createCli } from '../support/clients/cli.ts';
+import { createReport, operations, record, tableNames } from '../support/metadata/admin-api.ts';
+import { type MetadataRole, type MetadataStack, startMetadataStack } from '../support/metadata/role.ts';
+import { expectSpecified } from '../support/metadata/spec-records.ts';
+import type { TestEngines } from '../support/stack/engines.ts';
 
 let stack: MetadataStack;
 let engines: TestEngines;

@@ -2,22 +2,22 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Bus, connectBus } from '../../src/bus/connection.ts';
 import { openKvBucket } from '../../src/bus/kv.ts';
 import { buckets, dataIdRange, systemKeys } from '../../src/directory/keys.ts';
-import { type CreationDeps, createCustomTimeSeries } from '../../src/metadata/creation.ts';
-import { createApplication, createDataSource } from '../../src/metadata/operations.ts';
-import { openRecords } from '../../src/metadata/record-store.ts';
 import {
   applicationRequestSchema,
   dataSourceRequestSchema,
   type ReportRequest,
   reportRequestSchema,
-} from '../../src/metadata/requests.ts';
+} from '../../src/metadata/records/requests.ts';
+import { openRecords } from '../../src/metadata/records/store.ts';
+import { type CreationDeps, createCustomTimeSeries } from '../../src/metadata/reports/creation.ts';
+import { createApplication, createDataSource } from '../../src/metadata/reports/operations.ts';
 import type { CustomReport } from '../../src/model/records.ts';
 import { createQuestdbSql, type QuestdbSql } from '../../src/stores/questdb/sql.ts';
 import { createQuestdbTables } from '../../src/stores/questdb/tables.ts';
 import { authored } from '../support/authored.ts';
-import { Died, dyingAt } from '../support/dying.ts';
-import { startEngines, type TestEngines } from '../support/engines.ts';
-import { onlyInstance } from '../support/metadata-calls.ts';
+import { onlyInstance } from '../support/metadata/calls.ts';
+import { Died, dyingAt } from '../support/stack/dying.ts';
+import { startEngines, type TestEngines } from '../support/stack/engines.ts';
 import { until } from '../support/until.ts';
 
 let engines: TestEngines;

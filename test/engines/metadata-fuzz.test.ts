@@ -4,12 +4,11 @@ import { z } from 'zod';
 import { connectBus } from '../../src/bus/connection.ts';
 import { createPublisher } from '../../src/bus/publisher.ts';
 import { bytesIdentity, createDeadLetters } from '../../src/dead-letters/dead-letters.ts';
-import { createReport, operations as creations } from '../support/admin-api.ts';
-import { makeTables, startEngines, type TestEngines } from '../support/engines.ts';
-import { type MetadataRole, startMetadataRole } from '../support/metadata-role.ts';
-import { breachesOf, createSchemaCheck, type SchemaCheck } from '../support/openapi-answers.ts';
-import { createRawClient, type RawAnswer, type RawClient } from '../support/openapi-client.ts';
-import { type Document, type Operation, operationsOf, readDocument } from '../support/openapi-document.ts';
+import { type Document, type Operation, operationsOf, readDocument } from '../../tools/docs/openapi.ts';
+import { createReport, operations as creations } from '../support/metadata/admin-api.ts';
+import { type MetadataRole, startMetadataRole } from '../support/metadata/role.ts';
+import { breachesOf, createSchemaCheck, type SchemaCheck } from '../support/openapi/answers.ts';
+import { createRawClient, type RawAnswer, type RawClient } from '../support/openapi/client.ts';
 import {
   type Body,
   type Caller,
@@ -19,7 +18,8 @@ import {
   requestOf,
   type Seen,
   settled,
-} from '../support/openapi-requests.ts';
+} from '../support/openapi/requests.ts';
+import { makeTables, startEngines, type TestEngines } from '../support/stack/engines.ts';
 
 const seed = 20_261_121;
 const rounds = 64;

@@ -2,21 +2,21 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { recordKeys } from '../../src/directory/keys.ts';
 import { spawnChild } from '../../src/embedded/child.ts';
 import { type Backup, backupSchema, exportRecords } from '../../src/metadata/backup.ts';
-import type { CreationDeps, ReportRecords } from '../../src/metadata/creation.ts';
-import { isGone } from '../../src/metadata/deletion.ts';
-import { startKeeper } from '../../src/metadata/keeper.ts';
-import { readReport } from '../../src/metadata/life-cycle.ts';
-import { reservedNames } from '../../src/metadata/record-store.ts';
-import { newToken, nowSeconds } from '../../src/metadata/values.ts';
+import { reservedNames } from '../../src/metadata/records/store.ts';
+import { newToken, nowSeconds } from '../../src/metadata/records/values.ts';
+import type { CreationDeps, ReportRecords } from '../../src/metadata/reports/creation.ts';
+import { isGone } from '../../src/metadata/reports/deletion.ts';
+import { startKeeper } from '../../src/metadata/reports/keeper.ts';
+import { readReport } from '../../src/metadata/reports/life-cycle.ts';
 import type { Application, CustomReport } from '../../src/model/records.ts';
 import type { QuestdbSql } from '../../src/stores/questdb/sql.ts';
 import { createLog } from '../../src/telemetry/log.ts';
-import type { Gap } from '../support/dying.ts';
-import type { Task } from '../support/dying-metadata.ts';
-import type { TestEngines } from '../support/engines.ts';
-import { type MetadataCall, metadataCalls } from '../support/metadata-calls.ts';
-import { type OpenMetadata, startOpenMetadata } from '../support/open-metadata.ts';
-import { brokenInvariants } from '../support/record-invariants.ts';
+import { type MetadataCall, metadataCalls } from '../support/metadata/calls.ts';
+import type { Task } from '../support/metadata/dying-metadata.ts';
+import { type OpenMetadata, startOpenMetadata } from '../support/metadata/open-metadata.ts';
+import { brokenInvariants } from '../support/metadata/record-invariants.ts';
+import type { Gap } from '../support/stack/dying.ts';
+import type { TestEngines } from '../support/stack/engines.ts';
 import { until } from '../support/until.ts';
 
 let metadata: OpenMetadata;
@@ -30,7 +30,7 @@ beforeAll(async () => {
 });
 afterAll(() => metadata?.stop());
 
-const entry = new URL('../support/dying-metadata.ts', import.meta.url).pathname;
+const entry = new URL('../support/metadata/dying-metadata.ts', import.meta.url).pathname;
 
 /** How the process ended: `killed`, or the number of its writes. */
 const runChild = async (call: MetadataCall, input: unknown, gap?: Gap): Promise<'killed' | number> => {

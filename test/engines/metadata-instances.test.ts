@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import type { CreationDeps } from '../../src/metadata/creation.ts';
-import { startKeeper } from '../../src/metadata/keeper.ts';
-import { createTableRepair } from '../../src/metadata/table-repair.ts';
+import type { CreationDeps } from '../../src/metadata/reports/creation.ts';
+import { startKeeper } from '../../src/metadata/reports/keeper.ts';
+import { createTableRepair } from '../../src/metadata/tables/repair.ts';
 import type { QuestdbSql } from '../../src/stores/questdb/sql.ts';
 import { createLog } from '../../src/telemetry/log.ts';
-import { metadataCalls } from '../support/metadata-calls.ts';
-import { type OpenMetadata, startOpenMetadata } from '../support/open-metadata.ts';
+import { metadataCalls } from '../support/metadata/calls.ts';
+import { type OpenMetadata, startOpenMetadata } from '../support/metadata/open-metadata.ts';
 import { until } from '../support/until.ts';
 
 const boundMs = 30_000;

@@ -7,18 +7,18 @@ import { openKvBucket } from '../../src/bus/kv.ts';
 import { createStreamReader } from '../../src/bus/stream-reader.ts';
 import { columnRegistrySchema } from '../../src/directory/directory.ts';
 import { buckets, columnsKey } from '../../src/directory/keys.ts';
-import { type AuditEntry, auditEntrySchema } from '../../src/metadata/audit-entry.ts';
-import type { CreationDeps } from '../../src/metadata/creation.ts';
+import { type AuditEntry, auditEntrySchema } from '../../src/metadata/audit/entry.ts';
+import type { CreationDeps } from '../../src/metadata/reports/creation.ts';
 import { createQuestdbSql, type QuestdbSql } from '../../src/stores/questdb/sql.ts';
 import { registerNames, viewPrefix } from '../../src/wire/column-naming.ts';
-import { startEngines, type TestEngines } from '../support/engines.ts';
-import { openMetadata } from '../support/metadata-calls.ts';
-import type { Model, World } from '../support/metadata-model.ts';
-import { otherActs } from '../support/metadata-other-acts.ts';
-import { type MetadataPair, startMetadataPair } from '../support/metadata-pair.ts';
-import { reportActs } from '../support/metadata-report-acts.ts';
-import { brokenInvariants } from '../support/record-invariants.ts';
-import { type RecordWitness, startRecordWitness } from '../support/record-witness.ts';
+import { openMetadata } from '../support/metadata/calls.ts';
+import type { Model, World } from '../support/metadata/model.ts';
+import { otherActs } from '../support/metadata/other-acts.ts';
+import { type MetadataPair, startMetadataPair } from '../support/metadata/pair.ts';
+import { brokenInvariants } from '../support/metadata/record-invariants.ts';
+import { type RecordWitness, startRecordWitness } from '../support/metadata/record-witness.ts';
+import { reportActs } from '../support/metadata/report-acts.ts';
+import { startEngines, type TestEngines } from '../support/stack/engines.ts';
 import { until } from '../support/until.ts';
 
 /** Fixed, so that a run can be repeated; it gives each command its turns. */

@@ -2,14 +2,14 @@ import { mkdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
-import { createReport, expectProblem, operations, tableNames } from '../support/admin-api.ts';
-import type { TestEngines } from '../support/engines.ts';
+import { createReport, expectProblem, operations, tableNames } from '../support/metadata/admin-api.ts';
 import {
   type MetadataRole,
   type MetadataStack,
   startMetadataRole,
   startMetadataStack,
-} from '../support/metadata-role.ts';
+} from '../support/metadata/role.ts';
+import type { TestEngines } from '../support/stack/engines.ts';
 import { until } from '../support/until.ts';
 
 let stack: MetadataStack;

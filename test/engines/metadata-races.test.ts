@@ -1,12 +1,12 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { exportRecords } from '../../src/metadata/backup.ts';
-import type { CreationDeps } from '../../src/metadata/creation.ts';
-import { startKeeper } from '../../src/metadata/keeper.ts';
-import { reservedNames } from '../../src/metadata/record-store.ts';
-import { rotateDataSourceToken } from '../../src/metadata/rotation.ts';
+import { reservedNames } from '../../src/metadata/records/store.ts';
+import type { CreationDeps } from '../../src/metadata/reports/creation.ts';
+import { startKeeper } from '../../src/metadata/reports/keeper.ts';
+import { rotateDataSourceToken } from '../../src/metadata/reports/rotation.ts';
 import { createLog } from '../../src/telemetry/log.ts';
-import { metadataCalls } from '../support/metadata-calls.ts';
-import { type OpenMetadata, startOpenMetadata } from '../support/open-metadata.ts';
+import { metadataCalls } from '../support/metadata/calls.ts';
+import { type OpenMetadata, startOpenMetadata } from '../support/metadata/open-metadata.ts';
 import { until } from '../support/until.ts';
 
 let metadata: OpenMetadata;

@@ -5,10 +5,10 @@ import { buckets, columnsKey } from '../../src/directory/keys.ts';
 import type { ColumnRegistry } from '../../src/model/records.ts';
 import { createQuestdbSql, type QuestdbSql } from '../../src/stores/questdb/sql.ts';
 import { registerNames } from '../../src/wire/column-naming.ts';
-import { createReport } from '../support/admin-api.ts';
-import type { TestEngines } from '../support/engines.ts';
-import { fetchEngine } from '../support/fetch-engine.ts';
-import { type MetadataRole, type MetadataStack, startMetadataStack } from '../support/metadata-role.ts';
+import { createReport } from '../support/metadata/admin-api.ts';
+import { type MetadataRole, type MetadataStack, startMetadataStack } from '../support/metadata/role.ts';
+import type { TestEngines } from '../support/stack/engines.ts';
+import { fetchEngine } from '../support/stack/fetch-engine.ts';
 import { until } from '../support/until.ts';
 
 let stack: MetadataStack;

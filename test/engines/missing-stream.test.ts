@@ -10,8 +10,8 @@ import { createOutcomeReads, type OutcomeReads } from '../../src/outcomes/reads.
 import { createClickhouse } from '../../src/stores/clickhouse/client.ts';
 import { createLog } from '../../src/telemetry/log.ts';
 import { createWatchMetrics } from '../../src/telemetry/watch-metrics.ts';
-import { figureOf } from '../support/dead-letters.ts';
-import { startEngines, type TestEngines } from '../support/engines.ts';
+import { figureOf } from '../support/outcomes/dead-letters.ts';
+import { startEngines, type TestEngines } from '../support/stack/engines.ts';
 import { until } from '../support/until.ts';
 
 const root = resolve(import.meta.dirname, '../..');

@@ -9,11 +9,10 @@ import { mergeBlocks } from '../../src/wire/native/block-merger.ts';
 import { withoutRows } from '../../src/wire/native/block-reader.ts';
 import { spanColumns } from '../../src/wire/native/span-columns.ts';
 import type { EncodedTraces } from '../../src/wire/otlp/types.ts';
-import { startEngines, type TestEngines } from '../support/engines.ts';
-import { encodeOtlpJson, type OtlpRequest } from '../support/otlp-protobuf.ts';
-import { anyRequest } from '../support/otlp-requests.ts';
-import { twinOf } from '../support/plain-otlp/twin.ts';
-import { rowsOfTraces, type SpanRow } from '../support/span-blocks.ts';
+import { twinOf } from '../support/otlp/plain/twin.ts';
+import { encodeOtlpJson, type OtlpRequest } from '../support/otlp/protobuf.ts';
+import { anyRequest } from '../support/otlp/requests.ts';
+import { rowsOfTraces, type SpanRow } from '../support/otlp/span-blocks.ts';
 import {
   arrivedAt,
   contextWith,
@@ -22,7 +21,8 @@ import {
   goodSpan,
   owner,
   requestOf,
-} from '../support/trace-source.ts';
+} from '../support/otlp/trace-source.ts';
+import { startEngines, type TestEngines } from '../support/stack/engines.ts';
 
 const structure = spanColumns.map(({ name, type }) => `\`${name}\` ${type}`).join(', ');
 

@@ -9,8 +9,8 @@ import { expect, it, onTestFinished } from 'vitest';
 import { createAccount } from '../../src/embedded/credentials.ts';
 import { createInstaller } from '../../src/embedded/install.ts';
 import { createNatsEngine, type NatsEngine } from '../../src/embedded/nats.ts';
-import { takePorts } from '../support/ports.ts';
-import { tempFolder } from '../support/temp-folder.ts';
+import { takePorts } from '../support/stack/ports.ts';
+import { tempFolder } from '../support/stack/temp-folder.ts';
 import { waitFor } from '../support/wait.ts';
 
 const host = '127.0.0.1';

@@ -6,10 +6,10 @@ import { openKvBucket } from '../../src/bus/kv.ts';
 import { loadSettings, type NatsTarget, natsTarget } from '../../src/config/settings.ts';
 import { createEngine } from '../../src/embedded/engine.ts';
 import { createInstaller } from '../../src/embedded/install.ts';
-import { makeAuthority, makeCertificate } from '../support/certificates.ts';
-import { createNatsAccount } from '../support/nats-jwt.ts';
-import { takePorts } from '../support/ports.ts';
-import { tempFolder } from '../support/temp-folder.ts';
+import { makeAuthority, makeCertificate } from '../support/stack/certificates.ts';
+import { createNatsAccount } from '../support/stack/nats-jwt.ts';
+import { takePorts } from '../support/stack/ports.ts';
+import { tempFolder } from '../support/stack/temp-folder.ts';
 
 const host = '127.0.0.1';
 

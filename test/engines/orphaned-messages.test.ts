@@ -7,7 +7,7 @@ import { type Delivery, startPuller } from '../../src/bus/puller.ts';
 import { ensureTopology } from '../../src/bus/topology.ts';
 import type { ConsumerDefinition, StreamDefinition } from '../../src/config/pipelines.ts';
 import { startOrphanSweep } from '../../src/transfer/orphan-sweep.ts';
-import { startEngines, type TestEngines } from '../support/engines.ts';
+import { startEngines, type TestEngines } from '../support/stack/engines.ts';
 import { until } from '../support/until.ts';
 import { waitFor } from '../support/wait.ts';
 

@@ -2,8 +2,8 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Bus, connectBus } from '../../src/bus/connection.ts';
 import { readBalances } from '../../src/outcomes/balance.ts';
 import { ledgerSubjects } from '../../src/outcomes/rows.ts';
-import { type GatedStack, startGatedStack } from '../support/gated-stack.ts';
-import { createOutcomeReader, type OutcomeReader } from '../support/outcomes.ts';
+import { createOutcomeReader, type OutcomeReader } from '../support/outcomes/outcomes.ts';
+import { type GatedStack, startGatedStack } from '../support/stack/gated-stack.ts';
 import { ackOf, ackOfOutcomes, pubAckOf, publishTo, type StepMatch } from '../support/steps.ts';
 
 let stack: GatedStack;

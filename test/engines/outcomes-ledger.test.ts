@@ -3,11 +3,11 @@ import { type Bus, connectBus } from '../../src/bus/connection.ts';
 import { createPublisher, type Publisher } from '../../src/bus/publisher.ts';
 import { minuteText, momentText } from '../../src/outcomes/times.ts';
 import { createLog } from '../../src/telemetry/log.ts';
-import { startFillAlarm } from '../../src/transfer/ledger-alarm.ts';
-import { createOutcomeReader, type OutcomeReader } from '../support/outcomes.ts';
-import { createPushClient, type PushClient } from '../support/push-client.ts';
-import { bodyOf } from '../support/push-stack.ts';
-import { type Report, type Stack, startStack } from '../support/stack.ts';
+import { startFillAlarm } from '../../src/transfer/ledger/ledger-alarm.ts';
+import { createOutcomeReader, type OutcomeReader } from '../support/outcomes/outcomes.ts';
+import { createPushClient, type PushClient } from '../support/push/client.ts';
+import { bodyOf } from '../support/push/stack.ts';
+import { type Report, type Stack, startStack } from '../support/stack/stack.ts';
 import { until } from '../support/until.ts';
 
 let stack: Stack;

@@ -3,11 +3,11 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createPublisher, type Publisher } from '../../src/bus/publisher.ts';
 import { encodeEnvelope, type MetricsHeader, type Part } from '../../src/wire/envelope.ts';
 import { encodeSpansEnvelope, type SpansHeader } from '../../src/wire/spans-envelope.ts';
-import { type LiveRecords, openLiveRecords } from '../support/live-records.ts';
-import { createOutcomeReader, type OutcomeReader } from '../support/outcomes.ts';
-import { createPushClient, type PushClient } from '../support/push-client.ts';
-import { bodyOf } from '../support/push-stack.ts';
-import { type Report, type Stack, startStack } from '../support/stack.ts';
+import { createOutcomeReader, type OutcomeReader } from '../support/outcomes/outcomes.ts';
+import { createPushClient, type PushClient } from '../support/push/client.ts';
+import { bodyOf } from '../support/push/stack.ts';
+import { type LiveRecords, openLiveRecords } from '../support/stack/live-records.ts';
+import { type Report, type Stack, startStack } from '../support/stack/stack.ts';
 
 let stack: Stack;
 let live: LiveRecords;

@@ -4,9 +4,9 @@ import { createPublisher, type Publisher } from '../../src/bus/publisher.ts';
 import { createQuestdbWriter, readRefusal } from '../../src/stores/questdb/writer.ts';
 import { readBlock } from '../../src/wire/native/block-reader.ts';
 import { encodeSpansEnvelope, type SpansHeader } from '../../src/wire/spans-envelope.ts';
-import { readDeadLetters } from '../support/dead-letters.ts';
-import { fetchEngine } from '../support/fetch-engine.ts';
-import { type Application, type Stack, startStack } from '../support/stack.ts';
+import { readDeadLetters } from '../support/outcomes/dead-letters.ts';
+import { fetchEngine } from '../support/stack/fetch-engine.ts';
+import { type Application, type Stack, startStack } from '../support/stack/stack.ts';
 
 let stack: Stack;
 let bus: Bus;

@@ -2,7 +2,7 @@ import { AckPolicy, RetentionPolicy } from '@nats-io/jetstream';
 import { expect, it, onTestFinished } from 'vitest';
 import { connectBus } from '../../src/bus/connection.ts';
 import { type Delivery, startPuller } from '../../src/bus/puller.ts';
-import { startEngines } from '../support/engines.ts';
+import { startEngines } from '../support/stack/engines.ts';
 import { until } from '../support/until.ts';
 
 const messageBytes = 64 * 1024;

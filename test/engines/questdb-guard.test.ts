@@ -9,10 +9,10 @@ import { basicAuthorization, createDatabaseAccounts } from '../../src/embedded/c
 import type { Engine } from '../../src/embedded/engine.ts';
 import { createInstaller } from '../../src/embedded/install.ts';
 import { createQuestdbEngine } from '../../src/embedded/questdb.ts';
-import { takePorts } from '../support/ports.ts';
-import { wireQuery } from '../support/postgres-wire.ts';
-import { type RawAnswer, rawRequest } from '../support/raw-request.ts';
-import { openTempFolder, tempFolder } from '../support/temp-folder.ts';
+import { type RawAnswer, rawRequest } from '../support/http/raw-request.ts';
+import { takePorts } from '../support/stack/ports.ts';
+import { wireQuery } from '../support/stack/postgres-wire.ts';
+import { openTempFolder, tempFolder } from '../support/stack/temp-folder.ts';
 import { waitFor } from '../support/wait.ts';
 
 const run = promisify(execFile);

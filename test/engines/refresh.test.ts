@@ -9,10 +9,10 @@ import {
 } from '../../src/metadata/refresh/polling-endpoint.ts';
 import { refreshRunSchema } from '../../src/metadata/refresh/runs.ts';
 import { subscriptionSchema } from '../../src/metadata/refresh/subscriptions.ts';
-import { emptyBuckets } from '../support/empty-buckets.ts';
-import { startEngines, type TestEngines } from '../support/engines.ts';
-import { putReport } from '../support/refresh-fleet.ts';
-import { openTestRefresh } from '../support/refresh-test.ts';
+import { putReport } from '../support/metadata/refresh-fleet.ts';
+import { openTestRefresh } from '../support/metadata/refresh-test.ts';
+import { emptyBuckets } from '../support/stack/empty-buckets.ts';
+import { startEngines, type TestEngines } from '../support/stack/engines.ts';
 import { until } from '../support/until.ts';
 
 let engines: TestEngines;

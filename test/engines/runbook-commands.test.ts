@@ -5,11 +5,11 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { type Bus, connectBus } from '../../src/bus/connection.ts';
 import { publishConfirmed } from '../../src/bus/outbox.ts';
-import { readDeadLetters } from '../support/dead-letters.ts';
+import { definedMetrics, roles } from '../../tools/docs/metrics.ts';
 import { codeOf, readDocument } from '../support/docs-code.ts';
-import { engineVariables } from '../support/fetch-engine.ts';
-import { definedMetrics, roles } from '../support/metrics-document.ts';
-import { type Report, type Stack, startStack } from '../support/stack.ts';
+import { readDeadLetters } from '../support/outcomes/dead-letters.ts';
+import { engineVariables } from '../support/stack/fetch-engine.ts';
+import { type Report, type Stack, startStack } from '../support/stack/stack.ts';
 import { until } from '../support/until.ts';
 
 const root = resolve(import.meta.dirname, '../..');
@@ -87,8 +87,8 @@ const notRun: Readonly<Record<string, string>> = {
 
 /** Blocks of docs/operations.md that this file does not run. */
 const blocksNotRun: readonly (readonly [begin: string, why: string])[] = [
-  ['NATS=$(openssl', 'a cluster: test/unit/docs-cluster-commands.test.ts holds it against the manifests'],
-  ['kubectl ', 'a cluster: test/unit/docs-cluster-commands.test.ts holds it against the manifests'],
+  ['NATS=$(openssl', 'a cluster: test/unit/docs/cluster-commands.test.ts holds it against the manifests'],
+  ['kubectl ', 'a cluster: test/unit/docs/cluster-commands.test.ts holds it against the manifests'],
   ['cp -a $B/questdb', 'engines that hold nothing: test/faults/backup-restore.test.ts'],
   ['export TIDEMARK_TRACING_URL', 'settings: test/contract/own-spans.test.ts'],
   ['curl -si -H "traceparent', 'wants tracing: test/contract/own-spans.test.ts'],

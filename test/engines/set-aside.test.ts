@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Bus, connectBus } from '../../src/bus/connection.ts';
-import { figureOf, readDeadLetters } from '../support/dead-letters.ts';
-import { createPointMessages, createTableSql, unknownTable } from '../support/point-messages.ts';
-import { type Report, type Stack, startStack } from '../support/stack.ts';
+import { figureOf, readDeadLetters } from '../support/outcomes/dead-letters.ts';
+import { createPointMessages, createTableSql, unknownTable } from '../support/push/point-messages.ts';
+import { type Report, type Stack, startStack } from '../support/stack/stack.ts';
 import { until } from '../support/until.ts';
 
 let stack: Stack;

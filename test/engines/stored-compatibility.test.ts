@@ -8,10 +8,10 @@ import { openKvBucket } from '../../src/bus/kv.ts';
 import { ensureTopology } from '../../src/bus/topology.ts';
 import { loadPipelines } from '../../src/config/pipelines.ts';
 import { envelopeVersion } from '../../src/wire/frame.ts';
-import { createCli } from '../support/cli.ts';
-import { makeTables, type TestEngines } from '../support/engines.ts';
-import { fetchEngine } from '../support/fetch-engine.ts';
-import { type Stack, startStack } from '../support/stack.ts';
+import { createCli } from '../support/clients/cli.ts';
+import { makeTables, type TestEngines } from '../support/stack/engines.ts';
+import { fetchEngine } from '../support/stack/fetch-engine.ts';
+import { type Stack, startStack } from '../support/stack/stack.ts';
 import { waitFor } from '../support/wait.ts';
 
 const root = resolve(import.meta.dirname, '../..');

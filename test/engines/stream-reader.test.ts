@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Bus, connectBus } from '../../src/bus/connection.ts';
 import { createStreamReader, type StreamPage, type StreamReader } from '../../src/bus/stream-reader.ts';
-import { startEngines, type TestEngines } from '../support/engines.ts';
+import { startEngines, type TestEngines } from '../support/stack/engines.ts';
 
 let engines: TestEngines;
 let bus: Bus;

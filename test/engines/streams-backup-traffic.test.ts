@@ -8,8 +8,8 @@ import { ensureTopology } from '../../src/bus/topology.ts';
 import { putBack } from '../../src/cli/streams-backup/put-back.ts';
 import { takeBackup } from '../../src/cli/streams-backup/take.ts';
 import { loadPipelines } from '../../src/config/pipelines.ts';
-import { startEngines } from '../support/engines.ts';
-import { tempFolder } from '../support/temp-folder.ts';
+import { startEngines } from '../support/stack/engines.ts';
+import { tempFolder } from '../support/stack/temp-folder.ts';
 import { until } from '../support/until.ts';
 
 const root = resolve(import.meta.dirname, '../..');

@@ -15,8 +15,8 @@ import { loadPipelines } from '../../src/config/pipelines.ts';
 import { epochGap, idGap, raiseAfterRestore } from '../../src/directory/after-restore.ts';
 import { takeEpoch } from '../../src/directory/epoch.ts';
 import { buckets, systemKeys } from '../../src/directory/keys.ts';
-import { startEngines } from '../support/engines.ts';
-import { tempFolder } from '../support/temp-folder.ts';
+import { startEngines } from '../support/stack/engines.ts';
+import { tempFolder } from '../support/stack/temp-folder.ts';
 
 const root = resolve(import.meta.dirname, '../..');
 const pipelines = loadPipelines(join(root, 'pipelines'), join(root, 'schemas'));

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { createService, type Service, type ServiceDefinition } from '../../src/embedded/service.ts';
 import { createSupervisor, restartDelayMs } from '../../src/embedded/supervisor.ts';
-import { tempFolder } from '../support/temp-folder.ts';
+import { tempFolder } from '../support/stack/temp-folder.ts';
 
 const policy = { firstMs: 20, mostMs: 100, healthyMs: 60_000, lookEveryMs: 50 };
 

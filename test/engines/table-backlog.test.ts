@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, it } from 'vitest';
-import { type Stack, startStack } from '../support/stack.ts';
-import { holdTableBacklog } from '../support/table-backlog.ts';
+import { holdTableBacklog } from '../support/push/table-backlog.ts';
+import { type Stack, startStack } from '../support/stack/stack.ts';
 
 let stack: Stack;
 

@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { connectBus } from '../../src/bus/connection.ts';
-import { figureOf } from '../support/dead-letters.ts';
-import { createPointMessages, createTableSql, unknownTable } from '../support/point-messages.ts';
-import { createReadiness } from '../support/readiness.ts';
-import { type Report, type Stack, startStack } from '../support/stack.ts';
-import { holdTableBacklog } from '../support/table-backlog.ts';
+import { figureOf } from '../support/outcomes/dead-letters.ts';
+import { createPointMessages, createTableSql, unknownTable } from '../support/push/point-messages.ts';
+import { holdTableBacklog } from '../support/push/table-backlog.ts';
+import { createReadiness } from '../support/stack/readiness.ts';
+import { type Report, type Stack, startStack } from '../support/stack/stack.ts';
 import { waitFor } from '../support/wait.ts';
 
 let stack: Stack;

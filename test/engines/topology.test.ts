@@ -4,7 +4,7 @@ import { type Bus, connectBus } from '../../src/bus/connection.ts';
 import { checkBatches, ensureTopology, retryStreams } from '../../src/bus/topology.ts';
 import { withInstances } from '../../src/config/instance-streams.ts';
 import { loadPipelines, type StreamDefinition } from '../../src/config/pipelines.ts';
-import { startEngines, type TestEngines } from '../support/engines.ts';
+import { startEngines, type TestEngines } from '../support/stack/engines.ts';
 import { until } from '../support/until.ts';
 
 const root = resolve(import.meta.dirname, '../..');

@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createPublisher, type Publisher } from '../../src/bus/publisher.ts';
 import { decodeEnvelope, encodeEnvelope, type MetricsHeader, type Part } from '../../src/wire/envelope.ts';
-import { type LiveRecords, openLiveRecords } from '../support/live-records.ts';
-import { createPushClient, type PushClient } from '../support/push-client.ts';
-import { bodyOf } from '../support/push-stack.ts';
-import { type Report, type Stack, startStack } from '../support/stack.ts';
+import { createPushClient, type PushClient } from '../support/push/client.ts';
+import { bodyOf } from '../support/push/stack.ts';
+import { type LiveRecords, openLiveRecords } from '../support/stack/live-records.ts';
+import { type Report, type Stack, startStack } from '../support/stack/stack.ts';
 import { waitFor } from '../support/wait.ts';
 
 let stack: Stack;

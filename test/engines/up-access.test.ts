@@ -10,10 +10,17 @@ import { type Browser, chromium } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { basicAuthorization } from '../../src/embedded/credentials.ts';
 import type { Installation } from '../../src/embedded/installation.ts';
-import { ensureChromium } from '../support/chromium.ts';
-import { wireQuery } from '../support/postgres-wire.ts';
-import { openTempFolder } from '../support/temp-folder.ts';
-import { below, childrenOf, installationOn, spawnUp, type Up, untilReady } from '../support/up-process.ts';
+import { ensureChromium } from '../support/clients/chromium.ts';
+import { wireQuery } from '../support/stack/postgres-wire.ts';
+import { openTempFolder } from '../support/stack/temp-folder.ts';
+import {
+  below,
+  childrenOf,
+  installationOn,
+  spawnUp,
+  type Up,
+  untilReady,
+} from '../support/stack/up-process.ts';
 import { waitFor } from '../support/wait.ts';
 
 const run = promisify(execFile);

@@ -2,11 +2,11 @@ import { execFile } from 'node:child_process';
 import { readdir } from 'node:fs/promises';
 import { promisify } from 'node:util';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { startEngines } from '../support/engines.ts';
-import { startImpostor } from '../support/impostor.ts';
-import { takePorts } from '../support/ports.ts';
-import { tempFolder } from '../support/temp-folder.ts';
-import { below, childrenOf, isAlive, startUp, type Up, untilReady } from '../support/up-process.ts';
+import { startEngines } from '../support/stack/engines.ts';
+import { startImpostor } from '../support/stack/impostor.ts';
+import { takePorts } from '../support/stack/ports.ts';
+import { tempFolder } from '../support/stack/temp-folder.ts';
+import { below, childrenOf, isAlive, startUp, type Up, untilReady } from '../support/stack/up-process.ts';
 
 const run = promisify(execFile);
 

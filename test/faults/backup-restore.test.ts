@@ -1,11 +1,11 @@
 import { cpSync, existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
-import { createCli } from '../support/cli.ts';
-import type { TestEngines } from '../support/engines.ts';
-import { fetchEngine } from '../support/fetch-engine.ts';
-import { type Application, type Report, type Stack, startStack } from '../support/stack.ts';
-import { tempFolder } from '../support/temp-folder.ts';
+import { createCli } from '../support/clients/cli.ts';
+import type { TestEngines } from '../support/stack/engines.ts';
+import { fetchEngine } from '../support/stack/fetch-engine.ts';
+import { type Application, type Report, type Stack, startStack } from '../support/stack/stack.ts';
+import { tempFolder } from '../support/stack/temp-folder.ts';
 import { waitFor } from '../support/wait.ts';
 
 type Row = Record<string, unknown>;

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Engine } from '../../src/embedded/engine.ts';
-import { type RoleProcess, type Stack, startStack } from '../support/stack.ts';
-import { openTcpProxy, type TcpProxy } from '../support/tcp-proxy.ts';
+import { type RoleProcess, type Stack, startStack } from '../support/stack/stack.ts';
+import { openTcpProxy, type TcpProxy } from '../support/stack/tcp-proxy.ts';
 import type { Receiver } from './load.ts';
 import { engineNames } from './schedule.ts';
 

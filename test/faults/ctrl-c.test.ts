@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { cleanVerdict, judgeRows, produce } from '../support/producer.ts';
-import { tempFolder } from '../support/temp-folder.ts';
-import { below, installationOn, startUp, type Up, untilReady } from '../support/up-process.ts';
+import { cleanVerdict, judgeRows, produce } from '../support/push/producer.ts';
+import { tempFolder } from '../support/stack/temp-folder.ts';
+import { below, installationOn, startUp, type Up, untilReady } from '../support/stack/up-process.ts';
 import { waitFor } from '../support/wait.ts';
 
 const seed = 11;

@@ -1,13 +1,13 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { figureOf } from '../support/dead-letters.ts';
 import {
   cleanSpanVerdict,
   countOf,
   exportSpans,
   settleAndJudge,
   tracesUrl,
-} from '../support/span-producer.ts';
-import { type Stack, startStack } from '../support/stack.ts';
+} from '../support/otlp/span-producer.ts';
+import { figureOf } from '../support/outcomes/dead-letters.ts';
+import { type Stack, startStack } from '../support/stack/stack.ts';
 
 const seed = 5;
 

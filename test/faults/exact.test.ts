@@ -1,8 +1,8 @@
 import { Sender } from '@questdb/nodejs-client';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { fetchEngine } from '../support/fetch-engine.ts';
-import { cleanVerdict, judge, pointOf, produce } from '../support/producer.ts';
-import { type Stack, startStack } from '../support/stack.ts';
+import { cleanVerdict, judge, pointOf, produce } from '../support/push/producer.ts';
+import { fetchEngine } from '../support/stack/fetch-engine.ts';
+import { type Stack, startStack } from '../support/stack/stack.ts';
 import { waitFor } from '../support/wait.ts';
 
 const seed = 7;

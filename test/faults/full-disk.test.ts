@@ -2,8 +2,8 @@ import { execFileSync } from 'node:child_process';
 import { mkdirSync, rmSync, statfsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { failingChecks, pushProbe, spanProbe } from '../support/line-probes.ts';
-import { startStack } from '../support/stack.ts';
+import { failingChecks, pushProbe, spanProbe } from '../support/push/line-probes.ts';
+import { startStack } from '../support/stack/stack.ts';
 import { waitFor } from '../support/wait.ts';
 
 type EngineName = 'nats' | 'questdb' | 'clickhouse';

@@ -1,7 +1,7 @@
 import { createRandom } from '../../bench/bodies.ts';
-import type { OtlpSpan } from '../support/otlp-protobuf.ts';
-import { pointOf, toJson } from '../support/producer.ts';
-import { spanOf } from '../support/span-producer.ts';
+import type { OtlpSpan } from '../support/otlp/protobuf.ts';
+import { spanOf } from '../support/otlp/span-producer.ts';
+import { pointOf, toJson } from '../support/push/producer.ts';
 
 /** How the items of a target are stored: a row a point, a row a metric, a row a span. */
 export type Layout = 'wide' | 'narrow' | 'spans';

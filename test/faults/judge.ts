@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { messageOf } from '../../src/model/fault.ts';
-import type { Stack } from '../support/stack.ts';
+import type { Stack } from '../support/stack/stack.ts';
 import { waitFor } from '../support/wait.ts';
 import { type Balance, compareBalances, emptyBalance, expectedBalance } from './books.ts';
 import type { Target } from './oracle.ts';

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Bus, connectBus } from '../../src/bus/connection.ts';
 import { buckets } from '../../src/directory/keys.ts';
-import { pointsBatch, settledOnce, spansBatch, storedOnce } from '../support/batches.ts';
-import { fetchEngine } from '../support/fetch-engine.ts';
-import { type GatedStack, startGatedStack } from '../support/gated-stack.ts';
+import { pointsBatch, settledOnce, spansBatch, storedOnce } from '../support/push/batches.ts';
+import { fetchEngine } from '../support/stack/fetch-engine.ts';
+import { type GatedStack, startGatedStack } from '../support/stack/gated-stack.ts';
 import { ackOf, pubAckOf, publishTo, putInto, type StepMatch, sqlStatement } from '../support/steps.ts';
 import { waitFor } from '../support/wait.ts';
 

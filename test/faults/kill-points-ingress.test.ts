@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type Batch, pointsBatch, settledOnce, spansBatch } from '../support/batches.ts';
-import type { Gate } from '../support/gate.ts';
-import { type GatedStack, startGatedStack } from '../support/gated-stack.ts';
+import { type Batch, pointsBatch, settledOnce, spansBatch } from '../support/push/batches.ts';
+import type { Gate } from '../support/stack/gate.ts';
+import { type GatedStack, startGatedStack } from '../support/stack/gated-stack.ts';
 import { pubAckOf, publishTo, type StepMatch, second } from '../support/steps.ts';
 import { until } from '../support/until.ts';
 

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { pointsBatch, settledOnce, spansBatch, storedOnce } from '../support/batches.ts';
-import { fetchEngine } from '../support/fetch-engine.ts';
-import { type GatedStack, startGatedStack } from '../support/gated-stack.ts';
-import { spanSelect } from '../support/span-rows.ts';
+import { spanSelect } from '../support/otlp/span-rows.ts';
+import { pointsBatch, settledOnce, spansBatch, storedOnce } from '../support/push/batches.ts';
+import { fetchEngine } from '../support/stack/fetch-engine.ts';
+import { type GatedStack, startGatedStack } from '../support/stack/gated-stack.ts';
 import { insertOfSpans, pointsStored, type StepMatch, spansStored, writeOfPoints } from '../support/steps.ts';
 import { until } from '../support/until.ts';
 

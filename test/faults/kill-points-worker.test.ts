@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { connectBus } from '../../src/bus/connection.ts';
-import { type Batch, pointsBatch, settledOnce, spansBatch, storedOnce } from '../support/batches.ts';
-import { fetchEngine } from '../support/fetch-engine.ts';
-import type { Gate } from '../support/gate.ts';
-import { type GatedStack, startGatedStack } from '../support/gated-stack.ts';
+import { type Batch, pointsBatch, settledOnce, spansBatch, storedOnce } from '../support/push/batches.ts';
+import { fetchEngine } from '../support/stack/fetch-engine.ts';
+import type { Gate } from '../support/stack/gate.ts';
+import { type GatedStack, startGatedStack } from '../support/stack/gated-stack.ts';
 import {
   ackOf,
   ackOfOutcomes,

@@ -5,8 +5,8 @@ import {
   exportSpans,
   settleAndJudge,
   tracesUrl,
-} from '../support/span-producer.ts';
-import { type Stack, startStack } from '../support/stack.ts';
+} from '../support/otlp/span-producer.ts';
+import { type Stack, startStack } from '../support/stack/stack.ts';
 import { waitFor } from '../support/wait.ts';
 
 const seed = 5;

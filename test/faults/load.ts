@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { gzipSync } from 'node:zlib';
 import { Agent, request } from 'undici';
 import { createRandom } from '../../bench/bodies.ts';
-import { encodeOtlpJson, encodeOtlpProtobuf, type OtlpRequest } from '../support/otlp-protobuf.ts';
+import { encodeOtlpJson, encodeOtlpProtobuf, type OtlpRequest } from '../support/otlp/protobuf.ts';
 import { fateOf, pointText, spanToSend, type World } from './items.ts';
 import type { Claim, Oracle, Target, Try } from './oracle.ts';
 

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { quoteIdentifier } from '../../src/stores/questdb/sql.ts';
-import type { Stack } from '../support/stack.ts';
+import type { Stack } from '../support/stack/stack.ts';
 import { waitFor } from '../support/wait.ts';
 import { untilSettled } from './judge.ts';
 

@@ -3,8 +3,8 @@ import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { basename } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import type { Durability } from '../../src/config/settings.ts';
-import { failingChecks, pushProbe, spanProbe } from '../support/line-probes.ts';
-import { startStack } from '../support/stack.ts';
+import { failingChecks, pushProbe, spanProbe } from '../support/push/line-probes.ts';
+import { startStack } from '../support/stack/stack.ts';
 import { waitFor } from '../support/wait.ts';
 
 type EngineName = 'nats' | 'questdb' | 'clickhouse';

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type Report, type RoleProcess, type Stack, startStack } from '../support/stack.ts';
+import { type Report, type RoleProcess, type Stack, startStack } from '../support/stack/stack.ts';
 import { waitFor } from '../support/wait.ts';
 
 let stack: Stack;

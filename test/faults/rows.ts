@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { Stack } from '../support/stack.ts';
+import type { Stack } from '../support/stack/stack.ts';
 import {
   fateOf,
   goodSpan,

@@ -1,5 +1,5 @@
 import { createRandom } from '../../bench/bodies.ts';
-import type { Weather } from '../support/tcp-proxy.ts';
+import type { Weather } from '../support/stack/tcp-proxy.ts';
 
 export const processKinds = ['ingress', 'transfer', 'metadata', 'nats', 'questdb', 'clickhouse'] as const;
 export type ProcessKind = (typeof processKinds)[number];

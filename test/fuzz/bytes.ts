@@ -1,4 +1,4 @@
-import { pick, type Random } from '../support/plain-otlp/mutations.ts';
+import { pick, type Random } from '../support/otlp/plain/mutations.ts';
 
 // Mutations that know nothing of what they change.
 

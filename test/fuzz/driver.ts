@@ -1,4 +1,4 @@
-import { randomOf } from '../support/plain-otlp/mutations.ts';
+import { randomOf } from '../support/otlp/plain/mutations.ts';
 import { minimised } from './minimise.ts';
 import { type Finding, kindOf, type Target, whyOf } from './target.ts';
 

@@ -1,8 +1,8 @@
-import { type Encoding, type Receiver, readCases } from '../support/examples.ts';
-import { bodyBytes } from '../support/examples-requests.ts';
-import type { Lookup } from '../support/examples-values.ts';
-import type { Random } from '../support/plain-otlp/mutations.ts';
-import { arrivedAt } from '../support/push-source.ts';
+import { type Encoding, type Receiver, readCases } from '../support/examples/examples.ts';
+import { bodyBytes } from '../support/examples/requests.ts';
+import type { Lookup } from '../support/examples/values.ts';
+import type { Random } from '../support/otlp/plain/mutations.ts';
+import { arrivedAt } from '../support/push/source.ts';
 
 const bytesMax = 16 * 1024;
 

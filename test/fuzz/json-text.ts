@@ -1,4 +1,4 @@
-import { pick, type Random, shuffled } from '../support/plain-otlp/mutations.ts';
+import { pick, type Random, shuffled } from '../support/otlp/plain/mutations.ts';
 
 const nested = (depth: number, open: string, close: string): string =>
   `${open.repeat(depth)}1${close.repeat(depth)}`;

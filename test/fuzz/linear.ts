@@ -1,13 +1,13 @@
+import { encodePoints } from '../../src/rules/points/point-encoder.ts';
+import { jsonTraces } from '../../src/rules/spans/json-traces.ts';
+import { protobufTraces } from '../../src/rules/spans/protobuf-traces.ts';
 import { decodeEnvelope } from '../../src/wire/envelope.ts';
 import { readBlock, withoutRows } from '../../src/wire/native/block-reader.ts';
-import { jsonTraces } from '../../src/wire/otlp/json-traces.ts';
-import { protobufTraces } from '../../src/wire/otlp/protobuf-traces.ts';
 import { MalformedBody, TooManyElements, TooManySpans } from '../../src/wire/otlp/types.ts';
-import { encodePoints } from '../../src/wire/points/point-encoder.ts';
-import { decodePush } from '../support/decode-push.ts';
-import { encodeOtlpProtobuf, type OtlpRequest, type OtlpSpan } from '../support/otlp-protobuf.ts';
-import { contextWith as pushContextWith, sourceWith } from '../support/push-source.ts';
-import { contextWith, goodSpan, nanosAt, requestOf } from '../support/trace-source.ts';
+import { encodeOtlpProtobuf, type OtlpRequest, type OtlpSpan } from '../support/otlp/protobuf.ts';
+import { contextWith, goodSpan, nanosAt, requestOf } from '../support/otlp/trace-source.ts';
+import { decodePush } from '../support/push/decode-push.ts';
+import { contextWith as pushContextWith, sourceWith } from '../support/push/source.ts';
 
 /** An input that grows with a number in one direction, and the decoder that reads it. */
 export type Dimension = {

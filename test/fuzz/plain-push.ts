@@ -1,5 +1,5 @@
 import { validatePointTime } from '../../src/model/time.ts';
-import { ageMsMax } from '../support/point-cases.ts';
+import { ageMsMax } from '../support/push/point-cases.ts';
 import { depthOf, depthSafe } from './json-text.ts';
 
 // A second opinion on push bodies: specification 2.5 and architecture 4.3 as plainly as they can be written.

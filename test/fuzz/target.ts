@@ -1,4 +1,4 @@
-import type { Random } from '../support/plain-otlp/mutations.ts';
+import type { Random } from '../support/otlp/plain/mutations.ts';
 
 /** A decoder under attack. */
 export type Target = {

@@ -45,7 +45,7 @@ export const sabotages: readonly Sabotage[] = [
     name: 'guard off',
     edits: [
       {
-        file: 'src/transfer/traces-lane.ts',
+        file: 'src/transfer/spans/spans-sink.ts',
         from: '(isSuspect(message) ? suspects : fresh).push(message)',
         to: 'fresh.push(message)',
       },
@@ -66,7 +66,7 @@ export const sabotages: readonly Sabotage[] = [
         to: 'if (keys.length > 2)',
       },
       {
-        file: 'src/metadata/table-repair.ts',
+        file: 'src/metadata/tables/repair.ts',
         from: 'if (!state.deduplicates)',
         to: 'if (state.name === "")',
       },
@@ -214,7 +214,7 @@ export const sabotages: readonly Sabotage[] = [
     name: 'requests that wait behind a publish without a deadline of their own',
     edits: [{ file: 'src/ingress/push/publish.ts', from: '      expireWaiting(gathering, now);\n', to: '' }],
     project: 'unit',
-    file: 'test/unit/push-publisher.test.ts',
+    file: 'test/unit/ingress/push/publisher.test.ts',
     tests: 'a bus that does not answer',
   },
   {
@@ -245,27 +245,27 @@ export const sabotages: readonly Sabotage[] = [
       },
     ],
     project: 'unit',
-    file: 'test/unit/worker-gathering.test.ts',
+    file: 'test/unit/transfer/worker-gathering.test.ts',
     tests: 'a message that was held over half its ack wait',
   },
   {
     name: 'a merge that is owed and forgotten',
     edits: [
       {
-        file: 'src/transfer/owed-merges.ts',
+        file: 'src/transfer/spans/owed-merges.ts',
         from: 'const waitMs = isStarted ? takeOverMs : 0;',
         to: 'const waitMs = Number.POSITIVE_INFINITY;',
       },
     ],
     project: 'unit',
-    file: 'test/unit/owed-merges.test.ts',
+    file: 'test/unit/transfer/spans/owed-merges.test.ts',
     tests: 'what a killed process owed',
   },
   {
     name: 'a fence that does not know its consumer',
     edits: [
       {
-        file: 'src/transfer/fence.ts',
+        file: 'src/transfer/spans/fence.ts',
         from: 'if (now.created !== before.created || now.delivered < before.delivered) {',
         to: 'if (now.delivered < 0) {',
       },

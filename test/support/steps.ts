@@ -1,4 +1,4 @@
-import type { Step } from './gate.ts';
+import type { Step } from './stack/gate.ts';
 
 /** The steps at which the tests stop a role, as a gate sees them. */
 export type StepMatch = (step: Step) => boolean;

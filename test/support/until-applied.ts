@@ -1,4 +1,4 @@
-import type { Stack } from './stack.ts';
+import type { Stack } from './stack/stack.ts';
 import { waitFor } from './wait.ts';
 
 /** Waits until QuestDB has applied its log: rows that it confirmed are to be seen then. */

@@ -1,8 +1,9 @@
 import { parentPort } from 'node:worker_threads';
 import { messageOf } from '../../model/fault.ts';
+import type { ColumnMap } from '../../rules/points/point-table.ts';
+import { jsonTraces } from '../../rules/spans/json-traces.ts';
+import { protobufTraces } from '../../rules/spans/protobuf-traces.ts';
 import { hasMoreElements } from '../../wire/json-elements.ts';
-import { jsonTraces } from '../../wire/otlp/json-traces.ts';
-import { protobufTraces } from '../../wire/otlp/protobuf-traces.ts';
 import { TokenKeys } from '../../wire/otlp/token-keys.ts';
 import {
   MalformedBody,
@@ -11,7 +12,6 @@ import {
   TooManySpans,
   TooManyTokens,
 } from '../../wire/otlp/types.ts';
-import type { ColumnMap } from '../../wire/points/point-table.ts';
 import { encodePush } from '../push/encode.ts';
 import { shownPart } from './shown-part.ts';
 import type {

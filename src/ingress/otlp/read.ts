@@ -1,5 +1,5 @@
-import { jsonTraces } from '../../wire/otlp/json-traces.ts';
-import { protobufTraces } from '../../wire/otlp/protobuf-traces.ts';
+import { jsonTraces } from '../../rules/spans/json-traces.ts';
+import { protobufTraces } from '../../rules/spans/protobuf-traces.ts';
 import { TokenKeys } from '../../wire/otlp/token-keys.ts';
 import type { EncodedTraces, SpanOwner, TraceReader, TracesContext } from '../../wire/otlp/types.ts';
 import { type LargeBodies, type LargeBody, largeBytes } from '../large-bodies/large-bodies.ts';

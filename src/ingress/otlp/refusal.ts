@@ -1,7 +1,7 @@
 import { Fault } from '../../model/fault.ts';
 import type { TraceRequestReason } from '../../model/reasons.ts';
 import { type MalformedBody, TooManyElements, TooManySpans, TooManyTokens } from '../../wire/otlp/types.ts';
-import type { BodyProblem } from '../body.ts';
+import type { BodyProblem } from '../http/body.ts';
 import { bodyHint } from './hints.ts';
 import { type OtlpEncoding, type OtlpReply, type OtlpStatus, statusReply } from './reply.ts';
 

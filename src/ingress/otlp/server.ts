@@ -2,8 +2,8 @@ import { type IncomingMessage, type Server, STATUS_CODES } from 'node:http';
 import { getRequestListener, type HttpBindings } from '@hono/node-server';
 import { type Context, Hono } from 'hono';
 import { hostResponse, type OverloadAnswer, type ProtocolAnswer } from '../../http/protocol-errors.ts';
-import { type RawReply, withHotRoute } from '../hot-route.ts';
-import { createReceiverServer, type Listening } from '../receiver-server.ts';
+import { type RawReply, withHotRoute } from '../http/hot-route.ts';
+import { createReceiverServer, type Listening } from '../http/receiver-server.ts';
 import type { RefusalRecorder } from '../refusal-recorder.ts';
 import { encodingOf, type OtlpReply, type OtlpStatus, statusReply } from './reply.ts';
 

@@ -1,6 +1,6 @@
 import type { RequestReason } from '../../model/reasons.ts';
-import { NotJson, parseAround, parseBody } from '../../wire/points/push-body.ts';
-import { elementsAroundMax, PushScan, type SentDataId } from '../../wire/points/push-scan.ts';
+import { NotJson, parseAround, parseBody } from '../../rules/points/push-body.ts';
+import { elementsAroundMax, PushScan, type SentDataId } from '../../rules/points/push-scan.ts';
 
 /** The credential of a push as its body gives it. */
 export type PushPair = { readonly dataId: number; readonly token: string };

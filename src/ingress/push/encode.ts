@@ -1,14 +1,14 @@
 import type { RequestReason } from '../../model/reasons.ts';
 import type { TimePolicy } from '../../model/time.ts';
 import type { UidBase } from '../../model/uid.ts';
+import { runsMax } from '../../rules/points/cutting.ts';
+import type { EncodedPoints } from '../../rules/points/encoded-points.ts';
+import { encodePlainPoints } from '../../rules/points/plain-points.ts';
+import { PointEncoder } from '../../rules/points/point-encoder.ts';
+import type { PointTable } from '../../rules/points/point-table.ts';
+import { NotJson, parsePiece, pointAt } from '../../rules/points/push-body.ts';
+import type { PushScan } from '../../rules/points/push-scan.ts';
 import type { ColumnCaps } from '../../wire/column-naming.ts';
-import { runsMax } from '../../wire/points/cutting.ts';
-import type { EncodedPoints } from '../../wire/points/encoded-points.ts';
-import { encodePlainPoints } from '../../wire/points/plain-points.ts';
-import { PointEncoder } from '../../wire/points/point-encoder.ts';
-import type { PointTable } from '../../wire/points/point-table.ts';
-import { NotJson, parsePiece, pointAt } from '../../wire/points/push-body.ts';
-import type { PushScan } from '../../wire/points/push-scan.ts';
 import { type BodyRefusal, checkBody, type PushPair, placeIn, scanBody } from './decode.ts';
 
 /** What encoding the points of a body depends on, beside the body. */

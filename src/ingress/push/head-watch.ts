@@ -1,5 +1,5 @@
 import type { Source } from '../../directory/directory.ts';
-import { PushScan } from '../../wire/points/push-scan.ts';
+import { PushScan } from '../../rules/points/push-scan.ts';
 import { dataIdOf, type PushPair } from './decode.ts';
 import { type PlainHead, readPlainHead } from './plain-head.ts';
 

@@ -1,6 +1,7 @@
 import type { Source } from '../../directory/directory.ts';
 import type { TimePolicy } from '../../model/time.ts';
 import type { UidBase } from '../../model/uid.ts';
+import type { Run } from '../../rules/points/encoded-points.ts';
 import {
   type DeferredGroup,
   encodeEnvelope,
@@ -9,7 +10,6 @@ import {
   type ReceiverOutcomes,
 } from '../../wire/envelope.ts';
 import { envelopeVersion, frameParts, type Section, sectionsLength } from '../../wire/frame.ts';
-import type { Run } from '../../wire/points/encoded-points.ts';
 
 /** A run of one request, on its way into a message. */
 export type Fragment = {

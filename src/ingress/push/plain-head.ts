@@ -1,4 +1,4 @@
-import { PlainCursor } from '../../wire/points/plain-cursor.ts';
+import { PlainCursor } from '../../rules/points/plain-cursor.ts';
 
 const comma = 0x2c;
 const colon = 0x3a;

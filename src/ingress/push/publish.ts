@@ -3,11 +3,11 @@ import type { Payload, Publisher } from '../../bus/publisher.ts';
 import { ofInstance } from '../../config/instance-streams.ts';
 import { Fault } from '../../model/fault.ts';
 import { defaultInstance } from '../../model/instances.ts';
+import { cuttingRuleVersion, runBudget } from '../../rules/points/cutting.ts';
+import { runLength } from '../../rules/points/encoded-points.ts';
 import type { IngressMetrics } from '../../telemetry/metrics.ts';
 import type { TraceSpan } from '../../telemetry/tracing.ts';
 import { envelopeVersion, sectionsLength } from '../../wire/frame.ts';
-import { cuttingRuleVersion, runBudget } from '../../wire/points/cutting.ts';
-import { runLength } from '../../wire/points/encoded-points.ts';
 import type { RequestTraces } from '../request-traces.ts';
 import { type Fragment, messageParts } from './message.ts';
 

@@ -1,7 +1,7 @@
 import { STATUS_CODES } from 'node:http';
 import { counted } from '../../model/counted.ts';
 import { explain, type RequestReason } from '../../model/reasons.ts';
-import type { EncodedPoints } from '../../wire/points/encoded-points.ts';
+import type { EncodedPoints } from '../../rules/points/encoded-points.ts';
 
 export type PushStatus = 200 | 400 | 401 | 403 | 404 | 405 | 413 | 415 | 429 | 503;
 

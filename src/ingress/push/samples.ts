@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import { explain } from '../../model/reasons.ts';
-import { pointAt } from '../../wire/points/push-body.ts';
+import { pointAt } from '../../rules/points/push-body.ts';
 import type { RefusalRecorder } from '../refusal-recorder.ts';
 import { type PushPair, scanBody } from './decode.ts';
 import type { EncodedPush } from './encode.ts';

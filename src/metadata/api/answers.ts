@@ -6,14 +6,14 @@ import {
   type FieldFacts,
   resultTableFields,
   timeSeriesGroupFields,
-} from '../record-fields.ts';
+} from '../records/fields.ts';
 import {
   applicationSchema,
   customReportSchema,
   dataSourceSchema,
   resultTableSchema,
   timeSeriesGroupSchema,
-} from '../records.ts';
+} from '../records/records.ts';
 
 const shownTokenExample = `0123${'*'.repeat(28)}`;
 const plainTokenExample = '0123456789abcdef0123456789abcdef';

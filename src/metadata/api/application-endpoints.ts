@@ -1,12 +1,16 @@
 import { z } from 'zod';
 import type { Application } from '../../model/records.ts';
-import { patchApplication } from '../changes.ts';
-import { deleteApplication, setApplicationEnabled } from '../life-cycle.ts';
-import { listQuerySchema, listRecords } from '../listing.ts';
-import { hidden, masked } from '../masking.ts';
-import { createApplication } from '../operations.ts';
-import type { Records, Versioned } from '../record-store.ts';
-import { actionRequestSchema, applicationChangeSchema, applicationRequestSchema } from '../requests.ts';
+import { listQuerySchema, listRecords } from '../records/listing.ts';
+import { hidden, masked } from '../records/masking.ts';
+import {
+  actionRequestSchema,
+  applicationChangeSchema,
+  applicationRequestSchema,
+} from '../records/requests.ts';
+import type { Records, Versioned } from '../records/store.ts';
+import { patchApplication } from '../reports/changes.ts';
+import { deleteApplication, setApplicationEnabled } from '../reports/life-cycle.ts';
+import { createApplication } from '../reports/operations.ts';
 import { application, createdApplication, pageOf } from './answers.ts';
 import type { ApiDeps } from './deps.ts';
 import { type Answer, type AuditTarget, type Endpoint, endpoint, none } from './endpoint.ts';

@@ -1,12 +1,12 @@
 import type { DeadLetterAdmin } from '../../dead-letters/admin.ts';
 import type { OutcomeReads } from '../../outcomes/reads.ts';
+import type { ReadyChecks } from '../../runtime/ops-server.ts';
 import type { Log } from '../../telemetry/log.ts';
-import type { ReadyChecks } from '../../telemetry/ops-server.ts';
-import type { AdminTokens } from '../admin-tokens.ts';
-import type { Audit } from '../audit.ts';
-import type { CreationDeps } from '../creation.ts';
-import type { PolicyDefaults } from '../policies.ts';
+import type { Audit } from '../audit/audit.ts';
 import type { Refresh } from '../refresh/refresh.ts';
+import type { CreationDeps } from '../reports/creation.ts';
+import type { PolicyDefaults } from '../reports/policies.ts';
+import type { AdminTokens } from '../tokens/admin-tokens.ts';
 
 /** What the admin API works on. */
 export type ApiDeps = CreationDeps & {

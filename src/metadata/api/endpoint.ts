@@ -1,9 +1,9 @@
 import { z } from 'zod';
 import { Fault } from '../../model/fault.ts';
-import type { AdminIdentity, AdminRole } from '../admin-tokens.ts';
 import { parseInput } from '../problem.ts';
-import { preconditionFailed, type Records } from '../record-store.ts';
-import { authorOf } from '../texts.ts';
+import { preconditionFailed, type Records } from '../records/store.ts';
+import { authorOf } from '../records/texts.ts';
+import type { AdminIdentity, AdminRole } from '../tokens/admin-tokens.ts';
 import { type Note, notingRecords } from './noting.ts';
 
 /** What an endpoint is asked: its parameters, query and body as their schemas have them, and If-Match. */

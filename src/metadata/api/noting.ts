@@ -1,4 +1,4 @@
-import type { RecordSet, Records } from '../record-store.ts';
+import type { RecordSet, Records } from '../records/store.ts';
 
 /** Hears of every record that is written. `before` is undefined for a new one. */
 export type Note = (change: { kind: string; id: string; before: unknown; after: unknown }) => void;

@@ -1,13 +1,13 @@
 import type { z } from 'zod';
-import { createCustomTimeSeries } from '../creation.ts';
-import { createDataSource, createGroup, createResultTable } from '../operations.ts';
-import type { Records } from '../record-store.ts';
 import {
   dataSourceRequestSchema,
   groupRequestSchema,
   reportRequestSchema,
   resultTableRequestSchema,
-} from '../requests.ts';
+} from '../records/requests.ts';
+import type { Records } from '../records/store.ts';
+import { createCustomTimeSeries } from '../reports/creation.ts';
+import { createDataSource, createGroup, createResultTable } from '../reports/operations.ts';
 import { createdDataSource, createdReport, resultTable, timeSeriesGroup } from './answers.ts';
 import type { ApiDeps } from './deps.ts';
 import { type Endpoint, endpoint, none } from './endpoint.ts';

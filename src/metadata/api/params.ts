@@ -1,8 +1,8 @@
 import { z } from 'zod';
 import { recordKeys } from '../../directory/keys.ts';
 import { notFound } from '../problem.ts';
-import type { RecordSet, Records, Versioned } from '../record-store.ts';
-import { dataIdOfTableId } from '../values.ts';
+import type { RecordSet, Records, Versioned } from '../records/store.ts';
+import { dataIdOfTableId } from '../records/values.ts';
 
 /** An id in a path. */
 export const idParams = z.strictObject({

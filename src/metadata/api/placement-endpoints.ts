@@ -1,8 +1,8 @@
 import type { ResultTable } from '../../model/records.ts';
-import { listQuerySchema, listRecords } from '../listing.ts';
-import { knownInstanceOf } from '../placement.ts';
-import { placementSchema } from '../records.ts';
-import { dataIdOfTableId } from '../values.ts';
+import { listQuerySchema, listRecords } from '../records/listing.ts';
+import { placementSchema } from '../records/records.ts';
+import { dataIdOfTableId } from '../records/values.ts';
+import { knownInstanceOf } from '../tables/placement.ts';
 import { pageOf } from './answers.ts';
 import { type Endpoint, endpoint, none } from './endpoint.ts';
 

@@ -1,4 +1,5 @@
 import type { z } from 'zod';
+import type { Records } from '../records/store.ts';
 import {
   applicationPolicyChangeSchema,
   type EffectivePolicy,
@@ -7,8 +8,7 @@ import {
   showApplicationPolicy,
   showSourcePolicy,
   sourcePolicyChangeSchema,
-} from '../policies.ts';
-import type { Records } from '../record-store.ts';
+} from '../reports/policies.ts';
 import { policy } from './answers.ts';
 import type { ApiDeps } from './deps.ts';
 import { type Answer, type Endpoint, endpoint, none } from './endpoint.ts';

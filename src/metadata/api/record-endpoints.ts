@@ -2,18 +2,18 @@ import { z } from 'zod';
 import { columnRegistrySchema } from '../../directory/directory.ts';
 import { columnsKey } from '../../directory/keys.ts';
 import type { DataSource, ResultTable, TimeSeriesGroup } from '../../model/records.ts';
-import { patchDataSource, patchGroup, patchResultTable } from '../changes.ts';
-import { deleteGroup, deleteTable, purgeDataSource, setRecordEnabled } from '../life-cycle.ts';
-import { listQuerySchema, listRecords } from '../listing.ts';
-import { hidden, masked } from '../masking.ts';
-import type { RecordSet, Records, Versioned } from '../record-store.ts';
+import { listQuerySchema, listRecords } from '../records/listing.ts';
+import { hidden, masked } from '../records/masking.ts';
 import {
   actionRequestSchema,
   dataSourceChangeSchema,
   groupChangeSchema,
   purgeRequestSchema,
   resultTableChangeSchema,
-} from '../requests.ts';
+} from '../records/requests.ts';
+import type { RecordSet, Records, Versioned } from '../records/store.ts';
+import { patchDataSource, patchGroup, patchResultTable } from '../reports/changes.ts';
+import { deleteGroup, deleteTable, purgeDataSource, setRecordEnabled } from '../reports/life-cycle.ts';
 import { column, dataSource, pageOf, resultTable, timeSeriesGroup } from './answers.ts';
 import { type Answer, type Endpoint, endpoint, none } from './endpoint.ts';
 import { dataIdOfGroup, dataIdOfTable, idParams, tableIdParams, versioned } from './params.ts';

@@ -1,9 +1,9 @@
-import { listQuerySchema, pageOf as page } from '../listing.ts';
 import { notFound } from '../problem.ts';
+import { listQuerySchema, pageOf as page } from '../records/listing.ts';
+import { actionRequestSchema } from '../records/requests.ts';
 import { refreshOperation } from '../refresh/refresh.ts';
 import { refreshRunSchema } from '../refresh/runs.ts';
 import { type SubscriptionView, subscriptionSchema } from '../refresh/subscriptions.ts';
-import { actionRequestSchema } from '../requests.ts';
 import { pageOf } from './answers.ts';
 import type { ApiDeps } from './deps.ts';
 import { type Endpoint, endpoint, none } from './endpoint.ts';

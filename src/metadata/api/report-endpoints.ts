@@ -1,16 +1,16 @@
 import { z } from 'zod';
-import { patchReport } from '../changes.ts';
+import { listQuerySchema, listRecords } from '../records/listing.ts';
+import { masked } from '../records/masking.ts';
+import { actionRequestSchema, purgeRequestSchema, reportChangeSchema } from '../records/requests.ts';
+import type { Records, Versioned } from '../records/store.ts';
+import { patchReport } from '../reports/changes.ts';
 import {
   deleteReport,
   purgeReport,
   type ReportWithRecords,
   readReport,
   setReportEnabled,
-} from '../life-cycle.ts';
-import { listQuerySchema, listRecords } from '../listing.ts';
-import { masked } from '../masking.ts';
-import type { Records, Versioned } from '../record-store.ts';
-import { actionRequestSchema, purgeRequestSchema, reportChangeSchema } from '../requests.ts';
+} from '../reports/life-cycle.ts';
 import { customReport, pageOf, reportRecords } from './answers.ts';
 import { type Answer, type AuditTarget, type Endpoint, endpoint, none } from './endpoint.ts';
 import { idParams, versioned } from './params.ts';

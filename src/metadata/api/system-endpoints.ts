@@ -1,10 +1,10 @@
 import { z } from 'zod';
-import { adminRoles, adminTokenSchema } from '../admin-tokens.ts';
-import { auditEntrySchema } from '../audit-entry.ts';
-import { listQuerySchema, pageOf as page, pageQuery } from '../listing.ts';
+import { auditEntrySchema } from '../audit/entry.ts';
 import { notFound } from '../problem.ts';
-import { actionRequestSchema, operator } from '../requests.ts';
-import { tokenName } from '../texts.ts';
+import { listQuerySchema, pageOf as page, pageQuery } from '../records/listing.ts';
+import { actionRequestSchema, operator } from '../records/requests.ts';
+import { tokenName } from '../records/texts.ts';
+import { adminRoles, adminTokenSchema } from '../tokens/admin-tokens.ts';
 import { pageOf } from './answers.ts';
 import type { ApiDeps } from './deps.ts';
 import { type Endpoint, endpoint, none } from './endpoint.ts';

@@ -1,9 +1,9 @@
 import { Fault } from '../../model/fault.ts';
 import type { PreviousToken } from '../../model/records.ts';
-import type { RecordSet, Records } from '../record-store.ts';
-import { actionRequestSchema, rotationRequestSchema } from '../requests.ts';
-import { rotateApplicationToken, rotateDataSourceToken } from '../rotation.ts';
-import { nowSeconds } from '../values.ts';
+import { actionRequestSchema, rotationRequestSchema } from '../records/requests.ts';
+import type { RecordSet, Records } from '../records/store.ts';
+import { nowSeconds } from '../records/values.ts';
+import { rotateApplicationToken, rotateDataSourceToken } from '../reports/rotation.ts';
 import { revealedToken, rotatedToken } from './answers.ts';
 import { type Endpoint, endpoint, none } from './endpoint.ts';
 import { idParams, versioned } from './params.ts';

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { Fault } from '../../model/fault.ts';
+import { untilDone } from '../../runtime/until-done.ts';
 import type { Log } from '../../telemetry/log.ts';
-import { untilDone } from '../../telemetry/until-done.ts';
 import { spanColumns } from '../../wire/native/span-columns.ts';
 import { type Clickhouse, createClickhouse, database } from './client.ts';
 import { acrossCluster, onCluster, presentTables, refuseOtherCluster } from './cluster.ts';

@@ -1,8 +1,8 @@
 import { constants, deflateRawSync, gzipSync, zstdCompressSync } from 'node:zlib';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { pointsAt } from '../../support/point-cases.ts';
-import { bodyOf, type PushStack, sharedPushStack } from '../../support/push-stack.ts';
-import type { Report } from '../../support/stack.ts';
+import { pointsAt } from '../../support/push/point-cases.ts';
+import { bodyOf, type PushStack, sharedPushStack } from '../../support/push/stack.ts';
+import type { Report } from '../../support/stack/stack.ts';
 
 // What a request is answered and what of it is stored is in schemas/examples/push; here is what one request cannot show.
 let on: PushStack;

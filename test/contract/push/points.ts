@@ -1,10 +1,10 @@
 import { gzipSync } from 'node:zlib';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { pointsAt } from '../../support/point-cases.ts';
-import { announceBody, createPushClient, type PushRequest } from '../../support/push-client.ts';
-import { plainSuccess } from '../../support/push-replies.ts';
-import { bodyOf, type PushStack, sharedPushStack } from '../../support/push-stack.ts';
-import type { Report } from '../../support/stack.ts';
+import { announceBody, createPushClient, type PushRequest } from '../../support/push/client.ts';
+import { pointsAt } from '../../support/push/point-cases.ts';
+import { plainSuccess } from '../../support/push/replies.ts';
+import { bodyOf, type PushStack, sharedPushStack } from '../../support/push/stack.ts';
+import type { Report } from '../../support/stack/stack.ts';
 import { waitFor } from '../../support/wait.ts';
 
 let on: PushStack;

@@ -1,8 +1,8 @@
 import { gzipSync } from 'node:zlib';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { plainSuccess, repeatReply } from '../../support/push-replies.ts';
-import { bodyOf, type PushStack, type StoredRow, sharedPushStack } from '../../support/push-stack.ts';
-import type { Report } from '../../support/stack.ts';
+import { plainSuccess, repeatReply } from '../../support/push/replies.ts';
+import { bodyOf, type PushStack, type StoredRow, sharedPushStack } from '../../support/push/stack.ts';
+import type { Report } from '../../support/stack/stack.ts';
 
 let on: PushStack;
 

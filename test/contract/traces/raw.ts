@@ -1,8 +1,8 @@
 import { connect } from 'node:net';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { contentTypes, encode, encodings, partialOf, statusOf } from '../../support/otlp-client.ts';
-import { requestOf, spanAt } from '../../support/trace-cases.ts';
-import { sharedTraceStack, type TraceStack } from '../../support/trace-stack.ts';
+import { contentTypes, encode, encodings, partialOf, statusOf } from '../../support/otlp/client.ts';
+import { requestOf, spanAt } from '../../support/otlp/trace-cases.ts';
+import { sharedTraceStack, type TraceStack } from '../../support/otlp/trace-stack.ts';
 
 // What HTTP libraries hide from the other tests: the bytes that really go over the socket.
 

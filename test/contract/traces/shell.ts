@@ -3,9 +3,9 @@ import { mkdir, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { beforeAll, describe, expect, it } from 'vitest';
-import type { Application } from '../../support/stack.ts';
-import { tempFolder } from '../../support/temp-folder.ts';
-import { sharedTraceStack, type TraceStack } from '../../support/trace-stack.ts';
+import { sharedTraceStack, type TraceStack } from '../../support/otlp/trace-stack.ts';
+import type { Application } from '../../support/stack/stack.ts';
+import { tempFolder } from '../../support/stack/temp-folder.ts';
 import { waitFor } from '../../support/wait.ts';
 
 const run = promisify(execFile);

@@ -1,9 +1,16 @@
 import { beforeAll, describe, expect, it } from 'vitest';
 import { connectBus } from '../../../src/bus/connection.ts';
-import { contentTypes, encodings, partialOf } from '../../support/otlp-client.ts';
-import type { OtlpRequest } from '../../support/otlp-protobuf.ts';
-import { attribute, requestOf, second, spanAt, wholeRequest, wholeRow } from '../../support/trace-cases.ts';
-import { sharedTraceStack, type TraceStack } from '../../support/trace-stack.ts';
+import { contentTypes, encodings, partialOf } from '../../support/otlp/client.ts';
+import type { OtlpRequest } from '../../support/otlp/protobuf.ts';
+import {
+  attribute,
+  requestOf,
+  second,
+  spanAt,
+  wholeRequest,
+  wholeRow,
+} from '../../support/otlp/trace-cases.ts';
+import { sharedTraceStack, type TraceStack } from '../../support/otlp/trace-stack.ts';
 
 // What one request and its answer can show stands in schemas/examples/traces; here is what needs more than that.
 

@@ -2,10 +2,16 @@ import { readFile } from 'node:fs/promises';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
-import { createReport, expectProblem, operations, record, tableNames } from '../../support/admin-api.ts';
-import type { TestEngines } from '../../support/engines.ts';
-import type { MetadataRole } from '../../support/metadata-role.ts';
-import { expectSpecified } from '../../support/spec-records.ts';
+import {
+  createReport,
+  expectProblem,
+  operations,
+  record,
+  tableNames,
+} from '../../support/metadata/admin-api.ts';
+import type { MetadataRole } from '../../support/metadata/role.ts';
+import { expectSpecified } from '../../support/metadata/spec-records.ts';
+import type { TestEngines } from '../../support/stack/engines.ts';
 import { sharedStack } from './stack.ts';
 
 let engines: TestEngines;

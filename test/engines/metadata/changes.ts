@@ -1,11 +1,17 @@
 import { readFile } from 'node:fs/promises';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
-import { createReport, expectProblem, operations, record, tableNames } from '../../support/admin-api.ts';
-import type { TestEngines } from '../../support/engines.ts';
-import { fetchEngine } from '../../support/fetch-engine.ts';
-import { type Answer, type MetadataRole, startMetadataStack } from '../../support/metadata-role.ts';
-import { makeOld, oldTexts } from '../../support/old-records.ts';
+import {
+  createReport,
+  expectProblem,
+  operations,
+  record,
+  tableNames,
+} from '../../support/metadata/admin-api.ts';
+import { makeOld, oldTexts } from '../../support/metadata/old-records.ts';
+import { type Answer, type MetadataRole, startMetadataStack } from '../../support/metadata/role.ts';
+import type { TestEngines } from '../../support/stack/engines.ts';
+import { fetchEngine } from '../../support/stack/fetch-engine.ts';
 import { until } from '../../support/until.ts';
 import { sharedStack } from './stack.ts';
 

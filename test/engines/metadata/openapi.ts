@@ -1,8 +1,5 @@
 import { beforeAll, describe, expect, it } from 'vitest';
 import { endpointsOf } from '../../../src/metadata/api/server.ts';
-import { createReport, operations as creations, record } from '../../support/admin-api.ts';
-import type { MetadataRole } from '../../support/metadata-role.ts';
-import { createSchemaCheck } from '../../support/openapi-answers.ts';
 import {
   apiOnNothing,
   depsOfNothing,
@@ -10,8 +7,11 @@ import {
   operationsOf,
   readCommitted,
   readDocument,
-} from '../../support/openapi-document.ts';
-import { expectSpecified, specifiedFields } from '../../support/spec-records.ts';
+} from '../../../tools/docs/openapi.ts';
+import { createReport, operations as creations, record } from '../../support/metadata/admin-api.ts';
+import type { MetadataRole } from '../../support/metadata/role.ts';
+import { expectSpecified, specifiedFields } from '../../support/metadata/spec-records.ts';
+import { createSchemaCheck } from '../../support/openapi/answers.ts';
 import { sharedStack } from './stack.ts';
 
 /** Routes that the document leaves out, and why. */
@@ -69,7 +69,7 @@ describe('the OpenAPI document', () => {
   });
 
   it('is the committed one', async () => {
-    expect(readCommitted(), 'run: node test/support/write-openapi.ts').toEqual(await documentOfCode());
+    expect(readCommitted(), 'run: node tools/docs/write-openapi.ts').toEqual(await documentOfCode());
   });
 });
 

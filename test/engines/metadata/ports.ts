@@ -1,8 +1,8 @@
 import { readFile } from 'node:fs/promises';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { createReport } from '../../support/admin-api.ts';
-import type { MetadataRole } from '../../support/metadata-role.ts';
-import { answersIn, exchange, openRaw, type RawConnection } from '../../support/raw-client.ts';
+import { answersIn, exchange, openRaw, type RawConnection } from '../../support/http/raw-client.ts';
+import { createReport } from '../../support/metadata/admin-api.ts';
+import type { MetadataRole } from '../../support/metadata/role.ts';
 import { otherFormsOf } from '../../support/targets.ts';
 import { sharedStack } from './stack.ts';
 

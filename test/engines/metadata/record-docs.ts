@@ -1,10 +1,10 @@
 import { readFileSync } from 'node:fs';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
-import { type Changer, type FieldFacts, recordFields } from '../../../src/metadata/record-fields.ts';
-import { createReport, expectProblem, record } from '../../support/admin-api.ts';
-import type { MetadataRole } from '../../support/metadata-role.ts';
-import { recordDocs } from '../../support/record-docs.ts';
+import { type Changer, type FieldFacts, recordFields } from '../../../src/metadata/records/fields.ts';
+import { recordDocs } from '../../../tools/docs/records.ts';
+import { createReport, expectProblem, record } from '../../support/metadata/admin-api.ts';
+import type { MetadataRole } from '../../support/metadata/role.ts';
 import { sharedStack } from './stack.ts';
 
 type Name = keyof typeof recordFields;
@@ -118,7 +118,7 @@ const cases = names.flatMap((kind) =>
 describe('docs/records.md', () => {
   it('is what the code says', () => {
     const file = readFileSync(new URL('../../../docs/records.md', import.meta.url), 'utf8');
-    expect(file, 'run: node test/support/write-record-docs.ts').toBe(recordDocs());
+    expect(file, 'run: node tools/docs/write-records.ts').toBe(recordDocs());
   });
 
   it.each(names)('tells the defaults of a %s', async (kind) => {

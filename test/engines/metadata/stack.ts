@@ -1,4 +1,4 @@
-import { type MetadataStack, startMetadataStack } from '../../support/metadata-role.ts';
+import { type MetadataStack, startMetadataStack } from '../../support/metadata/role.ts';
 
 let shared: Promise<MetadataStack> | undefined;
 

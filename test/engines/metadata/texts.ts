@@ -1,11 +1,11 @@
 import { beforeAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { unseenIn } from '../../../src/model/visible-text.ts';
-import { createReport, expectProblem, operations, record } from '../../support/admin-api.ts';
-import { createCli } from '../../support/cli.ts';
-import type { TestEngines } from '../../support/engines.ts';
-import type { MetadataRole } from '../../support/metadata-role.ts';
-import { makeOld, oldTexts } from '../../support/old-records.ts';
+import { createCli } from '../../support/clients/cli.ts';
+import { createReport, expectProblem, operations, record } from '../../support/metadata/admin-api.ts';
+import { makeOld, oldTexts } from '../../support/metadata/old-records.ts';
+import type { MetadataRole } from '../../support/metadata/role.ts';
+import type { TestEngines } from '../../support/stack/engines.ts';
 import { until } from '../../support/until.ts';
 import { sharedStack } from './stack.ts';
 

@@ -1,9 +1,9 @@
 import { beforeAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { basicAuthorization } from '../../../src/embedded/credentials.ts';
-import { dashboards, queriesTo } from '../../support/dashboards.ts';
-import { wireQuery } from '../../support/postgres-wire.ts';
-import type { Report, Stack } from '../../support/stack.ts';
+import { dashboards, queriesTo } from '../../support/deploy/dashboards.ts';
+import { wireQuery } from '../../support/stack/postgres-wire.ts';
+import type { Report, Stack } from '../../support/stack/stack.ts';
 import { waitFor } from '../../support/wait.ts';
 import { sharedStack } from './stack.ts';
 

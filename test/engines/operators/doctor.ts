@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
-import { runCli } from '../../support/cli.ts';
-import type { Stack } from '../../support/stack.ts';
+import { runCli } from '../../support/clients/cli.ts';
+import type { Stack } from '../../support/stack/stack.ts';
 import { sharedStack } from './stack.ts';
 
 let stack: Stack;

@@ -1,8 +1,8 @@
 import { beforeAll, describe, expect, it } from 'vitest';
 import { labelBounds } from '../../../src/telemetry/metric-remedies.ts';
-import { definedMetrics, type Role, roles } from '../../support/metrics-document.ts';
-import { readExposition, type Sample, sumOf } from '../../support/prometheus-text.ts';
-import type { Application, Report, RoleProcess, Stack } from '../../support/stack.ts';
+import { definedMetrics, type Role, roles } from '../../../tools/docs/metrics.ts';
+import { readExposition, type Sample, sumOf } from '../../support/deploy/prometheus-text.ts';
+import type { Application, Report, RoleProcess, Stack } from '../../support/stack/stack.ts';
 import { waitFor } from '../../support/wait.ts';
 import { sharedStack } from './stack.ts';
 

@@ -3,8 +3,8 @@ import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { promisify } from 'node:util';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { engineVariables } from '../../support/fetch-engine.ts';
-import type { Stack } from '../../support/stack.ts';
+import { engineVariables } from '../../support/stack/fetch-engine.ts';
+import type { Stack } from '../../support/stack/stack.ts';
 import { waitFor } from '../../support/wait.ts';
 import { sharedStack } from './stack.ts';
 

@@ -1,4 +1,4 @@
-import { type Stack, startStack } from '../../support/stack.ts';
+import { type Stack, startStack } from '../../support/stack/stack.ts';
 
 let shared: Promise<Stack> | undefined;
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { type Behaviour, dataIdOf, startNodeManagement } from '../../support/node-management.ts';
-import { putReport } from '../../support/refresh-fleet.ts';
-import { openTestRefresh } from '../../support/refresh-test.ts';
+import { type Behaviour, dataIdOf, startNodeManagement } from '../../support/metadata/node-management.ts';
+import { putReport } from '../../support/metadata/refresh-fleet.ts';
+import { openTestRefresh } from '../../support/metadata/refresh-test.ts';
 import { until } from '../../support/until.ts';
 import { apiToken, envOf, held, known, natsUrl, remoteIds, setEnabled, setRate, setUp } from './setup.ts';
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { dataIdOf, type NodeManagementServer } from '../../support/node-management.ts';
-import { spawnRefresh } from '../../support/refresh-test.ts';
+import { dataIdOf, type NodeManagementServer } from '../../support/metadata/node-management.ts';
+import { spawnRefresh } from '../../support/metadata/refresh-test.ts';
 import { until } from '../../support/until.ts';
 import { envOf, held, natsUrl, type Opened, remoteIds, setEnabled, setUp } from './setup.ts';
 

@@ -1,9 +1,9 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { putReport } from '../../support/refresh-fleet.ts';
-import { openTestRefresh } from '../../support/refresh-test.ts';
-import { tempFolder } from '../../support/temp-folder.ts';
+import { putReport } from '../../support/metadata/refresh-fleet.ts';
+import { openTestRefresh } from '../../support/metadata/refresh-test.ts';
+import { tempFolder } from '../../support/stack/temp-folder.ts';
 import {
   actions,
   apiToken,

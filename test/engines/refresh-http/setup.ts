@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, beforeEach } from 'vitest';
 import { recordKeys } from '../../../src/directory/keys.ts';
 import { heldSubscriptionSchema } from '../../../src/metadata/refresh/subscriptions.ts';
-import { emptyBuckets } from '../../support/empty-buckets.ts';
-import { startEngines, type TestEngines } from '../../support/engines.ts';
-import { type NodeManagementServer, startNodeManagement } from '../../support/node-management.ts';
-import { putReport } from '../../support/refresh-fleet.ts';
-import { openTestRefresh } from '../../support/refresh-test.ts';
+import { type NodeManagementServer, startNodeManagement } from '../../support/metadata/node-management.ts';
+import { putReport } from '../../support/metadata/refresh-fleet.ts';
+import { openTestRefresh } from '../../support/metadata/refresh-test.ts';
+import { emptyBuckets } from '../../support/stack/empty-buckets.ts';
+import { startEngines, type TestEngines } from '../../support/stack/engines.ts';
 import { until } from '../../support/until.ts';
 
 let engines: TestEngines;

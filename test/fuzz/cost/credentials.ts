@@ -1,6 +1,6 @@
 // Whose the bodies say they are.
 
-export { arrivedAt } from '../../support/push-source.ts';
+export { arrivedAt } from '../../support/push/source.ts';
 
 export const pushCredential = { dataId: 1_500_001, token: '0123456789abcdef0123456789abcdef' } as const;
 

@@ -12,18 +12,18 @@ import type { Layout } from '../../../src/model/records.ts';
 import { uidBase } from '../../../src/model/uid.ts';
 import { createRedaction } from '../../../src/outcomes/redaction.ts';
 import { createSamples } from '../../../src/outcomes/samples.ts';
+import { encodedLength as pushLength } from '../../../src/rules/points/encoded-points.ts';
+import { jsonTraces } from '../../../src/rules/spans/json-traces.ts';
+import { protobufTraces } from '../../../src/rules/spans/protobuf-traces.ts';
 import { hasMoreElements } from '../../../src/wire/json-elements.ts';
-import { jsonTraces } from '../../../src/wire/otlp/json-traces.ts';
-import { protobufTraces } from '../../../src/wire/otlp/protobuf-traces.ts';
 import {
   type EncodedTraces,
   encodedLength,
   MalformedBody,
   TooManyElements,
 } from '../../../src/wire/otlp/types.ts';
-import { encodedLength as pushLength } from '../../../src/wire/points/encoded-points.ts';
-import { sourceWith } from '../../support/push-source.ts';
-import { contextWith } from '../../support/trace-source.ts';
+import { contextWith } from '../../support/otlp/trace-source.ts';
+import { sourceWith } from '../../support/push/source.ts';
 import { arrivedAt, pushCredential } from './credentials.ts';
 import { pushLimits, traceLimits } from './limits.ts';
 import type { TargetName } from './recipe.ts';

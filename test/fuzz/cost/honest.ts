@@ -1,4 +1,4 @@
-import { nanosAt } from '../../support/trace-source.ts';
+import { nanosAt } from '../../support/otlp/trace-source.ts';
 import { arrivedAt, pushCredential, tokenKey } from './credentials.ts';
 import type { StageName } from './measure.ts';
 import type { Part } from './parts.ts';

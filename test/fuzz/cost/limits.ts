@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { loadPipelines } from '../../../src/config/pipelines.ts';
-import type { BodyLimits } from '../../../src/ingress/body.ts';
+import type { BodyLimits } from '../../../src/ingress/http/body.ts';
 import type { TargetName } from './recipe.ts';
 
 const root = join(import.meta.dirname, '../../..');

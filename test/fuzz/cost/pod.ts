@@ -2,16 +2,16 @@
 // file of its bytes are the arguments.
 import { existsSync, readFileSync } from 'node:fs';
 import { monitorEventLoopDelay } from 'node:perf_hooks';
-import { createBytesInFlight } from '../../../src/ingress/admission.ts';
-import { type Body, readBody } from '../../../src/ingress/body.ts';
+import { createBytesInFlight } from '../../../src/ingress/http/admission.ts';
+import { type Body, readBody } from '../../../src/ingress/http/body.ts';
 import { createLargeBodies } from '../../../src/ingress/large-bodies/large-bodies.ts';
 import { createReadTraces } from '../../../src/ingress/otlp/read.ts';
 import { createEncodePush } from '../../../src/ingress/push/encode-anywhere.ts';
 import { readPlainHead } from '../../../src/ingress/push/plain-head.ts';
 import { Fault } from '../../../src/model/fault.ts';
+import { encodedLength as pushLength } from '../../../src/rules/points/encoded-points.ts';
 import { encodedLength } from '../../../src/wire/otlp/types.ts';
-import { encodedLength as pushLength } from '../../../src/wire/points/encoded-points.ts';
-import { contextWith } from '../../support/trace-source.ts';
+import { contextWith } from '../../support/otlp/trace-source.ts';
 import { reservedOf } from './bounds.ts';
 import { tokenKey } from './credentials.ts';
 import { pushTask } from './encode.ts';

@@ -1,4 +1,4 @@
-import { randomOf } from '../../support/plain-otlp/mutations.ts';
+import { randomOf } from '../../support/otlp/plain/mutations.ts';
 import type { FieldsPart, NoisePart, Part, RepeatPart } from './parts.ts';
 
 // A part becomes bytes: always the same for a size.

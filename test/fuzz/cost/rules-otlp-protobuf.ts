@@ -1,4 +1,4 @@
-import { nanosAt } from '../../support/trace-source.ts';
+import { nanosAt } from '../../support/otlp/trace-source.ts';
 import { pushCredential, tokenKey } from './credentials.ts';
 import type { Part } from './parts.ts';
 import type { Grow, Rule, Rules } from './rules.ts';

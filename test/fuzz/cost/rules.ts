@@ -1,4 +1,4 @@
-import { pick, type Random, shuffled } from '../../support/plain-otlp/mutations.ts';
+import { pick, type Random, shuffled } from '../../support/otlp/plain/mutations.ts';
 import type { Part } from './parts.ts';
 
 /** What a rule makes parts with. */

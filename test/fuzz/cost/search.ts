@@ -1,4 +1,4 @@
-import { type Random, randomOf } from '../../support/plain-otlp/mutations.ts';
+import { type Random, randomOf } from '../../support/otlp/plain/mutations.ts';
 import { kindOf, whyOf } from '../target.ts';
 import { honestRecipe } from './honest.ts';
 import { least, type Measure, type Measured, measure, type StageName } from './measure.ts';

@@ -1,11 +1,11 @@
 import { IncomingMessage } from 'node:http';
 import { Socket } from 'node:net';
-import { createBytesInFlight } from '../../../src/ingress/admission.ts';
-import { readBody, type SeeBody } from '../../../src/ingress/body.ts';
+import { createBytesInFlight } from '../../../src/ingress/http/admission.ts';
+import { readBody, type SeeBody } from '../../../src/ingress/http/body.ts';
 import { problemWithoutPair } from '../../../src/ingress/push/decode.ts';
 import { HeadWatch } from '../../../src/ingress/push/head-watch.ts';
-import { jsonTraces } from '../../../src/wire/otlp/json-traces.ts';
-import { protobufTraces } from '../../../src/wire/otlp/protobuf-traces.ts';
+import { jsonTraces } from '../../../src/rules/spans/json-traces.ts';
+import { protobufTraces } from '../../../src/rules/spans/protobuf-traces.ts';
 import { TooManyElements, TooManyTokens } from '../../../src/wire/otlp/types.ts';
 import { bodyLimitsOf, pushLimits } from './limits.ts';
 import type { Packing } from './packing.ts';

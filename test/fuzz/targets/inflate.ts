@@ -8,7 +8,7 @@ import {
   zstdDecompressSync,
 } from 'node:zlib';
 import fc from 'fast-check';
-import { type CompressedEncoding, type Inflated, inflate } from '../../../src/ingress/inflate.ts';
+import { type CompressedEncoding, type Inflated, inflate } from '../../../src/ingress/http/inflate.ts';
 import { anyText } from '../../support/properties.ts';
 import { mutatedBytes } from '../bytes.ts';
 import type { Target } from '../target.ts';

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
+import { jsonTraces } from '../../../src/rules/spans/json-traces.ts';
 import { readBlockKeys } from '../../../src/wire/native/block-keys.ts';
 import {
   type NativeBlock,
@@ -7,10 +8,9 @@ import {
   UnreadableBlock,
   withoutRows,
 } from '../../../src/wire/native/block-reader.ts';
-import { jsonTraces } from '../../../src/wire/otlp/json-traces.ts';
-import { encodeOtlpJson } from '../../support/otlp-protobuf.ts';
-import { anyRequest } from '../../support/otlp-requests.ts';
-import { contextOfMany } from '../../support/plain-otlp/agreement.ts';
+import { contextOfMany } from '../../support/otlp/plain/agreement.ts';
+import { encodeOtlpJson } from '../../support/otlp/protobuf.ts';
+import { anyRequest } from '../../support/otlp/requests.ts';
 import { mutatedBytes, withLength } from '../bytes.ts';
 import type { Target } from '../target.ts';
 

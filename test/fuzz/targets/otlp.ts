@@ -1,21 +1,21 @@
 import assert from 'node:assert/strict';
 import { crc32 } from 'node:zlib';
 import fc from 'fast-check';
-import { jsonTraces } from '../../../src/wire/otlp/json-traces.ts';
-import { protobufTraces } from '../../../src/wire/otlp/protobuf-traces.ts';
+import { jsonTraces } from '../../../src/rules/spans/json-traces.ts';
+import { protobufTraces } from '../../../src/rules/spans/protobuf-traces.ts';
 import {
   type EncodedTraces,
   MalformedBody,
   TooManySpans,
   type TracesContext,
 } from '../../../src/wire/otlp/types.ts';
-import { encodeOtlpJson, encodeOtlpProtobuf, type OtlpRequest } from '../../support/otlp-protobuf.ts';
-import { anyRequest } from '../../support/otlp-requests.ts';
-import { agree, contextOfMany, type Encoding, forgivingContext } from '../../support/plain-otlp/agreement.ts';
-import { alikeSpans } from '../../support/plain-otlp/alike-spans.ts';
-import { mutatedJson } from '../../support/plain-otlp/json-mutations.ts';
-import { type Random, shuffled } from '../../support/plain-otlp/mutations.ts';
-import { mutatedProtobuf } from '../../support/plain-otlp/protobuf-mutations.ts';
+import { agree, contextOfMany, type Encoding, forgivingContext } from '../../support/otlp/plain/agreement.ts';
+import { alikeSpans } from '../../support/otlp/plain/alike-spans.ts';
+import { mutatedJson } from '../../support/otlp/plain/json-mutations.ts';
+import { type Random, shuffled } from '../../support/otlp/plain/mutations.ts';
+import { mutatedProtobuf } from '../../support/otlp/plain/protobuf-mutations.ts';
+import { encodeOtlpJson, encodeOtlpProtobuf, type OtlpRequest } from '../../support/otlp/protobuf.ts';
+import { anyRequest } from '../../support/otlp/requests.ts';
 import { mutatedBytes } from '../bytes.ts';
 import { exampleBodies, pickBody } from '../example-bodies.ts';
 import { depthOf, depthSafe, printJson } from '../json-text.ts';

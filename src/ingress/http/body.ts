@@ -1,0 +1,230 @@
+import type { IncomingMessage } from 'node:http';
+import { sendContinue } from '../../http/expect-continue.ts';
+import type { BytesInFlight } from './admission.ts';
+import { type CompressedEncoding, freeBytes, type InflateLimits, inflate } from './inflate.ts';
+
+/** Why a body could not be had: `detail` names limit and size, or the encoding. `aborted`: the client has gone. */
+export type BodyProblem = {
+  readonly reason:
+    | 'body_too_large'
+    | 'inflate_ratio_exceeded'
+    | 'encoding_unsupported'
+    | 'encoding_corrupt'
+    | 'not_stored'
+    | 'aborted'
+    /** Who watched it wanted no more: why is for him to tell. */
+    | 'unwanted';
+  readonly detail: string;
+};
+
+/** An inflated body and the room taken for it. */
+export type Body = {
+  /** Another buffer of the same bytes after a thread has had them, and void while it has. */
+  bytes: Buffer;
+  readonly wireBytes: number;
+  /** Reserves room for its decoded form, so that the request has at least this many bytes; false when there is no room. */
+  reserve(bytes: number): boolean;
+  /** Releases all room; to be called at the end of every request. */
+  release(): void;
+};
+
+export type BodyLimits = InflateLimits & { readonly bodyBytesMax: number };
+
+/** Shown each inflated piece of a body as it comes in; false: no more is wanted. */
+export type SeeBody = (piece: Buffer) => boolean;
+
+const seeAll: SeeBody = () => true;
+
+/**
+ * A body that brings less than this in a second gives way when others need its room: room is held by bytes that arrived and keep
+ * arriving, never by a promise of them.
+ */
+const slowBytesPerSecond = 65_536;
+const slowWindowMs = 1000;
+
+const encodingOf = (header: string | undefined): CompressedEncoding | 'identity' | undefined => {
+  const name = (header ?? '').trim().toLowerCase();
+  switch (name) {
+    case '':
+    case 'identity':
+      return 'identity';
+    case 'gzip':
+    case 'x-gzip':
+      return 'gzip';
+    case 'deflate':
+      return 'deflate';
+    case 'zstd':
+      return 'zstd';
+    default:
+      return undefined;
+  }
+};
+
+/** The refusal of a body, or of what is to be made of one, for which there is no room. */
+export const noRoom = { reason: 'not_stored', detail: 'too many request bytes are in flight' } as const;
+const unwanted: BodyProblem = { reason: 'unwanted', detail: '' };
+const gaveWay: BodyProblem = {
+  reason: 'not_stored',
+  detail: 'too many request bytes are in flight, and this body arrived too slowly',
+};
+
+const isProblem = (value: Buffer | BodyProblem): value is BodyProblem => !Buffer.isBuffer(value);
+
+/** How fast a body comes in, by the second, so that one that came fast and then stalls is slow, too. */
+const createPace = (startMs: number) => {
+  let windowStart = startMs;
+  let last = startMs;
+  let inWindow = 0;
+  let wasSlow = false;
+  const isTooFew = (nowMs: number): boolean => (inWindow * 1000) / (nowMs - windowStart) < slowBytesPerSecond;
+  return {
+    add: (bytes: number, nowMs: number): void => {
+      last = nowMs;
+      if (nowMs - windowStart >= slowWindowMs) {
+        wasSlow = isTooFew(nowMs);
+        windowStart = nowMs;
+        inWindow = 0;
+      }
+      inWindow += bytes;
+    },
+    isSlow: (nowMs: number): boolean => wasSlow || nowMs - last >= slowWindowMs,
+  };
+};
+
+/** Collects the raw body; stops listening at the limit, or when it has to give way. */
+const collect = (
+  request: IncomingMessage,
+  bytesMax: number,
+  room: ByteReservation,
+  inFlight: BytesInFlight,
+  see: SeeBody,
+): Promise<Buffer | BodyProblem> =>
+  new Promise((resolve) => {
+    const chunks: Buffer[] = [];
+    let size = 0;
+    const pace = createPace(performance.now());
+    const finish = (result: Buffer | BodyProblem): void => {
+      unwatch();
+      request.off('data', onData).off('end', onEnd).off('error', onGone).off('close', onGone);
+      if (isProblem(result)) {
+        chunks.length = 0;
+        room.release();
+        request.resume();
+      }
+      resolve(result);
+    };
+    const onData = (chunk: Buffer): void => {
+      size += chunk.length;
+      pace.add(chunk.length, performance.now());
+      if (size > bytesMax) {
+        finish({
+          reason: 'body_too_large',
+          detail: `more than ${bytesMax} bytes as sent, the limit is ${bytesMax}`,
+        });
+      } else if (!room.take(chunk.length)) finish(noRoom);
+      else if (see(chunk)) chunks.push(chunk);
+      else finish(unwanted);
+    };
+    const onEnd = (): void => {
+      const only = chunks[0];
+      finish(chunks.length === 1 && only !== undefined ? only : Buffer.concat(chunks, size));
+    };
+    const onGone = (): void => finish({ reason: 'aborted', detail: 'the client closed the connection' });
+    const unwatch = inFlight.watch({ isSlow: pace.isSlow, giveWay: () => finish(gaveWay) });
+    request.on('data', onData).on('end', onEnd).on('error', onGone).on('close', onGone);
+    if (request.destroyed) onGone();
+    else sendContinue(request);
+  });
+
+/** What one request has taken of the bytes in flight. */
+type ByteReservation = {
+  take(bytes: number): boolean;
+  give(bytes: number): void;
+  reserve(bytes: number): boolean;
+  release(): void;
+};
+
+const byteReservation = (inFlight: BytesInFlight): ByteReservation => {
+  let taken = 0;
+  const take = (bytes: number): boolean => {
+    if (!inFlight.tryTake(bytes, taken)) return false;
+    taken += bytes;
+    return true;
+  };
+  const give = (bytes: number): void => {
+    if (bytes > 0) inFlight.give(bytes);
+    taken -= bytes;
+  };
+  return {
+    take,
+    give,
+    reserve: (bytes) => bytes <= taken || take(bytes - taken),
+    release: () => give(taken),
+  };
+};
+
+const inflated = async (
+  raw: Buffer,
+  encoding: CompressedEncoding,
+  limits: BodyLimits,
+  room: ByteReservation,
+  see: SeeBody,
+): Promise<Buffer | BodyProblem> => {
+  const result = await inflate(raw, encoding, limits, { take: room.take, see });
+  room.give(raw.length);
+  switch (result) {
+    case 'too_large':
+      return {
+        reason: 'body_too_large',
+        detail: `more than ${limits.inflatedBytesMax} bytes after decompression, the limit is ${limits.inflatedBytesMax}`,
+      };
+    case 'ratio':
+      return {
+        reason: 'inflate_ratio_exceeded',
+        detail: `more than ${freeBytes} bytes after decompression and more than ${limits.inflateRatioMax} times the ${raw.length} bytes as sent, the limit is a factor of ${limits.inflateRatioMax}`,
+      };
+    case 'unwanted':
+      return unwanted;
+    case 'no_room':
+      return noRoom;
+    case 'corrupt':
+      return { reason: 'encoding_corrupt', detail: `the body is not valid ${encoding}` };
+    default:
+      return result;
+  }
+};
+
+/**
+ * Reads and inflates a request's body within the limits, in the order of architecture 4.1: bytes in flight, encoding, size.
+ * The header fields are validated before the body is read, and before `100 Continue` is sent.
+ */
+export const readBody = async (
+  request: IncomingMessage,
+  limits: BodyLimits,
+  inFlight: BytesInFlight,
+  see: SeeBody = seeAll,
+): Promise<Body | BodyProblem> => {
+  const announced = Number(request.headers['content-length'] ?? 0);
+  const isOverLimit = announced > limits.bodyBytesMax;
+  if (!inFlight.hasRoom(isOverLimit ? 0 : announced)) return noRoom;
+  const encoding = encodingOf(request.headers['content-encoding']);
+  if (encoding === undefined) {
+    return { reason: 'encoding_unsupported', detail: 'send identity, gzip, deflate or zstd' };
+  }
+  if (isOverLimit) {
+    return {
+      reason: 'body_too_large',
+      detail: `Content-Length is ${announced} bytes, the limit is ${limits.bodyBytesMax}`,
+    };
+  }
+  const room = byteReservation(inFlight);
+  const isPlain = encoding === 'identity';
+  const raw = await collect(request, limits.bodyBytesMax, room, inFlight, isPlain ? see : seeAll);
+  if (isProblem(raw)) return raw;
+  const bytes = isPlain ? raw : await inflated(raw, encoding, limits, room, see);
+  if (isProblem(bytes)) {
+    room.release();
+    return bytes;
+  }
+  return { bytes, wireBytes: raw.length, reserve: room.reserve, release: room.release };
+};

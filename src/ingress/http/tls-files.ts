@@ -1,0 +1,137 @@
+import { X509Certificate } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { createSecureContext, type SecureContextOptions } from 'node:tls';
+import { settingFault } from '../../config/settings.ts';
+import type { Certificate } from '../../http/limited-server.ts';
+import { messageOf } from '../../model/fault.ts';
+import type { Log } from '../../telemetry/log.ts';
+import type { IngressMetrics } from '../../telemetry/metrics.ts';
+
+/** Where the certificate of the receivers is, PEM files. */
+export type TlsPaths = {
+  readonly certFile: string;
+  readonly keyFile: string;
+  /** With it clients need a certificate of these authorities. */
+  readonly clientCaFile: string | undefined;
+};
+
+/** The certificate in use, and who is told of the next one. */
+export type TlsFiles = Certificate & {
+  /** Reads the files again now. A pair that cannot be used changes nothing, but for metric and log. */
+  reload(): void;
+  stop(): void;
+};
+
+/** Reading beats watching: it sees renamed links, as of mounted secrets, and files on a network. */
+const lookEveryMs = 1000;
+
+/** Bytes of the files, to tell a change. */
+const read = ({ certFile, keyFile, clientCaFile }: TlsPaths): SecureContextOptions => ({
+  cert: readFileSync(certFile),
+  key: readFileSync(keyFile),
+  minVersion: 'TLSv1.2',
+  ...(clientCaFile === undefined ? {} : { ca: readFileSync(clientCaFile) }),
+});
+
+const textOf = ({ cert, key, ca }: SecureContextOptions): string => [cert, key, ca].map(String).join('\n');
+
+/** When the certificate ends, in ms. Throws an Error when the files do not parse or do not belong together. */
+const check = (context: SecureContextOptions): number => {
+  createSecureContext(context);
+  return Date.parse(new X509Certificate(String(context.cert)).validTo);
+};
+
+/** Throws a permanent Fault that names the settings when only one of the pair is set. undefined: plain HTTP. */
+export const tlsPathsOf = (ingress: {
+  readonly tlsCertFile: string | undefined;
+  readonly tlsKeyFile: string | undefined;
+  readonly tlsClientCaFile: string | undefined;
+}): TlsPaths | undefined => {
+  const { tlsCertFile: certFile, tlsKeyFile: keyFile, tlsClientCaFile: clientCaFile } = ingress;
+  if (certFile !== undefined && keyFile !== undefined) return { certFile, keyFile, clientCaFile };
+  if (certFile === undefined && keyFile === undefined && clientCaFile === undefined) return undefined;
+  throw settingFault(
+    certFile === undefined ? 'TIDEMARK_INGRESS_TLS_CERT_FILE' : 'TIDEMARK_INGRESS_TLS_KEY_FILE',
+    'TLS needs a certificate and its key, and one is missing',
+    'Set both, or neither for plain HTTP',
+  );
+};
+
+/**
+ * Reads certificate and key, and again whenever they change. Throws a permanent Fault when the first ones cannot be used; later ones
+ * that cannot leave the ones before in use.
+ */
+export const openTlsFiles = (
+  paths: TlsPaths,
+  headersTimeoutMs: number,
+  metrics: IngressMetrics,
+  log: Log,
+): TlsFiles => {
+  const listeners: ((context: SecureContextOptions) => void)[] = [];
+  const show = (expiresAtMs: number): void => metrics.tlsExpiry.set(Math.floor(expiresAtMs / 1000));
+  const first = ((): SecureContextOptions => {
+    try {
+      const context = read(paths);
+      show(check(context));
+      return context;
+    } catch (error) {
+      throw settingFault(
+        'TIDEMARK_INGRESS_TLS_CERT_FILE, TIDEMARK_INGRESS_TLS_KEY_FILE, TIDEMARK_INGRESS_TLS_CLIENT_CA_FILE',
+        messageOf(error),
+        'Use PEM files: a certificate chain, its key, and authorities where clients need certificates',
+      );
+    }
+  })();
+  let current = textOf(first);
+  /** What was tried last and could not be used: told once. */
+  let refused = '';
+
+  const refuse = (attempt: string, error: unknown): void => {
+    metrics.tlsStale.set(1);
+    if (attempt === refused) return;
+    refused = attempt;
+    metrics.tlsReloads.inc({ outcome: 'refused' });
+    log.error(
+      { error: messageOf(error) },
+      'the new certificate files cannot be used; the receivers keep the previous certificate',
+    );
+  };
+
+  const reload = (): void => {
+    let attempt = 'unreadable';
+    try {
+      const context = read(paths);
+      attempt = textOf(context);
+      if (attempt === refused) return;
+      if (attempt !== current) {
+        const expiresAtMs = check(context);
+        current = attempt;
+        for (const listener of listeners) listener(context);
+        show(expiresAtMs);
+        metrics.tlsReloads.inc({ outcome: 'loaded' });
+        log.info({ until: new Date(expiresAtMs).toISOString() }, 'a new certificate is in use');
+      }
+      refused = '';
+      metrics.tlsStale.set(0);
+    } catch (error) {
+      refuse(attempt, error);
+    }
+  };
+
+  const timer = setInterval(reload, lookEveryMs);
+  timer.unref();
+  process.on('SIGHUP', reload);
+  return {
+    options: {
+      ...first,
+      ...(paths.clientCaFile === undefined ? {} : { requestCert: true, rejectUnauthorized: true }),
+      ...(headersTimeoutMs > 0 ? { handshakeTimeout: headersTimeoutMs } : {}),
+    },
+    onChange: (listener) => listeners.push(listener),
+    reload,
+    stop: () => {
+      clearInterval(timer);
+      process.off('SIGHUP', reload);
+    },
+  };
+};

@@ -1,0 +1,69 @@
+import { randomUUID } from 'node:crypto';
+import type { Bus } from '../../bus/connection.ts';
+import { type Change, type KvBucket, openKvBucket } from '../../bus/kv.ts';
+import { buckets } from '../../directory/keys.ts';
+import type { ReportChannel } from './exchange.ts';
+
+const keyPrefix = 'demand.';
+
+/** Reports are written again every second: what is older is of a process that has gone. Memory for several hundred of them. */
+const bucketLimits = { ttlMs: 10_000, bytesMax: 16 * 2 ** 20 };
+
+/** After this number of own writes that a watch did not deliver, the watch counts as ended. */
+const unseenMax = 10;
+
+/**
+ * The KV bucket of the reports, one key a process. It is in memory and goes with a NATS server that restarts, so a write that
+ * fails opens it again; `onFailure` hears of the first failure in a row.
+ */
+export const createReportChannel = (bus: Bus, onFailure: (error: unknown) => void): ReportChannel => {
+  const process = randomUUID();
+  let opening: Promise<KvBucket> | undefined;
+  let watch: { stop(): void } | undefined;
+  let tell: (process: string, report: unknown) => void = () => {};
+  let unseen = 0;
+  let isFailing = false;
+  let isLeft = false;
+
+  const onChange = ({ key, value }: Change): void => {
+    const writer = key.slice(keyPrefix.length);
+    if (writer === process) unseen = 0;
+    tell(writer, value);
+  };
+
+  const put = async (report: unknown): Promise<void> => {
+    opening ??= openKvBucket(bus, buckets.rates, bucketLimits);
+    const bucket = await opening;
+    if (isLeft) return;
+    watch ??= bucket.watch(onChange, () => {});
+    await bucket.put(keyPrefix + process, report);
+    isFailing = false;
+    if (++unseen <= unseenMax) return;
+    watch.stop();
+    watch = undefined;
+    unseen = 0;
+  };
+
+  return {
+    process,
+    get connected() {
+      return bus.connected;
+    },
+    write: (report) => {
+      put(report).catch((error: unknown) => {
+        opening = undefined;
+        if (!isFailing) onFailure(error);
+        isFailing = true;
+      });
+    },
+    watch: (onReport) => {
+      tell = onReport;
+    },
+    leave: async () => {
+      isLeft = true;
+      watch?.stop();
+      const bucket = await opening?.catch(() => undefined);
+      if (bus.connected) await bucket?.delete(keyPrefix + process).catch(() => undefined);
+    },
+  };
+};

@@ -1,0 +1,130 @@
+import { type Demand, idleMsMax, measureDemands } from './demand.ts';
+import type { DemandReport, RateShares } from './shares.ts';
+
+/**
+ * What the limiter says of one request; header values of the RateLimit fields (draft-ietf-httpapi-ratelimit-headers). The
+ * policy names the rate of all processes together; what remains and when it is back are those of this process's share.
+ */
+export type RateVerdict = {
+  readonly isAdmitted: boolean;
+  /** Whole seconds, at least 1; only for a refusal. */
+  readonly retryAfterSeconds: number;
+  readonly headers: Readonly<Record<string, string>>;
+};
+
+/**
+ * Requests per second per key by GCRA, of this process's share. A key may bring half a second's worth of its share at once, or
+ * one request. Keys are `d:<data id>` and `a:<application id>`. The clock is the caller's, in ms.
+ */
+export type RateLimiter = {
+  /** `ratePerSecond` 0 = unlimited (undefined is answered), negative = nothing is admitted. */
+  admit(key: string, ratePerSecond: number, nowMs: number): RateVerdict | undefined;
+  /** The demand of every limited key. `closesWindow`, about once a second, begins a new count and forgets keys without requests. */
+  takeDemand(nowMs: number, closesWindow: boolean): Pick<DemandReport, 'rest' | 'demand'>;
+};
+
+const refuseAll: RateVerdict = {
+  isAdmitted: false,
+  retryAfterSeconds: 60,
+  headers: { 'RateLimit-Policy': '"max_rate";q=0;w=1', RateLimit: '"max_rate";r=0;t=60' },
+};
+
+/** A single process has the whole rate. */
+const alone: Pick<RateShares, 'fraction' | 'version'> = { fraction: () => 1, version: 0 };
+
+const burstSeconds = 0.5;
+/** One request, and a quarter as much tolerance for senders that keep to a low rate with a few ms more or less. */
+const burstRequestsMin = 1.25;
+const secondsMax = 60;
+/** Above what sums of doubles lose, below any request. */
+const rounding = 1e-6;
+
+type Bucket = Demand & {
+  /**
+   * How full it is, 0 to 1 of its capacity. As a ratio, because capacity and drain change with the share and the rate: whoever
+   * has used up what it may send at once has still done so when it may send more.
+   */
+  fill: number;
+  rate: number;
+  version: number;
+  capacity: number;
+  drainPerMs: number;
+};
+
+const secondsOf = (ms: number): number => Math.min(secondsMax, Math.max(1, Math.ceil(ms / 1000)));
+
+const verdictOf = (bucket: Bucket, isAdmitted: boolean): RateVerdict => {
+  const { fill, rate, capacity, drainPerMs } = bucket;
+  const remaining = Math.max(0, Math.floor((1 - fill) * capacity + rounding));
+  // A share that others do not know of yet is no measure of the wait: it is there with the next report.
+  const isKnown = bucket.reported > 0 && drainPerMs > 0;
+  const waitMs = isAdmitted || !isKnown ? 0 : (fill + 1 / capacity - 1 - rounding) / drainPerMs;
+  return {
+    isAdmitted,
+    retryAfterSeconds: secondsOf(waitMs),
+    headers: {
+      'RateLimit-Policy': `"max_rate";q=${rate};w=1`,
+      RateLimit: `"max_rate";r=${remaining};t=${secondsOf(fill === 0 ? 0 : fill / drainPerMs)}`,
+    },
+  };
+};
+
+/**
+ * A limiter that uses the fraction of each rate that `shares` allows it. Calls `onSurge` while a key that has used half of its
+ * burst brings half as much again as was reported of it.
+ */
+export const createRateLimiter = (
+  shares: Pick<RateShares, 'fraction' | 'version'> = alone,
+  onSurge: () => void = () => {},
+): RateLimiter => {
+  const keys = new Map<string, Bucket>();
+  let windowStart = 0;
+
+  const bucketOf = (key: string, nowMs: number): Bucket => {
+    const known = keys.get(key);
+    if (known !== undefined) return known;
+    const demand: Demand = { count: 0, previous: 0, since: nowMs, last: nowMs, reported: 0 };
+    const bucket: Bucket = { ...demand, fill: 0, rate: 0, version: -1, capacity: 1, drainPerMs: 0 };
+    keys.set(key, bucket);
+    return bucket;
+  };
+
+  const share = (bucket: Bucket, key: string, rate: number): void => {
+    const own = rate * shares.fraction(key, rate);
+    bucket.rate = rate;
+    bucket.version = shares.version;
+    bucket.capacity = Math.max(burstRequestsMin, burstSeconds * own);
+    bucket.drainPerMs = own / 1000 / bucket.capacity;
+  };
+
+  return {
+    admit: (key, ratePerSecond, nowMs) => {
+      if (ratePerSecond === 0) return undefined;
+      if (ratePerSecond < 0) return refuseAll;
+      const bucket = bucketOf(key, nowMs);
+      if (bucket.version !== shares.version || bucket.rate !== ratePerSecond)
+        share(bucket, key, ratePerSecond);
+      const drained = Math.max(0, nowMs - bucket.last) * bucket.drainPerMs;
+      bucket.fill = Math.max(0, bucket.fill - drained);
+      bucket.last = nowMs;
+      bucket.count++;
+      const filled = bucket.fill + 1 / bucket.capacity;
+      const isAdmitted = filled <= 1 + rounding;
+      if (isAdmitted) bucket.fill = filled;
+      if (bucket.fill > 0.5 && bucket.count > 1.5 * bucket.reported) onSurge();
+      return verdictOf(bucket, isAdmitted);
+    },
+    takeDemand: (nowMs, closesWindow) => {
+      const report = measureDemands(keys, windowStart, nowMs, closesWindow);
+      if (closesWindow) {
+        windowStart = nowMs;
+        for (const [key, { last }] of keys) if (nowMs - last > idleMsMax) keys.delete(key);
+      }
+      return report;
+    },
+  };
+};
+
+/** The rate that holds for a recorded max_rate (architecture 11.3): -1 the default, 0 unlimited, below -1 nothing. */
+export const effectiveRate = (maxRate: number, defaultRate: number): number =>
+  maxRate === -1 ? defaultRate : maxRate;

@@ -1,0 +1,198 @@
+import { isDeepStrictEqual } from 'node:util';
+import { z } from 'zod';
+import { patternTextMax } from '../../model/text-forms.ts';
+
+/** Who acted: an admin token, or the program itself or its command line (token_id null). */
+export const auditActorSchema = z.strictObject({
+  token_id: z.int().nullable(),
+  name: z.string(),
+  role: z.enum(['admin', 'editor', 'viewer', 'node']),
+});
+
+/** One thing that a call changed: its changed fields before and after; null = it was not there, or is gone. */
+export const auditChangeSchema = z.strictObject({
+  kind: z.string(),
+  id: z.string().nullable(),
+  before: z.unknown(),
+  after: z.unknown(),
+});
+
+/**
+ * An entry of the audit log. `at` is in Unix seconds. `interrupted` means that the process went away (or stood still)
+ * during the call: the change may have happened. Secrets are masked.
+ */
+export const auditEntrySchema = z.strictObject({
+  audit_id: z.string(),
+  at: z.int(),
+  actor: auditActorSchema,
+  /** The operator that the caller named, as free text. */
+  operator: z.string().nullable(),
+  action: z.string(),
+  /** `id` is null where none was known: a creation that was refused. */
+  target: z.strictObject({ kind: z.string(), id: z.string().nullable() }),
+  outcome: z.enum(['done', 'failed', 'interrupted']),
+  /** Code of the Fault of a call that failed. */
+  code: z.string().optional(),
+  changes: z.array(auditChangeSchema),
+  /** Changes that were left out of an entry that would have been too large. */
+  changes_cut: z.int().optional(),
+  request: z.unknown(),
+});
+
+export type AuditActor = z.output<typeof auditActorSchema>;
+export type AuditChange = z.output<typeof auditChangeSchema>;
+export type AuditEntry = z.output<typeof auditEntrySchema>;
+
+/** Largest entry, as JSON in UTF-8. */
+export const entryBytesMax = 256 * 1024;
+
+/** What stands where a secret was. */
+export const mask = '*'.repeat(32);
+
+const depthMax = 32;
+const cut = (what: string): string => `(cut: ${what})`;
+
+/** `token`, `access_token`, `previousToken`, `X-BK-TOKEN`, `secret`…, and not `token_id`; also what is too long for a name. */
+const isSecretName = (name: string): boolean =>
+  name.length > patternTextMax ||
+  /(token|secret|password|document)s?$/.test(name.toLowerCase().replaceAll(/[^a-z0-9]/g, ''));
+
+/** Write tokens have 32 digits, admin tokens 64: every text of that form is masked. */
+const tokenLengthLeast = 32;
+
+const isHex = (code: number): boolean =>
+  (code >= 0x30 && code <= 0x39) || (code >= 0x61 && code <= 0x66) || (code >= 0x41 && code <= 0x46);
+
+/** By hand, for a text in a request has no bound of its own. */
+const withoutTokenLike = (text: string): string => {
+  let out = '';
+  let kept = 0;
+  let start = 0;
+  for (let at = 0; at <= text.length; at++) {
+    if (at < text.length && isHex(text.charCodeAt(at))) continue;
+    if (at - start >= tokenLengthLeast) {
+      out += text.slice(kept, start) + mask;
+      kept = at;
+    }
+    start = at + 1;
+  }
+  return out + text.slice(kept);
+};
+
+/** Shorter values are ordinary words: masking them wherever they occur would make entries unreadable. */
+const secretLengthLeast = 8;
+
+const isObject = (value: unknown): value is Record<string, unknown> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+
+const collectTexts = (value: unknown, into: Set<string>, depth = 0): void => {
+  if (typeof value === 'string' && value.length >= secretLengthLeast) into.add(value);
+  if (typeof value !== 'object' || value === null || depth > depthMax) return;
+  for (const part of Object.values(value)) collectTexts(part, into, depth + 1);
+};
+
+const collectSecrets = (value: unknown, into: Set<string>, depth = 0): void => {
+  if (typeof value !== 'object' || value === null || depth > depthMax) return;
+  for (const [name, part] of Object.entries(value)) {
+    if (!Array.isArray(value) && isSecretName(name)) collectTexts(part, into);
+    else collectSecrets(part, into, depth + 1);
+  }
+};
+
+/** Every text that stands under the name of a secret in `values`, at any depth. */
+export const secretsIn = (...values: readonly unknown[]): ReadonlySet<string> => {
+  const secrets = new Set<string>();
+  for (const value of values) collectSecrets(value, secrets);
+  return secrets;
+};
+
+const redactText = (text: string, secrets: readonly string[]): string =>
+  withoutTokenLike(secrets.reduce((safe, secret) => safe.replaceAll(secret, mask), text));
+
+const redactValue = (value: unknown, secrets: readonly string[], depth: number): unknown => {
+  if (typeof value === 'string') return redactText(value, secrets);
+  if (typeof value !== 'object' || value === null) return value;
+  if (depth > depthMax) return cut('too deep');
+  if (Array.isArray(value)) return value.map((part) => redactValue(part, secrets, depth + 1));
+  return Object.fromEntries(
+    Object.entries(value).map(([name, part]) => [
+      redactText(name, secrets),
+      isSecretName(name) ? mask : redactValue(part, secrets, depth + 1),
+    ]),
+  );
+};
+
+/**
+ * The same JSON value without secrets: fields named as tokens, secrets, passwords or documents are always masked,
+ * and in all other text what looks like a token or is one of `secrets`.
+ */
+export const redact = (value: unknown, secrets: ReadonlySet<string> = secretsIn(value)): unknown =>
+  // The longest first: one that contains another must not be broken up by it.
+  redactValue(
+    value,
+    [...secrets].sort((left, right) => right.length - left.length),
+    0,
+  );
+
+/** Of two states of one thing, the fields that differ. Where one state is missing it is null, and the other is whole. */
+export const changedFields = (before: unknown, after: unknown): { before: unknown; after: unknown } => {
+  if (!isObject(before) || !isObject(after)) return { before: before ?? null, after: after ?? null };
+  const names = [...new Set([...Object.keys(before), ...Object.keys(after)])].filter(
+    (name) => !isDeepStrictEqual(before[name], after[name]),
+  );
+  const pick = (from: Record<string, unknown>): Record<string, unknown> =>
+    Object.fromEntries(names.filter((name) => Object.hasOwn(from, name)).map((name) => [name, from[name]]));
+  return { before: pick(before), after: pick(after) };
+};
+
+const bytesOf = (value: unknown): number => Buffer.byteLength(JSON.stringify(value) ?? '');
+
+/** Cuts what is above `bytesMax`: the large fields of an object, else the whole. */
+const cutTo = (value: unknown, bytesMax: number): unknown => {
+  const bytes = bytesOf(value);
+  if (bytes <= bytesMax) return value;
+  if (!isObject(value)) return cut(`${bytes} bytes`);
+  const share = bytesMax / 8;
+  const slim = Object.fromEntries(
+    Object.entries(value).map(([name, part]) => [
+      name,
+      bytesOf(part) > share ? cut(`${bytesOf(part)} bytes`) : part,
+    ]),
+  );
+  return bytesOf(slim) <= bytesMax ? slim : cut(`${bytes} bytes`);
+};
+
+const textLengthMax = 1024;
+const cutText = (text: string): string =>
+  text.length <= textLengthMax ? text : `${text.slice(0, textLengthMax)}${cut(`${text.length} characters`)}`;
+
+/** The entry within `entryBytesMax`: what is too large in it is replaced by a mark, and changes beyond that are left out. */
+export const bounded = (entry: AuditEntry): AuditEntry => {
+  const texts: AuditEntry = {
+    ...entry,
+    operator: entry.operator === null ? null : cutText(entry.operator),
+    target: { ...entry.target, id: entry.target.id === null ? null : cutText(entry.target.id) },
+  };
+  if (bytesOf(texts) <= entryBytesMax) return texts;
+  const partBytesMax = entryBytesMax / 8;
+  const changes: AuditChange[] = [];
+  let room = entryBytesMax / 2;
+  for (const change of entry.changes) {
+    const slim = {
+      ...change,
+      id: change.id === null ? null : cutText(change.id),
+      before: cutTo(change.before, partBytesMax),
+      after: cutTo(change.after, partBytesMax),
+    };
+    room -= bytesOf(slim);
+    if (room < 0) break;
+    changes.push(slim);
+  }
+  const left = entry.changes.length - changes.length;
+  return {
+    ...texts,
+    changes,
+    ...(left === 0 ? {} : { changes_cut: left }),
+    request: cutTo(entry.request, partBytesMax),
+  };
+};

@@ -1,0 +1,91 @@
+import { z } from 'zod';
+import type { KvBucket } from '../../bus/kv.ts';
+import { isConflict } from '../../bus/kv.ts';
+import type { StreamReader } from '../../bus/stream-reader.ts';
+import { Fault } from '../../model/fault.ts';
+import type { Log } from '../../telemetry/log.ts';
+import { type AuditEntry, auditEntrySchema } from './entry.ts';
+
+export type AuditDeps = {
+  readonly system: KvBucket;
+  /** Stores a message once per subject. */
+  readonly publish: (subject: string, messageId: string, payload: Uint8Array) => Promise<void>;
+  /** Removes a key of the system bucket without a trace. */
+  readonly erase: (key: string) => Promise<void>;
+  readonly reader: StreamReader;
+  /** Unix seconds. */
+  readonly now: () => number;
+  readonly log: Log;
+  /** An intent that nobody renewed for this long belongs to a process that is gone. */
+  readonly orphanMs: number;
+};
+
+/** What `audit_intent.<audit_id>` holds: the entry if nothing more is heard, and the final one once it is known. */
+export const intentSchema = z.strictObject({
+  pending: auditEntrySchema,
+  final: auditEntrySchema.optional(),
+  /** Counted up while the work goes on. */
+  renewals: z.int(),
+});
+
+export type Intent = z.output<typeof intentSchema>;
+
+export const intentPrefix = 'audit_intent.';
+
+const decidesMax = 20;
+
+/** One token of a subject; texts that differ may give the same. */
+export const subjectToken = (text: string | null): string =>
+  text === null || text === '' ? '-' : text.slice(0, 64).replaceAll(/[^A-Za-z0-9_-]/g, '_');
+
+/** A subject of its own for each entry, so that a repeat is known for as long as the entry is there. */
+const subjectOf = ({ audit_id, target }: AuditEntry): string =>
+  `audit.${subjectToken(target.kind)}.${subjectToken(target.id)}.${audit_id}`;
+
+/** How entries get from the system bucket to the stream. Every step may be repeated, by any process. */
+export type Settling = {
+  /**
+   * Makes what `conclude` answers the final entry unless there is one already, stores the final one and removes the intent.
+   * With `revision` it concludes only an intent that still has it. Answers the entry that counts, or undefined when the
+   * intent is gone or was not concluded. Transient Faults: to be called again.
+   */
+  settle(
+    auditId: string,
+    conclude: (pending: AuditEntry) => AuditEntry,
+    revision?: number,
+  ): Promise<AuditEntry | undefined>;
+};
+
+export const createSettling = ({ system, publish, erase }: AuditDeps): Settling => {
+  const decide = async (
+    key: string,
+    conclude: (pending: AuditEntry) => AuditEntry,
+    revision: number | undefined,
+  ): Promise<AuditEntry | undefined> => {
+    for (let tries = 0; tries < decidesMax; tries++) {
+      const stored = await system.get(key);
+      if (stored === undefined) return undefined;
+      const intent = intentSchema.parse(stored.value);
+      if (intent.final !== undefined) return intent.final;
+      if (revision !== undefined && stored.revision !== revision) return undefined;
+      const final = conclude(intent.pending);
+      try {
+        await system.update(key, { ...intent, final }, stored.revision);
+        return final;
+      } catch (error) {
+        if (!isConflict(error)) throw error;
+      }
+    }
+    throw new Fault('transient', 'kv_contended', `too many concurrent changes of ${key}`);
+  };
+  return {
+    settle: async (auditId, conclude, revision) => {
+      const key = `${intentPrefix}${auditId}`;
+      const final = await decide(key, conclude, revision);
+      if (final === undefined) return undefined;
+      await publish(subjectOf(final), auditId, Buffer.from(JSON.stringify(final)));
+      await erase(key);
+      return final;
+    },
+  };
+};

@@ -1,0 +1,98 @@
+import { z } from 'zod';
+import type { RecordSet } from './store.ts';
+
+const integer = z
+  .string()
+  .regex(/^-?\d{1,10}$/, 'must be an integer of at most 10 digits')
+  .transform(Number)
+  .pipe(z.int().min(-9_999_999_999).max(9_999_999_999));
+const flag = z
+  .enum(['true', 'false'], 'must be true or false')
+  .transform((text) => text === 'true')
+  .pipe(z.boolean());
+const limitText = 'must be an integer from 1 to 1000';
+
+/** What every list takes: how many, and from where on. */
+export const pageQuery = {
+  limit: z
+    .string()
+    .regex(/^\d{1,6}$/, limitText)
+    .transform(Number)
+    .pipe(
+      z
+        .int()
+        .min(1, limitText)
+        .max(1000, limitText)
+        .meta({ description: 'How many items a page has at most' }),
+    )
+    .default(100),
+  cursor: z
+    .string()
+    .regex(/^[A-Za-z0-9_-]{1,64}$/, 'is not a next_cursor of this list')
+    .meta({ description: 'The next_cursor of the page before', examples: ['MTA'] })
+    .optional(),
+};
+
+/** A list's page by ascending id; `next_cursor` is null on the last one. */
+export type Page<T> = { items: T[]; next_cursor: string | null };
+
+/** What narrows a list: the record's own field of that name, compared as it is. */
+const filters = { integer, text: z.string(), flag } as const;
+
+type Fields = Readonly<Record<string, keyof typeof filters>>;
+
+/**
+ * The query of a list that can be narrowed by these fields of its records. Unknown parameters are refused: a misspelt filter
+ * would answer everything.
+ */
+export const listQuerySchema = (fields: Fields) =>
+  z.strictObject({
+    ...pageQuery,
+    ...Object.fromEntries(Object.entries(fields).map(([field, kind]) => [field, filters[kind].optional()])),
+  });
+
+type ListQuery = { limit: number; cursor?: string | undefined };
+
+type Listed<T> = {
+  /** Fields that the query may name but the record does not have, from the record. */
+  readonly derived?: Readonly<Record<string, (value: T, id: number) => unknown>>;
+  readonly show: (value: T) => unknown;
+};
+
+const idOfCursor = (cursor: string): number => Number(Buffer.from(cursor, 'base64url').toString('latin1'));
+
+/** A page of `items`, each with an id above the one before. */
+export const pageOf = <T>(items: readonly { id: number; value: T }[], query: ListQuery): Page<T> => {
+  const after = query.cursor === undefined ? Number.NEGATIVE_INFINITY : idOfCursor(query.cursor);
+  const rest = items.filter(({ id }) => id > after);
+  const page = rest.slice(0, query.limit);
+  const last = page.at(-1);
+  return {
+    items: page.map(({ value }) => value),
+    next_cursor:
+      rest.length > page.length && last !== undefined
+        ? Buffer.from(String(last.id)).toString('base64url')
+        : null,
+  };
+};
+
+/** The page of a kind of records that a checked query asks for. */
+export const listRecords = <T extends object>(
+  set: RecordSet<T>,
+  query: ListQuery & Readonly<Record<string, unknown>>,
+  { derived = {}, show }: Listed<T>,
+): Page<unknown> => {
+  const wanted = Object.entries(query).filter(
+    ([field, value]) => !(field in pageQuery) && value !== undefined,
+  );
+  const isWanted = (value: T, id: number): boolean =>
+    wanted.every(([field, want]) => {
+      const of = derived[field];
+      return (of === undefined ? Reflect.get(value, field) : of(value, id)) === want;
+    });
+  const { items, next_cursor } = pageOf(
+    set.list().filter(({ id, value }) => isWanted(value, id)),
+    query,
+  );
+  return { items: items.map(show), next_cursor };
+};

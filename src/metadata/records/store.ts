@@ -1,0 +1,368 @@
+import { createHash } from 'node:crypto';
+import { z } from 'zod';
+import type { Bus } from '../../bus/connection.ts';
+import { type Change, isConflict, type KvBucket, openKvBucket } from '../../bus/kv.ts';
+import { buckets, dataIdRange, recordKeys, systemKeys } from '../../directory/keys.ts';
+import {
+  type ApplicationPolicy,
+  applicationPolicySchema,
+  type SourcePolicy,
+  sourcePolicySchema,
+} from '../../directory/policies.ts';
+import { Fault } from '../../model/fault.ts';
+import type {
+  Application,
+  CustomReport,
+  DataSource,
+  IdentityCredential,
+  Placement,
+  PreviousToken,
+  Purge,
+  ResultTable,
+  TimeSeriesGroup,
+} from '../../model/records.ts';
+import { notFound } from '../problem.ts';
+import {
+  applicationSchema,
+  customReportSchema,
+  dataSourceSchema,
+  identityCredentialSchema,
+  placementSchema,
+  previousTokenSchema,
+  purgeSchema,
+  resultTableSchema,
+  timeSeriesGroupSchema,
+} from './records.ts';
+
+/** A record and the revision to compare-and-set on. */
+export type Versioned<T> = { readonly value: T; readonly revision: number };
+
+/** The records of one kind. `get` reads KV; `list` reads this process's copy, which holds all it has written or read itself. */
+export type RecordSet<T> = {
+  /** The name of a kind in messages and in the audit, as `data_source`. */
+  readonly kind: string;
+  get(id: number): Promise<Versioned<T> | undefined>;
+  /** The same from this process's copy. */
+  known(id: number): Versioned<T> | undefined;
+  /** Permanent Fault `kv_conflict` when the record is there. */
+  create(id: number, value: T): Promise<Versioned<T>>;
+  /** Permanent Fault `kv_conflict` when the record has another revision. */
+  update(id: number, value: T, revision: number): Promise<Versioned<T>>;
+  /**
+   * Replaces the record by what `edit` makes of it, again on a conflict; nothing is written when that is the same object.
+   * Permanent Faults `not_found`, and `precondition_failed` when a revision is given and the record has another one.
+   */
+  change(id: number, edit: (value: T) => T, revision?: number): Promise<Versioned<T>>;
+  /** Creates or replaces the record, without a condition. */
+  put(id: number, value: T): Promise<Versioned<T>>;
+  /** All of them by ascending id. */
+  list(): { id: number; value: T }[];
+};
+
+type CounterName = Parameters<typeof systemKeys.counter>[0];
+
+/** All records in KV, with the names and ids that must not be given twice. Every call may throw transient Faults. */
+export type Records = {
+  readonly reports: RecordSet<CustomReport>;
+  /** These by their mon_data_id. */
+  readonly dataSources: RecordSet<DataSource>;
+  readonly groups: RecordSet<TimeSeriesGroup>;
+  readonly tables: RecordSet<ResultTable>;
+  readonly placements: RecordSet<Placement>;
+  readonly sourcePolicies: RecordSet<SourcePolicy>;
+  readonly previousTokens: RecordSet<PreviousToken>;
+  readonly sourceIdentities: RecordSet<IdentityCredential>;
+  readonly purges: RecordSet<Purge>;
+  /** These by their app_id. */
+  readonly applications: RecordSet<Application>;
+  readonly applicationPolicies: RecordSet<ApplicationPolicy>;
+  readonly previousApplicationTokens: RecordSet<PreviousToken>;
+  readonly applicationIdentities: RecordSet<IdentityCredential>;
+  /** The report whose creation made a data id, or is making it; from this process's copy. */
+  reportOf(dataId: number): CustomReport | undefined;
+  /** The next id. Permanent Fault `data_ids_exhausted` when the range of data ids is used up. */
+  nextId(name: CounterName): Promise<number>;
+  /**
+   * Holds a unique name for an id and answers that id: the one that holds it already if `judge` calls it `own`, a new one
+   * if the name is not held or `judge` calls the holder `gone`. Permanent Fault `name_taken` if it calls it `other`.
+   */
+  reserve(
+    name: ReservedName,
+    newId: () => Promise<number>,
+    judge: (holder: number) => Promise<'own' | 'gone' | 'other'>,
+  ): Promise<number>;
+  /** Who holds a name. */
+  holderOf(name: ReservedName): Promise<number | undefined>;
+  /** Writes a lookup entry: an index key to an id. */
+  point(key: string, id: number): Promise<void>;
+  lookUp(key: string): Promise<number | undefined>;
+  /** The bucket of all of the above but names and counters. */
+  readonly bucket: KvBucket;
+  readonly system: KvBucket;
+  readonly columns: KvBucket;
+  /** Resolves when the copy that `list` reads was filled for the first time. */
+  readonly ready: Promise<void>;
+  stop(): void;
+};
+
+/** A name that only one undeleted thing has, and how a message calls it. */
+export type ReservedName = { readonly key: string; readonly text: string; readonly inSystemBucket?: true };
+
+const hashed = (text: string): string => createHash('sha256').update(text).digest('hex');
+
+/** The names that are unique. Those of the records bucket are keys that receivers know too. */
+export const reservedNames = {
+  report: (bizId: number, name: string): ReservedName => ({
+    key: recordKeys.reportName(bizId, name),
+    text: `custom report ${JSON.stringify(name)} of business ${bizId}`,
+  }),
+  application: (bizId: number, name: string): ReservedName => ({
+    key: recordKeys.applicationName(bizId, name),
+    text: `application ${JSON.stringify(name)} of business ${bizId}`,
+  }),
+  dataName: (name: string): ReservedName => ({
+    key: `data_name.${hashed(name)}`,
+    text: `data source ${JSON.stringify(name)}`,
+    inSystemBucket: true,
+  }),
+  group: (bizId: number, name: string): ReservedName => ({
+    key: `group_name.${hashed(`${bizId}:${name}`)}`,
+    text: `time series group ${JSON.stringify(name)} of business ${bizId}`,
+    inSystemBucket: true,
+  }),
+} as const;
+
+/** Conflicts follow each other only while others succeed: more in a row than this mean that something else is wrong. */
+const conflictsMax = 100;
+
+const parsed = <T>(key: string, schema: z.ZodType<T>, value: unknown): T => {
+  const result = schema.safeParse(value);
+  if (result.success) return result.data;
+  throw new Fault('internal', 'record_invalid', `${key} is not a valid record: ${result.error.message}`);
+};
+
+/** Tries again while `attempt` answers undefined or loses a compare-and-set. */
+const untilSettled = async <T>(attempt: () => Promise<T | undefined>): Promise<T> => {
+  for (let tries = 0; tries < conflictsMax; tries++) {
+    try {
+      const result = await attempt();
+      if (result !== undefined) return result;
+    } catch (error) {
+      if (!isConflict(error)) throw error;
+    }
+  }
+  throw new Fault('transient', 'kv_contended', 'too many concurrent changes of the record');
+};
+
+type Copy = { apply(change: Change): void; forgetUnseen(keys: ReadonlySet<string>): void; age(): void };
+
+/** A write on the strength of another revision than the record has. */
+export const preconditionFailed = (revision: number): Fault =>
+  new Fault(
+    'permanent',
+    'precondition_failed',
+    `another call changed the record: its ETag is now "${revision}"`,
+  );
+
+/** One kind of record under `keyOf(id)`, and its part of the copy. */
+const createRecordSet = <T>(
+  bucket: KvBucket,
+  keyOf: (id: number) => string,
+  schema: z.ZodType<T>,
+  onKeep: (value: T) => void = () => {},
+): RecordSet<T> & Copy => {
+  const copy = new Map<number, Versioned<T>>();
+  const prefix = keyOf(0).slice(0, -1);
+  const keep = (id: number, value: T, revision: number): Versioned<T> => {
+    const entry = { value, revision };
+    if (revision > (copy.get(id)?.revision ?? -1)) {
+      copy.set(id, entry);
+      onKeep(value);
+    }
+    return entry;
+  };
+  const get = async (id: number): Promise<Versioned<T> | undefined> => {
+    const stored = await bucket.get(keyOf(id));
+    return stored && keep(id, parsed(keyOf(id), schema, stored.value), stored.revision);
+  };
+  /** Written as the schema has it: its fields, in its order. */
+  const checked = (id: number, value: T): T => parsed(keyOf(id), schema, value);
+  const kind = prefix.slice(0, -1);
+  const update = async (id: number, value: T, revision: number): Promise<Versioned<T>> => {
+    const record = checked(id, value);
+    return keep(id, record, await bucket.update(keyOf(id), record, revision));
+  };
+  return {
+    kind,
+    get,
+    known: (id) => copy.get(id),
+    put: async (id, value) => {
+      const record = checked(id, value);
+      return keep(id, record, await bucket.put(keyOf(id), record));
+    },
+    create: async (id, value) => {
+      const record = checked(id, value);
+      return keep(id, record, await bucket.create(keyOf(id), record));
+    },
+    update,
+    change: (id, edit, revision) =>
+      untilSettled(async () => {
+        const current = await get(id);
+        if (current === undefined) {
+          throw notFound(`${kind.replaceAll('_', ' ')} ${id}`);
+        }
+        if (revision !== undefined && revision !== current.revision)
+          throw preconditionFailed(current.revision);
+        const next = edit(current.value);
+        return next === current.value ? current : update(id, next, current.revision);
+      }),
+    list: () => [...copy].map(([id, { value }]) => ({ id, value })).sort((left, right) => left.id - right.id),
+    apply: ({ key, value, revision }) => {
+      if (!key.startsWith(prefix)) return;
+      const id = Number(key.slice(prefix.length));
+      if (value === undefined) copy.delete(id);
+      else keep(id, parsed(key, schema, value), revision);
+    },
+    // A server that lost its data counts revisions from 1 again: what was copied before a disconnect must not win.
+    age: () => {
+      for (const [id, { value }] of copy) copy.set(id, { value, revision: 0 });
+    },
+    forgetUnseen: (keys) => {
+      for (const [id, { revision }] of copy) if (revision === 0 && !keys.has(keyOf(id))) copy.delete(id);
+    },
+  };
+};
+
+const createIds = (
+  system: KvBucket,
+  firstDataId: () => Promise<number>,
+): ((name: CounterName) => Promise<number>) => {
+  const counter = z.int().nonnegative();
+  return (name) =>
+    untilSettled(async () => {
+      const key = systemKeys.counter(name);
+      const last = await system.get(key);
+      const first = name === 'data_id' ? firstDataId : async () => 1;
+      const next = last === undefined ? await first() : parsed(key, counter, last.value) + 1;
+      if (name === 'data_id' && next > dataIdRange.last) {
+        throw new Fault(
+          'permanent',
+          'data_ids_exhausted',
+          `all data ids from ${dataIdRange.first} to ${dataIdRange.last} are in use`,
+        );
+      }
+      if (last === undefined) await system.create(key, next);
+      else await system.update(key, next, last.revision);
+      return next;
+    });
+};
+
+const createReservations = (
+  records: KvBucket,
+  system: KvBucket,
+): Pick<Records, 'reserve' | 'holderOf' | 'point' | 'lookUp'> => {
+  const bucketOf = (name: ReservedName): KvBucket => (name.inSystemBucket ? system : records);
+  const idSchema = z.int();
+  const reserve: Records['reserve'] = async (name, newId, judge) => {
+    let fresh: number | undefined;
+    const freshId = async (): Promise<number> => {
+      fresh ??= await newId();
+      return fresh;
+    };
+    return untilSettled(async () => {
+      const held = await bucketOf(name).get(name.key);
+      if (held === undefined) {
+        const id = await freshId();
+        await bucketOf(name).create(name.key, id);
+        return id;
+      }
+      const holder = parsed(name.key, idSchema, held.value);
+      const verdict = await judge(holder);
+      if (verdict === 'own') return holder;
+      if (verdict === 'other') {
+        throw new Fault('permanent', 'name_taken', `${name.text} exists already (id ${holder})`);
+      }
+      const id = await freshId();
+      await bucketOf(name).update(name.key, id, held.revision);
+      return id;
+    });
+  };
+  const read = async (bucket: KvBucket, key: string): Promise<number | undefined> => {
+    const stored = await bucket.get(key);
+    return stored && parsed(key, idSchema, stored.value);
+  };
+  return {
+    reserve,
+    holderOf: (name) => read(bucketOf(name), name.key),
+    point: async (key, id) => {
+      await records.put(key, id);
+    },
+    lookUp: (key) => read(records, key),
+  };
+};
+
+/**
+ * Opens the buckets and follows the records. `firstDataId` is asked once per deployment, when no data id was given out
+ * yet. `onInvalid` hears of stored records that cannot be read; they are left out of lists.
+ */
+export const openRecords = async (
+  bus: Bus,
+  firstDataId: () => Promise<number>,
+  onInvalid: (fault: unknown) => void,
+): Promise<Records> => {
+  const [records, columns, system] = await Promise.all([
+    openKvBucket(bus, buckets.records),
+    openKvBucket(bus, buckets.columns),
+    openKvBucket(bus, buckets.system),
+  ]);
+  const reportOfDataId = new Map<number, number>();
+  const set = <T>(keyOf: (id: number) => string, schema: z.ZodType<T>, onKeep?: (value: T) => void) =>
+    createRecordSet(records, keyOf, schema, onKeep);
+  const reports = set(recordKeys.report, customReportSchema, (report) =>
+    reportOfDataId.set(report.mon_data_id, report.custom_report_id),
+  );
+  const sets = {
+    reports,
+    dataSources: set(recordKeys.dataSource, dataSourceSchema),
+    groups: set(recordKeys.group, timeSeriesGroupSchema),
+    tables: set(recordKeys.table, resultTableSchema),
+    placements: set(recordKeys.placement, placementSchema),
+    sourcePolicies: set(recordKeys.sourcePolicy, sourcePolicySchema),
+    previousTokens: set(recordKeys.previousToken, previousTokenSchema),
+    sourceIdentities: set(recordKeys.sourceIdentity, identityCredentialSchema),
+    purges: set(recordKeys.purge, purgeSchema),
+    applications: set(recordKeys.application, applicationSchema),
+    applicationPolicies: set(recordKeys.applicationPolicy, applicationPolicySchema),
+    previousApplicationTokens: set(recordKeys.previousApplicationToken, previousTokenSchema),
+    applicationIdentities: set(recordKeys.applicationIdentity, identityCredentialSchema),
+  };
+  const copies: Copy[] = Object.values(sets);
+  bus.onDisconnect(() => {
+    for (const copy of copies) copy.age();
+  });
+  const { promise: ready, resolve } = Promise.withResolvers<void>();
+  const watch = records.watch(
+    (change) => {
+      try {
+        for (const copy of copies) copy.apply(change);
+      } catch (fault) {
+        onInvalid(fault);
+      }
+    },
+    (keys) => {
+      for (const copy of copies) copy.forgetUnseen(keys);
+      resolve();
+    },
+  );
+  return {
+    ...sets,
+    reportOf: (dataId) => reports.known(reportOfDataId.get(dataId) ?? -1)?.value,
+    nextId: createIds(system, firstDataId),
+    ...createReservations(records, system),
+    bucket: records,
+    system,
+    columns,
+    ready,
+    stop: () => watch.stop(),
+  };
+};

@@ -1,0 +1,150 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { messageOf } from '../../model/fault.ts';
+import type { CustomReport, Purge } from '../../model/records.ts';
+import type { QuestdbTables } from '../../stores/questdb/tables.ts';
+import type { Log } from '../../telemetry/log.ts';
+import type { Records } from '../records/store.ts';
+import { modified } from '../records/values.ts';
+import { knownInstanceOf } from '../tables/placement.ts';
+import type { TableRepair } from '../tables/repair.ts';
+import { finishDeletion, isDeletionOpen } from './deletion.ts';
+
+/** What the keeper works on. */
+export type KeeperDeps = {
+  readonly records: Records;
+  readonly tables: QuestdbTables;
+  readonly repair: TableRepair;
+  /** Whether a QuestDB instance does not answer just now: what is to be done there waits for the next round. */
+  readonly isAway: (instance: string) => boolean;
+  /** How long after its request a purged table may still be written to: ack wait and store timeout of the consumer. */
+  readonly purgeWaitMs: number;
+  readonly now: () => number;
+  readonly log: Log;
+};
+
+/** Reconciles the databases with the records. Every step is idempotent and safe to run concurrently. */
+export type Keeper = {
+  /** One round over all records; throws the first failure after trying the rest. */
+  round(): Promise<void>;
+  stop(): Promise<void>;
+};
+
+const everyMs = 1_000;
+/** Asking QuestDB for all tables costs more than looking at our own copies. */
+const tablesEveryMs = 30_000;
+const repairEveryMs = 5_000;
+
+/** A deletion or purge whose call ended half way. */
+const finishReport = async (records: Records, report: CustomReport): Promise<void> => {
+  if (isDeletionOpen(records, report)) await finishDeletion(records, report);
+  const purge = records.purges.known(report.mon_data_id)?.value;
+  if (purge !== undefined && report.state !== purge.state && report.state !== 'creating') {
+    await records.reports.change(report.custom_report_id, (current) =>
+      current.state === purge.state ? current : modified(current, purge.requested_by, { state: purge.state }),
+    );
+  }
+};
+
+/** Drops the table of a purge that has waited long enough, and says so in its records. */
+const dropPurged = async ({ records, tables, log }: KeeperDeps, purge: Purge): Promise<void> => {
+  await tables.drop(purge.table_id);
+  await records.purges.change(purge.mon_data_id, (current) =>
+    current.state === 'purged' ? current : { ...current, state: 'purged' },
+  );
+  log.info({ mon_data_id: purge.mon_data_id, table_id: purge.table_id }, 'the table is purged');
+};
+
+/** A process that stood still since before the purge can make the table once more; nothing will ever read it. */
+const dropReturned = async ({ records, tables, log }: KeeperDeps): Promise<void> => {
+  const purged = records.purges.list().filter(({ value }) => value.state === 'purged');
+  if (purged.length === 0) return;
+  // Those of the instances that answer.
+  const names = await tables.ttls();
+  for (const { value } of purged) {
+    if (!names.has(value.table_id)) continue;
+    await tables.drop(value.table_id);
+    log.warn(
+      { mon_data_id: value.mon_data_id, table_id: value.table_id },
+      'a purged table was created again; it is dropped',
+    );
+  }
+};
+
+/** The tables keep their rows as long as the policies say. */
+const alignTtls = async ({ records, tables, log }: KeeperDeps): Promise<void> => {
+  const wanted = records.sourcePolicies.list();
+  if (wanted.length === 0) return;
+  const ttls = await tables.ttls();
+  for (const { id, value } of wanted) {
+    const tableId = records.tables.known(id)?.value.table_id;
+    if (tableId === undefined || !ttls.has(tableId)) continue;
+    const days = value.retention_days ?? undefined;
+    if (ttls.get(tableId) === days) continue;
+    await tables.setTtl(tableId, days);
+    log.info(
+      { mon_data_id: id, retention_days: days ?? 'off' },
+      'the TTL of the table was set to its policy',
+    );
+  }
+};
+
+/** Starts the rounds. The copies of `records` must have been read. */
+export const startKeeper = (deps: KeeperDeps): Keeper => {
+  const { records, now, log } = deps;
+  const stopping = new AbortController();
+  let tablesAt = Number.NEGATIVE_INFINITY;
+  let repairAt = Number.NEGATIVE_INFINITY;
+
+  const round = async (): Promise<void> => {
+    const failures: unknown[] = [];
+    const attempt = (work: Promise<void>): Promise<void> =>
+      work.catch((error: unknown) => {
+        failures.push(error);
+      });
+    const due = records.purges
+      .list()
+      .flatMap(({ value }) =>
+        value.state === 'purging' && now() - value.requested_at >= deps.purgeWaitMs ? [value] : [],
+      );
+    const byInstance = Map.groupBy(due, ({ mon_data_id }) => knownInstanceOf(records, mon_data_id));
+    // At once: one that hangs holds up no purge of another.
+    await Promise.all(
+      [...byInstance].map(async ([instance, purges]) => {
+        if (deps.isAway(instance)) return;
+        for (const purge of purges) await attempt(dropPurged(deps, purge));
+      }),
+    );
+    for (const { value } of records.reports.list()) {
+      if (value.state !== 'active' && value.state !== 'creating') await attempt(finishReport(records, value));
+    }
+    if (now() - repairAt >= repairEveryMs) {
+      repairAt = now();
+      await attempt(deps.repair.round());
+    }
+    if (now() - tablesAt >= tablesEveryMs) {
+      tablesAt = now();
+      await attempt(alignTtls(deps));
+      await attempt(dropReturned(deps));
+    }
+    if (failures.length > 0) throw failures[0];
+  };
+
+  const run = async (): Promise<void> => {
+    let lastMessage = '';
+    while (!stopping.signal.aborted) {
+      const message = await round().then(() => '', messageOf);
+      if (message !== '' && message !== lastMessage)
+        log.warn({}, `the keeper failed and will retry: ${message}`);
+      lastMessage = message;
+      await delay(everyMs, undefined, { signal: stopping.signal }).catch(() => undefined);
+    }
+  };
+  const running = run();
+  return {
+    round,
+    stop: async () => {
+      stopping.abort();
+      await running;
+    },
+  };
+};

@@ -1,0 +1,183 @@
+import { isDeepStrictEqual } from 'node:util';
+import { z } from 'zod';
+import { isConflict } from '../../bus/kv.ts';
+import type { Pipelines } from '../../config/pipelines.ts';
+import {
+  type ApplicationPolicy,
+  applicationPolicySchema,
+  type SourcePolicy,
+  sourcePolicySchema,
+} from '../../directory/policies.ts';
+import type { QuestdbTables } from '../../stores/questdb/tables.ts';
+import { preconditionFailed, type RecordSet, type Records } from '../records/store.ts';
+import { found } from './operations.ts';
+
+/** What holds where a policy says nothing: the pipeline files. */
+export type PolicyDefaults = {
+  readonly source: Readonly<Record<keyof SourcePolicy, number | boolean | null>>;
+  readonly application: Readonly<Record<keyof ApplicationPolicy, number | boolean | null>>;
+};
+
+const secondsOf = (ms: number | undefined): number | null => (ms === undefined ? null : ms / 1000);
+
+/** The defaults as the pipeline files have them. */
+export const policyDefaultsOf = ({
+  metrics,
+  traces,
+}: Pick<Pipelines, 'metrics' | 'traces'>): PolicyDefaults => ({
+  source: {
+    ahead_seconds_max: secondsOf(metrics.time.aheadMsMax),
+    age_seconds_max: secondsOf(metrics.time.ageMsMax),
+    points_max: metrics.limits.pointsMax,
+    metric_columns_max: metrics.limits.metricsMax,
+    dimension_columns_max: metrics.limits.dimensionsMax,
+    retention_days: null,
+  },
+  application: {
+    ahead_seconds_max: secondsOf(traces.time.aheadMsMax),
+    age_seconds_max: secondsOf(traces.time.ageMsMax),
+    spans_max: traces.limits.spansMax,
+    attributes_max: traces.limits.attributesMax,
+    events_max: traces.limits.eventsMax,
+    links_max: traces.limits.linksMax,
+    value_bytes_max: traces.limits.valueBytesMax,
+    deduplicate: true,
+    fill_dimensions: true,
+  },
+});
+
+/** What a field of a policy may be set to: a value, `off` where there may be no bound, null for the default. */
+const settable = (schema: z.ZodType): z.ZodType => {
+  const inner = schema instanceof z.ZodOptional ? schema.unwrap() : schema;
+  return inner instanceof z.ZodNullable
+    ? z
+        .union([inner.unwrap(), z.literal('off')], 'must be a number, "off" or null')
+        .nullable()
+        .optional()
+    : z.union([inner]).nullable().optional();
+};
+
+const changeSchemaOf = (schema: z.ZodObject) =>
+  z.strictObject(
+    Object.fromEntries(Object.entries(schema.shape).map(([field, type]) => [field, settable(type)])),
+  );
+
+/** The bodies that change a policy, as merge patches: what is left out stays, null goes back to the default. */
+export const sourcePolicyChangeSchema = changeSchemaOf(sourcePolicySchema).meta({
+  examples: [{ age_seconds_max: 86_400, points_max: null, retention_days: 'off' }],
+});
+export const applicationPolicyChangeSchema = changeSchemaOf(applicationPolicySchema).meta({
+  examples: [{ age_seconds_max: 'off', spans_max: 5_000, deduplicate: null }],
+});
+
+/** A policy as it holds, `off` for no bound, with the fields that are its own and not the pipeline file's. */
+export type EffectivePolicy = {
+  readonly policy: Readonly<Record<string, number | boolean | string>>;
+  readonly own: readonly string[];
+  /** 0 while the record has never had a policy. */
+  readonly revision: number;
+};
+
+const effective = (
+  id: Readonly<Record<string, number>>,
+  defaults: Readonly<Record<string, number | boolean | null>>,
+  own: Readonly<Record<string, number | boolean | null | undefined>> | undefined,
+  revision: number,
+): EffectivePolicy => {
+  const policy: Record<string, number | boolean | string> = { ...id };
+  for (const [field, value] of Object.entries({ ...defaults, ...own })) {
+    policy[field] = value ?? 'off';
+  }
+  return { policy, own: Object.keys(own ?? {}).toSorted(), revision };
+};
+
+const edited = (current: object, change: object): object => {
+  const next: Record<string, unknown> = { ...current };
+  for (const [field, value] of Object.entries(change)) {
+    if (value === null) delete next[field];
+    else if (value !== undefined) next[field] = value === 'off' ? null : value;
+  }
+  return next;
+};
+
+const write = async <P extends object>(
+  set: RecordSet<P>,
+  schema: z.ZodType<P>,
+  id: number,
+  change: object,
+  revision: number | undefined,
+): Promise<void> => {
+  const make = (current: P): P => {
+    const next = schema.parse(edited(current, change));
+    return isDeepStrictEqual(next, current) ? current : next;
+  };
+  if ((await set.get(id)) === undefined) {
+    if (revision !== undefined && revision !== 0) throw preconditionFailed(0);
+    const first = schema.parse(edited({}, change));
+    if (Object.keys(first).length === 0) return;
+    try {
+      await set.create(id, first);
+      return;
+    } catch (error) {
+      if (!isConflict(error)) throw error;
+    }
+  }
+  await set.change(id, make, revision);
+};
+
+/** The policy of a data id. Permanent Fault `not_found`. */
+export const showSourcePolicy = async (
+  records: Records,
+  defaults: PolicyDefaults,
+  dataId: number,
+): Promise<EffectivePolicy> => {
+  await found(records.dataSources.get(dataId), `data source ${dataId}`);
+  const own = await records.sourcePolicies.get(dataId);
+  return effective({ mon_data_id: dataId }, defaults.source, own?.value, own?.revision ?? 0);
+};
+
+/** The policy of an application. Permanent Fault `not_found`. */
+export const showApplicationPolicy = async (
+  records: Records,
+  defaults: PolicyDefaults,
+  appId: number,
+): Promise<EffectivePolicy> => {
+  await found(records.applications.get(appId), `application ${appId}`);
+  const own = await records.applicationPolicies.get(appId);
+  return effective({ app_id: appId }, defaults.application, own?.value, own?.revision ?? 0);
+};
+
+/**
+ * Changes the policy of a data id, and writes nothing when it has these values; receivers follow within a second, and the TTL of its table before this returns. Permanent
+ * Faults `not_found`, `precondition_failed`; transient ones when QuestDB is away (the same call again finishes it, and so
+ * does the keeper of the tables).
+ */
+export const setSourcePolicy = async (
+  { records, tables }: { records: Records; tables: QuestdbTables },
+  defaults: PolicyDefaults,
+  dataId: number,
+  change: z.output<typeof sourcePolicyChangeSchema>,
+  revision: number | undefined,
+): Promise<EffectivePolicy> => {
+  await found(records.dataSources.get(dataId), `data source ${dataId}`);
+  await write(records.sourcePolicies, sourcePolicySchema, dataId, change, revision);
+  const table = (await records.tables.get(dataId))?.value;
+  if ('retention_days' in change && table !== undefined && (await records.purges.get(dataId)) === undefined) {
+    const days = (await records.sourcePolicies.get(dataId))?.value.retention_days;
+    await tables.setTtl(table.table_id, days ?? undefined);
+  }
+  return showSourcePolicy(records, defaults, dataId);
+};
+
+/** Changes the policy of an application; receivers follow within a second. Permanent Faults `not_found`, `precondition_failed`. */
+export const setApplicationPolicy = async (
+  records: Records,
+  defaults: PolicyDefaults,
+  appId: number,
+  change: z.output<typeof applicationPolicyChangeSchema>,
+  revision: number | undefined,
+): Promise<EffectivePolicy> => {
+  await found(records.applications.get(appId), `application ${appId}`);
+  await write(records.applicationPolicies, applicationPolicySchema, appId, change, revision);
+  return showApplicationPolicy(records, defaults, appId);
+};

@@ -1,0 +1,155 @@
+import { isConflict } from '../../bus/kv.ts';
+import { recordKeys } from '../../directory/keys.ts';
+import { Fault } from '../../model/fault.ts';
+import type { Application, DataSource, IdentityCredential, PreviousToken } from '../../model/records.ts';
+import { notFound } from '../problem.ts';
+import { preconditionFailed, type RecordSet, type Records, type Versioned } from '../records/store.ts';
+import { modified, newToken, nowSeconds } from '../records/values.ts';
+import { isGone } from './deletion.ts';
+import type { ChangeBy } from './life-cycle.ts';
+
+/** What a rotation answers: the new token, and until when (Unix seconds) the one before is taken too. */
+export type Rotated<T> = {
+  readonly value: T;
+  readonly revision: number;
+  readonly previousExpiresAt: number;
+};
+
+type Tokened = DataSource | Application;
+
+const conflictsMax = 20;
+
+/** What a write answers, or undefined when it lost its compare-and-set. */
+const unlessConflict = <T>(write: Promise<T>): Promise<T | undefined> =>
+  write.catch((error: unknown) => {
+    if (isConflict(error)) return undefined;
+    throw error;
+  });
+
+type Rotation<T extends Tokened> = {
+  readonly set: RecordSet<T>;
+  readonly previous: RecordSet<PreviousToken>;
+  readonly identities: RecordSet<IdentityCredential>;
+  readonly id: number;
+  readonly overlapSeconds: number;
+  readonly by: ChangeBy;
+  readonly refuse: (record: T) => void;
+  /** Called with the new token before any receiver may be asked about it. */
+  readonly announce: (token: string) => Promise<void>;
+};
+
+type Swap<T extends Tokened> = {
+  readonly rotation: Rotation<T>;
+  readonly current: Versioned<T>;
+  /** The previous token as it was before `current` was read. */
+  readonly before: Versioned<PreviousToken> | undefined;
+  readonly previousExpiresAt: number;
+};
+
+/**
+ * Keeps the first token as what repeats are recognised by, before there is another one: a receiver that knows the new token knows this
+ * too, for a watch tells of changes in their order.
+ */
+const keepIdentity = async <T extends Tokened>(
+  { identities, id }: Rotation<T>,
+  { value }: Versioned<T>,
+): Promise<void> => {
+  if ((await identities.get(id)) !== undefined) return;
+  await unlessConflict(identities.create(id, { identity_credential: value.token }));
+};
+
+/**
+ * The old token goes into its own record first: cut off in between, both records name the same token and nobody is refused.
+ * Answers undefined when another call changed either record meanwhile. Then the previous token is again what it was: a call
+ * that is refused must not let an old token live longer.
+ */
+const swap = async <T extends Tokened>({
+  rotation: { set, previous, id, by, announce },
+  current,
+  before,
+  previousExpiresAt,
+}: Swap<T>): Promise<Versioned<T> | undefined> => {
+  const replaced = { token: current.value.token, expires_at: previousExpiresAt };
+  const kept = await unlessConflict(
+    before === undefined ? previous.create(id, replaced) : previous.update(id, replaced, before.revision),
+  );
+  if (kept === undefined) return undefined;
+  const token = newToken();
+  await announce(token);
+  const next: T = { ...modified(current.value, by.operator, {}), token };
+  const stored = await unlessConflict(set.update(id, next, current.revision));
+  if (stored === undefined && before !== undefined) {
+    await unlessConflict(previous.update(id, before.value, kept.revision));
+  }
+  return stored;
+};
+
+const rotate = async <T extends Tokened>(rotation: Rotation<T>): Promise<Rotated<T>> => {
+  const { set, previous, id, by } = rotation;
+  for (let tries = 0; tries < conflictsMax; tries++) {
+    const before = await previous.get(id);
+    const current = await set.get(id);
+    if (current === undefined) {
+      throw notFound(`${set.kind.replaceAll('_', ' ')} ${id}`);
+    }
+    if (by.revision !== undefined && by.revision !== current.revision) {
+      throw preconditionFailed(current.revision);
+    }
+    rotation.refuse(current.value);
+    await keepIdentity(rotation, current);
+    const previousExpiresAt = nowSeconds() + rotation.overlapSeconds;
+    const stored = await swap({ rotation, current, before, previousExpiresAt });
+    if (stored !== undefined) return { ...stored, previousExpiresAt };
+  }
+  throw new Fault('transient', 'kv_contended', 'too many concurrent changes of the record');
+};
+
+/**
+ * Gives a data source a new token; the one before is taken for `overlapSeconds` more, and the one before that not at all.
+ * Permanent Faults `not_found`, `report_not_active` when its report is not, `precondition_failed`.
+ */
+export const rotateDataSourceToken = (
+  records: Records,
+  dataId: number,
+  overlapSeconds: number,
+  by: ChangeBy,
+): Promise<Rotated<DataSource>> =>
+  rotate({
+    set: records.dataSources,
+    previous: records.previousTokens,
+    identities: records.sourceIdentities,
+    id: dataId,
+    overlapSeconds,
+    by,
+    announce: async () => {},
+    refuse: () => {
+      const report = records.reportOf(dataId);
+      if (report !== undefined && isGone(report)) {
+        throw new Fault(
+          'permanent',
+          'report_not_active',
+          `the report of data id ${dataId} is ${report.state}`,
+        );
+      }
+    },
+  });
+
+/** The same for an application's write token. Permanent Faults `not_found`, `application_deleted`, `precondition_failed`. */
+export const rotateApplicationToken = (
+  records: Records,
+  appId: number,
+  overlapSeconds: number,
+  by: ChangeBy,
+): Promise<Rotated<Application>> =>
+  rotate({
+    set: records.applications,
+    previous: records.previousApplicationTokens,
+    identities: records.applicationIdentities,
+    id: appId,
+    overlapSeconds,
+    by,
+    announce: (token) => records.point(recordKeys.applicationToken(token), appId),
+    refuse: ({ is_delete }) => {
+      if (is_delete) throw new Fault('permanent', 'application_deleted', `application ${appId} is deleted`);
+    },
+  });

@@ -1,0 +1,153 @@
+import { isConflict } from '../../bus/kv.ts';
+import { Fault } from '../../model/fault.ts';
+import { defaultInstance } from '../../model/instances.ts';
+import type { Placement, TimeSeriesGroup } from '../../model/records.ts';
+import { createQuestdbSql, type QuestdbSql } from '../../stores/questdb/sql.ts';
+import { createQuestdbTables, type QuestdbTables } from '../../stores/questdb/tables.ts';
+import { fieldFault } from '../problem.ts';
+import type { Records } from '../records/store.ts';
+import { dataIdOfTableId } from '../records/values.ts';
+
+/** A QuestDB instance as metadata works with it. */
+export type PlacedInstance = {
+  readonly name: string;
+  readonly sql: QuestdbSql;
+  readonly tables: QuestdbTables;
+};
+
+/** The instances that new tables may be placed on. */
+export type Placing = {
+  /** In the order of the settings. */
+  readonly names: readonly string[];
+  /** Whether it did not answer lately: a new table goes to another one then. */
+  isAway(name: string): boolean;
+};
+
+/** One of each for every address, in their order. */
+export const openInstances = (
+  addresses: readonly { readonly name: string; readonly url: string }[],
+  schemasFolder: string,
+): PlacedInstance[] =>
+  addresses.map(({ name, url }) => {
+    const sql = createQuestdbSql({ url });
+    return { name, sql, tables: createQuestdbTables(sql, schemasFolder) };
+  });
+
+/** The instance that the tables of a data id lie on, from this process's copy: the first one where no record says another. */
+export const knownInstanceOf = ({ placements }: Pick<Records, 'placements'>, dataId: number): string =>
+  placements.known(dataId)?.value.questdb ?? defaultInstance;
+
+/** The same, from KV where the copy has nothing. A placement is there before anything that it places. */
+const instanceOf = async ({ placements }: Pick<Records, 'placements'>, dataId: number): Promise<string> =>
+  (placements.known(dataId) ?? (await placements.get(dataId)))?.value.questdb ?? defaultInstance;
+
+/** A table on an instance that the settings do not name: nothing can be done to it until they do. */
+export const unknownInstance = (name: string, what: string): Fault =>
+  new Fault(
+    'transient',
+    'questdb_instance_unknown',
+    `${what} is on QuestDB instance ${name}, which TIDEMARK_QUESTDB_URLS lacks`,
+  );
+
+/** Data ids whose records place them on an instance that the settings do not name, as a text; undefined when there are none. */
+export const unknownPlacements = (
+  { placements }: Pick<Records, 'placements'>,
+  names: readonly string[],
+): string | undefined => {
+  const strays = placements.list().filter(({ value }) => !names.includes(value.questdb));
+  const [first] = strays;
+  if (first === undefined) return undefined;
+  const unknown = [...new Set(strays.map(({ value }) => value.questdb))].join(', ');
+  return `${strays.length} tables are on QuestDB instances that TIDEMARK_QUESTDB_URLS lacks (${unknown}), the first is ${first.value.table_id}; their rows wait in the stream`;
+};
+
+/**
+ * The tables of all instances as one: each call goes to the instance that the table's record names. Throws the Faults of QuestdbSql,
+ * and a transient `questdb_instance_unknown`.
+ */
+export const createPlacedTables = (
+  instances: readonly PlacedInstance[],
+  records: Pick<Records, 'placements'>,
+): QuestdbTables => {
+  const byName = new Map(instances.map(({ name, tables }) => [name, tables]));
+  const of = async (tableId: string): Promise<QuestdbTables> => {
+    const dataId = dataIdOfTableId(tableId);
+    const name = dataId === undefined ? defaultInstance : await instanceOf(records, dataId);
+    const tables = byName.get(name);
+    if (tables === undefined) throw unknownInstance(name, `table ${tableId}`);
+    return tables;
+  };
+  return {
+    createTable: async (layout, tableId, ttlDays) =>
+      (await of(tableId)).createTable(layout, tableId, ttlDays),
+    createMetricView: async (tableId, column, metric) =>
+      (await of(tableId)).createMetricView(tableId, column, metric),
+    setTtl: async (tableId, ttlDays) => (await of(tableId)).setTtl(tableId, ttlDays),
+    drop: async (tableId) => (await of(tableId)).drop(tableId),
+    // Of those that answer: one that is away has its turn later.
+    ttls: async () => {
+      const answers = await Promise.allSettled(instances.map(({ tables }) => tables.ttls()));
+      const ttls = answers.flatMap((answer) => (answer.status === 'fulfilled' ? [...answer.value] : []));
+      const failed = answers.find((answer) => answer.status === 'rejected');
+      if (failed !== undefined && ttls.length === 0) throw failed.reason;
+      return new Map(ttls);
+    },
+    // Of all: what is not known to be there might be made again, or its id given out twice.
+    names: () => tableNames(instances),
+  };
+};
+
+/** Names of the tables of all instances; throws when one of them does not answer. */
+export const tableNames = async (instances: readonly Pick<PlacedInstance, 'tables'>[]): Promise<string[]> =>
+  (await Promise.all(instances.map(({ tables }) => tables.names()))).flat();
+
+/** The instance with the fewest tables, of those that answer; the first of several. */
+const leastLoaded = (
+  records: Pick<Records, 'placements' | 'tables' | 'purges'>,
+  placing: Placing,
+): string => {
+  const counts = new Map(placing.names.map((name) => [name, 0]));
+  for (const { id } of records.tables.list()) {
+    const name = knownInstanceOf(records, id);
+    const count = counts.get(name);
+    if (count !== undefined && records.purges.known(id) === undefined) counts.set(name, count + 1);
+  }
+  const all = [...counts];
+  const answering = all.filter(([name]) => !placing.isAway(name));
+  const [least] = (answering.length === 0 ? all : answering).toSorted(([, left], [, right]) => left - right);
+  return least?.[0] ?? defaultInstance;
+};
+
+/**
+ * Decides once which instance the table of a data id lies on, before its group or its table is there, and writes it down: the one that
+ * is asked for, else the one with the fewest tables. A group that is there without such a record is from before there were several
+ * instances, and on the first. Permanent Faults `invalid_value` for an instance that there is not, `creation_differs` where it was
+ * decided otherwise.
+ */
+export const ensurePlacement = async (
+  { records, placing }: { readonly records: Records; readonly placing: Placing },
+  { mon_data_id, table_id }: Pick<TimeSeriesGroup, 'mon_data_id' | 'table_id'>,
+  wanted: string | undefined,
+): Promise<void> => {
+  if (wanted !== undefined && !placing.names.includes(wanted))
+    throw fieldFault('invalid_value', 'questdb', `must be one of ${placing.names.join(', ')}`);
+  const place = async (): Promise<Placement> => {
+    const there = await records.placements.get(mon_data_id);
+    if (there !== undefined) return there.value;
+    if ((await records.groups.get(mon_data_id)) !== undefined)
+      return { mon_data_id, table_id, questdb: defaultInstance };
+    const questdb = wanted ?? leastLoaded(records, placing);
+    return (await records.placements.create(mon_data_id, { mon_data_id, table_id, questdb })).value;
+  };
+  // Of two calls at once the first decides.
+  const { questdb } = await place().catch((error: unknown) => {
+    if (isConflict(error)) return place();
+    throw error;
+  });
+  if (wanted === undefined || wanted === questdb) return;
+  throw new Fault(
+    'permanent',
+    'creation_differs',
+    `the table of data id ${mon_data_id} is already placed on QuestDB instance ${questdb}`,
+  );
+};

@@ -1,0 +1,127 @@
+import type { TimeSeriesGroup } from '../../model/records.ts';
+import type { QuestdbSql } from '../../stores/questdb/sql.ts';
+import {
+  enableDeduplication,
+  readTableStates,
+  resumeTable,
+  type TableState,
+} from '../../stores/questdb/table-states.ts';
+import type { QuestdbTables } from '../../stores/questdb/tables.ts';
+import type { Log } from '../../telemetry/log.ts';
+import type { Records } from '../records/store.ts';
+import { knownInstanceOf, unknownInstance } from './placement.ts';
+
+export type TableRepairDeps = {
+  readonly records: Records;
+  readonly tables: QuestdbTables;
+  /** Of each QuestDB instance, by its name. */
+  readonly sqls: ReadonlyMap<string, QuestdbSql>;
+  /** Whether an instance does not answer just now: nothing is tried there. */
+  readonly isAway: (instance: string) => boolean;
+  readonly now: () => number;
+  readonly log: Log;
+};
+
+/** Mends tables that somebody or something broke, so that what waits in the stream for them gets in without hands. */
+export type TableRepair = {
+  /** One look at all tables; throws the first failure after the rest was tried. */
+  round(): Promise<void>;
+};
+
+const resumeWaitMs = { first: 5_000, most: 300_000 };
+
+/**
+ * - A table that two looks have missed is made again, empty, from its template with the retention of its policy.
+ * - A table whose upsert keys were switched off gets them back.
+ * - A suspended table is resumed: at once, and while it is suspended again for the same fault at growing intervals up to
+ *   five minutes.
+ */
+export const createTableRepair = ({
+  records,
+  tables,
+  sqls,
+  isAway,
+  now,
+  log,
+}: TableRepairDeps): TableRepair => {
+  const resumes = new Map<string, { at: number; waitMs: number }>();
+  /** Tables that the last round missed: a creation under way has its records before its table. */
+  const missed = new Set<string>();
+
+  const resume = async (sql: QuestdbSql, { name, why }: TableState): Promise<void> => {
+    const last = resumes.get(name);
+    if (last !== undefined && now() < last.at + last.waitMs) return;
+    const waitMs = last === undefined ? resumeWaitMs.first : Math.min(2 * last.waitMs, resumeWaitMs.most);
+    resumes.set(name, { at: now(), waitMs });
+    await resumeTable(sql, name);
+    log.warn({ table: name, why }, 'QuestDB suspended this table; it was resumed');
+  };
+
+  const mend = async (
+    sql: QuestdbSql,
+    group: TimeSeriesGroup,
+    state: TableState | undefined,
+  ): Promise<void> => {
+    const { table_id: name } = group;
+    if (state === undefined) {
+      if (!missed.delete(name)) {
+        missed.add(name);
+        return;
+      }
+      const days = records.sourcePolicies.known(group.mon_data_id)?.value.retention_days ?? undefined;
+      await tables.createTable(group.is_split_measurement ? 'narrow' : 'wide', name, days);
+      log.error({ table: name }, 'this table was missing in QuestDB; it was created again, empty');
+      return;
+    }
+    missed.delete(name);
+    if (!state.deduplicates) {
+      await enableDeduplication(sql, name);
+      log.error({ table: name }, 'the upsert keys of this table were disabled; they are enabled again');
+    }
+    if (state.isSuspended) await resume(sql, state);
+    else resumes.delete(name);
+  };
+
+  /** Points of a deleted group may still be in the stream: its table is wanted until it is purged. */
+  const wantedGroups = (): TimeSeriesGroup[] => {
+    const creating = new Set(
+      records.reports.list().flatMap(({ value }) => (value.state === 'creating' ? [value.mon_data_id] : [])),
+    );
+    return records.groups.list().flatMap(({ value }) => {
+      const id = value.mon_data_id;
+      return creating.has(id) || records.purges.known(id) !== undefined ? [] : [value];
+    });
+  };
+
+  const mendAll = async (
+    instance: string,
+    wanted: readonly TimeSeriesGroup[],
+    failures: unknown[],
+  ): Promise<void> => {
+    const sql = sqls.get(instance);
+    if (sql === undefined) throw unknownInstance(instance, `table ${wanted[0]?.table_id ?? ''}`);
+    const states = new Map((await readTableStates(sql)).map((state) => [state.name, state]));
+    for (const group of wanted) {
+      await mend(sql, group, states.get(group.table_id)).catch((error: unknown) => {
+        failures.push(error);
+      });
+    }
+  };
+
+  return {
+    round: async () => {
+      const failures: unknown[] = [];
+      const byInstance = Map.groupBy(wantedGroups(), (group) => knownInstanceOf(records, group.mon_data_id));
+      // At once: one that hangs holds up no table of another.
+      await Promise.all(
+        [...byInstance].map(async ([instance, wanted]) => {
+          if (isAway(instance)) return;
+          await mendAll(instance, wanted, failures).catch((error: unknown) => {
+            failures.push(error);
+          });
+        }),
+      );
+      if (failures.length > 0) throw failures[0];
+    },
+  };
+};

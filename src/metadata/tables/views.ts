@@ -1,0 +1,124 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import type { KvBucket } from '../../bus/kv.ts';
+import { columnRegistrySchema } from '../../directory/directory.ts';
+import { columnsKey } from '../../directory/keys.ts';
+import { messageOf } from '../../model/fault.ts';
+import type { ColumnRegistry } from '../../model/records.ts';
+import type { QuestdbTables } from '../../stores/questdb/tables.ts';
+import type { Log } from '../../telemetry/log.ts';
+import type { Records } from '../records/store.ts';
+
+const firstDelayMs = 250;
+const delayMsMax = 5_000;
+const viewsAtOnce = 8;
+
+/** What makes the views of split tables. */
+export type ViewKeeper = {
+  /** Resolves when all registries there are were read for the first time. */
+  readonly ready: Promise<void>;
+  /** Ends the watch and waits for the view that is being made. */
+  stop(): Promise<void>;
+};
+
+type Deps = {
+  readonly columns: KvBucket;
+  readonly records: Pick<Records, 'groups'>;
+  readonly tables: Pick<QuestdbTables, 'createMetricView'>;
+  readonly log: Log;
+};
+
+/**
+ * Makes a view for each metric that a registry of a split table names, as soon as it is registered, and tries again with
+ * a growing delay until QuestDB has it. Any number of processes may do so at once. Until a view is there its points are
+ * in the table all the same.
+ */
+export const keepMetricViews = (deps: Deps): ViewKeeper => {
+  const stopping = new AbortController();
+  const pending = new Map<number, ColumnRegistry>();
+  const made = new Map<number, Set<string>>();
+  let running: Promise<void> | undefined;
+  let news = Promise.withResolvers<void>();
+
+  const makeViews = async (registry: ColumnRegistry): Promise<void> => {
+    const dataId = registry.mon_data_id;
+    const done = made.get(dataId) ?? new Set<string>();
+    made.set(dataId, done);
+    const missing = registry.metrics.filter(({ name }) => !done.has(name));
+    if (missing.length === 0) return;
+    const group = (await deps.records.groups.get(dataId))?.value;
+    if (group === undefined || !group.is_split_measurement || group.is_delete) return;
+    let failure: unknown;
+    for (let first = 0; first < missing.length && !stopping.signal.aborted; first += viewsAtOnce) {
+      const some = missing.slice(first, first + viewsAtOnce).map(async ({ name, column }) => {
+        await deps.tables.createMetricView(group.table_id, column, name);
+        done.add(name);
+      });
+      for (const result of await Promise.allSettled(some))
+        if (result.status === 'rejected') failure = result.reason;
+    }
+    if (failure !== undefined) throw failure;
+  };
+
+  /** Until the delay is over, something new is registered or the end has come. */
+  const pause = async (delayMs: number): Promise<void> => {
+    await Promise.race([delay(delayMs, undefined, { signal: stopping.signal }), news.promise]).catch(
+      () => undefined,
+    );
+  };
+
+  /** Works off what is pending, one data id after another; one that fails does not hold up the others. */
+  const run = async (): Promise<void> => {
+    let delayMs = firstDelayMs;
+    let lastMessage = '';
+    while (pending.size > 0 && !stopping.signal.aborted) {
+      let isFailing = false;
+      news = Promise.withResolvers();
+      for (const [dataId, registry] of [...pending]) {
+        try {
+          await makeViews(registry);
+          if (pending.get(dataId) === registry) pending.delete(dataId);
+        } catch (error) {
+          isFailing = true;
+          const message = messageOf(error);
+          if (message !== lastMessage) deps.log.warn({ mon_data_id: dataId }, `no view yet: ${message}`);
+          lastMessage = message;
+        }
+      }
+      delayMs = isFailing ? Math.min(delayMs * 2, delayMsMax) : firstDelayMs;
+      if (isFailing) await pause(delayMs);
+    }
+  };
+
+  const begin = (): void => {
+    if (running !== undefined || stopping.signal.aborted) return;
+    running = run().finally(() => {
+      running = undefined;
+      if (pending.size > 0) begin();
+    });
+  };
+
+  const { promise: ready, resolve: readAll } = Promise.withResolvers<void>();
+  const prefix = columnsKey(0).slice(0, -1);
+  const watch = deps.columns.watch(
+    ({ key, value }) => {
+      if (value === undefined || !key.startsWith(prefix)) return;
+      const registry = columnRegistrySchema.safeParse(value);
+      if (!registry.success) {
+        deps.log.error({ key }, `a column registry cannot be read: ${registry.error.message}`);
+        return;
+      }
+      pending.set(registry.data.mon_data_id, registry.data);
+      news.resolve();
+      begin();
+    },
+    () => readAll(),
+  );
+  return {
+    ready,
+    stop: async () => {
+      stopping.abort();
+      watch.stop();
+      await running;
+    },
+  };
+};

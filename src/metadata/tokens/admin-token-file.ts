@@ -1,0 +1,78 @@
+import { randomBytes } from 'node:crypto';
+import { link, mkdir, readFile, rename, unlink, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { Fault, messageOf } from '../../model/fault.ts';
+
+/** Name of the file in the data folder that has the admin token, for its owner alone. */
+export const adminTokenFile = 'admin.token';
+
+export const adminTokenPath = (dataFolder: string): string => join(dataFolder, adminTokenFile);
+
+const hasCode = (error: unknown, code: string): boolean =>
+  error instanceof Error && 'code' in error && error.code === code;
+
+const unwritable = (file: string, error: unknown): Fault =>
+  new Fault('permanent', 'admin_token_unwritable', `${file} cannot be written: ${messageOf(error)}`, error);
+
+/** The token in the file; undefined where there is none. Permanent Fault when the file is there and cannot be read. */
+export const readTokenFile = async (file: string): Promise<string | undefined> => {
+  try {
+    const token = (await readFile(file, 'utf8')).trim();
+    return token === '' ? undefined : token;
+  } catch (error) {
+    if (hasCode(error, 'ENOENT')) return undefined;
+    throw new Fault(
+      'permanent',
+      'admin_token_unreadable',
+      `${file} cannot be read: ${messageOf(error)}`,
+      error,
+    );
+  }
+};
+
+const writeDraft = async (file: string, token: string): Promise<string> => {
+  const draft = `${file}.${process.pid}.${randomBytes(4).toString('hex')}`;
+  await writeFile(draft, `${token}\n`, { mode: 0o600, flag: 'wx' });
+  return draft;
+};
+
+/** Puts a whole file there at once, or answers false when another process was first. */
+const writeOnce = async (file: string, token: string): Promise<boolean> => {
+  const draft = await writeDraft(file, token);
+  try {
+    await link(draft, file);
+    return true;
+  } catch (error) {
+    if (hasCode(error, 'EEXIST')) return false;
+    throw error;
+  } finally {
+    await unlink(draft);
+  }
+};
+
+/** The token in the folder's file, which is made with a new one where there is none. Permanent Faults. */
+export const tokenOfFolder = async (dataFolder: string, newToken: () => string): Promise<string> => {
+  const file = adminTokenPath(dataFolder);
+  const there = await readTokenFile(file);
+  if (there !== undefined) return there;
+  const token = newToken();
+  try {
+    await mkdir(dataFolder, { recursive: true });
+    if (await writeOnce(file, token)) return token;
+  } catch (error) {
+    throw unwritable(file, error);
+  }
+  return (await readTokenFile(file)) ?? token;
+};
+
+/** Puts the token into the folder's file, whole at any moment, and answers its path. Permanent Fault. */
+export const replaceTokenFile = async (dataFolder: string, token: string): Promise<string> => {
+  const file = adminTokenPath(dataFolder);
+  try {
+    await mkdir(dataFolder, { recursive: true });
+    await rename(await writeDraft(file, token), file);
+  } catch (error) {
+    throw unwritable(file, error);
+  }
+  return file;
+};

@@ -1,0 +1,48 @@
+import { baseAtItem, type ItemPlace } from '../../model/uid.ts';
+import type { ColumnCaps } from '../../wire/column-naming.ts';
+import type { Run } from './encoded-points.ts';
+import { encodePoints } from './point-encoder.ts';
+import type { PointTable } from './point-table.ts';
+
+/** What a point that a receiver put off comes to: its rows, or why it makes none. */
+export type DeferredPoint =
+  | {
+      readonly kind: 'rows';
+      readonly run: Run;
+      /** Names that have no column yet: while there are any, the rows are void until they were registered. */
+      readonly newMetrics: readonly string[];
+      readonly newDimensions: readonly string[];
+    }
+  | { readonly kind: 'dropped'; readonly reason: string; readonly detail: string };
+
+/**
+ * Encodes one point as a receiver keeps it while it waits for its verdict (JSON, as it was received): the rows and uids that the
+ * receiver would have given it. The windows of time are not asked again, transfer has judged by those of its arrival.
+ */
+export const encodeDeferredPoint = (
+  item: unknown,
+  place: ItemPlace,
+  table: PointTable,
+  caps: ColumnCaps,
+  arrivedAt: number,
+): DeferredPoint => {
+  const { runs, dropped, examples, unknownMetrics, unknownDimensions } = encodePoints([item], {
+    source: table,
+    base: baseAtItem(place),
+    arrivedAt,
+    policy: { aheadMsMax: undefined, ageMsMax: undefined },
+    // Its time was put off, so it has one: none is made up for it.
+    isKeyed: true,
+    caps,
+    namesAreFinal: false,
+    bodyLength: Number.MAX_SAFE_INTEGER,
+  });
+  const [run] = runs;
+  const [reason] = dropped.keys();
+  if (run === undefined || reason !== undefined) {
+    const [example] = examples;
+    const detail = [example?.field, example?.detail].filter((text) => (text ?? '') !== '').join(': ');
+    return { kind: 'dropped', reason: reason ?? 'point_not_object', detail };
+  }
+  return { kind: 'rows', run, newMetrics: [...unknownMetrics], newDimensions: [...unknownDimensions] };
+};

@@ -1,0 +1,98 @@
+import { isUtf8 } from 'node:buffer';
+import { JsonReader } from '../../wire/otlp/json-reader.ts';
+import { withoutRepeats } from '../../wire/otlp/json-repeats.ts';
+import { JsonTokenReader } from '../../wire/otlp/json-tokens.ts';
+import { RepeatedKey } from '../../wire/otlp/json-value.ts';
+import { withReadState } from '../../wire/otlp/span-slots.ts';
+import { defaultTokenKeys, type TokenKeys } from '../../wire/otlp/token-keys.ts';
+import {
+  defaultTraceLimits,
+  type EncodedTraces,
+  type Leniency,
+  MalformedBody,
+  type TraceReader,
+  type TracesContext,
+} from '../../wire/otlp/types.ts';
+import { TraceEncoder } from './trace-encoder.ts';
+
+const asBuffer = (bytes: Uint8Array): Buffer => Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+
+/**
+ * Calls `read` with the body, and once more with a body without repeated names where it meets some. What it cannot make sense of
+ * may be such a name's earlier value, which does not count.
+ */
+const readJson = <T>(bytes: Uint8Array, read: (body: Uint8Array, forgiven: readonly Leniency[]) => T): T => {
+  const forgiven: Leniency[] = [];
+  let body = bytes;
+  if (!isUtf8(bytes)) {
+    forgiven.push('invalid_utf8');
+    body = Buffer.from(asBuffer(bytes).toString('utf8'));
+  }
+  try {
+    return read(body, forgiven);
+  } catch (error) {
+    if (!(error instanceof RepeatedKey || error instanceof MalformedBody)) throw error;
+    const settled = withoutRepeats(body);
+    if (settled === undefined) throw error;
+    return read(settled, [...forgiven, 'duplicate_key']);
+  }
+};
+
+/** Names may be written with escapes of their characters. */
+const mayHoldTokens = (bytes: Uint8Array, tokenKeys: TokenKeys): boolean =>
+  tokenKeys.mayBeIn(asBuffer(bytes)) || asBuffer(bytes).includes('\\u');
+
+const encodeTraces = (bytes: Uint8Array, context: TracesContext): EncodedTraces => {
+  const { tokenKeys = defaultTokenKeys, limits } = context;
+  const mayHold = mayHoldTokens(bytes, tokenKeys);
+  return readJson(bytes, (body, forgiven) =>
+    withReadState(body, limits, tokenKeys, mayHold, (state) => {
+      for (const kind of forgiven) state.forgive(kind);
+      const encoder = new TraceEncoder(state, context);
+      try {
+        const reader = new JsonReader(state, encoder);
+        reader.readRequest();
+        return encoder.finish(reader.unknownKeys, reader.misplacedKeys);
+      } finally {
+        encoder.release();
+      }
+    }),
+  );
+};
+
+/** A body of this size is settled for its tokens where an attribute names one thing twice, whoever has sent it. */
+const settledBytesMax = 256 * 1024;
+
+/** The tokens that were read before the place where a body cannot be read count: its other reader will refuse it. */
+const readTokens = (body: Uint8Array, tokenKeys: TokenKeys, tokens: Set<string>): void => {
+  try {
+    withReadState(body, defaultTraceLimits, tokenKeys, true, (state) =>
+      new JsonTokenReader(state, tokens).read(),
+    );
+  } catch (error) {
+    if (error instanceof RepeatedKey && body.length <= settledBytesMax) {
+      const settled = settledOf(body);
+      if (settled !== undefined) readTokens(settled, tokenKeys, tokens);
+    } else if (!(error instanceof MalformedBody || error instanceof RepeatedKey)) throw error;
+  }
+};
+
+/** The body without repeated names; undefined where there are none, or where it cannot be read. */
+const settledOf = (body: Uint8Array): Uint8Array | undefined => {
+  try {
+    return withoutRepeats(body);
+  } catch (error) {
+    if (!(error instanceof MalformedBody)) throw error;
+    return undefined;
+  }
+};
+
+const collectTokens = (bytes: Uint8Array, tokenKeys: TokenKeys = defaultTokenKeys): string[] => {
+  if (!mayHoldTokens(bytes, tokenKeys)) return [];
+  const tokens = new Set<string>();
+  readTokens(bytes, tokenKeys, tokens);
+  return [...tokens];
+};
+
+/** OTLP in JSON, read leniently (architecture 4.6). */
+export const jsonTraces: TraceReader = { encodeTraces, collectTokens };

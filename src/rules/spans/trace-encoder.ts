@@ -1,0 +1,380 @@
+import type { SpanReason, TimeReason } from '../../model/reasons.ts';
+import { endsBeforeStart, type SpanTimePolicy, validateSpanInstant } from '../../model/span-time.ts';
+import { ResourceRow, sdkOf, tokenField, tokenOf } from '../../wire/otlp/resource-row.ts';
+import { SpanBlock } from '../../wire/otlp/span-block.ts';
+import type { ReadState, SpanSink } from '../../wire/otlp/span-slots.ts';
+import {
+  type EncodedTraces,
+  type SpanExample,
+  type SpanOwner,
+  TooManySpans,
+  type TraceLimits,
+  type TraceRun,
+  type TracesContext,
+} from '../../wire/otlp/types.ts';
+import { deferredText, sentTime } from './deferred-text.ts';
+import { sampledItem } from './span-sample.ts';
+
+/**
+ * The cutting rule (architecture 5.5): the runs depend only on the request, so that a retry is divided alike even if settings
+ * changed in between. Named in message ids: a change of this rule changes them.
+ */
+export const spanCuttingRuleVersion = 1;
+
+/** What the spans of one run may cost together: 256 + 2 × (size of the span + size of its resource and scope) each. */
+export const spanRunBudget = 2 * 2 ** 20;
+const spanOverhead = 256;
+
+/** Different pairs of a token and a day that one run may hold: each is a block, whose column names take their place too. */
+const runPartsMax = 256;
+
+/**
+ * Runs that one request may be cut into. A run repeats its resource, so that a small body with a large resource would otherwise come
+ * to gigabytes; 50,000 spans under a resource of 4 KB, or on as many days, are fewer.
+ */
+export const runsMax = 256;
+
+/**
+ * Blocks that one request may make: one a run, application and day. Each is a part that ClickHouse writes and costs as much as
+ * hundreds of rows; a year of spans, or the applications of a gateway, are far fewer.
+ */
+export const blocksMax = 2048;
+
+/** Bytes of all blocks of one request, each with its resource again. */
+const blockBytesMax = 128 * 2 ** 20;
+
+/**
+ * Those of its deferred spans, each of which carries its resource as text: a small body with a large one, whose times are wrong, would
+ * otherwise come to gigabytes. They will be dropped, so that nothing is lost that was to be kept.
+ */
+const deferredBytesMax = 32 * 2 ** 20;
+
+const dayMillis = 86_400_000;
+const examplesMax = 20;
+const word = 2 ** 32;
+
+/** Blocks that were used before: their buffers have the size that requests need. Of large ones few are kept. */
+const freeBlocks: SpanBlock[] = [];
+const freeBlocksMax = runPartsMax;
+const largeBlocksMax = 4;
+const smallRowsMax = 64;
+
+type Owner = SpanOwner | 'invalid' | 'disabled';
+
+const count = <K>(map: Map<K, number>, key: K, by = 1): void => {
+  map.set(key, (map.get(key) ?? 0) + by);
+};
+
+/** Judges the spans that a reader leaves in `state`, cuts the request into runs and encodes what is kept. */
+export class TraceEncoder implements SpanSink {
+  private readonly state: ReadState;
+  private readonly context: TracesContext;
+  private readonly baseLow: number;
+  private readonly baseHigh: number;
+  private readonly result: EncodedTraces;
+  private readonly owners = new Map<string | undefined, Owner>();
+
+  // Of the resource at hand.
+  private readonly row: ResourceRow;
+  private resourceNumber = 0;
+  private token: string | undefined;
+  private owner: Owner = 'invalid';
+  /** Of the credentials that spans came with. */
+  private readonly told = new Set<string | undefined>();
+  private isOwnerTold = false;
+
+  // Of the run at hand.
+  private run: TraceRun | undefined;
+  private spent = 0;
+  private blocksMade = 0;
+  private blockBytes = 0;
+  private deferredBytes = 0;
+  private readonly parts = new Set<string>();
+  private lastPart = '';
+  private lastDay = -1;
+  private lastResource = 0;
+  private blocks = new Map<string, SpanBlock>();
+  private block: SpanBlock | undefined;
+
+  constructor(state: ReadState, context: TracesContext) {
+    this.state = state;
+    this.context = context;
+    this.row = new ResourceRow(state.keptResource);
+    const base = BigInt(context.base.text);
+    this.baseLow = Number(base & 0xffffffffn);
+    this.baseHigh = Number(base >> 32n);
+    this.result = {
+      runs: [],
+      owners: [],
+      spans: 0,
+      accepted: 0,
+      rejected: new Map(),
+      deferred: new Map(),
+      examples: [],
+      samples: [],
+      leniencies: state.leniencies,
+      lost: [],
+      cutValues: 0,
+      eventsDropped: 0,
+      linksDropped: 0,
+      unknownTopLevelKeys: [],
+      misplacedKeys: [],
+      sdk: '',
+    };
+  }
+
+  resource(): void {
+    const { state, context } = this;
+    this.resourceNumber = state.owner.resourceNumber;
+    this.token = tokenOf(state);
+    if (this.result.sdk === '') this.result.sdk = sdkOf(state);
+    const known = this.owners.get(this.token);
+    this.owner = known ?? context.resolve(this.token);
+    if (known === undefined) this.owners.set(this.token, this.owner);
+    this.isOwnerTold = this.told.has(this.token);
+    if (typeof this.owner === 'string') return;
+    this.row.set(state, this.owner, context.clientIp);
+    this.limitResource(this.owner.limits ?? context.limits);
+  }
+
+  private tellOwner(): void {
+    this.isOwnerTold = true;
+    this.told.add(this.token);
+    this.result.owners.push(this.owner);
+  }
+
+  /** The resource was read under the widest limits of the request; from here on its owner's count. */
+  private limitResource(limits: TraceLimits): void {
+    const { owner } = this.state;
+    owner.limits = limits;
+    if (owner.resource.count <= limits.attributesMax) return;
+    const detail = `more than the limit of ${limits.attributesMax}`;
+    owner.fault.set('too_many_attributes', 'resource.attributes', detail);
+  }
+
+  span(): void {
+    const { state, result, context } = this;
+    const ordinal = result.spans++;
+    if (result.spans > context.limits.spansMax) throw new TooManySpans(result.spans, context.limits.spansMax);
+    if (!this.isOwnerTold) this.tellOwner();
+    const { span, owner: shared } = state;
+    const { millis } = span.start;
+    const day = Number.isNaN(millis) ? -1 : Math.floor(millis / dayMillis);
+    const cost = spanOverhead + 2 * (span.size + shared.resourceSize + shared.scopeSize);
+    const run = this.runFor(ordinal, cost, day);
+    run.last = ordinal;
+    const { owner } = this;
+    if (typeof owner === 'string') return this.rejectOwnerless(ordinal, owner);
+    const fault = span.fault.reason === undefined ? shared.fault : span.fault;
+    if (fault.reason !== undefined)
+      return this.reject(run, owner, ordinal, fault.reason, fault.field, fault.detail);
+    if (cost > spanRunBudget) {
+      const detail = `the span needs ${cost} bytes in a message, the limit is ${spanRunBudget}`;
+      return this.reject(run, owner, ordinal, 'item_too_large', '', detail);
+    }
+    const reason = this.judgeTimes(owner);
+    if (reason !== undefined) return this.defer(run, owner, ordinal, reason);
+    this.keep(run, owner, ordinal, day);
+  }
+
+  /** What came of the request. To be called once, when its reader is through. */
+  finish(unknownTopLevelKeys: Iterable<string>, misplacedKeys: Iterable<string>): EncodedTraces {
+    const { result } = this;
+    this.endRun();
+    if (result.spans > 0) return result;
+    result.unknownTopLevelKeys.push(...unknownTopLevelKeys);
+    result.misplacedKeys.push(...misplacedKeys);
+    return result;
+  }
+
+  /** Releases the blocks of a request, also after an error. */
+  release(): void {
+    for (const block of this.blocks.values()) {
+      block.clear();
+      const limit = block.rowsPeak > smallRowsMax ? largeBlocksMax : freeBlocksMax;
+      if (freeBlocks.length < limit) freeBlocks.push(block);
+    }
+    this.blocks.clear();
+    this.block = undefined;
+  }
+
+  /** The run that the next span goes into: the one at hand, or a new one where that would become too large. */
+  private runFor(ordinal: number, cost: number, day: number): TraceRun {
+    const { run } = this;
+    const isNewPart = day >= 0 && (day !== this.lastDay || this.resourceNumber !== this.lastResource);
+    if (isNewPart) {
+      this.lastDay = day;
+      this.lastResource = this.resourceNumber;
+      this.lastPart = `${day} ${this.token ?? ''}`;
+    }
+    const isFull =
+      this.spent + cost > spanRunBudget ||
+      (isNewPart && this.parts.size >= runPartsMax && !this.parts.has(this.lastPart));
+    if (run === undefined || (isFull && this.spent > 0)) return this.beginRun(ordinal, cost);
+    this.spent += cost;
+    if (isNewPart) this.parts.add(this.lastPart);
+    return run;
+  }
+
+  private beginRun(ordinal: number, cost: number): TraceRun {
+    this.endRun();
+    if (this.result.runs.length === runsMax) {
+      const message = `the spans need more than ${runsMax} messages (each message repeats the resource): send fewer spans per request`;
+      throw new TooManySpans(ordinal + 1, this.context.limits.spansMax, message);
+    }
+    const run: TraceRun = { first: ordinal, last: ordinal, parts: [], deferred: [], dropped: [] };
+    this.result.runs.push(run);
+    this.run = run;
+    this.spent = cost;
+    this.parts.clear();
+    this.parts.add(this.lastPart);
+    return run;
+  }
+
+  private endRun(): void {
+    const { result } = this;
+    for (const block of this.blocks.values()) {
+      const { tally } = block;
+      const part = block.finish();
+      this.run?.parts.push(part);
+      this.blockBytes += part.block.length;
+      if (this.blockBytes > blockBytesMax) throw this.tooMuch('blocks of the request', blockBytesMax);
+      result.cutValues += tally.cutValues;
+      result.eventsDropped += tally.eventsDropped;
+      result.linksDropped += tally.linksDropped;
+      if (tally.cutValues + tally.eventsDropped + tally.linksDropped > 0) this.addLost(block);
+      if (tally.repairs > 0) count(result.leniencies, 'invalid_utf8', tally.repairs);
+      if (tally.repeatedKeys > 0) count(result.leniencies, 'duplicate_key', tally.repeatedKeys);
+    }
+    this.release();
+  }
+
+  private tooMuch(what: string, bytesMax: number): TooManySpans {
+    const message = `the ${what} need more than ${bytesMax} bytes (each repeats its resource): send fewer spans per request`;
+    return new TooManySpans(this.result.spans, this.context.limits.spansMax, message);
+  }
+
+  private addLost({ owner, tally }: SpanBlock): void {
+    const appId = owner?.appId ?? 0;
+    const { lost } = this.result;
+    let known = lost.find((each) => each.appId === appId);
+    if (known === undefined) {
+      known = { appId, cutValues: 0, eventsDropped: 0, linksDropped: 0 };
+      lost.push(known);
+    }
+    known.cutValues += tally.cutValues;
+    known.eventsDropped += tally.eventsDropped;
+    known.linksDropped += tally.linksDropped;
+  }
+
+  private judgeTimes(owner: SpanOwner): TimeReason | undefined {
+    const { start, end } = this.state.span;
+    const { arrivedAt } = this.context;
+    return (
+      validateSpanInstant(start.millis, start.rest, arrivedAt, owner.policy) ??
+      validateSpanInstant(end.millis, end.rest, arrivedAt, owner.policy) ??
+      (endsBeforeStart(start.millis, start.rest, end.millis, end.rest) ? 'end_before_start' : undefined)
+    );
+  }
+
+  private keep(run: TraceRun, owner: SpanOwner, ordinal: number, day: number): void {
+    let { block } = this;
+    if (block?.day !== day || block.owner !== owner) {
+      const key = `${owner.appId} ${day}`;
+      block = this.blocks.get(key);
+      if (block === undefined) {
+        if (this.blocksMade === blocksMax) {
+          const detail = `the earlier spans start on too many days and fill the limit of ${blocksMax} blocks`;
+          return this.reject(run, owner, ordinal, 'too_many_days', 'startTimeUnixNano', detail);
+        }
+        this.blocksMade++;
+        block = freeBlocks.pop() ?? new SpanBlock();
+        block.begin(owner, day, this.context.arrivedAt);
+        this.blocks.set(key, block);
+      }
+      this.block = block;
+    }
+    const low = this.baseLow + ordinal;
+    const carry = low >= word ? 1 : 0;
+    block.append(this.state, this.row, low - carry * word, this.baseHigh + carry);
+    this.result.accepted++;
+  }
+
+  private rejectOwnerless(ordinal: number, why: 'invalid' | 'disabled'): void {
+    const reason = why === 'invalid' ? 'token_invalid' : 'application_disabled';
+    count(this.result.rejected, reason);
+    const field = tokenField(this.state);
+    const detail = why === 'invalid' ? 'not a valid write token' : 'the application is disabled';
+    this.addExample({ index: ordinal, reason, field, detail });
+    this.sample(0, { index: ordinal, reason, field, detail });
+  }
+
+  private reject(
+    run: TraceRun,
+    { appId, bizId }: SpanOwner,
+    ordinal: number,
+    reason: SpanReason,
+    field: string,
+    detail: string,
+  ): void {
+    count(this.result.rejected, reason);
+    let dropped = run.dropped.find((each) => each.appId === appId);
+    if (dropped === undefined) {
+      dropped = { appId, bizId, reasons: new Map() };
+      run.dropped.push(dropped);
+    }
+    count(dropped.reasons, reason);
+    this.addExample({ index: ordinal, reason, field, detail });
+    this.sample(appId, { index: ordinal, reason, field, detail });
+  }
+
+  private defer(run: TraceRun, owner: SpanOwner, ordinal: number, reason: TimeReason): void {
+    const { state, result } = this;
+    const { appId, bizId, policy } = owner;
+    count(result.deferred, reason);
+    let deferred = run.deferred.find((each) => each.appId === appId && each.policy === policy);
+    if (deferred === undefined) {
+      deferred = { appId, bizId, policy, ordinals: [], texts: [] };
+      run.deferred.push(deferred);
+    }
+    deferred.ordinals.push(ordinal);
+    const text = deferredText(state, this.row);
+    deferred.texts.push(text);
+    this.deferredBytes += text.length;
+    if (this.deferredBytes > deferredBytesMax)
+      throw this.tooMuch('spans of the request with a wrong time', deferredBytesMax);
+    if (result.examples.length < examplesMax) this.addExample(this.timeExample(ordinal, reason, policy));
+    if (this.wantsSample(appId, reason)) this.take(appId, this.timeExample(ordinal, reason, policy));
+  }
+
+  private timeExample(ordinal: number, reason: TimeReason, policy: SpanTimePolicy): SpanExample {
+    const { state } = this;
+    const { start, end } = state.span;
+    const isStart =
+      validateSpanInstant(start.millis, start.rest, this.context.arrivedAt, policy) !== undefined;
+    const sent = sentTime(state, isStart ? start : end);
+    return {
+      index: ordinal,
+      reason,
+      field: isStart ? 'startTimeUnixNano' : 'endTimeUnixNano',
+      detail: sent === undefined ? 'it is missing or zero' : `got ${JSON.stringify(sent)}`,
+    };
+  }
+
+  private wantsSample(appId: number, reason: SpanExample['reason']): boolean {
+    return this.context.wantsSample?.(appId, reason) === true;
+  }
+
+  private sample(appId: number, example: SpanExample): void {
+    if (this.wantsSample(appId, example.reason)) this.take(appId, example);
+  }
+
+  private take(appId: number, example: SpanExample): void {
+    const item = sampledItem(this.state, appId === 0 ? undefined : this.row, example.reason);
+    this.result.samples.push({ ...example, appId, item });
+  }
+
+  private addExample(example: SpanExample): void {
+    if (this.result.examples.length < examplesMax) this.result.examples.push(example);
+  }
+}

@@ -1,0 +1,70 @@
+import type { Bus } from '../../bus/connection.ts';
+import { streamState } from '../../bus/stream-state.ts';
+import { messageOf } from '../../model/fault.ts';
+import type { Log } from '../../telemetry/log.ts';
+
+/** Watches how full a stream is that must not become full. */
+export type FillAlarm = {
+  /** What is to be told while the stream is over half of its budget, or undefined. */
+  readonly warning: string | undefined;
+  stop(): void;
+};
+
+export type FillAlarmOptions = {
+  readonly stream: string;
+  readonly bytesMax: number;
+  /** Called with what was read each time. */
+  readonly onFill: (bytes: number) => void;
+  readonly log: Log;
+  readonly intervalMs?: number;
+};
+
+/** Above this part of the budget there is an alarm: half of the time until the stream refuses is gone. */
+const alarmShare = 0.5;
+
+export const startFillAlarm = (
+  bus: Bus,
+  { stream, bytesMax, onFill, log, intervalMs = 5_000 }: FillAlarmOptions,
+): FillAlarm => {
+  let warning: string | undefined;
+
+  const judge = (bytes: number): void => {
+    onFill(bytes);
+    const isHigh = bytes > bytesMax * alarmShare;
+    const percent = Math.round((bytes / bytesMax) * 100);
+    if (isHigh && warning === undefined)
+      log.error(
+        { stream, bytes, bytesMax },
+        'the stream is more than half full; once it is full, nothing is acknowledged',
+      );
+    if (!isHigh && warning !== undefined)
+      log.info({ stream, bytes, bytesMax }, 'the stream is less than half full again');
+    warning = isHigh ? `stream ${stream} is ${percent} % full` : undefined;
+  };
+
+  const read = async (): Promise<void> => {
+    if (!bus.connected) return;
+    try {
+      judge((await streamState(bus, stream)).bytes);
+    } catch (error) {
+      log.debug({ stream, error: messageOf(error) }, 'the size of the stream could not be read');
+    }
+  };
+  let isReading = false;
+  const tick = (): void => {
+    if (isReading) return;
+    isReading = true;
+    void read().finally(() => {
+      isReading = false;
+    });
+  };
+  const timer = setInterval(tick, intervalMs);
+  timer.unref();
+  tick();
+  return {
+    get warning() {
+      return warning;
+    },
+    stop: () => clearInterval(timer),
+  };
+};

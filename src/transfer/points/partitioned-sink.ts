@@ -1,0 +1,156 @@
+import { messageOf } from '../../model/fault.ts';
+import type { MetricsEnvelope } from '../../wire/envelope.ts';
+import type { HeldMessage } from '../held-message.ts';
+import type { Lane, SetAside, WriteOutcome, Written } from '../sink.ts';
+
+export type RoutedLaneOptions = {
+  /** The instance whose stream this consumer drains. */
+  readonly home: string;
+  /** One for each QuestDB instance that the settings name; each writes the rows of its own tables and of no other. */
+  readonly lanes: ReadonlyMap<string, Lane<MetricsEnvelope>>;
+  readonly instanceOf: (dataId: number) => string;
+  /** Whether an instance does not answer just now: rows that strayed are not tried there, for others would wait with them. */
+  readonly isAway: (instance: string) => boolean;
+  /** Rows of another instance, or of none that is named, wait. */
+  readonly onWait: (instance: string, why: string) => void;
+  /** Shared by the lanes of all streams. */
+  readonly failures: StrayFailures;
+  readonly now: () => number;
+};
+
+/** Instances that lately took no rows that strayed: when, and whether one is being tried. */
+export type StrayFailures = Map<string, { readonly at: number; isTried: boolean }>;
+
+const strayRetryMs = 10_000;
+
+/** Where the rows of a batch lie, as of one moment. */
+type Places = {
+  readonly instances: ReadonlyMap<number, string>;
+  /** Messages with rows of other instances than this one: none, but after a table was moved or a record was restored. */
+  readonly strays: ReadonlyMap<string, ReadonlySet<HeldMessage>>;
+};
+
+const placesOf = (batch: readonly HeldMessage[], { home, instanceOf }: RoutedLaneOptions): Places => {
+  const instances = new Map<number, string>();
+  const strays = new Map<string, Set<HeldMessage>>();
+  for (const message of batch) {
+    for (const { dataId } of message.envelope.header.parts) {
+      const instance = instanceOf(dataId);
+      if (instance === home) continue;
+      instances.set(dataId, instance);
+      const messages = strays.get(instance) ?? new Set();
+      strays.set(instance, messages.add(message));
+    }
+  }
+  return { instances, strays };
+};
+
+const merged = (all: readonly Written<MetricsEnvelope>[]): Written<MetricsEnvelope> => {
+  const setAside = new Map<HeldMessage, readonly SetAside[]>();
+  const homeless = new Set<HeldMessage>();
+  const purged = new Set<number>();
+  for (const written of all) {
+    for (const [message, some] of written.setAside)
+      setAside.set(message, [...(setAside.get(message) ?? []), ...some]);
+    for (const message of written.homeless) homeless.add(message);
+    for (const dataId of written.purged) purged.add(dataId);
+  }
+  const problem = all.at(-1)?.problem;
+  return { setAside, homeless, purged, ...(problem === undefined ? {} : { problem }) };
+};
+
+/**
+ * The lane of one instance's stream. The receivers sort points by instance, so as a rule it is the lane of that instance and nothing
+ * else. Rows that lie elsewhere go there; where they cannot, their message comes again and what else it holds is written meanwhile
+ * (twice, which changes nothing). So does a message whose placement becomes known while its batch is written.
+ */
+export const createRoutedLane = (
+  home: Lane<MetricsEnvelope>,
+  options: RoutedLaneOptions,
+): Lane<MetricsEnvelope> => {
+  const { lanes, instanceOf, isAway, onWait, failures, now } = options;
+
+  type OnWrite = (outcome: WriteOutcome, seconds: number) => void;
+
+  const writeThere = async (
+    instance: string,
+    lane: Lane<MetricsEnvelope>,
+    messages: ReadonlySet<HeldMessage>,
+    onWrite: OnWrite,
+  ): Promise<Written<MetricsEnvelope>> => {
+    try {
+      const written = await lane.write([...messages], onWrite);
+      failures.delete(instance);
+      return written;
+    } catch (error) {
+      failures.set(instance, { at: now(), isTried: false });
+      throw error;
+    }
+  };
+
+  /** Beside the batch, which may not wait for it again: its messages come again whatever becomes of this. */
+  const tryAgain = (
+    instance: string,
+    lane: Lane<MetricsEnvelope>,
+    messages: ReadonlySet<HeldMessage>,
+    onWrite: OnWrite,
+  ): void => {
+    const failure = failures.get(instance);
+    if (failure === undefined || failure.isTried || now() - failure.at < strayRetryMs) return;
+    failure.isTried = true;
+    writeThere(instance, lane, messages, onWrite).catch((error: unknown) =>
+      onWait(instance, messageOf(error)),
+    );
+  };
+
+  const writeStrays = async (
+    instance: string,
+    messages: ReadonlySet<HeldMessage>,
+    onWrite: OnWrite,
+  ): Promise<Written<MetricsEnvelope>> => {
+    const waiting = (why: string): Written<MetricsEnvelope> => {
+      onWait(instance, why);
+      return { setAside: new Map(), homeless: messages, purged: new Set() };
+    };
+    const lane = lanes.get(instance);
+    if (lane === undefined) return waiting('no setting names this instance');
+    if (isAway(instance)) return waiting('it does not answer');
+    if (failures.has(instance)) {
+      tryAgain(instance, lane, messages, onWrite);
+      return waiting('it did not take rows lately');
+    }
+    try {
+      return await writeThere(instance, lane, messages, onWrite);
+    } catch (error) {
+      return waiting(messageOf(error));
+    }
+  };
+
+  return {
+    ...home,
+    write: async (batch, onWrite) => {
+      const { instances, strays } = placesOf(batch, options);
+      if (strays.size === 0) return home.write(batch, onWrite);
+      const moved = new Set<HeldMessage>();
+      // A lane asks for each table itself whether it is its own: one that moved since was written by neither of them.
+      const noteMoved = (): void => {
+        for (const message of batch) {
+          const isMoved = message.envelope.header.parts.some(
+            ({ dataId }) => instanceOf(dataId) !== (instances.get(dataId) ?? options.home),
+          );
+          if (isMoved) moved.add(message);
+        }
+      };
+      const written: Written<MetricsEnvelope>[] = [];
+      for (const [instance, messages] of strays) {
+        noteMoved();
+        written.push(await writeStrays(instance, messages, onWrite));
+      }
+      noteMoved();
+      written.push(await home.write(batch, onWrite));
+      noteMoved();
+      const all = merged(written);
+      return { ...all, homeless: all.homeless.union(moved) };
+    },
+  };
+};

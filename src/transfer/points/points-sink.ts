@@ -1,0 +1,166 @@
+import type { Purges } from '../../directory/purges.ts';
+import { messageKeyOf } from '../../outcomes/outcome-rows.ts';
+import { addOutcome, addReceiverDrops, storedOutcome } from '../../outcomes/tally.ts';
+import { type QuestdbWriter, unclassifiedStatus } from '../../stores/questdb/writer.ts';
+import { decodeEnvelope, type MetricsEnvelope } from '../../wire/envelope.ts';
+import { drop, type HeldMessage, judgeDeferred, rowsOf } from '../held-message.ts';
+import type { Judged, Lane, SetAside, Written } from '../sink.ts';
+import { passedPoint, refusedRows, unavailablePart } from './point-letters.ts';
+import type { TableHealth, TableReport } from './table-health.ts';
+import { type RefusedRow, writeBatch } from './write-batch.ts';
+import { writeTables } from './write-tables.ts';
+
+const purgedOf = (batch: readonly HeldMessage[], purges: Pick<Purges, 'has'>): Set<number> => {
+  const purged = new Set<number>();
+  for (const { envelope } of batch) {
+    for (const { dataId } of [...envelope.header.parts, ...envelope.header.deferred]) {
+      if (purges.has(dataId)) purged.add(dataId);
+    }
+  }
+  return purged;
+};
+
+/** Tables of the batch on this store, but those of purged data ids. */
+const tablesOf = (
+  batch: readonly HeldMessage[],
+  purged: ReadonlySet<number>,
+  isOurs: (dataId: number) => boolean,
+): Set<string> => {
+  const tables = new Set<string>();
+  for (const { envelope } of batch) {
+    for (const { table, dataId } of envelope.header.parts)
+      if (!purged.has(dataId) && !tables.has(table) && isOurs(dataId)) tables.add(table);
+  }
+  return tables;
+};
+
+/** The missing tables but those that are gone because their data id was purged meanwhile, which is added to the purged ones. */
+const missedOf = (
+  missing: ReadonlySet<string>,
+  batch: readonly HeldMessage[],
+  purged: Set<number>,
+  purges: Pick<Purges, 'has'>,
+): Set<string> => {
+  const missed = new Set(missing);
+  if (missing.size === 0) return missed;
+  for (const { envelope } of batch) {
+    for (const { table, dataId } of envelope.header.parts) {
+      if (!missing.has(table) || !purges.has(dataId)) continue;
+      purged.add(dataId);
+      missed.delete(table);
+    }
+  }
+  return missed;
+};
+
+const judge = (envelope: MetricsEnvelope, purged: ReadonlySet<number>): Judged => {
+  const { header } = envelope;
+  const verdicts = judgeDeferred(envelope, purged);
+  const { dropped, tally, passed, unreadableItems } = verdicts;
+  let kept = 0;
+  let rows = 0;
+  for (const part of header.parts) {
+    if (purged.has(part.dataId)) drop(verdicts, part.dataId, 'data_source_purged', part.points);
+    else {
+      addOutcome(tally, part.dataId, storedOutcome, part.points);
+      kept += part.points;
+      rows += part.rows;
+    }
+  }
+  for (const { dataId, dropped: drops } of header.outcomes) addReceiverDrops(tally, dataId, drops);
+  return {
+    arrivedAt: header.arrivedAt,
+    key: messageKeyOf(header),
+    kept,
+    rows,
+    dropped,
+    tally,
+    passed: passed.map(passedPoint),
+    unreadableItems,
+    redrive: header.redrive,
+  };
+};
+
+/** What becomes of each message, by the fate of its tables. */
+const writtenOf = (
+  batch: readonly HeldMessage[],
+  { fates, why, problem }: TableReport,
+  refused: readonly RefusedRow[],
+  purged: ReadonlySet<number>,
+): Written<MetricsEnvelope> => {
+  const homeless = new Set<HeldMessage>();
+  const setAside = new Map<HeldMessage, SetAside[]>();
+  const add = (message: HeldMessage, more: readonly SetAside[]): void => {
+    setAside.set(message, [...(setAside.get(message) ?? []), ...more]);
+  };
+  for (const message of batch) {
+    for (const [index, part] of message.envelope.header.parts.entries()) {
+      if (purged.has(part.dataId)) continue;
+      const fate = fates.get(part.table);
+      if (fate === 'wait') homeless.add(message);
+      const bytes = message.envelope.partBytes[index];
+      if (fate === 'set_aside' && bytes !== undefined)
+        add(message, [unavailablePart(part, bytes, why(part.table))]);
+    }
+  }
+  for (const [message, rows] of Map.groupBy(refused, (row) => row.message)) {
+    const isTaken = (fate: string | undefined): boolean => fate === undefined || fate === 'stored';
+    const kept = rows.filter(({ part }) => !purged.has(part.dataId) && isTaken(fates.get(part.table)));
+    if (kept.length > 0) add(message, refusedRows(kept));
+  }
+  return { setAside, homeless, purged, ...(problem === undefined ? {} : { problem }) };
+};
+
+export type MetricsLaneEvents = {
+  /** QuestDB answered a status with a text that we do not know. */
+  readonly onUnclassified: (status: string) => void;
+  /** Whether the table of a data id lies on the store that this lane writes to; rows of others are left to their lanes. */
+  readonly isOurs: (dataId: number) => boolean;
+};
+
+/**
+ * Points: METRICS -> QuestDB. Those of purged data ids are dropped, as of the purges known when the write begins: a write that
+ * was begun before may finish. Others in the same message are stored as ever. What becomes of the rows of a table that takes none,
+ * `health` says.
+ */
+export const createMetricsLane = (
+  writer: Pick<QuestdbWriter, 'write' | 'renew'>,
+  purges: Pick<Purges, 'has'>,
+  health: TableHealth,
+  { onUnclassified, isOurs }: MetricsLaneEvents,
+): Lane<MetricsEnvelope> => ({
+  pipeline: 'metrics',
+  store: 'QuestDB',
+  read: decodeEnvelope,
+  rowsOf: ({ header }) => rowsOf(header),
+  write: async (batch, onWrite) => {
+    const purged = purgedOf(batch, purges);
+    try {
+      const plan = await health.plan(tablesOf(batch, purged, isOurs));
+      const tried = await writeTables(
+        (isWanted) =>
+          writeBatch(
+            writer,
+            batch,
+            onWrite,
+            ({ dataId, table }) => purged.has(dataId) || !isWanted(table),
+            health.noteBroken,
+          ),
+        plan.together,
+        plan.apart,
+      );
+      const missingTables = missedOf(tried.missingTables, batch, purged, purges);
+      const report = await health.report(plan, { ...tried, missingTables }, batch, purged);
+      return writtenOf(batch, report, tried.refused, purged);
+    } catch (error) {
+      const status = unclassifiedStatus(error);
+      if (status === undefined) health.storeFailed();
+      else {
+        onUnclassified(status);
+        health.answeredUnknown();
+      }
+      throw error;
+    }
+  },
+  judge,
+});

@@ -1,0 +1,141 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import type { Durability } from '../../config/settings.ts';
+import type { QuestdbSql } from '../../stores/questdb/sql.ts';
+import {
+  commitsAreSynced,
+  isBeyondResuming,
+  listed,
+  readTableStates,
+  type TableState,
+} from '../../stores/questdb/table-states.ts';
+import type { TransferMetrics } from '../../telemetry/metrics.ts';
+import type { Observation } from './table-health.ts';
+
+/** Looks at the tables of points: what a confirmed write does not tell. The metadata role is the one that mends them. */
+export type TableWatch = {
+  /** Tables in trouble, by name, for `/readyz`; undefined when there are none. */
+  readonly problem: string | undefined;
+  /** Set when commits do not survive a power cut although they shall. */
+  readonly durabilityProblem: string | undefined;
+  /** QuestDB has said that it cannot change this table any more. Holds until there is another table of this name. */
+  noteBroken(table: string, why: string): void;
+  /** Why nothing may be written to this table: it could be there twice (`unsafe`), or would never be seen (`broken`). */
+  observed(table: string): Observation | undefined;
+  stop(): Promise<void>;
+};
+
+export type TableWatchOptions = {
+  /** The QuestDB instance, for the figures. */
+  readonly instance: string;
+  readonly sql: QuestdbSql;
+  readonly durability: Durability;
+  readonly metrics: Pick<TransferMetrics, 'questdbTables' | 'questdbPendingCommits'>;
+  /** Hears after each look which tables are well. */
+  readonly onWell?: (tables: ReadonlySet<string>) => void;
+  readonly everyMs?: number;
+};
+
+/** A broken table. Without a number it was not seen yet; `misses` counts the looks at which it was not there. */
+type Broken = { readonly why: string; id: number | undefined; misses: number };
+
+const everyMsDefault = 5_000;
+/** A table that is away for so many looks is gone: QuestDB does not list a broken one for a while after its start. */
+const missesMax = 60;
+
+const keylessWhy = 'its upsert keys are off: rows could be there twice';
+
+const isOurs = ({ name }: TableState): boolean => name.endsWith('.__default__');
+
+/** Looks every five seconds until it is stopped. While QuestDB is away the last look holds; the writer tells of that. */
+export const startTableWatch = ({
+  instance,
+  sql,
+  durability,
+  metrics,
+  onWell,
+  everyMs = everyMsDefault,
+}: TableWatchOptions): TableWatch => {
+  const stopping = new AbortController();
+  let problem: string | undefined;
+  let durabilityProblem: string | undefined;
+  let unsafe: ReadonlySet<string> = new Set();
+  let ids: ReadonlyMap<string, number> = new Map();
+  const broken = new Map<string, Broken>();
+
+  const noteBroken = (table: string, why: string): void => {
+    if (!broken.has(table)) broken.set(table, { why, id: ids.get(table), misses: 0 });
+  };
+
+  /** Takes up the tables that are broken, and forgets those that were made anew or are gone. */
+  const followBroken = (states: readonly TableState[]): void => {
+    ids = new Map(states.map(({ name, id }) => [name, id]));
+    for (const state of states) if (isBeyondResuming(state)) noteBroken(state.name, state.why);
+    for (const [table, trouble] of broken) {
+      const id = ids.get(table);
+      trouble.misses = id === undefined ? trouble.misses + 1 : 0;
+      trouble.id ??= id;
+      if (trouble.misses > missesMax || (id !== undefined && id !== trouble.id)) broken.delete(table);
+    }
+  };
+
+  const look = async (): Promise<void> => {
+    const states = (await readTableStates(sql)).filter(isOurs);
+    followBroken(states);
+    const suspended = states.filter(({ name, isSuspended }) => isSuspended && !broken.has(name));
+    const keyless = states.filter(({ deduplicates }) => !deduplicates);
+    unsafe = new Set(keyless.map(({ name }) => name));
+    const problems = [
+      ...listed(
+        'cannot be changed any more, nothing is written to (docs/stores-in-trouble.md)',
+        [...broken].map(([name, { why }]) => ({ name, why })),
+      ),
+      ...listed('suspended, rows are kept and not to be seen yet', suspended),
+      ...listed('upsert keys are off, nothing is written to', keyless),
+    ];
+    problem = problems.length === 0 ? undefined : problems.join('; ');
+    const well = states.filter(
+      ({ name, isSuspended, deduplicates }) => !isSuspended && deduplicates && !broken.has(name),
+    );
+    onWell?.(new Set(well.map(({ name }) => name)));
+    metrics.questdbTables.set({ questdb: instance, state: 'ok' }, well.length);
+    metrics.questdbTables.set({ questdb: instance, state: 'broken' }, broken.size);
+    metrics.questdbTables.set({ questdb: instance, state: 'suspended' }, suspended.length);
+    metrics.questdbTables.set({ questdb: instance, state: 'no_upsert_keys' }, keyless.length);
+    metrics.questdbPendingCommits.set(
+      { questdb: instance },
+      states.reduce((most, { pendingCommits }) => Math.max(most, pendingCommits), 0),
+    );
+    if (durability === 'power') {
+      durabilityProblem = (await commitsAreSynced(sql))
+        ? undefined
+        : 'TIDEMARK_DURABILITY is power, but QuestDB commits without sync: set cairo.commit.mode=sync';
+    }
+  };
+
+  const run = async (): Promise<void> => {
+    while (!stopping.signal.aborted) {
+      // What keeps QuestDB from answering keeps it from taking rows: the writer names it.
+      await look().catch(() => undefined);
+      await delay(everyMs, undefined, { signal: stopping.signal }).catch(() => undefined);
+    }
+  };
+  const running = run();
+  return {
+    get problem() {
+      return problem;
+    },
+    get durabilityProblem() {
+      return durabilityProblem;
+    },
+    noteBroken,
+    observed: (table) => {
+      const why = broken.get(table)?.why;
+      if (why !== undefined) return { state: 'broken', scope: 'table', why };
+      return unsafe.has(table) ? { state: 'unsafe', scope: 'table', why: keylessWhy } : undefined;
+    },
+    stop: async () => {
+      stopping.abort();
+      await running;
+    },
+  };
+};

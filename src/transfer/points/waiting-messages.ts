@@ -1,0 +1,71 @@
+import type { Delivery } from '../../bus/puller.ts';
+
+/** What waits for a table: how many messages, and how long ago the oldest of them was received, ms. */
+export type TableWaiting = { readonly messages: number; readonly oldestMs: number };
+
+/** Messages that this process gave back because of their tables. They are unacknowledged, and the consumer has room for a limited number. */
+export type WaitingMessages = {
+  /** Messages that wait for a table, each counted once. */
+  readonly total: number;
+  /** Takes up for which tables a message waits that was received so long ago; for none: it waits no more. */
+  note(delivery: Delivery, ageMs: number, tables: readonly string[]): void;
+  /** Nothing waits for this table any more. */
+  forget(table: string): void;
+  byTable(): ReadonlyMap<string, TableWaiting>;
+};
+
+type Waiting = { tables: readonly string[]; readonly receivedAt: number; seenAt: number };
+
+/** A message comes again every few seconds, to any process: one that stays away so long was settled by another. */
+const unseenMsMax = 60_000;
+
+/** Holds as many messages as a consumer delivers without an acknowledgement. */
+export const createWaitingMessages = (now: () => number): WaitingMessages => {
+  const waiting = new Map<string, Waiting>();
+  let cleanedAt = now();
+
+  const clean = (): void => {
+    if (now() - cleanedAt < 1_000) return;
+    cleanedAt = now();
+    for (const [key, { seenAt }] of waiting) if (now() - seenAt > unseenMsMax) waiting.delete(key);
+  };
+
+  return {
+    get total() {
+      clean();
+      return waiting.size;
+    },
+    note: ({ subject, streamSequence }, ageMs, tables) => {
+      if (tables.length === 0 && waiting.size === 0) return;
+      const key = `${subject} ${streamSequence}`;
+      if (tables.length === 0) waiting.delete(key);
+      else {
+        const receivedAt = waiting.get(key)?.receivedAt ?? now() - ageMs;
+        waiting.set(key, { tables, receivedAt, seenAt: now() });
+      }
+    },
+    forget: (table) => {
+      for (const [key, message] of waiting) {
+        if (!message.tables.includes(table)) continue;
+        message.tables = message.tables.filter((each) => each !== table);
+        if (message.tables.length === 0) waiting.delete(key);
+      }
+    },
+    byTable: () => {
+      clean();
+      const tables = new Map<string, { messages: number; oldestMs: number }>();
+      for (const { tables: names, receivedAt } of waiting.values()) {
+        const ageMs = now() - receivedAt;
+        for (const name of names) {
+          const known = tables.get(name);
+          if (known === undefined) tables.set(name, { messages: 1, oldestMs: ageMs });
+          else {
+            known.messages++;
+            known.oldestMs = Math.max(known.oldestMs, ageMs);
+          }
+        }
+      }
+      return tables;
+    },
+  };
+};

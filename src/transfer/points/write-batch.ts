@@ -1,0 +1,181 @@
+import { Fault } from '../../model/fault.ts';
+import type { QuestdbWriter, WriteResult } from '../../stores/questdb/writer.ts';
+import type { Part } from '../../wire/envelope.ts';
+import { findRow } from '../../wire/line-protocol.ts';
+import type { HeldMessage } from '../held-message.ts';
+import type { WriteOutcome } from '../sink.ts';
+
+/** A row that the store will never take. */
+export type RefusedRow = {
+  readonly message: HeldMessage;
+  readonly part: Part;
+  readonly row: Uint8Array;
+  readonly why: string;
+};
+
+/** What became of a batch: every row is stored, refused for good, or of a table that is not there. */
+export type BatchResult = {
+  /** Tables that took rows. */
+  readonly storedTables: ReadonlySet<string>;
+  readonly refused: readonly RefusedRow[];
+  readonly missingTables: ReadonlySet<string>;
+  /** Tables that QuestDB cannot change any more, and how it says so. */
+  readonly brokenTables: ReadonlyMap<string, string>;
+};
+
+type Chunk = {
+  readonly message: HeldMessage;
+  readonly part: Part;
+  bytes: Uint8Array;
+};
+
+/** Parts of all messages but those left out, those of one table side by side: QuestDB commits a request table by table. */
+const chunksOf = (messages: readonly HeldMessage[], isLeftOut: (part: Part) => boolean): Chunk[] => {
+  const byTable = new Map<string, Chunk[]>();
+  for (const message of messages) {
+    for (const [index, part] of message.envelope.header.parts.entries()) {
+      const bytes = message.envelope.partBytes[index];
+      if (bytes === undefined || bytes.length === 0 || isLeftOut(part)) continue;
+      const chunk = { message, part, bytes };
+      const chunks = byTable.get(part.table);
+      if (chunks === undefined) byTable.set(part.table, [chunk]);
+      else chunks.push(chunk);
+    }
+  }
+  return [...byTable.values()].flat();
+};
+
+const concat = (chunks: readonly Chunk[]): Uint8Array => {
+  const only = chunks[0];
+  return chunks.length === 1 && only !== undefined
+    ? only.bytes
+    : Buffer.concat(chunks.map((chunk) => chunk.bytes));
+};
+
+/** Takes the row out of the chunk that holds it and says whose it was. Undefined when there is no such row. */
+const cutRow = (chunks: Chunk[], body: Uint8Array, line: number, why: string): RefusedRow | undefined => {
+  const found = findRow(body, line);
+  if (found === undefined) return undefined;
+  let offset = 0;
+  for (const chunk of chunks) {
+    const end = offset + chunk.bytes.length;
+    if (found.start < end) {
+      const start = found.start - offset;
+      const row = chunk.bytes.subarray(start, found.end - offset);
+      const rest = [chunk.bytes.subarray(0, start), chunk.bytes.subarray(found.end - offset)];
+      const { message, part } = chunk;
+      const refused = { message, part, row: Uint8Array.from(row), why };
+      chunk.bytes = Buffer.concat(rest);
+      return refused;
+    }
+    offset = end;
+  }
+  return undefined;
+};
+
+/** Once many rows were refused, requests are this small: each further refused row costs one of them and not the whole. */
+const pieceBytesMax = 32 * 1024;
+const pieceRowsMax = 256;
+/** So many refused rows of a request are taken out one by one before what is left goes in pieces. */
+const refusalsTogetherMax = 4;
+
+const bytesIn = (chunks: readonly Chunk[]): number =>
+  chunks.reduce((sum, { bytes }) => sum + bytes.length, 0);
+
+/** The chunks in small requests. */
+const inPieces = (chunks: readonly Chunk[]): Chunk[][] => {
+  const pieces: Chunk[][] = [];
+  let room = 0;
+  const add = (chunk: Chunk, bytes: Uint8Array): void => {
+    if (bytes.length > room) {
+      pieces.push([]);
+      room = pieceBytesMax;
+    }
+    room -= bytes.length;
+    pieces.at(-1)?.push({ ...chunk, bytes });
+  };
+  for (const chunk of chunks) {
+    let rest = chunk.bytes;
+    while (rest.length > pieceBytesMax) {
+      const cut = findRow(rest, pieceRowsMax)?.end ?? rest.length;
+      add(chunk, rest.subarray(0, cut));
+      rest = rest.subarray(cut);
+    }
+    if (rest.length > 0) add(chunk, rest);
+  }
+  return pieces;
+};
+
+const notSent = (what: string): Fault =>
+  new Fault('transient', 'questdb_unavailable', `QuestDB ${what}, which was not sent`);
+
+/**
+ * Writes the rows of these messages, but for the parts that are left out. Refused rows are taken out and the rest is written
+ * again; so are the rows of a table that is not there. No row is refused for good by a connection that is older than this call. `onBroken` hears of a table at once, whatever
+ * becomes of the others. Throws the writer's transient Fault when the outcome is unknown: call again, repeats change nothing.
+ */
+export const writeBatch = async (
+  writer: Pick<QuestdbWriter, 'write' | 'renew'>,
+  messages: readonly HeldMessage[],
+  onWrite: (outcome: WriteOutcome, seconds: number) => void,
+  isLeftOut: (part: Part) => boolean = () => false,
+  onBroken: (table: string, why: string) => void = () => {},
+): Promise<BatchResult> => {
+  const refused: RefusedRow[] = [];
+  const missingTables = new Set<string>();
+  const brokenTables = new Map<string, string>();
+  const storedTables = new Set<string>();
+  let isRenewed = false;
+
+  const send = async (body: Uint8Array): Promise<WriteResult> => {
+    const startedAt = performance.now();
+    const seconds = (): number => (performance.now() - startedAt) / 1000;
+    const result = await writer.write(body).catch((error: unknown) => {
+      onWrite('failed', seconds());
+      throw error;
+    });
+    onWrite(result.kind, seconds());
+    return result;
+  };
+
+  /** Writes one request's chunks; answers what is left in pieces when too many of its rows are refused. */
+  const writeChunks = async (sent: readonly Chunk[]): Promise<Chunk[][]> => {
+    let chunks = sent.filter(({ part }) => !missingTables.has(part.table) && !brokenTables.has(part.table));
+    for (let refusals = 0; chunks.length > 0; ) {
+      const body = concat(chunks);
+      if (body.length === 0) return [];
+      const result = await send(body);
+      if (result.kind === 'stored') {
+        for (const { part } of chunks) storedTables.add(part.table);
+        return [];
+      }
+      if (result.kind === 'table_missing' || result.kind === 'table_broken') {
+        const rest = chunks.filter(({ part }) => part.table !== result.table);
+        if (rest.length === chunks.length) throw notSent(`names table ${result.table}`);
+        if (result.kind === 'table_missing') missingTables.add(result.table);
+        else {
+          brokenTables.set(result.table, result.why);
+          onBroken(result.table, result.why);
+        }
+        chunks = rest;
+        continue;
+      }
+      if (!isRenewed) {
+        isRenewed = true;
+        writer.renew();
+        continue;
+      }
+      const row = cutRow(chunks, body, result.line, result.why);
+      if (row === undefined) throw notSent(`refused row ${result.line}`);
+      refused.push(row);
+      chunks = chunks.filter(({ bytes }) => bytes.length > 0);
+      if (++refusals > refusalsTogetherMax && bytesIn(chunks) > pieceBytesMax) return inPieces(chunks);
+    }
+    return [];
+  };
+
+  const todo = [chunksOf(messages, isLeftOut)];
+  for (let next = todo.shift(); next !== undefined; next = todo.shift())
+    todo.unshift(...(await writeChunks(next)));
+  return { storedTables, refused, missingTables, brokenTables };
+};

@@ -1,0 +1,40 @@
+import { messageOf } from '../../model/fault.ts';
+import type { FailureScope } from '../../stores/questdb/table-states.ts';
+import { isUnclassifiedAnswer, scopeOfAnswer } from '../../stores/questdb/writer.ts';
+import type { BatchResult, RefusedRow } from './write-batch.ts';
+
+/** An answer to the rows of one table alone that is of none of them. */
+export type UnknownAnswer = { readonly why: string; readonly scope: FailureScope };
+
+/** What the tables of a batch came to. */
+export type TriedTables = BatchResult & { readonly failing: ReadonlyMap<string, UnknownAnswer> };
+
+/**
+ * Some tables together, then others each by itself: those that were in trouble before, or all, to find the ones that the store
+ * refuses for a reason that names no row.
+ */
+export const writeTables = async (
+  write: (isWanted: (table: string) => boolean) => Promise<BatchResult>,
+  together: ReadonlySet<string>,
+  apart: readonly string[],
+): Promise<TriedTables> => {
+  const first = together.size === 0 ? undefined : await write((table) => together.has(table));
+  const refused: RefusedRow[] = [...(first?.refused ?? [])];
+  const storedTables = new Set<string>(first?.storedTables);
+  const missingTables = new Set<string>(first?.missingTables);
+  const brokenTables = new Map<string, string>(first?.brokenTables);
+  const failing = new Map<string, UnknownAnswer>();
+  for (const each of apart) {
+    try {
+      const result = await write((table) => table === each);
+      refused.push(...result.refused);
+      for (const stored of result.storedTables) storedTables.add(stored);
+      for (const missing of result.missingTables) missingTables.add(missing);
+      for (const [broken, why] of result.brokenTables) brokenTables.set(broken, why);
+    } catch (error) {
+      if (!isUnclassifiedAnswer(error)) throw error;
+      failing.set(each, { scope: scopeOfAnswer(error, each), why: messageOf(error) });
+    }
+  }
+  return { refused, storedTables, missingTables, brokenTables, failing };
+};

@@ -1,0 +1,107 @@
+import type { Bus } from '../../bus/connection.ts';
+import { inTime } from '../../bus/in-time.ts';
+
+/**
+ * Tells which messages may have been delivered to somebody before (architecture 7.2): a message is fresh only when the stream
+ * got it after this process last connected, and only once a duplicate window has passed since then. A server that was killed
+ * may have forgotten deliveries and acknowledgements, so neither flag nor count says so.
+ */
+export type Fence = {
+  isFresh(streamSequence: number): boolean;
+  /**
+   * Whether the answer of `isFresh` for present messages belongs to the consumer that delivered them. A consumer recreated by
+   * hand, or put back from a copy, delivers again as if for the first time. False, too, while NATS does not say.
+   */
+  holds(): Promise<boolean>;
+};
+
+export type FenceOptions = {
+  readonly stream: string;
+  readonly consumer: string;
+  readonly duplicateWindowMs: number;
+  /** A steady clock, ms: independent of the wall clock. */
+  readonly now: () => number;
+  readonly onFault: (error: unknown) => void;
+};
+
+const retryMs = 500;
+/** Without an answer in this time everything is guarded. */
+const holdsMsMax = 1_000;
+
+type Manager = Awaited<ReturnType<Bus['manager']>>;
+
+/** When a consumer was made, and how much it had delivered. */
+type Known = { readonly created: string; readonly delivered: number };
+
+export const createFence = (bus: Bus, options: FenceOptions): Fence => {
+  let lastSequence = Number.POSITIVE_INFINITY;
+  let windowEnd = Number.POSITIVE_INFINITY;
+  let known: Known | undefined;
+  let round = 0;
+
+  /** Kept: a new one asks the server what it can each time. */
+  let manager: Manager | undefined;
+  const openManager = async (): Promise<Manager> => {
+    manager ??= await bus.manager();
+    return manager;
+  };
+
+  const readConsumer = async (): Promise<Known> => {
+    const { consumers } = await openManager();
+    const { created, delivered } = await consumers.info(options.stream, options.consumer);
+    return { created, delivered: delivered.consumer_seq };
+  };
+
+  const readAll = async (mine: number): Promise<void> => {
+    // The consumer first: what it delivers from here on is of this one, or `holds` says that it is not.
+    const consumer = await readConsumer();
+    const { streams } = await openManager();
+    const info = await streams.info(options.stream);
+    if (mine !== round) return;
+    known = consumer;
+    lastSequence = info.state.last_seq;
+    windowEnd = options.now() + options.duplicateWindowMs;
+  };
+
+  const read = (mine: number): void => {
+    readAll(mine).catch((error: unknown) => {
+      if (mine !== round) return;
+      options.onFault(error);
+      setTimeout(() => read(mine), retryMs).unref();
+    });
+  };
+  const raise = (): void => {
+    lastSequence = Number.POSITIVE_INFINITY;
+    known = undefined;
+    round++;
+  };
+  const raiseAndRead = (): void => {
+    raise();
+    read(round);
+  };
+  // Pulls are taken up again by themselves on a reconnect, so the fence is up from the very moment the connection is lost.
+  bus.onDisconnect(raise);
+  bus.onReconnect(raiseAndRead);
+  read(round);
+  return {
+    isFresh: (streamSequence) => streamSequence > lastSequence && options.now() >= windowEnd,
+    holds: async () => {
+      const before = known;
+      const mine = round;
+      try {
+        const deadlineAt = performance.now() + holdsMsMax;
+        const now = await inTime('the consumer', readConsumer(), deadlineAt);
+        if (before === undefined || mine !== round) return false;
+        if (now.created !== before.created || now.delivered < before.delivered) {
+          raiseAndRead();
+          return false;
+        }
+        known = now;
+        return true;
+      } catch (error) {
+        options.onFault(error);
+        return false;
+      }
+    },
+  };
+};

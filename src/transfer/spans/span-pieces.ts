@@ -1,0 +1,114 @@
+import { ordinalsMax } from '../../model/uid.ts';
+import { type NativeBlock, readBlock, UnreadableBlock } from '../../wire/native/block-reader.ts';
+import type { SpanPart, SpansEnvelope } from '../../wire/spans-envelope.ts';
+import type { HeldMessage } from '../held-message.ts';
+import type { SetAside } from '../sink.ts';
+
+/** One part of a message, or some of its rows, on the way into an insert. */
+export type Piece = {
+  readonly message: HeldMessage<SpansEnvelope>;
+  /** Of a slice: what holds of the whole part (ordinals, times) but for `rows` and `bytes`. */
+  readonly part: SpanPart;
+  readonly block: Uint8Array;
+};
+
+/** The parts of these messages, in order. */
+export const piecesOf = (messages: readonly HeldMessage<SpansEnvelope>[]): Piece[] =>
+  messages.flatMap((message) =>
+    message.envelope.header.parts.flatMap((part, index) => {
+      const block = message.envelope.partBytes[index];
+      return block === undefined ? [] : [{ message, part, block }];
+    }),
+  );
+
+/** An insert is of one day: ClickHouse makes and commits a part for each. */
+export const byDay = (pieces: readonly Piece[]): Map<number, Piece[]> => {
+  const days = new Map<number, Piece[]>();
+  for (const piece of pieces) {
+    const group = days.get(piece.part.day);
+    if (group === undefined) days.set(piece.part.day, [piece]);
+    else group.push(piece);
+  }
+  return days;
+};
+
+const readable = (block: Uint8Array): NativeBlock | undefined => {
+  try {
+    return readBlock(block);
+  } catch (error) {
+    if (error instanceof UnreadableBlock) return undefined;
+    throw error;
+  }
+};
+
+const rowsFrom = (piece: Piece, block: NativeBlock, from: number, to: number): Piece => {
+  const slice = block.slice(from, to);
+  return { ...piece, part: { ...piece.part, rows: to - from, bytes: slice.length }, block: slice };
+};
+
+/** Two halves: of the pieces, or of the rows where there is one piece. Undefined for one row and for bytes that are no block. */
+export const halvesOf = (pieces: readonly Piece[]): [Piece[], Piece[]] | undefined => {
+  const [only] = pieces;
+  if (pieces.length !== 1 || only === undefined) {
+    const middle = Math.ceil(pieces.length / 2);
+    return [pieces.slice(0, middle), pieces.slice(middle)];
+  }
+  const block = readable(only.block);
+  if (block === undefined || block.rows < 2) return undefined;
+  const middle = Math.ceil(block.rows / 2);
+  return [[rowsFrom(only, block, 0, middle)], [rowsFrom(only, block, middle, block.rows)]];
+};
+
+/** A single span that the store will never take, with its own uid, ordinal and time; undefined where the block is not that. */
+const refusedSpan = ({ part, block }: Piece, why: string): SetAside | undefined => {
+  const row = readable(block);
+  if (row?.rows !== 1) return undefined;
+  const { uid, Timestamp: time } = row.row(0);
+  if (typeof uid !== 'bigint' || typeof time !== 'bigint') return undefined;
+  const ordinal = Number(uid - BigInt(part.base));
+  return {
+    reason: 'span_refused',
+    why,
+    bytes: block,
+    identity: `${part.base}:${ordinal}`,
+    items: 1,
+    place: { appId: part.appId, uid: String(uid) },
+    uid,
+    part: {
+      ...part,
+      rows: 1,
+      bytes: block.length,
+      first: ordinal,
+      last: ordinal,
+      timeMin: String(time),
+      timeMax: String(time),
+    },
+  };
+};
+
+/** Stands for a block that cannot be read: no request has an item of so high an ordinal. */
+const unreadUid = ({ base, day }: SpanPart): bigint => BigInt(base) + BigInt(ordinalsMax - 1 - day);
+
+const firstUidOf = (block: NativeBlock | undefined): bigint | undefined => {
+  const uid = block === undefined || block.rows === 0 ? undefined : block.row(0)['uid'];
+  return typeof uid === 'bigint' ? uid : undefined;
+};
+
+/** The whole block for the dead letters. Slices of one part are told apart by their first row. */
+export const refusedBlock = ({ part, block }: Piece, why: string): SetAside => {
+  const first = firstUidOf(readable(block));
+  return {
+    reason: 'block_refused',
+    why,
+    bytes: block,
+    identity: `${part.base}:${first ?? part.first}:${part.appId}:${part.day}`,
+    items: part.rows,
+    place: { appId: part.appId },
+    uid: first ?? unreadUid(part),
+    part: { ...part, bytes: block.length },
+  };
+};
+
+/** What goes to the dead letters of a piece that the store will never take and that cannot be halved. */
+export const refusedPiece = (piece: Piece, why: string): SetAside =>
+  refusedSpan(piece, why) ?? refusedBlock(piece, why);

@@ -1,0 +1,28 @@
+import { type NativeValue, readBlock } from '../../../src/wire/native/block-reader.ts';
+import { spanColumns } from '../../../src/wire/native/span-columns.ts';
+import type { EncodedTraces } from '../../../src/wire/otlp/types.ts';
+
+// The rows in blocks of FORMAT Native, in the form in which plain-otlp/twin.ts says what they should be.
+
+/** A row by column; maps are lists of pairs, so that their order is compared too. */
+export type SpanRow = Record<string, unknown>;
+
+const asPairs = (value: NativeValue | undefined): unknown => {
+  if (value instanceof Map) return [...value];
+  return Array.isArray(value) ? value.map(asPairs) : value;
+};
+
+/** A block's rows, with what it does not send as ClickHouse fills it. */
+export const rowsOfBlock = (bytes: Uint8Array): SpanRow[] => {
+  const block = readBlock(bytes);
+  return Array.from({ length: block.rows }, (_, index) => {
+    const row = block.row(index);
+    return Object.fromEntries(spanColumns.map(({ name }) => [name, asPairs(row[name] ?? [])]));
+  });
+};
+
+/** All rows of an encoded request, by uid. */
+export const rowsOfTraces = (encoded: EncodedTraces): SpanRow[] =>
+  encoded.runs
+    .flatMap(({ parts }) => parts.flatMap(({ block }) => rowsOfBlock(block)))
+    .sort((a, b) => (String(a['uid']).padStart(20) < String(b['uid']).padStart(20) ? -1 : 1));

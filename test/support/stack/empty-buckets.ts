@@ -1,0 +1,12 @@
+import { connectBus } from '../../../src/bus/connection.ts';
+
+/**
+ * Empties every KV bucket of a NATS server: what follows is a new deployment. Emptied and not deleted: for a moment the server
+ * answers reads of a stream made anew out of the deleted one.
+ */
+export const emptyBuckets = async (natsUrl: string): Promise<void> => {
+  const bus = await connectBus(natsUrl, 'empty-buckets');
+  const { streams } = await bus.manager();
+  for await (const name of streams.names()) if (name.startsWith('KV_')) await streams.purge(name);
+  await bus.close();
+};

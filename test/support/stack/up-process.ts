@@ -1,0 +1,96 @@
+import { type ChildProcess, execFile, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { promisify } from 'node:util';
+import { expect, onTestFinished } from 'vitest';
+import { settingDefinitions } from '../../../src/config/settings.ts';
+import type { Installation } from '../../../src/embedded/installation.ts';
+import { waitFor } from '../wait.ts';
+
+/** Port 0 everywhere: `up` takes free ones. */
+const anyPorts = Object.fromEntries(
+  settingDefinitions.filter(({ kind }) => kind === 'port').map(({ env }) => [env, '0']),
+);
+
+/** A running `tidemark up` and what it wrote. */
+export type Up = { child: ChildProcess; lines: string[]; exitCode: Promise<number | null> };
+
+/**
+ * Starts it on free ports; whoever starts it ends it. `prefix` is what stands before the command, `program` the folder of another program.
+ */
+export const spawnUp = (
+  dataFolder: string,
+  env: Record<string, string> = {},
+  prefix: readonly string[] = [],
+  program = '.',
+): Up => {
+  const [command = '', ...args] = [...prefix, join(program, 'bin/tidemark'), 'up'];
+  const child = spawn(command, args, {
+    env: { ...process.env, ...anyPorts, TIDEMARK_DATA: dataFolder, ...env },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  const lines: string[] = [];
+  for (const stream of [child.stdout, child.stderr]) {
+    createInterface({ input: stream }).on('line', (line) => lines.push(line));
+  }
+  const exitCode = once(child, 'close').then(() => child.exitCode);
+  return { child, lines, exitCode };
+};
+
+/** The same, killed when the test is over. */
+export const startUp = (dataFolder: string, env: Record<string, string> = {}): Up => {
+  const up = spawnUp(dataFolder, env);
+  onTestFinished(() => {
+    up.child.kill('SIGKILL');
+  });
+  return up;
+};
+
+/** Waits for the summary. */
+export const untilReady = async ({ lines, child }: Up): Promise<void> => {
+  await waitFor('tidemark up is ready', 300_000, () => {
+    return lines.includes('Ctrl-C stops everything in order') || child.exitCode !== null;
+  });
+  expect(child.exitCode, lines.slice(-20).join('\n')).toBe(null);
+};
+
+/** What `tidemark env --json` says of the installation on this folder. */
+export const installationOn = async (dataFolder: string): Promise<Installation> => {
+  const { stdout } = await promisify(execFile)('bin/tidemark', ['env', '--json'], {
+    env: { ...process.env, TIDEMARK_DATA: dataFolder },
+  });
+  return JSON.parse(stdout);
+};
+
+/** Pids of the processes that this one started: of `up` the engines and roles. */
+export const childrenOf = (pid: number | undefined): number[] =>
+  readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim().split(' ').filter(Boolean).map(Number);
+
+/** Whether there is such a process. */
+export const isAlive = (pid: number): boolean => {
+  try {
+    return process.kill(pid, 0);
+  } catch {
+    return false;
+  }
+};
+
+/** SIGKILL to it, and waits until nothing of it is left. */
+export const killUp = async (up: Up): Promise<void> => {
+  const { child, exitCode } = up;
+  if (child.exitCode !== null || child.signalCode !== null) return;
+  const children = childrenOf(child.pid);
+  child.kill('SIGKILL');
+  await exitCode;
+  await waitFor('engines and roles are gone', 30_000, () => {
+    // They die with it only where the system can be told so.
+    for (const pid of children.filter(isAlive)) process.kill(pid, 'SIGKILL');
+    return !children.some(isAlive);
+  });
+};
+
+/** The line below a heading of the summary. */
+export const below = ({ lines }: Up, heading: string): string =>
+  lines[lines.indexOf(heading) + 1]?.trim() ?? '';

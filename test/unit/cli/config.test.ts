@@ -1,0 +1,105 @@
+import { execFile } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { describe, expect, it, vi } from 'vitest';
+import { z } from 'zod';
+import { settingDefinitions } from '../../../src/config/settings.ts';
+import { settingsDocument } from '../../../tools/docs/settings.ts';
+import { tempFolder } from '../../support/stack/temp-folder.ts';
+
+// Each test starts the program.
+vi.setConfig({ testTimeout: 60_000 });
+
+const program = join(import.meta.dirname, '../../../src/main.ts');
+
+const tidemark = (args: string[], env: NodeJS.ProcessEnv = {}) =>
+  promisify(execFile)(process.execPath, [program, 'config', ...args], {
+    env: { PATH: process.env.PATH, ...env },
+  });
+
+const printed = z.object({
+  items: z.array(z.object({ setting: z.string(), value: z.string().nullable(), source: z.string() })),
+});
+
+const secret = 's3cr3t-Pa55';
+
+describe('tidemark config print', () => {
+  it('shows every setting with its value and where that comes from', async () => {
+    const folder = await tempFolder();
+    const file = join(folder, 'tidemark.yaml');
+    await writeFile(file, 'ingress:\n  push_port: 1111\n');
+    const { stdout } = await tidemark(['print', '--json'], {
+      TIDEMARK_CONFIG: file,
+      TIDEMARK_LOG_LEVEL: 'warn',
+    });
+    const { items } = printed.parse(JSON.parse(stdout));
+    expect(items.map(({ setting }) => setting)).toEqual(settingDefinitions.map(({ env }) => env));
+    const of = (name: string) => items.find(({ setting }) => setting === name);
+    expect(of('TIDEMARK_LOG_LEVEL')).toMatchObject({
+      value: 'warn',
+      source: 'environment variable TIDEMARK_LOG_LEVEL',
+    });
+    expect(of('TIDEMARK_INGRESS_PUSH_PORT')).toMatchObject({ value: '1111', source: `${file}:2:14` });
+    expect(of('TIDEMARK_TABLE_PREFIX')).toMatchObject({ value: 'mon', source: 'default' });
+    expect(of('TIDEMARK_NATS_URL')).toMatchObject({ value: null, source: 'not set' });
+  });
+
+  // It is what people paste into tickets.
+  it('hides passwords and tokens, whether they stand in a variable or in a file', async () => {
+    const folder = await tempFolder();
+    const file = join(folder, 'nats-url');
+    await writeFile(file, `nats://tidemark:${secret}@nats.example:4222\n`);
+    const env = {
+      TIDEMARK_NATS_URL_FILE: file,
+      TIDEMARK_CLICKHOUSE_URL: `http://writer:${secret}@clickhouse.example:8123`,
+      TIDEMARK_QUESTDB_URL: `http://${secret}@questdb.example:9000`,
+      TIDEMARK_QUESTDB_URLS: `b=http://points:${secret}@b.example:9000,c=http://c.example:9000`,
+      TIDEMARK_ADMIN_TOKEN: secret,
+      TIDEMARK_NODE_MANAGEMENT_TOKEN: secret,
+    };
+    const commands = [['print'], ['print', '--json'], ['check'], ['check', '--json']];
+    const outputs = await Promise.all(commands.map((args) => tidemark(args, env)));
+    for (const { stdout, stderr } of outputs) expect(stdout + stderr).not.toContain(secret);
+    expect(outputs[0]?.stdout).toContain('nats://***:***@nats.example:4222');
+    expect(outputs[0]?.stdout).toContain('b=http://***:***@b.example:9000/,c=http://c.example:9000/');
+    expect(outputs[0]?.stdout).toContain('environment variable TIDEMARK_NATS_URL_FILE');
+  });
+});
+
+describe('tidemark config check', () => {
+  it('says that everything can be used', async () => {
+    const { stdout } = await tidemark(['check'], { TIDEMARK_LOG_LEVEL: 'warn' });
+    expect(stdout).toMatch(/^settings and pipelines are valid; 1 of \d+ settings differ from the default\n$/);
+  });
+
+  it.each<[string, NodeJS.ProcessEnv, string]>([
+    ['an unknown variable', { TIDEMARK_NAT_URL: 'x' }, 'environment variable TIDEMARK_NAT_URL'],
+    ['a value', { TIDEMARK_INGRESS_PUSH_PORT: '99999' }, 'TIDEMARK_INGRESS_PUSH_PORT'],
+    [
+      'a file that is not there',
+      { TIDEMARK_NATS_URL_FILE: '/nowhere' },
+      'TIDEMARK_NATS_URL_FILE: the file cannot be read',
+    ],
+    [
+      'a secret that is given twice',
+      { TIDEMARK_ADMIN_TOKEN: 'a', TIDEMARK_ADMIN_TOKEN_FILE: '/nowhere' },
+      'TIDEMARK_ADMIN_TOKEN is set, too',
+    ],
+    ['pipelines', { TIDEMARK_PIPELINES: '/nowhere' }, '/nowhere'],
+  ])('ends with code 78 and names what cannot be used: %s', async (_, env, named) => {
+    await expect(tidemark(['check'], env)).rejects.toMatchObject({
+      code: 78,
+      stderr: expect.stringContaining(named),
+    });
+  });
+});
+
+describe('docs/settings.md', () => {
+  it('is what `node tools/docs/write-settings.ts` writes', () => {
+    expect(readFileSync(join(import.meta.dirname, '../../../docs/settings.md'), 'utf8')).toBe(
+      settingsDocument(),
+    );
+  });
+});

@@ -1,0 +1,242 @@
+import { cp, readFile, rm, writeFile } from 'node:fs/promises';
+import { join, resolve } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { loadPipelines } from '../../../src/config/pipelines.ts';
+import { Fault } from '../../../src/model/fault.ts';
+import {
+  broken,
+  ledgerFile,
+  metricsFile,
+  streamsFile,
+  tracesFile,
+} from '../../support/deploy/broken-pipelines.ts';
+import { tempFolder } from '../../support/stack/temp-folder.ts';
+
+const root = resolve(import.meta.dirname, '../../..');
+const schemas = join(root, 'schemas');
+
+/** A copy of the shipped pipelines to be broken. */
+const copied = async (): Promise<string> => {
+  const folder = join(await tempFolder(), 'pipelines');
+  await cp(join(root, 'pipelines'), folder, { recursive: true });
+  return folder;
+};
+
+const refusalOf = (pipelinesFolder: string, schemasFolder = schemas): string => {
+  try {
+    loadPipelines(pipelinesFolder, schemasFolder);
+  } catch (error) {
+    if (error instanceof Fault && error.kind === 'permanent' && error.code === 'config_invalid')
+      return error.message;
+    throw error;
+  }
+  throw new Error('the pipelines were taken');
+};
+
+/** Replaces the one place where `from` stands and says on which line that is. */
+const breakFile = async (file: string, from: string, to: string): Promise<number> => {
+  const text = await readFile(file, 'utf8');
+  const [before = '', after, ...more] = text.split(from);
+  if (after === undefined || more.length > 0) throw new Error(`${from} does not stand once in ${file}`);
+  await writeFile(file, before + to + after);
+  return before.split('\n').length;
+};
+
+describe('the shipped pipelines', () => {
+  it('load, and have the values that are documented', () => {
+    const { metrics, streams } = loadPipelines(join(root, 'pipelines'), schemas);
+    expect(metrics.limits).toEqual({
+      bodyBytesMax: 16 * 2 ** 20,
+      inflatedBytesMax: 32 * 2 ** 20,
+      inflateRatioMax: 600,
+      pointsMax: 50_000,
+      elementsMax: 4_000_000,
+      metricsMax: 512,
+      dimensionsMax: 64,
+    });
+    expect(metrics.time).toEqual({ aheadMsMax: 3_600_000, ageMsMax: undefined });
+    expect(metrics.consumer).toEqual({
+      name: 'questdb',
+      stream: 'METRICS',
+      ackWaitMs: 30_000,
+      ackPendingMax: 4096,
+    });
+    expect(metrics.writeIntervalMs).toBe(100);
+    expect(metrics.storeTimeoutMs).toBeLessThan(metrics.consumer.ackWaitMs);
+    const retention = Object.fromEntries(streams.map(({ name, retention: kept }) => [name, kept]));
+    expect(retention).toEqual({
+      METRICS: 'workqueue',
+      TRACES: 'workqueue',
+      LEDGER: 'workqueue',
+      DEADLETTER: 'limits',
+      AUDIT: 'limits',
+    });
+    for (const { bytesMax, duplicateWindowMs } of streams) {
+      expect(bytesMax).toBeGreaterThan(2 ** 20);
+      expect(duplicateWindowMs).toBe(300_000);
+    }
+  });
+
+  it('are read: another value is another behaviour', async () => {
+    const folder = await copied();
+    const file = join(folder, 'metrics.yaml');
+    for (const [from, to] of [
+      ['body_bytes_max: 16MiB', 'body_bytes_max: 1KiB'],
+      ['inflated_bytes_max: 32MiB', 'inflated_bytes_max: 2KiB'],
+      ['inflate_ratio_max: 600', 'inflate_ratio_max: 20'],
+      ['elements_max: 4000000', 'elements_max: 5000'],
+      ['points_max: 50000', 'points_max: 3'],
+      ['metric_columns_max: 512', 'metric_columns_max: 4'],
+      ['dimension_columns_max: 64', 'dimension_columns_max: 5'],
+      ['ahead_seconds_max: 3600', 'ahead_seconds_max: off'],
+      ['age_seconds_max: off', 'age_seconds_max: 60'],
+      ['shards: 1', 'shards: 6'],
+      ['deadline_ms: 7500', 'deadline_ms: 700'],
+      ['away_ms: 1500', 'away_ms: 8'],
+      ['pull_bytes_max: 16MiB', 'pull_bytes_max: 17MiB'],
+      ['rows_per_write_max: 20000', 'rows_per_write_max: 9'],
+      ['write_interval_ms: 100', 'write_interval_ms: 7'],
+      ['store_timeout_ms: 20000', 'store_timeout_ms: 1000'],
+    ] as const) {
+      await breakFile(file, from, to);
+    }
+    await breakFile(join(folder, 'streams.yaml'), 'bytes_max: 256MiB', 'bytes_max: 1MiB');
+    const { metrics, streams } = loadPipelines(folder, schemas);
+    expect(metrics).toMatchObject({
+      limits: {
+        ...{ bodyBytesMax: 1024, inflatedBytesMax: 2048, inflateRatioMax: 20, elementsMax: 5000 },
+        ...{ pointsMax: 3, metricsMax: 4, dimensionsMax: 5 },
+      },
+      time: { aheadMsMax: undefined, ageMsMax: 60_000 },
+      publish: { subject: 'metrics', shards: 6, deadlineMs: 700, awayMs: 8 },
+      consumer: { name: 'questdb', stream: 'METRICS', ackWaitMs: 30_000, ackPendingMax: 4096 },
+      pullBytesMax: 17 * 2 ** 20,
+      rowsPerWriteMax: 9,
+      writeIntervalMs: 7,
+      storeTimeoutMs: 1000,
+    });
+    expect(streams.find(({ name }) => name === 'AUDIT')?.bytesMax).toBe(2 ** 20);
+  });
+
+  it('of outcomes are read, too', async () => {
+    const shipped = loadPipelines(join(root, 'pipelines'), schemas).ledger;
+    expect(shipped).toMatchObject({
+      consumer: { name: 'ledger', stream: 'LEDGER' },
+      writeIntervalMs: 2_000,
+      storeTimeoutMs: 20_000,
+      drainMs: 1_000,
+      breaker: { inARowMax: 1_000, shareMax: 0.2, shareItemsMin: 10_000, pauseMs: 60_000 },
+    });
+    const folder = await copied();
+    const file = join(folder, ledgerFile);
+    for (const [from, to] of [
+      ['pull_bytes_max: 16MiB', 'pull_bytes_max: 17MiB'],
+      ['rows_per_write_max: 50000', 'rows_per_write_max: 9'],
+      ['write_interval_ms: 2000', 'write_interval_ms: 7'],
+      ['store_timeout_ms: 20000', 'store_timeout_ms: 900'],
+      ['drain_ms: 1000', 'drain_ms: 8'],
+      ['dead_letters_in_a_row_max: 1000', 'dead_letters_in_a_row_max: 5'],
+    ] as const) {
+      await breakFile(file, from, to);
+    }
+    expect(loadPipelines(folder, schemas).ledger).toMatchObject({
+      pullBytesMax: 17 * 2 ** 20,
+      rowsPerWriteMax: 9,
+      writeIntervalMs: 7,
+      storeTimeoutMs: 900,
+      drainMs: 8,
+      breaker: { inARowMax: 5 },
+    });
+  });
+
+  it('keep spans for ever unless they say for how many days', async () => {
+    expect(loadPipelines(join(root, 'pipelines'), schemas).traces.retentionDays).toBeUndefined();
+    const folder = await copied();
+    await breakFile(join(folder, tracesFile), 'retention_days: off', 'retention_days: 30');
+    expect(loadPipelines(folder, schemas).traces.retentionDays).toBe(30);
+  });
+});
+
+describe('a pipeline file with', () => {
+  it.each(broken)(
+    '$what stops the start with place, pointer, reason and remedy',
+    async ({ file, from, to, pointer, says, line = 0 }) => {
+      const folder = await copied();
+      const path = join(folder, file);
+      const at = await breakFile(path, from, to);
+      const message = refusalOf(folder);
+      expect(message).toMatch(/: .+\. .+/);
+      expect(message).toContain(` ${pointer}:`);
+      for (const part of says) expect(message).toContain(part);
+      expect(message.startsWith(`${path}:`)).toBe(true);
+      const shown = Number(/^[^:]+:(\d+):\d+ /.exec(message)?.[1]);
+      if (line === 'above') expect(shown).toBeLessThan(at);
+      else expect(shown).toBe(at + line);
+    },
+  );
+
+  // OpenTelemetry's exporters give up after 10 s; JavaScript's and Python's after 10 s of all of their tries together.
+  it('requests are answered within 8 s, exports in time for a second try, as the shipped files have it', () => {
+    const { metrics, traces } = loadPipelines(join(root, 'pipelines'), schemas);
+    expect([metrics.publish.deadlineMs, traces.publish.deadlineMs]).toEqual([7_500, 5_000]);
+  });
+
+  // The stream would take the last try of a publish for a new message.
+  it('tries of a publish after the duplicate window stops the start', async () => {
+    const folder = await copied();
+    const path = join(folder, streamsFile);
+    const text = await readFile(path, 'utf8');
+    await writeFile(path, text.replaceAll('duplicate_window_seconds: 300', 'duplicate_window_seconds: 7'));
+    const message = refusalOf(folder);
+    expect(message.startsWith(`${join(folder, metricsFile)}:`)).toBe(true);
+    expect(message).toContain(' /receiver/publish/deadline_ms: the last retry of a publish');
+    await writeFile(path, text.replaceAll('duplicate_window_seconds: 300', 'duplicate_window_seconds: 8'));
+    loadPipelines(folder, schemas);
+  });
+
+  it.each([
+    ['what is no YAML', 'pipeline: [', ':1:'],
+    ['a key twice', 'pipeline: metrics\npipeline: metrics\n', ':2:'],
+    ['nothing', '', ':1:'],
+  ])('%s stops the start with its line', async (_, text, line) => {
+    const folder = await copied();
+    await writeFile(join(folder, metricsFile), text);
+    expect(refusalOf(folder)).toContain(`${join(folder, metricsFile)}${line}`);
+  });
+});
+
+describe('the pipelines folder', () => {
+  it('may hold no file that nothing reads', async () => {
+    const folder = await copied();
+    await writeFile(join(folder, 'metric.yaml'), 'pipeline: metrics\n');
+    expect(refusalOf(folder)).toContain(`${join(folder, 'metric.yaml')}: unknown pipeline file. Remove it`);
+  });
+
+  it.each([metricsFile, streamsFile])('must hold %s', async (file) => {
+    const folder = await copied();
+    await rm(join(folder, file));
+    expect(refusalOf(folder)).toContain(`${join(folder, file)}: cannot be read`);
+  });
+
+  it('must be there', async () => {
+    const folder = join(await tempFolder(), 'none');
+    expect(refusalOf(folder)).toContain(folder);
+  });
+});
+
+// A keyword that the checker does not know is a rule that nobody enforces.
+describe('a schema', () => {
+  it.each([
+    ['with an unknown keyword', '"minItems": 1', '"minItem": 1'],
+    ['that is no JSON', '"type": "object"', '"type" "object"'],
+    ['with an unknown type', '"type": "integer", "minimum": 2', '"type": "int", "minimum": 2'],
+  ])('%s stops the start', async (_, from, to) => {
+    const folder = join(await tempFolder(), 'schemas');
+    await cp(schemas, folder, { recursive: true });
+    const file = join(folder, 'streams.schema.json');
+    const text = await readFile(file, 'utf8');
+    expect(text).toContain(from);
+    await writeFile(file, text.replace(from, to));
+    expect(refusalOf(join(root, 'pipelines'), folder)).toContain(`${file}: the schema cannot be used`);
+  });
+});

@@ -1,0 +1,325 @@
+import { mkdir, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { isDeepStrictEqual } from 'node:util';
+import { describe, expect, it } from 'vitest';
+import {
+  engineUrls,
+  loadSettings,
+  parseBytes,
+  questdbInstances,
+  type SettingDefinition,
+  type Settings,
+  settingDefinitions,
+} from '../../../src/config/settings.ts';
+import { Fault, messageOf } from '../../../src/model/fault.ts';
+import { tempFolder } from '../../support/stack/temp-folder.ts';
+
+/** A settings file with this text, and the environment that names it. */
+const withFile = async (text: string, env: NodeJS.ProcessEnv = {}) => {
+  const file = join(await tempFolder(), 'tidemark.yaml');
+  await writeFile(file, text);
+  return { file, env: { ...env, TIDEMARK_CONFIG: file } };
+};
+
+const refusalOf = (env: NodeJS.ProcessEnv): string => {
+  try {
+    loadSettings(env);
+  } catch (error) {
+    if (error instanceof Fault && error.kind === 'permanent' && error.code === 'config_invalid')
+      return error.message;
+    throw error;
+  }
+  throw new Error('the settings were taken');
+};
+
+const inFile = settingDefinitions.filter(({ key }) => key !== '');
+
+/** `a.b: v` as YAML. */
+const yaml = (key: string, value: string): string => {
+  const lines = key.split('.').map((part, depth) => `${'  '.repeat(depth)}${part}:`);
+  return `${lines.join('\n')} ${value}\n`;
+};
+
+describe('settings', () => {
+  it('have defaults for everything', async () => {
+    const settings = loadSettings({ TIDEMARK_DATA: await tempFolder() });
+    expect(settings).toMatchObject({
+      host: '127.0.0.1',
+      logLevel: 'info',
+      tablePrefix: 'mon',
+      maxRateDefault: 1000,
+      nats: { url: undefined, clientPort: 4222, monitorPort: 8222 },
+      questdb: { url: undefined, httpPort: 9000, pgPort: 8812 },
+      clickhouse: { url: undefined, cluster: undefined, httpPort: 8123 },
+      ingress: {
+        pushPort: 10205,
+        otlpPort: 4318,
+        opsPort: 10310,
+        bytesInFlightMax: 192 * 2 ** 20,
+        tokenHeaders: ['x-mon-token'],
+        tokenAttributes: ['mon.data.token'],
+        addressFailuresMax: 20,
+        pushHost: '127.0.0.1',
+        connectionsMax: 16_384,
+        headerBytesMax: 16_384,
+        tlsCertFile: undefined,
+      },
+      transfer: { opsPort: 10311 },
+      metadata: { apiPort: 10300, opsPort: 10312 },
+      admin: { url: 'http://127.0.0.1:10300', token: undefined },
+    });
+  });
+
+  it('have a name, a key and a meaning of their own', () => {
+    for (const field of ['env', 'key', 'meaning'] as const) {
+      const values = settingDefinitions.map((definition) => definition[field]);
+      expect(new Set(values).size).toBe(values.length);
+    }
+    for (const { env } of settingDefinitions) expect(env).toMatch(/^TIDEMARK_[A-Z_]+$/);
+  });
+
+  const sample: Readonly<Record<SettingDefinition['kind'], string>> = {
+    port: '12345',
+    level: 'debug',
+    text: 'sample',
+    url: 'http://sample:1',
+    urls: 'nats://sample:1,nats://other:2',
+    instances: 'b=http://sample:1,c=https://other:2',
+    headers: 'X-SAMPLE, X-OTHER',
+    attributes: 'sample.token',
+    integer: '-7',
+    count: '7',
+    processes: '3',
+    bytes: '3MiB',
+    flag: 'true',
+    path: '/sample',
+    durability: 'power',
+    cluster: 'sample',
+    replicas: '3',
+    ratio: '0.5',
+    secret: 'sample',
+  };
+  const sampleOf = ({ kind }: SettingDefinition): string => sample[kind];
+  // A documented setting that nothing reads is found out in production, when it is needed.
+  it.each(inFile)(
+    'take $key from the file as $env from the environment, and both change something',
+    async (definition) => {
+      const value = sampleOf(definition);
+      const fromEnv = loadSettings({ [definition.env]: value });
+      const { env } = await withFile(yaml(definition.key, value));
+      expect(loadSettings(env)).toEqual(fromEnv);
+      expect(fromEnv).not.toEqual(loadSettings({}));
+    },
+  );
+
+  it('come from the environment before the file, and from the file before the default', async () => {
+    const { env } = await withFile('bind_host: 10.0.0.1\ningress:\n  push_port: 1111\n  ops_port: 2222\n', {
+      TIDEMARK_INGRESS_PUSH_PORT: '3333',
+    });
+    const { host, ingress, metadata } = loadSettings(env);
+    expect([host, ingress.pushPort, ingress.opsPort, metadata.apiPort]).toEqual([
+      '10.0.0.1',
+      3333,
+      2222,
+      10300,
+    ]);
+  });
+
+  it('ignore variables of other programs, and a file with nothing in it', async () => {
+    const { env } = await withFile('# nothing yet\n', { PATH: '/bin', TIDE: 'x', tidemark_data: 'x' });
+    expect(loadSettings(env)).toEqual(loadSettings({}));
+  });
+});
+
+describe('a setting that cannot be used', () => {
+  const wrong: [env: string, value: string, why: string][] = [
+    ['TIDEMARK_INGRESS_PUSH_PORT', '65536', 'is not a port (0 to 65535)'],
+    ['TIDEMARK_INGRESS_PUSH_PORT', '-1', 'is not a port (0 to 65535)'],
+    ['TIDEMARK_INGRESS_PUSH_PORT', '80.5', 'is not a port (0 to 65535)'],
+    ['TIDEMARK_INGRESS_PUSH_PORT', '', 'is not a port (0 to 65535)'],
+    ['TIDEMARK_MAX_RATE_DEFAULT', 'many', 'is not an integer'],
+    ['TIDEMARK_MAX_RATE_DEFAULT', '1e3', 'is not an integer'],
+    ['TIDEMARK_INGRESS_CONNECTIONS_MAX', '-1', 'is not a whole number from 0'],
+    ['TIDEMARK_INGRESS_IDLE_TIMEOUT_MS', '30s', 'is not a whole number from 0'],
+    ['TIDEMARK_INGRESS_BYTES_IN_FLIGHT_MAX', '64MB', 'is not a size'],
+    ['TIDEMARK_DURABILITY', 'disk', 'is not process or power'],
+    ['TIDEMARK_INGRESS_BYTES_IN_FLIGHT_MAX', '-1', 'is not a size'],
+    ['TIDEMARK_INGRESS_BYTES_IN_FLIGHT_MAX', '1.5GiB', 'is not a size'],
+    ['TIDEMARK_NATS_URL', 'localhost', 'is not one or several addresses'],
+    ['TIDEMARK_NATS_URL', 'localhost:4222', 'is not one or several addresses'],
+    ['TIDEMARK_QUESTDB_URL', 'questdb.example:9000', 'is not an address'],
+    [
+      'TIDEMARK_QUESTDB_URLS',
+      'http://questdb-b:9000',
+      'in place 1 of its list, is not like name=http://host:port',
+    ],
+    ['TIDEMARK_QUESTDB_URLS', 'b=http://b:1,B=http://c:1', 'in place 2 of its list, is not like name'],
+    ['TIDEMARK_QUESTDB_URLS', 'b=nats://b:1', 'in place 1 of its list, is not like name'],
+    ['TIDEMARK_QUESTDB_URLS', 'b=http://b:1,', 'in place 2 of its list, is not like name'],
+    ['TIDEMARK_QUESTDB_URLS', 'b=http://b:1,b=http://c:1', 'repeats the name b'],
+    ['TIDEMARK_QUESTDB_URLS', 'default=http://b:1', 'repeats the name default'],
+    ['TIDEMARK_BIND_HOST', '', 'is empty'],
+    ['TIDEMARK_DATA', '', 'is empty'],
+    ['TIDEMARK_LOG_LEVEL', 'verbose', '"verbose" is not one of trace'],
+  ];
+
+  it.each(wrong)('is refused with its variable, value and reason: %s=%j', (name, value, why) => {
+    const message = refusalOf({ [name]: value });
+    expect(message).toContain(name);
+    expect(message).toContain(why);
+  });
+
+  it.each(wrong.filter(([, value]) => value !== ''))(
+    'is refused with file and line: %s=%j',
+    async (name, value, why) => {
+      const key = settingDefinitions.find(({ env }) => env === name)?.key ?? '';
+      const [head = '', tail] = key.split('.');
+      const { file, env } = await withFile(
+        `# a comment\n${head}:${tail === undefined ? '' : `\n  ${tail}:`} "${value}"\n`,
+      );
+      const message = refusalOf(env);
+      expect(message).toContain(`${file}:${tail === undefined ? 2 : 3}:`);
+      expect(message).toContain(why);
+    },
+  );
+
+  // An empty value in YAML is null: it must not become the text "null", an address or a folder that nobody meant.
+  it('is refused or the default where the file leaves it empty', async () => {
+    const taken: string[] = [];
+    for (const key of inFile.map((definition) => definition.key)) {
+      const { file, env } = await withFile(`${yaml(key, '')}`);
+      try {
+        if (!isDeepStrictEqual(loadSettings(env), loadSettings({}))) taken.push(key);
+      } catch (error) {
+        expect(messageOf(error)).toContain(file);
+      }
+    }
+    expect(taken).toEqual([]);
+  });
+
+  it.each([
+    ['TIDEMARK_NAT_URL', 'TIDEMARK_NATS_URL'],
+    ['TIDEMARK_INGRESS_PORT', 'TIDEMARK_INGRESS_'],
+    ['TIDEMARK_', 'TIDEMARK_'],
+  ])('is refused where no such variable exists: %s', (name, meant) => {
+    const message = refusalOf({ [name]: 'x' });
+    expect(message).toContain(`environment variable ${name}`);
+    expect(message).toContain(`Did you mean ${meant}`);
+  });
+
+  it.each([
+    [
+      'an unknown key',
+      'ingress:\n  push_prot: 1\n',
+      ':2:',
+      'unknown key ingress.push_prot. Did you mean ingress.push_port',
+    ],
+    ['an unknown section', 'egress:\n  port: 1\n', ':2:', 'unknown key egress.port'],
+    ['a list', 'nats:\n  - url\n', ':2:', 'unknown key nats.0'],
+    ['a text instead of settings', 'hello\n', ':1:', 'unknown key'],
+    ['a key twice', 'bind_host: a\nbind_host: b\n', ':2:', 'unique'],
+    ['what is no YAML', 'nats: {url: [\n', ':2:', ''],
+  ])('is refused with its place in the file: %s', async (_, text, line, why) => {
+    const { file, env } = await withFile(text);
+    const message = refusalOf(env);
+    expect(message).toContain(`${file}${line}`);
+    expect(message).toContain(why);
+  });
+
+  it('is refused where there is no file of that name', async () => {
+    const folder = await tempFolder();
+    expect(refusalOf({ TIDEMARK_CONFIG: join(folder, 'none.yaml') })).toContain('none.yaml: cannot be read');
+    await mkdir(join(folder, 'sub'));
+    expect(refusalOf({ TIDEMARK_CONFIG: join(folder, 'sub') })).toContain('cannot be read');
+  });
+});
+
+// What a start refuses goes to logs and consoles that more people read than may know the password.
+describe('a secret', () => {
+  const secret = 's3cr3t-Pa55';
+  it.each([
+    ['TIDEMARK_NATS_URL', `nats://tidemark:${secret}@localhost:99999`],
+    ['TIDEMARK_QUESTDB_URL', `http://admin:${secret}@local host:9000`],
+    ['TIDEMARK_CLICKHOUSE_URL', `http://tidemark:${secret}@`],
+    ['TIDEMARK_QUESTDB_URLS', `b=http://admin:${secret}@b:1,c=http://admin:${secret}@local host:9000`],
+    ['TIDEMARK_QUESTDB_URLS', `http://admin:${secret}@b:1`],
+  ])('in %s is not shown when the address cannot be used', async (name, value) => {
+    expect(refusalOf({ [name]: value })).not.toContain(secret);
+    const [head, tail] = settingDefinitions.find(({ env }) => env === name)?.key.split('.') ?? [];
+    const { env } = await withFile(`${head}:\n  ${tail}: "${value}"\n`);
+    expect(refusalOf(env)).not.toContain(secret);
+  });
+
+  it('like the admin token is read from the variable, else from the data folder', async () => {
+    const folder = await tempFolder();
+    await writeFile(join(folder, 'admin.token'), `${secret}\n`);
+    expect(loadSettings({ TIDEMARK_DATA: folder }).admin.token).toBe(secret);
+    expect(loadSettings({ TIDEMARK_DATA: folder, TIDEMARK_ADMIN_TOKEN: 'other' }).admin.token).toBe('other');
+  });
+});
+
+describe('a size', () => {
+  it.each([
+    ['0', 0],
+    ['512', 512],
+    ['64KiB', 65_536],
+    ['16MiB', 16 * 2 ** 20],
+    ['2 GiB', 2 * 2 ** 30],
+    [' 1KiB ', 1024],
+    ['', undefined],
+    ['KiB', undefined],
+    ['1kib', undefined],
+    ['1KB', undefined],
+    ['1.5MiB', undefined],
+    ['-1', undefined],
+    ['1 MiB 2', undefined],
+    ['1234567890123', undefined],
+  ])('of %j is %s', (text, bytes) => {
+    expect(parseBytes(text)).toBe(bytes);
+  });
+});
+
+describe('the engines', () => {
+  const urls = (env: NodeJS.ProcessEnv): Settings['admin']['url'][] => {
+    const settings = loadSettings(env);
+    return [...Object.values(engineUrls(settings)), settings.admin.url];
+  };
+
+  it.each([
+    [
+      {},
+      ['nats://127.0.0.1:4222', 'http://127.0.0.1:9000', 'http://127.0.0.1:8123', 'http://127.0.0.1:10300'],
+    ],
+    // All addresses is where to listen, and nowhere to connect to.
+    [
+      { TIDEMARK_BIND_HOST: '0.0.0.0', TIDEMARK_NATS_CLIENT_PORT: '1' },
+      ['nats://127.0.0.1:1', 'http://127.0.0.1:9000', 'http://127.0.0.1:8123', 'http://127.0.0.1:10300'],
+    ],
+    [
+      { TIDEMARK_BIND_HOST: '::1', TIDEMARK_NATS_CLIENT_PORT: '1' },
+      ['nats://[::1]:1', 'http://[::1]:9000', 'http://[::1]:8123', 'http://[::1]:10300'],
+    ],
+    [
+      {
+        TIDEMARK_NATS_URL: 'nats://n:1',
+        TIDEMARK_QUESTDB_URL: 'http://q:2',
+        TIDEMARK_CLICKHOUSE_URL: 'http://c:3',
+        TIDEMARK_ADMIN_URL: 'http://a:4',
+      },
+      ['nats://n:1', 'http://q:2', 'http://c:3', 'http://a:4'],
+    ],
+  ])('are reached where %j says', (env, expected) => {
+    expect(urls(env)).toEqual(expected);
+  });
+
+  it('of points are the first one, called default, and the further ones by name in their order', () => {
+    const further = ' b=http://q-b:2, a-1=https://user:pass@q-a:3/ ';
+    const settings = loadSettings({ TIDEMARK_QUESTDB_URL: 'http://q:1', TIDEMARK_QUESTDB_URLS: further });
+    expect(questdbInstances(settings)).toEqual([
+      { name: 'default', url: 'http://q:1' },
+      { name: 'b', url: 'http://q-b:2' },
+      { name: 'a-1', url: 'https://user:pass@q-a:3/' },
+    ]);
+    expect(questdbInstances(loadSettings({}))).toEqual([{ name: 'default', url: 'http://127.0.0.1:9000' }]);
+  });
+});

@@ -1,0 +1,199 @@
+import { execFileSync } from 'node:child_process';
+import { copyFileSync, existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { parse } from 'yaml';
+import { z } from 'zod';
+import { loadSettings, settingDefinitions } from '../../../src/config/settings.ts';
+import { versions } from '../../../src/embedded/versions.ts';
+import {
+  composeText,
+  filledEnvironment,
+  neededVariables,
+  service,
+  services,
+  volumes,
+} from '../../support/deploy/compose.ts';
+import { deployFolder } from '../../support/deploy/dashboards.ts';
+import { dockerfileStages } from '../../support/deploy/dockerfile.ts';
+import { tempFolder } from '../../support/stack/temp-folder.ts';
+
+const roles = ['ingress', 'transfer', 'metadata'] as const;
+const settings = loadSettings({});
+
+const containerPorts = (name: string): number[] =>
+  service(name).ports.map((port) => Number(port.split(':').at(-1)));
+
+describe('the compose stack', () => {
+  it('names every image by an exact version, those of the engines as they are tested', () => {
+    const images = Object.values(services).map(({ image }) => image);
+    expect(images.filter((image) => !/^[\w./-]+:v?\d+\.\d+\.\d+/.test(image))).toEqual([]);
+    expect(service('nats').image).toBe(`nats:${versions.nats}-alpine`);
+    expect(service('questdb').image).toBe(`questdb/questdb:${versions.questdb}`);
+    expect(service('clickhouse').image).toContain(`:${versions.clickhouse}.`);
+    const prometheusModule = readFileSync(
+      join(import.meta.dirname, '../../deploy/prometheus/go.mod'),
+      'utf8',
+    );
+    const prometheus = /prometheus\/prometheus v0\.(\d)(\d+)\.(\d+)/.exec(prometheusModule);
+    expect(service('prometheus').image).toBe(
+      `prom/prometheus:v${prometheus?.[1]}.${Number(prometheus?.[2])}.${prometheus?.[3]}`,
+    );
+    const node = /"node": "([\d.]+)"/.exec(readFileSync(join(deployFolder, '../package.json'), 'utf8'))?.[1];
+    expect(readFileSync(join(deployFolder, 'Dockerfile'), 'utf8')).toContain(`NODE_IMAGE=node:${node}-`);
+  });
+
+  it('gives the roles only settings that there are, with values that can be used', () => {
+    const known = new Set(settingDefinitions.map(({ env }) => env));
+    for (const role of [...roles, 'migrate']) {
+      const environment = filledEnvironment(role);
+      expect(Object.keys(environment).filter((name) => !known.has(name))).toEqual([]);
+      const { nats, questdb, clickhouse } = loadSettings(environment);
+      const own = filledEnvironment;
+      expect([nats.url, questdb.url, clickhouse.url]).toEqual([
+        `nats://tidemark:${own('nats')['NATS_PASSWORD']?.slice(1, -1)}@nats:4222`,
+        `http://tidemark:${own('questdb')['QDB_HTTP_PASSWORD']}@questdb:9000`,
+        `http://tidemark:${own('clickhouse')['CLICKHOUSE_PASSWORD']}@clickhouse:8123`,
+      ]);
+      expect(service(role).command).toEqual([role]);
+    }
+  });
+
+  it('publishes the ports of the settings, and everything on loopback', () => {
+    expect(containerPorts('ingress')).toEqual([settings.ingress.pushPort, settings.ingress.otlpPort]);
+    expect(containerPorts('metadata')).toEqual([settings.metadata.apiPort]);
+    const published = Object.values(services).flatMap(({ ports }) => ports);
+    expect(published.filter((port) => !port.startsWith('127.0.0.1:'))).toEqual([]);
+    const exposed = dockerfileStages()
+      .at(-1)
+      ?.instructions.find(({ keyword }) => keyword === 'EXPOSE')?.rest;
+    const { ingress, transfer, metadata } = settings;
+    expect(exposed?.split(' ').map(Number)).toEqual([
+      ingress.pushPort,
+      ingress.otlpPort,
+      metadata.apiPort,
+      ingress.opsPort,
+      transfer.opsPort,
+      metadata.opsPort,
+    ]);
+  });
+
+  it('scrapes each role on its operations port, under the job that alarms know', () => {
+    const config = z
+      .looseObject({
+        scrape_configs: z.array(
+          z.looseObject({
+            job_name: z.string(),
+            dns_sd_configs: z.array(z.looseObject({ names: z.array(z.string()), port: z.int() })),
+          }),
+        ),
+      })
+      .parse(parse(readFileSync(join(deployFolder, 'prometheus/prometheus.yaml'), 'utf8')));
+    expect(
+      config.scrape_configs.map(({ job_name: job, dns_sd_configs: [source] }) => [
+        job,
+        source?.names,
+        source?.port,
+      ]),
+    ).toEqual(roles.map((role) => [`tidemark-${role}`, [role], settings[role].opsPort]));
+  });
+
+  it('starts each service once what it needs is healthy, and has a check of each', () => {
+    for (const [name, { depends_on: needs, healthcheck }] of Object.entries(services)) {
+      for (const [needed, { condition }] of Object.entries(needs)) {
+        const isRole = roles.some((role) => role === needed);
+        if (condition === 'service_healthy') {
+          expect(service(needed).healthcheck !== undefined || isRole, `${name} needs ${needed}`).toBe(true);
+        }
+      }
+      // The check of a role is the one of its image.
+      expect(healthcheck !== undefined || roles.some((role) => role === name), name).toBe(true);
+    }
+    expect(Object.keys(service('transfer').depends_on)).toEqual(['nats', 'questdb', 'migrate']);
+  });
+
+  it('runs the roles with a root that cannot be written, and lets them drain', () => {
+    for (const role of roles) {
+      expect(service(role)).toMatchObject({ read_only: true, stop_grace_period: '40s' });
+    }
+  });
+
+  it('lets no container gain rights', () => {
+    for (const [name, { cap_drop: dropped, security_opt: options }] of Object.entries(services)) {
+      expect([dropped, options], name).toEqual([['ALL'], ['no-new-privileges:true']]);
+    }
+  });
+
+  // A default password is one that everybody knows.
+  it('starts with no password but those that its script makes, which stay once they are there', async () => {
+    expect(composeText).not.toMatch(/\$\{?\w+(?:\}|:?-)/);
+    const literals = Object.values(services).flatMap(({ environment }) =>
+      Object.entries(environment).filter(([name, value]) => /PASSWORD/.test(name) && !value.includes('${')),
+    );
+    expect(literals).toEqual([]);
+    const folder = await tempFolder();
+    const script = join(folder, 'passwords.sh');
+    copyFileSync(join(deployFolder, 'passwords.sh'), script);
+    const make = (): string => {
+      execFileSync('sh', [script]);
+      return readFileSync(join(folder, '.env'), 'utf8');
+    };
+    const made = make();
+    expect(made.match(/^\w+(?==[0-9a-f]{32}$)/gm)?.toSorted()).toEqual(neededVariables.toSorted());
+    expect(new Set(made.match(/=.+/g)).size).toBe(neededVariables.length);
+    expect(statSync(join(folder, '.env')).mode & 0o777).toBe(0o600);
+    expect(make()).toBe(made);
+    writeFileSync(join(folder, '.env'), made.replace(/^GRAFANA.*\n/m, ''));
+    expect(make().match(/^\w+/gm)?.toSorted()).toEqual(neededVariables.toSorted());
+  });
+
+  it('gives Grafana the users that only read', () => {
+    const { QUESTDB_PG_USER, CLICKHOUSE_USER } = service('grafana').environment;
+    expect([QUESTDB_PG_USER, CLICKHOUSE_USER]).toEqual(['readonly', 'readonly']);
+    const { QDB_PG_READONLY_USER } = service('questdb').environment;
+    expect(QDB_PG_READONLY_USER).toBe(QUESTDB_PG_USER);
+  });
+
+  it('mounts only what is there', () => {
+    for (const { volumes: mounts } of Object.values(services)) {
+      for (const mount of mounts) {
+        const [source = ''] = mount.split(':');
+        const isThere = source.startsWith('.')
+          ? existsSync(join(deployFolder, source))
+          : Object.hasOwn(volumes, source);
+        expect(isThere, mount).toBe(true);
+      }
+    }
+  });
+
+  it('gives Grafana every variable that its sources name', () => {
+    const sources = readFileSync(
+      join(deployFolder, 'grafana/provisioning/datasources/tidemark.yaml'),
+      'utf8',
+    );
+    const named = [...sources.matchAll(/\$([A-Z_]+)/g)].map(([, name = '']) => name);
+    expect(named.filter((name) => !Object.hasOwn(service('grafana').environment, name))).toEqual([]);
+  });
+
+  // The engines of the stack have to behave as those of the tests.
+  it('sets NATS and QuestDB as the embedded ones are set where it matters', () => {
+    const nats = readFileSync(join(deployFolder, 'nats/nats.conf'), 'utf8');
+    const embedded = readFileSync(join(import.meta.dirname, '../../../src/embedded/nats.ts'), 'utf8');
+    for (const line of ['max_payload: 8MB', 'max_memory_store: 64MB']) {
+      expect(nats).toContain(line);
+      expect(embedded).toContain(line);
+    }
+    expect(service('questdb').environment).toMatchObject({
+      QDB_LINE_AUTO_CREATE_NEW_TABLES: 'false',
+      QDB_LINE_AUTO_CREATE_NEW_COLUMNS: 'true',
+    });
+    const questdb = readFileSync(join(import.meta.dirname, '../../../src/embedded/questdb.ts'), 'utf8');
+    const pace = Object.entries<string>(service('questdb').environment).filter(([name]) =>
+      name.startsWith('QDB_WAL_APPLY_WORKER_'),
+    );
+    expect(pace).toHaveLength(4);
+    const { QDB_EXPORT_WORKER_COUNT: exportWorkers } = service('questdb').environment;
+    for (const [name, value] of [...pace, ['QDB_EXPORT_WORKER_COUNT', exportWorkers]])
+      expect(questdb).toContain(`${name}: '${value}'`);
+  });
+});

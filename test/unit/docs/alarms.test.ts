@@ -1,0 +1,64 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { definedMetrics, roles } from '../../../tools/docs/metrics.ts';
+import { alarmCases, alarms, dashboards, queriesTo } from '../../support/deploy/dashboards.ts';
+
+const root = join(import.meta.dirname, '../../..');
+const docs = join(root, 'docs');
+
+const knownNames = async (): Promise<Set<string>> => {
+  const defined = (await Promise.all(roles.map(definedMetrics))).flat();
+  return new Set(
+    defined.flatMap(({ name, kind }) =>
+      kind === 'histogram' ? [`${name}_bucket`, `${name}_sum`, `${name}_count`] : [name],
+    ),
+  );
+};
+
+const namesIn = (expression: string): string[] =>
+  expression.match(/\b(?:tidemark|process|nodejs)_[a-z0-9_]+/g) ?? [];
+
+describe('the alarms', () => {
+  // Who is woken must find what to do, and nothing that no longer exists.
+  it('each have an entry in the runbook, in the same order, with what to see and to do', () => {
+    const text = readFileSync(join(docs, 'runbook.md'), 'utf8');
+    const entries = text
+      .split(/^### /m)
+      .slice(1)
+      .map((entry) => ({ name: entry.slice(0, entry.indexOf('\n')), body: entry }));
+    expect(entries.map(({ name }) => name)).toEqual(alarms().map(({ alert }) => alert));
+    const parts = ['**Meaning.**', '**How to see it.**', '**What to do.**'];
+    expect(entries.filter(({ body }) => !parts.every((part) => body.includes(part)))).toEqual([]);
+    for (const { alert, labels, annotations } of alarms()) {
+      const body = entries.find(({ name }) => name === alert)?.body;
+      expect(annotations.runbook).toBe(`docs/runbook.md#${alert.toLowerCase()}`);
+      expect(body).toContain(`*${labels.severity}* — ${annotations.summary}.`);
+    }
+  });
+
+  it('each have a case that fires and one that does not', () => {
+    const cases = alarmCases();
+    const wanted = alarms().flatMap(({ alert }) => [`${alert} true`, `${alert} false`]);
+    expect(cases.map(({ alarm, fires }) => `${alarm} ${fires}`)).toEqual(wanted);
+  });
+
+  // An alarm on a figure that nobody exposes never fires.
+  it('and the dashboards ask only for figures that the roles expose', async () => {
+    const known = await knownNames();
+    const asked = [...alarms().map(({ expr }) => expr), ...queriesTo('prometheus').map(({ text }) => text)];
+    expect(asked.flatMap(namesIn).filter((name) => !known.has(name))).toEqual([]);
+  });
+});
+
+describe('the dashboards', () => {
+  it('have ids of their own, and no panel lies on another', () => {
+    for (const { panels } of dashboards().values()) {
+      expect(new Set(panels.map(({ id }) => id)).size).toBe(panels.length);
+      const cells = panels.flatMap(({ gridPos: { h, w, x, y } }) =>
+        Array.from({ length: h * w }, (_, cell) => `${x + (cell % w)},${y + Math.floor(cell / w)}`),
+      );
+      expect(new Set(cells).size).toBe(cells.length);
+    }
+  });
+});

@@ -1,0 +1,188 @@
+import { existsSync, globSync, readFileSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import type { Command } from 'commander';
+import { describe, expect, it } from 'vitest';
+import { parseAllDocuments } from 'yaml';
+import { z } from 'zod';
+import { createProgram } from '../../../src/cli/program.ts';
+import { clusterCommandsOf, documents, readDocument } from '../../support/docs-code.ts';
+
+const root = resolve(import.meta.dirname, '../../..');
+const all = new Set(documents.flatMap((path) => clusterCommandsOf(readDocument(path))));
+
+const portSchema = z.looseObject({ port: z.number().optional() });
+const resourceSchema = z.looseObject({
+  kind: z.string(),
+  metadata: z.looseObject({ name: z.string() }),
+  spec: z.looseObject({ ports: z.array(portSchema).optional() }).optional(),
+});
+
+/** What the manifests make: whatever is in their files, for kustomize only adds names to it. */
+const manifests = globSync('deploy/kubernetes/**/*.yaml', { cwd: root })
+  .filter((path) => !path.includes('/values/'))
+  .map((path) => ({ path, text: readFileSync(join(root, path), 'utf8') }));
+const resources = manifests.flatMap(({ text }) =>
+  parseAllDocuments(text).flatMap((document) => resourceSchema.safeParse(document.toJS()).data ?? []),
+);
+/** Values of a chart name secrets too. */
+const values = globSync('deploy/kubernetes/values/*.yaml', { cwd: root }).map((path) =>
+  readFileSync(join(root, path), 'utf8'),
+);
+const manifestText = [...manifests.map(({ text }) => text), ...values].join('\n');
+
+const has = (kind: string, name: string): boolean =>
+  resources.some((each) => each.kind === kind && each.metadata.name === name);
+
+/** Namespaces of the manifests, and those that another command of the documents makes. */
+const namespaces = new Set([
+  ...resources.filter(({ kind }) => kind === 'Namespace').map(({ metadata }) => metadata.name),
+  ...[...all].flatMap((line) => /^kubectl create namespace (\S+)$/.exec(line)?.[1] ?? []),
+]);
+
+const kinds: Readonly<Record<string, string>> = {
+  deploy: 'Deployment',
+  deployment: 'Deployment',
+  deployments: 'Deployment',
+  pods: 'Pod',
+};
+
+const workload = (text: string | undefined): string[] => {
+  const [kind = '', name = ''] = text?.split('/') ?? [];
+  if (name === '') return ['it names no workload'];
+  return has(kinds[kind] ?? '', name) ? [] : [`there is no ${text}`];
+};
+
+const tokenFile = readFileSync(join(root, 'src/metadata/tokens/admin-token-file.ts'), 'utf8');
+
+/** Whether somebody reads this key of a secret: by its name, or as a file of a mounted one. */
+const isRead = (name: string, key: string): boolean => {
+  if (manifestText.includes(`name: ${name}, key: ${key}`) || manifestText.includes(`/${name}/${key}`))
+    return true;
+  const isMounted = manifestText.includes(`secretName: ${name}`);
+  return isMounted && (manifestText.includes(`/${key}\n`) || tokenFile.includes(`'${key}'`));
+};
+
+/** A secret is of use only where a manifest names it, with these keys. */
+const secret = ([name = '', ...options]: readonly string[]): string[] =>
+  options.flatMap((option) => {
+    const [, key = ''] = /^--from-literal=([a-z.-]+)=\S+$/.exec(option) ?? [];
+    if (key === '') return [`${option} is no literal`];
+    return isRead(name, key) ? [] : [`nobody reads ${key} of ${name}`];
+  });
+
+const program = await createProgram();
+
+/** The program in a container: its command with its options, and the services that it is sent to. */
+const inContainer = (text: string): string[] => {
+  const [node, main, name, ...rest] = text.split(' ');
+  if (node !== 'node' || !existsSync(join(root, main ?? ''))) return [`there is no ${node} ${main}`];
+  const command: Command | undefined = program.commands.find((each) => each.name() === name);
+  if (command === undefined) return [`no command ${name}`];
+  const options = [...command.options, ...program.options].map(({ long }) => long);
+  return rest.flatMap((word) => {
+    if (word.startsWith('--')) return options.includes(word) ? [] : [`no option ${word}`];
+    const { hostname, port } = new URL(word);
+    const service = resources.find(({ kind, metadata }) => kind === 'Service' && metadata.name === hostname);
+    const ports = service?.spec?.ports?.map((each) => each.port) ?? [];
+    return ports.includes(Number(port)) ? [] : [`no service ${hostname} with port ${port}`];
+  });
+};
+
+const file = (path: string | undefined): string[] =>
+  existsSync(join(root, path ?? '-')) ? [] : [`there is no ${path}`];
+
+const kubectlVerbs: Readonly<Record<string, (words: readonly string[], line: string) => string[]>> = {
+  get: ([kind = '', name]) => {
+    if (kinds[kind] === undefined) return [`${kind} is no kind`];
+    return name === undefined || has(kinds[kind], name) ? [] : [`there is no ${kind} ${name}`];
+  },
+  rollout: ([verb = '', target]) =>
+    ['status', 'undo', 'restart'].includes(verb) ? workload(target) : [`rollout ${verb}`],
+  scale: ([target, replicas = '']) => [
+    ...workload(target),
+    ...(/^--replicas=\d+$/.test(replicas) ? [] : ['no number of replicas']),
+  ],
+  exec: ([target], line) => [...workload(target), ...inContainer(line.split(' -- ')[1] ?? '')],
+  apply: ([flag, path]) => (flag === '-k' ? file(`${path}/kustomization.yaml`) : [`apply ${flag}`]),
+  create: ([what, ...rest]) => {
+    if (what === 'namespace') return [];
+    return what === 'secret' && rest[0] === 'generic' ? secret(rest.slice(1)) : [`create ${what}`];
+  },
+};
+
+const wrongWithKubectl = (line: string): string[] => {
+  // What a shell puts in is one word.
+  const words = line
+    .replace(/\$\([^)]*\)/g, 'x')
+    .split(' ')
+    .slice(1);
+  const inNamespace = words[0] === '-n';
+  const namespace = inNamespace ? words[1] : undefined;
+  const [verb = '', ...rest] = inNamespace ? words.slice(2) : words;
+  const unknown = namespace === undefined || namespaces.has(namespace) ? [] : [`no namespace ${namespace}`];
+  const check = kubectlVerbs[verb];
+  // Every object of ours is in a namespace; without -n it would be looked for in another one.
+  const isBare = !inNamespace && !(verb === 'apply' || (verb === 'create' && rest[0] === 'namespace'));
+  return [
+    ...unknown,
+    ...(isBare ? ['no namespace is named'] : []),
+    ...(check === undefined ? [`kubectl ${verb} is not known here`] : check(rest, line)),
+  ];
+};
+
+const dockerfile = readFileSync(join(root, 'deploy/Dockerfile'), 'utf8');
+
+/** Only the base that the image has is to be pinned. */
+const baseImage = (name: string): string[] =>
+  dockerfile.includes(`ARG NODE_IMAGE=${name}\n`) ? [] : [`the base is not ${name}`];
+
+const wrongWithOthers = (line: string): string[] => {
+  const [, looked, , pinned] =
+    /^docker (?:buildx imagetools inspect (\S+)|build -f (\S+) --build-arg NODE_IMAGE=(\S+)@sha256:\S+ -t tidemark \.)$/.exec(
+      line,
+    ) ?? [];
+  if (looked !== undefined || pinned !== undefined) return baseImage(looked ?? pinned ?? '');
+  const values = /--values (\S+)/.exec(line)?.[1];
+  if (line.startsWith('helm upgrade --install ')) return file(values);
+  const [, composeFile] = /^docker compose -f (\S+) /.exec(line) ?? [];
+  if (composeFile !== undefined) return file(composeFile);
+  return line === 'docker compose ps' ? [] : ['it is not known here'];
+};
+
+const wrongWith = (line: string): string[] =>
+  line.startsWith('kubectl ') ? wrongWithKubectl(line) : wrongWithOthers(line);
+
+// No cluster and no container engine is where these tests run: names, namespaces, keys, ports and files are held against the manifests.
+describe('every command for a cluster that a document names, which is not run', () => {
+  it.each([...all])('names what the manifests have: %s', (line) => {
+    expect(wrongWith(line)).toEqual([]);
+  });
+
+  it('is looked for: what is not there is found', () => {
+    expect(all.size).toBeGreaterThan(12);
+    const wrong = [
+      'kubectl -n nowhere get pods',
+      'kubectl get pods',
+      'kubectl -n tidemark get deployment transfers',
+      'kubectl -n tidemark rollout undo',
+      'kubectl -n tidemark scale deployment/nobody --replicas=4',
+      'kubectl -n tidemark exec deploy/metadata -- node src/main.ts doctor --push http://ingress:10206',
+      'kubectl -n tidemark create secret generic tidemark-questdb --from-literal=pg-password=x',
+      'kubectl apply -k deploy/kubernetes/overlays/medium',
+      'helm upgrade --install nats nats/nats --values deploy/kubernetes/values/nats.yaml',
+      'docker build -f deploy/Dockerfile --build-arg NODE_IMAGE=node:1@sha256:x -t tidemark .',
+    ];
+    expect(wrong.map(wrongWith).map(([first]) => first)).toEqual([
+      'no namespace nowhere',
+      'no namespace is named',
+      'there is no deployment transfers',
+      'it names no workload',
+      'there is no deployment/nobody',
+      'no option --push',
+      'nobody reads pg-password of tidemark-questdb',
+      'there is no deploy/kubernetes/overlays/medium/kustomization.yaml',
+      'there is no deploy/kubernetes/values/nats.yaml',
+      'the base is not node:1',
+    ]);
+  });
+});

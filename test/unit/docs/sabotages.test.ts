@@ -1,0 +1,18 @@
+import { existsSync, readFileSync } from 'node:fs';
+import { resolve } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { sabotages } from '../../sabotage/sabotages.ts';
+
+const root = resolve(import.meta.dirname, '../../..');
+
+// `make sabotage` takes minutes: that the code it breaks has moved is seen here.
+describe('a sabotage', () => {
+  it.each(sabotages.map((sabotage) => [sabotage.name, sabotage] as const))(
+    'breaks code that stands once: %s',
+    (_name, { edits, file }) => {
+      for (const edit of edits)
+        expect(readFileSync(resolve(root, edit.file), 'utf8').split(edit.from)).toHaveLength(2);
+      expect(existsSync(resolve(root, file))).toBe(true);
+    },
+  );
+});

@@ -1,0 +1,138 @@
+import { describe, expect, it } from 'vitest';
+import { pointCost, runsMax as pushRunsMax, runBudget } from '../../../src/rules/points/cutting.ts';
+import { jsonTraces } from '../../../src/rules/spans/json-traces.ts';
+import { protobufTraces } from '../../../src/rules/spans/protobuf-traces.ts';
+import { blocksMax, runsMax } from '../../../src/rules/spans/trace-encoder.ts';
+import { tokensMax } from '../../../src/wire/otlp/resource-row.ts';
+import { TooManySpans, TooManyTokens } from '../../../src/wire/otlp/types.ts';
+import { encodeOtlpProtobuf } from '../../support/otlp/protobuf.ts';
+import {
+  encodeJson,
+  goodSpan,
+  owner,
+  requestOf,
+  contextWith as spansContext,
+} from '../../support/otlp/trace-source.ts';
+import { contextWith, encodeWithNames, sourceWith } from '../../support/push/source.ts';
+
+/** So many spans of one resource, two of which fill a message. */
+const heavy = (spans: number) => ({
+  resourceSpans: [
+    {
+      resource: {
+        attributes: Array.from({ length: 8 }, (_, index) => ({
+          key: `k${index}`,
+          value: { stringValue: 'x'.repeat(60_000) },
+        })),
+      },
+      scopeSpans: [{ spans: Array.from({ length: spans }, () => goodSpan) }],
+    },
+  ],
+});
+
+// A message repeats its resource: without a bound a body of 10 MB would be stored as more than 10 GB.
+describe('a small body with a large resource', () => {
+  it('is read up to so many messages', () => {
+    expect(encodeJson(heavy(2 * runsMax)).runs).toHaveLength(runsMax);
+  });
+
+  it('is refused beyond', () => {
+    expect(() => encodeJson(heavy(2 * runsMax + 1))).toThrow(TooManySpans);
+  });
+});
+
+const dayNanos = 86_400_000_000_000n;
+
+/** So many spans, of which no two that follow one another start on the same day, or in the same week. */
+const scattered = (spans: number, days: number) =>
+  Array.from({ length: spans }, (_, index) => {
+    const time = String(BigInt(goodSpan.startTimeUnixNano) - BigInt(index % days) * dayNanos);
+    return { ...goodSpan, startTimeUnixNano: time, endTimeUnixNano: time };
+  });
+
+// Spans that start on one day are one block: 50,000 spans on as many days as are valid were 50,000 blocks, which held the event loop
+// for 2 s, and then as many inserts.
+describe('spans that start on very many days', () => {
+  it('are kept up to so many blocks, and rejected one by one beyond', () => {
+    const encoded = encodeJson(requestOf(...scattered(blocksMax + 100, 8000), goodSpan));
+    expect(encoded.runs.flatMap(({ parts }) => parts)).toHaveLength(blocksMax);
+    // The last span starts on the first day, but in a message that has no block of it.
+    expect([encoded.accepted, ...encoded.rejected]).toEqual([blocksMax, ['too_many_days', 101]]);
+    expect(encoded.examples[0]).toMatchObject({ index: blocksMax, field: 'startTimeUnixNano' });
+    const dropped = encoded.runs.flatMap(({ dropped: each }) => each.map(({ reasons }) => [...reasons]));
+    expect(dropped.flat().reduce((sum, [, spans]) => sum + spans, 0)).toBe(101);
+  });
+
+  it('take their places from no span of a day that the message has', () => {
+    const days = scattered(blocksMax, 8000);
+    const encoded = encodeJson(requestOf(...days, ...days.slice(-3)));
+    expect([encoded.accepted, encoded.rejected.size]).toEqual([blocksMax + 3, 0]);
+  });
+
+  it('are all kept when they are a year in the order of time', () => {
+    const year = scattered(365, 365).flatMap((span) => Array.from({ length: 20 }, () => span));
+    expect(encodeJson(requestOf(...year)).accepted).toBe(7300);
+  });
+
+  it('take no block when they are deferred', () => {
+    const policy = { ...owner.policy, ageMsMax: 1 };
+    const context = spansContext({ resolve: () => ({ ...owner, policy }) });
+    const { deferred, rejected } = encodeJson(requestOf(...scattered(blocksMax + 1, 8000)), context);
+    expect([[...deferred], rejected.size]).toEqual([[['timestamp_too_old', blocksMax + 1]], 0]);
+  });
+});
+
+// An unknown token is looked up on the bus: a body of 64 MiB has room for a million of them, from a sender with none that is good.
+describe.each([
+  ['JSON', (body: object) => jsonTraces.collectTokens(Buffer.from(JSON.stringify(body)))],
+  ['protobuf', (body: object) => protobufTraces.collectTokens(encodeOtlpProtobuf(body))],
+] as const)('the tokens of a request in %s', (_, collect) => {
+  const naming = (tokens: number) => ({
+    resourceSpans: Array.from({ length: 3 * tokensMax }, (__, index) => ({
+      resource: {
+        attributes: [{ key: 'mon.data.token', value: { stringValue: `token ${index % tokens}` } }],
+      },
+      scopeSpans: [{ spans: [goodSpan] }],
+    })),
+  });
+
+  it('are read up to so many different ones', () => {
+    expect(collect(naming(tokensMax))).toHaveLength(tokensMax);
+  });
+
+  it('are refused beyond', () => {
+    expect(() => collect(naming(tokensMax + 1))).toThrow(TooManyTokens);
+  });
+});
+
+/** 300 rows in a split table, three of which fill a message, in 4 KB. */
+const widePoint = {
+  metrics: Object.fromEntries(Array.from({ length: 300 }, (_, index) => [`m${index}`, index])),
+  dimension: { text: 'x'.repeat(1000) },
+};
+const perRun = Math.floor(runBudget / pointCost(widePoint, true));
+const encodePush = (points: number, layout: 'wide' | 'narrow') =>
+  encodeWithNames(
+    Array.from({ length: points }, () => widePoint),
+    contextWith(sourceWith(layout)),
+  );
+
+// In a split table the row of each metric repeats the dimensions: 1.2 MB of points came to 134 MB of rows.
+describe('points of many metrics with large dimensions', () => {
+  it('are taken up to so many messages', () => {
+    const encoded = encodePush(perRun * pushRunsMax, 'narrow');
+    expect([encoded.isTooMuch, encoded.runs.length]).toEqual([false, pushRunsMax]);
+    expect(encoded.accepted).toBe(perRun * pushRunsMax);
+  });
+
+  it('are too much beyond, and then no further point is encoded', () => {
+    const encoded = encodePush(perRun * pushRunsMax * 10, 'narrow');
+    expect([encoded.isTooMuch, encoded.runs.length]).toEqual([true, pushRunsMax]);
+    expect(encoded.accepted).toBe(perRun * pushRunsMax);
+  });
+
+  it('are no more than they were in a wide table', () => {
+    const encoded = encodePush(perRun * pushRunsMax * 10, 'wide');
+    expect([encoded.isTooMuch, encoded.accepted]).toEqual([false, perRun * pushRunsMax * 10]);
+  });
+});

@@ -1,0 +1,85 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { createBytesInFlight } from '../../../../src/ingress/http/admission.ts';
+import { always } from '../../../support/properties.ts';
+
+describe('bytes in flight', () => {
+  const create = (bytesMax: number) => {
+    const seen: number[] = [];
+    return { seen, room: createBytesInFlight(bytesMax, (held) => seen.push(held)) };
+  };
+
+  it('are refused above the limit, and taken again once room was given back', () => {
+    const { room, seen } = create(100);
+    expect([room.tryTake(60), room.tryTake(40), room.tryTake(1), room.held]).toEqual([
+      true,
+      true,
+      false,
+      100,
+    ]);
+    room.give(60);
+    expect([room.tryTake(61), room.tryTake(60), room.held]).toEqual([false, true, 100]);
+    expect(seen).toEqual([60, 100, 40, 100]);
+  });
+
+  // A limit below the largest body would otherwise refuse that body for ever, with an answer that says: try again.
+  it('let one request in alone, however large it is', () => {
+    const { room } = create(100);
+    expect([room.tryTake(1000), room.tryTake(1), room.held]).toEqual([true, false, 1000]);
+    room.give(1000);
+    expect(room.tryTake(1)).toBe(true);
+  });
+
+  it('let the one request that holds all of them grow, and no other in', () => {
+    const { room } = create(100);
+    expect([room.tryTake(90, 0), room.tryTake(90, 90), room.tryTake(1, 0), room.hasRoom(0)]).toEqual([
+      true,
+      true,
+      false,
+      false,
+    ]);
+  });
+
+  // Whoever sends a byte a second must not keep those out who send at once.
+  it('are given back by slow bodies when others need them, and only then', () => {
+    let nowMs = 0;
+    const room = createBytesInFlight(
+      100,
+      () => {},
+      () => nowMs,
+    );
+    const gone: string[] = [];
+    const watch = (name: string, isSlow: boolean): void => {
+      room.tryTake(50);
+      const unwatch = room.watch({
+        isSlow: () => isSlow,
+        giveWay: () => {
+          unwatch();
+          gone.push(name);
+          room.give(50);
+        },
+      });
+    };
+    watch('slow', true);
+    watch('fast', false);
+    expect(gone).toEqual([]);
+    expect([room.hasRoom(10), gone, room.tryTake(50), room.held]).toEqual([true, ['slow'], true, 100]);
+    nowMs += 1000;
+    expect([room.tryTake(1), gone]).toEqual([false, ['slow']]);
+  });
+
+  it('never pass the limit by more than one request', () => {
+    always(
+      fc.property(fc.array(fc.tuple(fc.nat(50), fc.boolean())), (steps) => {
+        const { room } = create(100);
+        const taken: number[] = [];
+        for (const [bytes, isGiven] of steps) {
+          if (isGiven) room.give(taken.pop() ?? 0);
+          else if (room.tryTake(bytes)) taken.push(bytes);
+          expect(room.held).toBe(taken.reduce((sum, each) => sum + each, 0));
+          expect(room.held).toBeLessThanOrEqual(100);
+        }
+      }),
+    );
+  });
+});

@@ -1,0 +1,127 @@
+import { describe, expect, it } from 'vitest';
+import { bodyHint, shownKey } from '../../../../src/ingress/otlp/hints.ts';
+import { malformedRefusal, refusalReply } from '../../../../src/ingress/otlp/refusal.ts';
+import { partialReply, statusReply } from '../../../../src/ingress/otlp/reply.ts';
+import { createSenderNames } from '../../../../src/ingress/sender.ts';
+import { MalformedBody } from '../../../../src/wire/otlp/types.ts';
+import { encodings, partialOf, wholeStatusOf } from '../../../support/otlp/client.ts';
+import { encodeOtlpProtobuf } from '../../../support/otlp/protobuf.ts';
+import { encodeJson, goodSpan, requestOf } from '../../../support/otlp/trace-source.ts';
+
+const asAnswer = ({ body, status }: { readonly body: Uint8Array | string; readonly status: number }) => ({
+  status,
+  headers: {},
+  bytes: typeof body === 'string' ? Buffer.from(body) : Buffer.from(body),
+});
+
+describe.each(encodings)('an answer in %s', (encoding) => {
+  it('that is a 400 names the field, as google.rpc.BadRequest does', () => {
+    const violations = [{ field: 'resourceSpans', description: 'it is not an array' }];
+    expect(wholeStatusOf(encoding, asAnswer(statusReply(encoding, 400, 'no', {}, violations)))).toEqual({
+      code: 3,
+      message: 'no',
+      details: [{ '@type': 'type.googleapis.com/google.rpc.BadRequest', fieldViolations: violations }],
+    });
+  });
+
+  // OTLP/HTTP bounds answers to 4 MiB, and clients read less of them.
+  it('is never long, and is never cut within a character', () => {
+    const long = '😀'.repeat(5 * 2 ** 20);
+    for (const offset of ['', 'x']) {
+      const violations = [{ field: 'f', description: long }];
+      const refused = asAnswer(statusReply(encoding, 400, offset + long, {}, violations));
+      const partial = asAnswer(partialReply(encoding, 1, offset + long));
+      for (const { bytes } of [refused, partial]) expect(bytes.length).toBeLessThan(2 ** 18);
+      const messages = [
+        wholeStatusOf(encoding, refused)['message'],
+        partialOf(encoding, partial)?.errorMessage,
+      ];
+      expect(messages.map((message) => /^x?(😀)+…$/u.test(String(message)))).toEqual([true, true]);
+    }
+  });
+});
+
+const malformedOf = (body: string): MalformedBody => {
+  try {
+    encodeJson(body);
+  } catch (error) {
+    if (error instanceof MalformedBody) return error;
+  }
+  throw new Error('it was read');
+};
+
+describe('a body that cannot be read', () => {
+  it.each([
+    ['{"resourceSpans":5}', 'resourceSpans'],
+    ['{"resourceSpans":[{"resource":5}]}', 'resource'],
+    ['{"resourceSpans":[{"scopeSpans":{}}]}', 'scopeSpans'],
+    ['{"resourceSpans":[{"scopeSpans":[{"scope":{"version":5}}]}]}', 'scope.version'],
+    ['{"resourceSpans":[{"scopeSpans":[{"spans":5}]}]}', 'spans'],
+    ['{"resourceSpans":[', 'body'],
+  ])('%s is refused for its %s', (body, field) => {
+    const refused = malformedRefusal(malformedOf(body), 'json', Buffer.from(body));
+    expect(wholeStatusOf('json', asAnswer(refusalReply('json', refused)))).toMatchObject({
+      code: 3,
+      details: [{ fieldViolations: [{ field, description: refused.message }] }],
+    });
+  });
+});
+
+describe('a hint about a body', () => {
+  const protobuf = encodeOtlpProtobuf(requestOf(goodSpan));
+  it.each([
+    ['JSON', 'protobuf', Buffer.from(' {"resourceSpans":[]}'), 'application/json'],
+    ['a list', 'protobuf', Buffer.from('[{}]'), 'application/json'],
+    ['a gRPC frame', 'protobuf', Buffer.from([0, 0, 0, 0, 2, 10, 0]), 'gRPC'],
+    ['protobuf', 'json', protobuf, 'application/x-protobuf'],
+    ['an empty resource of protobuf', 'json', Buffer.from([0x0a, 0x00]), 'application/x-protobuf'],
+    ['gzip', 'json', Buffer.from([0x1f, 0x8b, 8]), 'gzip'],
+    ['zstd', 'protobuf', Buffer.from([0x28, 0xb5, 0x2f, 0xfd]), 'zstd'],
+    ['a byte order mark', 'json', Buffer.from('\ufeff{}'), 'byte order mark'],
+    ['UTF-16', 'json', Buffer.from('\ufeff{}', 'utf16le'), 'UTF-16'],
+    ["Zipkin's list", 'json', Buffer.from('[{"traceId":"a"}]'), 'Zipkin'],
+  ] as const)('knows %s sent as %s', (_, encoding, body, word) => {
+    expect(bodyHint(encoding, body)).toContain(word);
+  });
+
+  it.each([
+    ['json', '\n{"resourceSpans":[}'],
+    ['json', ''],
+    ['json', 'hello'],
+    ['protobuf', 'hello'],
+    ['protobuf', ''],
+  ] as const)('is left out where nothing is known (%s %j)', (encoding, text) => {
+    expect(bodyHint(encoding, Buffer.from(text))).toBe('');
+  });
+
+  it('names keys of other formats whatever way they are written, and no others', () => {
+    expect(shownKey('resource_metrics')).toContain('only traces, not metrics');
+    expect(shownKey('resourceSpans[].instrumentation_library_spans')).toContain('scopeSpans');
+    expect(shownKey('constructor')).toBe('constructor');
+    expect(shownKey('toString')).toBe('toString');
+  });
+});
+
+// A label that senders choose freely would let one of them fill the memory of every metrics store.
+describe('the name of a sender', () => {
+  it.each([
+    ['opentelemetry/Python', 'curl/8', 'opentelemetry/python'],
+    ['', 'OTel-OTLP-Exporter-Python/1.45.2', 'otel-otlp-exporter-python'],
+    ['', 'curl/8.5.0', 'curl'],
+    ['', 'Mozilla/5.0 (X11)', 'mozilla'],
+    ['', undefined, 'unknown'],
+    ['', '(nothing)', 'unknown'],
+    ['a "b"\n{c}', undefined, 'a_b_c_'],
+  ])('of SDK %j and User-Agent %j is %s', (sdk, userAgent, name) => {
+    expect(createSenderNames(() => false).nameOf(sdk, userAgent)).toBe(name);
+  });
+
+  it('is "other" once a hundred are known, and those stay known', () => {
+    const { nameOf } = createSenderNames(() => false);
+    const all = Array.from({ length: 300 }, (_, index) => nameOf(`sdk-${index}/${'x'.repeat(500)}`, ''));
+    expect(new Set(all).size).toBe(101);
+    expect(all.every((name) => name.length <= 60)).toBe(true);
+    expect(all.at(-1)).toBe('other');
+    expect(nameOf(`sdk-5/${'x'.repeat(500)}`, '')).toBe(all[5]);
+  });
+});

@@ -1,0 +1,424 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import type { BatchPublisher, MessageBatch } from '../../../../src/bus/batch-publisher.ts';
+import type { Payload, Published, Publisher } from '../../../../src/bus/publisher.ts';
+import { buildMessage, createPushPublisher, type DueFragment } from '../../../../src/ingress/push/publish.ts';
+import { Fault } from '../../../../src/model/fault.ts';
+import type { Layout } from '../../../../src/model/records.ts';
+import { uidBase } from '../../../../src/model/uid.ts';
+import { encodePoints } from '../../../../src/rules/points/point-encoder.ts';
+import { createIngressMetrics } from '../../../../src/telemetry/metrics.ts';
+import { decodeEnvelope, type MetricsEnvelope } from '../../../../src/wire/envelope.ts';
+import { always } from '../../../support/properties.ts';
+import { readRows } from '../../../support/push/line-protocol-reader.ts';
+import { ageMsMax } from '../../../support/push/point-cases.ts';
+import { arrivedAt, contextWith, sourceWith } from '../../../support/push/source.ts';
+
+/** The largest message the bus takes (architecture 5.5). */
+const payloadMax = 8 * 2 ** 20;
+
+const time = arrivedAt - 1000;
+
+/** The runs of one request, as they go to the bus. */
+const fragmentsOf = (
+  data: readonly unknown[],
+  {
+    layout = 'wide',
+    base = 1000n,
+    dataId = 1500001,
+    questdb = 'default',
+  }: {
+    layout?: Layout;
+    base?: bigint;
+    dataId?: number;
+    questdb?: string;
+  } = {},
+): DueFragment[] => {
+  const source = { ...sourceWith(layout, ['a', 'b'], ['d']), dataId, questdb };
+  const context = contextWith(source, { base: uidBase(base) });
+  return encodePoints(data, context).runs.map((run) => ({
+    source,
+    base: context.base,
+    run,
+    arrivedAt,
+    policy: context.policy,
+    deadlineAt: Number.POSITIVE_INFINITY,
+  }));
+};
+
+const read = (payload: Uint8Array): MetricsEnvelope => {
+  const result = decodeEnvelope(payload, 1);
+  if (result.kind !== 'envelope') throw new Error(`the message is ${result.kind}`);
+  return result.envelope;
+};
+
+const textOf = (bytes: Uint8Array): string => Buffer.from(bytes).toString('utf8');
+
+describe('a message', () => {
+  const point = fc.record({
+    metrics: fc.dictionary(fc.constantFrom('a', 'b'), fc.integer()),
+    timestamp: fc.constantFrom<unknown>(time, time + 5, 'N', 12),
+  });
+  const requests = fc.array(
+    fc.tuple(fc.constantFrom(1500001, 1500002, 1500003), fc.array(point, { minLength: 1, maxLength: 4 })),
+    {
+      minLength: 1,
+      maxLength: 6,
+    },
+  );
+
+  // What is not in the message is lost although it was acknowledged; what is in it under another data id is a leak.
+  it('holds the rows, the deferred points and the outcomes of every request in it, each under its own data id', () => {
+    always(
+      fc.property(requests, (all) => {
+        const fragments = all.flatMap(([dataId, data], index) =>
+          fragmentsOf(data, { dataId, base: BigInt(index * 1000) }),
+        );
+        const { header, partBytes, deferredBytes } = read(buildMessage(fragments));
+        for (const dataId of [1500001, 1500002, 1500003]) {
+          const own = fragments.filter(({ source }) => source.dataId === dataId);
+          const parts = header.parts.flatMap((part, index) =>
+            part.dataId === dataId ? [{ part, bytes: partBytes[index] }] : [],
+          );
+          const text = own.map(({ run }) => run.text).join('');
+          expect(parts.map(({ bytes }) => textOf(bytes ?? new Uint8Array()))).toEqual(
+            text === '' ? [] : [text],
+          );
+          for (const { part } of parts) {
+            const rows = readRows(text);
+            expect([part.rows, part.points]).toEqual([rows.length, rows.length]);
+            const times = rows.map((row) => row.time);
+            expect([part.timeMin, part.timeMax]).toEqual([Math.min(...times), Math.max(...times)]);
+          }
+          const groups = header.deferred.flatMap((group, index) =>
+            group.dataId === dataId ? [{ group, bytes: deferredBytes[index] }] : [],
+          );
+          const deferred = own.filter(({ run }) => run.deferred.length > 0);
+          expect(groups.map(({ bytes }) => textOf(bytes ?? new Uint8Array()))).toEqual(
+            deferred.map(({ run }) => `[${run.deferred.join()}]`),
+          );
+          expect(
+            groups.map(({ group }) => [group.base, group.ordinals, group.arrivedAt, group.policy]),
+          ).toEqual(
+            deferred.map(({ base, run }) => [
+              base.text,
+              run.deferredOrdinals,
+              arrivedAt,
+              { aheadMsMax: 3_600_000, ageMsMax },
+            ]),
+          );
+          const dropped = header.outcomes
+            .filter((outcome) => outcome.dataId === dataId)
+            .map((outcome) => outcome.dropped);
+          const empty = own.reduce((sum, { run }) => sum + (run.dropped.get('metrics_empty') ?? 0), 0);
+          expect(dropped).toEqual(empty === 0 ? [] : [{ metrics_empty: empty }]);
+        }
+      }),
+    );
+  });
+
+  /** So many points of text that grows most on its way: control characters in JSON, signs that are escaped, three-byte signs. */
+  const swelling = (unit: string, timestamp: unknown) => ({
+    metrics: { a: 1 },
+    target: unit.repeat(40_000),
+    dimension: { d: unit.repeat(40_000), more: unit.repeat(40_000) },
+    timestamp,
+  });
+  const hostile: [string, unknown][] = [
+    ['control characters', swelling('\u0001', time)],
+    ['deferred control characters', swelling('\u0001', 'N')],
+    ['quotes', swelling('"', time)],
+    ['blanks', swelling(' ', time)],
+    ['three-byte signs', swelling('漢', time)],
+    ['deferred unpaired surrogates', swelling('\ud800', 'N')],
+    [
+      'long numbers',
+      {
+        metrics: Object.fromEntries(
+          Array.from({ length: 9000 }, (_, index) => [`a${index}`, Number('-1.2345678901234567e-300')]),
+        ),
+        timestamp: time,
+      },
+    ],
+    ['a timestamp of text', { metrics: { a: 1 }, timestamp: '\u0001'.repeat(100_000) }],
+    [
+      'a timestamp of deep arrays with a long text',
+      {
+        metrics: { a: 1 },
+        timestamp: JSON.parse(`${'['.repeat(80)}"${'x'.repeat(300_000)}"${']'.repeat(80)}`),
+      },
+    ],
+  ];
+
+  // The bus refuses a larger one for ever: its senders would get 503 for the same request until they give up.
+  it.each(hostile)('of %s stays within what the bus takes', (_, point) => {
+    for (const layout of ['wide', 'narrow'] as const) {
+      for (const fragment of fragmentsOf(
+        Array.from({ length: 40 }, () => point),
+        { layout },
+      )) {
+        expect(buildMessage([fragment]).length).toBeLessThan(payloadMax);
+      }
+    }
+  });
+});
+
+type Sent = {
+  subject: string;
+  messageId: string;
+  payload: Uint8Array;
+  confirm(result: Published): void;
+  refuse(fault: Fault): void;
+};
+
+/** What a payload is on the bus. */
+const bytesOf = (payload: Payload): Uint8Array =>
+  payload instanceof Uint8Array
+    ? payload
+    : Buffer.concat(payload.map((part) => (typeof part === 'string' ? Buffer.from(part) : part)));
+
+/** A bus that confirms when told to, and remembers what it was given. */
+const createHeldBus = (): {
+  publisher: Publisher;
+  batches: BatchPublisher;
+  sent: Sent[];
+  together: MessageBatch[];
+} => {
+  const sent: Sent[] = [];
+  const together: MessageBatch[] = [];
+  return {
+    sent,
+    together,
+    batches: {
+      publish: async (batch) => {
+        together.push(batch);
+      },
+      pending: 0,
+      close: () => {},
+    },
+    publisher: {
+      publish: (subject, messageId, payload) =>
+        new Promise((confirm, refuse) => {
+          sent.push({
+            subject,
+            messageId,
+            payload: bytesOf(payload),
+            confirm,
+            refuse,
+          });
+        }),
+      pending: 0,
+      close: () => {},
+    },
+  };
+};
+
+/** Until what is scheduled for the next turn of the event loop has run. */
+const nextTurn = (): Promise<void> => new Promise((resolve) => setImmediate(() => setImmediate(resolve)));
+
+const setUp = (shards = 1) => {
+  const { publisher: single, batches, sent, together } = createHeldBus();
+  return {
+    sent,
+    together,
+    push: createPushPublisher({ single, batches }, { subject: 'metrics', shards }, createIngressMetrics()),
+  };
+};
+
+const only = (data: readonly unknown[], options: Parameters<typeof fragmentsOf>[1] = {}): DueFragment => {
+  const [fragment, ...more] = fragmentsOf(data, options);
+  if (fragment === undefined || more.length > 0) throw new Error('expected one run');
+  return fragment;
+};
+
+const good = { metrics: { a: 1 }, timestamp: time };
+
+describe('publishing requests without identity', () => {
+  it('puts those that come while a publish is in flight into one message', async () => {
+    const { push, sent } = setUp();
+    const settled: number[] = [];
+    const share = (base: number): void => {
+      push.share(only([good], { base: BigInt(base) })).then(() => settled.push(base));
+    };
+    share(1);
+    await nextTurn();
+    share(2);
+    share(3);
+    await nextTurn();
+    expect(sent.map(({ messageId }) => messageId)).toEqual(['1:0']);
+    sent[0]?.confirm({ duplicate: false });
+    await nextTurn();
+    expect(sent.map(({ messageId }) => messageId)).toEqual(['1:0', '2:0']);
+    expect(
+      readRows(textOf(read(sent[1]?.payload ?? new Uint8Array()).partBytes[0] ?? new Uint8Array())).map(
+        ({ uid }) => uid,
+      ),
+    ).toEqual(['2', '3']);
+    expect(settled).toEqual([1]);
+    sent[1]?.confirm({ duplicate: false });
+    await nextTurn();
+    expect(settled).toEqual([1, 2, 3]);
+  });
+
+  // Architecture 6.4: an answer before its own message's PubAck would acknowledge what may never be stored.
+  it('rejects every request of a message that was refused, and no other', async () => {
+    const { push, sent } = setUp();
+    const first = push.share(only([good], { base: 1n }));
+    await nextTurn();
+    const others = [push.share(only([good], { base: 2n })), push.share(only([good], { base: 3n }))];
+    await nextTurn();
+    sent[0]?.confirm({ duplicate: false });
+    await first;
+    await nextTurn();
+    sent[1]?.refuse(new Fault('transient', 'unconfirmed', 'no answer'));
+    const results = await Promise.allSettled(others);
+    expect(results.map((result) => result.status === 'rejected' && result.reason.code)).toEqual([
+      'unconfirmed',
+      'unconfirmed',
+    ]);
+  });
+
+  it('never makes a message larger than the bus takes, however many come at once and whatever they hold', async () => {
+    const { push, sent } = setUp();
+    // A fleet that sends its times in seconds: hardly any rows, and much that travels for transfer's verdict.
+    const seconds = {
+      metrics: { a: 1 },
+      target: 't'.repeat(200),
+      dimension: { d: 'x'.repeat(200) },
+      timestamp: 1_780_315_200,
+    };
+    const data = [good, ...Array.from({ length: 1500 }, () => seconds)];
+    const all = Array.from({ length: 40 }, (_, index) =>
+      push.share(only(data, { base: BigInt(index * 10_000) })),
+    );
+    let confirmed = 0;
+    while (confirmed < sent.length || confirmed === 0) {
+      await nextTurn();
+      for (const { payload, confirm } of sent.slice(confirmed)) {
+        expect(payload.length).toBeLessThan(payloadMax);
+        confirmed++;
+        confirm({ duplicate: false });
+      }
+      await nextTurn();
+    }
+    await Promise.all(all);
+  });
+
+  it('keeps the points of one data id on one subject', async () => {
+    const { push, sent } = setUp(4);
+    for (const dataId of [1500001, 1500002, 1500003, 1500004, 1500001]) {
+      push.share(only([good], { dataId })).catch(() => {});
+    }
+    await nextTurn();
+    expect(sent.map(({ subject }) => subject).toSorted()).toEqual([
+      'metrics.0',
+      'metrics.1',
+      'metrics.2',
+      'metrics.3',
+    ]);
+    const shard = sent.find(({ subject }) => subject === `metrics.${1500001 % 4}`);
+    expect(read(shard?.payload ?? new Uint8Array()).header.parts.map(({ rows }) => rows)).toEqual([2]);
+  });
+});
+
+describe('publishing a request of several messages without identity', () => {
+  // Its sender cannot send the rest again: an own message for each run would leave a part behind.
+  it('is one batch, of nobody else, whose ids name its base and first ordinals', async () => {
+    const { push, sent, together } = setUp();
+    const data = Array.from({ length: 3 }, () => ({ ...good, target: 't'.repeat(400_000) }));
+    const fragments = fragmentsOf(data, { base: 77n });
+    expect(fragments.length).toBeGreaterThan(1);
+    await Promise.all([
+      push.publishTogether(fragments),
+      push.share(only([good], { base: 5n })).catch(() => {}),
+      nextTurn().then(() => sent[0]?.confirm({ duplicate: false })),
+    ]);
+    expect(sent.map(({ messageId }) => messageId)).toEqual(['5:0']);
+    expect(together).toHaveLength(1);
+    const messages = together[0]?.messages ?? [];
+    expect(messages.map(({ subject, messageId }) => [subject, messageId])).toEqual(
+      fragments.map(({ run }) => ['metrics.0', `77:${run.first}`]),
+    );
+    const parts = messages.flatMap(({ payload }) => read(bytesOf(payload)).header.parts);
+    expect(parts.map(({ first, last }) => [first, last])).toEqual(
+      fragments.map(({ run }) => [run.first, run.last]),
+    );
+  });
+});
+
+describe('a bus that does not answer', () => {
+  const dueIn = (ms: number, base: bigint): DueFragment => ({
+    ...only([good], { base }),
+    deadlineAt: performance.now() + ms,
+  });
+
+  // Those that wait behind a publish would else wait for their own one after it: twice the deadline, or more.
+  it('lets every request end at its own deadline: as unconfirmed in a message under way, as not stored behind it', async () => {
+    const { push, sent } = setUp();
+    const startedAt = performance.now();
+    const endOf = async (publishing: Promise<void>) => {
+      const code = await publishing.then(
+        () => 'stored',
+        (error: unknown) => (error instanceof Fault ? error.code : 'failed'),
+      );
+      return [code, performance.now() - startedAt] as const;
+    };
+    const first = endOf(push.share(dueIn(200, 1n)));
+    await nextTurn();
+    const behind = endOf(push.share(dueIn(300, 2n)));
+    const patient = endOf(push.share(dueIn(60_000, 3n)));
+    const [firstCode, firstMs] = await first;
+    const [behindCode, behindMs] = await behind;
+    expect([firstCode, behindCode]).toEqual(['unconfirmed', 'not_stored']);
+    expect(firstMs).toBeGreaterThanOrEqual(200);
+    expect(behindMs).toBeGreaterThanOrEqual(300);
+    expect(behindMs).toBeLessThan(30_000);
+    expect(sent).toHaveLength(1);
+    sent[0]?.confirm({ duplicate: false });
+    await nextTurn();
+    // What has ended is not published after all.
+    expect(
+      read(sent[1]?.payload ?? new Uint8Array()).header.parts.map(({ base, rows }) => [base, rows]),
+    ).toEqual([['3', 1]]);
+    sent[1]?.confirm({ duplicate: false });
+    expect((await patient)[0]).toBe('stored');
+  });
+});
+
+describe('publishing a request with identity', () => {
+  it('takes a message of its own, whose id names identity, ordinals and rule version', async () => {
+    const { push, sent } = setUp();
+    const first = push.publishAlone(only([good, good]), 'abc');
+    const second = push.publishAlone(only([good, good]), 'abc');
+    expect(sent.map(({ messageId }) => messageId)).toEqual(['abc:0-1:1', 'abc:0-1:1']);
+    sent[0]?.confirm({ duplicate: false });
+    sent[1]?.confirm({ duplicate: true });
+    expect(await Promise.all([first, second])).toEqual([false, true]);
+  });
+});
+
+// One that is away would otherwise hold up rows of the others, in messages and in the stream.
+it('points of another QuestDB instance go to its own stream and share no message with others', async () => {
+  const { sent, push } = setUp(2);
+  const point = { metrics: { a: 1 }, timestamp: time };
+  const shared = [
+    { dataId: 1500002, questdb: 'default' },
+    { dataId: 1500004, questdb: 'b' },
+    { dataId: 1500006, questdb: 'b' },
+    { dataId: 1500005, questdb: 'b' },
+  ].map((each, index) => push.share(only([point], { ...each, base: BigInt(index) })));
+  const alone = push.publishAlone(only([point], { dataId: 1500004, questdb: 'b' }), 'ab');
+  await nextTurn();
+  expect(
+    sent
+      .map(({ subject, payload }) => [subject, read(payload).header.parts.map(({ dataId }) => dataId)])
+      .toSorted(),
+  ).toEqual([
+    ['metrics-b.0', [1500004]],
+    ['metrics-b.0', [1500004, 1500006]],
+    ['metrics-b.1', [1500005]],
+    ['metrics.0', [1500002]],
+  ]);
+  for (const { confirm } of sent) confirm({ duplicate: false });
+  await Promise.all([...shared, alone]);
+});

@@ -1,0 +1,213 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import {
+  type AuditEntry,
+  auditEntrySchema,
+  bounded,
+  changedFields,
+  entryBytesMax,
+  mask,
+  redact,
+  secretsIn,
+} from '../../../../src/metadata/audit/entry.ts';
+import { always } from '../../../support/properties.ts';
+
+const hexSecret = (length = 32): fc.Arbitrary<string> =>
+  fc.string({ unit: fc.constantFrom(...'0123456789abcdef'), minLength: length, maxLength: length });
+
+const secretName = fc.constantFrom(
+  'token',
+  'previous_token',
+  'previousToken',
+  'access_token',
+  'X-BK-TOKEN',
+  'secret',
+  'client_secret',
+  'password',
+  'Passwords',
+  'document',
+);
+
+/** A JSON value with `leaf` somewhere within, under whatever fields lie around it. */
+const around = (leaf: fc.Arbitrary<unknown>): fc.Arbitrary<unknown> =>
+  fc
+    .tuple(
+      leaf,
+      fc.array(fc.oneof(fc.constant('list'), fc.string({ maxLength: 6 })), { maxLength: 6 }),
+      fc.jsonValue({ maxDepth: 2 }),
+    )
+    .map(([inner, path, beside]) =>
+      path.reduce<unknown>(
+        (value, step) => (step === 'list' ? [beside, value] : { beside, [step || 'x']: value }),
+        inner,
+      ),
+    );
+
+const entry: AuditEntry = {
+  audit_id: 'a',
+  at: 1,
+  actor: { token_id: 1, name: 'first', role: 'admin' },
+  operator: null,
+  action: 'report.change',
+  target: { kind: 'custom_report', id: '7' },
+  outcome: 'done',
+  changes: [],
+  request: null,
+};
+
+describe('redaction', () => {
+  // A token in the audit log would be readable by everybody who may look at it, for months.
+  it('lets no secret through that stands under the name of one, at any depth and in any shape', () => {
+    always(
+      fc.property(
+        hexSecret().chain((secret) =>
+          fc.tuple(
+            fc.constant(secret),
+            secretName.chain((name) =>
+              around(
+                fc
+                  .constantFrom<(text: string) => unknown>(
+                    (text) => text,
+                    (text) => [text],
+                    (text) => ({ value: text, more: [text] }),
+                    (text) => `Bearer ${text}`,
+                  )
+                  .map((shape) => ({ [name]: shape(secret) })),
+              ),
+            ),
+          ),
+        ),
+        ([secret, value]) => {
+          expect(JSON.stringify(value)).toContain(secret);
+          expect(JSON.stringify(redact(value))).not.toContain(secret);
+        },
+      ),
+      1_000,
+    );
+  });
+
+  // Not every secret is hexadecimal: a token chosen by hand stands in a description, too.
+  it('lets no known secret through in free text, whatever it looks like', () => {
+    always(
+      fc.property(
+        fc
+          .string({ minLength: 8, maxLength: 40 })
+          .filter((text) => JSON.stringify(text).length === text.length + 2),
+        fc.string({ maxLength: 10 }),
+        (secret, text) => {
+          const secrets = secretsIn({ data_source: { token: secret } });
+          const request = { description: `${text}${secret}${text}`, names: [secret], [secret]: 1 };
+          expect(JSON.stringify(redact(request, secrets))).not.toContain(secret);
+        },
+      ),
+    );
+  });
+
+  it.each([
+    ['null', null],
+    ['a number', 12345678],
+    ['a short text', 'ab'],
+    ['an object', { a: 1 }],
+    ['a list', [1, 2]],
+    ['nothing', ''],
+  ])('masks %s under the name of a secret all the same', (_, value) => {
+    expect(redact({ token: value, name: 'n' })).toEqual({ token: mask, name: 'n' });
+  });
+
+  it('masks what looks like a token in any text, in names too', () => {
+    const token = 'ab01'.repeat(8);
+    expect(redact({ text: `it is ${token}!`, [token]: 1, n: [token.toUpperCase()] })).toEqual({
+      text: `it is ${mask}!`,
+      [mask]: 1,
+      n: [mask],
+    });
+  });
+
+  it('leaves everything else as it is', () => {
+    const value = {
+      token_id: 7,
+      name: 'demo',
+      tokens_max: 3,
+      list: [1, null, { a: 'x' }],
+      at: 1.5,
+      on: true,
+    };
+    expect(redact(value)).toEqual(value);
+  });
+
+  it('marks what is nested beyond any record instead of following it', () => {
+    const deep = Array.from({ length: 5_000 }).reduce<unknown>((value) => [value], {
+      token: 'ab01'.repeat(8),
+    });
+    expect(JSON.stringify(redact(deep))).toContain('(cut: too deep)');
+  });
+});
+
+describe('changedFields', () => {
+  it.each([
+    ['equal states', { a: 1, b: [1] }, { a: 1, b: [1] }, { before: {}, after: {} }],
+    ['a changed field', { a: 1, b: 2 }, { a: 1, b: 3 }, { before: { b: 2 }, after: { b: 3 } }],
+    ['a new field', { a: 1 }, { a: 1, b: 3 }, { before: {}, after: { b: 3 } }],
+    ['a field that went', { a: 1, b: 2 }, { a: 1 }, { before: { b: 2 }, after: {} }],
+    ['a creation', undefined, { a: 1 }, { before: null, after: { a: 1 } }],
+    ['a deletion', { a: 1 }, undefined, { before: { a: 1 }, after: null }],
+    ['values that are no objects', 1, [2], { before: 1, after: [2] }],
+  ])('%s', (_, before, after, expected) => {
+    expect(changedFields(before, after)).toEqual(expected);
+  });
+});
+
+describe('the bound of an entry', () => {
+  const bytesOf = (value: unknown): number => Buffer.byteLength(JSON.stringify(value));
+
+  it.each<[string, Partial<AuditEntry>]>([
+    [
+      'one field',
+      { changes: [{ kind: 'k', id: '1', before: null, after: { a: 1, text: 'x'.repeat(2 ** 20) } }] },
+    ],
+    [
+      'many fields',
+      {
+        changes: [
+          {
+            kind: 'k',
+            id: '1',
+            before: Object.fromEntries(Array.from({ length: 50_000 }, (__, index) => [`f${index}`, index])),
+            after: null,
+          },
+        ],
+      },
+    ],
+    [
+      'many changes',
+      {
+        changes: Array.from({ length: 20_000 }, (__, id) => ({
+          kind: 'k',
+          id: String(id),
+          before: {},
+          after: {},
+        })),
+      },
+    ],
+    ['the request', { request: ['ü'.repeat(2 ** 20)] }],
+    ['the operator', { operator: 'x'.repeat(2 ** 20), target: { kind: 'k', id: 'y'.repeat(2 ** 20) } }],
+  ])('holds where %s would pass it, and says what was cut', (_, large) => {
+    const cut = bounded({ ...entry, ...large });
+    expect(bytesOf(cut)).toBeLessThanOrEqual(entryBytesMax);
+    expect(auditEntrySchema.parse(cut)).toEqual(cut);
+    expect(cut.changes_cut ?? JSON.stringify(cut)).toSatisfy(
+      (mark) => typeof mark === 'number' || String(mark).includes('(cut: '),
+    );
+  });
+
+  it('keeps the small fields beside a large one', () => {
+    const after = { name: 'demo', text: 'x'.repeat(2 ** 20) };
+    const cut = bounded({ ...entry, changes: [{ kind: 'k', id: '1', before: null, after }] });
+    expect(cut.changes[0]?.after).toEqual({ name: 'demo', text: '(cut: 1048578 bytes)' });
+  });
+
+  it('leaves an entry within it as it is', () => {
+    const small = { ...entry, changes: [{ kind: 'k', id: '1', before: { a: 1 }, after: { a: 2 } }] };
+    expect(bounded(small)).toEqual(small);
+  });
+});

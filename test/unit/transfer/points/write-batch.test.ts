@@ -1,0 +1,280 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { Fault } from '../../../../src/model/fault.ts';
+import type { QuestdbWriter, WriteResult } from '../../../../src/stores/questdb/writer.ts';
+import type { HeldMessage } from '../../../../src/transfer/held-message.ts';
+import { writeBatch } from '../../../../src/transfer/points/write-batch.ts';
+import { alwaysAsync } from '../../../support/properties.ts';
+import { type ReadRow, readRows } from '../../../support/push/line-protocol-reader.ts';
+
+/** A row with a target that ends in what could be taken for the end of the row. */
+const rowText = (table: string, uid: number): string =>
+  `${table},target=a\\\nb\\\\ f=1,uid=${uid}i 1700000000000\n`;
+
+let sequence = 0;
+
+/** A message with a part per table; parts are given as [table, uids]. */
+const messageOf = (...parts: [table: string, uids: number[]][]): HeldMessage => {
+  const partBytes = parts.map(([table, uids]) =>
+    Buffer.from(uids.map((uid) => rowText(table, uid)).join('')),
+  );
+  return {
+    delivery: {
+      payload: new Uint8Array(),
+      subject: 'metrics.0',
+      version: 1,
+      streamSequence: ++sequence,
+      redelivered: false,
+      redrive: 0,
+      ack: () => {},
+      nak: () => {},
+      working: () => {},
+    },
+    envelope: {
+      header: {
+        version: 1,
+        kind: 'metrics',
+        arrivedAt: 1,
+        parts: parts.map(([table, uids], index) => ({
+          dataId: 1500001,
+          table,
+          layout: 'wide',
+          rows: uids.length,
+          points: uids.length,
+          base: '0',
+          first: 0,
+          last: uids.length - 1,
+          timeMin: 1,
+          timeMax: 1,
+          bytes: partBytes[index]?.length ?? 0,
+        })),
+        deferred: [],
+        outcomes: [],
+      },
+      partBytes,
+      deferredBytes: [],
+    },
+    rows: parts.reduce((sum, [, uids]) => sum + uids.length, 0),
+    bytes: 1,
+    touchedAt: 0,
+    takenAt: 0,
+  };
+};
+
+/** A store that upserts by uid, refuses some uids by row number and misses some tables, as QuestDB does. */
+const createStore = (
+  refusedUids: ReadonlySet<number>,
+  missing: ReadonlySet<string>,
+  refusedByOld: ReadonlySet<number> = new Set(),
+) => {
+  let isOld = true;
+  const bodies: string[] = [];
+  const stored = new Map<string, string>();
+  const writer: Pick<QuestdbWriter, 'write' | 'renew'> = {
+    renew: () => {
+      isOld = false;
+    },
+    write: async (bytes): Promise<WriteResult> => {
+      const body = Buffer.from(bytes).toString('utf8');
+      bodies.push(body);
+      if (bodies.length > 1000) throw new Error('the same rows are sent without an end');
+      const rows = readRows(body);
+      for (const [index, row] of rows.entries()) {
+        if (missing.has(row.table)) return { kind: 'table_missing', table: row.table };
+        const uid = Number(row.uid);
+        if (refusedUids.has(uid) || (isOld && refusedByOld.has(uid)))
+          return { kind: 'row_refused', line: index + 1, why: `uid ${row.uid}` };
+      }
+      for (const row of rows) stored.set(row.uid, row.table);
+      return { kind: 'stored' };
+    },
+  };
+  return { writer, bodies, stored };
+};
+
+const noticed = () => {
+  const outcomes: string[] = [];
+  return { outcomes, onWrite: (outcome: string): void => void outcomes.push(outcome) };
+};
+
+const uidOf = (row: Uint8Array): number => Number(readRows(Buffer.from(row).toString('utf8'))[0]?.uid);
+
+describe('a batch', () => {
+  it('is written in one request, the rows of one table side by side', async () => {
+    const { writer, bodies } = createStore(new Set(), new Set());
+    const { outcomes, onWrite } = noticed();
+    const batch = [messageOf(['a', [1, 2]], ['b', [3]]), messageOf(['b', [4]]), messageOf(['a', [5]])];
+    expect(await writeBatch(writer, batch, onWrite)).toEqual({
+      storedTables: new Set(['a', 'b']),
+      refused: [],
+      missingTables: new Set(),
+      brokenTables: new Map(),
+    });
+    expect(bodies.map((body) => readRows(body).map(({ table, uid }: ReadRow) => table + uid))).toEqual([
+      ['a1', 'a2', 'a5', 'b3', 'b4'],
+    ]);
+    expect(outcomes).toEqual(['stored']);
+  });
+
+  // One row that the store never takes must not hold up the others for ever, nor take a good row with it.
+  it('goes on without the rows that are refused, one by one, each named with its message', async () => {
+    const { writer, stored } = createStore(new Set([2, 4, 5]), new Set());
+    const { outcomes, onWrite } = noticed();
+    const first = messageOf(['a', [1, 2, 3]]);
+    const second = messageOf(['a', [4]], ['b', [5, 6]]);
+    const { refused, missingTables } = await writeBatch(writer, [first, second], onWrite);
+    expect(refused.map(({ message, part, row, why }) => [message, part.table, uidOf(row), why])).toEqual([
+      [first, 'a', 2, 'uid 2'],
+      [second, 'a', 4, 'uid 4'],
+      [second, 'b', 5, 'uid 5'],
+    ]);
+    expect([...stored.keys()].toSorted()).toEqual(['1', '3', '6']);
+    expect(missingTables.size).toBe(0);
+    expect(outcomes).toEqual(['row_refused', 'row_refused', 'row_refused', 'row_refused', 'stored']);
+  });
+
+  // A connection keeps its picture of a table's columns: it would refuse good rows for hours after the table was mended.
+  it('loses no row that a new connection takes', async () => {
+    const { writer, stored } = createStore(new Set([2]), new Set(), new Set([1, 3]));
+    const { outcomes, onWrite } = noticed();
+    const { refused } = await writeBatch(writer, [messageOf(['a', [1, 2, 3]])], onWrite);
+    expect([refused.map(({ row }) => uidOf(row)), [...stored.keys()]]).toEqual([[2], ['1', '3']]);
+    expect(outcomes).toEqual(['row_refused', 'row_refused', 'stored']);
+  });
+
+  it('goes on without the rows of a table that is missing', async () => {
+    const { writer, stored } = createStore(new Set(), new Set(['gone', 'lost']));
+    const { outcomes, onWrite } = noticed();
+    const batch = [messageOf(['gone', [1]], ['a', [2]]), messageOf(['lost', [3]]), messageOf(['gone', [4]])];
+    const result = await writeBatch(writer, batch, onWrite);
+    expect(result).toEqual({
+      storedTables: new Set(['a']),
+      refused: [],
+      missingTables: new Set(['gone', 'lost']),
+      brokenTables: new Map(),
+    });
+    expect([...stored.keys()]).toEqual(['2']);
+    expect(outcomes).toEqual(['table_missing', 'table_missing', 'stored']);
+  });
+
+  it('without rows is not sent', async () => {
+    const { writer, bodies } = createStore(new Set(), new Set());
+    const { onWrite } = noticed();
+    expect(await writeBatch(writer, [], onWrite)).toEqual({
+      storedTables: new Set(),
+      refused: [],
+      missingTables: new Set(),
+      brokenTables: new Map(),
+    });
+    await writeBatch(writer, [messageOf(), messageOf(['a', []])], onWrite);
+    expect(bodies).toEqual([]);
+  });
+
+  it('of which every row is refused ends, and is not sent empty', async () => {
+    const { writer, bodies } = createStore(new Set([1, 2]), new Set());
+    const { refused } = await writeBatch(writer, [messageOf(['a', [1, 2]])], noticed().onWrite);
+    expect([refused.length, bodies.length]).toEqual([2, 3]);
+  });
+
+  // A table with a wrong column refuses each row by itself: the whole request for each of them would never end.
+  it('of which most rows are refused is sent in pieces, and every good row is stored', async () => {
+    const uids = Array.from({ length: 900 }, (_, uid) => uid);
+    const refusedUids = new Set(uids.filter((uid) => uid % 100 !== 7));
+    const { writer, bodies, stored } = createStore(refusedUids, new Set());
+    const batch = [messageOf(['a', uids.slice(0, 800)]), messageOf(['a', uids.slice(800)], ['b', [900]])];
+    const { refused } = await writeBatch(writer, batch, noticed().onWrite);
+    expect(refused).toHaveLength(refusedUids.size);
+    expect([...stored.keys()].map(Number).toSorted((a, b) => a - b)).toEqual(
+      [...uids, 900].filter((uid) => !refusedUids.has(uid)),
+    );
+    const wholeBytes = bodies[0]?.length ?? 0;
+    const sentBytes = bodies.reduce((sum, { length }) => sum + length, 0);
+    expect(sentBytes).toBeLessThan((refusedUids.size * wholeBytes) / 3);
+  });
+
+  it('ends every row as stored, refused or of a missing table, once', async () => {
+    const tables = ['a', 'b', 'c'];
+    const parts = fc.array(fc.tuple(fc.constantFrom(...tables), fc.integer({ min: 0, max: 4 })), {
+      maxLength: 3,
+    });
+    await alwaysAsync(
+      fc.asyncProperty(
+        fc.array(parts, { maxLength: 6 }),
+        fc.uniqueArray(fc.nat(40)),
+        fc.subarray(tables),
+        async (shape, refusedList, missingList) => {
+          let uid = 0;
+          const batch = shape.map((message) =>
+            messageOf(
+              ...message.map(([table, count]): [string, number[]] => [
+                table,
+                Array.from({ length: count }, () => uid++),
+              ]),
+            ),
+          );
+          const expected = { stored: [] as string[], refused: [] as number[] };
+          for (const { envelope } of batch) {
+            for (const [index, { table }] of envelope.header.parts.entries()) {
+              for (const row of readRows(Buffer.from(envelope.partBytes[index] ?? []).toString('utf8'))) {
+                if (missingList.includes(table)) continue;
+                if (refusedList.includes(Number(row.uid))) expected.refused.push(Number(row.uid));
+                else expected.stored.push(row.uid);
+              }
+            }
+          }
+          const { writer, stored } = createStore(new Set(refusedList), new Set(missingList));
+          const { refused } = await writeBatch(writer, batch, noticed().onWrite);
+          expect([...stored.keys()].toSorted()).toEqual(expected.stored.toSorted());
+          // A row of a table that turns out to be missing later may be refused before; no other may.
+          const refusedUids = refused.map(({ row }) => uidOf(row));
+          const kept = refused
+            .filter(({ part }) => !missingList.includes(part.table))
+            .map(({ row }) => uidOf(row));
+          expect(kept.toSorted()).toEqual(expected.refused.toSorted());
+          expect(new Set(refusedUids).size).toBe(refusedUids.length);
+          for (const { message, row } of refused) {
+            const own = message.envelope.partBytes
+              .map((bytes) => Buffer.from(bytes).toString('utf8'))
+              .join('');
+            expect(own).toContain(Buffer.from(row).toString('utf8'));
+          }
+        },
+      ),
+      200,
+    );
+  });
+
+  const unknownOutcomes: [string, () => Promise<WriteResult>, string[]][] = [
+    [
+      'the store does not answer',
+      () => Promise.reject(new Fault('transient', 'questdb_unavailable', 'away')),
+      ['failed'],
+    ],
+    [
+      'a row is refused that was not sent',
+      async () => ({ kind: 'row_refused', line: 3, why: '?' }),
+      ['row_refused', 'row_refused'],
+    ],
+    [
+      'a table is missing that was not sent',
+      async () => ({ kind: 'table_missing', table: 'other' }),
+      ['table_missing'],
+    ],
+  ];
+
+  // Anything else would settle messages whose rows are nowhere, or loop without an end.
+  it.each(unknownOutcomes)('is of unknown outcome where %s', async (_, write, expected) => {
+    const { outcomes, onWrite } = noticed();
+    const writing = writeBatch({ write, renew: () => {} }, [messageOf(['a', [1, 2]])], onWrite);
+    await expect(writing).rejects.toMatchObject({ kind: 'transient', code: 'questdb_unavailable' });
+    expect(outcomes).toEqual(expected);
+  });
+
+  it('leaves the messages as they came, so that the next try writes everything again', async () => {
+    const batch = [messageOf(['a', [1, 2, 3]])];
+    await writeBatch(createStore(new Set([2]), new Set()).writer, batch, noticed().onWrite);
+    const { writer, stored } = createStore(new Set(), new Set());
+    await writeBatch(writer, batch, noticed().onWrite);
+    expect([...stored.keys()]).toEqual(['1', '2', '3']);
+  });
+});

@@ -1,0 +1,318 @@
+import { ClickHouseError } from '@clickhouse/client';
+import { describe, expect, it } from 'vitest';
+import { buildSpansMessage } from '../../../../src/ingress/otlp/publish.ts';
+import { Fault } from '../../../../src/model/fault.ts';
+import { defaultTimePolicy } from '../../../../src/model/time.ts';
+import { countedBase } from '../../../../src/model/uid.ts';
+import { jsonTraces } from '../../../../src/rules/spans/json-traces.ts';
+import { toFault } from '../../../../src/stores/clickhouse/faults.ts';
+import type { SpanWriter } from '../../../../src/stores/clickhouse/span-writer.ts';
+import type { HeldMessage } from '../../../../src/transfer/held-message.ts';
+import { createTracesLane } from '../../../../src/transfer/spans/spans-sink.ts';
+import { readBlock, UnreadableBlock } from '../../../../src/wire/native/block-reader.ts';
+import { defaultTraceLimits } from '../../../../src/wire/otlp/types.ts';
+import { decodeSpansEnvelope, type SpansEnvelope } from '../../../../src/wire/spans-envelope.ts';
+
+const arrivedAt = Date.UTC(2026, 5, 1, 12);
+const daySeconds = 86_400;
+
+/** A message of one span on each of these days before the arrival. */
+const messageOf = (
+  sequence: number,
+  daysBefore: readonly number[],
+  redelivered = false,
+  mayOverlap = false,
+): HeldMessage<SpansEnvelope> => {
+  const spans = daysBefore.map((days, index) => {
+    const start = `${arrivedAt / 1000 - days * daySeconds}000000000`;
+    return {
+      traceId: `${sequence}`.padStart(32, '1'),
+      spanId: `${index + 1}`.padStart(16, '1'),
+      name: `span ${index}`,
+      startTimeUnixNano: start,
+      endTimeUnixNano: start,
+    };
+  });
+  const body = Buffer.from(JSON.stringify({ resourceSpans: [{ scopeSpans: [{ spans }] }] }));
+  const base = countedBase(1_400_000, sequence * 1000);
+  const encoded = jsonTraces.encodeTraces(body, {
+    resolve: () => ({ appId: 1, bizId: 2, fillDimensions: false, policy: defaultTimePolicy }),
+    clientIp: '203.0.113.9',
+    base,
+    arrivedAt,
+    limits: defaultTraceLimits,
+  });
+  const [run] = encoded.runs;
+  if (run === undefined) throw new Error('no run');
+  const payload = buildSpansMessage({ run, base, arrivedAt, mayOverlap });
+  const read = decodeSpansEnvelope(payload, 1);
+  if (read.kind !== 'envelope') throw new Error(read.kind);
+  return {
+    delivery: {
+      payload,
+      subject: 'traces.0',
+      version: 1,
+      streamSequence: sequence,
+      redelivered,
+      redrive: 0,
+      ack: () => {},
+      nak: () => {},
+      working: () => {},
+    },
+    envelope: read.envelope,
+    rows: daysBefore.length,
+    bytes: payload.length,
+    touchedAt: 0,
+    takenAt: 0,
+  };
+};
+
+const rowsIn = (block: Uint8Array): number => {
+  try {
+    return readBlock(block).rows;
+  } catch (error) {
+    if (error instanceof UnreadableBlock) return 0;
+    throw error;
+  }
+};
+
+/** A writer that says what it was asked for, with the rows of an insert; `fail` may throw for an insert. */
+const recordingWriter = (fail: (kind: string) => void = () => {}, repeats = 0) => {
+  const calls: string[] = [];
+  const record = (kind: string, blocks: readonly Uint8Array[]): void => {
+    const rows = blocks.reduce((total, block) => total + rowsIn(block), 0);
+    calls.push(`${kind} ${rows}${blocks.length === 1 ? '' : ` in ${blocks.length} blocks`}`);
+    fail(kind);
+  };
+  const writer: SpanWriter = {
+    insertPlain: async ({ blocks }) => record('plain', blocks),
+    insertGuarded: async ({ blocks }) => {
+      record('guarded', blocks);
+      return true;
+    },
+    killCovering: async ({ firstSequence, lastSequence }) => {
+      calls.push(`kill ${firstSequence}-${lastSequence}`);
+      return 0;
+    },
+    repairTraceLookup: async (traces) => {
+      calls.push(`lookup ${traces.length}`);
+    },
+    countRepeats: async () => repeats,
+    optimizeDay: async () => {},
+  };
+  return { writer, calls };
+};
+
+const laneOf = (
+  writer: SpanWriter,
+  freshAbove: number,
+  guard: 'suspect' | 'always' = 'suspect',
+  overlaps: number[] = [],
+  nowMs = 0,
+  unclassified: string[] = [],
+  holds = true,
+) =>
+  createTracesLane(
+    writer,
+    { isFresh: (sequence) => sequence > freshAbove, holds: async () => holds },
+    { stream: 'TRACES', boot: 7, ackWaitMs: 30_000, elapsed: () => nowMs, guard },
+    {
+      onGuarded: () => {},
+      onOverlap: async (day) => {
+        overlaps.push(day);
+      },
+      onUnclassified: (code) => unclassified.push(code),
+    },
+  );
+
+const ignore = (): void => {};
+const unavailable = (): never => {
+  throw new Fault('transient', 'clickhouse_unavailable', 'away');
+};
+
+// Whatever may have been inserted before and is inserted plainly again is stored twice.
+describe('the line of spans', () => {
+  it('inserts fresh messages without a guard, all of a day as one block of one insert', async () => {
+    const { writer, calls } = recordingWriter();
+    await laneOf(writer, 0).write([messageOf(1, [0, 1]), messageOf(2, [0])], ignore);
+    expect(calls).toEqual(['plain 2', 'plain 1']);
+  });
+
+  it('guards what the fence does not clear and what is redelivered, after ending what still inserts it, and mends the lookup', async () => {
+    const { writer, calls } = recordingWriter();
+    await laneOf(writer, 5).write([messageOf(5, [0]), messageOf(6, [0]), messageOf(9, [0], true)], ignore);
+    expect(calls).toEqual(['plain 1', 'kill 5-9', 'guarded 2', 'lookup 2']);
+  });
+
+  // A consumer that was made anew delivers for the first time what another one had delivered, and somebody may have written.
+  it('guards what the fence had cleared of another consumer than the one that delivered it', async () => {
+    const { writer, calls } = recordingWriter();
+    await laneOf(writer, 0, 'suspect', [], 0, [], false).write([messageOf(1, [0])], ignore);
+    expect(calls).toEqual(['kill 1-1', 'guarded 1', 'lookup 1']);
+  });
+
+  it('fails, and settles nothing, when it cannot be written down that a day is to be merged', async () => {
+    const { writer } = recordingWriter(ignore, 1);
+    const lane = createTracesLane(
+      writer,
+      { isFresh: () => false, holds: async () => true },
+      { stream: 'TRACES', boot: 7, ackWaitMs: 30_000, elapsed: () => 0, guard: 'suspect' },
+      { onGuarded: ignore, onOverlap: async () => unavailable(), onUnclassified: ignore },
+    );
+    await expect(lane.write([messageOf(1, [0], true)], ignore)).rejects.toMatchObject({ kind: 'transient' });
+  });
+
+  it('guards what comes from the dead letters: an earlier redrive of it may have been stored', async () => {
+    const { writer, calls } = recordingWriter();
+    const { delivery, ...rest } = messageOf(1, [0]);
+    await laneOf(writer, 0).write([{ ...rest, delivery: { ...delivery, redrive: 1 } }], ignore);
+    expect(calls).toEqual(['kill 1-1', 'guarded 1', 'lookup 1']);
+  });
+
+  // Two messages of one request, of tries at which its credentials were worth something else, bring some of the same rows.
+  it('guards what another message may bring as well, and merges the day of what is there twice', async () => {
+    const overlaps: number[] = [];
+    const { writer, calls } = recordingWriter(() => {}, 1);
+    const lane = laneOf(writer, 0, 'suspect', overlaps);
+    await lane.write([messageOf(1, [0]), messageOf(2, [0], false, true)], () => {});
+    expect(calls).toEqual(['plain 1', 'kill 2-2', 'guarded 1', 'lookup 1']);
+    expect(overlaps).toHaveLength(1);
+  });
+
+  it('guards everything when it is told to', async () => {
+    const { writer, calls } = recordingWriter();
+    await laneOf(writer, 0, 'always').write([messageOf(1, [0])], ignore);
+    expect(calls).toEqual(['kill 1-1', 'guarded 1', 'lookup 1']);
+  });
+
+  it('guards the second try of a batch whose first try had no known outcome', async () => {
+    let failures = 1;
+    const { writer, calls } = recordingWriter((kind) => {
+      if (kind === 'plain' && failures-- > 0) unavailable();
+    });
+    const lane = laneOf(writer, 0);
+    const batch = [messageOf(1, [0]), messageOf(2, [0])];
+    await expect(lane.write(batch, ignore)).rejects.toMatchObject({ kind: 'transient' });
+    await lane.write(batch, ignore);
+    expect(calls).toEqual(['plain 2', 'kill 1-2', 'guarded 2', 'lookup 2']);
+  });
+
+  it('sets a span that the store will never take aside alone; the others of its block and its batch are inserted', async () => {
+    const bad = messageOf(3, [0, 0, 0, 0, 0]);
+    const { writer } = recordingWriter();
+    const inserted: string[] = [];
+    const spansOf = (blocks: readonly Uint8Array[]): string[] =>
+      blocks.flatMap((block) => {
+        const read = readBlock(block);
+        const traces = read.texts('TraceId');
+        return read.texts('SpanName').map((name, row) => `${Number(traces[row]?.slice(-2)) % 10} ${name}`);
+      });
+    const refuse = (): never => {
+      throw new Fault('permanent', 'clickhouse_rows_refused', 'no');
+    };
+    const refusing: SpanWriter = {
+      ...writer,
+      insertPlain: async () => refuse(),
+      insertGuarded: async ({ blocks }) => {
+        const spans = spansOf(blocks);
+        if (spans.includes('3 span 3')) refuse();
+        inserted.push(...spans);
+        return true;
+      },
+    };
+    const batch = [messageOf(1, [0]), messageOf(2, [0]), bad, messageOf(4, [0])];
+    const { setAside } = await laneOf(refusing, 0).write(batch, ignore);
+    const rest = [0, 1, 2, 4].map((index) => `3 span ${index}`);
+    expect(inserted.sort()).toEqual(['1 span 0', '2 span 0', ...rest, '4 span 0']);
+    expect([...setAside.keys()]).toEqual([bad]);
+    const [span] = setAside.get(bad) ?? [];
+    const [part] = bad.envelope.header.parts;
+    expect(setAside.get(bad)).toHaveLength(1);
+    expect(span).toMatchObject({ reason: 'span_refused', items: 1, identity: `${part?.base}:3` });
+    expect(span?.part).toMatchObject({ rows: 1, first: 3, last: 3, timeMin: part?.timeMin });
+    expect(spansOf([span?.bytes ?? Buffer.alloc(0)])).toEqual(['3 span 3']);
+  });
+
+  it('sets a block that does not read as one aside whole, at the first guarded try', async () => {
+    const bad = messageOf(2, [0, 0]);
+    const block = bad.envelope.partBytes[0];
+    block?.fill(0xff, 40, 60);
+    const { writer, calls } = recordingWriter((kind) => {
+      if (kind === 'plain') unavailable();
+    });
+    const lane = laneOf(writer, 0);
+    const batch = [messageOf(1, [0]), bad];
+    await expect(lane.write(batch, ignore)).rejects.toMatchObject({ kind: 'transient' });
+    const { setAside } = await lane.write(batch, ignore);
+    expect(setAside.get(bad)?.map(({ reason, items }) => [reason, items])).toEqual([['block_refused', 2]]);
+    expect(calls.filter((call) => call.startsWith('guarded'))).toEqual(['guarded 1']);
+  });
+
+  // ClickHouse answers some blocks with codes that pass elsewhere (it tries to allocate what a length says).
+  it('finds the message that alone makes the store fail, lets the others go on, and sets it aside when it keeps failing', async () => {
+    const unclassified: string[] = [];
+    const answer = (code: string): Fault =>
+      toFault(new ClickHouseError({ message: 'too much', code, type: 'SOME_CODE' }));
+    const { writer } = recordingWriter();
+    let code = '241';
+    const failing: SpanWriter = {
+      ...writer,
+      insertPlain: async ({ sequences = [] }) => {
+        if (sequences.includes(2)) throw answer(code);
+      },
+      insertGuarded: async ({ sequences = [] }) => {
+        if (sequences.includes(2)) throw answer(code);
+        return true;
+      },
+    };
+    const lane = laneOf(failing, 0, 'suspect', [], 0, unclassified);
+    const writeUntilKnown = async (batch: HeldMessage<SpansEnvelope>[]) => {
+      for (let tries = 0; tries < 20; tries++) {
+        try {
+          return await lane.write(batch, ignore);
+        } catch (error) {
+          expect(error).toMatchObject({ kind: 'transient' });
+        }
+      }
+      throw new Error('tried for ever');
+    };
+    const first = await writeUntilKnown([messageOf(1, [0]), messageOf(2, [0]), messageOf(3, [0])]);
+    expect([...first.homeless].map(({ delivery }) => delivery.streamSequence)).toEqual([2]);
+    expect(first.problem).toBeUndefined();
+    expect(first.setAside.size).toBe(0);
+    code = '7777';
+    // As long as nothing else is stored it may be the store, however often it fails.
+    for (let round = 0; round < 8; round++) {
+      const { homeless, problem } = await writeUntilKnown([messageOf(2, [0])]);
+      expect([homeless.size, problem]).toEqual([1, expect.stringContaining('7777')]);
+    }
+    expect(new Set(unclassified)).toEqual(new Set(['7777']));
+    for (let round = 0; round < 2; round++) {
+      await lane.write([messageOf(10 + round, [0])], ignore);
+      expect((await writeUntilKnown([messageOf(2, [0])])).homeless.size).toBe(1);
+    }
+    await lane.write([messageOf(20, [0])], ignore);
+    const last = await writeUntilKnown([messageOf(2, [0])]);
+    const [aside] = [...last.setAside.values()].flat();
+    expect(aside).toMatchObject({ reason: 'block_refused', items: 1 });
+    expect(aside?.why).toContain('fails in each try while others are stored');
+  });
+
+  it('tells of a day in which rows are there twice after a takeover', async () => {
+    const overlaps: number[] = [];
+    const { writer } = recordingWriter(ignore, 1);
+    await laneOf(writer, 0, 'suspect', overlaps).write([messageOf(1, [0], true)], ignore);
+    expect(overlaps).toEqual([Math.floor(arrivedAt / 1000 / daySeconds)]);
+  });
+
+  // A process that was paused may write what another one has written meanwhile.
+  it.each([
+    ['in time: no look', 15_000, 0],
+    ['after half the ack wait without a sign of life: a look for repeats', 15_001, 1],
+  ])('inserts a fresh message %s', async (_, nowMs, days) => {
+    const overlaps: number[] = [];
+    const { writer } = recordingWriter(ignore, 1);
+    await laneOf(writer, 0, 'suspect', overlaps, nowMs).write([messageOf(1, [0])], ignore);
+    expect(overlaps).toHaveLength(days);
+  });
+});

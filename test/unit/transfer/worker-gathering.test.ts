@@ -1,0 +1,251 @@
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import type { Delivery } from '../../../src/bus/puller.ts';
+import { createElapsed } from '../../../src/model/elapsed.ts';
+import { createTransferMetrics } from '../../../src/telemetry/metrics.ts';
+import { createBreaker } from '../../../src/transfer/breaker.ts';
+import type { Lane } from '../../../src/transfer/sink.ts';
+import { createWorker, type Worker } from '../../../src/transfer/worker.ts';
+
+const intervalMs = 1_000;
+const messageBytes = 100;
+
+const silent = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
+
+type Bench = {
+  readonly worker: Worker;
+  /** Messages of each write so far. */
+  readonly writes: number[];
+  acknowledged: number;
+  /** How often a message was said to be worked on. */
+  workedOn: number;
+  /** Brings so many messages, each of so many rows, as if they arrived together. */
+  bring(messages: number, rows?: number): void;
+};
+
+type Bounds = { gatheredMax?: number; heldBytesMax?: number; untilStored?: Promise<void> };
+
+/** A worker on the clock of the test; its store takes everything, at once if not told otherwise, and keeps how much each write brought. */
+const startWorker = (bounds: Bounds = {}): Bench => {
+  const writes: number[] = [];
+  const lane: Lane<number> = {
+    pipeline: 'metrics',
+    store: 'questdb',
+    read: (payload) => ({ kind: 'envelope', envelope: payload[0] ?? 0 }),
+    rowsOf: (rows) => rows,
+    write: async (batch) => {
+      writes.push(batch.length);
+      await bounds.untilStored;
+      return { setAside: new Map(), homeless: new Set(), purged: new Set() };
+    },
+    judge: (rows) => ({
+      arrivedAt: Date.now(),
+      key: undefined,
+      kept: rows,
+      rows,
+      dropped: new Map(),
+      tally: new Map(),
+      passed: [],
+      unreadableItems: 0,
+    }),
+  };
+  const worker = createWorker(
+    {
+      stream: 'METRICS',
+      ackWaitMs: 30_000,
+      rowsPerWriteMax: 100,
+      heldBytesMax: bounds.heldBytesMax ?? 2 ** 20,
+      writeIntervalMs: intervalMs,
+      gatheredMax: bounds.gatheredMax ?? 1_000,
+    },
+    {
+      lane,
+      deadLetters: { put: async () => {} },
+      ledger: { record: async () => {} },
+      samples: { setAside: () => {}, purged: () => {} },
+      metrics: createTransferMetrics(),
+      log: silent,
+      now: Date.now,
+      elapsed: createElapsed(),
+      onRoom: () => {},
+      breaker: createBreaker(
+        { inARowMax: 1_000, shareMax: 1, shareItemsMin: 1_000, pauseMs: 1_000 },
+        { onChange: () => {} },
+      ),
+      isHeld: () => false,
+    },
+  );
+  const bench: Bench = {
+    worker,
+    writes,
+    acknowledged: 0,
+    workedOn: 0,
+    bring: (messages, rows = 1) => {
+      for (let index = 0; index < messages; index++) {
+        const delivery: Delivery = {
+          payload: new Uint8Array(messageBytes).fill(rows, 0, 1),
+          subject: 'metrics.0',
+          version: 1,
+          streamSequence: index + 1,
+          redelivered: false,
+          redrive: 0,
+          ack: () => {
+            bench.acknowledged++;
+          },
+          nak: () => {},
+          working: () => {
+            bench.workedOn++;
+          },
+        };
+        worker.take(delivery);
+      }
+    },
+  };
+  return bench;
+};
+
+/** Lets everything happen that is due without the clock going on by more than a millisecond. */
+const turn = (): Promise<unknown> => vi.advanceTimersByTimeAsync(1);
+
+// Each write has a price of its own in the store, in transfer and, for its record of outcomes, in NATS: small requests must share
+// it. But a write that waits although it is whole caps the rate, and a lone point that waits is late for nothing.
+describe('writes at an interval', () => {
+  beforeEach(() => {
+    vi.useFakeTimers();
+  });
+  afterEach(() => {
+    vi.useRealTimers();
+  });
+
+  it('what comes after a pause is written at once', async () => {
+    const { bring, writes } = startWorker();
+    bring(1);
+    await turn();
+    expect(writes).toEqual([1]);
+    await vi.advanceTimersByTimeAsync(intervalMs);
+    bring(1);
+    await turn();
+    expect(writes).toEqual([1, 1]);
+  });
+
+  it('what comes within the interval is written together when it is over, and acknowledged', async () => {
+    const bench = startWorker();
+    bench.bring(1);
+    await turn();
+    for (let index = 0; index < 9; index++) {
+      bench.bring(1);
+      await turn();
+    }
+    expect(bench.writes).toEqual([1]);
+    await vi.advanceTimersByTimeAsync(intervalMs);
+    expect(bench.writes).toEqual([1, 9]);
+    expect(bench.acknowledged).toBe(10);
+  });
+
+  it('the rows of a whole write do not wait', async () => {
+    const { bring, writes } = startWorker();
+    bring(1);
+    await turn();
+    bring(9, 10);
+    await turn();
+    expect(writes).toEqual([1]);
+    bring(1, 10);
+    await turn();
+    expect(writes).toEqual([1, 10]);
+    // Nor do those of the next one, and what is left of them waits again.
+    bring(12, 10);
+    await turn();
+    expect(writes).toEqual([1, 10, 10]);
+    await vi.advanceTimersByTimeAsync(intervalMs);
+    expect(writes).toEqual([1, 10, 10, 2]);
+  });
+
+  it('the bytes that may be held do not wait: no more would be asked for', async () => {
+    const { bring, writes, worker } = startWorker({ heldBytesMax: 5 * messageBytes });
+    bring(1);
+    await turn();
+    bring(4);
+    await turn();
+    expect(writes).toEqual([1]);
+    bring(1);
+    expect(worker.hasRoom).toBe(false);
+    await turn();
+    expect(writes).toEqual([1, 5]);
+    expect(worker.hasRoom).toBe(true);
+  });
+
+  it('so many messages that no more may be delivered do not wait', async () => {
+    const { bring, writes } = startWorker({ gatheredMax: 20 });
+    bring(1);
+    await turn();
+    bring(19);
+    await turn();
+    expect(writes).toEqual([1]);
+    bring(1);
+    await turn();
+    expect(writes).toEqual([1, 20]);
+  });
+
+  it('stopping does not wait, and loses nothing', async () => {
+    const bench = startWorker();
+    bench.bring(1);
+    await turn();
+    bench.bring(3);
+    const drained = bench.worker.drain(5_000);
+    await turn();
+    await drained;
+    expect(bench.writes).toEqual([1, 3]);
+    expect(bench.acknowledged).toBe(4);
+  });
+
+  it('what was forgotten is not counted towards a whole write', async () => {
+    const { bring, writes, worker } = startWorker();
+    bring(1);
+    await turn();
+    bring(9, 10);
+    worker.forgetUnsent();
+    bring(9, 10);
+    await turn();
+    expect(writes).toEqual([1]);
+    await vi.advanceTimersByTimeAsync(intervalMs);
+    expect(writes).toEqual([1, 9]);
+  });
+
+  it('a clock that was set back does not hold writes up', async () => {
+    const { bring, writes } = startWorker();
+    bring(1);
+    await turn();
+    vi.setSystemTime(Date.now() - 3_600_000);
+    bring(1);
+    await vi.advanceTimersByTimeAsync(intervalMs);
+    expect(writes).toEqual([1, 1]);
+  });
+
+  // The server would give it to another worker, which writes it beside this one.
+  it('a message that is being written is kept alive though the wall clock was set back', async () => {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const bench = startWorker({ untilStored: promise });
+    bench.bring(1);
+    await turn();
+    vi.setSystemTime(Date.now() - 3_600_000);
+    await vi.advanceTimersByTimeAsync(30_000);
+    expect(bench.workedOn).toBeGreaterThanOrEqual(3);
+    resolve();
+    await turn();
+    expect(bench.acknowledged).toBe(1);
+  });
+
+  // Another worker may have written it meanwhile, and is not asked.
+  it('a message that was held over half its ack wait is not written, though the wall clock was set back', async () => {
+    const { bring, writes } = startWorker();
+    bring(1);
+    await turn();
+    bring(1);
+    // The process stands still for so long: no timer runs.
+    vi.setSystemTime(Date.now() - 3_600_000);
+    const steady = performance.now();
+    vi.spyOn(performance, 'now').mockImplementation(() => steady + 20_000);
+    await vi.advanceTimersByTimeAsync(intervalMs);
+    vi.restoreAllMocks();
+    expect(writes).toEqual([1]);
+  });
+});

@@ -1,0 +1,156 @@
+import {
+  type CaseForm,
+  type Exchange,
+  type Outcome,
+  type Receiver,
+  readTopics,
+  type StoredForm,
+} from '../../test/support/examples/examples.ts';
+import { answerOf, requestOf, shown } from './examples-text.ts';
+
+const cell = (text: string): string => text.replaceAll('|', '\\|').replaceAll('\n', ' ');
+
+/** Code of one line; a text with backticks gets more of them around it. */
+const code = (text: string): string => {
+  const fence = '`'.repeat(
+    (text.match(/`+/g) ?? []).reduce((most, run) => Math.max(most, run.length + 1), 1),
+  );
+  return text.startsWith('`') || text.endsWith('`') ? `${fence} ${text} ${fence}` : `${fence}${text}${fence}`;
+};
+
+const sentence = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1);
+
+/** A heading has no variables: what stands in their places is in the table below it. */
+const headingOf = ({ name }: CaseForm): string => sentence(name.replace(/\$\([^)]*\)/g, '…'));
+
+const timesOf = ({ times }: Exchange): string =>
+  times === undefined || times === 1 ? '' : ` (${times} times)`;
+
+const exchangeLines = (receiver: Receiver, exchanges: readonly Exchange[], outcome: Outcome = {}): string[] =>
+  exchanges.flatMap((exchange) => {
+    const { head, body } = requestOf(receiver, exchange.request);
+    const answer = answerOf(receiver, exchange.response, outcome);
+    return [
+      `- **Sent**${timesOf(exchange)}: ${[head, body === '' ? '' : code(body)].filter((part) => part !== '').join(' ')}`,
+      `- **Answered**: ${[answer.status, answer.body === '' ? '' : code(answer.body), answer.rest].filter((part) => part !== '').join(' ')}`,
+    ];
+  });
+
+const rowsShown = 5;
+
+const rowLines = (rows: readonly unknown[]): string[] => [
+  ...rows.slice(0, rowsShown).map((row) => `  - ${code(shown(row))}`),
+  ...(rows.length > rowsShown ? [`  - … ${rows.length} in all`] : []),
+];
+
+const storedLines = (stored: StoredForm, of: string): string[] => {
+  const title = `- **Stored**${of === 'own' ? '' : ` for ${of}`}:`;
+  if (stored === 'none') return [`${title} nothing`];
+  if (Array.isArray(stored)) return stored.length === 0 ? [`${title} nothing`] : [title, ...rowLines(stored)];
+  if (typeof stored !== 'object' || '$list' in stored) return [`${title} ${code(shown(stored))}`];
+  const { count, rows, columns, queries } = Object(stored);
+  const lines: string[] = [];
+  if (count !== undefined) lines.push(`${title} ${shown(count)} rows`);
+  if (Array.isArray(rows)) lines.push(title, ...rowLines(rows));
+  if (lines.length === 0) lines.push(title);
+  if (columns !== undefined) lines.push(`  - columns ${code(shown(columns))}`);
+  for (const { sql, answer } of queries ?? [])
+    lines.push(`  - ${code(String(sql))} answers ${code(shown(answer))}`);
+  return lines;
+};
+
+const variableLines = ({ each }: CaseForm): string[] => {
+  if (each === undefined) return [];
+  const names = [...new Set(each.flatMap((row) => Object.keys(row)))];
+  const shownAs = (name: string, value: unknown): string => {
+    if (value === undefined) return '';
+    return name === 'what' || name === 'where' ? String(value) : code(shown(value));
+  };
+  return [
+    '',
+    `| ${names.join(' | ')} |`,
+    `|${names.map(() => '---').join('|')}|`,
+    ...each.map((row) => `| ${names.map((name) => cell(shownAs(name, row[name]))).join(' | ')} |`),
+  ];
+};
+
+const sourceOf = ({ source, others }: CaseForm): string[] => {
+  const named = [
+    ...(source === undefined || source === 'plain' ? [] : [`to a source that is ${code(shown(source))}`]),
+    ...Object.entries(others ?? {}).map(
+      ([name, form]) => `${code(name)} is another source, ${code(shown(form))}`,
+    ),
+  ];
+  return named.length === 0 ? [] : [`- **Source**: ${named.join('; ')}`];
+};
+
+const caseLines = (receiver: Receiver, form: CaseForm): string[] => {
+  const { request, response, exchanges } = form;
+  const all = exchanges ?? (request === undefined || response === undefined ? [] : [{ request, response }]);
+  return [
+    '',
+    `### ${headingOf(form)}`,
+    '',
+    ...(form.note === undefined ? [] : [form.note, '']),
+    ...sourceOf(form),
+    ...exchangeLines(receiver, Array.isArray(all) ? all : [], form.outcome),
+    ...storedLines(form.stored, 'own'),
+    ...Object.entries(form.stored_of ?? {}).flatMap(([of, stored]) => storedLines(stored, of)),
+    `- **Rule**: ${form.rule}`,
+    ...variableLines(form),
+  ];
+};
+
+const pages: Readonly<Record<Receiver, readonly [title: string, about: string]>> = {
+  push: [
+    'The push receiver, case by case',
+    'What a producer of custom metrics sends, what it is answered, and what is stored. A request goes to port 10205; unless a case ' +
+      'says otherwise it is `POST /v2/push/` with the `data_id` and `access_token` of its own data id, and only `data` is shown.',
+  ],
+  traces: [
+    'The trace receiver, case by case',
+    'What an OTLP exporter sends, what it is answered, and what is stored. A request goes to port 4318; unless a case says otherwise ' +
+      'it is `POST /v1/traces` with the write token of its own application in `X-MON-TOKEN`. Spans are shown by what they have beside ' +
+      'a good one, and rows by the columns that the case is about. JSON and protobuf are answered alike, each in its own encoding.',
+  ],
+};
+
+const notation =
+  '`$now` is the moment of the request in milliseconds (`$now_s`, `$now_us`, `$now_ns` in other units, `$nanos` as decimal ' +
+  'nanoseconds), `$data_id` and `$token` are those of the source, `$absent` is a field that is left out. Where a case has a table, ' +
+  'the other `$names` stand for its columns, one request a row. A rule names where it is demanded: sections of the ' +
+  '[specification](../specification.md) and of the [architecture](../architecture.md), with H1 to H18 of its 4.5; "original" is what ' +
+  'senders know from the original collector, and ' +
+  '"differs" where ours is another answer than its. What a reason means is in [reasons](../reasons.md).';
+
+/** docs/receivers/<receiver>.md: the files under schemas/examples as a reference for those who send. */
+export const examplesDocument = (receiver: Receiver): string => {
+  const topics = readTopics(receiver);
+  const [title, about] = pages[receiver];
+  return [
+    `# ${title}`,
+    '',
+    `Written from \`schemas/examples/${receiver}\` by \`node tools/docs/write-examples.ts\`. Every case here is run against real engines by`,
+    '`test/contract/examples.test.ts`.',
+    '',
+    about,
+    '',
+    notation,
+    '',
+    ...topics.map(({ file }) => `- [${file.title}](#${anchorOf(file.title)})`),
+    ...topics.flatMap(({ file }) => [
+      '',
+      `## ${file.title}`,
+      '',
+      file.about,
+      ...file.cases.flatMap((form) => caseLines(receiver, form)),
+    ]),
+    '',
+  ].join('\n');
+};
+
+const anchorOf = (title: string): string =>
+  title
+    .toLowerCase()
+    .replace(/[^\p{Letter}\p{Number} _-]/gu, '')
+    .replaceAll(' ', '-');

@@ -1,0 +1,105 @@
+import { startOpsServer } from '../../src/runtime/ops-server.ts';
+import { labelBounds, type MetricRemedy, metricRemedies } from '../../src/telemetry/metric-remedies.ts';
+import {
+  createIngressMetrics,
+  createMetadataMetrics,
+  createTransferMetrics,
+  type Registry,
+} from '../../src/telemetry/metrics.ts';
+import { createRefreshMetrics } from '../../src/telemetry/refresh-metrics.ts';
+import { createWatchMetrics } from '../../src/telemetry/watch-metrics.ts';
+
+export type Role = 'ingress' | 'transfer' | 'metadata';
+export const roles: readonly Role[] = ['ingress', 'transfer', 'metadata'];
+
+export type DocumentedMetric = {
+  readonly name: string;
+  readonly kind: string;
+  readonly labels: readonly string[];
+  readonly meaning: string;
+};
+
+const registryOf = (role: Role): Registry => {
+  if (role === 'ingress') return createIngressMetrics().registry;
+  if (role === 'transfer') return createTransferMetrics().registry;
+  const { registry } = createMetadataMetrics();
+  createRefreshMetrics(registry);
+  createWatchMetrics(registry);
+  return registry;
+};
+
+/** Every figure that the code of a role defines, those of its operations port included. */
+export const definedMetrics = async (role: Role): Promise<DocumentedMetric[]> => {
+  const registry = registryOf(role);
+  const ops = await startOpsServer({ host: '127.0.0.1', port: 0, variable: '', registry, checks: {} });
+  await ops.stop();
+  return registry.getMetricsAsArray().map((metric) => {
+    const labels: unknown = Reflect.get(metric, 'labelNames');
+    const kind = String(Reflect.get(metric, 'type') ?? metric.constructor.name).toLowerCase();
+    return {
+      name: String(Reflect.get(metric, 'name')),
+      kind,
+      labels: Array.isArray(labels) ? labels.map(String) : [],
+      meaning: String(Reflect.get(metric, 'help')).replace(/\.$/, ''),
+    };
+  });
+};
+
+const cell = (text: string): string => text.replaceAll('|', '\\|');
+
+const row = (
+  { name, kind, labels, meaning }: DocumentedMetric,
+  { remedy, collector }: MetricRemedy,
+): string => {
+  const known = collector === undefined ? '' : ` Collector: \`${collector}\`.`;
+  const shown = labels.length === 0 ? '–' : labels.join(', ');
+  return `| \`${name}\` | ${kind} | ${shown} | ${cell(meaning)}.${known} | ${cell(remedy)} |`;
+};
+
+const section = async (
+  title: string,
+  role: Role,
+  remedies: Readonly<Record<string, MetricRemedy>>,
+): Promise<string[]> => {
+  const defined = await definedMetrics(role);
+  return [
+    '',
+    `## ${title}`,
+    '',
+    '| name | kind | labels | meaning | what to do |',
+    '|---|---|---|---|---|',
+    ...defined.flatMap((metric) => {
+      const remedy = Object.hasOwn(remedies, metric.name) ? remedies[metric.name] : undefined;
+      return remedy === undefined ? [] : [row(metric, remedy)];
+    }),
+  ];
+};
+
+/** docs/metrics.md: every figure on `/metrics` of the three roles. */
+export const metricsDocument = async (): Promise<string> =>
+  [
+    '# Metrics',
+    '',
+    'Each role serves Prometheus text at `/metrics` on its operations port: ingress 10310, transfer 10311, metadata 10312. What is not in',
+    'these tables and begins with `process_` or `nodejs_` comes from prom-client as it is. Where the OpenTelemetry Collector has the same',
+    'thing, its name stands in the meaning, so that rules can be brought over. Alarms: `docs/runbook.md`.',
+    '',
+    'Of an ingress with several processes (`TIDEMARK_INGRESS_PROCESSES`) each has an operations port and figures of its own, 10 apart: 10310,',
+    '10320, 10330. Scrape all of them as targets of the job `tidemark-ingress`; take the `sum` of counters and of what is held.',
+    '',
+    'Lag and fill of the streams come from metadata: it is there while transfer is scaled to nothing or stands still. Every metadata process',
+    'tells the same, so take `max`, not `sum`.',
+    ...(await section('Every role', 'metadata', metricRemedies.every)),
+    ...(await section('ingress', 'ingress', metricRemedies.ingress)),
+    ...(await section('transfer', 'transfer', metricRemedies.transfer)),
+    ...(await section('metadata', 'metadata', metricRemedies.metadata)),
+    '',
+    '## Labels',
+    '',
+    'A label has one of few values; none takes what a sender writes without a bound.',
+    '',
+    '| label | values |',
+    '|---|---|',
+    ...Object.entries(labelBounds).map(([label, { text }]) => `| ${label} | ${cell(text)} |`),
+    '',
+  ].join('\n');

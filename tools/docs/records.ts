@@ -1,0 +1,188 @@
+import { z } from 'zod';
+import { dataIdRange } from '../../src/directory/keys.ts';
+import { type Changer, type FieldDefault, recordFields } from '../../src/metadata/records/fields.ts';
+import { recordSchemas } from '../../src/metadata/records/records.ts';
+import {
+  applicationRequestSchema,
+  dataSourceRequestSchema,
+  groupRequestSchema,
+  labels,
+  reportRequestSchema,
+  resultTableRequestSchema,
+} from '../../src/metadata/records/requests.ts';
+import { operations } from '../../test/support/metadata/admin-api.ts';
+
+type RecordName = keyof typeof recordFields;
+
+const records: Readonly<Record<RecordName, { title: string; path: string; intro: string }>> = {
+  'data-source': {
+    title: 'DataSource',
+    path: '/api/v1/data-sources/{id}',
+    intro: 'Specification 2.1. `{id}` is its mon_data_id.',
+  },
+  'time-series-group': {
+    title: 'TimeSeriesGroup',
+    path: '/api/v1/time-series-groups/{id}',
+    intro: 'Specification 2.2. `{id}` is its time_series_group_id.',
+  },
+  'result-table': {
+    title: 'ResultTable',
+    path: '/api/v1/result-tables/{id}',
+    intro: 'Specification 2.3. `{id}` is its table_id.',
+  },
+  'custom-report': {
+    title: 'Custom report',
+    path: '/api/v1/custom-reports/{id}',
+    intro:
+      'What the three above are created, switched, deleted and purged with. Its PATCH also takes `max_rate`, which is the group’s.',
+  },
+  application: {
+    title: 'Application',
+    path: '/api/v1/applications/{id}',
+    intro: 'The owner of a write token of traces.',
+  },
+};
+
+const reports = '/api/v1/custom-reports/{id}';
+
+const hasOwn: Readonly<Record<'switch' | 'delete' | 'purge', readonly RecordName[]>> = {
+  switch: ['data-source', 'time-series-group', 'result-table', 'application'],
+  delete: ['time-series-group', 'result-table', 'custom-report', 'application'],
+  purge: ['data-source', 'custom-report'],
+};
+
+/** The calls behind a changer, for one kind of record. */
+const callsOf = (name: RecordName, changer: Changer): string => {
+  const { path } = records[name];
+  const belongs = name !== 'application' && name !== 'custom-report';
+  const both = (own: boolean, call: (path: string) => string): string =>
+    [...(own ? [call(path)] : []), ...(belongs ? [`${call(reports)}`] : [])]
+      .map((text) => `\`${text}\``)
+      .join(', ');
+  if (changer === 'patch') return `\`PATCH ${path}\``;
+  if (changer === 'report_patch') return `\`PATCH ${reports}\``;
+  if (changer === 'rotate_token') return `\`POST ${path}/rotate-token\``;
+  if (changer === 'switch') return both(hasOwn.switch.includes(name), (of) => `POST ${of}/enable, …/disable`);
+  if (changer === 'delete') return both(hasOwn.delete.includes(name), (of) => `DELETE ${of}`);
+  if (changer === 'purge') return both(hasOwn.purge.includes(name), (of) => `POST ${of}/purge`);
+  return 'every change';
+};
+
+const shownDefault = (given: FieldDefault): string => {
+  if ('is' in given) return `\`${JSON.stringify(given.is)}\``;
+  return 'template' in given ? `\`${given.template.replaceAll('{', '<').replaceAll('}', '>')}\`` : given.made;
+};
+
+const json = z.record(z.string(), z.unknown());
+const propertiesOf = (schema: z.ZodType): Record<string, Record<string, unknown>> =>
+  z.record(z.string(), json).parse(z.toJSONSchema(schema, { io: 'input' })['properties']);
+
+const typeText = (type: unknown): string => {
+  const { success, data } = z.object({ anyOf: z.array(z.object({ type: z.string() })) }).safeParse(type);
+  const own = z.union([z.string(), z.array(z.string())]).safeParse(Object(type).type).data ?? '';
+  return success ? data.anyOf.map((choice) => choice.type).join(' or ') : [own].flat().join(' or ');
+};
+
+const cell = (text: string): string => text.replaceAll('|', '\\|').replaceAll('\n', ' ');
+
+const table = (head: readonly string[], rows: readonly (readonly string[])[]): string =>
+  [head, head.map(() => '---'), ...rows].map((row) => `| ${row.map(cell).join(' | ')} |`).join('\n');
+
+const recordTable = (name: RecordName): string => {
+  const { title, intro } = records[name];
+  const schema = recordSchemas[name];
+  const types = schema === undefined ? {} : propertiesOf(schema);
+  const facts = Object.entries(recordFields[name]);
+  const order = Object.keys(types);
+  const rows = facts
+    .toSorted(([left], [right]) => order.indexOf(left) - order.indexOf(right))
+    .map(([field, { default: given, changedBy, effect }]) => [
+      `\`${field}\``,
+      typeText(types[field]),
+      shownDefault(given),
+      changedBy.length === 0 ? 'nobody' : changedBy.map((changer) => callsOf(name, changer)).join(', '),
+      effect,
+    ]);
+  return `## ${title}\n\n${intro}\n\n${table(['field', 'type', 'default', 'who changes it', 'effect'], rows)}`;
+};
+
+const requests: readonly (readonly [call: string, schema: z.ZodType])[] = [
+  [operations.report, reportRequestSchema],
+  [operations.dataSource, dataSourceRequestSchema],
+  [operations.group, groupRequestSchema],
+  [operations.resultTable, resultTableRequestSchema],
+  ['/api/v1/applications', applicationRequestSchema],
+];
+
+const limitsOf = (schema: Record<string, unknown>): string => {
+  const {
+    exclusiveMinimum,
+    minimum,
+    maximum,
+    minLength,
+    maxLength,
+    pattern,
+    enum: choices,
+    const: only,
+  } = schema;
+  const range = (from: unknown, to: unknown, what: string): string[] =>
+    from === undefined && to === undefined ? [] : [`${from ?? ''} to ${to ?? ''}${what}`];
+  return [
+    ...(Array.isArray(choices) ? [choices.length > 5 ? 'the label vocabulary' : choices.join(', ')] : []),
+    ...(only === undefined ? [] : [`\`${String(only)}\` only`]),
+    ...(exclusiveMinimum === undefined ? range(minimum, maximum, '') : [`above ${exclusiveMinimum}`]),
+    ...range(minLength ?? (maxLength === undefined ? undefined : 0), maxLength, ' characters'),
+    ...(pattern === undefined ? [] : [`\`${String(pattern)}\``]),
+  ].join('; ');
+};
+
+const requestTable = ([call, schema]: (typeof requests)[number]): string => {
+  const required = z.array(z.string()).parse(z.toJSONSchema(schema, { io: 'input' }).required);
+  const rows = Object.entries(propertiesOf(schema)).map(([field, type]) => [
+    `\`${field}\``,
+    typeText(type),
+    required.includes(field) ? 'yes' : '',
+    limitsOf(type),
+  ]);
+  return `### \`POST ${call}\`\n\n${table(['field', 'type', 'required', 'limits'], rows)}`;
+};
+
+const values = `## Values
+
+- **Labels** (\`label\`, \`scenario\`): ${labels.map((label) => `\`${label}\``).join(', ')}.
+- **Data ids** are given out from ${dataIdRange.first} to ${dataIdRange.last}, each once for ever; when they are used up, creations answer 409 \`data_ids_exhausted\`.
+  The other ids (\`custom_report_id\`, \`time_series_group_id\`, \`app_id\`) count from 1.
+- **Names** have no white space at their ends. A name is unique within its business among what is not deleted: a deletion frees it, the data id is
+  never given out again.
+  - \`data_name\` is \`<biz_id>_custom_time_series_<name>\`.
+  - \`table_id\` is \`<biz_id>_<prefix>_time_series_<data_id>.__default__\`; the prefix is \`TIDEMARK_TABLE_PREFIX\` (\`mon\`), and business 0 has no \`<biz_id>_\`.
+- **Texts** of any kind (names, descriptions, \`operator\`, \`source_system\`, \`custom_label\`, names of admin tokens) hold no control characters, no characters
+  that turn the direction of text, and none that are invisible (Unicode's Cc, Cf, Zl, Zp, halves of characters): a terminal would obey them, and two
+  names could look alike. So a description is one line: a line feed and a tab are control characters too. Descriptions and \`custom_label\` may have the two
+  joiners (U+200C, U+200D) that some scripts and emoji are written with. Anything else is a 422 that names the field and the character. What was stored
+  before is read, listed, exported and imported as it is, for a backup that cannot be put back is none; only a creation or a PATCH that names such a text is refused.
+  The commands print it all as \`\\u{1b}\`, and with \`--json\` as JSON's own escapes.
+- **Authors** (\`creator\`, \`last_modify_user\`): the name of the admin token. A request may say in \`operator\` who asks for it, 1 to 64 characters; then
+  it is \`<operator> via <token>\`, at most 133 characters. Neither an operator nor the name of a token has the word \`via\`, in capitals or not, so what stands behind
+  the last one is the token, and nobody passes for a token by naming it. An operator that is the token's own name is not said twice. Records of
+  before have the operator alone. The audit log keeps both apart.
+- **\`max_rate\`**, in requests per second of the whole cluster: above 0 that many; 0 without a limit (the default of applications); -1 the platform default,
+  1000 (the default of groups); below -1 every request is refused.
+- **Spaces**: a business above 0 has the space \`moncc__<biz_id>\` of type \`moncc\`. Business 0 is the platform: type \`all\`, space \`all__0\`, \`is_platform_data_id\` true; \`is_platform\` in a
+  request does the same for any business. A business below 0 is a space that is no business: the request must bring \`space_uid\`, as
+  \`<space_type_id>__<id>\`, and its part before \`__\` becomes the type.
+
+A field that nobody changes is fixed at creation: a PATCH with another value answers 409 \`fixed_at_creation\`, with the value it has it is taken, so that a
+record can be read, edited and sent back. A field that the record does not have is a 422.`;
+
+/** docs/records.md as it is to be: all of it follows from the code. */
+export const recordDocs = (): string =>
+  `${[
+    '# Records\n\nMade by `node tools/docs/write-records.ts` from `src/metadata/records/fields.ts`, `records.ts` and `requests.ts`; a test compares it with them,\nand the defaults and who changes what with the running service. Defaults are those of a creation that names a business and a name alone.',
+    ...(['data-source', 'time-series-group', 'result-table', 'custom-report', 'application'] as const).map(
+      recordTable,
+    ),
+    values,
+    '## Creations',
+    ...requests.map(requestTable),
+  ].join('\n\n')}\n`;

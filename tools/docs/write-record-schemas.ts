@@ -1,0 +1,12 @@
+// Writes schemas/records/*.schema.json from the schemas in the code; format them afterwards with `make format`.
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { recordJsonSchema, recordSchemas } from '../../src/metadata/records/records.ts';
+
+const folder = join(import.meta.dirname, '../../schemas/records');
+for (const [name, schema] of Object.entries(recordSchemas)) {
+  writeFileSync(
+    join(folder, `${name}.schema.json`),
+    `${JSON.stringify(recordJsonSchema(name, schema), null, 2)}\n`,
+  );
+}
