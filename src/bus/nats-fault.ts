@@ -1,5 +1,5 @@
 import { JetStreamApiError } from '@nats-io/jetstream';
-import { Fault, messageOf } from '../model/fault.ts';
+import { errorText, Fault } from '../model/fault.ts';
 
 /** JetStream API error codes that say more than "try again": err_code -> code of the Fault. */
 const permanentCodes: Readonly<Record<number, string>> = {
@@ -33,5 +33,5 @@ export const faultOfApiError = (errCode: number, description: string): Fault => 
 export const toFault = (error: unknown): Fault => {
   if (error instanceof Fault) return error;
   if (error instanceof JetStreamApiError) return faultOfApiError(error.code, error.message);
-  return new Fault('transient', 'nats_unavailable', `NATS: ${messageOf(error)}`, error);
+  return new Fault('transient', 'nats_unavailable', `NATS: ${errorText(error)}`, error);
 };

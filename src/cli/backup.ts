@@ -3,7 +3,7 @@ import { open, readFile, rename, rm } from 'node:fs/promises';
 import { text } from 'node:stream/consumers';
 import type { Command } from 'commander';
 import { z } from 'zod';
-import { Fault, messageOf } from '../model/fault.ts';
+import { errorText, Fault } from '../model/fault.ts';
 import { adminClient } from './client.ts';
 import { addJsonOption, type JsonOption } from './options.ts';
 import { printAnswer, printFields, printJson } from './output.ts';
@@ -31,7 +31,7 @@ const writePrivately = async (file: string, content: string): Promise<void> => {
     await rename(draft, file);
   } catch (error) {
     await rm(draft, { force: true });
-    throw new Fault('permanent', 'file_unwritable', `${file} cannot be written (${messageOf(error)})`, error);
+    throw new Fault('permanent', 'file_unwritable', `${file} cannot be written (${errorText(error)})`, error);
   }
 };
 
@@ -51,7 +51,7 @@ const documentOf = async (file: string): Promise<unknown> => {
   const what = file === '-' ? 'standard input' : file;
   const content = await (file === '-' ? text(process.stdin) : readFile(file, 'utf8')).catch(
     (error: unknown) => {
-      throw new Fault('permanent', 'file_unreadable', `${what} cannot be read (${messageOf(error)})`, error);
+      throw new Fault('permanent', 'file_unreadable', `${what} cannot be read (${errorText(error)})`, error);
     },
   );
   try {

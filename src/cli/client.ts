@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { z } from 'zod';
 import { loadSettings, type Settings } from '../config/settings.ts';
-import { Fault, messageOf } from '../model/fault.ts';
+import { errorText, Fault } from '../model/fault.ts';
 import { visible } from '../model/visible-text.ts';
 
 /** An answer: what the command needs of it, and all of it. */
@@ -84,7 +84,7 @@ export const createAdminClient = (settings: Settings): AdminClient => {
     return new Fault(
       'transient',
       'admin_unreachable',
-      `the admin API is not reachable at ${url} (${messageOf(cause)}): start tidemark metadata, or set TIDEMARK_ADMIN_URL`,
+      `the admin API is not reachable at ${url} (${errorText(cause)}): start tidemark metadata, or set TIDEMARK_ADMIN_URL`,
       error,
     );
   };

@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import { z } from 'zod';
 import { counted } from '../model/counted.ts';
-import { Fault, messageOf } from '../model/fault.ts';
+import { errorText, Fault } from '../model/fault.ts';
 import { type AdminClient, adminClient, pageOf } from './client.ts';
 import type { PageOptions } from './options.ts';
 import {
@@ -121,7 +121,7 @@ const follow = async (client: AdminClient, path: string, options: DropsOptions):
       sayLines('the admin API closed the stream; reconnecting');
     } catch (error) {
       if (isFirst || (error instanceof Fault && error.kind === 'permanent')) throw error;
-      sayLines(messageOf(error));
+      sayLines(errorText(error));
     }
     await new Promise((resolve) => setTimeout(resolve, againMs));
   }

@@ -4,14 +4,14 @@ import { explainAll, type Reason, reasons } from '../model/reasons.ts';
 import { addJsonOption, type JsonOption } from './options.ts';
 import { printFields, printJson, printLine, printTable } from './output.ts';
 
-const menders: Readonly<Record<Reason['mender'], string>> = {
+const fixableByNames: Readonly<Record<Reason['fixableBy'], string>> = {
   sender: 'the sender',
   operator: 'the operator',
   tidemark: 'the developers of Tidemark',
 };
 
 const print = (rows: readonly Reason[]): void => {
-  for (const [index, { code, of, stage, mender, meaning, remedy }] of rows.entries()) {
+  for (const [index, { code, of, stage, fixableBy, meaning, remedy }] of rows.entries()) {
     if (index > 0) printLine('');
     printFields([
       ['code', code],
@@ -19,7 +19,7 @@ const print = (rows: readonly Reason[]): void => {
       ['stage', stage === 'receiver' ? 'the receiver' : 'transfer'],
       ['meaning', meaning],
       ['remedy', remedy],
-      ['who', menders[mender]],
+      ['who', fixableByNames[fixableBy]],
     ]);
   }
 };

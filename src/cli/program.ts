@@ -1,6 +1,6 @@
 import { Command } from 'commander';
 import { exitCodeConfig } from '../config/settings.ts';
-import { Fault, messageOf } from '../model/fault.ts';
+import { errorText, Fault } from '../model/fault.ts';
 import { sayLines } from './output.ts';
 
 /** The commands that a module brings, and how it is loaded. */
@@ -61,7 +61,7 @@ export const runProgram = async (): Promise<void> => {
     const program = await createProgram(process.argv[2]);
     await program.parseAsync();
   } catch (error) {
-    sayLines(`tidemark: ${messageOf(error)}`);
+    sayLines(`tidemark: ${errorText(error)}`);
     process.exitCode = error instanceof Fault && error.code === 'config_invalid' ? exitCodeConfig : 1;
   }
 };

@@ -3,7 +3,7 @@ import { loadSettings, type Settings } from '../config/settings.ts';
 import { InstallError, type Installer } from '../embedded/install.ts';
 import { archiveQuestdbClasses } from '../embedded/questdb-classes.ts';
 import { createMachineInstaller } from '../embedded/stack.ts';
-import { messageOf } from '../model/fault.ts';
+import { errorText } from '../model/fault.ts';
 import { printLines } from './output.ts';
 
 /**
@@ -16,7 +16,7 @@ export const installEngines = async (settings: Settings, installer: Installer): 
   );
   const results = await Promise.allSettled(wanted.map((name) => installer[name]()));
   const failures = results.flatMap((result) =>
-    result.status === 'rejected' ? [messageOf(result.reason)] : [],
+    result.status === 'rejected' ? [errorText(result.reason)] : [],
   );
   if (failures.length > 0) throw new InstallError(failures.join('\n'));
 };

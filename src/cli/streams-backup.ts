@@ -3,7 +3,7 @@ import type { Bus } from '../bus/connection.ts';
 import { withInstances } from '../config/instance-streams.ts';
 import { loadPipelines } from '../config/pipelines.ts';
 import { loadSettings, natsTarget, questdbInstances, type Settings } from '../config/settings.ts';
-import { messageOf } from '../model/fault.ts';
+import { errorText } from '../model/fault.ts';
 import type { JsonOption } from './options.ts';
 import { printFields, printJson, printLine, sayLines } from './output.ts';
 import type { BackupEntry } from './streams-backup/folder.ts';
@@ -62,7 +62,7 @@ const runRestore = async ({ from, json }: Options): Promise<void> => {
         names = await recoverColumns(bus, questdbInstances(settings));
       } catch (error) {
         // The restore is whole without: names are registered again with their next point.
-        sayLines(`tidemark: column names were not recovered from QuestDB: ${messageOf(error)}`);
+        sayLines(`tidemark: column names were not recovered from QuestDB: ${errorText(error)}`);
       }
     }),
   );

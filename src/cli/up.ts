@@ -23,7 +23,7 @@ import {
 } from '../embedded/stack.ts';
 import { summarise } from '../embedded/summary.ts';
 import { createSupervisor, type Supervisor } from '../embedded/supervisor.ts';
-import { messageOf } from '../model/fault.ts';
+import { errorText } from '../model/fault.ts';
 import { printLines, sayLines } from './output.ts';
 import { installEngines } from './setup.ts';
 
@@ -88,7 +88,7 @@ const startStack = async (
 
 const endingOf = (error: unknown): Ending => {
   const refused = error instanceof ServiceStartError && error.exit?.code === exitCodeConfig;
-  return { exitCode: refused ? exitCodeConfig : 1, message: messageOf(error) };
+  return { exitCode: refused ? exitCodeConfig : 1, message: errorText(error) };
 };
 
 /** The first SIGINT or SIGTERM asks for an orderly end; the next kills everything at once. */

@@ -1,6 +1,6 @@
 import { readdirSync } from 'node:fs';
 import { basename, join } from 'node:path';
-import { messageOf } from '../model/fault.ts';
+import { errorText } from '../model/fault.ts';
 import type { TimePolicy } from '../model/time.ts';
 import { checkTransfer, refuse, requireStages } from './pipeline-checks.ts';
 import type { BreakerDefinition, ConsumerDefinition, StreamDefinition } from './pipeline-definitions.ts';
@@ -267,7 +267,7 @@ const filesIn = (folder: string): string[] => {
   } catch (error) {
     throw settingFault(
       folder,
-      `the folder cannot be read (${messageOf(error)})`,
+      `the folder cannot be read (${errorText(error)})`,
       'Correct TIDEMARK_PIPELINES or unset it',
     );
   }

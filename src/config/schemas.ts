@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Ajv, type ErrorObject } from 'ajv';
-import { Fault, messageOf } from '../model/fault.ts';
+import { errorText, Fault } from '../model/fault.ts';
 import { settingFault } from './settings.ts';
 import type { YamlFile } from './yaml-file.ts';
 
@@ -17,7 +17,7 @@ export const compileSchemas = (folder: string): Ajv => {
     } catch (error) {
       throw settingFault(
         join(folder, name),
-        `the schema cannot be used (${messageOf(error)})`,
+        `the schema cannot be used (${errorText(error)})`,
         'Restore the file',
       );
     }

@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { Fault, messageOf } from '../model/fault.ts';
+import { errorText, Fault } from '../model/fault.ts';
 import { defaultInstance, isInstanceName } from '../model/instances.ts';
 import { type Kind, type SettingDefinition, settingDefinitions } from './setting-definitions.ts';
 import { parseYamlFile } from './yaml-file.ts';
@@ -183,7 +183,7 @@ const secretOf = (definition: SettingDefinition, env: NodeJS.ProcessEnv): Settin
   } catch (error) {
     throw settingFault(
       place,
-      `the file cannot be read (${messageOf(error)})`,
+      `the file cannot be read (${errorText(error)})`,
       'Correct the path or its permissions',
     );
   }

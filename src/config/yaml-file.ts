@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { isMap, isScalar, isSeq, LineCounter, type Node, parseDocument } from 'yaml';
-import { Fault, messageOf } from '../model/fault.ts';
+import { errorText, Fault } from '../model/fault.ts';
 
 /** One value of a file: the keys that lead to it, and `file:line:column` for messages. */
 export type Leaf = { readonly path: readonly string[]; readonly value: unknown; readonly place: string };
@@ -21,7 +21,7 @@ export const parseYamlFile = (file: string): YamlFile => {
   try {
     text = readFileSync(file, 'utf8');
   } catch (error) {
-    throw new Fault('permanent', 'config_invalid', `${file}: cannot be read (${messageOf(error)})`);
+    throw new Fault('permanent', 'config_invalid', `${file}: cannot be read (${errorText(error)})`);
   }
   const lines = new LineCounter();
   const document = parseDocument(text, { lineCounter: lines, prettyErrors: false });

@@ -1,4 +1,4 @@
-import { messageOf } from '../model/fault.ts';
+import { errorText } from '../model/fault.ts';
 import type { DeadLetters } from './dead-letters.ts';
 
 export type PatientOptions = {
@@ -24,7 +24,7 @@ export const retryingDeadLetters = (
     let lastError = error;
     let pauseMs = waitMs.first;
     held++;
-    onHeld(messageOf(error));
+    onHeld(errorText(error));
     try {
       for (;;) {
         if (isStopping()) throw lastError;
@@ -34,7 +34,7 @@ export const retryingDeadLetters = (
           return await put();
         } catch (again) {
           lastError = again;
-          onHeld(messageOf(again));
+          onHeld(errorText(again));
         }
       }
     } finally {

@@ -4,7 +4,7 @@ import { setPriority } from 'node:os';
 import { createInterface } from 'node:readline';
 import { Worker } from 'node:worker_threads';
 import { z } from 'zod';
-import { messageOf } from '../model/fault.ts';
+import { errorText } from '../model/fault.ts';
 import { askClickhouse, endQuery } from './clickhouse-command.ts';
 
 const serving = z
@@ -65,6 +65,6 @@ const thread = new Worker(new URL('clickhouse-thread.ts', import.meta.url), {
 });
 // It ends the process itself. What fails before the library runs comes as an error.
 thread.once('error', (error) => {
-  process.stderr.write(`${messageOf(error)}\n`);
+  process.stderr.write(`${errorText(error)}\n`);
   process.exit(1);
 });

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { exitCodeConfig } from '../config/settings.ts';
-import { messageOf } from '../model/fault.ts';
+import { errorText } from '../model/fault.ts';
 import { describeExit, type LogLine } from './child.ts';
 import { type Service, ServiceStartError } from './service.ts';
 
@@ -62,7 +62,7 @@ export const createSupervisor = (
         return failures + 1;
       } catch (error) {
         if (isStopping()) break;
-        deps.log(service.name, `could not be restarted: ${messageOf(error)}`);
+        deps.log(service.name, `could not be restarted: ${errorText(error)}`);
         if (error instanceof ServiceStartError && refused(service, error.exit?.code, error.lastLines)) break;
       }
     }
@@ -98,7 +98,7 @@ export const createSupervisor = (
       unwell = 0;
       deps.log(service.name, 'is unhealthy and is restarted');
       await service.restart().catch((error: unknown) => {
-        deps.log(service.name, `could not be restarted: ${messageOf(error)}`);
+        deps.log(service.name, `could not be restarted: ${errorText(error)}`);
       });
     }
   };

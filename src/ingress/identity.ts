@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { setImmediate } from 'node:timers/promises';
-import { messageOf } from '../model/fault.ts';
+import { errorText } from '../model/fault.ts';
 import { countedBase, counterEnd, hashedBase, type UidBase } from '../model/uid.ts';
 
 /** Hands out uid bases for requests without an identity: epoch and counter (architecture 5.2). */
@@ -36,7 +36,7 @@ export const createBaseCounter = (
         else spare = number;
       },
       (error: unknown) => {
-        onFault(messageOf(error));
+        onFault(errorText(error));
         setTimeout(ask, retryMs).unref();
       },
     );

@@ -14,7 +14,7 @@ import { buckets } from '../directory/keys.ts';
 import { startLastSeen } from '../directory/last-seen.ts';
 import { ruleDefaults } from '../directory/rules.ts';
 import { createConnectionCount } from '../http/connections.ts';
-import { messageOf } from '../model/fault.ts';
+import { errorText } from '../model/fault.ts';
 import { openLedgerFeed } from '../outcomes/ledger-feed.ts';
 import { listenFault } from '../runtime/listen-fault.ts';
 import { startOpsServer } from '../runtime/ops-server.ts';
@@ -71,7 +71,7 @@ const onDefect =
   (log: Log) =>
   (error: unknown): void =>
     log.error(
-      { error: messageOf(error), stack: error instanceof Error ? error.stack : '' },
+      { error: errorText(error), stack: error instanceof Error ? error.stack : '' },
       'an internal error',
     );
 
@@ -185,7 +185,7 @@ const openBuckets = async (
       return { records, columns, system, refused };
     },
     stop,
-    (error) => onWait(messageOf(error)),
+    (error) => onWait(errorText(error)),
   );
 
 const createUnready =
@@ -257,7 +257,7 @@ export const runIngress = async (settings: Settings): Promise<void> => {
   });
 
   const bus = await connectBusWhenUp(natsTarget(settings), 'tidemark-ingress', stop, (error) =>
-    log.warn({ error: messageOf(error) }, 'waiting for NATS'),
+    log.warn({ error: errorText(error) }, 'waiting for NATS'),
   );
   checks.nats = () => (bus.connected ? undefined : 'the connection to NATS is lost');
   bus.onDisconnect(() => log.warn({}, 'NATS connection lost'));
@@ -265,7 +265,7 @@ export const runIngress = async (settings: Settings): Promise<void> => {
   const rates = startRateExchange(
     createReportChannel(bus, (error) =>
       log.warn(
-        { error: messageOf(error) },
+        { error: errorText(error) },
         'no exchange of rates with other receivers: the shares of max_rate stay as they are',
       ),
     ),
@@ -282,10 +282,10 @@ export const runIngress = async (settings: Settings): Promise<void> => {
     defaults: ruleDefaults(pipelines),
     now: Date.now,
     onInvalid: (key, error) =>
-      log.error({ key, error: messageOf(error) }, 'a record is malformed and ignored'),
+      log.error({ key, error: errorText(error) }, 'a record is malformed and ignored'),
   });
   const lastSeen = startLastSeen(directory, columns, (error) =>
-    log.warn({ error: messageOf(error) }, 'last_seen of columns was not written'),
+    log.warn({ error: errorText(error) }, 'last_seen of columns was not written'),
   );
   const bases = createBaseCounter(
     () => takeEpoch(system, Date.now()),

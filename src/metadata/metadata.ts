@@ -10,7 +10,7 @@ import { createReceivedItemEncoder } from '../dead-letters/received-item.ts';
 import { buckets, dataIdRange, systemKeys } from '../directory/keys.ts';
 import { createOwners } from '../directory/owners.ts';
 import { ruleDefaults } from '../directory/rules.ts';
-import { Fault, messageOf } from '../model/fault.ts';
+import { errorText, Fault } from '../model/fault.ts';
 import { createOutcomeReads } from '../outcomes/reads.ts';
 import { createRecordReader } from '../outcomes/record-reader.ts';
 import { listenFault } from '../runtime/listen-fault.ts';
@@ -56,7 +56,7 @@ const probe = (sql: QuestdbSql, signal: AbortSignal): { readonly why: string | u
   const state: { why: string | undefined } = { why: 'not checked yet' };
   const ask = async (): Promise<void> => {
     while (!signal.aborted) {
-      state.why = await sql.exec('SELECT 1').then(() => undefined, messageOf);
+      state.why = await sql.exec('SELECT 1').then(() => undefined, errorText);
       await delay(probeEveryMs, undefined, { signal }).catch(() => undefined);
     }
   };
@@ -171,7 +171,7 @@ const runOnBus = async (bus: Bus, parts: Parts): Promise<void> => {
       openRecords(
         bus,
         () => firstDataId(questdb),
-        (fault) => log.error({}, messageOf(fault)),
+        (fault) => log.error({}, errorText(fault)),
       ),
     signal,
     log,
@@ -312,7 +312,7 @@ export const runMetadata = async (settings: Settings): Promise<void> => {
       },
     });
     bus = await connectBusWhenUp(natsTarget(settings), 'tidemark-metadata', signal, (fault) =>
-      log.warn({}, `waiting: ${messageOf(fault)}`),
+      log.warn({}, `waiting: ${errorText(fault)}`),
     );
     await runOnBus(bus, {
       settings,

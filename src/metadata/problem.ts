@@ -1,5 +1,5 @@
 import type { z } from 'zod';
-import { Fault, messageOf } from '../model/fault.ts';
+import { errorText, Fault } from '../model/fault.ts';
 import { patternTextMax } from '../model/text-forms.ts';
 
 /** An error answer of the admin API: `application/problem+json`, RFC 9457. `code` is stable, `field` a path into the input. */
@@ -108,7 +108,7 @@ const kindOf = (fault: Fault): Kind => {
 
 /** The problem that a thrown value is to the caller. */
 export const toProblem = (error: unknown): Problem => {
-  const fault = error instanceof Fault ? error : new Fault('internal', 'internal_error', messageOf(error));
+  const fault = error instanceof Fault ? error : new Fault('internal', 'internal_error', errorText(error));
   const { status, title, remedy } = kindOf(fault);
   return {
     type: `urn:tidemark:problem:${fault.code}`,

@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { Bus } from '../bus/connection.ts';
 import { isConsumerMissing, isStreamMissing, type StreamHealth, streamHealth } from '../bus/stream-state.ts';
 import type { StreamDefinition } from '../config/pipelines.ts';
-import { Fault, messageOf } from '../model/fault.ts';
+import { errorText, Fault } from '../model/fault.ts';
 import { addsUp, type Balance, readBalances } from '../outcomes/balance.ts';
 import type { Clickhouse } from '../stores/clickhouse/client.ts';
 import { readTableParts } from '../stores/clickhouse/table-parts.ts';
@@ -136,7 +136,7 @@ export const startWatch = (deps: WatchDeps): Watch => {
         metrics.lastSuccess.set({ what }, Math.floor(now() / 1000));
       } catch (error) {
         pauseMs = retryMs;
-        log.debug({ what, error: messageOf(error) }, 'metrics of the dependencies were not read');
+        log.debug({ what, error: errorText(error) }, 'metrics of the dependencies were not read');
       }
       const restMs = Math.max(pauseMs, (performance.now() - startedAt) / shareMax);
       await delay(restMs, undefined, { signal: stopping.signal }).catch(() => undefined);

@@ -19,4 +19,4 @@ export class Fault extends Error {
 }
 
 /** The text of anything that was thrown, for a log line. */
-export const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
+export const errorText = (error: unknown): string => (error instanceof Error ? error.message : String(error));

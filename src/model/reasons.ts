@@ -1,5 +1,5 @@
 /** Who can mend what a reason names. */
-export type Mender = 'sender' | 'operator' | 'tidemark';
+export type FixableBy = 'sender' | 'operator' | 'tidemark';
 
 /** One row of the closed table: why an item (or one of its values, or a whole request) did not go the normal way. */
 export type Reason = {
@@ -8,7 +8,7 @@ export type Reason = {
   readonly of: 'request' | 'item' | 'value';
   /** Where the verdict falls. Time is judged in transfer (specification 4.2). */
   readonly stage: 'receiver' | 'transfer';
-  readonly mender: Mender;
+  readonly fixableBy: FixableBy;
   readonly meaning: string;
   readonly remedy: string;
 };
@@ -315,19 +315,19 @@ const rows = (
   list: readonly (readonly [string, string, string])[],
   of: Reason['of'],
   stage: Reason['stage'],
-  mender: Mender = 'sender',
+  fixableBy: FixableBy = 'sender',
 ): Reason[] =>
   list.map(([code, meaning, remedy]) => ({
     code,
     of,
     stage,
-    mender: menders[code] ?? mender,
+    fixableBy: fixableByNames[code] ?? fixableBy,
     meaning,
     remedy,
   }));
 
 /** Where it is not who the kind of reason suggests. */
-const menders: Readonly<Record<string, Mender>> = {
+const fixableByNames: Readonly<Record<string, FixableBy>> = {
   data_source_disabled: 'operator',
   application_disabled: 'operator',
   not_stored: 'operator',
@@ -345,7 +345,7 @@ export const reasons: readonly Reason[] = [
     code: 'data_source_purged',
     of: 'item',
     stage: 'transfer',
-    mender: 'operator',
+    fixableBy: 'operator',
     meaning: 'the data source was purged before the item was stored',
     remedy: 'nothing: an operator asked for the purge',
   },
@@ -353,7 +353,7 @@ export const reasons: readonly Reason[] = [
     code: 'purged_by_operator',
     of: 'item',
     stage: 'transfer',
-    mender: 'operator',
+    fixableBy: 'operator',
     meaning: 'an operator purged the dead letter of the item',
     remedy: 'nothing: an operator asked for the purge',
   },
@@ -361,7 +361,7 @@ export const reasons: readonly Reason[] = [
     code: 'metric_columns_exceeded',
     of: 'value',
     stage: 'receiver',
-    mender: 'sender',
+    fixableBy: 'sender',
     meaning: 'the table of the data id is at its limit of metrics; the other values of the point are kept',
     remedy: 'use fewer metric names; send the variable parts of a name as dimensions',
   },
@@ -369,7 +369,7 @@ export const reasons: readonly Reason[] = [
     code: 'event_time_invalid',
     of: 'value',
     stage: 'receiver',
-    mender: 'sender',
+    fixableBy: 'sender',
     meaning: 'the time of an event is not a number of nanoseconds; the span and its other events are kept',
     remedy: 'send timeUnixNano as decimal nanoseconds',
   },
@@ -377,7 +377,7 @@ export const reasons: readonly Reason[] = [
     code: 'link_id_invalid',
     of: 'value',
     stage: 'receiver',
-    mender: 'sender',
+    fixableBy: 'sender',
     meaning: 'the trace id or span id of a link is malformed; the span and its other links are kept',
     remedy: 'send the ids of the linked span; in JSON as hexadecimal',
   },
@@ -385,7 +385,7 @@ export const reasons: readonly Reason[] = [
     code: 'value_cut',
     of: 'value',
     stage: 'receiver',
-    mender: 'sender',
+    fixableBy: 'sender',
     meaning: 'a value of a span is longer than value_bytes_max and was truncated to it; the span is kept',
     remedy: 'send shorter values, or raise value_bytes_max in the policy of the application',
   },
@@ -393,7 +393,7 @@ export const reasons: readonly Reason[] = [
     code: 'duplicate_request',
     of: 'request',
     stage: 'receiver',
-    mender: 'sender',
+    fixableBy: 'sender',
     meaning:
       'the same request (same bytes, same Idempotency-Key) was stored before; nothing was stored twice',
     remedy:

@@ -1,5 +1,5 @@
 import type { Publisher } from '../bus/publisher.ts';
-import { messageOf } from '../model/fault.ts';
+import { errorText } from '../model/fault.ts';
 import type { Log } from '../telemetry/log.ts';
 import { envelopeVersion } from '../wire/frame.ts';
 import type { Refusals } from './refusals.ts';
@@ -103,7 +103,7 @@ export const startFeed = (deps: FeedDependencies): Feed => {
         isFailing = false;
       }
     } catch (error) {
-      if (!isFailing) log.warn({ error: messageOf(error) }, 'refusals and samples do not reach LEDGER');
+      if (!isFailing) log.warn({ error: errorText(error) }, 'refusals and samples do not reach LEDGER');
       isFailing = true;
     }
   };
@@ -118,7 +118,7 @@ export const startFeed = (deps: FeedDependencies): Feed => {
   const tick = (): void => {
     gather()
       .then(send)
-      .catch((error: unknown) => log.error({ error: messageOf(error) }, 'internal error of the LEDGER feed'));
+      .catch((error: unknown) => log.error({ error: errorText(error) }, 'internal error of the LEDGER feed'));
   };
   const timer = setInterval(tick, everyMs);
   timer.unref();

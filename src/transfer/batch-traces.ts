@@ -1,20 +1,20 @@
 import type { TraceSpan, Tracing } from '../telemetry/tracing.ts';
 import type { HeldMessage } from './held-message.ts';
-import type { Lane, WriteOutcome, Written } from './sink.ts';
+import type { Sink, WriteOutcome, Written } from './sink.ts';
 
 /** Spans of one batch on its way to a store. There is one only where a message of it is traced. */
 export type BatchTrace = {
   /** A request to the store has just ended, after this many seconds. */
   sent(outcome: WriteOutcome, seconds: number): void;
   /** What became of the batch; undefined: it was given back. */
-  written(result: Pick<Written<unknown>, 'homeless' | 'setAside'> | undefined): void;
+  written(result: Pick<Written<unknown>, 'retryLater' | 'deadLettered'> | undefined): void;
   /** Its messages are acknowledged, or come again. */
   settled(): void;
 };
 
 export type BatchTraces = {
   begin<E>(
-    lane: Pick<Lane<E>, 'pipeline' | 'store'>,
+    sink: Pick<Sink<E>, 'pipeline' | 'store'>,
     batch: readonly HeldMessage<E>[],
   ): BatchTrace | undefined;
 };
@@ -89,8 +89,8 @@ export const createBatchTraces = (tracing: Tracing): BatchTraces => {
           write?.end(result === undefined ? 'returned to the stream: the store is not available' : undefined);
           if (result === undefined) return end('returned to the stream');
           for (const { message, span } of processed) {
-            const settlement = result.setAside.has(message) ? 'dead_letter' : 'ack';
-            span.set({ 'tidemark.settlement': result.homeless.has(message) ? 'retry' : settlement });
+            const settlement = result.deadLettered.has(message) ? 'dead_letter' : 'ack';
+            span.set({ 'tidemark.settlement': result.retryLater.has(message) ? 'retry' : settlement });
           }
           settle = tracing.start(`settle ${pipeline}`, { kind: 'internal', parent: first.span });
         },

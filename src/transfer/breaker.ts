@@ -1,7 +1,7 @@
 import type { BreakerDefinition } from '../config/pipelines.ts';
 import { counted } from '../model/counted.ts';
 import type { HeldMessage } from './held-message.ts';
-import type { SetAside, Written } from './sink.ts';
+import type { DeadLettered, Written } from './sink.ts';
 
 /**
  * Stops a consumer whose items go to the dead letters one after the other: that many bad rows are no bad rows but a bad
@@ -24,9 +24,9 @@ export type Breaker = {
 };
 
 /** Rows of a message that go to the dead letters for what they are; not those of a table that is away. */
-const refusedRows = (setAside: readonly SetAside[]): number => {
+const refusedRows = (deadLettered: readonly DeadLettered[]): number => {
   let rows = 0;
-  for (const { reason, part, items } of setAside)
+  for (const { reason, part, items } of deadLettered)
     if (reason !== 'table_unavailable') rows += part?.rows ?? items;
   return rows;
 };
@@ -44,19 +44,19 @@ export const fitToSettle = <E>(
   let items = 0;
   let deadLettered = 0;
   for (const message of batch) {
-    if (written.homeless.has(message) || message.delivery.redrive > 0) continue;
-    const rows = refusedRows(written.setAside.get(message) ?? []);
+    if (written.retryLater.has(message) || message.delivery.redrive > 0) continue;
+    const rows = refusedRows(written.deadLettered.get(message) ?? []);
     refused.set(message, rows);
     items += message.rows;
     deadLettered += rows;
   }
   if (breaker.state === 'trial' && items > 0) breaker.tried(items, deadLettered);
-  const homeless = new Set(written.homeless);
+  const retryLater = new Set(written.retryLater);
   for (const [message, rows] of refused) {
-    if (rows > 0 && breaker.state !== 'closed') homeless.add(message);
+    if (rows > 0 && breaker.state !== 'closed') retryLater.add(message);
     else breaker.note(message.rows, rows);
   }
-  return { ...written, homeless };
+  return { ...written, retryLater };
 };
 
 export type BreakerEvents = {

@@ -3,14 +3,14 @@ import { startPuller } from '../bus/puller.ts';
 import type { BreakerDefinition, ConsumerDefinition } from '../config/pipelines.ts';
 import type { DeadLetters } from '../dead-letters/dead-letters.ts';
 import { retryingDeadLetters } from '../dead-letters/retrying.ts';
-import { messageOf } from '../model/fault.ts';
+import { errorText } from '../model/fault.ts';
 import type { Ledger } from '../outcomes/ledger.ts';
 import type { Log } from '../telemetry/log.ts';
 import type { TransferMetrics } from '../telemetry/metrics.ts';
 import type { BatchTraces } from './batch-traces.ts';
 import { type Breaker, createBreaker } from './breaker.ts';
 import type { TransferSamples } from './samples.ts';
-import type { Lane } from './sink.ts';
+import type { Sink } from './sink.ts';
 import { createWorker } from './worker.ts';
 
 /** Two pulls' worth: one being written, one gathered meanwhile. */
@@ -45,7 +45,7 @@ export type ConsumerOptions = {
 
 export type ConsumerDependencies<E> = {
   readonly bus: Bus;
-  readonly lane: Lane<E>;
+  readonly sink: Sink<E>;
   readonly deadLetters: DeadLetters;
   readonly ledger: Ledger;
   readonly samples: TransferSamples;
@@ -59,10 +59,10 @@ export type ConsumerDependencies<E> = {
 
 const openBreaker = <E>(
   limits: BreakerDefinition,
-  { lane, metrics, log }: Pick<ConsumerDependencies<E>, 'lane' | 'metrics' | 'log'>,
+  { sink, metrics, log }: Pick<ConsumerDependencies<E>, 'sink' | 'metrics' | 'log'>,
   onRoom: () => void,
 ): Breaker => {
-  const label = { pipeline: lane.label ?? lane.pipeline };
+  const label = { pipeline: sink.label ?? sink.pipeline };
   metrics.breakerOpen.set(label, 0);
   return createBreaker(limits, {
     onChange: (state, why) => {
@@ -78,13 +78,13 @@ const openBreaker = <E>(
   });
 };
 
-/** Starts the line of one signal: the puller brings messages to the worker, the lane brings them to the store. */
+/** Starts the line of one signal: the puller brings messages to the worker, the sink brings them to the store. */
 export const startConsumer = <E>(
   options: ConsumerOptions,
-  { bus, lane, deadLetters, ledger, samples, metrics, log, elapsed, traces }: ConsumerDependencies<E>,
+  { bus, sink, deadLetters, ledger, samples, metrics, log, elapsed, traces }: ConsumerDependencies<E>,
 ): RunningConsumer => {
   const { consumer } = options;
-  const label = { pipeline: lane.label ?? lane.pipeline };
+  const label = { pipeline: sink.label ?? sink.pipeline };
   let isStopping = false;
   let held: string | undefined;
   const onRoom = (): void => puller.roomMade();
@@ -102,7 +102,7 @@ export const startConsumer = <E>(
       onRoom();
     },
   });
-  const breaker = openBreaker(options.breaker, { lane, metrics, log }, onRoom);
+  const breaker = openBreaker(options.breaker, { sink, metrics, log }, onRoom);
   const worker = createWorker(
     {
       stream: consumer.stream,
@@ -113,7 +113,7 @@ export const startConsumer = <E>(
       gatheredMax: Math.max(1, Math.floor(consumer.ackPendingMax / 2)),
     },
     {
-      lane,
+      sink,
       ledger,
       deadLetters: retrying,
       breaker,
@@ -133,7 +133,7 @@ export const startConsumer = <E>(
     bytesMax: options.pullBytesMax,
     hasRoom: () => worker.hasRoom,
     onDelivery: (delivery) => worker.take(delivery),
-    onFault: (error) => log.warn({ consumer: consumer.name, error: messageOf(error) }, 'a pull failed'),
+    onFault: (error) => log.warn({ consumer: consumer.name, error: errorText(error) }, 'a pull failed'),
   });
   bus.onDisconnect(() => worker.forgetUnsent());
   return {

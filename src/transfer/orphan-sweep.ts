@@ -1,7 +1,7 @@
 import type { Bus } from '../bus/connection.ts';
 import { lookAtQueue, orphanedUpTo, type QueueLook, removeUpTo } from '../bus/orphaned-messages.ts';
 import type { ConsumerDefinition } from '../config/pipelines.ts';
-import { messageOf } from '../model/fault.ts';
+import { errorText } from '../model/fault.ts';
 import type { Log } from '../telemetry/log.ts';
 
 /** Removes messages that NATS kept although they were acknowledged. */
@@ -43,7 +43,7 @@ export const startOrphanSweep = (
     for (const consumer of consumers) {
       await sweep(consumer).catch((error: unknown) => {
         log.debug(
-          { stream: consumer.stream, error: messageOf(error) },
+          { stream: consumer.stream, error: errorText(error) },
           'a stream was not checked for orphaned messages',
         );
       });

@@ -1,9 +1,9 @@
 import type { Samples } from '../outcomes/samples.ts';
-import type { Lane, SetAside } from './sink.ts';
+import type { DeadLettered, Sink } from './sink.ts';
 
 /** Examples of what only transfer knows of: what a store refused, and what came for a purged data id. */
 export type TransferSamples = {
-  setAside(pipeline: Lane<unknown>['pipeline'], aside: SetAside): void;
+  deadLettered(pipeline: Sink<unknown>['pipeline'], aside: DeadLettered): void;
   /** Data ids whose items were left out of a batch. */
   purged(dataIds: Iterable<number>): void;
 };
@@ -25,7 +25,7 @@ export const createTransferSamples = (samples: Samples): TransferSamples => {
     sdk: '',
   } as const;
   return {
-    setAside: (pipeline, { reason, why, bytes, place }) => {
+    deadLettered: (pipeline, { reason, why, bytes, place }) => {
       const owner = (pipeline === 'metrics' ? place.dataId : place.appId) ?? 0;
       if (pipeline === 'ledger' || !samples.wants(pipeline, owner, reason)) return;
       samples.add({

@@ -1,6 +1,6 @@
 import type { Delivery } from '../bus/puller.ts';
 import { bytesIdentity, type DeadLetterHeader, type DeadLetters } from '../dead-letters/dead-letters.ts';
-import { messageOf } from '../model/fault.ts';
+import { errorText } from '../model/fault.ts';
 import type { Ledger } from '../outcomes/ledger.ts';
 import { itemKeyOf, keyOfBytes, outcomeRows, redriveRows, unreadableRow } from '../outcomes/outcome-rows.ts';
 import type { OutcomeRow } from '../outcomes/rows.ts';
@@ -11,10 +11,10 @@ import type { TransferMetrics } from '../telemetry/metrics.ts';
 import type { MessageKey } from '../wire/message-key.ts';
 import type { HeldMessage } from './held-message.ts';
 import type { TransferSamples } from './samples.ts';
-import type { Judged, Lane, SetAside, Written } from './sink.ts';
+import type { DeadLettered, Judged, Sink, Written } from './sink.ts';
 
 export type SettlerDependencies<E> = {
-  readonly lane: Pick<Lane<E>, 'pipeline' | 'label' | 'judge'>;
+  readonly sink: Pick<Sink<E>, 'pipeline' | 'label' | 'judge'>;
   readonly stream: string;
   readonly deadLetters: DeadLetters;
   readonly ledger: Ledger;
@@ -47,9 +47,9 @@ const backoffMs = { first: 100, most: 2_000 };
 type Settled<E> = { readonly message: HeldMessage<E>; readonly judged: Judged; readonly stored: number };
 
 export const createSettler = <E>(deps: SettlerDependencies<E>): Settler<E> => {
-  const { lane, metrics, log } = deps;
-  const { pipeline } = lane;
-  const label = lane.label ?? pipeline;
+  const { sink, metrics, log } = deps;
+  const { pipeline } = sink;
+  const label = sink.label ?? pipeline;
   let problem: string | undefined;
 
   const count = (settlement: 'ack' | 'retry' | 'dead_letter', messages = 1): void => {
@@ -61,9 +61,9 @@ export const createSettler = <E>(deps: SettlerDependencies<E>): Settler<E> => {
     count('retry');
   };
 
-  const putAside = async (
+  const publishDeadLetter = async (
     delivery: Delivery,
-    aside: SetAside,
+    aside: DeadLettered,
     outcome: Pick<DeadLetterHeader, 'items' | 'outcome' | 'ordinal'>,
   ): Promise<void> => {
     const { reason, why, bytes, identity, place, part, arrivedAt } = aside;
@@ -83,11 +83,11 @@ export const createSettler = <E>(deps: SettlerDependencies<E>): Settler<E> => {
     };
     await deps.deadLetters.put(identity, header, bytes);
     metrics.deadLettered.inc({ pipeline: label, reason }, outcome.items);
-    deps.samples.setAside(pipeline, aside);
+    deps.samples.deadLettered(pipeline, aside);
     log.error({ reason, why, ...place, sequence: delivery.streamSequence }, 'set aside in the dead letters');
   };
 
-  const unreadable = (payload: Uint8Array, why: string): SetAside => ({
+  const unreadable = (payload: Uint8Array, why: string): DeadLettered => ({
     reason: 'unreadable_message',
     why,
     bytes: payload,
@@ -105,7 +105,7 @@ export const createSettler = <E>(deps: SettlerDependencies<E>): Settler<E> => {
         if (problem !== undefined) log.info({ pipeline }, 'outcomes are recorded again');
         break;
       } catch (error) {
-        const why = messageOf(error);
+        const why = errorText(error);
         if (problem === undefined)
           log.warn({ pipeline, error: why }, 'outcomes are not recorded; messages wait unacknowledged');
         problem = why;
@@ -119,10 +119,10 @@ export const createSettler = <E>(deps: SettlerDependencies<E>): Settler<E> => {
   };
 
   /** Sets aside what the message brings to the dead letters, and moves it there in the tally. */
-  const setAside = async (
+  const deadLetterAll = async (
     { delivery }: HeldMessage<E>,
     judged: Judged,
-    refused: readonly SetAside[],
+    refused: readonly DeadLettered[],
     key: MessageKey | undefined,
   ): Promise<number> => {
     // Of a redriven one the minute of its first record: another one would stand beside it.
@@ -137,15 +137,15 @@ export const createSettler = <E>(deps: SettlerDependencies<E>): Settler<E> => {
     for (const each of refused) {
       const owner = each.place.dataId ?? each.place.appId;
       const items = owner === undefined ? each.items : moveToDeadLetters(judged.tally, owner, each.items);
-      await putAside(delivery, each, { items, ...recordOf(each.uid) });
+      await publishDeadLetter(delivery, each, { items, ...recordOf(each.uid) });
       refusedItems += items;
     }
     for (const each of judged.passed) {
-      await putAside(delivery, each, { items: each.items, ...recordOf(each.uid) });
+      await publishDeadLetter(delivery, each, { items: each.items, ...recordOf(each.uid) });
     }
     if (judged.unreadableItems > 0) {
       const aside = unreadable(delivery.payload, 'a section of deferred items cannot be read');
-      await putAside(delivery, aside, { items: judged.unreadableItems, ...recordOf(undefined) });
+      await publishDeadLetter(delivery, aside, { items: judged.unreadableItems, ...recordOf(undefined) });
     }
     return refusedItems;
   };
@@ -178,19 +178,24 @@ export const createSettler = <E>(deps: SettlerDependencies<E>): Settler<E> => {
       const settled: Settled<E>[] = [];
       const rows: OutcomeRow[] = [];
       for (const message of batch) {
-        if (written.homeless.has(message)) {
+        if (written.retryLater.has(message)) {
           giveBack(message.delivery, homelessRetryMs);
           continue;
         }
-        const judged = lane.judge(message.envelope, written.purged);
+        const judged = sink.judge(message.envelope, written.purged);
         const key =
           judged.key ?? (judged.tally.size === 0 ? undefined : keyOfBytes(message.delivery.payload));
         try {
-          const refusedItems = await setAside(message, judged, written.setAside.get(message) ?? [], key);
+          const refusedItems = await deadLetterAll(
+            message,
+            judged,
+            written.deadLettered.get(message) ?? [],
+            key,
+          );
           rows.push(...rowsOf(judged, key));
           settled.push({ message, judged, stored: judged.kept - refusedItems });
         } catch (error) {
-          log.warn({ error: messageOf(error) }, 'a dead letter was not confirmed; its message comes again');
+          log.warn({ error: errorText(error) }, 'a dead letter was not confirmed; its message comes again');
         }
       }
       if (await record(rows)) acknowledge(settled);
@@ -202,7 +207,7 @@ export const createSettler = <E>(deps: SettlerDependencies<E>): Settler<E> => {
       const rows: OutcomeRow[] =
         pipeline === 'ledger' ? [] : [unreadableRow(pipeline, payload, now, delivery.redrive)];
       const [row] = rows;
-      await putAside(delivery, unreadable(payload, why), {
+      await publishDeadLetter(delivery, unreadable(payload, why), {
         items: 1,
         ...(row === undefined ? {} : { outcome: { base: row.base, first: row.first, minute: row.minute } }),
       });

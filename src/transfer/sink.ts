@@ -11,7 +11,7 @@ export type ReadMessage<E> =
   | { readonly kind: 'unreadable'; readonly why: string };
 
 /** Bytes of a message that go to the dead letters, and the items they stand for. */
-export type SetAside = {
+export type DeadLettered = {
   readonly reason: DeadLetterReason;
   readonly why: string;
   readonly bytes: Uint8Array;
@@ -35,9 +35,9 @@ export type SetAside = {
 
 /** What became of a batch that was written: all of it is stored but for what is named here. */
 export type Written<E> = {
-  readonly setAside: ReadonlyMap<HeldMessage<E>, readonly SetAside[]>;
+  readonly deadLettered: ReadonlyMap<HeldMessage<E>, readonly DeadLettered[]>;
   /** Messages that cannot be stored just now, while others can: given back, to come again. */
-  readonly homeless: ReadonlySet<HeldMessage<E>>;
+  readonly retryLater: ReadonlySet<HeldMessage<E>>;
   /** Why the store took nothing of the batch, where it answered and all of it waits; undefined when it took something. */
   readonly problem?: string;
   /** Data ids that were left out of the whole batch, because they are purged. */
@@ -57,7 +57,7 @@ export type Judged = {
   /** All items of the message, the receiver's drops among them; empty where its items are nobody's. */
   readonly tally: Tally;
   /** Items whose time is valid after all: they cannot be encoded here. */
-  readonly passed: readonly SetAside[];
+  readonly passed: readonly DeadLettered[];
   /** Deferred items that are malformed: the whole message is dead-lettered. */
   readonly unreadableItems: number;
   /** Of a message from the dead letters: the record that its items are in. */
@@ -67,7 +67,7 @@ export type Judged = {
 export type WriteOutcome = 'stored' | 'row_refused' | 'table_missing' | 'table_broken' | 'failed';
 
 /** What differs between the signals: how a message is read, written and judged. The worker is one. */
-export type Lane<E> = {
+export type Sink<E> = {
   readonly pipeline: 'metrics' | 'traces' | 'ledger';
   /** Label `pipeline` of its figures; that name, unless several consumers share it. */
   readonly label?: string;

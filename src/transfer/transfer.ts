@@ -16,7 +16,7 @@ import { buckets, systemKeys } from '../directory/keys.ts';
 import { startPlacements } from '../directory/placements.ts';
 import { type Purges, startPurges } from '../directory/purges.ts';
 import { createElapsed } from '../model/elapsed.ts';
-import { messageOf } from '../model/fault.ts';
+import { errorText } from '../model/fault.ts';
 import { createLedger, type Ledger } from '../outcomes/ledger.ts';
 import { openLedgerFeed } from '../outcomes/ledger-feed.ts';
 import { startOpsServer } from '../runtime/ops-server.ts';
@@ -31,13 +31,13 @@ import { openTracing } from '../telemetry/open-tracing.ts';
 import { type BatchTraces, createBatchTraces } from './batch-traces.ts';
 import { type RunningConsumer, startConsumer } from './consumer.ts';
 import { type FillAlarm, startFillAlarm } from './ledger/ledger-alarm.ts';
-import { createLedgerLane } from './ledger/ledger-sink.ts';
+import { createLedgerSink } from './ledger/ledger-sink.ts';
 import { type OrphanSweep, startOrphanSweep } from './orphan-sweep.ts';
 import { openPointsLine, type PointsLine } from './points/points-consumers.ts';
 import { createTransferSamples, looksLikeToken, type TransferSamples } from './samples.ts';
 import { createFence } from './spans/fence.ts';
 import { type OwedMerges, startOwedMerges } from './spans/owed-merges.ts';
-import { createTracesLane } from './spans/spans-sink.ts';
+import { createSpansSink } from './spans/spans-sink.ts';
 
 type Common = {
   readonly bus: Bus;
@@ -68,7 +68,7 @@ const startTraces = (
     duplicateWindowMs: pipeline.duplicateWindowMs,
     now: () => performance.now(),
     onFault: (error) =>
-      log.warn({ error: messageOf(error) }, 'the fence is not read yet; the guard is on for every insert'),
+      log.warn({ error: errorText(error) }, 'the fence is not read yet; the guard is on for every insert'),
   });
   const writer = createSpanWriter(clickhouse, { insertMsMax: pipeline.storeTimeoutMs });
   const merges = startOwedMerges({
@@ -77,7 +77,7 @@ const startTraces = (
     onMerged: () => metrics.optimised.inc(label),
     log,
   });
-  const lane = createTracesLane(
+  const sink = createSpansSink(
     writer,
     fence,
     { stream, boot, ackWaitMs, elapsed, guard: pipeline.guard },
@@ -91,7 +91,7 @@ const startTraces = (
       onUnclassified: (code) => metrics.unclassified.inc({ ...label, code }),
     },
   );
-  return { consumer: startConsumer(pipeline, { ...common, lane }), merges };
+  return { consumer: startConsumer(pipeline, { ...common, sink }), merges };
 };
 
 const startLedgerAlarm = ({ name, bytesMax }: StreamDefinition, { bus, metrics, log }: Common): FillAlarm => {
@@ -108,7 +108,7 @@ const startLedgerAlarm = ({ name, bytesMax }: StreamDefinition, { bus, metrics, 
 const startLedger = (pipeline: LedgerPipeline, clickhouse: Clickhouse, common: Common): RunningConsumer =>
   startConsumer(pipeline, {
     ...common,
-    lane: createLedgerLane(createLedgerWriter(clickhouse, pipeline.storeTimeoutMs)),
+    sink: createLedgerSink(createLedgerWriter(clickhouse, pipeline.storeTimeoutMs)),
   });
 
 /** The consumers that stand still because too much went to the dead letters, and why. */
@@ -193,7 +193,7 @@ export const runTransfer = async (settings: Settings): Promise<void> => {
   });
 
   const bus = await connectBusWhenUp(natsTarget(settings), 'tidemark-transfer', stop, (error) =>
-    log.warn({ error: messageOf(error) }, 'waiting for NATS'),
+    log.warn({ error: errorText(error) }, 'waiting for NATS'),
   );
   running.bus = bus;
   bus.onDisconnect(() => log.warn({}, 'NATS connection lost'));
@@ -209,7 +209,7 @@ export const runTransfer = async (settings: Settings): Promise<void> => {
       return { boot: number, system: systemBucket, records: bucket, refused: refusedStreams };
     },
     stop,
-    (error) => log.warn({ error: messageOf(error) }, 'waiting for JetStream'),
+    (error) => log.warn({ error: errorText(error) }, 'waiting for JetStream'),
   );
 
   running.refused = retryStreams(bus, streams, refused, log);

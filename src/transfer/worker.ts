@@ -1,6 +1,6 @@
 import type { Delivery } from '../bus/puller.ts';
 import type { DeadLetters } from '../dead-letters/dead-letters.ts';
-import { messageOf } from '../model/fault.ts';
+import { errorText } from '../model/fault.ts';
 import type { Ledger } from '../outcomes/ledger.ts';
 import type { Log } from '../telemetry/log.ts';
 import type { TransferMetrics } from '../telemetry/metrics.ts';
@@ -9,7 +9,7 @@ import { type Breaker, fitToSettle } from './breaker.ts';
 import type { HeldMessage } from './held-message.ts';
 import type { TransferSamples } from './samples.ts';
 import { createSettler } from './settle.ts';
-import type { Lane, Written } from './sink.ts';
+import type { Sink, Written } from './sink.ts';
 
 export type WorkerOptions = {
   readonly stream: string;
@@ -27,7 +27,7 @@ export type WorkerOptions = {
 };
 
 export type WorkerDependencies<E> = {
-  readonly lane: Lane<E>;
+  readonly sink: Sink<E>;
   readonly deadLetters: DeadLetters;
   readonly ledger: Ledger;
   readonly samples: TransferSamples;
@@ -66,8 +66,8 @@ const newerRetryMs = 30_000;
 const backoffMs = { first: 100, most: 2_000 };
 
 export const createWorker = <E>(options: WorkerOptions, deps: WorkerDependencies<E>): Worker => {
-  const { metrics, log, lane, breaker } = deps;
-  const pipeline = lane.label ?? lane.pipeline;
+  const { metrics, log, sink, breaker } = deps;
+  const pipeline = sink.label ?? sink.pipeline;
   let gathered: HeldMessage<E>[] = [];
   let gatheredRows = 0;
   let inWrite: HeldMessage<E>[] = [];
@@ -102,7 +102,7 @@ export const createWorker = <E>(options: WorkerOptions, deps: WorkerDependencies
 
   const take = (delivery: Delivery): void => {
     if (delivery.redelivered) metrics.redelivered.inc({ pipeline });
-    const read = lane.read(delivery.payload, delivery.version);
+    const read = sink.read(delivery.payload, delivery.version);
     if (read.kind === 'newer') {
       newer = { version: read.version, seenAt: deps.elapsed() };
       metrics.heldBack.set({ pipeline }, read.version);
@@ -124,11 +124,11 @@ export const createWorker = <E>(options: WorkerOptions, deps: WorkerDependencies
       }
       breaker.note(1, 1);
       settler.settleUnreadable(delivery, read.why).catch((error: unknown) => {
-        log.error({ error: messageOf(error) }, 'the dead letter was not confirmed; the message comes again');
+        log.error({ error: errorText(error) }, 'the dead letter was not confirmed; the message comes again');
       });
       return;
     }
-    const rows = lane.rowsOf(read.envelope);
+    const rows = sink.rowsOf(read.envelope);
     const bytes = delivery.payload.length;
     const touchedAt = deps.elapsed();
     gathered.push({ delivery, envelope: read.envelope, rows, bytes, touchedAt, takenAt: deps.now() });
@@ -162,7 +162,7 @@ export const createWorker = <E>(options: WorkerOptions, deps: WorkerDependencies
   };
 
   const noteStore = (problem: string | undefined): void => {
-    const store = lane.store;
+    const store = sink.store;
     if (problem !== undefined && storeProblem === undefined)
       log.warn({ store, error: problem }, 'the store does not take rows; trying again');
     if (problem === undefined && storeProblem !== undefined)
@@ -178,7 +178,7 @@ export const createWorker = <E>(options: WorkerOptions, deps: WorkerDependencies
     let waitMs = backoffMs.first;
     for (;;) {
       try {
-        const result = await lane.write(batch, (outcome, seconds) => {
+        const result = await sink.write(batch, (outcome, seconds) => {
           metrics.writes.inc({ pipeline, outcome });
           metrics.writeSeconds.observe({ pipeline }, seconds);
           trace?.sent(outcome, seconds);
@@ -186,7 +186,7 @@ export const createWorker = <E>(options: WorkerOptions, deps: WorkerDependencies
         noteStore(result.problem);
         return result;
       } catch (error) {
-        noteStore(messageOf(error));
+        noteStore(errorText(error));
         if (stopping) return undefined;
         await new Promise((resolve) => setTimeout(resolve, waitMs));
         waitMs = Math.min(waitMs * 2, backoffMs.most);
@@ -209,13 +209,13 @@ export const createWorker = <E>(options: WorkerOptions, deps: WorkerDependencies
     const batch = nextBatch();
     inWrite = batch;
     if (batch.length > 0) {
-      const trace = deps.traces?.begin(lane, batch);
+      const trace = deps.traces?.begin(sink, batch);
       const result = await writeUntilKnown(batch, trace);
       trace?.written(result);
       if (result === undefined) for (const message of batch) settler.giveBack(message.delivery, 0);
       else {
         await settler.settle(batch, fitToSettle(breaker, batch, result)).catch((error: unknown) => {
-          log.warn({ error: messageOf(error) }, 'a batch was not settled; what is unsettled comes again');
+          log.warn({ error: errorText(error) }, 'a batch was not settled; what is unsettled comes again');
         });
         trace?.settled();
       }
@@ -257,7 +257,7 @@ export const createWorker = <E>(options: WorkerOptions, deps: WorkerDependencies
     };
     run().catch((error: unknown) => {
       writing = false;
-      log.error({ error: messageOf(error) }, 'a defect in the writing loop');
+      log.error({ error: errorText(error) }, 'a defect in the writing loop');
       if (gathered.length > 0) startWriting();
     });
   };

@@ -10,9 +10,9 @@ import {
   preparation,
 } from '../support/clients/builds.ts';
 import { startClient } from '../support/clients/process.ts';
-import { installPython, pinnedVersion, whyNoPython } from '../support/python/python.ts';
 import { type ClientKind, describeClient, startClientStack } from '../support/clients/suite.ts';
 import type { TraceStack } from '../support/otlp/trace-stack.ts';
+import { installPython, pinnedVersion, whyNoPython } from '../support/python/python.ts';
 
 let on: TraceStack;
 beforeAll(async () => {

@@ -13,9 +13,9 @@ import {
 } from '../support/clients/builds.ts';
 import { startJavascript } from '../support/clients/javascript.ts';
 import { type RunningClient, startClient, type Target } from '../support/clients/process.ts';
-import { installPython, whyNoPython } from '../support/python/python.ts';
 import { pauseBus } from '../support/clients/suite.ts';
 import { startTraceStack, type TraceStack } from '../support/otlp/trace-stack.ts';
+import { installPython, whyNoPython } from '../support/python/python.ts';
 
 // NATS hangs while clients export, each with the timeouts that its exporter has by itself, and the receiver with its own.
 

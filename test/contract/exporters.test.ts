@@ -5,10 +5,10 @@ import { OTLPTraceExporter as ProtobufExporter } from '@opentelemetry/exporter-t
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startJavascript } from '../support/clients/javascript.ts';
 import { startClient } from '../support/clients/process.ts';
-import { installPython, pinnedVersion, whyNoPython } from '../support/python/python.ts';
 import { describeClient, expectStored, startClientStack } from '../support/clients/suite.ts';
 import { exportWithSdk, rowOfSdk } from '../support/otlp/sdk-spans.ts';
 import type { TraceStack } from '../support/otlp/trace-stack.ts';
+import { installPython, pinnedVersion, whyNoPython } from '../support/python/python.ts';
 
 let on: TraceStack;
 beforeAll(async () => {

@@ -4,7 +4,6 @@ import { OTLPTraceExporter as JsonExporter } from '@opentelemetry/exporter-trace
 import { OTLPTraceExporter as ProtobufExporter } from '@opentelemetry/exporter-trace-otlp-proto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startClient } from '../support/clients/process.ts';
-import { installPython, whyNoPython } from '../support/python/python.ts';
 import {
   answersIn,
   exchange,
@@ -13,6 +12,7 @@ import {
   type RawConnection,
 } from '../support/http/raw-client.ts';
 import { exportWithSdk } from '../support/otlp/sdk-spans.ts';
+import { installPython, whyNoPython } from '../support/python/python.ts';
 import { type Application, type Report, type Stack, startStack } from '../support/stack/stack.ts';
 import { waitFor } from '../support/wait.ts';
 

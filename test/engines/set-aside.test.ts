@@ -58,11 +58,11 @@ describe('a table that fails alone', () => {
       async () => (await figure('tidemark_transfer_writes_total', missing)) > 0,
     );
     let healthyRows = 0;
-    const isSetAside = async (): Promise<boolean> => {
+    const isUnavailable = async (): Promise<boolean> => {
       await push(healthy, ++healthyRows);
       return (await figure('tidemark_transfer_tables_set_aside')) === 1;
     };
-    await until('the table is set aside', isSetAside, 60_000);
+    await until('the table is set aside', isUnavailable, 60_000);
     await stack.waitForRows(healthyTable, healthyRows);
     await pushTo(brokenId, 3);
     await until('its messages are settled', async () => (await messages()) === 0, 60_000);
@@ -110,13 +110,13 @@ describe('a table that fails alone', () => {
   it('is not set aside while most of the tables that were written fail like it: then it is QuestDB', async () => {
     const ids = [2_000_002, 2_000_003, 2_000_004, 2_000_005, 2_000_006];
     const before = (await readDeadLetters(bus)).length;
-    const setAside = await figure('tidemark_transfer_tables_set_aside');
+    const deadLettered = await figure('tidemark_transfer_tables_set_aside');
     const triesNow = () => figure('tidemark_transfer_writes_total', { outcome: 'table_missing' });
     const tried = await triesNow();
     for (const dataId of ids) await pushTo(dataId, 1);
     const isTriedLong = async (): Promise<boolean> => (await triesNow()) > tried + 2 * ids.length;
     await until('they were tried for longer than a table is waited for', isTriedLong, 90_000);
-    expect(await figure('tidemark_transfer_tables_set_aside')).toBe(setAside);
+    expect(await figure('tidemark_transfer_tables_set_aside')).toBe(deadLettered);
     expect([await messages(), (await readDeadLetters(bus)).length]).toEqual([ids.length, before]);
     for (const dataId of ids) await stack.query(createTableSql(unknownTable(dataId)));
     // Once most of them take rows, the others fail alone: points of theirs may go to the dead letters before the next try.

@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { messageOf } from '../../src/model/fault.ts';
+import { errorText } from '../../src/model/fault.ts';
 import { waitFor } from '../support/wait.ts';
 import type { Cluster, Victim } from './cluster.ts';
 import type { Load } from './load.ts';
@@ -130,7 +130,7 @@ export const drive = async (faults: readonly Fault[], options: DriverOptions): P
       }
       return '';
     } catch (error) {
-      return messageOf(error);
+      return errorText(error);
     }
   };
 
@@ -153,7 +153,7 @@ export const drive = async (faults: readonly Fault[], options: DriverOptions): P
       target.tokens.push(token);
       return '';
     } catch (error) {
-      return messageOf(error);
+      return errorText(error);
     }
   };
 

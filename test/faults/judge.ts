@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { messageOf } from '../../src/model/fault.ts';
+import { errorText } from '../../src/model/fault.ts';
 import type { Stack } from '../support/stack/stack.ts';
 import { waitFor } from '../support/wait.ts';
 import { type Balance, compareBalances, emptyBalance, expectedBalance } from './books.ts';
@@ -77,8 +77,8 @@ export const untilSettled = async (stack: Stack): Promise<void> => {
     if (left.length > 0) throw new Error(left.map((name) => `${name} ${messages.get(name)}`).join(', '));
     return Date.now() - emptySince > 500;
   }).catch(async (error: unknown) => {
-    const states = await statesOfLeft(stack).catch((failure: unknown) => messageOf(failure));
-    throw new Error(`${messageOf(error)}\nNATS says:\n${states}`);
+    const states = await statesOfLeft(stack).catch((failure: unknown) => errorText(failure));
+    throw new Error(`${errorText(error)}\nNATS says:\n${states}`);
   });
   await waitFor('QuestDB has applied its log', settleMsMax, async () => {
     const { dataset } = await stack.query('SELECT name FROM wal_tables() WHERE sequencerTxn != writerTxn');

@@ -1,6 +1,6 @@
 import { type Reason, reasons } from '../../src/model/reasons.ts';
 
-const menders: Readonly<Record<Reason['mender'], string>> = {
+const fixableByNames: Readonly<Record<Reason['fixableBy'], string>> = {
   sender: 'sender',
   operator: 'operator',
   tidemark: 'Tidemark',
@@ -39,8 +39,8 @@ export const reasonDocument = (): string =>
       ...reasons
         .filter(isIn)
         .map(
-          ({ code, meaning, remedy, mender }) =>
-            `| \`${code}\` | ${meaning.replaceAll('|', '\\|')} | ${remedy.replaceAll('|', '\\|')} | ${menders[mender]} |`,
+          ({ code, meaning, remedy, fixableBy }) =>
+            `| \`${code}\` | ${meaning.replaceAll('|', '\\|')} | ${remedy.replaceAll('|', '\\|')} | ${fixableByNames[fixableBy]} |`,
         ),
     ]),
     '',

@@ -5,7 +5,7 @@ import { withInstances } from '../../config/instance-streams.ts';
 import { loadPipelines } from '../../config/pipelines.ts';
 import { natsTarget, questdbInstances, type Settings } from '../../config/settings.ts';
 import { counted } from '../../model/counted.ts';
-import { Fault, messageOf } from '../../model/fault.ts';
+import { errorText, Fault } from '../../model/fault.ts';
 import { type Clickhouse, database } from '../../stores/clickhouse/client.ts';
 import type { QuestdbSql } from '../../stores/questdb/sql.ts';
 import { readTableStates } from '../../stores/questdb/table-states.ts';
@@ -34,7 +34,7 @@ export const look = async (name: string, check: () => Promise<string>): Promise<
   try {
     return done(true, await check());
   } catch (error) {
-    return done(false, messageOf(error));
+    return done(false, errorText(error));
   }
 };
 

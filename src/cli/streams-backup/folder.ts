@@ -4,7 +4,7 @@ import { chmod, mkdir, open, readdir, readFile, rename, stat } from 'node:fs/pro
 import { join } from 'node:path';
 import { z } from 'zod';
 import type { SnapshotHead } from '../../bus/stream-snapshot.ts';
-import { Fault, messageOf } from '../../model/fault.ts';
+import { errorText, Fault } from '../../model/fault.ts';
 
 const stateSchema = z.strictObject({
   messages: z.int(),
@@ -42,7 +42,7 @@ export type Manifest = z.output<typeof manifestSchema>;
 const manifestName = 'backup.json';
 
 const unwritable = (folder: string, error: unknown): Fault =>
-  new Fault('permanent', 'file_unwritable', `${folder} cannot be written (${messageOf(error)})`, error);
+  new Fault('permanent', 'file_unwritable', `${folder} cannot be written (${errorText(error)})`, error);
 
 /** A folder for one backup. Everything in it is readable for its owner alone: the records hold tokens. */
 export type BackupFolder = {
@@ -126,7 +126,7 @@ const checkFile = async (folder: string, entry: BackupEntry): Promise<void> => {
     if ((await stat(join(folder, entry.file))).size === entry.file_bytes)
       for await (const piece of piecesOf(folder, entry)) hash.update(piece);
   } catch (error) {
-    throw unusable(folder, `${entry.file} cannot be read (${messageOf(error)})`);
+    throw unusable(folder, `${entry.file} cannot be read (${errorText(error)})`);
   }
   if (hash.digest('hex') !== entry.sha256)
     throw unusable(folder, `${entry.file} was changed after the backup`);
@@ -138,7 +138,7 @@ const checkFile = async (folder: string, entry: BackupEntry): Promise<void> => {
  */
 export const readManifest = async (folder: string): Promise<Manifest> => {
   const text = await readFile(join(folder, manifestName), 'utf8').catch((error: unknown) => {
-    throw unusable(folder, `${manifestName} cannot be read (${messageOf(error)}); a backup writes it last`);
+    throw unusable(folder, `${manifestName} cannot be read (${errorText(error)}); a backup writes it last`);
   });
   let content: unknown;
   try {

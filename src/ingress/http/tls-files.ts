@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { createSecureContext, type SecureContextOptions } from 'node:tls';
 import { settingFault } from '../../config/settings.ts';
 import type { Certificate } from '../../http/limited-server.ts';
-import { messageOf } from '../../model/fault.ts';
+import { errorText } from '../../model/fault.ts';
 import type { Log } from '../../telemetry/log.ts';
 import type { IngressMetrics } from '../../telemetry/metrics.ts';
 
@@ -77,7 +77,7 @@ export const openTlsFiles = (
     } catch (error) {
       throw settingFault(
         'TIDEMARK_INGRESS_TLS_CERT_FILE, TIDEMARK_INGRESS_TLS_KEY_FILE, TIDEMARK_INGRESS_TLS_CLIENT_CA_FILE',
-        messageOf(error),
+        errorText(error),
         'Use PEM files: a certificate chain, its key, and authorities where clients need certificates',
       );
     }
@@ -92,7 +92,7 @@ export const openTlsFiles = (
     refused = attempt;
     metrics.tlsReloads.inc({ outcome: 'refused' });
     log.error(
-      { error: messageOf(error) },
+      { error: errorText(error) },
       'the new certificate files cannot be used; the receivers keep the previous certificate',
     );
   };

@@ -1,6 +1,6 @@
 import { Worker } from 'node:worker_threads';
 import { inTime } from '../../bus/in-time.ts';
-import { Fault, messageOf } from '../../model/fault.ts';
+import { errorText, Fault } from '../../model/fault.ts';
 import type { Log } from '../../telemetry/log.ts';
 import {
   type EncodedTraces,
@@ -119,7 +119,7 @@ export const createLargeBodies = (log: Pick<Log, 'error'>): LargeBodies => {
       idle = setTimeout(() => void end(), idleMs);
       idle.unref();
     });
-    started.on('error', (error) => fail(started, messageOf(error)));
+    started.on('error', (error) => fail(started, errorText(error)));
     started.on('exit', (code) => fail(started, `it ended with code ${code}`));
     return started;
   };

@@ -1,5 +1,5 @@
 import { parentPort } from 'node:worker_threads';
-import { messageOf } from '../../model/fault.ts';
+import { errorText } from '../../model/fault.ts';
 import type { ColumnMap } from '../../rules/points/point-table.ts';
 import { jsonTraces } from '../../rules/spans/json-traces.ts';
 import { protobufTraces } from '../../rules/spans/protobuf-traces.ts';
@@ -125,7 +125,7 @@ const resultOf = (bytes: Buffer, job: Job): { result: Result } | { defect: strin
     return { result: run(bytes, job) };
   } catch (error) {
     const thrown = thrownBy(error);
-    return thrown === undefined ? { defect: messageOf(error) } : { result: { kind: 'thrown', thrown } };
+    return thrown === undefined ? { defect: errorText(error) } : { result: { kind: 'thrown', thrown } };
   }
 };
 

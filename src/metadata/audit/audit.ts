@@ -4,7 +4,7 @@ import type { KvBucket } from '../../bus/kv.ts';
 import { eraseKey, publishOnce } from '../../bus/outbox.ts';
 import { createStreamReader, type StreamReader } from '../../bus/stream-reader.ts';
 import { buckets } from '../../directory/keys.ts';
-import { Fault, messageOf } from '../../model/fault.ts';
+import { errorText, Fault } from '../../model/fault.ts';
 import type { Log } from '../../telemetry/log.ts';
 import { nowSeconds } from '../records/values.ts';
 import {
@@ -131,7 +131,7 @@ export const createAudit = (deps: AuditDeps): Audit => {
       }
     } catch (error) {
       sweeper.keep(entry);
-      log.warn({ audit_id: entry.audit_id }, `the audit entry is stored later: ${messageOf(error)}`);
+      log.warn({ audit_id: entry.audit_id }, `the audit entry is stored later: ${errorText(error)}`);
     }
   };
 
@@ -140,7 +140,7 @@ export const createAudit = (deps: AuditDeps): Audit => {
     await deps.erase(`${intentPrefix}${auditId}`).catch((error: unknown) => {
       log.warn(
         { audit_id: auditId },
-        `the audit log may have a refused call as interrupted: ${messageOf(error)}`,
+        `the audit log may have a refused call as interrupted: ${errorText(error)}`,
       );
     });
   };

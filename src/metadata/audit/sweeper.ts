@@ -1,5 +1,5 @@
 import { isConflict } from '../../bus/kv.ts';
-import { Fault, messageOf } from '../../model/fault.ts';
+import { errorText, Fault } from '../../model/fault.ts';
 import type { AuditEntry } from './entry.ts';
 import { type AuditDeps, type Intent, intentPrefix, type Settling } from './intents.ts';
 
@@ -64,7 +64,7 @@ export const createAuditSweeper = (deps: AuditDeps, settling: Settling): AuditSw
       } catch (error) {
         if (isTransient(error)) throw error;
         // One that cannot be read must not keep the others back.
-        log.error({ audit_id: auditId }, `an audit intent cannot be settled: ${messageOf(error)}`);
+        log.error({ audit_id: auditId }, `an audit intent cannot be settled: ${errorText(error)}`);
       }
       // What was renewed in the meantime, the watch tells again.
       if (seen.get(auditId)?.revision === revision) seen.delete(auditId);
@@ -78,7 +78,7 @@ export const createAuditSweeper = (deps: AuditDeps, settling: Settling): AuditSw
       await sweepOrphans(now);
     } catch (error) {
       for (const orphan of seen.values()) orphan.since = performance.now();
-      if (!isTransient(error)) log.error({}, `audit intents cannot be processed: ${messageOf(error)}`);
+      if (!isTransient(error)) log.error({}, `audit intents cannot be processed: ${errorText(error)}`);
     }
   };
 

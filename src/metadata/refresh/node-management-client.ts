@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { setTimeout as delay } from 'node:timers/promises';
 import { z } from 'zod';
-import { Fault, messageOf } from '../../model/fault.ts';
+import { errorText, Fault } from '../../model/fault.ts';
 
 export type ClientOptions = {
   /** Up to the path before `/subscription/`. */
@@ -39,7 +39,7 @@ const withoutSecrets = (text: string, token: string | undefined): string =>
 /** `fetch` says only that it failed; why is in the cause. */
 const whyOf = (error: unknown): string => {
   const cause = error instanceof Error ? error.cause : undefined;
-  return cause === undefined ? messageOf(error) : `${messageOf(error)}, ${messageOf(cause)}`;
+  return cause === undefined ? errorText(error) : `${errorText(error)}, ${errorText(cause)}`;
 };
 
 const unavailable = (what: string, cause?: unknown): Fault =>

@@ -3,7 +3,7 @@ import type { Hono } from 'hono';
 import { z } from 'zod';
 import type { KvBucket } from '../../bus/kv.ts';
 import type { Settings } from '../../config/settings.ts';
-import { Fault, messageOf } from '../../model/fault.ts';
+import { errorText, Fault } from '../../model/fault.ts';
 import type { Log } from '../../telemetry/log.ts';
 import type { Registry } from '../../telemetry/metrics.ts';
 import { createRefreshMetrics, type RefreshMetrics } from '../../telemetry/refresh-metrics.ts';
@@ -110,7 +110,7 @@ export const createRefresh = (deps: RefreshDeps): Refresh => {
   const nodeManagement = nodeManagementOf(deps, stopping.signal);
   const metrics = createRefreshMetrics(deps.registry);
   const runs = createRuns(system);
-  const subscriptions = openSubscriptions(deps.bucket, (fault) => log.error({}, messageOf(fault)));
+  const subscriptions = openSubscriptions(deps.bucket, (fault) => log.error({}, errorText(fault)));
   const lease = createLease(system, leaseKey, noteSchema, leaseTimes);
   const runDeps: RunDeps = {
     records,
@@ -174,7 +174,7 @@ export const createRefresh = (deps: RefreshDeps): Refresh => {
         if ((await lease.observe()).state === 'free') return;
         lastMessage = '';
       } catch (error) {
-        const message = messageOf(error);
+        const message = errorText(error);
         if (message !== lastMessage) log.warn({}, `the refresh job waits: ${message}`);
         lastMessage = message;
         // The next time of the table brings what this one could not.
@@ -240,7 +240,7 @@ export const createRefresh = (deps: RefreshDeps): Refresh => {
       });
       const run = runByHand(() => isWaiting);
       run.catch((error: unknown) => {
-        if (!isWaiting) log.warn({}, `a refresh run by hand: ${messageOf(error)}`);
+        if (!isWaiting) log.warn({}, `a refresh run by hand: ${errorText(error)}`);
       });
       return Promise.race([run, bound]).finally(() => clearTimeout(timer));
     },

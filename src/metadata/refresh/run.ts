@@ -1,4 +1,4 @@
-import { Fault, messageOf } from '../../model/fault.ts';
+import { errorText, Fault } from '../../model/fault.ts';
 import type { Log } from '../../telemetry/log.ts';
 import { createDelivery } from './delivery.ts';
 import type { CollectorDefaults } from './document.ts';
@@ -31,8 +31,8 @@ type Step = { readonly dataId: number; readonly report: string; readonly work: (
 const failuresShown = 1000;
 
 /** Errors of a report in the run record: the stable code, then what happened. */
-const errorText = (error: unknown): string =>
-  error instanceof Fault ? `${error.code}: ${error.message}` : messageOf(error);
+const codedText = (error: unknown): string =>
+  error instanceof Fault ? `${error.code}: ${error.message}` : errorText(error);
 
 const stepsOf = (deps: RunDeps, lease: HeldLease): Step[] => {
   const { records, subscriptions, nodeManagement, defaults, log } = deps;
@@ -99,7 +99,7 @@ const takeSteps = async (
       try {
         run[await step.work()]++;
       } catch (error) {
-        fail(step, errorText(error));
+        fail(step, codedText(error));
       }
     }
   };

@@ -1,6 +1,6 @@
 import { Cron } from 'croner';
 import { settingFault } from '../../config/settings.ts';
-import { messageOf } from '../../model/fault.ts';
+import { errorText } from '../../model/fault.ts';
 
 /** The longest a timer sleeps: a clock that was set is noticed within this time. */
 const sleepMsMax = 60_000;
@@ -23,7 +23,7 @@ export const parseCron = (expression: string): TimeTable => {
   try {
     cron = new Cron(expression, { timezone: 'UTC' });
   } catch (error) {
-    throw fault(`is not a cron expression (${messageOf(error)})`);
+    throw fault(`is not a cron expression (${errorText(error)})`);
   }
   const next = (afterMs: number): number | undefined => cron.nextRun(new Date(afterMs))?.getTime();
   if (next(Date.now()) === undefined) throw fault('never matches a date');

@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { messageOf } from '../../model/fault.ts';
+import { errorText } from '../../model/fault.ts';
 import type { CustomReport, Purge } from '../../model/records.ts';
 import type { QuestdbTables } from '../../stores/questdb/tables.ts';
 import type { Log } from '../../telemetry/log.ts';
@@ -132,7 +132,7 @@ export const startKeeper = (deps: KeeperDeps): Keeper => {
   const run = async (): Promise<void> => {
     let lastMessage = '';
     while (!stopping.signal.aborted) {
-      const message = await round().then(() => '', messageOf);
+      const message = await round().then(() => '', errorText);
       if (message !== '' && message !== lastMessage)
         log.warn({}, `the keeper failed and will retry: ${message}`);
       lastMessage = message;

@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { KvBucket } from '../../bus/kv.ts';
 import { columnRegistrySchema } from '../../directory/directory.ts';
 import { columnsKey } from '../../directory/keys.ts';
-import { messageOf } from '../../model/fault.ts';
+import { errorText } from '../../model/fault.ts';
 import type { ColumnRegistry } from '../../model/records.ts';
 import type { QuestdbTables } from '../../stores/questdb/tables.ts';
 import type { Log } from '../../telemetry/log.ts';
@@ -79,7 +79,7 @@ export const keepMetricViews = (deps: Deps): ViewKeeper => {
           if (pending.get(dataId) === registry) pending.delete(dataId);
         } catch (error) {
           isFailing = true;
-          const message = messageOf(error);
+          const message = errorText(error);
           if (message !== lastMessage) deps.log.warn({ mon_data_id: dataId }, `no view yet: ${message}`);
           lastMessage = message;
         }

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { link, mkdir, readFile, rename, unlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { Fault, messageOf } from '../../model/fault.ts';
+import { errorText, Fault } from '../../model/fault.ts';
 
 /** Name of the file in the data folder that has the admin token, for its owner alone. */
 export const adminTokenFile = 'admin.token';
@@ -12,7 +12,7 @@ const hasCode = (error: unknown, code: string): boolean =>
   error instanceof Error && 'code' in error && error.code === code;
 
 const unwritable = (file: string, error: unknown): Fault =>
-  new Fault('permanent', 'admin_token_unwritable', `${file} cannot be written: ${messageOf(error)}`, error);
+  new Fault('permanent', 'admin_token_unwritable', `${file} cannot be written: ${errorText(error)}`, error);
 
 /** The token in the file; undefined where there is none. Permanent Fault when the file is there and cannot be read. */
 export const readTokenFile = async (file: string): Promise<string | undefined> => {
@@ -24,7 +24,7 @@ export const readTokenFile = async (file: string): Promise<string | undefined> =
     throw new Fault(
       'permanent',
       'admin_token_unreadable',
-      `${file} cannot be read: ${messageOf(error)}`,
+      `${file} cannot be read: ${errorText(error)}`,
       error,
     );
   }

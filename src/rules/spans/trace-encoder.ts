@@ -2,7 +2,7 @@ import type { SpanReason, TimeReason } from '../../model/reasons.ts';
 import { endsBeforeStart, type SpanTimePolicy, validateSpanInstant } from '../../model/span-time.ts';
 import { ResourceRow, sdkOf, tokenField, tokenOf } from '../../wire/otlp/resource-row.ts';
 import { SpanBlock } from '../../wire/otlp/span-block.ts';
-import type { ReadState, SpanSink } from '../../wire/otlp/span-slots.ts';
+import type { ReadState, SpanVisitor } from '../../wire/otlp/span-slots.ts';
 import {
   type EncodedTraces,
   type SpanExample,
@@ -66,7 +66,7 @@ const count = <K>(map: Map<K, number>, key: K, by = 1): void => {
 };
 
 /** Judges the spans that a reader leaves in `state`, cuts the request into runs and encodes what is kept. */
-export class TraceEncoder implements SpanSink {
+export class TraceEncoder implements SpanVisitor {
   private readonly state: ReadState;
   private readonly context: TracesContext;
   private readonly baseLow: number;

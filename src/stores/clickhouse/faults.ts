@@ -1,5 +1,5 @@
 import { ClickHouseError } from '@clickhouse/client';
-import { Fault, messageOf } from '../../model/fault.ts';
+import { errorText, Fault } from '../../model/fault.ts';
 import { oneLine } from '../../model/text-forms.ts';
 
 type Meaning = 'transient' | 'rows' | 'setup';
@@ -125,7 +125,7 @@ const shorten = (text: string): string => oneLine(text, textMax);
 export const toFault = (error: unknown): Fault => {
   if (error instanceof Fault) return error;
   if (!(error instanceof ClickHouseError)) {
-    const text = `no answer from ClickHouse: ${shorten(messageOf(error))}`;
+    const text = `no answer from ClickHouse: ${shorten(errorText(error))}`;
     return new Fault('transient', 'clickhouse_unavailable', text, error);
   }
   const { code, type = '', message } = error;

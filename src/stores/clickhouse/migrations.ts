@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { z } from 'zod';
-import { Fault, messageOf } from '../../model/fault.ts';
+import { errorText, Fault } from '../../model/fault.ts';
 import { type Clickhouse, database } from './client.ts';
 import { clusterComment } from './cluster.ts';
 
@@ -23,7 +23,7 @@ const namesIn = (folder: string): string[] => {
   try {
     return readdirSync(folder).filter((name) => name.endsWith('.sql'));
   } catch (error) {
-    throw invalid(`the migrations folder cannot be read: ${messageOf(error)}`, error);
+    throw invalid(`the migrations folder cannot be read: ${errorText(error)}`, error);
   }
 };
 

@@ -1,6 +1,6 @@
 import { Pool } from 'undici';
 import { z } from 'zod';
-import { Fault, messageOf } from '../../model/fault.ts';
+import { errorText, Fault } from '../../model/fault.ts';
 import { patternTextMax } from '../../model/text-forms.ts';
 
 /** What a statement answered; both are empty for DDL. Rows are in the order of `columns`. */
@@ -80,7 +80,7 @@ export const createQuestdbSql = ({ url }: { url: string }): QuestdbSql => {
         .request({ method: 'GET', path: `/exec?query=${encodeURIComponent(sql)}`, headers })
         .then(async ({ statusCode, body }) => ({ status: statusCode, text: await body.text() }))
         .catch((error: unknown) => {
-          throw unavailable(`does not answer at ${new URL(url).host}: ${messageOf(error)}`, error);
+          throw unavailable(`does not answer at ${new URL(url).host}: ${errorText(error)}`, error);
         });
       return toResult(reply.status, reply.text);
     },

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { Fault, messageOf } from '../../model/fault.ts';
+import { errorText, Fault } from '../../model/fault.ts';
 import { oneLine } from '../../model/text-forms.ts';
 import { type QuestdbSql, quoteIdentifier } from './sql.ts';
 
@@ -88,7 +88,7 @@ export const tryChange = async (sql: Pick<QuestdbSql, 'exec'>, name: string): Pr
     await enableDeduplication(sql, name);
     return { kind: 'changed' };
   } catch (error) {
-    const why = oneLine(messageOf(error), 200);
+    const why = oneLine(errorText(error), 200);
     if (damagedLog.test(why)) return { kind: 'damaged', why };
     const isAnswer = error instanceof Fault && error.kind === 'permanent';
     return { kind: isAnswer ? 'refused' : 'unanswered', why };

@@ -1,5 +1,5 @@
 import { Agent, request } from 'undici';
-import { Fault, messageOf } from '../../model/fault.ts';
+import { errorText, Fault } from '../../model/fault.ts';
 import { oneLine, patternTextMax } from '../../model/text-forms.ts';
 import type { FailureScope } from './table-states.ts';
 
@@ -112,7 +112,7 @@ const machineErrno =
 
 /** What such an answer to rows of this table alone speaks of. */
 export const scopeOfAnswer = (error: unknown, table: string): FailureScope => {
-  const message = messageOf(error);
+  const message = errorText(error);
   if (machineErrno.test(message)) return 'store';
   return message.includes(table) ? 'table' : 'unclear';
 };
@@ -163,7 +163,7 @@ export const createQuestdbWriter = ({ url, timeoutMs }: QuestdbWriterOptions): Q
       } catch (error) {
         // A proxy may hold its end of a connection while the server behind it is another one.
         connections++;
-        throw new Fault('transient', 'questdb_unavailable', `QuestDB: ${messageOf(error)}`, error);
+        throw new Fault('transient', 'questdb_unavailable', `QuestDB: ${errorText(error)}`, error);
       }
       if (status === 204 || status === 200) return { kind: 'stored' };
       const refusal = status === 400 ? readRefusal(body) : undefined;

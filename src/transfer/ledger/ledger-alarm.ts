@@ -1,6 +1,6 @@
 import type { Bus } from '../../bus/connection.ts';
 import { streamState } from '../../bus/stream-state.ts';
-import { messageOf } from '../../model/fault.ts';
+import { errorText } from '../../model/fault.ts';
 import type { Log } from '../../telemetry/log.ts';
 
 /** Watches how full a stream is that must not become full. */
@@ -47,7 +47,7 @@ export const startFillAlarm = (
     try {
       judge((await streamState(bus, stream)).bytes);
     } catch (error) {
-      log.debug({ stream, error: messageOf(error) }, 'the size of the stream could not be read');
+      log.debug({ stream, error: errorText(error) }, 'the size of the stream could not be read');
     }
   };
   let isReading = false;

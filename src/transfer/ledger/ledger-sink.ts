@@ -1,10 +1,10 @@
 import { bytesIdentity } from '../../dead-letters/dead-letters.ts';
-import { Fault, messageOf } from '../../model/fault.ts';
+import { errorText, Fault } from '../../model/fault.ts';
 import { ledgerSubjects, ledgerTables } from '../../outcomes/rows.ts';
 import type { LedgerWriter } from '../../stores/clickhouse/ledger-writer.ts';
 import { envelopeVersion } from '../../wire/frame.ts';
 import type { HeldMessage } from '../held-message.ts';
-import type { Judged, Lane, SetAside, WriteOutcome } from '../sink.ts';
+import type { DeadLettered, Judged, Sink, WriteOutcome } from '../sink.ts';
 
 /** A message of LEDGER: lines of JSON, rows of the table that its subject names. */
 export type LedgerLines = { readonly lines: Uint8Array; readonly rows: number };
@@ -35,7 +35,7 @@ const halve = (lines: Uint8Array): [Uint8Array, Uint8Array] | undefined => {
   return cut > 0 && cut < lines.length ? [lines.subarray(0, cut), lines.subarray(cut)] : undefined;
 };
 
-const refusedLine = (line: Uint8Array, table: string, why: string): SetAside => ({
+const refusedLine = (line: Uint8Array, table: string, why: string): DeadLettered => ({
   reason: 'ledger_line_refused',
   why,
   bytes: line,
@@ -70,7 +70,7 @@ const judge = ({ rows }: LedgerLines): Judged => ({
 });
 
 /** Outcomes, refusals and samples: LEDGER -> ClickHouse. Rows that are written again replace themselves, so there is no guard. */
-export const createLedgerLane = (writer: LedgerWriter): Lane<LedgerLines> => {
+export const createLedgerSink = (writer: LedgerWriter): Sink<LedgerLines> => {
   /** Inserts the pieces; when the store refuses rows, halves them until the refused lines stand alone. */
   const insertOrSplit = async (
     table: string,
@@ -89,7 +89,7 @@ export const createLedgerLane = (writer: LedgerWriter): Lane<LedgerLines> => {
       const middle = Math.ceil(pieces.length / 2);
       const halves = pieces.length > 1 ? [pieces.slice(0, middle), pieces.slice(middle)] : undefined;
       const parts = halves ?? halve(only.lines)?.map((lines) => [{ message: only.message, lines }]);
-      if (parts === undefined) return refuse(only, messageOf(error));
+      if (parts === undefined) return refuse(only, errorText(error));
       for (const part of parts) await insertOrSplit(table, part, refuse);
     }
   };
@@ -120,18 +120,18 @@ export const createLedgerLane = (writer: LedgerWriter): Lane<LedgerLines> => {
         : { kind: 'envelope', envelope: { lines: payload, rows: countLines(payload) } },
     rowsOf: ({ rows }) => rows,
     write: async (batch, onWrite) => {
-      const setAside = new Map<Held, SetAside[]>();
+      const deadLettered = new Map<Held, DeadLettered[]>();
       for (const [table, pieces] of byTable(batch)) {
         const refuse = ({ message, lines }: Piece, why: string): void => {
-          const refused = setAside.get(message) ?? [];
-          setAside.set(message, refused);
+          const refused = deadLettered.get(message) ?? [];
+          deadLettered.set(message, refused);
           refused.push(refusedLine(lines, table, why));
         };
         const full = pieces.filter(({ lines }) => lines.length > 0);
         if (table === '') for (const piece of full) refuse(piece, 'no table belongs to the subject');
         else if (full.length > 0) await writeTable(table, full, refuse, onWrite);
       }
-      return { setAside, homeless: new Set(), purged: new Set() };
+      return { deadLettered, retryLater: new Set(), purged: new Set() };
     },
     judge,
   };

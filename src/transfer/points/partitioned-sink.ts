@@ -1,19 +1,19 @@
-import { messageOf } from '../../model/fault.ts';
+import { errorText } from '../../model/fault.ts';
 import type { MetricsEnvelope } from '../../wire/envelope.ts';
 import type { HeldMessage } from '../held-message.ts';
-import type { Lane, SetAside, WriteOutcome, Written } from '../sink.ts';
+import type { DeadLettered, Sink, WriteOutcome, Written } from '../sink.ts';
 
-export type RoutedLaneOptions = {
+export type PartitionedSinkOptions = {
   /** The instance whose stream this consumer drains. */
   readonly home: string;
   /** One for each QuestDB instance that the settings name; each writes the rows of its own tables and of no other. */
-  readonly lanes: ReadonlyMap<string, Lane<MetricsEnvelope>>;
+  readonly sinks: ReadonlyMap<string, Sink<MetricsEnvelope>>;
   readonly instanceOf: (dataId: number) => string;
   /** Whether an instance does not answer just now: rows that strayed are not tried there, for others would wait with them. */
   readonly isAway: (instance: string) => boolean;
   /** Rows of another instance, or of none that is named, wait. */
   readonly onWait: (instance: string, why: string) => void;
-  /** Shared by the lanes of all streams. */
+  /** Shared by the sinks of all streams. */
   readonly failures: StrayFailures;
   readonly now: () => number;
 };
@@ -30,7 +30,7 @@ type Places = {
   readonly strays: ReadonlyMap<string, ReadonlySet<HeldMessage>>;
 };
 
-const placesOf = (batch: readonly HeldMessage[], { home, instanceOf }: RoutedLaneOptions): Places => {
+const placesOf = (batch: readonly HeldMessage[], { home, instanceOf }: PartitionedSinkOptions): Places => {
   const instances = new Map<number, string>();
   const strays = new Map<string, Set<HeldMessage>>();
   for (const message of batch) {
@@ -46,40 +46,40 @@ const placesOf = (batch: readonly HeldMessage[], { home, instanceOf }: RoutedLan
 };
 
 const merged = (all: readonly Written<MetricsEnvelope>[]): Written<MetricsEnvelope> => {
-  const setAside = new Map<HeldMessage, readonly SetAside[]>();
-  const homeless = new Set<HeldMessage>();
+  const deadLettered = new Map<HeldMessage, readonly DeadLettered[]>();
+  const retryLater = new Set<HeldMessage>();
   const purged = new Set<number>();
   for (const written of all) {
-    for (const [message, some] of written.setAside)
-      setAside.set(message, [...(setAside.get(message) ?? []), ...some]);
-    for (const message of written.homeless) homeless.add(message);
+    for (const [message, some] of written.deadLettered)
+      deadLettered.set(message, [...(deadLettered.get(message) ?? []), ...some]);
+    for (const message of written.retryLater) retryLater.add(message);
     for (const dataId of written.purged) purged.add(dataId);
   }
   const problem = all.at(-1)?.problem;
-  return { setAside, homeless, purged, ...(problem === undefined ? {} : { problem }) };
+  return { deadLettered, retryLater, purged, ...(problem === undefined ? {} : { problem }) };
 };
 
 /**
- * The lane of one instance's stream. The receivers sort points by instance, so as a rule it is the lane of that instance and nothing
+ * The sink of one instance's stream. The receivers sort points by instance, so as a rule it is the sink of that instance and nothing
  * else. Rows that lie elsewhere go there; where they cannot, their message comes again and what else it holds is written meanwhile
  * (twice, which changes nothing). So does a message whose placement becomes known while its batch is written.
  */
-export const createRoutedLane = (
-  home: Lane<MetricsEnvelope>,
-  options: RoutedLaneOptions,
-): Lane<MetricsEnvelope> => {
-  const { lanes, instanceOf, isAway, onWait, failures, now } = options;
+export const createPartitionedSink = (
+  home: Sink<MetricsEnvelope>,
+  options: PartitionedSinkOptions,
+): Sink<MetricsEnvelope> => {
+  const { sinks, instanceOf, isAway, onWait, failures, now } = options;
 
   type OnWrite = (outcome: WriteOutcome, seconds: number) => void;
 
   const writeThere = async (
     instance: string,
-    lane: Lane<MetricsEnvelope>,
+    sink: Sink<MetricsEnvelope>,
     messages: ReadonlySet<HeldMessage>,
     onWrite: OnWrite,
   ): Promise<Written<MetricsEnvelope>> => {
     try {
-      const written = await lane.write([...messages], onWrite);
+      const written = await sink.write([...messages], onWrite);
       failures.delete(instance);
       return written;
     } catch (error) {
@@ -91,15 +91,15 @@ export const createRoutedLane = (
   /** Beside the batch, which may not wait for it again: its messages come again whatever becomes of this. */
   const tryAgain = (
     instance: string,
-    lane: Lane<MetricsEnvelope>,
+    sink: Sink<MetricsEnvelope>,
     messages: ReadonlySet<HeldMessage>,
     onWrite: OnWrite,
   ): void => {
     const failure = failures.get(instance);
     if (failure === undefined || failure.isTried || now() - failure.at < strayRetryMs) return;
     failure.isTried = true;
-    writeThere(instance, lane, messages, onWrite).catch((error: unknown) =>
-      onWait(instance, messageOf(error)),
+    writeThere(instance, sink, messages, onWrite).catch((error: unknown) =>
+      onWait(instance, errorText(error)),
     );
   };
 
@@ -110,19 +110,19 @@ export const createRoutedLane = (
   ): Promise<Written<MetricsEnvelope>> => {
     const waiting = (why: string): Written<MetricsEnvelope> => {
       onWait(instance, why);
-      return { setAside: new Map(), homeless: messages, purged: new Set() };
+      return { deadLettered: new Map(), retryLater: messages, purged: new Set() };
     };
-    const lane = lanes.get(instance);
-    if (lane === undefined) return waiting('no setting names this instance');
+    const sink = sinks.get(instance);
+    if (sink === undefined) return waiting('no setting names this instance');
     if (isAway(instance)) return waiting('it does not answer');
     if (failures.has(instance)) {
-      tryAgain(instance, lane, messages, onWrite);
+      tryAgain(instance, sink, messages, onWrite);
       return waiting('it did not take rows lately');
     }
     try {
-      return await writeThere(instance, lane, messages, onWrite);
+      return await writeThere(instance, sink, messages, onWrite);
     } catch (error) {
-      return waiting(messageOf(error));
+      return waiting(errorText(error));
     }
   };
 
@@ -132,7 +132,7 @@ export const createRoutedLane = (
       const { instances, strays } = placesOf(batch, options);
       if (strays.size === 0) return home.write(batch, onWrite);
       const moved = new Set<HeldMessage>();
-      // A lane asks for each table itself whether it is its own: one that moved since was written by neither of them.
+      // A sink asks for each table itself whether it is its own: one that moved since was written by neither of them.
       const noteMoved = (): void => {
         for (const message of batch) {
           const isMoved = message.envelope.header.parts.some(
@@ -150,7 +150,7 @@ export const createRoutedLane = (
       written.push(await home.write(batch, onWrite));
       noteMoved();
       const all = merged(written);
-      return { ...all, homeless: all.homeless.union(moved) };
+      return { ...all, retryLater: all.retryLater.union(moved) };
     },
   };
 };

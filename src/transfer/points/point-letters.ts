@@ -2,7 +2,7 @@ import { bytesIdentity } from '../../dead-letters/dead-letters.ts';
 import type { Part } from '../../wire/envelope.ts';
 import { findRow, uidOfRow } from '../../wire/line-protocol.ts';
 import type { PassedItem } from '../held-message.ts';
-import type { SetAside } from '../sink.ts';
+import type { DeadLettered } from '../sink.ts';
 import type { RefusedRow } from './write-batch.ts';
 
 const timePattern = / (\d+)\n?$/;
@@ -41,7 +41,7 @@ const pointOf = (text: string): string => {
 };
 
 /** Refused rows of one message for the dead letters; in a narrow table the first row of a point stands for the point. */
-export const refusedRows = (rows: readonly RefusedRow[]): SetAside[] => {
+export const refusedRows = (rows: readonly RefusedRow[]): DeadLettered[] => {
   const points = new Set<string>();
   return rows.map(({ part, row, why }) => {
     const text = Buffer.from(row).toString('utf8');
@@ -65,7 +65,7 @@ export const refusedRows = (rows: readonly RefusedRow[]): SetAside[] => {
  * Rows of a part whose table is unavailable, for the dead letters. They are named by their first row: the part's first place may be that
  * of an item which is put off in the same message, and a dead letter of its own.
  */
-export const unavailablePart = (part: Part, bytes: Uint8Array, why: string): SetAside => {
+export const unavailablePart = (part: Part, bytes: Uint8Array, why: string): DeadLettered => {
   const row = Buffer.from(bytes.subarray(0, findRow(bytes, 1)?.end)).toString('utf8');
   const uid = uidOfRow(row) ?? String(BigInt(part.base) + BigInt(part.first));
   return {
@@ -81,7 +81,7 @@ export const unavailablePart = (part: Part, bytes: Uint8Array, why: string): Set
 };
 
 /** A point whose time is valid after all. */
-export const passedPoint = ({ owner, base, ordinal, arrivedAt, text }: PassedItem): SetAside => ({
+export const passedPoint = ({ owner, base, ordinal, arrivedAt, text }: PassedItem): DeadLettered => ({
   reason: 'deferred_item_valid',
   why: 'the receiver deferred a point whose time this program finds valid',
   bytes: Buffer.from(text),

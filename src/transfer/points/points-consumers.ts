@@ -10,14 +10,14 @@ import { createQuestdbWriter } from '../../stores/questdb/writer.ts';
 import type { TransferMetrics } from '../../telemetry/metrics.ts';
 import type { MetricsEnvelope } from '../../wire/envelope.ts';
 import { type ConsumerDependencies, type RunningConsumer, startConsumer } from '../consumer.ts';
-import type { Lane } from '../sink.ts';
-import { createRoutedLane, type StrayFailures } from './partitioned-sink.ts';
-import { createMetricsLane } from './points-sink.ts';
+import type { Sink } from '../sink.ts';
+import { createPartitionedSink, type StrayFailures } from './partitioned-sink.ts';
+import { createPointsSink } from './points-sink.ts';
 import { createTableHealth, type FailingTable } from './table-health.ts';
 import { startTableWatch } from './table-watch.ts';
 import { createWaitingMessages } from './waiting-messages.ts';
 
-type Common = Omit<ConsumerDependencies<MetricsEnvelope>, 'lane'>;
+type Common = Omit<ConsumerDependencies<MetricsEnvelope>, 'sink'>;
 
 /** The consumers of points, one for each QuestDB instance. Problems name their instance where there are several. */
 export type PointsLine = RunningConsumer & {
@@ -54,19 +54,19 @@ const seconds = (ms: number): number => Math.round(ms / 1000);
 
 /** Tables that take no rows, for `/readyz`. */
 const failingText = (failing: readonly FailingTable[]): string[] => {
-  const told = failing.map(({ table, why, isSetAside, messages, oldestMs }) => ({
+  const told = failing.map(({ table, why, isUnavailable, messages, oldestMs }) => ({
     name: table,
-    isSetAside,
+    isUnavailable,
     why: messages === 0 ? why : `${why}; ${messages} messages, the oldest ${seconds(oldestMs)} s old`,
   }));
   return [
     ...listed(
       'takes no rows, its messages wait',
-      told.filter(({ isSetAside }) => !isSetAside),
+      told.filter(({ isUnavailable }) => !isUnavailable),
     ),
     ...listed(
       'takes no rows, its points go to the dead letters',
-      told.filter(({ isSetAside }) => isSetAside),
+      told.filter(({ isUnavailable }) => isUnavailable),
     ),
   ];
 };
@@ -96,13 +96,13 @@ const waitToldEveryMs = 60_000;
 
 type Instance = {
   readonly name: string;
-  readonly lane: Lane<MetricsEnvelope>;
+  readonly sink: Sink<MetricsEnvelope>;
   readonly watch: ReturnType<typeof startTableWatch>;
   readonly tablesProblem: string | undefined;
   close(): Promise<void>;
 };
 
-/** One writer, one watch and one lane for the tables on this instance. */
+/** One writer, one watch and one sink for the tables on this instance. */
 const openInstance = (
   { name, url }: QuestdbAddress,
   { pipeline, durability, purges, placements }: PointsLineOptions,
@@ -138,7 +138,7 @@ const openInstance = (
     onBack: (table) => log.info({ questdb: name, table }, 'the table takes rows again'),
     onCount: (count) => metrics.tablesSetAside.set(label, count),
   });
-  const lane = createMetricsLane(writer, purges, health, {
+  const sink = createPointsSink(writer, purges, health, {
     onUnclassified: (code) => metrics.unclassified.inc({ ...label, code }),
     isOurs: (dataId) => placements.instanceOf(dataId) === name,
   });
@@ -147,7 +147,7 @@ const openInstance = (
   figures.unref();
   return {
     name,
-    lane: { ...lane, label: label.pipeline },
+    sink: { ...sink, label: label.pipeline },
     watch,
     get tablesProblem() {
       const problems = [...failingText(health.failing()), watch.problem, applied.problem];
@@ -184,7 +184,7 @@ export const openPointsLine = (options: PointsLineOptions, common: Common): Poin
   const { log } = common;
   const instances = options.instances.map((address) => openInstance(address, options, common));
   const names = instances.map(({ name }) => name);
-  const lanes = new Map(instances.map(({ name, lane }) => [name, lane]));
+  const sinks = new Map(instances.map(({ name, sink }) => [name, sink]));
   const running: { name: string; consumer: RunningConsumer }[] = [];
   const toldAt = new Map<string, number>();
 
@@ -211,10 +211,10 @@ export const openPointsLine = (options: PointsLineOptions, common: Common): Poin
     start: () => {
       tellUnknown();
       const failures: StrayFailures = new Map();
-      for (const { name, lane } of instances) {
-        const routed = createRoutedLane(lane, {
+      for (const { name, sink } of instances) {
+        const routed = createPartitionedSink(sink, {
           home: name,
-          lanes,
+          sinks,
           instanceOf: placements.instanceOf,
           isAway,
           onWait,
@@ -224,7 +224,7 @@ export const openPointsLine = (options: PointsLineOptions, common: Common): Poin
         const consumer = consumerOfInstance(pipeline.consumer, name);
         running.push({
           name,
-          consumer: startConsumer({ ...pipeline, consumer }, { ...common, lane: routed }),
+          consumer: startConsumer({ ...pipeline, consumer }, { ...common, sink: routed }),
         });
       }
     },

@@ -4,7 +4,7 @@ import { addOutcome, addReceiverDrops, storedOutcome } from '../../outcomes/tall
 import { type QuestdbWriter, unclassifiedStatus } from '../../stores/questdb/writer.ts';
 import { decodeEnvelope, type MetricsEnvelope } from '../../wire/envelope.ts';
 import { drop, type HeldMessage, judgeDeferred, rowsOf } from '../held-message.ts';
-import type { Judged, Lane, SetAside, Written } from '../sink.ts';
+import type { DeadLettered, Judged, Sink, Written } from '../sink.ts';
 import { passedPoint, refusedRows, unavailablePart } from './point-letters.ts';
 import type { TableHealth, TableReport } from './table-health.ts';
 import { type RefusedRow, writeBatch } from './write-batch.ts';
@@ -81,40 +81,40 @@ const judge = (envelope: MetricsEnvelope, purged: ReadonlySet<number>): Judged =
   };
 };
 
-/** What becomes of each message, by the fate of its tables. */
+/** What becomes of each message, by the verdict of its tables. */
 const writtenOf = (
   batch: readonly HeldMessage[],
-  { fates, why, problem }: TableReport,
+  { verdicts, why, problem }: TableReport,
   refused: readonly RefusedRow[],
   purged: ReadonlySet<number>,
 ): Written<MetricsEnvelope> => {
-  const homeless = new Set<HeldMessage>();
-  const setAside = new Map<HeldMessage, SetAside[]>();
-  const add = (message: HeldMessage, more: readonly SetAside[]): void => {
-    setAside.set(message, [...(setAside.get(message) ?? []), ...more]);
+  const retryLater = new Set<HeldMessage>();
+  const deadLettered = new Map<HeldMessage, DeadLettered[]>();
+  const add = (message: HeldMessage, more: readonly DeadLettered[]): void => {
+    deadLettered.set(message, [...(deadLettered.get(message) ?? []), ...more]);
   };
   for (const message of batch) {
     for (const [index, part] of message.envelope.header.parts.entries()) {
       if (purged.has(part.dataId)) continue;
-      const fate = fates.get(part.table);
-      if (fate === 'wait') homeless.add(message);
+      const verdict = verdicts.get(part.table);
+      if (verdict === 'wait') retryLater.add(message);
       const bytes = message.envelope.partBytes[index];
-      if (fate === 'set_aside' && bytes !== undefined)
+      if (verdict === 'dead_letter' && bytes !== undefined)
         add(message, [unavailablePart(part, bytes, why(part.table))]);
     }
   }
   for (const [message, rows] of Map.groupBy(refused, (row) => row.message)) {
-    const isTaken = (fate: string | undefined): boolean => fate === undefined || fate === 'stored';
-    const kept = rows.filter(({ part }) => !purged.has(part.dataId) && isTaken(fates.get(part.table)));
+    const isTaken = (verdict: string | undefined): boolean => verdict === undefined || verdict === 'stored';
+    const kept = rows.filter(({ part }) => !purged.has(part.dataId) && isTaken(verdicts.get(part.table)));
     if (kept.length > 0) add(message, refusedRows(kept));
   }
-  return { setAside, homeless, purged, ...(problem === undefined ? {} : { problem }) };
+  return { deadLettered, retryLater, purged, ...(problem === undefined ? {} : { problem }) };
 };
 
-export type MetricsLaneEvents = {
+export type PointsSinkEvents = {
   /** QuestDB answered a status with a text that we do not know. */
   readonly onUnclassified: (status: string) => void;
-  /** Whether the table of a data id lies on the store that this lane writes to; rows of others are left to their lanes. */
+  /** Whether the table of a data id lies on the store that this sink writes to; rows of others are left to their sinks. */
   readonly isOurs: (dataId: number) => boolean;
 };
 
@@ -123,12 +123,12 @@ export type MetricsLaneEvents = {
  * was begun before may finish. Others in the same message are stored as ever. What becomes of the rows of a table that takes none,
  * `health` says.
  */
-export const createMetricsLane = (
+export const createPointsSink = (
   writer: Pick<QuestdbWriter, 'write' | 'renew'>,
   purges: Pick<Purges, 'has'>,
   health: TableHealth,
-  { onUnclassified, isOurs }: MetricsLaneEvents,
-): Lane<MetricsEnvelope> => ({
+  { onUnclassified, isOurs }: PointsSinkEvents,
+): Sink<MetricsEnvelope> => ({
   pipeline: 'metrics',
   store: 'QuestDB',
   read: decodeEnvelope,

@@ -74,7 +74,7 @@ export type Observation = {
   readonly why: string;
 };
 
-export type TableFate = 'stored' | 'wait' | 'set_aside';
+export type TableVerdict = 'stored' | 'wait' | 'dead_letter';
 
 export type TablePlan = {
   /** Tables to write in one request. */
@@ -84,11 +84,11 @@ export type TablePlan = {
   /** What is known of tables without a write. */
   readonly observed: ReadonlyMap<string, Observation>;
   /** What becomes of the rows of those that are not to be tried yet. */
-  readonly fates: ReadonlyMap<string, TableFate>;
+  readonly verdicts: ReadonlyMap<string, TableVerdict>;
 };
 
 export type TableReport = {
-  readonly fates: ReadonlyMap<string, TableFate>;
+  readonly verdicts: ReadonlyMap<string, TableVerdict>;
   /** Why a table takes no rows. */
   why(table: string): string;
   /** Why no table of the batch takes rows; undefined when one does, and where all are missing or broken. */
@@ -99,7 +99,7 @@ export type TableReport = {
 export type FailingTable = {
   readonly table: string;
   readonly why: string;
-  readonly isSetAside: boolean;
+  readonly isUnavailable: boolean;
   readonly messages: number;
   readonly oldestMs: number;
 };
@@ -125,7 +125,7 @@ export type TableHealthOptions = {
   readonly onSetAside: (table: string, why: string) => void;
   readonly onBack: (table: string) => void;
   /** Called with the number of unavailable tables. */
-  readonly onCount: (setAside: number) => void;
+  readonly onCount: (unavailable: number) => void;
 };
 
 type Table = {
@@ -135,7 +135,7 @@ type Table = {
   since: number;
   observedAt: number;
   nextTryAt: number;
-  isSetAside: boolean;
+  isUnavailable: boolean;
 };
 
 /** Of several observations the last of these counts. */
@@ -184,20 +184,20 @@ export const createTableHealth = (options: TableHealthOptions): TableHealth => {
 
   const tellCount = (): void => {
     let count = 0;
-    for (const { isSetAside } of tables.values()) if (isSetAside) count++;
+    for (const { isUnavailable } of tables.values()) if (isUnavailable) count++;
     options.onCount(count);
   };
 
-  const setAside = (name: string, table: Table): void => {
-    if (table.isSetAside) return;
-    table.isSetAside = true;
+  const makeUnavailable = (name: string, table: Table): void => {
+    if (table.isUnavailable) return;
+    table.isUnavailable = true;
     options.onSetAside(name, table.why);
     tellCount();
   };
 
   const takeBack = (table: Table): void => {
-    if (!table.isSetAside) return;
-    table.isSetAside = false;
+    if (!table.isUnavailable) return;
+    table.isUnavailable = false;
     tellCount();
   };
 
@@ -213,10 +213,11 @@ export const createTableHealth = (options: TableHealthOptions): TableHealth => {
 
   const hasLasted = ({ since }: Table): boolean => now() - since >= waitMs;
 
-  const fateOf = (table: Table): TableFate => (table.isSetAside && !isOfStore(table) ? 'set_aside' : 'wait');
+  const fateOf = (table: Table): TableVerdict =>
+    table.isUnavailable && !isOfStore(table) ? 'dead_letter' : 'wait';
 
   const tryLater = (table: Table): void => {
-    table.nextTryAt = now() + (table.isSetAside ? probeMs : retryMs);
+    table.nextTryAt = now() + (table.isUnavailable ? probeMs : retryMs);
   };
 
   const stored = (name: string): void => {
@@ -232,7 +233,7 @@ export const createTableHealth = (options: TableHealthOptions): TableHealth => {
 
   const begin = (name: string, { state, scope, why }: Observation): Table => {
     const [since, observedAt] = [now(), now()];
-    const table: Table = { state, scope, why, since, observedAt, nextTryAt: 0, isSetAside: false };
+    const table: Table = { state, scope, why, since, observedAt, nextTryAt: 0, isUnavailable: false };
     tables.set(name, table);
     const oldest = tables.size > tablesMax ? tables.keys().next().value : undefined;
     if (oldest !== undefined) tables.delete(oldest);
@@ -249,12 +250,12 @@ export const createTableHealth = (options: TableHealthOptions): TableHealth => {
     if (isLate && !wasLate) takeBack(table);
     Object.assign(table, observation, { observedAt: now() });
     const isDue = observation.state === 'broken' || (!isLate && hasLasted(table) && isOfTable(table));
-    if (isDue) setAside(name, table);
+    if (isDue) makeUnavailable(name, table);
     tryLater(table);
   };
 
   /** What to do with a table now: 'write' is a try. */
-  const nextOf = (name: string): TableFate | 'write' => {
+  const nextOf = (name: string): TableVerdict | 'write' => {
     const table = tables.get(name);
     if (table === undefined) return 'write';
     if (now() < table.nextTryAt) return fateOf(table);
@@ -270,13 +271,13 @@ export const createTableHealth = (options: TableHealthOptions): TableHealth => {
   const noteWaiting = (
     batch: readonly HeldMessage[],
     purged: ReadonlySet<number>,
-    fates: ReadonlyMap<string, TableFate>,
+    verdicts: ReadonlyMap<string, TableVerdict>,
   ): void => {
-    if (waiting.total === 0 && ![...fates.values()].includes('wait')) return;
+    if (waiting.total === 0 && ![...verdicts.values()].includes('wait')) return;
     for (const { delivery, envelope, takenAt } of batch) {
       const { parts, arrivedAt } = envelope.header;
       const waitsFor = parts.flatMap(({ table, dataId }) =>
-        fates.get(table) === 'wait' && !purged.has(dataId) ? [table] : [],
+        verdicts.get(table) === 'wait' && !purged.has(dataId) ? [table] : [],
       );
       waiting.note(delivery, Math.max(0, takenAt - arrivedAt), waitsFor);
     }
@@ -292,7 +293,7 @@ export const createTableHealth = (options: TableHealthOptions): TableHealth => {
       if (waiting.total < waitingMax) break;
       // After a start of QuestDB a table may be late for a while that is of no trouble to anybody.
       if (table === undefined || !isOfTable(table) || (table.state === 'late' && !hasLasted(table))) continue;
-      setAside(name, table);
+      makeUnavailable(name, table);
       tryLater(table);
       waiting.forget(name);
       made.push(name);
@@ -302,13 +303,13 @@ export const createTableHealth = (options: TableHealthOptions): TableHealth => {
 
   return {
     plan: async (names) => {
-      const fates = new Map<string, TableFate>();
+      const verdicts = new Map<string, TableVerdict>();
       const observed = new Map<string, Observation>();
       const fit: string[] = [];
       for (const name of names) {
         const next = nextOf(name);
         const seen = next === 'write' ? watch.observed(name) : undefined;
-        if (next !== 'write') fates.set(name, next);
+        if (next !== 'write') verdicts.set(name, next);
         else if (seen !== undefined) observed.set(name, seen);
         else fit.push(name);
       }
@@ -320,7 +321,7 @@ export const createTableHealth = (options: TableHealthOptions): TableHealth => {
         together: new Set(written.filter((name) => !isApart(name))),
         apart: written.filter(isApart),
         observed: joined(observed, unshown),
-        fates,
+        verdicts,
       };
     },
     report: async (plan, tried, batch, purged) => {
@@ -328,24 +329,24 @@ export const createTableHealth = (options: TableHealthOptions): TableHealth => {
       const unshown = ofApplied(await applied.unapplied(tried.storedTables));
       tellBroken(unshown);
       const observed = joined(plan.observed, unshown, ofWrite(tried));
-      const fates = new Map(plan.fates);
+      const verdicts = new Map(plan.verdicts);
       // The stored ones first: that others take rows shows that the store lives.
       for (const name of tried.storedTables) {
         if (observed.has(name)) continue;
-        fates.set(name, 'stored');
+        verdicts.set(name, 'stored');
         stored(name);
       }
-      const isStored = [...fates.values()].includes('stored');
+      const isStored = [...verdicts.values()].includes('stored');
       for (const [name, observation] of observed) observe(name, observation);
       for (const name of observed.keys()) {
         const table = tables.get(name);
-        if (table !== undefined) fates.set(name, fateOf(table));
+        if (table !== undefined) verdicts.set(name, fateOf(table));
       }
-      noteWaiting(batch, purged, fates);
-      for (const name of makeRoom()) fates.set(name, 'set_aside');
+      noteWaiting(batch, purged, verdicts);
+      for (const name of makeRoom()) verdicts.set(name, 'dead_letter');
       const first = [...observed.values()].find(({ state }) => state !== 'missing' && state !== 'broken');
       return {
-        fates,
+        verdicts,
         why: (name) => tables.get(name)?.why ?? '',
         problem: isStored || tried.refused.length > 0 ? undefined : first?.why,
       };
@@ -368,9 +369,9 @@ export const createTableHealth = (options: TableHealthOptions): TableHealth => {
     failing: () => {
       const byTable = waiting.byTable();
       return [...tables]
-        .map(([table, { why, isSetAside, observedAt }]) => {
+        .map(([table, { why, isUnavailable, observedAt }]) => {
           const { messages, oldestMs } = byTable.get(table) ?? { messages: 0, oldestMs: 0 };
-          return { table, why, isSetAside, observedAt, messages, oldestMs };
+          return { table, why, isUnavailable, observedAt, messages, oldestMs };
         })
         .filter(({ messages, observedAt }) => messages > 0 || now() - observedAt <= 2 * probeMs)
         .toSorted((a, b) => b.messages - a.messages);

@@ -1,4 +1,4 @@
-import { messageOf } from '../../model/fault.ts';
+import { errorText } from '../../model/fault.ts';
 import type { FailureScope } from '../../stores/questdb/table-states.ts';
 import { isUnclassifiedAnswer, scopeOfAnswer } from '../../stores/questdb/writer.ts';
 import type { BatchResult, RefusedRow } from './write-batch.ts';
@@ -33,7 +33,7 @@ export const writeTables = async (
       for (const [broken, why] of result.brokenTables) brokenTables.set(broken, why);
     } catch (error) {
       if (!isUnclassifiedAnswer(error)) throw error;
-      failing.set(each, { scope: scopeOfAnswer(error, each), why: messageOf(error) });
+      failing.set(each, { scope: scopeOfAnswer(error, each), why: errorText(error) });
     }
   }
   return { refused, storedTables, missingTables, brokenTables, failing };

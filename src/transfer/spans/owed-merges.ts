@@ -1,6 +1,6 @@
 import { isConflict, type KvBucket } from '../../bus/kv.ts';
 import { systemKeys } from '../../directory/keys.ts';
-import { messageOf } from '../../model/fault.ts';
+import { errorText } from '../../model/fault.ts';
 import type { Log } from '../../telemetry/log.ts';
 
 /** Days in which rows are there twice, and that are merged for it, whoever is killed meanwhile. */
@@ -65,7 +65,7 @@ export const startOwedMerges = ({
       // It was written down again meanwhile: what that was for may not have been merged, and the next look sees to it.
       if (isConflict(error)) return;
       log.error(
-        { day, error: messageOf(error) },
+        { day, error: errorText(error) },
         'a day with duplicate rows is not merged yet; a retry follows',
       );
     } finally {

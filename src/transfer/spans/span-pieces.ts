@@ -2,7 +2,7 @@ import { ordinalsMax } from '../../model/uid.ts';
 import { type NativeBlock, readBlock, UnreadableBlock } from '../../wire/native/block-reader.ts';
 import type { SpanPart, SpansEnvelope } from '../../wire/spans-envelope.ts';
 import type { HeldMessage } from '../held-message.ts';
-import type { SetAside } from '../sink.ts';
+import type { DeadLettered } from '../sink.ts';
 
 /** One part of a message, or some of its rows, on the way into an insert. */
 export type Piece = {
@@ -60,7 +60,7 @@ export const halvesOf = (pieces: readonly Piece[]): [Piece[], Piece[]] | undefin
 };
 
 /** A single span that the store will never take, with its own uid, ordinal and time; undefined where the block is not that. */
-const refusedSpan = ({ part, block }: Piece, why: string): SetAside | undefined => {
+const refusedSpan = ({ part, block }: Piece, why: string): DeadLettered | undefined => {
   const row = readable(block);
   if (row?.rows !== 1) return undefined;
   const { uid, Timestamp: time } = row.row(0);
@@ -95,7 +95,7 @@ const firstUidOf = (block: NativeBlock | undefined): bigint | undefined => {
 };
 
 /** The whole block for the dead letters. Slices of one part are told apart by their first row. */
-export const refusedBlock = ({ part, block }: Piece, why: string): SetAside => {
+export const refusedBlock = ({ part, block }: Piece, why: string): DeadLettered => {
   const first = firstUidOf(readable(block));
   return {
     reason: 'block_refused',
@@ -110,5 +110,5 @@ export const refusedBlock = ({ part, block }: Piece, why: string): SetAside => {
 };
 
 /** What goes to the dead letters of a piece that the store will never take and that cannot be halved. */
-export const refusedPiece = (piece: Piece, why: string): SetAside =>
+export const refusedPiece = (piece: Piece, why: string): DeadLettered =>
   refusedSpan(piece, why) ?? refusedBlock(piece, why);

@@ -1,4 +1,4 @@
-import { Fault, messageOf } from '../../model/fault.ts';
+import { errorText, Fault } from '../../model/fault.ts';
 import { type RawSpanTime, validateSpanTime } from '../../model/span-time.ts';
 import { messageKeyOf } from '../../outcomes/outcome-rows.ts';
 import { addOutcome, addReceiverDrops, storedOutcome } from '../../outcomes/tally.ts';
@@ -11,12 +11,12 @@ import { mergeBlocks } from '../../wire/native/block-merger.ts';
 import { UnreadableBlock } from '../../wire/native/block-reader.ts';
 import { decodeSpansEnvelope, type SpansEnvelope, type SpansHeader } from '../../wire/spans-envelope.ts';
 import { type HeldMessage, judgeSection, noVerdicts, type PassedItem } from '../held-message.ts';
-import type { Judged, Lane, SetAside, WriteOutcome, Written } from '../sink.ts';
+import type { DeadLettered, Judged, Sink, WriteOutcome, Written } from '../sink.ts';
 import type { Fence } from './fence.ts';
 import { createLoneFailures } from './lone-failures.ts';
 import { byDay, halvesOf, type Piece, piecesOf, refusedBlock, refusedPiece } from './span-pieces.ts';
 
-export type TracesLaneOptions = {
+export type SpansSinkOptions = {
   readonly stream: string;
   readonly boot: number;
   readonly ackWaitMs: number;
@@ -26,7 +26,7 @@ export type TracesLaneOptions = {
   readonly guard: 'suspect' | 'always';
 };
 
-export type TracesLaneEvents = {
+export type SpansSinkEvents = {
   /** A guarded insert, and how many inserts of earlier attempts were ended before it. */
   readonly onGuarded: (killed: number) => void;
   /**
@@ -41,7 +41,7 @@ export type TracesLaneEvents = {
 type Held = HeldMessage<SpansEnvelope>;
 
 /** What was refused in one write: each a span or a block of its message. */
-type Refusals = { readonly of: Map<Held, SetAside[]>; count: number };
+type Refusals = { readonly of: Map<Held, DeadLettered[]>; count: number };
 
 const refusalsMax = 1_000;
 
@@ -112,7 +112,7 @@ const rawTime = (value: unknown): RawSpanTime => {
 const field = (value: unknown, name: string): unknown =>
   typeof value === 'object' && value !== null ? Reflect.get(value, name) : undefined;
 
-const passedSpan = ({ owner, base, ordinal, arrivedAt, text }: PassedItem): SetAside => ({
+const passedSpan = ({ owner, base, ordinal, arrivedAt, text }: PassedItem): DeadLettered => ({
   reason: 'deferred_item_valid',
   why: 'the receiver deferred a span, and this version finds its times valid',
   bytes: Buffer.from(text),
@@ -155,12 +155,12 @@ const judge = ({ header, deferredBytes }: SpansEnvelope): Judged => {
  * Spans: TRACES -> ClickHouse (architecture 7.2). Fresh messages are inserted as they are; what may have been inserted before
  * goes through the guard, after inserts of an earlier attempt were killed.
  */
-export const createTracesLane = (
+export const createSpansSink = (
   writer: SpanWriter,
   fence: Fence,
-  options: TracesLaneOptions,
-  events: TracesLaneEvents,
-): Lane<SpansEnvelope> => {
+  options: SpansSinkOptions,
+  events: SpansSinkEvents,
+): Sink<SpansEnvelope> => {
   const sent = new WeakSet<Held>();
   const tries = new WeakMap<Held, number>();
   const lone = createLoneFailures(loneAttemptsMax);
@@ -243,7 +243,7 @@ export const createTracesLane = (
         refused.count++;
         refused.of.set(only.message, [
           ...(refused.of.get(only.message) ?? []),
-          refusedPiece(only, messageOf(error)),
+          refusedPiece(only, errorText(error)),
         ]);
       }
     }
@@ -270,7 +270,7 @@ export const createTracesLane = (
     }
   };
 
-  const writeTogether: Lane<SpansEnvelope>['write'] = async (batch, onWrite) => {
+  const writeTogether: Sink<SpansEnvelope>['write'] = async (batch, onWrite) => {
     const suspects: Held[] = [];
     const fresh: Held[] = [];
     for (const message of batch) (isSuspect(message) ? suspects : fresh).push(message);
@@ -280,7 +280,7 @@ export const createTracesLane = (
     await writeAll(fresh, insertPlain, refused, onWrite);
     await writeAll(suspects, insertGuarded, refused, onWrite);
     lone.stored();
-    return { setAside: refused.of, homeless: new Set(), purged: new Set() };
+    return { deadLettered: refused.of, retryLater: new Set(), purged: new Set() };
   };
 
   /** Message by message: a failing message waits while the others are stored, and is dead-lettered if it alone keeps failing. */
@@ -303,7 +303,7 @@ export const createTracesLane = (
         hasStored = true;
       } catch (error) {
         if (!isTransientAnswer(error)) throw error;
-        problem = messageOf(error);
+        problem = errorText(error);
         if (lone.failed(message.delivery.streamSequence)) {
           const why = `the block fails in each try while others are stored: ${problem}`;
           refused.of.set(
@@ -315,8 +315,8 @@ export const createTracesLane = (
     }
     const hasSettled = hasStored || refused.of.size > 0;
     return {
-      setAside: refused.of,
-      homeless: waiting,
+      deadLettered: refused.of,
+      retryLater: waiting,
       purged: new Set(),
       ...(hasSettled ? {} : { problem }),
     };

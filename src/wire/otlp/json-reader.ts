@@ -2,7 +2,7 @@ import { JsonCursor, type JsonKind } from './json-cursor.ts';
 import { JsonFields } from './json-fields.ts';
 import { KeySet } from './json-keys.ts';
 import { JsonSpanReader } from './json-span.ts';
-import type { ReadState, SpanSink } from './span-slots.ts';
+import type { ReadState, SpanVisitor } from './span-slots.ts';
 import { MalformedBody } from './types.ts';
 
 const requestKeys = new KeySet(['resourceSpans']);
@@ -36,14 +36,14 @@ export class JsonReader {
   readonly misplacedKeys = new Set<string>();
   private hasSpans = false;
   private readonly state: ReadState;
-  private readonly sink: SpanSink;
+  private readonly visitor: SpanVisitor;
   private readonly cursor: JsonCursor;
   private readonly fields: JsonFields;
   private readonly spanReader: JsonSpanReader;
 
-  constructor(state: ReadState, sink: SpanSink) {
+  constructor(state: ReadState, visitor: SpanVisitor) {
     this.state = state;
-    this.sink = sink;
+    this.visitor = visitor;
     this.cursor = new JsonCursor(state.body, state.scratch);
     this.fields = new JsonFields(this.cursor, state);
     this.spanReader = new JsonSpanReader(this.fields);
@@ -83,7 +83,7 @@ export class JsonReader {
       'resourceSpans[].',
       () => this.readResource(),
       () => {
-        this.sink.resource();
+        this.visitor.resource();
         this.eachObject('scopeSpans', () => this.readScopeSpans());
       },
     );
@@ -180,7 +180,7 @@ export class JsonReader {
       scratch.length = kept;
       this.hasSpans = true;
       this.spanReader.read();
-      this.sink.span();
+      this.visitor.span();
     }
   }
 

@@ -9,7 +9,7 @@ import {
   type FaultSlot,
   idPlaces,
   type ReadState,
-  type SpanSink,
+  type SpanVisitor,
   type TimeSlot,
 } from './span-slots.ts';
 import { TooManyElements } from './types.ts';
@@ -48,7 +48,7 @@ export class ProtobufReader {
   /** Fields of ResourceSpans that are not OTLP's, with their path: 1000 was instrumentation_library_spans before OTLP 1.0. */
   readonly misplacedFields = new Set<string>();
   private readonly state: ReadState;
-  private readonly sink: SpanSink;
+  private readonly visitor: SpanVisitor;
   private readonly wantsSpans: boolean;
   private readonly cursor: ProtobufCursor;
   private readonly value: ProtobufValueReader;
@@ -59,9 +59,9 @@ export class ProtobufReader {
   private fieldsLeft: number;
 
   /** Without `wantsSpans` resources alone are read. */
-  constructor(state: ReadState, sink: SpanSink, wantsSpans: boolean) {
+  constructor(state: ReadState, visitor: SpanVisitor, wantsSpans: boolean) {
     this.state = state;
-    this.sink = sink;
+    this.visitor = visitor;
     this.wantsSpans = wantsSpans;
     this.cursor = new ProtobufCursor(state.body);
     this.value = new ProtobufValueReader(this.cursor, state.scratch);
@@ -107,7 +107,7 @@ export class ProtobufReader {
       }
     }
     cursor.expectEnd(end);
-    this.sink.resource();
+    this.visitor.resource();
     if (!this.wantsSpans) return;
     this.keptScratch = state.scratch.length;
     cursor.at = start;
@@ -154,7 +154,7 @@ export class ProtobufReader {
       if (tag === 0x12) {
         state.scratch.length = this.keptScratch;
         this.readSpan(cursor.enter(end));
-        this.sink.span();
+        this.visitor.span();
       } else cursor.skip(tag, end);
     }
   }

@@ -312,7 +312,7 @@ export class ReadState {
 }
 
 /** What a reader calls as it goes through a request, in the order of the spans. */
-export type SpanSink = {
+export type SpanVisitor = {
   /** `owner` holds another resource; spans that follow belong to it. */
   resource(): void;
   /** `span` holds the next span, of the scope that `owner` holds. */

@@ -3,8 +3,8 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { installPython, pinnedVersion, runPython, whyNoPython } from '../../support/python/python.ts';
 import { bodyOf, type PushStack, sharedPushStack } from '../../support/push/stack.ts';
+import { installPython, pinnedVersion, runPython, whyNoPython } from '../../support/python/python.ts';
 import { tempFolder } from '../../support/stack/temp-folder.ts';
 
 let on: PushStack;

@@ -4,8 +4,8 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { installPython } from '../python/python.ts';
 import { startMetadataRole } from '../metadata/role.ts';
+import { installPython } from '../python/python.ts';
 import { makeTables, startEngines } from '../stack/engines.ts';
 
 const seed = '20261121';

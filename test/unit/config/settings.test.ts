@@ -11,7 +11,7 @@ import {
   type Settings,
   settingDefinitions,
 } from '../../../src/config/settings.ts';
-import { Fault, messageOf } from '../../../src/model/fault.ts';
+import { errorText, Fault } from '../../../src/model/fault.ts';
 import { tempFolder } from '../../support/stack/temp-folder.ts';
 
 /** A settings file with this text, and the environment that names it. */
@@ -191,7 +191,7 @@ describe('a setting that cannot be used', () => {
       try {
         if (!isDeepStrictEqual(loadSettings(env), loadSettings({}))) taken.push(key);
       } catch (error) {
-        expect(messageOf(error)).toContain(file);
+        expect(errorText(error)).toContain(file);
       }
     }
     expect(taken).toEqual([]);

@@ -20,13 +20,13 @@ describe('the table of reasons', () => {
 
   it.each(reasons)(
     'says of $code ($of) what it means and what to do',
-    ({ code, meaning, remedy, stage, mender }) => {
+    ({ code, meaning, remedy, stage, fixableBy }) => {
       expect(code).toMatch(/^[a-z]+(_[a-z]+)*$/);
       expect(meaning.length).toBeGreaterThan(10);
       expect(remedy.length).toBeGreaterThan(5);
       expect(meaning).not.toMatch(/\.$/);
       expect(['receiver', 'transfer']).toContain(stage);
-      expect(['sender', 'operator', 'tidemark']).toContain(mender);
+      expect(['sender', 'operator', 'tidemark']).toContain(fixableBy);
       expect(explain(code)?.code).toBe(code);
     },
   );

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { createRedaction } from '../../../src/outcomes/redaction.ts';
 import { createSamples } from '../../../src/outcomes/samples.ts';
 import { createTransferSamples, looksLikeToken } from '../../../src/transfer/samples.ts';
-import type { SetAside } from '../../../src/transfer/sink.ts';
+import type { DeadLettered } from '../../../src/transfer/sink.ts';
 
 const token = '0123456789abcdef0123456789abcdef';
 
@@ -15,7 +15,7 @@ const started = () => {
   return { samples, transfer: createTransferSamples(samples) };
 };
 
-const refusedRow = (row: string): SetAside => ({
+const refusedRow = (row: string): DeadLettered => ({
   reason: 'row_refused',
   why: 'cannot cast',
   bytes: Buffer.from(row),
@@ -27,7 +27,7 @@ const refusedRow = (row: string): SetAside => ({
 describe('examples of what only transfer knows', () => {
   it('are refused rows as they were to be written, without what may be a token', () => {
     const { samples, transfer } = started();
-    transfer.setAside('metrics', refusedRow(`t,module=${token},token=hunter2 cpu=1,uid=5i 1000`));
+    transfer.deadLettered('metrics', refusedRow(`t,module=${token},token=hunter2 cpu=1,uid=5i 1000`));
     transfer.purged([1500002]);
     const rows = samples.take(3);
     expect(rows).toMatchObject([
@@ -41,14 +41,14 @@ describe('examples of what only transfer knows', () => {
   it('have no payload where that is no text', () => {
     const { samples, transfer } = started();
     const block = { ...refusedRow('x'), reason: 'block_refused', place: { appId: 7 } } as const;
-    transfer.setAside('traces', block);
+    transfer.deadLettered('traces', block);
     expect(samples.take(1)).toMatchObject([{ app_id: 7, data_id: 0, reason: 'block_refused', payload: '' }]);
   });
 
   // They would come back through LEDGER as examples of themselves.
   it('are none of what goes wrong with LEDGER itself', () => {
     const { samples, transfer } = started();
-    transfer.setAside('ledger', refusedRow('x'));
+    transfer.deadLettered('ledger', refusedRow('x'));
     expect(samples.take(1)).toEqual([]);
   });
 });

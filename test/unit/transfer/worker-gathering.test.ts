@@ -3,7 +3,7 @@ import type { Delivery } from '../../../src/bus/puller.ts';
 import { createElapsed } from '../../../src/model/elapsed.ts';
 import { createTransferMetrics } from '../../../src/telemetry/metrics.ts';
 import { createBreaker } from '../../../src/transfer/breaker.ts';
-import type { Lane } from '../../../src/transfer/sink.ts';
+import type { Sink } from '../../../src/transfer/sink.ts';
 import { createWorker, type Worker } from '../../../src/transfer/worker.ts';
 
 const intervalMs = 1_000;
@@ -27,7 +27,7 @@ type Bounds = { gatheredMax?: number; heldBytesMax?: number; untilStored?: Promi
 /** A worker on the clock of the test; its store takes everything, at once if not told otherwise, and keeps how much each write brought. */
 const startWorker = (bounds: Bounds = {}): Bench => {
   const writes: number[] = [];
-  const lane: Lane<number> = {
+  const sink: Sink<number> = {
     pipeline: 'metrics',
     store: 'questdb',
     read: (payload) => ({ kind: 'envelope', envelope: payload[0] ?? 0 }),
@@ -35,7 +35,7 @@ const startWorker = (bounds: Bounds = {}): Bench => {
     write: async (batch) => {
       writes.push(batch.length);
       await bounds.untilStored;
-      return { setAside: new Map(), homeless: new Set(), purged: new Set() };
+      return { deadLettered: new Map(), retryLater: new Set(), purged: new Set() };
     },
     judge: (rows) => ({
       arrivedAt: Date.now(),
@@ -58,10 +58,10 @@ const startWorker = (bounds: Bounds = {}): Bench => {
       gatheredMax: bounds.gatheredMax ?? 1_000,
     },
     {
-      lane,
+      sink,
       deadLetters: { put: async () => {} },
       ledger: { record: async () => {} },
-      samples: { setAside: () => {}, purged: () => {} },
+      samples: { deadLettered: () => {}, purged: () => {} },
       metrics: createTransferMetrics(),
       log: silent,
       now: Date.now,

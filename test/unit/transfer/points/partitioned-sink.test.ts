@@ -5,8 +5,8 @@ import { loadPipelines } from '../../../../src/config/pipelines.ts';
 import { backupSchema } from '../../../../src/metadata/backup.ts';
 import { Fault } from '../../../../src/model/fault.ts';
 import type { HeldMessage } from '../../../../src/transfer/held-message.ts';
-import { createRoutedLane } from '../../../../src/transfer/points/partitioned-sink.ts';
-import type { Lane, Written } from '../../../../src/transfer/sink.ts';
+import { createPartitionedSink } from '../../../../src/transfer/points/partitioned-sink.ts';
+import type { Sink, Written } from '../../../../src/transfer/sink.ts';
 import { decodeEnvelope, type MetricsEnvelope } from '../../../../src/wire/envelope.ts';
 import { firstDelivery } from '../../../support/outcomes/deliveries.ts';
 
@@ -75,12 +75,12 @@ const messageOf = (...dataIds: number[]): HeldMessage => {
 };
 
 const nothingAside = (): Written<MetricsEnvelope> => ({
-  setAside: new Map(),
-  homeless: new Set(),
+  deadLettered: new Map(),
+  retryLater: new Set(),
   purged: new Set(),
 });
 
-/** Lanes of `default` and `b` behind a router of the first one's stream. Data ids above 100 lie on `b`, above 200 on none that is set. */
+/** Sinks of `default` and `b` behind a router of the first one's stream. Data ids above 100 lie on `b`, above 200 on none that is set. */
 const routed = (
   write: (instance: string) => Written<MetricsEnvelope> | Promise<Written<MetricsEnvelope>> = nothingAside,
 ) => {
@@ -89,7 +89,7 @@ const routed = (
   const calls: [string, readonly HeldMessage[]][] = [];
   const waits: [string, string][] = [];
   const away = new Set<string>();
-  const laneOf = (instance: string): Lane<MetricsEnvelope> => ({
+  const sinkOf = (instance: string): Sink<MetricsEnvelope> => ({
     pipeline: 'metrics',
     store: 'QuestDB',
     read: decodeEnvelope,
@@ -102,10 +102,10 @@ const routed = (
       throw new Error('not asked');
     },
   });
-  const [home, other] = [laneOf('default'), laneOf('b')];
-  const lane = createRoutedLane(home, {
+  const [home, other] = [sinkOf('default'), sinkOf('b')];
+  const sink = createPartitionedSink(home, {
     home: 'default',
-    lanes: new Map([
+    sinks: new Map([
       ['default', home],
       ['b', other],
     ]),
@@ -121,7 +121,7 @@ const routed = (
     away,
     clock,
     placed,
-    write: (...batch: HeldMessage[]) => lane.write(batch, () => {}),
+    write: (...batch: HeldMessage[]) => sink.write(batch, () => {}),
   };
 };
 
@@ -136,12 +136,12 @@ describe('the router', () => {
   it('brings rows of another instance there, and nothing of the others', async () => {
     const { calls, waits, write } = routed();
     const [own, both, strayed] = [messageOf(1), messageOf(2, 102), messageOf(101)];
-    const { homeless } = await write(own, both, strayed);
+    const { retryLater } = await write(own, both, strayed);
     expect(calls).toEqual([
       ['b', [both, strayed]],
       ['default', [own, both, strayed]],
     ]);
-    expect([homeless.size, waits]).toEqual([0, []]);
+    expect([retryLater.size, waits]).toEqual([0, []]);
   });
 
   it.each([
@@ -155,13 +155,13 @@ describe('the router', () => {
     });
     if (why === 'it does not answer') away.add('b');
     const [own, both] = [messageOf(1), messageOf(2, dataId)];
-    const { homeless } = await write(own, both);
-    expect([...homeless]).toEqual([both]);
+    const { retryLater } = await write(own, both);
+    expect([...retryLater]).toEqual([both]);
     expect(calls.at(-1)).toEqual(['default', [own, both]]);
     expect(waits).toEqual([[dataId > 200 ? 'zzz' : 'b', why]]);
   });
 
-  // Neither its old lane nor its new one writes such a row: acknowledged, it would be nowhere.
+  // Neither its old sink nor its new one writes such a row: acknowledged, it would be nowhere.
   it.each(['b', 'default'])(
     'lets a message come again whose placement becomes known while %s is written to',
     async (during) => {
@@ -170,8 +170,8 @@ describe('the router', () => {
         return nothingAside();
       });
       const [own, both, there, back] = [messageOf(1), messageOf(2, 102), messageOf(102), messageOf(103)];
-      const { homeless } = await write(own, both, there, back);
-      expect([...homeless]).toEqual([own, back]);
+      const { retryLater } = await write(own, both, there, back);
+      expect([...retryLater]).toEqual([own, back]);
     },
   );
 
@@ -184,7 +184,7 @@ describe('the router', () => {
       return nothingAside();
     });
     const [own, both] = [messageOf(1), messageOf(2, 102)];
-    expect([...(await write(own, both)).homeless]).toEqual([own]);
+    expect([...(await write(own, both)).retryLater]).toEqual([own]);
   });
 
   // One that hangs would hold up the rows of this stream for a store timeout with each batch.
@@ -200,13 +200,13 @@ describe('the router', () => {
     const both = messageOf(1, 102);
     const first = write(both);
     there[0]?.reject(late);
-    expect([...(await first).homeless]).toEqual([both]);
+    expect([...(await first).retryLater]).toEqual([both]);
     clock.now = 9_999;
-    expect([...(await write(both)).homeless]).toEqual([both]);
+    expect([...(await write(both)).retryLater]).toEqual([both]);
     expect(there.length).toBe(1);
     clock.now = 10_000;
     // It does not answer, and these are not kept.
-    for (const _ of [1, 2]) expect([...(await write(both)).homeless]).toEqual([both]);
+    for (const _ of [1, 2]) expect([...(await write(both)).retryLater]).toEqual([both]);
     expect(there.length).toBe(2);
     there[1]?.reject(late);
     await expect.poll(() => waits.filter(([, why]) => why === late.message).length).toBe(2);
@@ -219,7 +219,7 @@ describe('the router', () => {
     await new Promise((resolve) => setImmediate(resolve));
     const last = write(both);
     there[3]?.resolve(nothingAside());
-    expect((await last).homeless.size).toBe(0);
+    expect((await last).retryLater.size).toBe(0);
     expect(calls.filter(([instance]) => instance === 'default').length).toBe(7);
   });
 
@@ -243,13 +243,13 @@ describe('the router', () => {
       place: {},
     });
     const { write } = routed((instance) => ({
-      setAside: new Map([[both, [aside(instance)]]]),
-      homeless: new Set(instance === 'b' ? [both] : []),
+      deadLettered: new Map([[both, [aside(instance)]]]),
+      retryLater: new Set(instance === 'b' ? [both] : []),
       purged: new Set([instance === 'b' ? 102 : 1]),
     }));
-    const { setAside, homeless, purged } = await write(both);
-    expect(setAside.get(both)?.map(({ why }) => why)).toEqual(['b', 'default']);
-    expect([...homeless]).toEqual([both]);
+    const { deadLettered, retryLater, purged } = await write(both);
+    expect(deadLettered.get(both)?.map(({ why }) => why)).toEqual(['b', 'default']);
+    expect([...retryLater]).toEqual([both]);
     expect(purged).toEqual(new Set([1, 102]));
   });
 });

@@ -3,7 +3,7 @@ import { Fault } from '../../../../src/model/fault.ts';
 import type { Unapplied } from '../../../../src/stores/questdb/applied.ts';
 import type { WriteResult } from '../../../../src/stores/questdb/writer.ts';
 import type { HeldMessage } from '../../../../src/transfer/held-message.ts';
-import { createMetricsLane } from '../../../../src/transfer/points/points-sink.ts';
+import { createPointsSink } from '../../../../src/transfer/points/points-sink.ts';
 import { createTableHealth, type Observation } from '../../../../src/transfer/points/table-health.ts';
 import { createWaitingMessages } from '../../../../src/transfer/points/waiting-messages.ts';
 import type { DeferredGroup, Part } from '../../../../src/wire/envelope.ts';
@@ -60,8 +60,8 @@ const messageOf = (
 
 const allApplied: Unapplied = { late: new Map(), held: new Map(), broken: new Map() };
 
-/** A lane to a store that says what it was sent and answers what `answer` says. */
-const laneOf = (purged: Set<number>, answer: (body: string) => WriteResult = () => ({ kind: 'stored' })) => {
+/** A sink to a store that says what it was sent and answers what `answer` says. */
+const sinkOf = (purged: Set<number>, answer: (body: string) => WriteResult = () => ({ kind: 'stored' })) => {
   const bodies: string[] = [];
   const missing: string[] = [];
   const setAsideTables: string[] = [];
@@ -72,7 +72,7 @@ const laneOf = (purged: Set<number>, answer: (body: string) => WriteResult = () 
   const elsewhere = new Set<number>();
   const clock = { now: 0 };
   const shown = { unapplied: allApplied, still: allApplied };
-  const lane = createMetricsLane(
+  const sink = createPointsSink(
     {
       write: async (bytes) => {
         const body = Buffer.from(bytes).toString('utf8');
@@ -109,15 +109,15 @@ const laneOf = (purged: Set<number>, answer: (body: string) => WriteResult = () 
     },
   );
   const written = async (...messages: HeldMessage[]) => {
-    const result = await lane.write(messages, () => {});
+    const result = await sink.write(messages, () => {});
     const verdicts = messages.map((message) => {
-      const { kept, rows, dropped } = lane.judge(message.envelope, result.purged);
+      const { kept, rows, dropped } = sink.judge(message.envelope, result.purged);
       return { kept, rows, dropped: Object.fromEntries(dropped) };
     });
     return { ...result, verdicts };
   };
   return {
-    lane,
+    sink,
     written,
     bodies,
     missing,
@@ -136,28 +136,28 @@ const tablesIn = (body: string | undefined): string[] => body?.match(/^t\d+/gm) 
 
 // A table that is dropped while rows go on arriving would come back in backups and counts; what is dropped has to be counted.
 // Two instances never share a table: rows written to the wrong one would be rows that nobody finds.
-it('leaves rows of tables on another instance to its lane', async () => {
-  const { written, bodies, elsewhere } = laneOf(new Set());
+it('leaves rows of tables on another instance to its sink', async () => {
+  const { written, bodies, elsewhere } = sinkOf(new Set());
   elsewhere.add(2);
   const message = messageOf([1, 2]);
-  const { homeless, setAside } = await written(message, messageOf([2]));
+  const { retryLater, deadLettered } = await written(message, messageOf([2]));
   expect(bodies.length).toBe(1);
   expect(bodies[0]).toContain('t1,');
   expect(bodies[0]).not.toContain('t2,');
-  expect([homeless.size, setAside.size]).toEqual([0, 0]);
+  expect([retryLater.size, deadLettered.size]).toEqual([0, 0]);
 });
 
 describe('the points of a purged data id', () => {
   it('are dropped and counted, deferred ones alike, and those of others in the same message stored', async () => {
-    const { written, bodies } = laneOf(new Set([2]));
-    const { verdicts, homeless } = await written(
+    const { written, bodies } = sinkOf(new Set([2]));
+    const { verdicts, retryLater } = await written(
       messageOf([1, 2], [1, 2]),
       messageOf([2]),
       messageOf([], [2]),
       messageOf([3]),
     );
     expect(bodies.map(tablesIn)).toEqual([['t1', 't3']]);
-    expect(homeless.size).toBe(0);
+    expect(retryLater.size).toBe(0);
     expect(verdicts).toEqual([
       { kept: 1, rows: 1, dropped: { timestamp_not_numeric: 1, data_source_purged: 2 } },
       { kept: 0, rows: 0, dropped: { data_source_purged: 1 } },
@@ -167,14 +167,14 @@ describe('the points of a purged data id', () => {
   });
 
   it('are not even sent when nothing else is there', async () => {
-    const { written, bodies } = laneOf(new Set([2]));
+    const { written, bodies } = sinkOf(new Set([2]));
     await written(messageOf([2]));
     expect(bodies).toEqual([]);
   });
 
   it('are stored when the purge arrives while they are being written', async () => {
     const purged = new Set<number>();
-    const { written } = laneOf(purged, () => {
+    const { written } = sinkOf(purged, () => {
       purged.add(1);
       return { kind: 'stored' };
     });
@@ -185,12 +185,12 @@ describe('the points of a purged data id', () => {
 
   it('are dropped when the table turns out to be gone because of the purge', async () => {
     const purged = new Set<number>();
-    const { written, missing } = laneOf(purged, (body) => {
+    const { written, missing } = sinkOf(purged, (body) => {
       purged.add(2);
       return body.includes('t2') ? { kind: 'table_missing', table: 't2' } : { kind: 'stored' };
     });
-    const { verdicts, homeless } = await written(messageOf([1, 2], [2]));
-    expect([verdicts, homeless.size, missing]).toEqual([
+    const { verdicts, retryLater } = await written(messageOf([1, 2], [2]));
+    expect([verdicts, retryLater.size, missing]).toEqual([
       [{ kept: 1, rows: 1, dropped: { data_source_purged: 2 } }],
       0,
       [],
@@ -200,31 +200,31 @@ describe('the points of a purged data id', () => {
   it('are no dead letters even if the store refused them before their table was gone', async () => {
     const purged = new Set<number>();
     let calls = 0;
-    const { written } = laneOf(purged, () => {
+    const { written } = sinkOf(purged, () => {
       if (calls++ === 0) return { kind: 'row_refused', line: 1, why: 'cast error' };
       purged.add(1);
       return { kind: 'table_missing', table: 't1' };
     });
     const twoRows = messageOf([1, 1]);
-    const { verdicts, setAside } = await written(twoRows);
-    expect([verdicts, setAside.size]).toEqual([
+    const { verdicts, deadLettered } = await written(twoRows);
+    expect([verdicts, deadLettered.size]).toEqual([
       [{ kept: 0, rows: 0, dropped: { data_source_purged: 2 } }],
       0,
     ]);
   });
 
   it('leave the messages of other missing tables waiting', async () => {
-    const { written, missing } = laneOf(new Set([2]), (body) =>
+    const { written, missing } = sinkOf(new Set([2]), (body) =>
       body.includes('t1') ? { kind: 'table_missing', table: 't1' } : { kind: 'stored' },
     );
     const waiting = messageOf([1, 2]);
-    const { homeless } = await written(waiting, messageOf([2, 3]));
-    expect([[...homeless], missing]).toEqual([[waiting], ['t1']]);
+    const { retryLater } = await written(waiting, messageOf([2, 3]));
+    expect([[...retryLater], missing]).toEqual([[waiting], ['t1']]);
   });
 
   it('are left out of the next try when the store was away at the first', async () => {
     const purged = new Set<number>();
-    const { written, bodies } = laneOf(purged, () => {
+    const { written, bodies } = sinkOf(purged, () => {
       if (bodies.length === 1) throw new Fault('transient', 'questdb_unavailable', 'away');
       return { kind: 'stored' };
     });
@@ -243,8 +243,8 @@ describe('the points of a purged data id', () => {
 // Two versions that judge time differently would lose the point between them.
 describe('a deferred point whose time turns out to be valid', () => {
   it('is neither stored nor dropped, but set aside with its bytes', () => {
-    const { lane } = laneOf(new Set());
-    const { kept, dropped, passed } = lane.judge(messageOf([1], [2], arrivedAt).envelope, new Set());
+    const { sink } = sinkOf(new Set());
+    const { kept, dropped, passed } = sink.judge(messageOf([1], [2], arrivedAt).envelope, new Set());
     expect([kept, [...dropped]]).toEqual([1, []]);
     expect(passed).toMatchObject([
       { reason: 'deferred_item_valid', identity: '1:9', items: 1, place: { dataId: 2 } },
@@ -266,7 +266,7 @@ describe('a table that QuestDB does not take rows of', () => {
   };
 
   it('is found by writing each table by itself; the others are stored, and it is set aside after a minute', async () => {
-    const { written, setAsideTables, back, unclassified, clock } = laneOf(new Set(), (body) =>
+    const { written, setAsideTables, back, unclassified, clock } = sinkOf(new Set(), (body) =>
       body.includes('t1,') && clock.now < 100_000 ? answerUnknown() : { kind: 'stored' },
     );
     const [bad, good] = [messageOf([1]), messageOf([2])];
@@ -274,31 +274,35 @@ describe('a table that QuestDB does not take rows of', () => {
     await expect(written(bad, good)).rejects.toMatchObject({ kind: 'transient' });
     expect(unclassified).toEqual(['500', '500']);
     const apart = await written(bad, good);
-    expect([tablesOf(apart.homeless), apart.setAside.size, apart.problem]).toEqual([['t1'], 0, undefined]);
+    expect([tablesOf(apart.retryLater), apart.deadLettered.size, apart.problem]).toEqual([
+      ['t1'],
+      0,
+      undefined,
+    ]);
     clock.now = 1_000;
     const waiting = await written(bad, good);
-    expect([tablesOf(waiting.homeless), waiting.setAside.size]).toEqual([['t1'], 0]);
+    expect([tablesOf(waiting.retryLater), waiting.deadLettered.size]).toEqual([['t1'], 0]);
     for (clock.now = 6_000; setAsideTables.length === 0 && clock.now < 90_000; clock.now += 6_000) {
       for (let tries = 0; tries < 3; tries++) await written(bad, good).catch(() => undefined);
     }
     expect(clock.now).toBeGreaterThanOrEqual(60_000);
     expect(setAsideTables).toEqual(['t1']);
     const aside = await written(messageOf([1, 2]));
-    const [letter] = [...aside.setAside.values()].flat();
+    const [letter] = [...aside.deadLettered.values()].flat();
     expect(letter).toMatchObject({
       reason: 'table_unavailable',
       items: 1,
       place: { table: 't1', dataId: 1 },
     });
     expect(letter?.part).toMatchObject({ table: 't1', rows: 1 });
-    expect(aside.homeless.size).toBe(0);
+    expect(aside.retryLater.size).toBe(0);
     clock.now = 130_000;
-    expect((await written(bad)).setAside.size).toBe(0);
+    expect((await written(bad)).deadLettered.size).toBe(0);
     expect(back).toEqual(['t1']);
   });
 
   it('is not set aside while the others fail too: then it is QuestDB', async () => {
-    const { written, setAsideTables, clock } = laneOf(new Set(), answerUnknown);
+    const { written, setAsideTables, clock } = sinkOf(new Set(), answerUnknown);
     for (clock.now = 0; clock.now < 300_000; clock.now += 6_000) {
       for (let tries = 0; tries < 3; tries++) {
         const result = await written(messageOf([1]), messageOf([2])).catch(() => undefined);
@@ -311,32 +315,32 @@ describe('a table that QuestDB does not take rows of', () => {
   // Once its log is damaged, QuestDB confirms rows that nobody will ever see.
   it('is set aside at once when QuestDB cannot change it any more, and not written to before it is made anew', async () => {
     const isMadeAnew = { t1: false };
-    const { written, bodies, setAsideTables, back, broken, clock } = laneOf(new Set(), (body) =>
+    const { written, bodies, setAsideTables, back, broken, clock } = sinkOf(new Set(), (body) =>
       tablesIn(body).includes('t1') && !isMadeAnew.t1
         ? { kind: 'table_broken', table: 't1', why: 'possible corruption' }
         : { kind: 'stored' },
     );
     const bad = messageOf([1]);
-    const { setAside, homeless } = await written(bad, messageOf([2]));
-    expect([homeless.size, setAsideTables, broken.get('t1')]).toEqual([0, ['t1'], 'possible corruption']);
-    expect(setAside.get(bad)).toMatchObject([{ reason: 'table_unavailable', place: { table: 't1' } }]);
+    const { deadLettered, retryLater } = await written(bad, messageOf([2]));
+    expect([retryLater.size, setAsideTables, broken.get('t1')]).toEqual([0, ['t1'], 'possible corruption']);
+    expect(deadLettered.get(bad)).toMatchObject([{ reason: 'table_unavailable', place: { table: 't1' } }]);
     expect(bodies.map(tablesIn)).toEqual([['t1', 't2'], ['t2']]);
     // Not when a try is due, either: QuestDB would confirm it.
     for (let probes = 0; probes < 3; probes++) {
       clock.now += 31_000;
-      expect((await written(bad)).setAside.size).toBe(1);
+      expect((await written(bad)).deadLettered.size).toBe(1);
     }
     expect(bodies.map(tablesIn)).toEqual([['t1', 't2'], ['t2']]);
     isMadeAnew.t1 = true;
     broken.delete('t1');
     clock.now += 31_000;
-    expect((await written(bad)).setAside.size).toBe(0);
+    expect((await written(bad)).deadLettered.size).toBe(0);
     expect([bodies.map(tablesIn).at(-1), back]).toEqual([['t1'], ['t1']]);
   });
 
   // The next answer may be that of a server that confirms everything.
   it('is known at once, also when the others of the batch are of unknown outcome', async () => {
-    const { written, broken } = laneOf(new Set(), (body) => {
+    const { written, broken } = sinkOf(new Set(), (body) => {
       if (tablesIn(body).includes('t1')) return { kind: 'table_broken', table: 't1', why: 'corruption' };
       throw new Fault('transient', 'questdb_unavailable', 'away');
     });
@@ -345,32 +349,36 @@ describe('a table that QuestDB does not take rows of', () => {
   });
 
   it('is not written to when its upsert keys are off', async () => {
-    const { written, bodies, unsafe } = laneOf(new Set());
+    const { written, bodies, unsafe } = sinkOf(new Set());
     unsafe.add('t1');
-    const { homeless } = await written(messageOf([1]), messageOf([2]));
-    expect([tablesOf(homeless), bodies.map(tablesIn)]).toEqual([['t1'], [['t2']]]);
+    const { retryLater } = await written(messageOf([1]), messageOf([2]));
+    expect([tablesOf(retryLater), bodies.map(tablesIn)]).toEqual([['t1'], [['t2']]]);
   });
 
   // QuestDB may confirm what it never shows: such rows are not stored before they are seen.
   it('waits for ever while what was confirmed is not shown yet, and is stored once it is', async () => {
-    const { written, shown, setAsideTables, back, bodies, clock } = laneOf(new Set());
+    const { written, shown, setAsideTables, back, bodies, clock } = sinkOf(new Set());
     shown.unapplied = { ...allApplied, late: new Map([['t1', 'QuestDB shows less']]) };
     const first = await written(messageOf([1]), messageOf([2]));
-    expect([tablesOf(first.homeless), first.setAside.size, first.problem]).toEqual([['t1'], 0, undefined]);
+    expect([tablesOf(first.retryLater), first.deadLettered.size, first.problem]).toEqual([
+      ['t1'],
+      0,
+      undefined,
+    ]);
     for (clock.now = 6_000; clock.now < 300_000; clock.now += 6_000) {
-      expect(tablesOf((await written(messageOf([1]), messageOf([2]))).homeless)).toEqual(['t1']);
+      expect(tablesOf((await written(messageOf([1]), messageOf([2]))).retryLater)).toEqual(['t1']);
     }
     expect(setAsideTables).toEqual([]);
     expect((await written(messageOf([1]))).problem).toBe('QuestDB shows less');
     shown.unapplied = allApplied;
     clock.now += 6_000;
-    expect((await written(messageOf([1]))).homeless.size).toBe(0);
+    expect((await written(messageOf([1]))).retryLater.size).toBe(0);
     expect([back, bodies.map(tablesIn).at(-1)]).toEqual([['t1'], ['t1']]);
   });
 
   // Each try would put more behind what it waits for.
   it('is not written again before what was confirmed is shown, and no more set aside once it is only late', async () => {
-    const { written, shown, setAsideTables, bodies, clock } = laneOf(new Set());
+    const { written, shown, setAsideTables, bodies, clock } = sinkOf(new Set());
     shown.still = {
       ...allApplied,
       held: new Map([['t1', { why: 'suspended: a reason', scope: 'table' as const }]]),
@@ -380,21 +388,21 @@ describe('a table that QuestDB does not take rows of', () => {
     expect(setAsideTables).toEqual(['t1']);
     shown.still = { ...allApplied, late: new Map([['t1', 'QuestDB shows less']]) };
     clock.now += 31_000;
-    expect(tablesOf((await written(messageOf([1]))).homeless)).toEqual(['t1']);
+    expect(tablesOf((await written(messageOf([1]))).retryLater)).toEqual(['t1']);
     clock.now += 1_000;
     const between = await written(messageOf([1]), messageOf([2]));
-    expect([tablesOf(between.homeless), between.setAside.size]).toEqual([['t1'], 0]);
+    expect([tablesOf(between.retryLater), between.deadLettered.size]).toEqual([['t1'], 0]);
     shown.still = {
       ...allApplied,
       held: new Map([['t1', { why: 'suspended: again', scope: 'table' as const }]]),
     };
     clock.now += 6_000;
-    expect((await written(messageOf([1]), messageOf([2]))).setAside.size).toBe(0);
+    expect((await written(messageOf([1]), messageOf([2]))).deadLettered.size).toBe(0);
     expect(bodies.flatMap(tablesIn)).not.toContain('t1');
   });
 
   it('is set aside after a minute when what was confirmed is held, and at once when it will never be shown', async () => {
-    const { written, shown, setAsideTables, broken, clock } = laneOf(new Set());
+    const { written, shown, setAsideTables, broken, clock } = sinkOf(new Set());
     shown.unapplied = {
       ...allApplied,
       held: new Map([['t1', { why: 'suspended: a reason', scope: 'table' as const }]]),
@@ -403,8 +411,8 @@ describe('a table that QuestDB does not take rows of', () => {
       await written(messageOf([1]), messageOf([2]));
     expect(setAsideTables).toEqual(['t1']);
     shown.unapplied = { ...allApplied, broken: new Map([['t2', 'damaged']]) };
-    const { setAside } = await written(messageOf([2]));
-    expect([...setAside.values()].flat()).toMatchObject([
+    const { deadLettered } = await written(messageOf([2]));
+    expect([...deadLettered.values()].flat()).toMatchObject([
       // Named by its first row: what is put off in the same message may stand before it.
       {
         reason: 'table_unavailable',

@@ -5,7 +5,7 @@ import type { HeldMessage } from '../../../../src/transfer/held-message.ts';
 import {
   createTableHealth,
   type Observation,
-  type TableFate,
+  type TableVerdict,
 } from '../../../../src/transfer/points/table-health.ts';
 import { createWaitingMessages } from '../../../../src/transfer/points/waiting-messages.ts';
 import { firstDelivery } from '../../../support/outcomes/deliveries.ts';
@@ -78,18 +78,18 @@ const healthOf = (unshown: Unapplied = allApplied) => {
     {
       stored = [],
       batch = [],
-      fates = {},
+      verdicts = {},
     }: {
       stored?: readonly string[];
       batch?: readonly HeldMessage[];
-      fates?: Readonly<Record<string, TableFate>>;
+      verdicts?: Readonly<Record<string, TableVerdict>>;
     } = {},
-  ): Promise<Record<string, TableFate>> => {
+  ): Promise<Record<string, TableVerdict>> => {
     const plan = {
       together: new Set<string>(),
       apart: [],
       observed: new Map(Object.entries(seen)),
-      fates: new Map(Object.entries(fates)),
+      verdicts: new Map(Object.entries(verdicts)),
     };
     const tried = {
       refused: [],
@@ -98,31 +98,31 @@ const healthOf = (unshown: Unapplied = allApplied) => {
       brokenTables: new Map(),
       failing: new Map(),
     };
-    return Object.fromEntries((await health.report(plan, tried, batch, new Set())).fates);
+    return Object.fromEntries((await health.report(plan, tried, batch, new Set())).verdicts);
   };
   const stored = (table: string) => report({}, { stored: [table] });
   /** Tries the tables every six seconds for so long; answers what became of the last try. */
-  const failFor = async (ms: number, seen: Seen): Promise<Record<string, TableFate>> => {
-    let fates: Record<string, TableFate> = {};
-    for (const end = clock.now + ms; clock.now <= end; clock.now += 6_000) fates = await report(seen);
-    return fates;
+  const failFor = async (ms: number, seen: Seen): Promise<Record<string, TableVerdict>> => {
+    let verdicts: Record<string, TableVerdict> = {};
+    for (const end = clock.now + ms; clock.now <= end; clock.now += 6_000) verdicts = await report(seen);
+    return verdicts;
   };
   /** So many new messages wait for a table; answers the tables that are set aside for it. */
   const wait = async (table: string, messages: number): Promise<string[]> => {
     const batch = Array.from({ length: messages }, () => messageOf(table));
-    const fates = await report({}, { batch, fates: { [table]: 'wait' } });
-    return Object.entries(fates).flatMap(([name, fate]) => (fate === 'set_aside' ? [name] : []));
+    const verdicts = await report({}, { batch, verdicts: { [table]: 'wait' } });
+    return Object.entries(verdicts).flatMap(([name, verdict]) => (verdict === 'dead_letter' ? [name] : []));
   };
   /** What the next batch does with the table. */
   const nextOf = async (table: string): Promise<string> =>
-    (await health.plan([table])).fates.get(table) ?? 'write';
+    (await health.plan([table])).verdicts.get(table) ?? 'write';
   return { health, clock, broken, report, stored, failFor, wait, nextOf };
 };
 
 it('a table that is named in its failure is set aside after its time, also when no other is written', async () => {
   const { failFor } = healthOf();
   expect(await failFor(54_000, { a: gone })).toEqual({ a: 'wait' });
-  expect(await failFor(6_000, { a: gone })).toEqual({ a: 'set_aside' });
+  expect(await failFor(6_000, { a: gone })).toEqual({ a: 'dead_letter' });
 });
 
 it('nothing is set aside for a failure that names no table, however long and for however many messages', async () => {
@@ -144,22 +144,22 @@ it('nothing is set aside while three tables were written in the last minute and 
   expect(await wait('a', 20)).toEqual([]);
   // Only two of them are left that were written in the last minute.
   clock.now += 6_000;
-  expect(await failFor(0, { a: gone, b: gone })).toEqual({ a: 'set_aside', b: 'set_aside' });
+  expect(await failFor(0, { a: gone, b: gone })).toEqual({ a: 'dead_letter', b: 'dead_letter' });
   await stored('c');
   expect(await nextOf('a')).toBe('wait');
   await stored('d');
-  expect(await nextOf('a')).toBe('set_aside');
+  expect(await nextOf('a')).toBe('dead_letter');
 });
 
 it('a table that QuestDB cannot change any more is set aside at once, however many are like it', async () => {
   const { broken, report, nextOf } = healthOf();
   expect(await report({ a: damaged, b: damaged, c: damaged })).toEqual({
-    a: 'set_aside',
-    b: 'set_aside',
-    c: 'set_aside',
+    a: 'dead_letter',
+    b: 'dead_letter',
+    c: 'dead_letter',
   });
   expect(broken).toEqual([]);
-  expect(await nextOf('a')).toBe('set_aside');
+  expect(await nextOf('a')).toBe('dead_letter');
 });
 
 it('the tables that most messages wait for are set aside at once when too many wait, and no more of them than needed', async () => {
@@ -168,7 +168,7 @@ it('the tables that most messages wait for are set aside at once when too many w
   expect(await wait('a', 3)).toEqual([]);
   expect(await wait('b', 6)).toEqual([]);
   expect(await wait('a', 1)).toEqual(['b']);
-  expect([await nextOf('a'), await nextOf('b')]).toEqual(['wait', 'set_aside']);
+  expect([await nextOf('a'), await nextOf('b')]).toEqual(['wait', 'dead_letter']);
 });
 
 it('a table that is only late is set aside when too many messages wait, and not before its time', async () => {
@@ -186,16 +186,19 @@ it('a message that comes again is counted once, and no more once it is settled o
   const { health, clock, report, stored } = healthOf();
   await report({ a: gone });
   const [first, second] = [messageOf('a'), messageOf('a')];
-  for (let tries = 0; tries < 20; tries++) await report({}, { batch: [first, second], fates: { a: 'wait' } });
+  for (let tries = 0; tries < 20; tries++)
+    await report({}, { batch: [first, second], verdicts: { a: 'wait' } });
   clock.now += 4_000;
-  expect(health.failing()).toMatchObject([{ table: 'a', messages: 2, oldestMs: 5_000, isSetAside: false }]);
-  await report({}, { batch: [first], fates: { a: 'stored' } });
+  expect(health.failing()).toMatchObject([
+    { table: 'a', messages: 2, oldestMs: 5_000, isUnavailable: false },
+  ]);
+  await report({}, { batch: [first], verdicts: { a: 'stored' } });
   expect(health.failing()).toMatchObject([{ messages: 1 }]);
   // Another process settled it.
   clock.now += 61_000;
   expect(health.failing()).toEqual([]);
   await report({ a: gone });
-  await report({}, { batch: [second], fates: { a: 'wait' } });
+  await report({}, { batch: [second], verdicts: { a: 'wait' } });
   await stored('a');
   expect(health.failing()).toEqual([]);
 });
@@ -206,7 +209,7 @@ it('the time that the store was away does not count as the time that a table fai
   health.storeFailed();
   expect(await failFor(54_000, { a: gone })).toEqual({ a: 'wait' });
   clock.now += 6_000;
-  expect(await report({ a: gone })).toEqual({ a: 'set_aside' });
+  expect(await report({ a: gone })).toEqual({ a: 'dead_letter' });
 });
 
 it('of what is observed of a table the gravest counts, wherever it was observed', async () => {
@@ -219,9 +222,9 @@ it('of what is observed of a table the gravest counts, wherever it was observed'
     brokenTables: new Map<string, string>(),
     failing: new Map([['b', { why: 'unknown', scope: 'unclear' as const }]]),
   };
-  const { fates, why, problem } = await health.report(plan, tried, [], new Set());
-  expect([...fates]).toEqual([
-    ['a', 'set_aside'],
+  const { verdicts, why, problem } = await health.report(plan, tried, [], new Set());
+  expect([...verdicts]).toEqual([
+    ['a', 'dead_letter'],
     ['b', 'wait'],
   ]);
   expect([why('a'), why('b'), problem]).toEqual(['damaged', 'the table is not there', undefined]);
@@ -231,9 +234,9 @@ it('of what is observed of a table the gravest counts, wherever it was observed'
 it('a table that is set aside is tried as soon as QuestDB lists it again', async () => {
   const { health, failFor, nextOf } = healthOf();
   await failFor(66_000, { a: gone });
-  expect(await nextOf('a')).toBe('set_aside');
+  expect(await nextOf('a')).toBe('dead_letter');
   health.seenWell(new Set(['a']));
-  expect([await nextOf('a'), await nextOf('a')]).toEqual(['write', 'set_aside']);
+  expect([await nextOf('a'), await nextOf('a')]).toEqual(['write', 'dead_letter']);
 });
 
 it.each([

@@ -8,7 +8,7 @@ import { jsonTraces } from '../../../../src/rules/spans/json-traces.ts';
 import { toFault } from '../../../../src/stores/clickhouse/faults.ts';
 import type { SpanWriter } from '../../../../src/stores/clickhouse/span-writer.ts';
 import type { HeldMessage } from '../../../../src/transfer/held-message.ts';
-import { createTracesLane } from '../../../../src/transfer/spans/spans-sink.ts';
+import { createSpansSink } from '../../../../src/transfer/spans/spans-sink.ts';
 import { readBlock, UnreadableBlock } from '../../../../src/wire/native/block-reader.ts';
 import { defaultTraceLimits } from '../../../../src/wire/otlp/types.ts';
 import { decodeSpansEnvelope, type SpansEnvelope } from '../../../../src/wire/spans-envelope.ts';
@@ -103,7 +103,7 @@ const recordingWriter = (fail: (kind: string) => void = () => {}, repeats = 0) =
   return { writer, calls };
 };
 
-const laneOf = (
+const sinkOf = (
   writer: SpanWriter,
   freshAbove: number,
   guard: 'suspect' | 'always' = 'suspect',
@@ -112,7 +112,7 @@ const laneOf = (
   unclassified: string[] = [],
   holds = true,
 ) =>
-  createTracesLane(
+  createSpansSink(
     writer,
     { isFresh: (sequence) => sequence > freshAbove, holds: async () => holds },
     { stream: 'TRACES', boot: 7, ackWaitMs: 30_000, elapsed: () => nowMs, guard },
@@ -134,38 +134,38 @@ const unavailable = (): never => {
 describe('the line of spans', () => {
   it('inserts fresh messages without a guard, all of a day as one block of one insert', async () => {
     const { writer, calls } = recordingWriter();
-    await laneOf(writer, 0).write([messageOf(1, [0, 1]), messageOf(2, [0])], ignore);
+    await sinkOf(writer, 0).write([messageOf(1, [0, 1]), messageOf(2, [0])], ignore);
     expect(calls).toEqual(['plain 2', 'plain 1']);
   });
 
   it('guards what the fence does not clear and what is redelivered, after ending what still inserts it, and mends the lookup', async () => {
     const { writer, calls } = recordingWriter();
-    await laneOf(writer, 5).write([messageOf(5, [0]), messageOf(6, [0]), messageOf(9, [0], true)], ignore);
+    await sinkOf(writer, 5).write([messageOf(5, [0]), messageOf(6, [0]), messageOf(9, [0], true)], ignore);
     expect(calls).toEqual(['plain 1', 'kill 5-9', 'guarded 2', 'lookup 2']);
   });
 
   // A consumer that was made anew delivers for the first time what another one had delivered, and somebody may have written.
   it('guards what the fence had cleared of another consumer than the one that delivered it', async () => {
     const { writer, calls } = recordingWriter();
-    await laneOf(writer, 0, 'suspect', [], 0, [], false).write([messageOf(1, [0])], ignore);
+    await sinkOf(writer, 0, 'suspect', [], 0, [], false).write([messageOf(1, [0])], ignore);
     expect(calls).toEqual(['kill 1-1', 'guarded 1', 'lookup 1']);
   });
 
   it('fails, and settles nothing, when it cannot be written down that a day is to be merged', async () => {
     const { writer } = recordingWriter(ignore, 1);
-    const lane = createTracesLane(
+    const sink = createSpansSink(
       writer,
       { isFresh: () => false, holds: async () => true },
       { stream: 'TRACES', boot: 7, ackWaitMs: 30_000, elapsed: () => 0, guard: 'suspect' },
       { onGuarded: ignore, onOverlap: async () => unavailable(), onUnclassified: ignore },
     );
-    await expect(lane.write([messageOf(1, [0], true)], ignore)).rejects.toMatchObject({ kind: 'transient' });
+    await expect(sink.write([messageOf(1, [0], true)], ignore)).rejects.toMatchObject({ kind: 'transient' });
   });
 
   it('guards what comes from the dead letters: an earlier redrive of it may have been stored', async () => {
     const { writer, calls } = recordingWriter();
     const { delivery, ...rest } = messageOf(1, [0]);
-    await laneOf(writer, 0).write([{ ...rest, delivery: { ...delivery, redrive: 1 } }], ignore);
+    await sinkOf(writer, 0).write([{ ...rest, delivery: { ...delivery, redrive: 1 } }], ignore);
     expect(calls).toEqual(['kill 1-1', 'guarded 1', 'lookup 1']);
   });
 
@@ -173,15 +173,15 @@ describe('the line of spans', () => {
   it('guards what another message may bring as well, and merges the day of what is there twice', async () => {
     const overlaps: number[] = [];
     const { writer, calls } = recordingWriter(() => {}, 1);
-    const lane = laneOf(writer, 0, 'suspect', overlaps);
-    await lane.write([messageOf(1, [0]), messageOf(2, [0], false, true)], () => {});
+    const sink = sinkOf(writer, 0, 'suspect', overlaps);
+    await sink.write([messageOf(1, [0]), messageOf(2, [0], false, true)], () => {});
     expect(calls).toEqual(['plain 1', 'kill 2-2', 'guarded 1', 'lookup 1']);
     expect(overlaps).toHaveLength(1);
   });
 
   it('guards everything when it is told to', async () => {
     const { writer, calls } = recordingWriter();
-    await laneOf(writer, 0, 'always').write([messageOf(1, [0])], ignore);
+    await sinkOf(writer, 0, 'always').write([messageOf(1, [0])], ignore);
     expect(calls).toEqual(['kill 1-1', 'guarded 1', 'lookup 1']);
   });
 
@@ -190,10 +190,10 @@ describe('the line of spans', () => {
     const { writer, calls } = recordingWriter((kind) => {
       if (kind === 'plain' && failures-- > 0) unavailable();
     });
-    const lane = laneOf(writer, 0);
+    const sink = sinkOf(writer, 0);
     const batch = [messageOf(1, [0]), messageOf(2, [0])];
-    await expect(lane.write(batch, ignore)).rejects.toMatchObject({ kind: 'transient' });
-    await lane.write(batch, ignore);
+    await expect(sink.write(batch, ignore)).rejects.toMatchObject({ kind: 'transient' });
+    await sink.write(batch, ignore);
     expect(calls).toEqual(['plain 2', 'kill 1-2', 'guarded 2', 'lookup 2']);
   });
 
@@ -221,13 +221,13 @@ describe('the line of spans', () => {
       },
     };
     const batch = [messageOf(1, [0]), messageOf(2, [0]), bad, messageOf(4, [0])];
-    const { setAside } = await laneOf(refusing, 0).write(batch, ignore);
+    const { deadLettered } = await sinkOf(refusing, 0).write(batch, ignore);
     const rest = [0, 1, 2, 4].map((index) => `3 span ${index}`);
     expect(inserted.sort()).toEqual(['1 span 0', '2 span 0', ...rest, '4 span 0']);
-    expect([...setAside.keys()]).toEqual([bad]);
-    const [span] = setAside.get(bad) ?? [];
+    expect([...deadLettered.keys()]).toEqual([bad]);
+    const [span] = deadLettered.get(bad) ?? [];
     const [part] = bad.envelope.header.parts;
-    expect(setAside.get(bad)).toHaveLength(1);
+    expect(deadLettered.get(bad)).toHaveLength(1);
     expect(span).toMatchObject({ reason: 'span_refused', items: 1, identity: `${part?.base}:3` });
     expect(span?.part).toMatchObject({ rows: 1, first: 3, last: 3, timeMin: part?.timeMin });
     expect(spansOf([span?.bytes ?? Buffer.alloc(0)])).toEqual(['3 span 3']);
@@ -240,11 +240,13 @@ describe('the line of spans', () => {
     const { writer, calls } = recordingWriter((kind) => {
       if (kind === 'plain') unavailable();
     });
-    const lane = laneOf(writer, 0);
+    const sink = sinkOf(writer, 0);
     const batch = [messageOf(1, [0]), bad];
-    await expect(lane.write(batch, ignore)).rejects.toMatchObject({ kind: 'transient' });
-    const { setAside } = await lane.write(batch, ignore);
-    expect(setAside.get(bad)?.map(({ reason, items }) => [reason, items])).toEqual([['block_refused', 2]]);
+    await expect(sink.write(batch, ignore)).rejects.toMatchObject({ kind: 'transient' });
+    const { deadLettered } = await sink.write(batch, ignore);
+    expect(deadLettered.get(bad)?.map(({ reason, items }) => [reason, items])).toEqual([
+      ['block_refused', 2],
+    ]);
     expect(calls.filter((call) => call.startsWith('guarded'))).toEqual(['guarded 1']);
   });
 
@@ -265,11 +267,11 @@ describe('the line of spans', () => {
         return true;
       },
     };
-    const lane = laneOf(failing, 0, 'suspect', [], 0, unclassified);
+    const sink = sinkOf(failing, 0, 'suspect', [], 0, unclassified);
     const writeUntilKnown = async (batch: HeldMessage<SpansEnvelope>[]) => {
       for (let tries = 0; tries < 20; tries++) {
         try {
-          return await lane.write(batch, ignore);
+          return await sink.write(batch, ignore);
         } catch (error) {
           expect(error).toMatchObject({ kind: 'transient' });
         }
@@ -277,23 +279,23 @@ describe('the line of spans', () => {
       throw new Error('tried for ever');
     };
     const first = await writeUntilKnown([messageOf(1, [0]), messageOf(2, [0]), messageOf(3, [0])]);
-    expect([...first.homeless].map(({ delivery }) => delivery.streamSequence)).toEqual([2]);
+    expect([...first.retryLater].map(({ delivery }) => delivery.streamSequence)).toEqual([2]);
     expect(first.problem).toBeUndefined();
-    expect(first.setAside.size).toBe(0);
+    expect(first.deadLettered.size).toBe(0);
     code = '7777';
     // As long as nothing else is stored it may be the store, however often it fails.
     for (let round = 0; round < 8; round++) {
-      const { homeless, problem } = await writeUntilKnown([messageOf(2, [0])]);
-      expect([homeless.size, problem]).toEqual([1, expect.stringContaining('7777')]);
+      const { retryLater, problem } = await writeUntilKnown([messageOf(2, [0])]);
+      expect([retryLater.size, problem]).toEqual([1, expect.stringContaining('7777')]);
     }
     expect(new Set(unclassified)).toEqual(new Set(['7777']));
     for (let round = 0; round < 2; round++) {
-      await lane.write([messageOf(10 + round, [0])], ignore);
-      expect((await writeUntilKnown([messageOf(2, [0])])).homeless.size).toBe(1);
+      await sink.write([messageOf(10 + round, [0])], ignore);
+      expect((await writeUntilKnown([messageOf(2, [0])])).retryLater.size).toBe(1);
     }
-    await lane.write([messageOf(20, [0])], ignore);
+    await sink.write([messageOf(20, [0])], ignore);
     const last = await writeUntilKnown([messageOf(2, [0])]);
-    const [aside] = [...last.setAside.values()].flat();
+    const [aside] = [...last.deadLettered.values()].flat();
     expect(aside).toMatchObject({ reason: 'block_refused', items: 1 });
     expect(aside?.why).toContain('fails in each try while others are stored');
   });
@@ -301,7 +303,7 @@ describe('the line of spans', () => {
   it('tells of a day in which rows are there twice after a takeover', async () => {
     const overlaps: number[] = [];
     const { writer } = recordingWriter(ignore, 1);
-    await laneOf(writer, 0, 'suspect', overlaps).write([messageOf(1, [0], true)], ignore);
+    await sinkOf(writer, 0, 'suspect', overlaps).write([messageOf(1, [0], true)], ignore);
     expect(overlaps).toEqual([Math.floor(arrivedAt / 1000 / daySeconds)]);
   });
 
@@ -312,7 +314,7 @@ describe('the line of spans', () => {
   ])('inserts a fresh message %s', async (_, nowMs, days) => {
     const overlaps: number[] = [];
     const { writer } = recordingWriter(ignore, 1);
-    await laneOf(writer, 0, 'suspect', overlaps, nowMs).write([messageOf(1, [0])], ignore);
+    await sinkOf(writer, 0, 'suspect', overlaps, nowMs).write([messageOf(1, [0])], ignore);
     expect(overlaps).toHaveLength(days);
   });
 });
