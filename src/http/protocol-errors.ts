@@ -5,13 +5,13 @@ import type { OpenRequests } from './open-requests.ts';
 /** Statuses of what is no request that a route could be asked for. */
 export type ProtocolStatus = 400 | 408 | 417 | 431;
 
-type Content = { readonly body: string | Uint8Array; readonly headers: Readonly<Record<string, string>> };
-
-/** What a receiver says to bytes that are no request of its own: body and headers of a status. */
-export type ProtocolAnswer = (status: ProtocolStatus) => {
-  readonly body: string;
+type Content = {
+  readonly body: string | Uint8Array<ArrayBuffer>;
   readonly headers: Readonly<Record<string, string>>;
 };
+
+/** What a receiver says to bytes that are no request of its own: body and headers of a status. */
+export type ProtocolAnswer = (status: ProtocolStatus) => Content;
 
 /** What a receiver says 503 with to a request on a connection too many. */
 export type OverloadAnswer = (request: IncomingMessage) => Content;

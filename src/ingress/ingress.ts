@@ -133,7 +133,7 @@ const createOtlpReceiver = (
     publisher: createSpanPublisher({ single, batches }, pipeline.publish, metrics, traces),
     unready: () => common.unready(pipeline.publish.awayMs),
     now: Date.now,
-    bodyLimits: pipeline.limits,
+    limits: pipeline.limits,
     deadlineMs: pipeline.publish.deadlineMs,
     trustedProxies,
     credentialNames,

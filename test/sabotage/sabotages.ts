@@ -132,8 +132,8 @@ export const sabotages: readonly Sabotage[] = [
     edits: [
       {
         file: 'src/ingress/push/handler.ts',
-        from: 'else await publisher.publishTogether(fragments);',
-        to: 'else await Promise.all(fragments.map((fragment) => publisher.share(fragment)));',
+        from: 'return publisher.publishAll(fragments, identity?.sha256Hex);',
+        to: 'return Promise.all(fragments.map((each) => publisher.share(each))).then(() => false);',
       },
     ],
     project: 'engines',

@@ -1,21 +1,146 @@
-import type { Server } from 'node:http';
-import { createLimitedServer, type LimitedServer, type Limits } from '../../http/limited-server.ts';
+import { type IncomingMessage, type Server, type ServerResponse, STATUS_CODES } from 'node:http';
+import { getRequestListener, type HttpBindings } from '@hono/node-server';
+import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response';
+import { type Context, Hono } from 'hono';
+import { createLimitedServer, type Limits } from '../../http/limited-server.ts';
+import { hostResponse, type ProtocolStatus } from '../../http/protocol-errors.ts';
 import type { IngressMetrics } from '../../telemetry/metrics.ts';
+import type { RefusalRecorder } from '../refusal-recorder.ts';
+import { type Headers, Refused, retryAfter } from '../refused.ts';
+import type { Reply } from './reply.ts';
 import type { TlsFiles } from './tls-files.ts';
 
 /** What both receivers listen with. */
 export type Listening = Limits & { readonly metrics: IngressMetrics; readonly tls: TlsFiles | undefined };
 
-type Receiver = Pick<LimitedServer, 'listener' | 'protocolAnswer' | 'overloadAnswer'> & {
+/** What distinguishes one receiver from another over HTTP. */
+export type Receiver = {
   readonly name: 'push' | 'otlp';
+  readonly paths: readonly string[];
+  /** Answers a POST to one of the paths; rejects for a defect. */
+  readonly handle: (request: IncomingMessage) => Promise<Reply>;
+  /** The answer to a request that never reaches the line; without the request where there is none that could be read. */
+  readonly refuse: (refused: Refused, request?: IncomingMessage) => Reply;
+  /** What a defect of the program is answered with. */
+  readonly defect: Refused;
+  /** Header fields of every answer. */
+  readonly headers: Headers;
+  /** Those of the answer to OPTIONS, where that is allowed. */
+  readonly preflight?: Headers;
 };
 
-/** A receiver's HTTP server: no client holds more than its limits, and every connection that is ended for one is counted by reason. */
-export const createReceiverServer = ({ name, ...receiver }: Receiver, listening: Listening): Server => {
+type Env = { Bindings: HttpBindings };
+
+/** How long the rest of a body is read that is refused before its end. */
+const restMs = 10_000;
+
+/**
+ * Resolves once the body is there, or its sender has gone or takes too long. A connection that is to be closed is closed with the
+ * answer: in mid-body, that would cost the sender the answer.
+ */
+const bodyIsThere = (request: IncomingMessage): Promise<void> =>
+  new Promise((resolve) => {
+    const timer = setTimeout(done, restMs);
+    function done(): void {
+      clearTimeout(timer);
+      request.off('end', done).off('close', done);
+      resolve();
+    }
+    request.once('end', done).once('close', done).resume();
+  });
+
+const write = (
+  response: ServerResponse,
+  { status, contentType, headers, body }: Reply,
+  fixed: readonly string[],
+): void => {
+  const length = String(Buffer.byteLength(body));
+  const fields = ['Content-Type', contentType, ...fixed, ...Object.entries(headers).flat()];
+  response.writeHead(status, [...fields, 'Content-Length', length]);
+  // Without a body the head goes out by itself, not as one of two pieces.
+  if (body.length === 0) response.end();
+  else response.end(body);
+};
+
+const send = async (
+  { incoming, outgoing }: { readonly incoming: IncomingMessage; readonly outgoing: ServerResponse },
+  reply: Reply,
+  fixed: readonly string[],
+): Promise<void> => {
+  if (!incoming.complete && !outgoing.shouldKeepAlive) await bodyIsThere(incoming);
+  write(outgoing, reply, fixed);
+};
+
+/**
+ * A receiver's HTTP server: its routes, and an answer in the receiver's own form to everything else that comes over HTTP. Answers are
+ * written to the raw response: no body is copied or buffered twice. No client holds more than its limits, and every connection that
+ * is ended for one is counted by reason.
+ */
+export const createReceiverServer = (
+  { name, paths, handle, refuse, defect, headers, preflight }: Receiver,
+  listening: Listening,
+  recorder: RefusalRecorder,
+  onDefect: (error: unknown) => void,
+): Server => {
   const { metrics } = listening;
+  const stored = metrics.requests.labels(name, '200');
+  const fixed = Object.entries(headers).flat();
+  const allow = { Allow: preflight === undefined ? 'POST' : 'POST, OPTIONS' };
+
+  const count = ({ status }: Reply): void => {
+    if (status === 200) stored.inc();
+    else metrics.requests.inc({ receiver: name, status: String(status) });
+  };
+  const refusal = (refused: Refused, request?: IncomingMessage): Reply => {
+    recorder.refused(refused.reason);
+    const reply = refuse(refused, request);
+    count(reply);
+    return reply;
+  };
+  const answer = async ({ env }: Context<Env>, reply: Reply): Promise<Response> => {
+    await send(env, reply, fixed);
+    return RESPONSE_ALREADY_SENT;
+  };
+
+  const app = new Hono<Env>({ strict: true });
+  for (const path of paths) {
+    if (preflight !== undefined)
+      app.options(path, (c) => c.body(null, 204, { ...headers, ...preflight, ...allow }));
+    app.post(path, async (c) => {
+      const reply = await handle(c.env.incoming);
+      count(reply);
+      return answer(c, reply);
+    });
+    app.all(path, (c) =>
+      answer(c, refusal(new Refused('method_not_allowed', '', { headers: allow }), c.env.incoming)),
+    );
+  }
+  app.notFound((c) => answer(c, refusal(new Refused('path_unknown'), c.env.incoming)));
+  app.onError((error, c) => {
+    onDefect(error);
+    return answer(c, refusal(defect, c.env.incoming));
+  });
+
+  const contentOf = ({ body, contentType, headers: own }: Reply) => ({
+    body,
+    headers: { 'Content-Type': contentType, ...headers, ...own },
+  });
+  const protocolAnswer = (status: ProtocolStatus) =>
+    contentOf(refusal(new Refused('protocol_error', STATUS_CODES[status], { status })));
+  const listener = getRequestListener(app.fetch, {
+    overrideGlobalObjects: false,
+    // A body that is refused is read to its end by Node: closing on the sender in mid-body would cost it the answer.
+    autoCleanupIncoming: false,
+    errorHandler: () => hostResponse(protocolAnswer),
+  });
   return createLimitedServer(
     {
-      ...receiver,
+      listener,
+      protocolAnswer,
+      overloadAnswer: (request) =>
+        contentOf(
+          refusal(new Refused('not_stored', 'too many connections', { headers: retryAfter(2) }), request),
+        ),
       holdsContinue: true,
       onEnded: (reason) => metrics.connectionsEnded.inc({ receiver: name, reason }),
       onConnections: (by) => metrics.connections.inc({ receiver: name }, by),

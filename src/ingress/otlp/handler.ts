@@ -1,296 +1,227 @@
 import type { IncomingMessage } from 'node:http';
 import type { ApplicationSource } from '../../directory/applications.ts';
 import type { Directory } from '../../directory/directory.ts';
-import type { IngressMetrics } from '../../telemetry/metrics.ts';
-import { type EncodedTraces, encodedLength, MalformedBody, type SpanOwner } from '../../wire/otlp/types.ts';
-import { type FailureLimit, isFailure } from '../failures.ts';
-import type { BytesInFlight } from '../http/admission.ts';
-import { type Body, type BodyLimits, noRoom, readBody } from '../http/body.ts';
+import type { UidBase } from '../../model/uid.ts';
+import { type EncodedTraces, encodedLength, type SpanOwner } from '../../wire/otlp/types.ts';
+import { type Body, noRoom } from '../http/body.ts';
 import { clientAddress, type TrustedProxies } from '../http/client-address.ts';
+import type { Reply } from '../http/reply.ts';
 import { type BaseCounter, requestIdentity } from '../identity.ts';
-import { effectiveRate, type RateLimiter } from '../rates/limiter.ts';
-import type { RefusalRecorder } from '../refusal-recorder.ts';
-import type { RequestTraces } from '../request-traces.ts';
-import { createSenderNames } from '../sender.ts';
+import { createLine, type LineDependencies, limitRate, newSender } from '../line.ts';
+import { noHeaders, notStored, Refused } from '../refused.ts';
+import { createSenderNames, type SenderNames } from '../sender.ts';
 import { type CredentialNames, credentialOf } from './credential.ts';
 import { widestLimits } from './limits.ts';
 import { outcomeMessage, repeatMessage } from './outcome-message.ts';
 import type { SpanPublisher } from './publish.ts';
-import type { ReadTraces } from './read.ts';
-import {
-  applicationDisabled,
-  bodyRefusal,
-  malformedRefusal,
-  overloaded,
-  Refused,
-  refusalOf,
-  refusalReply,
-  retryAfter,
-  tooManyFailures,
-  unauthorized,
-} from './refusal.ts';
-import { encodingOf, type OtlpEncoding, type OtlpReply, partialReply, successReply } from './reply.ts';
+import type { ReadContext, ReadTraces } from './read.ts';
+import { readerRefusal, refusedReply } from './refusal.ts';
+import { encodingOf, type OtlpEncoding, partialReply, successReply } from './reply.ts';
 import { type OtlpSender, recordSpans, sampleRefusedOtlp, sampleSpans, soleOwner } from './samples.ts';
 
-export type OtlpDependencies = {
+export type OtlpDependencies = LineDependencies & {
   readonly directory: Directory;
   readonly bases: BaseCounter;
-  readonly inFlight: BytesInFlight;
-  readonly limiter: RateLimiter;
   readonly publisher: SpanPublisher;
-  readonly metrics: IngressMetrics;
-  readonly recorder: RefusalRecorder;
-  /** Why nothing can be taken now, or undefined. */
-  readonly unready: () => string | undefined;
-  readonly now: () => number;
-  readonly bodyLimits: BodyLimits & { readonly elementsMax: number };
-  /** How long after its body is there a request is answered at the latest, ms. */
-  readonly deadlineMs: number;
-  readonly maxRateDefault: number;
   readonly trustedProxies: TrustedProxies;
-  readonly failures: FailureLimit;
   readonly credentialNames: CredentialNames;
   readonly read: ReadTraces;
-  /** Where tracing is on. */
-  readonly traces?: RequestTraces | undefined;
+};
+
+/** Applications by token of a ResourceSpans; undefined stands for the credential of the header fields. */
+type Applications = ReadonlyMap<string | undefined, ApplicationSource>;
+
+/** An export on its way through the line. */
+type OtlpRequest = OtlpSender & {
+  /** JSON where the Content-Type is of neither, for the answer that says so. */
+  readonly encoding: OtlpEncoding;
+  /** Of the header fields. */
+  credential: string | undefined;
+  /** The application of that credential. */
+  own: ApplicationSource | undefined;
 };
 
 /** What a body costs in memory, beside its own bytes: blocks about as long, and the messages they are sent in. */
 const madeOfBody = 3;
 
-type Admitted = {
-  /** By token of a ResourceSpans; undefined stands for the request's credential. */
-  readonly applications: ReadonlyMap<string | undefined, ApplicationSource>;
-  readonly rateHeaders: Readonly<Record<string, string>>;
-  /** What repeats are recognised by: the first token of whom the request is of by its credential. */
-  readonly identityCredential: string;
+const ownerOf = (application: ApplicationSource): SpanOwner | 'disabled' => {
+  if (!application.isEnabled) return 'disabled';
+  const { appId, bizId, fillDimensions, rules } = application;
+  return { appId, bizId, fillDimensions, policy: rules.time, limits: rules.limits };
 };
 
-/**
- * Answers one OTLP request (specification 4.2, architecture 4.1): admit, inflate, authorize, decode, rules, fill dimensions,
- * encode, publish. 200 only after the PubAck of everything accepted. Never throws: every failure is a reply.
- */
-export const createOtlpHandler = (
-  deps: OtlpDependencies,
-): ((request: IncomingMessage) => Promise<OtlpReply>) => {
-  const { metrics, recorder } = deps;
-  const bodyBytes = metrics.bodyBytes.labels('otlp');
-  const accepted = metrics.accepted.labels('traces');
-  const senders = createSenderNames(deps.directory.isCredential);
+/** When no span is left to any application, the request as a whole is refused like one with a wrong credential. */
+const refuseIfNobodys = ({ spans, rejected }: EncodedTraces): void => {
+  const invalid = rejected.get('token_invalid') ?? 0;
+  const disabled = rejected.get('application_disabled') ?? 0;
+  if (spans === 0 || invalid + disabled < spans) return;
+  throw new Refused(invalid > 0 ? 'unauthorized' : 'application_disabled');
+};
 
-  /** The applications of the tokens that a request names; that of its credential, if it is one, was found before. */
-  const authorize = async (
+/** The steps of the line that are those of an OTLP export (specification 4.2). */
+class OtlpSteps {
+  private readonly deps: OtlpDependencies;
+  private readonly senders: SenderNames;
+  private readonly accepted: { inc(spans: number): void };
+  constructor(deps: OtlpDependencies) {
+    this.deps = deps;
+    this.senders = createSenderNames(deps.directory.isCredential);
+    this.accepted = deps.metrics.accepted.labels('traces');
+  }
+
+  private pass(sender: OtlpRequest, owner: number): void {
+    sender.isKnown = true;
+    sender.owner = owner;
+    this.deps.failures.passed(sender.request);
+  }
+
+  private limit(sender: OtlpRequest, { appId, maxRate }: ApplicationSource): void {
+    const { owner } = sender;
+    sender.owner = appId;
+    limitRate(this.deps, sender, `a:${appId}`, maxRate);
+    sender.owner = owner;
+  }
+
+  /** The application of the credential of the header fields, counted against its max_rate before the body is read. */
+  async admitHead(sender: OtlpRequest): Promise<void> {
+    const { directory, credentialNames } = this.deps;
+    sender.credential = credentialOf(sender.request, credentialNames);
+    if (sender.credential === undefined) return;
+    sender.secrets = [sender.credential];
+    const own = await directory.authorizeApplication(sender.credential);
+    if (own === undefined) return;
+    sender.own = own;
+    this.pass(sender, own.appId);
+    if (own.isEnabled) this.limit(sender, own);
+  }
+
+  private async authorize(
     own: ApplicationSource | undefined,
     tokens: readonly string[],
-    sender: OtlpSender,
-  ): Promise<ReadonlyMap<string | undefined, ApplicationSource>> => {
+  ): Promise<Applications> {
     const applications = new Map<string | undefined, ApplicationSource>();
     if (own !== undefined) applications.set(undefined, own);
     for (const token of tokens) {
-      const application = await deps.directory.authorizeApplication(token);
+      const application = await this.deps.directory.authorizeApplication(token);
       if (application !== undefined) applications.set(token, application);
     }
-    if (applications.size === 0) throw unauthorized();
-    deps.failures.passed(sender.request);
-    sender.isKnown = true;
-    sender.owner = soleOwner(applications.values());
-    if ([...applications.values()].every((application) => !application.isEnabled)) {
-      throw applicationDisabled();
-    }
+    if (applications.size === 0) throw new Refused('unauthorized');
     return applications;
-  };
+  }
 
-  /** A request counts once against each application it brings spans for. */
-  const limit = (
-    applications: Iterable<ApplicationSource>,
-    sender: OtlpSender,
-  ): Readonly<Record<string, string>> => {
-    let headers: Readonly<Record<string, string>> = {};
-    for (const { appId, maxRate } of new Map([...applications].map((each) => [each.appId, each])).values()) {
-      const rate = effectiveRate(maxRate, deps.maxRateDefault);
-      const verdict = deps.limiter.admit(`a:${appId}`, rate, deps.now());
-      if (verdict === undefined) continue;
-      if (!verdict.isAdmitted) {
-        sender.owner = appId;
-        throw new Refused(
-          429,
-          'rate_limited',
-          `more requests than max_rate, the limit is ${rate} per second: send fewer, larger requests`,
-          {
-            ...verdict.headers,
-            ...retryAfter(verdict.retryAfterSeconds),
-          },
-        );
-      }
-      headers = verdict.headers;
+  /** The applications of the tokens within the body. A request counts once against each application that it brings spans for. */
+  async admitBody(sender: OtlpRequest, body: Body): Promise<Applications> {
+    const { encoding, credential, own, deadlineAt } = sender;
+    const tokens = await this.deps.read.tokens(body, encoding, deadlineAt).catch((error: unknown) => {
+      throw readerRefusal(error, encoding, body.bytes);
+    });
+    sender.secrets = credential === undefined ? tokens : [credential, ...tokens];
+    const applications = await this.authorize(own, tokens);
+    this.pass(sender, soleOwner(applications.values()));
+    const all = [...applications.values()];
+    if (all.every(({ isEnabled }) => !isEnabled)) throw new Refused('application_disabled');
+    const counted = own?.isEnabled === true ? own.appId : undefined;
+    for (const application of new Map(all.map((each) => [each.appId, each])).values())
+      if (application.appId !== counted) this.limit(sender, application);
+    return applications;
+  }
+
+  private async encode(sender: OtlpRequest, body: Body, context: ReadContext): Promise<EncodedTraces> {
+    const { encoding, deadlineAt } = sender;
+    try {
+      const encoded = await this.deps.read.encode(body, encoding, context, deadlineAt);
+      sender.items = encoded.spans;
+      sender.sdk = encoded.sdk;
+      return encoded;
+    } catch (error) {
+      throw readerRefusal(error, encoding, body.bytes);
     }
-    return headers;
-  };
+  }
 
-  const ownerOf = (application: ApplicationSource): SpanOwner | 'disabled' => {
-    if (!application.isEnabled) return 'disabled';
-    const { appId, bizId, fillDimensions, rules } = application;
-    return { appId, bizId, fillDimensions, policy: rules.time, limits: rules.limits };
-  };
+  private takeBase(spansMax: number): UidBase {
+    const base = this.deps.bases.take(spansMax);
+    if (base === undefined) throw notStored('the receiver is starting');
+    return base;
+  }
 
-  const count = (encoded: EncodedTraces, userAgent: string | undefined): void => {
+  /** The account of a request that is published, or of which every span was rejected. */
+  private account(encoded: EncodedTraces, sender: OtlpRequest, applications: Applications): void {
+    const { metrics, recorder, traces } = this.deps;
     const pipeline = 'traces';
-    if (encoded.accepted > 0) accepted.inc(encoded.accepted);
-    for (const [reason, spans] of encoded.rejected) metrics.dropped.inc({ pipeline, reason }, spans);
-    for (const [reason, spans] of encoded.deferred) metrics.deferred.inc({ pipeline, reason }, spans);
-    deps.traces?.sawItems({ 'tidemark.items': encoded.accepted });
-    if (encoded.leniencies.size === 0) return;
-    const sender = senders.nameOf(encoded.sdk, userAgent);
-    for (const [kind, times] of encoded.leniencies) metrics.leniencies.inc({ kind, sender }, times);
-  };
+    const { accepted, rejected, deferred, leniencies, sdk } = encoded;
+    if (accepted > 0) this.accepted.inc(accepted);
+    for (const [reason, spans] of rejected) metrics.dropped.inc({ pipeline, reason }, spans);
+    for (const [reason, spans] of deferred) metrics.deferred.inc({ pipeline, reason }, spans);
+    traces?.sawItems({ 'tidemark.items': accepted });
+    if (leniencies.size > 0) {
+      const name = this.senders.nameOf(sdk, sender.request.headers['user-agent']);
+      for (const [kind, times] of leniencies) metrics.leniencies.inc({ kind, sender: name }, times);
+    }
+    const disabled = [...applications.values()].filter(({ isEnabled }) => !isEnabled);
+    recordSpans(recorder, encoded, soleOwner(disabled));
+    sampleSpans(recorder, sender, encoded);
+  }
 
-  /** When no span is left to any application, the request as a whole is refused like one with a wrong credential. */
-  const refuseIfNobodys = (encoded: EncodedTraces): void => {
-    const invalid = encoded.rejected.get('token_invalid') ?? 0;
-    const disabled = encoded.rejected.get('application_disabled') ?? 0;
-    if (encoded.spans === 0 || invalid + disabled < encoded.spans) return;
-    if (invalid > 0) throw unauthorized();
-    throw applicationDisabled();
-  };
-
-  const takeSpans = async (
-    sender: OtlpSender,
-    encoding: OtlpEncoding,
-    body: Body,
-    arrivedAt: number,
-    { applications, rateHeaders, identityCredential }: Admitted,
-  ): Promise<OtlpReply> => {
-    const { request } = sender;
-    if (!body.reserve(madeOfBody * body.bytes.length)) throw overloaded(noRoom.detail);
-    const isDeduplicated = [...applications.values()].every((application) => application.deduplicate);
+  async take(sender: OtlpRequest, body: Body, applications: Applications, arrivedAt: number): Promise<Reply> {
+    const { recorder, publisher, trustedProxies } = this.deps;
+    const { request, encoding, credential, own, deadlineAt } = sender;
+    if (!body.reserve(madeOfBody * body.bytes.length)) throw notStored(noRoom.detail);
+    const isDeduplicated = [...applications.values()].every(({ deduplicate }) => deduplicate);
+    const identityCredential = own?.identityCredential ?? credential ?? '';
     const identity = isDeduplicated
       ? await requestIdentity(`otlp:${identityCredential}`, '', body.bytes)
       : undefined;
     const limits = widestLimits([...applications.values()].map(({ rules }) => rules.limits));
-    const base = identity?.base ?? deps.bases.take(limits.spansMax);
-    if (base === undefined) throw overloaded('the receiver is starting');
-    const encoded = await deps.read.encode(
-      body,
-      encoding,
-      {
-        owners: new Map([...applications].map(([token, application]) => [token, ownerOf(application)])),
-        clientIp: clientAddress(request, deps.trustedProxies),
-        base,
-        arrivedAt,
-        limits,
-        wantsSample: recorder.wants,
-      },
-      sender.deadlineAt,
-    );
-    sender.spans = encoded.spans;
-    sender.sdk = encoded.sdk;
+    const base = identity?.base ?? this.takeBase(limits.spansMax);
+    const encoded = await this.encode(sender, body, {
+      owners: new Map([...applications].map(([token, application]) => [token, ownerOf(application)])),
+      clientIp: clientAddress(request, trustedProxies),
+      wantsSample: recorder.wants,
+      ...{ base, arrivedAt, limits },
+    });
     refuseIfNobodys(encoded);
-    if (!body.reserve(2 * encodedLength(encoded))) throw overloaded(noRoom.detail);
+    if (!body.reserve(2 * encodedLength(encoded))) throw notStored(noRoom.detail);
     // A request of which nothing is kept leaves no name behind: once its policy is mended, its spans are stored.
     const name = encoded.accepted > 0 ? identity : undefined;
-    const keyBase = identity === name ? base : deps.bases.take(limits.spansMax);
-    if (keyBase === undefined) throw overloaded('the receiver is starting');
-    const { deadlineAt } = sender;
-    const isRepeat = await deps.publisher.publish({
-      encoded,
-      base,
+    const keyBase = identity === name ? base : this.takeBase(limits.spansMax);
+    const isRepeat = await publisher.publish({
       sha256Hex: name?.sha256Hex,
-      keyBase,
-      arrivedAt,
-      deadlineAt,
+      ...{ encoded, base, keyBase, arrivedAt, deadlineAt },
     });
     if (isRepeat) {
       recorder.repeated(sender.owner, encoded.spans);
-      return partialReply(encoding, 0, repeatMessage, rateHeaders);
+      return partialReply(encoding, 0, repeatMessage);
     }
-    count(encoded, request.headers['user-agent']);
-    const disabled = [...applications.values()].filter(({ isEnabled }) => !isEnabled);
-    recordSpans(recorder, encoded, soleOwner(disabled));
-    sampleSpans(recorder, sender, encoded);
+    this.account(encoded, sender, applications);
     const { rejected, message } = outcomeMessage(encoded);
-    return message === ''
-      ? successReply(encoding, rateHeaders)
-      : partialReply(encoding, rejected, message, rateHeaders);
-  };
+    return message === '' ? successReply(encoding, noHeaders) : partialReply(encoding, rejected, message);
+  }
+}
 
-  const handleBody = async (
-    sender: OtlpSender,
-    encoding: OtlpEncoding,
-    body: Body,
-    credential: string | undefined,
-    own: ApplicationSource | undefined,
-    arrivedAt: number,
-  ): Promise<OtlpReply> => {
-    const tokens = await deps.read.tokens(body, encoding, sender.deadlineAt);
-    sender.secrets = credential === undefined ? tokens : [credential, ...tokens];
-    const applications = await authorize(own, tokens, sender);
-    const rateHeaders = limit(applications.values(), sender);
-    try {
-      const identityCredential = own?.identityCredential ?? credential ?? '';
-      const admitted = { applications, rateHeaders, identityCredential };
-      return await takeSpans(sender, encoding, body, arrivedAt, admitted);
-    } catch (error) {
-      const refused = refusalOf(
-        error instanceof MalformedBody ? malformedRefusal(error, encoding, body.bytes) : error,
-      );
-      const { status, reason, message, field } = refused;
-      // What is left of the rate is told in every answer to whom it holds for.
-      throw new Refused(status, reason, message, { ...rateHeaders, ...refused.headers }, field);
-    }
-  };
+/** The encoding of the answer to a request whose own is not known to be one of OTLP's. */
+export const replyEncodingOf = ({ headers }: IncomingMessage): OtlpEncoding =>
+  encodingOf(headers['content-type']) ?? 'json';
 
-  const take = async (sender: OtlpSender, encoding: OtlpEncoding | undefined): Promise<OtlpReply> => {
-    const { request } = sender;
-    const why = deps.unready();
-    if (why !== undefined) throw overloaded(why);
-    if (encoding === undefined) {
-      throw new Refused(
-        415,
-        'content_type_unsupported',
-        'the Content-Type is neither JSON nor protobuf: send application/json or application/x-protobuf',
-      );
-    }
-    const waitSeconds = deps.failures.retryAfterSeconds(request);
-    if (waitSeconds > 0) throw tooManyFailures(waitSeconds);
-    const credential = credentialOf(request, deps.credentialNames);
-    const own = credential === undefined ? undefined : await deps.directory.authorizeApplication(credential);
-    const body = await readBody(request, deps.bodyLimits, deps.inFlight);
-    if ('reason' in body) throw bodyRefusal(body);
-    try {
-      bodyBytes.inc(body.wireBytes);
-      deps.traces?.sawBody(body.bytes);
-      sender.deadlineAt = performance.now() + deps.deadlineMs;
-      return await handleBody(sender, encoding, body, credential, own, deps.now());
-    } finally {
-      body.release();
-    }
-  };
-
-  /** Counts a failure of an address that has shown nothing valid; many at once are refused for their number. */
-  const judged = (refused: Refused, { isKnown, request }: OtlpSender): Refused => {
-    if (isKnown || !isFailure(refused.reason)) return refused;
-    const waitSeconds = deps.failures.failed(request);
-    return waitSeconds === 0 ? refused : tooManyFailures(waitSeconds);
-  };
-
-  return async (request) => {
-    const encoding = encodingOf(request.headers['content-type']);
-    const sender: OtlpSender = {
-      request,
-      owner: 0,
-      isKnown: false,
-      spans: 0,
+/** The line of the trace receiver. The credential of the header fields is judged before the body is read. */
+export const createOtlpHandler = (deps: OtlpDependencies): ((request: IncomingMessage) => Promise<Reply>) => {
+  const steps = new OtlpSteps(deps);
+  return createLine<OtlpRequest, Applications>(deps, {
+    receiver: 'otlp',
+    open: (request) => ({
+      ...newSender(request),
       sdk: '',
-      secrets: [],
-      deadlineAt: 0,
-    };
-    try {
-      return await take(sender, encoding);
-    } catch (error) {
-      const refused = judged(refusalOf(error), sender);
-      recorder.refused(refused.reason, sender.owner, sender.spans);
-      sampleRefusedOtlp(recorder, sender, refused);
-      return refusalReply(encoding ?? 'json', refused);
-    }
-  };
+      encoding: replyEncodingOf(request),
+      credential: undefined,
+      own: undefined,
+    }),
+    checkHead: ({ request }) => {
+      if (encodingOf(request.headers['content-type']) === undefined)
+        throw new Refused('content_type_unsupported');
+    },
+    admitHead: (sender) => steps.admitHead(sender),
+    admitBody: (sender, body) => steps.admitBody(sender, body),
+    take: (sender, body, applications, arrivedAt) => steps.take(sender, body, applications, arrivedAt),
+    sampleRefused: (sender, refused) => sampleRefusedOtlp(deps.recorder, sender, refused),
+    refuse: (refused, request) => refusedReply(replyEncodingOf(request), refused),
+  });
 };

@@ -1,12 +1,10 @@
 import type { BatchPublisher } from '../../bus/batch-publisher.ts';
 import type { Publisher } from '../../bus/publisher.ts';
-import { Fault } from '../../model/fault.ts';
 import type { UidBase } from '../../model/uid.ts';
 import { spanCuttingRuleVersion } from '../../rules/spans/trace-encoder.ts';
 import type { IngressMetrics } from '../../telemetry/metrics.ts';
-import type { TraceSpan } from '../../telemetry/tracing.ts';
-import { envelopeVersion, sectionsLength } from '../../wire/frame.ts';
 import type { EncodedTraces, TraceRun } from '../../wire/otlp/types.ts';
+import { createRequestPublisher, type Outgoing } from '../request-publisher.ts';
 import type { RequestTraces } from '../request-traces.ts';
 import { type SpanFragment, spansMessageParts } from './message.ts';
 
@@ -89,10 +87,9 @@ export const createSpanPublisher = (
   metrics: IngressMetrics,
   traces?: RequestTraces,
 ): SpanPublisher => {
-  const seconds = metrics.publishSeconds.labels('traces');
-  const stored = metrics.publishes.labels('traces', 'stored');
+  const publisher = createRequestPublisher('traces', { single, batches }, metrics, traces);
 
-  const messageOf = ({ fragment, suffix }: Piece, name: string) => {
+  const messageOf = ({ fragment, suffix }: Piece, name: string): Outgoing => {
     const { run } = fragment;
     const shard = (run.parts[0]?.appId ?? run.deferred[0]?.appId ?? 0) % options.shards;
     return {
@@ -102,80 +99,12 @@ export const createSpanPublisher = (
     };
   };
 
-  const noteFailure = (error: unknown, messages: number): string => {
-    const failure = error instanceof Fault ? error.code : 'failed';
-    metrics.publishes.inc({ pipeline: 'traces', outcome: failure }, messages);
-    return failure;
-  };
-
-  const sendAlone = async (piece: Piece, name: string, deadlineAt: number): Promise<boolean> => {
-    const end = seconds.startTimer();
-    let span: TraceSpan | undefined;
-    let failure: string | undefined;
-    try {
-      const { subject, messageId, payload } = messageOf(piece, name);
-      span = traces?.publish('traces', [traces.current()], sectionsLength(payload));
-      const { duplicate } = await single.publish(
-        subject,
-        messageId,
-        payload,
-        envelopeVersion,
-        span?.traceparent,
-        deadlineAt,
-      );
-      if (duplicate) metrics.publishes.inc({ pipeline: 'traces', outcome: 'duplicate' });
-      else stored.inc();
-      return duplicate;
-    } catch (error) {
-      failure = noteFailure(error, 1);
-      throw error;
-    } finally {
-      end();
-      span?.end(failure);
-    }
-  };
-
-  const sendTogether = async (pieces: readonly Piece[], name: string, deadlineAt: number): Promise<void> => {
-    const end = seconds.startTimer();
-    let span: TraceSpan | undefined;
-    let failure: string | undefined;
-    try {
-      const messages = pieces.map((piece) => messageOf(piece, name));
-      const bytes = messages.reduce((sum, { payload }) => sum + sectionsLength(payload), 0);
-      span = traces?.publish('traces', [traces.current()], bytes);
-      const traceparent = span?.traceparent;
-      await batches.publish({ messages, version: envelopeVersion, traceparent, deadlineAt });
-      stored.inc(messages.length);
-    } catch (error) {
-      failure = noteFailure(error, pieces.length);
-      throw error;
-    } finally {
-      end();
-      span?.end(failure);
-    }
-  };
-
   return {
     publish: async (request) => {
       const { sha256Hex, keyBase, deadlineAt } = request;
       const name = sha256Hex ?? keyBase.text;
-      const pieces = piecesOf(request);
-      if (sha256Hex === undefined && pieces.length > 1) {
-        await sendTogether(pieces, name, deadlineAt);
-        return false;
-      }
-      const results = await Promise.allSettled(pieces.map((piece) => sendAlone(piece, name, deadlineAt)));
-      const failed = results.filter((result) => result.status === 'rejected');
-      const fault: unknown = failed[0]?.reason;
-      if (fault === undefined) {
-        return results.every((result) => result.status === 'fulfilled' && result.value) && results.length > 0;
-      }
-      const isNothingStored =
-        failed.length === results.length &&
-        failed.every(({ reason }) => reason instanceof Fault && reason.code === 'not_stored');
-      throw isNothingStored
-        ? fault
-        : new Fault('transient', 'unconfirmed', 'NATS did not confirm a part of the request', fault);
+      const messages = piecesOf(request).map((piece) => messageOf(piece, name));
+      return publisher.publishAll(messages, sha256Hex !== undefined, deadlineAt);
     },
   };
 };

@@ -1,122 +1,58 @@
-import { Fault } from '../../model/fault.ts';
-import type { TraceRequestReason } from '../../model/reasons.ts';
-import { type MalformedBody, TooManyElements, TooManySpans, TooManyTokens } from '../../wire/otlp/types.ts';
-import type { BodyProblem } from '../http/body.ts';
+import { MalformedBody, TooManyElements, TooManySpans, TooManyTokens } from '../../wire/otlp/types.ts';
+import type { Reply } from '../http/reply.ts';
+import { type RefusalReason, Refused } from '../refused.ts';
 import { bodyHint } from './hints.ts';
-import { type OtlpEncoding, type OtlpReply, type OtlpStatus, statusReply } from './reply.ts';
+import { type OtlpEncoding, statusReply } from './reply.ts';
 
-type Headers = Readonly<Record<string, string>>;
+export const tracesPath = '/v1/traces';
 
-/** A refusal of a whole request on its way out of the checks. */
-export class Refused extends Error {
-  readonly status: Exclude<OtlpStatus, 200>;
-  readonly reason: TraceRequestReason;
-  readonly headers: Headers;
-  /** Path of the field that is to blame for a 400; `body` when it is the body as a whole. */
-  readonly field: string;
-  constructor(
-    status: Exclude<OtlpStatus, 200>,
-    reason: TraceRequestReason,
-    message: string,
-    headers: Headers = {},
-    field = 'body',
-  ) {
-    super(message);
-    this.status = status;
-    this.reason = reason;
-    this.headers = headers;
-    this.field = field;
-  }
-}
+const withDetail = (text: string, detail: string): string => (detail === '' ? text : `${text}: ${detail}`);
 
-/** How long the client should wait, in whole seconds. */
-export const retryAfter = (seconds: number): Record<string, string> => ({ 'Retry-After': String(seconds) });
-
-/** 503 for a request of which nothing was stored. */
-export const overloaded = (why: string): Refused =>
-  new Refused(503, 'not_stored', `nothing was stored, retry the request: ${why}`, retryAfter(1));
-
-/** 401 for a request whose spans belong to nobody. */
-export const unauthorized = (): Refused =>
-  new Refused(
-    401,
-    'unauthorized',
+/** The messages of refusals: what is wrong, the limit, and what to do. A reason without one has its detail for a message. */
+const messages: Partial<Readonly<Record<RefusalReason, (detail: string) => string>>> = {
+  body_too_large: (detail) => `the body is too large: ${detail}; send smaller requests`,
+  inflate_ratio_exceeded: (detail) =>
+    `the body inflates too much: ${detail}; send smaller requests, or no compression`,
+  encoding_unsupported: (detail) => `the Content-Encoding is not supported: ${detail}`,
+  content_type_unsupported: () =>
+    'the Content-Type is neither JSON nor protobuf: send application/json or application/x-protobuf',
+  unauthorized: () =>
     'the write token is missing or wrong: send a valid one as X-MON-TOKEN or Authorization: Bearer',
-  );
-
-/** 429 for a request of an address that has sent too many without a valid credential. */
-export const tooManyFailures = (waitSeconds: number): Refused =>
-  new Refused(
-    429,
-    'too_many_failures',
+  application_disabled: () => 'the application is disabled: enable it, or stop sending',
+  rate_limited: (detail) => `too many requests: ${detail}; send fewer, larger requests`,
+  too_many_failures: () =>
     'this address sends more requests without a valid write token than the limit: check the token, and wait for the seconds in Retry-After',
-    retryAfter(waitSeconds),
-  );
+  not_stored: (detail) => withDetail('nothing was stored, retry the request', detail),
+  unconfirmed: () => 'published, but not confirmed in time: retry with the same bytes, they are stored once',
+  path_unknown: () => `unknown path: send to ${tracesPath}`,
+  method_not_allowed: () => `${tracesPath} accepts only POST`,
+  protocol_error: (detail) => withDetail('malformed HTTP request', detail),
+  internal: () => "internal error; see the receiver's log",
+};
 
-/** 403 for a request whose spans belong to disabled applications alone. */
-export const applicationDisabled = (): Refused =>
-  new Refused(403, 'application_disabled', 'the application is disabled: enable it, or stop sending');
+/** What a refused request is told. */
+export const refusalMessage = ({ reason, detail }: Refused): string => messages[reason]?.(detail) ?? detail;
 
-/** The refusal of a request whose body could not be had. */
-export const bodyRefusal = ({ reason, detail }: BodyProblem): Refused => {
-  switch (reason) {
-    case 'body_too_large':
-      return new Refused(413, reason, `the body is too large: ${detail}; send smaller requests`);
-    case 'inflate_ratio_exceeded':
-      return new Refused(
-        413,
-        reason,
-        `the body inflates too much: ${detail}; send smaller requests, or no compression`,
-      );
-    case 'encoding_unsupported':
-      return new Refused(415, reason, `the Content-Encoding is not supported: ${detail}`);
-    case 'encoding_corrupt':
-    case 'aborted':
-      return new Refused(400, reason, detail);
-    default:
-      return overloaded(detail);
-  }
+/** The answer to a refused request; a 400 names the field that is to blame (OTLP/HTTP, "Bad Data"). */
+export const refusedReply = (encoding: OtlpEncoding, refused: Refused): Reply => {
+  const { status, reason, headers, field } = refused;
+  const message = refusalMessage(refused);
+  const isBadData = status === 400 && reason !== 'protocol_error';
+  return statusReply(encoding, status, message, headers, isBadData ? [{ field, description: message }] : []);
 };
 
 /** The refusal of a body that its reader could not make sense of, with what its sender probably did. */
-export const malformedRefusal = (
-  { message, field }: MalformedBody,
-  encoding: OtlpEncoding,
-  bytes: Uint8Array,
-): Refused => {
+const malformed = ({ message, field }: MalformedBody, encoding: OtlpEncoding, bytes: Uint8Array): Refused => {
   const hint = bodyHint(encoding, bytes);
-  return new Refused(
-    400,
-    'body_malformed',
-    hint === '' ? message : `${message}; ${hint}`,
-    {},
-    field || 'body',
-  );
+  const detail = hint === '' ? message : `${message}; ${hint}`;
+  return new Refused('body_malformed', detail, { field: field || 'body' });
 };
 
-/** The refusal that an error stands for. Throws the error again when it is a defect. */
-export const refusalOf = (error: unknown): Refused => {
-  if (error instanceof Refused) return error;
-  if (error instanceof TooManyTokens) return new Refused(413, 'too_many_tokens', error.message);
-  if (error instanceof TooManyElements) return new Refused(413, 'too_many_elements', error.message);
-  if (error instanceof TooManySpans) return new Refused(413, 'too_many_spans', error.message);
-  if (error instanceof Fault && error.kind !== 'internal') {
-    const isUnconfirmed = error.code === 'unconfirmed';
-    return new Refused(
-      503,
-      isUnconfirmed ? 'unconfirmed' : 'not_stored',
-      isUnconfirmed
-        ? 'published, but not confirmed in time: retry with the same bytes, they are stored once'
-        : 'nothing was stored, retry the request',
-      retryAfter(isUnconfirmed ? 2 : 1),
-    );
-  }
-  throw error;
+/** The refusal that an error of a reader stands for; any other error as it is. */
+export const readerRefusal = (error: unknown, encoding: OtlpEncoding, bytes: Uint8Array): unknown => {
+  if (error instanceof MalformedBody) return malformed(error, encoding, bytes);
+  if (error instanceof TooManyTokens) return new Refused('too_many_tokens', error.message);
+  if (error instanceof TooManyElements) return new Refused('too_many_elements', error.message);
+  if (error instanceof TooManySpans) return new Refused('too_many_spans', error.message);
+  return error;
 };
-
-/** The answer to a refused request. */
-export const refusalReply = (
-  encoding: OtlpEncoding,
-  { status, message, headers, field }: Refused,
-): OtlpReply =>
-  statusReply(encoding, status, message, headers, status === 400 ? [{ field, description: message }] : []);

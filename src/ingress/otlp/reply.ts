@@ -1,29 +1,25 @@
+import type { Reply } from '../http/reply.ts';
+import { noHeaders, type ReceiverStatus } from '../refused.ts';
+
 /** How a request and so its answer are encoded (OTLP/HTTP; JSON where the request's type is unknown). */
 export type OtlpEncoding = 'json' | 'protobuf';
-
-/** Statuses the trace receiver answers with. */
-export type OtlpStatus = 200 | 400 | 401 | 403 | 404 | 405 | 413 | 415 | 429 | 500 | 503;
-
-export type OtlpReply = {
-  readonly status: OtlpStatus;
-  readonly contentType: string;
-  readonly body: Uint8Array<ArrayBuffer> | string;
-  readonly headers: Readonly<Record<string, string>>;
-};
 
 /** Compared by equality by the Go SDK and the Collector: never with parameters. */
 const contentTypes = { json: 'application/json', protobuf: 'application/x-protobuf' } as const;
 
 /** google.rpc.Code for each HTTP status. */
-const rpcCodes: Readonly<Record<Exclude<OtlpStatus, 200>, number>> = {
+const rpcCodes: Readonly<Record<Exclude<ReceiverStatus, 200>, number>> = {
   400: 3,
   401: 16,
   403: 7,
   404: 5,
   405: 12,
+  408: 3,
   413: 3,
   415: 3,
+  417: 3,
   429: 8,
+  431: 3,
   500: 13,
   503: 14,
 };
@@ -46,8 +42,6 @@ const lengthField = (field: number, bytes: Uint8Array): Uint8Array =>
   Buffer.concat([Uint8Array.from([(field << 3) | 2, ...varint(bytes.length)]), bytes]);
 
 const joined = (...fields: Uint8Array[]): Uint8Array<ArrayBuffer> => Uint8Array.from(Buffer.concat(fields));
-
-const noHeaders = {};
 
 const textField = (field: number, text: string): Uint8Array => lengthField(field, Buffer.from(text));
 
@@ -82,11 +76,11 @@ const violationsField = (violations: readonly FieldViolation[]): Uint8Array[] =>
  */
 export const statusReply = (
   encoding: OtlpEncoding,
-  status: Exclude<OtlpStatus, 200>,
+  status: Exclude<ReceiverStatus, 200>,
   message: string,
   headers: Readonly<Record<string, string>> = noHeaders,
   violations: readonly FieldViolation[] = [],
-): OtlpReply => {
+): Reply => {
   const code = rpcCodes[status];
   const text = shortened(message);
   const fieldViolations = violations.map(({ field, description }) => ({
@@ -106,7 +100,7 @@ export const statusReply = (
 export const successReply = (
   encoding: OtlpEncoding,
   headers: Readonly<Record<string, string>> = noHeaders,
-): OtlpReply => ({
+): Reply => ({
   status: 200,
   contentType: contentTypes[encoding],
   body: encoding === 'json' ? '{}' : new Uint8Array(0),
@@ -119,7 +113,7 @@ export const partialReply = (
   rejectedSpans: number,
   message: string,
   headers: Readonly<Record<string, string>> = noHeaders,
-): OtlpReply => {
+): Reply => {
   const text = shortened(message);
   const body =
     encoding === 'json'

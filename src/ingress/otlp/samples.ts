@@ -1,25 +1,16 @@
-import type { IncomingMessage } from 'node:http';
 import type { ApplicationSource } from '../../directory/applications.ts';
 import { explain } from '../../model/reasons.ts';
 import { splitGot } from '../../outcomes/samples.ts';
 import type { EncodedTraces } from '../../wire/otlp/types.ts';
+import type { Sender } from '../line.ts';
 import type { RefusalRecorder } from '../refusal-recorder.ts';
-import type { Refused } from './refusal.ts';
+import type { Refused } from '../refused.ts';
+import { refusalMessage } from './refusal.ts';
 
-/** The known facts of the request so far; a refusal is attributed by them. */
-export type OtlpSender = {
-  readonly request: IncomingMessage;
-  /** The only application of the request; 0 while there is none, or where there are several. */
-  owner: number;
-  /** It has shown a valid credential. */
-  isKnown: boolean;
-  /** Spans, once they were counted. */
-  spans: number;
+/** The known facts of an export so far. */
+export type OtlpSender = Sender & {
+  /** The SDK that its resource names; empty until that was read. */
   sdk: string;
-  /** Its credentials, right or wrong. */
-  secrets: readonly string[];
-  /** When it is answered at the latest, ms of `performance.now()`. */
-  deadlineAt: number;
 };
 
 /** The application that a request is of, where it is of one alone. */
@@ -57,15 +48,16 @@ export const sampleSpans = (
 export const sampleRefusedOtlp = (
   recorder: RefusalRecorder,
   { request, owner, sdk, secrets }: OtlpSender,
-  { reason, field, message }: Refused,
+  refused: Refused,
 ): void => {
+  const { reason, field } = refused;
   if (!recorder.wants(owner, reason)) return;
   recorder.sample(request, owner, sdk, {
     reason,
     ordinal: -1,
     field: field === 'body' ? '' : field,
     value: undefined,
-    detail: message,
+    detail: refusalMessage(refused),
     payload: undefined,
     secrets,
   });

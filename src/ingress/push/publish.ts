@@ -1,5 +1,5 @@
-import type { BatchPublisher, MessageBatch } from '../../bus/batch-publisher.ts';
-import type { Payload, Publisher } from '../../bus/publisher.ts';
+import type { BatchPublisher } from '../../bus/batch-publisher.ts';
+import type { Publisher } from '../../bus/publisher.ts';
 import { ofInstance } from '../../config/instance-streams.ts';
 import { Fault } from '../../model/fault.ts';
 import { defaultInstance } from '../../model/instances.ts';
@@ -7,7 +7,7 @@ import { cuttingRuleVersion, runBudget } from '../../rules/points/cutting.ts';
 import { runLength } from '../../rules/points/encoded-points.ts';
 import type { IngressMetrics } from '../../telemetry/metrics.ts';
 import type { TraceSpan } from '../../telemetry/tracing.ts';
-import { envelopeVersion, sectionsLength } from '../../wire/frame.ts';
+import { createRequestPublisher, type Outgoing } from '../request-publisher.ts';
 import type { RequestTraces } from '../request-traces.ts';
 import { type Fragment, messageParts } from './message.ts';
 
@@ -23,10 +23,11 @@ export type DueFragment = Fragment & { readonly deadlineAt: number };
 export type PushPublisher = {
   /** The only run of a request without an identity shares a message with requests that arrive while a publish is in flight. */
   share(fragment: DueFragment): Promise<void>;
-  /** The runs of one request without an identity are stored all of them or none. */
-  publishTogether(fragments: readonly DueFragment[]): Promise<void>;
-  /** A run of a request with identity is a message of its own; answers true for a repeat. */
-  publishAlone(fragment: DueFragment, sha256Hex: string): Promise<boolean>;
+  /**
+   * The runs of one request, each a message of its own: all of them are stored or none. With the name of the request
+   * (`sha256Hex`) a repeat is recognised: true when every message was stored before.
+   */
+  publishAll(fragments: readonly DueFragment[], sha256Hex: string | undefined): Promise<boolean>;
 };
 
 const sizeOf = ({ run }: Fragment): number => runLength(run);
@@ -85,61 +86,8 @@ export const createPushPublisher = (
   const first = gatheringsAt(defaultInstance);
   /** Those of other QuestDB instances: their points travel in streams of their own, and share no message with others. */
   const further = new Map<string, Gathering[]>();
-  const seconds = metrics.publishSeconds.labels('metrics');
-  const stored = metrics.publishes.labels('metrics', 'stored');
+  const publisher = createRequestPublisher('metrics', { single, batches }, metrics, traces);
   let sweeping: NodeJS.Timeout | undefined;
-
-  const noteFailure = (error: unknown, messages: number): string => {
-    const failure = error instanceof Fault ? error.code : 'failed';
-    metrics.publishes.inc({ pipeline: 'metrics', outcome: failure }, messages);
-    return failure;
-  };
-
-  const send = async (
-    subject: string,
-    messageId: string,
-    payload: Payload,
-    span: TraceSpan | undefined,
-    deadlineAt: number,
-  ): Promise<boolean> => {
-    const end = seconds.startTimer();
-    let failure: string | undefined;
-    try {
-      const { duplicate } = await single.publish(
-        subject,
-        messageId,
-        payload,
-        envelopeVersion,
-        span?.traceparent,
-        deadlineAt,
-      );
-      if (duplicate) metrics.publishes.inc({ pipeline: 'metrics', outcome: 'duplicate' });
-      else stored.inc();
-      return duplicate;
-    } catch (error) {
-      failure = noteFailure(error, 1);
-      throw error;
-    } finally {
-      end();
-      span?.end(failure);
-    }
-  };
-
-  /** Publishes messages of which all or none are stored. */
-  const sendTogether = async (batch: MessageBatch, span: TraceSpan | undefined): Promise<void> => {
-    const end = seconds.startTimer();
-    let failure: string | undefined;
-    try {
-      await batches.publish(batch);
-      stored.inc(batch.messages.length);
-    } catch (error) {
-      failure = noteFailure(error, batch.messages.length);
-      throw error;
-    } finally {
-      end();
-      span?.end(failure);
-    }
-  };
 
   /** Takes waiting fragments up to what one message may hold. */
   const takeBatch = (gathering: Gathering): Waiting[] => {
@@ -168,13 +116,10 @@ export const createPushPublisher = (
       flights.add(batch);
       sweeping ??= setInterval(sweep, sweepMs).unref();
       const payload = messageParts(batch.map((each) => each.fragment));
-      const span = traces?.publish(
-        'metrics',
-        batch.map(({ trace }) => trace),
-        sectionsLength(payload),
-      );
       const messageId = `${leading.base.text}:${leading.run.first}`;
-      send(gathering.subject, messageId, payload, span, lastDeadline(batch))
+      const requests = batch.map(({ trace }) => trace);
+      publisher
+        .publish({ subject: gathering.subject, messageId, payload }, requests, lastDeadline(batch))
         .then(
           () => {
             for (const { resolve } of batch) resolve();
@@ -224,6 +169,18 @@ export const createPushPublisher = (
     return gathering;
   };
 
+  const messageOf = (fragment: DueFragment, sha256Hex: string | undefined): Outgoing => {
+    const { base, run } = fragment;
+    return {
+      subject: gatheringOf(fragment).subject,
+      messageId:
+        sha256Hex === undefined
+          ? `${base.text}:${run.first}`
+          : `${sha256Hex}:${run.first}-${run.last}:${cuttingRuleVersion}`,
+      payload: messageParts([fragment]),
+    };
+  };
+
   return {
     share: (fragment) =>
       new Promise((resolve, reject) => {
@@ -235,28 +192,10 @@ export const createPushPublisher = (
         // After the other requests that this turn of the event loop has read.
         setImmediate(flush, gathering);
       }),
-    publishTogether: async (fragments) => {
-      const payloads = fragments.map((fragment) => messageParts([fragment]));
-      const bytes = payloads.reduce((sum, payload) => sum + sectionsLength(payload), 0);
-      const span = traces?.publish('metrics', [traces.current()], bytes);
-      const messages = fragments.map((fragment, index) => ({
-        subject: gatheringOf(fragment).subject,
-        messageId: `${fragment.base.text}:${fragment.run.first}`,
-        payload: payloads[index] ?? [],
-      }));
+    publishAll: (fragments, sha256Hex) => {
       const deadlineAt = Math.min(...fragments.map((fragment) => fragment.deadlineAt));
-      const traceparent = span?.traceparent;
-      await sendTogether({ messages, version: envelopeVersion, traceparent, deadlineAt }, span);
-    },
-    publishAlone: (fragment, sha256Hex) => {
-      const payload = messageParts([fragment]);
-      return send(
-        gatheringOf(fragment).subject,
-        `${sha256Hex}:${fragment.run.first}-${fragment.run.last}:${cuttingRuleVersion}`,
-        payload,
-        traces?.publish('metrics', [traces.current()], sectionsLength(payload)),
-        fragment.deadlineAt,
-      );
+      const messages = fragments.map((fragment) => messageOf(fragment, sha256Hex));
+      return publisher.publishAll(messages, sha256Hex !== undefined, deadlineAt);
     },
   };
 };

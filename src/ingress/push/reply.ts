@@ -1,51 +1,15 @@
-import { STATUS_CODES } from 'node:http';
 import { counted } from '../../model/counted.ts';
-import { explain, type RequestReason } from '../../model/reasons.ts';
+import { explain } from '../../model/reasons.ts';
 import type { EncodedPoints } from '../../rules/points/encoded-points.ts';
+import type { Reply } from '../http/reply.ts';
+import { noHeaders, type RefusalReason, type Refused } from '../refused.ts';
 
-export type PushStatus = 200 | 400 | 401 | 403 | 404 | 405 | 413 | 415 | 429 | 503;
-
-/** Status of each refusal of the push receiver (architecture 4.2). */
-export const refusalStatus: Readonly<Record<RequestReason, PushStatus>> = {
-  body_empty: 400,
-  body_not_json: 400,
-  body_not_object: 400,
-  data_id_invalid: 400,
-  data_missing: 400,
-  data_not_array: 400,
-  data_empty: 400,
-  unsupported_type: 400,
-  protocol_error: 400,
-  aborted: 400,
-  credentials_differ: 400,
-  unauthorized: 401,
-  data_source_disabled: 403,
-  path_unknown: 404,
-  method_not_allowed: 405,
-  body_too_large: 413,
-  too_many_points: 413,
-  too_many_elements: 413,
-  inflate_ratio_exceeded: 413,
-  encoding_unsupported: 415,
-  encoding_corrupt: 400,
-  rate_limited: 429,
-  too_many_failures: 429,
-  not_stored: 503,
-  unconfirmed: 503,
-};
-
-/** A reply of the push receiver: the envelope `{code, result, message}`, all strings, and what the case adds. */
-export type PushReply = {
-  readonly status: PushStatus;
-  readonly body: string;
-  readonly headers: Readonly<Record<string, string>>;
-};
-
-const noHeaders = {};
+const contentType = 'application/json';
 
 /** All points kept with all their values: exactly these bytes. */
-const plainSuccess: PushReply = {
+const plainSuccess: Reply = {
   status: 200,
+  contentType,
   body: '{"code":"200","result":"true","message":""}',
   headers: noHeaders,
 };
@@ -54,8 +18,9 @@ const plainSuccess: PushReply = {
  * The reply to a push with a key that was stored before. Its points were validated then, and the same rules may decide otherwise now:
  * the reply names no single point.
  */
-export const repeatReply: PushReply = {
+export const repeatReply: Reply = {
   status: 200,
+  contentType,
   body: JSON.stringify({
     code: '200',
     result: 'true',
@@ -66,38 +31,23 @@ export const repeatReply: PushReply = {
 };
 
 /** What is wrong, where or by how much, and what to do: `<meaning>: <detail>; <remedy>`. */
-const refusalText = (reason: RequestReason, detail: string): string => {
+const refusalText = (reason: RefusalReason, detail: string): string => {
   const { meaning = reason, remedy = '' } = explain(reason) ?? {};
   return `${detail === '' ? meaning : `${meaning}: ${detail}`}; ${remedy}`;
 };
 
-/** A request refused whole. `detail` never holds what the sender sent as a secret. */
-export const refusal = (
-  reason: RequestReason,
-  detail: string,
-  headers: Readonly<Record<string, string>> = noHeaders,
-): PushReply => {
-  const status = refusalStatus[reason];
-  return {
-    status,
-    body: JSON.stringify({
-      code: String(status),
-      result: 'false',
-      message: refusalText(reason, detail),
-      reason,
-    }),
-    headers,
-  };
-};
-
-/** The envelope for a malformed HTTP request. */
-export const protocolRefusal = (status: 400 | 408 | 417 | 431): string =>
-  JSON.stringify({
+/** The reply to a request that is refused whole: the envelope `{code, result, message}`, all strings, and the reason. */
+export const refusedReply = ({ reason, detail, status, headers }: Refused): Reply => ({
+  status,
+  contentType,
+  headers,
+  body: JSON.stringify({
     code: String(status),
     result: 'false',
-    message: refusalText('protocol_error', STATUS_CODES[status] ?? String(status)),
-    reason: 'protocol_error' satisfies RequestReason,
-  });
+    message: refusalText(reason, detail),
+    reason,
+  }),
+});
 
 const listed = (counts: ReadonlyMap<string, number>): string =>
   [...counts].map(([reason, count]) => `${reason} ${count}`).join(', ');
@@ -121,12 +71,13 @@ const outcomeMessage = (encoded: EncodedPoints): string => {
 };
 
 /** What became of the points: 200 when at least one is kept, else 400 (nothing was published). */
-export const pointsReply = (encoded: EncodedPoints): PushReply => {
+export const pointsReply = (encoded: EncodedPoints): Reply => {
   if (encoded.dropped.size === 0 && encoded.valuesDropped.size === 0) return plainSuccess;
   const isKept = encoded.accepted > 0;
   const firstReason = encoded.examples[0]?.reason;
   return {
     status: isKept ? 200 : 400,
+    contentType,
     body: JSON.stringify({
       code: isKept ? '200' : '400',
       result: isKept ? 'true' : 'false',

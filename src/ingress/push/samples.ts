@@ -1,22 +1,16 @@
-import type { IncomingMessage } from 'node:http';
 import { explain } from '../../model/reasons.ts';
 import { pointAt } from '../../rules/points/push-body.ts';
+import type { Sender } from '../line.ts';
 import type { RefusalRecorder } from '../refusal-recorder.ts';
+import type { Refused } from '../refused.ts';
 import { type PushPair, scanBody } from './decode.ts';
 import type { EncodedPush } from './encode.ts';
 
-/** The known facts of the request so far; a refusal is attributed by them. */
-export type PushSender = {
-  readonly request: IncomingMessage;
+/** The known facts of a push so far. */
+export type PushSender = Sender & {
   /** The credential that it brings. */
   pair?: PushPair;
-  /** The data id that it has shown a right to; 0 while there is none. */
-  dataId: number;
-  /** Points, as far as they were counted. */
-  items: number;
-  /** When it is answered at the latest, ms of `performance.now()`. */
-  deadlineAt: number;
-  /** The body, once somebody has shown a right to it. */
+  /** The body, once its credential was found valid and its rate within the limit. */
   bytes?: Buffer;
 };
 
@@ -30,8 +24,6 @@ const valueAt = (point: unknown, path: string): unknown => {
   return typeof part === 'object' && part !== null ? Reflect.get(part, path.slice(dot + 1)) : undefined;
 };
 
-const secretsOf = ({ pair }: PushSender): string[] => (pair === undefined ? [] : [pair.token]);
-
 /**
  * Takes examples of points that were dropped or deferred, as they were received. Those whose time failed are dropped in transfer,
  * unless the whole request was refused for them.
@@ -40,9 +32,9 @@ export const samplePoints = (recorder: RefusalRecorder, sender: PushSender, push
   const { encoded } = push;
   if (encoded.dropped.size === 0) return;
   for (const { index, reason, field, detail } of [...encoded.examples, ...encoded.lateExamples]) {
-    if (!recorder.wants(sender.dataId, reason)) continue;
+    if (!recorder.wants(sender.owner, reason)) continue;
     const point = push.pointAt(index);
-    recorder.sample(sender.request, sender.dataId, '', {
+    recorder.sample(sender.request, sender.owner, '', {
       reason,
       stage: encoded.accepted > 0 ? (explain(reason)?.stage ?? 'receiver') : 'receiver',
       ordinal: encoded.exampleOrdinals.get(index) ?? index,
@@ -50,7 +42,7 @@ export const samplePoints = (recorder: RefusalRecorder, sender: PushSender, push
       value: valueAt(point, field),
       detail,
       payload: point,
-      secrets: secretsOf(sender),
+      secrets: sender.secrets,
     });
   }
 };
@@ -59,35 +51,34 @@ export const samplePoints = (recorder: RefusalRecorder, sender: PushSender, push
 const shownBytesMax = 64 * 1024;
 
 /** The body that an example shows: with its first point alone. */
-const shownBody = ({ dataId, bytes }: PushSender): object | undefined => {
-  if (dataId === 0) return undefined;
-  if (bytes === undefined || bytes.length > shownBytesMax) return { data_id: dataId };
+const shownBody = ({ owner, bytes }: PushSender): object | undefined => {
+  if (owner === 0) return undefined;
+  if (bytes === undefined || bytes.length > shownBytesMax) return { data_id: owner };
   const scan = scanBody(bytes, bytes.length);
   try {
     const first = scan.pointsIn(bytes) > 0 ? [pointAt(bytes, scan.pieces, 0)] : undefined;
-    return { data_id: dataId, data: first };
+    return { data_id: owner, data: first };
   } catch {
-    return { data_id: dataId };
+    return { data_id: owner };
   }
 };
 
-/** Takes an example of a refused request. What nobody has shown a right to is not looked into: it is told by reason and sender. */
+/** Takes a sample of a refused request. Without a valid credential its body is not looked into: reason and sender are shown. */
 export const sampleRefusedPush = (
   recorder: RefusalRecorder,
   sender: PushSender,
-  reason: string,
-  detail: string,
+  { reason, detail }: Refused,
 ): void => {
-  const { request, pair, dataId } = sender;
-  if (!recorder.wants(dataId, reason)) return;
-  const claimed = pair === undefined || dataId !== 0 ? '' : `data id ${pair.dataId}`;
-  recorder.sample(request, dataId, '', {
+  const { request, pair, owner, secrets } = sender;
+  if (!recorder.wants(owner, reason)) return;
+  const claimed = pair === undefined || owner !== 0 ? '' : `data id ${pair.dataId}`;
+  recorder.sample(request, owner, '', {
     reason,
     ordinal: -1,
     field: '',
     value: undefined,
     detail: [detail, claimed].filter((text) => text !== '').join('; '),
     payload: shownBody(sender),
-    secrets: secretsOf(sender),
+    secrets,
   });
 };

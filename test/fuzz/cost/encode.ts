@@ -1,13 +1,15 @@
 import type { IncomingMessage } from 'node:http';
 import { largeBytes } from '../../../src/ingress/large-bodies/large-bodies.ts';
+import { newSender } from '../../../src/ingress/line.ts';
 import { outcomeMessage } from '../../../src/ingress/otlp/outcome-message.ts';
-import { malformedRefusal, type Refused, refusalOf } from '../../../src/ingress/otlp/refusal.ts';
+import { readerRefusal } from '../../../src/ingress/otlp/refusal.ts';
 import { type OtlpSender, sampleRefusedOtlp, sampleSpans } from '../../../src/ingress/otlp/samples.ts';
 import { type EncodedPush, encodePush, type PushTask } from '../../../src/ingress/push/encode.ts';
 import { readPlainHead } from '../../../src/ingress/push/plain-head.ts';
 import { pointsReply } from '../../../src/ingress/push/reply.ts';
 import { type PushSender, samplePoints, sampleRefusedPush } from '../../../src/ingress/push/samples.ts';
 import type { RefusalRecorder } from '../../../src/ingress/refusal-recorder.ts';
+import { Refused, refusalOf } from '../../../src/ingress/refused.ts';
 import type { Layout } from '../../../src/model/records.ts';
 import { uidBase } from '../../../src/model/uid.ts';
 import { createRedaction } from '../../../src/outcomes/redaction.ts';
@@ -16,12 +18,7 @@ import { encodedLength as pushLength } from '../../../src/rules/points/encoded-p
 import { jsonTraces } from '../../../src/rules/spans/json-traces.ts';
 import { protobufTraces } from '../../../src/rules/spans/protobuf-traces.ts';
 import { hasMoreElements } from '../../../src/wire/json-elements.ts';
-import {
-  type EncodedTraces,
-  encodedLength,
-  MalformedBody,
-  TooManyElements,
-} from '../../../src/wire/otlp/types.ts';
+import { type EncodedTraces, encodedLength } from '../../../src/wire/otlp/types.ts';
 import { contextWith } from '../../support/otlp/trace-source.ts';
 import { sourceWith } from '../../support/push/source.ts';
 import { arrivedAt, pushCredential } from './credentials.ts';
@@ -96,11 +93,11 @@ export const pushTask = (layout: Layout): Omit<PushTask, 'plainAt'> => {
 const push = (bytes: Buffer, request: IncomingMessage, layout: Layout, hold: Hold): Encoded => {
   const account = accountOf('metrics');
   const sender: PushSender = {
+    ...newSender(request),
     ...inTime,
-    request,
     pair: pushCredential,
-    dataId: pushCredential.dataId,
-    items: 0,
+    owner: pushCredential.dataId,
+    secrets: [pushCredential.token],
     bytes,
   };
   const plainAt = readPlainHead(bytes.subarray(0, chunkBytes))?.pointsAt;
@@ -114,9 +111,9 @@ const push = (bytes: Buffer, request: IncomingMessage, layout: Layout, hold: Hol
     outcome = hold(() => encodePush(bytes, { ...task, table, namesAreFinal: true }));
   }
   if (outcome.kind === 'refused') {
-    const { reason, detail } = outcome;
-    hold(() => sampleRefusedPush(account, sender, reason, detail));
-    return nothingOf(reason);
+    const refused = new Refused(outcome.reason, outcome.detail);
+    hold(() => sampleRefusedPush(account, sender, refused));
+    return nothingOf(refused.reason);
   }
   const encoded = outcome;
   const reply = hold(() => {
@@ -135,26 +132,22 @@ const readTraces = (bytes: Buffer, target: TargetName, account: RefusalRecorder)
   const isJson = target === 'otlp-json';
   try {
     if (isJson && bytes.length > largeBytes && hasMoreElements(bytes, traceLimits.elementsMax))
-      return refusalOf(new TooManyElements('too many'));
+      return new Refused('too_many_elements', 'too many');
     return (isJson ? jsonTraces : protobufTraces).encodeTraces(
       bytes,
       contextWith({ limits: traceLimits, wantsSample: account.wants }),
     );
   } catch (error) {
-    return refusalOf(
-      error instanceof MalformedBody ? malformedRefusal(error, isJson ? 'json' : 'protobuf', bytes) : error,
-    );
+    return refusalOf(readerRefusal(error, isJson ? 'json' : 'protobuf', bytes));
   }
 };
 
 const traces = (bytes: Buffer, request: IncomingMessage, target: TargetName, hold: Hold): Encoded => {
   const account = accountOf('traces');
   const sender: OtlpSender = {
+    ...newSender(request),
     ...inTime,
-    request,
     owner: 12,
-    isKnown: true,
-    spans: 0,
     sdk: '',
     secrets: [pushCredential.token],
   };

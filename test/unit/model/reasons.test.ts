@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { refusal, refusalStatus } from '../../../src/ingress/push/reply.ts';
+import { refusedReply } from '../../../src/ingress/push/reply.ts';
+import { Refused, refusalStatuses } from '../../../src/ingress/refused.ts';
 import { explain, type Reason, reasons } from '../../../src/model/reasons.ts';
 
 const codesOf = (of: Reason['of']): string[] =>
@@ -53,7 +54,7 @@ describe('the table of reasons', () => {
   });
 });
 
-describe('a refusal of the push receiver', () => {
+describe('a refusal of a receiver', () => {
   // The statuses that senders are promised, written down once more (architecture 4.2).
   const statuses: Record<number, string[]> = {
     400: [
@@ -67,14 +68,19 @@ describe('a refusal of the push receiver', () => {
       ],
       ...['data_empty', 'unsupported_type', 'encoding_corrupt', 'protocol_error', 'aborted'],
       'credentials_differ',
+      'body_malformed',
     ],
     401: ['unauthorized'],
-    403: ['data_source_disabled'],
+    403: ['data_source_disabled', 'application_disabled'],
     404: ['path_unknown'],
     405: ['method_not_allowed'],
-    413: ['body_too_large', 'too_many_points', 'too_many_elements', 'inflate_ratio_exceeded'],
-    415: ['encoding_unsupported'],
+    413: [
+      ...['body_too_large', 'too_many_points', 'too_many_elements', 'inflate_ratio_exceeded'],
+      ...['too_many_spans', 'too_many_tokens'],
+    ],
+    415: ['encoding_unsupported', 'content_type_unsupported'],
     429: ['rate_limited', 'too_many_failures'],
+    500: ['internal'],
     503: ['not_stored', 'unconfirmed'],
   };
 
@@ -82,34 +88,37 @@ describe('a refusal of the push receiver', () => {
     const expected = Object.entries(statuses).flatMap(([status, codes]) =>
       codes.map((code) => [code, Number(status)]),
     );
-    expect(refusalStatus).toEqual(Object.fromEntries(expected));
-    for (const code of Object.keys(refusalStatus)) expect(codesOf('request')).toContain(code);
+    expect(refusalStatuses).toEqual(Object.fromEntries(expected));
+    for (const code of Object.keys(refusalStatuses)) expect(codesOf('request')).toContain(code);
   });
 
-  it.each(reasons.filter(({ of, code }) => of === 'request' && code in refusalStatus))(
+  it.each(reasons.filter(({ of, code }) => of === 'request' && code in refusalStatuses && code !== 'application_disabled'))(
     '$code is the envelope with meaning, detail and remedy of its reason',
     ({ code, meaning, remedy }) => {
-      const known = Object.entries(refusalStatus).find(([reason]) => reason === code);
+      const known = Object.entries(refusalStatuses).find(([reason]) => reason === code);
       const status = known?.[1];
       if (status === undefined) throw new Error(`no status for ${code}`);
-      const reason = Object.keys(refusalStatus).filter(
-        (each): each is keyof typeof refusalStatus => each === code,
+      const reason = Object.keys(refusalStatuses).filter(
+        (each): each is keyof typeof refusalStatuses => each === code,
       )[0];
       if (reason === undefined) throw new Error(`no reason ${code}`);
-      const { body, ...reply } = refusal(reason, 'the detail', { 'Retry-After': '1' });
-      expect(reply).toEqual({ status, headers: { 'Retry-After': '1' } });
-      expect(JSON.parse(body)).toEqual({
+      const headers = { 'Retry-After': '1' };
+      const { body, ...reply } = refusedReply(new Refused(reason, 'the detail', { headers }));
+      expect(reply).toEqual({ status, contentType: 'application/json', headers });
+      expect(JSON.parse(String(body))).toEqual({
         code: String(status),
         result: 'false',
         message: `${meaning}: the detail; ${remedy}`,
         reason,
       });
-      expect(JSON.parse(refusal(reason, '').body).message).toBe(`${meaning}; ${remedy}`);
+      expect(JSON.parse(String(refusedReply(new Refused(reason)).body)).message).toBe(
+        `${meaning}; ${remedy}`,
+      );
     },
   );
 
   // A success status here would tell a sender to forget what was never taken.
   it('is never a success', () => {
-    for (const status of Object.values(refusalStatus)) expect(status).toBeGreaterThanOrEqual(400);
+    for (const status of Object.values(refusalStatuses)) expect(status).toBeGreaterThanOrEqual(400);
   });
 });

@@ -5,13 +5,15 @@ import { describe, expect, it } from 'vitest';
 import { showBytes } from '../../../src/dead-letters/preview.ts';
 import { isNormalTarget } from '../../../src/http/request-target.ts';
 import { parseTrustedProxies } from '../../../src/ingress/http/client-address.ts';
+import { newSender } from '../../../src/ingress/line.ts';
 import { outcomeMessage } from '../../../src/ingress/otlp/outcome-message.ts';
-import { malformedRefusal } from '../../../src/ingress/otlp/refusal.ts';
+import { readerRefusal } from '../../../src/ingress/otlp/refusal.ts';
 import { partialReply } from '../../../src/ingress/otlp/reply.ts';
 import { recordSpans, sampleRefusedOtlp, sampleSpans } from '../../../src/ingress/otlp/samples.ts';
 import { encodePush } from '../../../src/ingress/push/encode.ts';
 import { samplePoints, sampleRefusedPush } from '../../../src/ingress/push/samples.ts';
 import { createRefusalRecorder } from '../../../src/ingress/refusal-recorder.ts';
+import { Refused, refusalOf } from '../../../src/ingress/refused.ts';
 import { createSenderNames } from '../../../src/ingress/sender.ts';
 import { redact } from '../../../src/metadata/audit/entry.ts';
 import { parseInput, toProblem } from '../../../src/metadata/problem.ts';
@@ -136,11 +138,11 @@ const push = (text: string): void => {
         elementsMax: 1_000_000,
       });
       if (encoded.kind !== 'encoded') throw new Error(encoded.reason);
-      const sender = { request: request(text), pair, items: 1, deadlineAt: 0, bytes: body };
+      const sender = { ...newSender(request(text)), pair, secrets: [text], items: 1, bytes: body };
       next();
-      samplePoints(recorder, { ...sender, dataId }, encoded);
-      sampleRefusedPush(recorder, { ...sender, dataId }, 'a_reason', text);
-      sampleRefusedPush(recorder, { ...sender, dataId: 0 }, 'a_reason', text);
+      samplePoints(recorder, { ...sender, owner: dataId }, encoded);
+      sampleRefusedPush(recorder, { ...sender, owner: dataId }, new Refused('body_not_json', text));
+      sampleRefusedPush(recorder, sender, new Refused('body_not_json', text));
     }
   }
 };
@@ -211,13 +213,11 @@ const otlp = (text: string): void => {
   ];
   for (const { reader, bytes } of bodies) {
     const sender = {
-      request: request(text),
+      ...newSender(request(text)),
       owner: 12,
       isKnown: true,
-      spans: 0,
       sdk: text,
       secrets: [text],
-      deadlineAt: 0,
     };
     next();
     try {
@@ -230,7 +230,7 @@ const otlp = (text: string): void => {
       nameOf(encoded.sdk, text);
     } catch (error) {
       if (!(error instanceof MalformedBody)) throw error;
-      sampleRefusedOtlp(recorder, sender, malformedRefusal(error, 'json', bytes));
+      sampleRefusedOtlp(recorder, sender, refusalOf(readerRefusal(error, 'json', bytes)));
     }
     nameOf(text, undefined);
     nameOf('', text);

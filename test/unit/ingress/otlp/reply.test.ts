@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { bodyHint, shownKey } from '../../../../src/ingress/otlp/hints.ts';
-import { malformedRefusal, refusalReply } from '../../../../src/ingress/otlp/refusal.ts';
+import { readerRefusal, refusedReply } from '../../../../src/ingress/otlp/refusal.ts';
 import { partialReply, statusReply } from '../../../../src/ingress/otlp/reply.ts';
+import { refusalOf } from '../../../../src/ingress/refused.ts';
 import { createSenderNames } from '../../../../src/ingress/sender.ts';
 import { MalformedBody } from '../../../../src/wire/otlp/types.ts';
 import { encodings, partialOf, wholeStatusOf } from '../../../support/otlp/client.ts';
@@ -59,10 +60,10 @@ describe('a body that cannot be read', () => {
     ['{"resourceSpans":[{"scopeSpans":[{"spans":5}]}]}', 'spans'],
     ['{"resourceSpans":[', 'body'],
   ])('%s is refused for its %s', (body, field) => {
-    const refused = malformedRefusal(malformedOf(body), 'json', Buffer.from(body));
-    expect(wholeStatusOf('json', asAnswer(refusalReply('json', refused)))).toMatchObject({
+    const refused = refusalOf(readerRefusal(malformedOf(body), 'json', Buffer.from(body)));
+    expect(wholeStatusOf('json', asAnswer(refusedReply('json', refused)))).toMatchObject({
       code: 3,
-      details: [{ fieldViolations: [{ field, description: refused.message }] }],
+      details: [{ fieldViolations: [{ field, description: refused.detail }] }],
     });
   });
 });

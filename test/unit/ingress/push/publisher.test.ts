@@ -329,7 +329,7 @@ describe('publishing a request of several messages without identity', () => {
     const fragments = fragmentsOf(data, { base: 77n });
     expect(fragments.length).toBeGreaterThan(1);
     await Promise.all([
-      push.publishTogether(fragments),
+      push.publishAll(fragments, undefined),
       push.share(only([good], { base: 5n })).catch(() => {}),
       nextTurn().then(() => sent[0]?.confirm({ duplicate: false })),
     ]);
@@ -388,8 +388,8 @@ describe('a bus that does not answer', () => {
 describe('publishing a request with identity', () => {
   it('takes a message of its own, whose id names identity, ordinals and rule version', async () => {
     const { push, sent } = setUp();
-    const first = push.publishAlone(only([good, good]), 'abc');
-    const second = push.publishAlone(only([good, good]), 'abc');
+    const first = push.publishAll([only([good, good])], 'abc');
+    const second = push.publishAll([only([good, good])], 'abc');
     expect(sent.map(({ messageId }) => messageId)).toEqual(['abc:0-1:1', 'abc:0-1:1']);
     sent[0]?.confirm({ duplicate: false });
     sent[1]?.confirm({ duplicate: true });
@@ -407,7 +407,7 @@ it('points of another QuestDB instance go to its own stream and share no message
     { dataId: 1500006, questdb: 'b' },
     { dataId: 1500005, questdb: 'b' },
   ].map((each, index) => push.share(only([point], { ...each, base: BigInt(index) })));
-  const alone = push.publishAlone(only([point], { dataId: 1500004, questdb: 'b' }), 'ab');
+  const alone = push.publishAll([only([point], { dataId: 1500004, questdb: 'b' })], 'ab');
   await nextTurn();
   expect(
     sent

@@ -1,0 +1,176 @@
+import type { IncomingMessage } from 'node:http';
+import { counted } from '../model/counted.ts';
+import { Fault } from '../model/fault.ts';
+import type { IngressMetrics } from '../telemetry/metrics.ts';
+import { type FailureLimit, isFailure } from './failures.ts';
+import type { BytesInFlight } from './http/admission.ts';
+import { type Body, type BodyLimits, readBody, type SeeBody } from './http/body.ts';
+import type { Reply } from './http/reply.ts';
+import { effectiveRate, type RateLimiter } from './rates/limiter.ts';
+import type { RefusalRecorder } from './refusal-recorder.ts';
+import { type Headers, noHeaders, notStored, Refused, refusalOf, retryAfter } from './refused.ts';
+import type { RequestTraces } from './request-traces.ts';
+
+/** The known facts of a request so far; a refusal is attributed by them. */
+export type Sender = {
+  readonly request: IncomingMessage;
+  /** The only owner that it has shown a right to: a data id or an application; 0 while there is none, or where there are several. */
+  owner: number;
+  /** It has shown a valid credential. */
+  isKnown: boolean;
+  /** Points or spans, as far as they were counted. */
+  items: number;
+  /** Its credentials, right or wrong. */
+  secrets: readonly string[];
+  /** When it is answered at the latest, ms of `performance.now()`; 0 until its body is there. */
+  deadlineAt: number;
+  /** What is left of `max_rate`, for every answer behind that check. */
+  rateHeaders: Headers;
+};
+
+export const newSender = (request: IncomingMessage): Sender => ({
+  request,
+  owner: 0,
+  isKnown: false,
+  items: 0,
+  secrets: [],
+  deadlineAt: 0,
+  rateHeaders: noHeaders,
+});
+
+/** What both receivers work with. */
+export type LineDependencies = {
+  readonly inFlight: BytesInFlight;
+  readonly failures: FailureLimit;
+  readonly limiter: RateLimiter;
+  readonly metrics: IngressMetrics;
+  readonly recorder: RefusalRecorder;
+  /** Why nothing can be taken now, or undefined. */
+  readonly unready: () => string | undefined;
+  readonly now: () => number;
+  readonly limits: BodyLimits & { readonly elementsMax: number };
+  /** How long after its body is there a request is answered at the latest, ms. */
+  readonly deadlineMs: number;
+  readonly maxRateDefault: number;
+  /** Where tracing is on. */
+  readonly traces?: RequestTraces | undefined;
+};
+
+/** The steps of the line that differ between the signals, in the order in which a request passes them. Each may throw Refused. */
+export type Signal<S extends Sender, A> = {
+  readonly receiver: 'push' | 'otlp';
+  open(request: IncomingMessage): S;
+  /** Validates the header fields. */
+  checkHead(sender: S): void;
+  /** The credential of the header fields: its owner, and max_rate. */
+  admitHead(sender: S): Promise<void> | undefined;
+  /** Looks for the credential in the body while that comes; false once no more of the body is wanted. */
+  watchBody?(sender: S): SeeBody;
+  /** Throws why the watcher wanted no more. */
+  admitAbandoned?(sender: S): Promise<unknown>;
+  /** The credentials of the body: their owners, and max_rate. */
+  admitBody(sender: S, body: Body): Promise<A>;
+  /** Decode, rules, encode, publish all or nothing, account. */
+  take(sender: S, body: Body, admitted: A, arrivedAt: number): Promise<Reply>;
+  /** Samples a request that is refused. */
+  sampleRefused(sender: S, refused: Refused): void;
+  /** The answer to it. */
+  refuse(refused: Refused, request: IncomingMessage): Reply;
+};
+
+/**
+ * Counts the request against an owner's max_rate; `key` names the owner. A request over it is refused before anything but its
+ * credential was decoded.
+ */
+export const limitRate = (
+  { limiter, maxRateDefault, now }: Pick<LineDependencies, 'limiter' | 'maxRateDefault' | 'now'>,
+  sender: Sender,
+  key: string,
+  maxRate: number,
+): void => {
+  const rate = effectiveRate(maxRate, maxRateDefault);
+  const verdict = limiter.admit(key, rate, now());
+  if (verdict === undefined) return;
+  sender.rateHeaders = verdict.headers;
+  if (verdict.isAdmitted) return;
+  throw new Refused('rate_limited', `max_rate is ${counted(rate, 'request')} per second`, {
+    headers: retryAfter(verdict.retryAfterSeconds),
+  });
+};
+
+const tooManyFailures = (waitSeconds: number): Refused =>
+  new Refused('too_many_failures', '', { headers: retryAfter(waitSeconds) });
+
+/** Counts a failure of an address that has shown nothing valid; many at once are refused for their number. */
+const judged = (refused: Refused, { isKnown, request }: Sender, failures: FailureLimit): Refused => {
+  if (isKnown || !isFailure(refused.reason)) return refused;
+  const waitSeconds = failures.failed(request);
+  return waitSeconds === 0 ? refused : tooManyFailures(waitSeconds);
+};
+
+const withHeaders = (reply: Reply, headers: Headers): Reply =>
+  headers === noHeaders ? reply : { ...reply, headers: { ...headers, ...reply.headers } };
+
+/** Bytes of a body that is not read to its end, as its sender announced them. */
+const announcedBytes = ({ headers }: IncomingMessage): number => Number(headers['content-length'] ?? 0);
+
+/**
+ * The line of a receiver (specification 4, architecture 4.1): header fields, credential and max_rate, body within its limits, decode,
+ * rules, encode, publish, account, reply. 200 only after the PubAck of everything kept. Every failure is a reply, but for a
+ * defect: that rejects.
+ */
+export const createLine = <S extends Sender, A>(
+  deps: LineDependencies,
+  signal: Signal<S, A>,
+): ((request: IncomingMessage) => Promise<Reply>) => {
+  const { failures, recorder, traces, limits, inFlight } = deps;
+  const bodyBytes = deps.metrics.bodyBytes.labels(signal.receiver);
+
+  const readWanted = async (sender: S): Promise<Body> => {
+    const body = await readBody(sender.request, limits, inFlight, signal.watchBody?.(sender));
+    if (!('reason' in body)) return body;
+    if (body.reason === 'unwanted') {
+      await signal.admitAbandoned?.(sender);
+      throw new Fault('internal', 'unwanted_body', 'a body with a valid credential was abandoned');
+    }
+    throw body.reason === 'not_stored' ? notStored(body.detail) : new Refused(body.reason, body.detail);
+  };
+
+  const take = async (sender: S): Promise<Reply> => {
+    const why = deps.unready();
+    if (why !== undefined) throw notStored(why);
+    signal.checkHead(sender);
+    const waitSeconds = failures.retryAfterSeconds(sender.request);
+    if (waitSeconds > 0) throw tooManyFailures(waitSeconds);
+    await signal.admitHead(sender);
+    const body = await readWanted(sender);
+    try {
+      bodyBytes.inc(body.wireBytes);
+      traces?.sawBody(body.bytes);
+      sender.deadlineAt = performance.now() + deps.deadlineMs;
+      const arrivedAt = deps.now();
+      const admitted = await signal.admitBody(sender, body);
+      return await signal.take(sender, body, admitted, arrivedAt);
+    } finally {
+      body.release();
+    }
+  };
+
+  const refuse = (error: unknown, sender: S): Reply => {
+    const refused = judged(refusalOf(error), sender, failures);
+    if (refused.reason === 'rate_limited' && sender.deadlineAt === 0)
+      bodyBytes.inc(announcedBytes(sender.request));
+    recorder.refused(refused.reason, sender.owner, sender.items);
+    signal.sampleRefused(sender, refused);
+    return signal.refuse(refused, sender.request);
+  };
+
+  return async (request) => {
+    const sender = signal.open(request);
+    try {
+      return withHeaders(await take(sender), sender.rateHeaders);
+    } catch (error) {
+      return withHeaders(refuse(error, sender), sender.rateHeaders);
+    }
+  };
+};

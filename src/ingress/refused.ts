@@ -1,0 +1,103 @@
+import { Fault } from '../model/fault.ts';
+import type { TraceRequestReason } from '../model/reasons.ts';
+
+/** Why a receiver refuses a request as a whole: a code of the closed table. */
+export type RefusalReason = TraceRequestReason;
+
+/** Statuses that the receivers answer with. */
+export type ReceiverStatus =
+  | 200
+  | 400
+  | 401
+  | 403
+  | 404
+  | 405
+  | 408
+  | 413
+  | 415
+  | 417
+  | 429
+  | 431
+  | 500
+  | 503;
+
+/** HTTP status of each refusal, the same on both receivers (architecture 4.2). */
+export const refusalStatuses: Readonly<Record<RefusalReason, Exclude<ReceiverStatus, 200>>> = {
+  body_empty: 400,
+  body_not_json: 400,
+  body_not_object: 400,
+  body_malformed: 400,
+  data_id_invalid: 400,
+  data_missing: 400,
+  data_not_array: 400,
+  data_empty: 400,
+  unsupported_type: 400,
+  protocol_error: 400,
+  aborted: 400,
+  credentials_differ: 400,
+  encoding_corrupt: 400,
+  unauthorized: 401,
+  data_source_disabled: 403,
+  application_disabled: 403,
+  path_unknown: 404,
+  method_not_allowed: 405,
+  body_too_large: 413,
+  inflate_ratio_exceeded: 413,
+  too_many_elements: 413,
+  too_many_points: 413,
+  too_many_spans: 413,
+  too_many_tokens: 413,
+  content_type_unsupported: 415,
+  encoding_unsupported: 415,
+  rate_limited: 429,
+  too_many_failures: 429,
+  internal: 500,
+  not_stored: 503,
+  unconfirmed: 503,
+};
+
+export type Headers = Readonly<Record<string, string>>;
+
+export const noHeaders: Headers = {};
+
+/** How long the sender should wait, in whole seconds. */
+export const retryAfter = (seconds: number): Headers => ({ 'Retry-After': String(seconds) });
+
+type Circumstances = {
+  readonly headers?: Headers;
+  /** Path of the field that is to blame; `body` when it is the body as a whole. */
+  readonly field?: string;
+  /** Where it is not the one of the reason. */
+  readonly status?: Exclude<ReceiverStatus, 200>;
+};
+
+/** A refusal of a whole request on its way out of the line. `detail` names value and limit, and never holds a secret. */
+export class Refused extends Error {
+  readonly reason: RefusalReason;
+  readonly detail: string;
+  readonly headers: Headers;
+  readonly field: string;
+  readonly status: Exclude<ReceiverStatus, 200>;
+  constructor(reason: RefusalReason, detail = '', { headers, field, status }: Circumstances = {}) {
+    super(reason);
+    this.reason = reason;
+    this.detail = detail;
+    this.headers = headers ?? noHeaders;
+    this.field = field ?? 'body';
+    this.status = status ?? refusalStatuses[reason];
+  }
+}
+
+/** 503 for a request of which nothing was stored; the sender may retry at once. */
+export const notStored = (detail = ''): Refused =>
+  new Refused('not_stored', detail, { headers: retryAfter(1) });
+
+/** The refusal that an error stands for. Throws the error again when it is a defect. */
+export const refusalOf = (error: unknown): Refused => {
+  if (error instanceof Refused) return error;
+  if (!(error instanceof Fault) || error.kind === 'internal') throw error;
+  // A failure before the publish (KV, NATS) has stored nothing.
+  return error.code === 'unconfirmed'
+    ? new Refused('unconfirmed', '', { headers: retryAfter(2) })
+    : notStored();
+};
