@@ -1,4 +1,4 @@
-/** Who can fix the cause. */
+/** Who can mend what a reason names. */
 export type Mender = 'sender' | 'operator' | 'tidemark';
 
 /** One row of the closed table: why an item (or one of its values, or a whole request) did not go the normal way. */
@@ -6,7 +6,7 @@ export type Reason = {
   readonly code: string;
   /** The reason applies to a whole request, to one item of it, or to single values of a kept item. */
   readonly of: 'request' | 'item' | 'value';
-  /** Which stage applies the reason. Transfer validates times (specification 4.2). */
+  /** Where the verdict falls. Time is judged in transfer (specification 4.2). */
   readonly stage: 'receiver' | 'transfer';
   readonly mender: Mender;
   readonly meaning: string;
@@ -326,7 +326,7 @@ const rows = (
     remedy,
   }));
 
-/** Codes whose cause somebody else fixes than the kind of reason suggests. */
+/** Where it is not who the kind of reason suggests. */
 const menders: Readonly<Record<string, Mender>> = {
   data_source_disabled: 'operator',
   application_disabled: 'operator',
