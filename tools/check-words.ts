@@ -17,6 +17,21 @@ const words: readonly { readonly pattern: RegExp; readonly instead: string }[] =
   { pattern: /\btime-outs?\b/gi, instead: 'timeout' },
   { pattern: /\bturn(?:s|ed)? away\b/gi, instead: 'refuse' },
   { pattern: /\bis no (?:JSON|HTTP|write token)\b/gi, instead: 'is not valid …' },
+  { pattern: /\bby turns\b/gi, instead: 'in turn' },
+  { pattern: /\bpast the guard\b/gi, instead: 'without the guard' },
+  { pattern: /\bdear(?:er|est)\b/gi, instead: 'more expensive, most expensive' },
+  { pattern: /\bunheard\b/gi, instead: 'without an answer' },
+  { pattern: /\bnobody is told\b/gi, instead: 'no answer reports it' },
+  { pattern: /\bnobody meant\b/gi, instead: 'has no meaning' },
+  {
+    pattern: /\b(?:are asked|said of|as told)\b/gi,
+    instead: 'a subject and what it does: check, apply, read',
+  },
+  { pattern: /\bheld against\b/gi, instead: 'compare with' },
+  { pattern: /\bc(?:ame|omes?|oming) of it\b/gi, instead: 'result' },
+  { pattern: /\bhas to be there\b/gi, instead: 'must exist, must be complete' },
+  { pattern: /\bmeans harm\b/gi, instead: 'attack' },
+  { pattern: /\banother matter\b/gi, instead: 'what differs' },
 ];
 
 /** The page that lists the words, and sources whose comments still have some. */

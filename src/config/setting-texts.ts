@@ -4,13 +4,13 @@ import { defaultInstance, isInstanceName } from '../model/instances.ts';
 import { type Kind, type SettingDefinition, settingDefinitions } from './setting-definitions.ts';
 import { parseYamlFile } from './yaml-file.ts';
 
-/** The effective text of a setting and who said it: a variable, a place in the settings file, or nobody. */
+/** The effective text of a setting and its source: a variable, a place in the settings file, or the default. */
 export type SettingText = { readonly text: string; readonly source: string };
 
-/** What `source` says of a default. */
+/** The `source` of a default. */
 export const defaultSource = 'default';
 
-/** A setting that cannot be used: where it stands, why, and what to do. */
+/** A setting that cannot be used: its place, the reason and the remedy. */
 export const settingFault = (place: string, reason: string, remedy: string): Fault =>
   new Fault('permanent', 'config_invalid', `${place}: ${reason}. ${remedy}`);
 
@@ -26,17 +26,17 @@ export const parseBytes = (text: string): number | undefined => {
 /** The names of `a, b`. */
 export const parseNames = (text: string): string[] => text.split(',').map((name) => name.trim());
 
-/** As a header field is named (RFC 9110, token). */
+/** Name of a header field (RFC 9110, token). */
 const headerName = /^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,100}$/;
 const attributeName = /^[^\s,"\\]{1,100}$/;
 const namesMax = 8;
 
 const logLevels = ['trace', 'debug', 'info', 'warn', 'error', 'silent'];
 
-/** `localhost:4222` parses too: as the scheme `localhost`. */
+/** `localhost:4222` is a valid URL, too: of the scheme `localhost`. */
 const isAddress = (text: string): boolean => /^[a-z]+:\/\/[^/]/i.test(text) && URL.canParse(text);
 
-/** A QuestDB instance and the HTTP address it has: `http://[user:password@]host:port`. */
+/** A QuestDB instance and its HTTP address: `http://[user:password@]host:port`. */
 export type QuestdbAddress = { readonly name: string; readonly url: string };
 
 /** The instances of `b=http://host:9000,c=http://…`, in their order; the text must have been checked. */
@@ -46,7 +46,7 @@ export const parseInstances = (text: string): QuestdbAddress[] =>
     return { name: each.slice(0, at).trim(), url: each.slice(at + 1).trim() };
   });
 
-/** Says nothing of the addresses: they may hold passwords. */
+/** The text omits the addresses, which may hold passwords. */
 const wrongInstances = (text: string): string | undefined => {
   const names = new Set<string>([defaultInstance]);
   for (const [index, { name, url }] of parseInstances(text).entries()) {
@@ -59,7 +59,7 @@ const wrongInstances = (text: string): string | undefined => {
   return undefined;
 };
 
-/** A name of a ClickHouse cluster: it stands in statements. */
+/** Name of a ClickHouse cluster, as it is used in statements. */
 export const clusterName = /^[A-Za-z0-9_.-]{1,100}$/;
 
 const isNames = (text: string, form: RegExp): boolean => {
@@ -146,8 +146,8 @@ export const isSecret = ({ kind }: Pick<SettingDefinition, 'kind'>): boolean =>
   kind === 'url' || kind === 'urls' || kind === 'instances' || kind === 'secret';
 
 /**
- * The variable that names a file with the value of a secret setting. Undefined for what is no secret, and where that variable is
- * a setting of its own.
+ * The variable that names a file with the value of a secret setting. Undefined if the setting is not secret, or if that variable
+ * is itself a setting.
  */
 export const fileVariable = (definition: SettingDefinition): string | undefined => {
   const variable = `${definition.env}_FILE`;
@@ -169,7 +169,7 @@ const refuseUnknownVariables = (env: NodeJS.ProcessEnv): void => {
   }
 };
 
-/** A secret out of its file, without the line's end. */
+/** A secret from its file, without the end of the line. */
 const secretOf = (definition: SettingDefinition, env: NodeJS.ProcessEnv): SettingText | undefined => {
   const variable = fileVariable(definition);
   const file = variable === undefined ? undefined : env[variable];

@@ -4,7 +4,7 @@ export type FixableBy = 'sender' | 'operator' | 'tidemark';
 /** One row of the closed table: why an item (or one of its values, or a whole request) did not go the normal way. */
 export type Reason = {
   readonly code: string;
-  /** What the reason is said of: a whole request, one item of it, or single values of a kept item. */
+  /** The reason applies to a whole request, to one item of it, or to single values of a kept item. */
   readonly of: 'request' | 'item' | 'value';
   /** Where the verdict falls. Time is judged in transfer (specification 4.2). */
   readonly stage: 'receiver' | 'transfer';
@@ -149,7 +149,7 @@ const timeReasons = [
   ],
   [
     'timestamp_too_far_ahead',
-    'the timestamp is further after the arrival than the window allows',
+    'the timestamp is after the arrival by more than the window allows',
     "check the sender's clock",
   ],
   [
@@ -232,7 +232,7 @@ const requestReasons = [
   ],
 ] as const;
 
-/** Refusals that only the trace receiver knows. */
+/** Refusals that only the trace receiver has. */
 const traceRequestReasons = [
   [
     'body_malformed',
@@ -404,7 +404,7 @@ export const reasons: readonly Reason[] = [
   ...rows(deadLetterReasons, 'item', 'transfer', 'operator'),
 ];
 
-/** Meaning of a code, for replies; of one that is said of several things the first. Undefined for a code that does not exist. */
+/** Meaning of a code, for replies; the first row of a code with several rows. Undefined for an unknown code. */
 export const explain = (code: string): Reason | undefined => reasons.find((reason) => reason.code === code);
 
 /** Every row of a code, for `tidemark explain`. */
