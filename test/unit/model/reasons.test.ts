@@ -92,30 +92,29 @@ describe('a refusal of a receiver', () => {
     for (const code of Object.keys(refusalStatuses)) expect(codesOf('request')).toContain(code);
   });
 
-  it.each(reasons.filter(({ of, code }) => of === 'request' && code in refusalStatuses && code !== 'application_disabled'))(
-    '$code is the envelope with meaning, detail and remedy of its reason',
-    ({ code, meaning, remedy }) => {
-      const known = Object.entries(refusalStatuses).find(([reason]) => reason === code);
-      const status = known?.[1];
-      if (status === undefined) throw new Error(`no status for ${code}`);
-      const reason = Object.keys(refusalStatuses).filter(
-        (each): each is keyof typeof refusalStatuses => each === code,
-      )[0];
-      if (reason === undefined) throw new Error(`no reason ${code}`);
-      const headers = { 'Retry-After': '1' };
-      const { body, ...reply } = refusedReply(new Refused(reason, 'the detail', { headers }));
-      expect(reply).toEqual({ status, contentType: 'application/json', headers });
-      expect(JSON.parse(String(body))).toEqual({
-        code: String(status),
-        result: 'false',
-        message: `${meaning}: the detail; ${remedy}`,
-        reason,
-      });
-      expect(JSON.parse(String(refusedReply(new Refused(reason)).body)).message).toBe(
-        `${meaning}; ${remedy}`,
-      );
-    },
-  );
+  it.each(
+    reasons.filter(
+      ({ of, code }) => of === 'request' && code in refusalStatuses && code !== 'application_disabled',
+    ),
+  )('$code is the envelope with meaning, detail and remedy of its reason', ({ code, meaning, remedy }) => {
+    const known = Object.entries(refusalStatuses).find(([reason]) => reason === code);
+    const status = known?.[1];
+    if (status === undefined) throw new Error(`no status for ${code}`);
+    const reason = Object.keys(refusalStatuses).filter(
+      (each): each is keyof typeof refusalStatuses => each === code,
+    )[0];
+    if (reason === undefined) throw new Error(`no reason ${code}`);
+    const headers = { 'Retry-After': '1' };
+    const { body, ...reply } = refusedReply(new Refused(reason, 'the detail', { headers }));
+    expect(reply).toEqual({ status, contentType: 'application/json', headers });
+    expect(JSON.parse(String(body))).toEqual({
+      code: String(status),
+      result: 'false',
+      message: `${meaning}: the detail; ${remedy}`,
+      reason,
+    });
+    expect(JSON.parse(String(refusedReply(new Refused(reason)).body)).message).toBe(`${meaning}; ${remedy}`);
+  });
 
   // A success status here would tell a sender to forget what was never taken.
   it('is never a success', () => {
