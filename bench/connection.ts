@@ -35,9 +35,9 @@ const readAnswer = (received: Buffer): Answer | undefined => {
 };
 
 export const openConnection = (url: string, headers: Readonly<Record<string, string>>): Connection => {
-  const { hostname, port, host, pathname } = new URL(url);
+  const { hostname, port, host, pathname, search } = new URL(url);
   const fields = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);
-  const head = `POST ${pathname} HTTP/1.1\r\nhost: ${host}\r\n${fields.join('')}content-length: `;
+  const head = `POST ${pathname}${search} HTTP/1.1\r\nhost: ${host}\r\n${fields.join('')}content-length: `;
   let socket: Socket | undefined;
   let received: Buffer = Buffer.alloc(0);
   let settle: ((isGood: boolean) => void) | undefined;

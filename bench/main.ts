@@ -149,6 +149,17 @@ const runHostile = async (): Promise<void> => {
   for (const row of await measureHostile(2000, seconds)) say(JSON.stringify(row));
 };
 
+const runReceivers = async (): Promise<void> => {
+  const { measureReceivers } = await import('./receivers.ts');
+  say('CPU of ingress for a request, µs');
+  const rows = await measureReceivers(seconds);
+  const cells = rows.map((row) =>
+    [row.request, row.accepted_us, row.other, row.other_us, row.ratio].map(String),
+  );
+  for (const line of tableLines(['', 'accepted', '', 'µs', 'share'], cells)) say(line);
+  for (const row of rows) say(JSON.stringify(row));
+};
+
 const runCurves = async (): Promise<void> => {
   const { curves } = await import('./curves.ts');
   const pointRows = Number(values['point-rows']);
@@ -181,6 +192,7 @@ if (parts.includes('spans')) await runSpans();
 if (latencies.length > 0) printLatencies();
 if (parts.includes('backlog')) await runBacklog();
 if (parts.includes('curves')) await runCurves();
+if (parts.includes('receivers')) await runReceivers();
 if (parts.includes('soak')) await runSoak();
 if (parts.includes('hostile')) await runHostile();
 

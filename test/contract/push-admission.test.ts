@@ -1,7 +1,9 @@
+import { gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { connectBus } from '../../src/bus/connection.ts';
 import { openKvBucket } from '../../src/bus/kv.ts';
 import { buckets, recordKeys } from '../../src/directory/keys.ts';
+import { openRaw } from '../support/http/raw-client.ts';
 import type { PushAnswer } from '../support/push/client.ts';
 import { pointsAt } from '../support/push/point-cases.ts';
 import { expectEnvelope, plainSuccess } from '../support/push/replies.ts';
@@ -162,6 +164,37 @@ describe('max_rate', () => {
   it('comes before the data is looked at', async () => {
     const own = await on.report({ max_rate: -2 });
     expect((await on.push(own, 'x')).json).toMatchObject({ reason: 'rate_limited' });
+  });
+
+  // A source over its limit may send for ever: reading the rest of its bodies would be work for nothing.
+  it('refuses a push whose body is still on its way, and a gzip body that is corrupt behind its credential', async () => {
+    const { data_source: source } = await on.report({ max_rate: -2 });
+    const head = `{"data_id":${source.mon_data_id},"access_token":"${source.token}","data":[`;
+    const raw = await openRaw(on.port);
+    raw.send(`POST /v2/push/ HTTP/1.1\r\nHost: a\r\nContent-Length: 1000000\r\n\r\n${head}`);
+    await waitFor('the refusal', 5_000, async () => {
+      raw.send('5,');
+      return raw.text.includes('rate_limited');
+    });
+    expect(raw.text).toMatch(/^HTTP\/1\.1 429 /);
+    raw.destroy();
+    const cut = gzipSync(head + '5'.repeat(200_000)).subarray(0, -20);
+    const answer = await on.send({ body: cut, headers: { 'content-encoding': 'gzip' } });
+    expect([answer.status, answer.json]).toMatchObject([429, { reason: 'rate_limited' }]);
+  });
+
+  it('refuses an export before its body is read', async () => {
+    const { token } = await on.stack.createApplication('over', { max_rate: -2 });
+    const raw = await openRaw(on.stack.ingress[0]?.ports['otlp'] ?? 0);
+    const fields = [
+      'Host: a',
+      'Content-Type: application/json',
+      `X-Mon-Token: ${token}`,
+      'Content-Length: 9',
+    ];
+    raw.send(`POST /v1/traces HTTP/1.1\r\n${fields.join('\r\n')}\r\n\r\n`);
+    expect(await raw.until('max_rate is -2')).toMatch(/^HTTP\/1\.1 429 /);
+    raw.destroy();
   });
 
   it('is not used up by who has not the token', async () => {

@@ -1,12 +1,19 @@
-import { type IncomingMessage, type Server, type ServerResponse, STATUS_CODES } from 'node:http';
+import {
+  type IncomingMessage,
+  type RequestListener,
+  type Server,
+  type ServerResponse,
+  STATUS_CODES,
+} from 'node:http';
 import { getRequestListener, type HttpBindings } from '@hono/node-server';
 import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response';
-import { type Context, Hono } from 'hono';
+import { Hono } from 'hono';
 import { createLimitedServer, type Limits } from '../../http/limited-server.ts';
 import { hostResponse, type ProtocolStatus } from '../../http/protocol-errors.ts';
 import type { IngressMetrics } from '../../telemetry/metrics.ts';
 import type { RefusalRecorder } from '../refusal-recorder.ts';
 import { type Headers, Refused, retryAfter } from '../refused.ts';
+import { createHotRoute } from './hot-route.ts';
 import type { Reply } from './reply.ts';
 import type { TlsFiles } from './tls-files.ts';
 
@@ -97,29 +104,32 @@ export const createReceiverServer = (
     count(reply);
     return reply;
   };
-  const answer = async ({ env }: Context<Env>, reply: Reply): Promise<Response> => {
+  const answer = async (env: HttpBindings, reply: Reply): Promise<Response> => {
     await send(env, reply, fixed);
     return RESPONSE_ALREADY_SENT;
+  };
+  const post = async (env: HttpBindings): Promise<Response> => {
+    let reply: Reply;
+    try {
+      reply = await handle(env.incoming);
+      count(reply);
+    } catch (error) {
+      onDefect(error);
+      reply = refusal(defect, env.incoming);
+    }
+    return answer(env, reply);
   };
 
   const app = new Hono<Env>({ strict: true });
   for (const path of paths) {
     if (preflight !== undefined)
       app.options(path, (c) => c.body(null, 204, { ...headers, ...preflight, ...allow }));
-    app.post(path, async (c) => {
-      const reply = await handle(c.env.incoming);
-      count(reply);
-      return answer(c, reply);
-    });
-    app.all(path, (c) =>
-      answer(c, refusal(new Refused('method_not_allowed', '', { headers: allow }), c.env.incoming)),
+    app.post(path, ({ env }) => post(env));
+    app.all(path, ({ env }) =>
+      answer(env, refusal(new Refused('method_not_allowed', '', { headers: allow }), env.incoming)),
     );
   }
-  app.notFound((c) => answer(c, refusal(new Refused('path_unknown'), c.env.incoming)));
-  app.onError((error, c) => {
-    onDefect(error);
-    return answer(c, refusal(defect, c.env.incoming));
-  });
+  app.notFound(({ env }) => answer(env, refusal(new Refused('path_unknown'), env.incoming)));
 
   const contentOf = ({ body, contentType, headers: own }: Reply) => ({
     body,
@@ -127,12 +137,15 @@ export const createReceiverServer = (
   });
   const protocolAnswer = (status: ProtocolStatus) =>
     contentOf(refusal(new Refused('protocol_error', STATUS_CODES[status], { status })));
-  const listener = getRequestListener(app.fetch, {
+  const routes = getRequestListener(app.fetch, {
     overrideGlobalObjects: false,
     // A body that is refused is read to its end by Node: closing on the sender in mid-body would cost it the answer.
     autoCleanupIncoming: false,
     errorHandler: () => hostResponse(protocolAnswer),
   });
+  const isHot = createHotRoute(paths);
+  const listener: RequestListener = (incoming, outgoing) =>
+    isHot(incoming) ? post({ incoming, outgoing }) : routes(incoming, outgoing);
   return createLimitedServer(
     {
       listener,
