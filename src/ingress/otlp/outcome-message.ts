@@ -1,5 +1,5 @@
 import { counted } from '../../model/counted.ts';
-import type { EncodedTraces } from '../../wire/otlp/types.ts';
+import { type EncodedTraces, exampleText } from '../../wire/otlp/types.ts';
 import { shownKey } from './hints.ts';
 
 /** The warning for a byte-identical request, which is stored already. */
@@ -20,10 +20,10 @@ const total = (counts: ReadonlyMap<string, number>): number => {
 const examplesOf = (encoded: EncodedTraces): string =>
   encoded.examples
     .slice(0, shownExamples)
-    .map(
-      ({ index, reason, field, detail }) =>
-        `span ${index}: ${reason}${field === '' ? '' : ` in ${field}`}${detail === '' ? '' : ` (${detail})`}`,
-    )
+    .map(({ index, reason, field, ...example }) => {
+      const text = exampleText(example);
+      return `span ${index}: ${reason}${field === '' ? '' : ` in ${field}`}${text === '' ? '' : ` (${text})`}`;
+    })
     .join('; ');
 
 const shownKeys = (keys: readonly string[]): string => keys.slice(0, shownExamples).map(shownKey).join(', ');

@@ -1,6 +1,5 @@
 import type { ApplicationSource } from '../../directory/applications.ts';
 import { explain } from '../../model/reasons.ts';
-import { splitGot } from '../../outcomes/samples.ts';
 import type { EncodedTraces } from '../../wire/otlp/types.ts';
 import type { Sender } from '../line.ts';
 import type { RefusalRecorder } from '../refusal-recorder.ts';
@@ -29,15 +28,14 @@ export const sampleSpans = (
   { request, secrets }: OtlpSender,
   { samples, sdk }: EncodedTraces,
 ): void => {
-  for (const { appId, index, reason, field, detail, item } of samples) {
-    const { why, got } = splitGot(detail);
+  for (const { appId, index, reason, field, detail, got, item } of samples) {
     recorder.sample(request, appId, sdk, {
       reason,
       stage: explain(reason)?.stage ?? 'receiver',
       ordinal: index,
       field,
-      value: got === undefined ? undefined : withoutQuotes(got),
-      detail: why,
+      value: got === '' ? undefined : withoutQuotes(got),
+      detail,
       payload: item,
       secrets,
     });

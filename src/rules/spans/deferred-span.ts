@@ -1,5 +1,5 @@
 import { baseAtItem, type ItemPlace } from '../../model/uid.ts';
-import { MalformedBody, type SpanOwner, type TracePart } from '../../wire/otlp/types.ts';
+import { exampleText, MalformedBody, type SpanOwner, type TracePart } from '../../wire/otlp/types.ts';
 import { jsonTraces } from './json-traces.ts';
 
 /** What a span that a receiver put off comes to: a block of one row, or why it makes none. */
@@ -50,7 +50,9 @@ export const encodeDeferredSpan = (
     const part = runs[0]?.parts[0];
     if (part !== undefined) return { kind: 'part', part };
     const [example] = examples;
-    const detail = [example?.field, example?.detail].filter((text) => (text ?? '') !== '').join(': ');
+    const detail = [example?.field, example && exampleText(example)]
+      .filter((text) => (text ?? '') !== '')
+      .join(': ');
     return { kind: 'dropped', reason: example?.reason ?? 'body_malformed', detail };
   } catch (error) {
     if (!(error instanceof MalformedBody)) throw error;

@@ -166,11 +166,10 @@ export class TraceEncoder implements SpanVisitor {
     const { owner } = this;
     if (typeof owner === 'string') return this.rejectOwnerless(ordinal, owner);
     const fault = span.fault.reason === undefined ? shared.fault : span.fault;
-    if (fault.reason !== undefined)
-      return this.reject(run, owner, ordinal, fault.reason, fault.field, fault.detail);
+    if (fault.reason !== undefined) return this.reject(run, owner, ordinal, fault.reason, fault);
     if (cost > spanRunBudget) {
       const detail = `the span needs ${cost} bytes in a message, the limit is ${spanRunBudget}`;
-      return this.reject(run, owner, ordinal, 'item_too_large', '', detail);
+      return this.reject(run, owner, ordinal, 'item_too_large', { field: '', detail, got: '' });
     }
     const reason = this.judgeTimes(owner);
     if (reason !== undefined) return this.defer(run, owner, ordinal, reason);
@@ -285,7 +284,8 @@ export class TraceEncoder implements SpanVisitor {
       if (block === undefined) {
         if (this.blocksMade === blocksMax) {
           const detail = `the earlier spans start on too many days and fill the limit of ${blocksMax} blocks`;
-          return this.reject(run, owner, ordinal, 'too_many_days', 'startTimeUnixNano', detail);
+          const what = { field: 'startTimeUnixNano', detail, got: '' };
+          return this.reject(run, owner, ordinal, 'too_many_days', what);
         }
         this.blocksMade++;
         block = freeBlocks.pop() ?? new SpanBlock();
@@ -305,8 +305,9 @@ export class TraceEncoder implements SpanVisitor {
     count(this.result.rejected, reason);
     const field = tokenField(this.state);
     const detail = why === 'invalid' ? 'not a valid write token' : 'the application is disabled';
-    this.addExample({ index: ordinal, reason, field, detail });
-    this.sample(0, { index: ordinal, reason, field, detail });
+    const example = { index: ordinal, reason, field, detail, got: '' } as const;
+    this.addExample(example);
+    this.sample(0, example);
   }
 
   private reject(
@@ -314,8 +315,7 @@ export class TraceEncoder implements SpanVisitor {
     { appId, bizId }: SpanOwner,
     ordinal: number,
     reason: SpanReason,
-    field: string,
-    detail: string,
+    { field, detail, got }: Pick<SpanExample, 'field' | 'detail' | 'got'>,
   ): void {
     count(this.result.rejected, reason);
     let dropped = run.dropped.find((each) => each.appId === appId);
@@ -324,8 +324,9 @@ export class TraceEncoder implements SpanVisitor {
       run.dropped.push(dropped);
     }
     count(dropped.reasons, reason);
-    this.addExample({ index: ordinal, reason, field, detail });
-    this.sample(appId, { index: ordinal, reason, field, detail });
+    const example = { index: ordinal, reason, field, detail, got };
+    this.addExample(example);
+    this.sample(appId, example);
   }
 
   private defer(run: TraceRun, owner: SpanOwner, ordinal: number, reason: TimeReason): void {
@@ -357,7 +358,8 @@ export class TraceEncoder implements SpanVisitor {
       index: ordinal,
       reason,
       field: isStart ? 'startTimeUnixNano' : 'endTimeUnixNano',
-      detail: sent === undefined ? 'it is missing or zero' : `got ${JSON.stringify(sent)}`,
+      detail: sent === undefined ? 'it is missing or zero' : '',
+      got: sent === undefined ? '' : JSON.stringify(sent),
     };
   }
 

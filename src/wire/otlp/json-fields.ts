@@ -29,6 +29,8 @@ export class JsonFields {
   /** Place of the text that `text` read. */
   start = 0;
   end = 0;
+  /** What `id` read instead of an id, shortened. */
+  got = '';
   readonly value: JsonValueReader;
   readonly cursor: JsonCursor;
   readonly state: ReadState;
@@ -69,7 +71,7 @@ export class JsonFields {
   refuse(fault: FaultSlot, field: string, expected: string): void {
     const from = this.cursor.at;
     this.cursor.skip();
-    fault.set('span_field_invalid', field, `expected ${expected}, got ${this.cursor.shown(from)}`);
+    fault.set('span_field_invalid', field, `expected ${expected}`, this.cursor.shown(from));
   }
 
   /** Reads an enum with this number of values, by number or by name; an unknown value counts as the first. */
@@ -102,7 +104,7 @@ export class JsonFields {
       if (named >= 0) return named;
     }
     if (text === undefined) {
-      fault.set('span_field_invalid', field, `expected a number, got ${cursor.shown(from)}`);
+      fault.set('span_field_invalid', field, 'expected a number', cursor.shown(from));
       return 0;
     }
     if (hasForm(/^\d$/, text) && Number(text) < names.length) return Number(text);
@@ -114,6 +116,7 @@ export class JsonFields {
   id(ids: ByteSource, place: number, length: number): string {
     const { cursor, state } = this;
     const { at } = cursor;
+    this.got = '';
     if (cursor.body[at] === quote && cursor.body[at + 1 + length] === quote) {
       const any = copyLowerHex(state.body, at + 1, length, ids, place);
       if (any !== notHex) {
@@ -130,7 +133,8 @@ export class JsonFields {
     const from = cursor.at;
     if (kind !== 'string') {
       cursor.skip();
-      return `expected ${length} hexadecimal characters in a string, got ${cursor.shown(from)}`;
+      this.got = cursor.shown(from);
+      return `expected ${length} hexadecimal characters in a string`;
     }
     cursor.string();
     const { start, end } = cursor;
@@ -144,11 +148,11 @@ export class JsonFields {
       if (any === 0) return idIs.zero;
     }
     const text = state.textAt(start, end);
-    const expected = `expected ${length} hexadecimal characters, got ${text.length}: ${shownText(text)}`;
+    this.got = shownText(text);
+    const count = text.length === length ? '' : `, not ${text.length}`;
+    const expected = `expected ${length} hexadecimal characters${count}`;
     // So long is base64 of as many bytes.
-    return text.length === 4 * Math.ceil(length / 6) && isBase64(text)
-      ? `${expected}, which looks like base64`
-      : expected;
+    return text.length === 4 * Math.ceil(length / 6) && isBase64(text) ? `${expected} of base64` : expected;
   }
 
   /** Reads nanoseconds: a string of digits, a number, or the halves {low, high}; anything else is no number, null no time. */
@@ -202,7 +206,7 @@ export class JsonFields {
     if (kind !== 'array') {
       const at = cursor.at;
       cursor.skip();
-      fault.set('attribute_invalid', field, `expected an array${this.got(fault, at)}`);
+      fault.set('attribute_invalid', field, 'expected an array', this.shown(fault, at));
       return 0;
     }
     let size = 0;
@@ -228,7 +232,7 @@ export class JsonFields {
     if (cursor.kind() !== 'object') {
       const from = cursor.at;
       cursor.skip();
-      fault.set('attribute_invalid', `${field}[${index}]`, `expected an object${this.got(fault, from)}`);
+      fault.set('attribute_invalid', `${field}[${index}]`, 'expected an object', this.shown(fault, from));
       return itemSizes.entry;
     }
     let keyStart = 0;
@@ -253,22 +257,25 @@ export class JsonFields {
             fault.set(
               'attribute_invalid',
               `${field}[${index}].key`,
-              `expected a string${this.got(fault, from)}`,
+              'expected a string',
+              this.shown(fault, from),
             );
         }
       }
     }
     if (value.problem !== '') {
-      const detail = fault === this.state.owner.fault ? 'it is not an OTLP AnyValue' : value.problem;
-      fault.set('attribute_invalid', `${field}[${index}].value`, detail);
+      const path = `${field}[${index}].value`;
+      if (fault === this.state.owner.fault)
+        fault.set('attribute_invalid', path, 'it is not an OTLP AnyValue');
+      else fault.set('attribute_invalid', path, value.problem, value.got);
     }
     list.add(keyStart, keyEnd, value.start, value.end);
     return itemSizes.entry + Math.abs(keyEnd - keyStart) + value.size;
   }
 
-  /** What was sent from `from` on; of a resource nothing, because it may be a token that is written in a wrong way. */
-  private got(fault: FaultSlot, from: number): string {
-    return fault === this.state.owner.fault ? '' : `, got ${this.cursor.shown(from)}`;
+  /** The value from `from` on, shortened; of a resource nothing, because it may be a token that is written in a wrong way. */
+  private shown(fault: FaultSlot, from: number): string {
+    return fault === this.state.owner.fault ? '' : this.cursor.shown(from);
   }
 
   private timeOfNumber(time: TimeSlot): void {

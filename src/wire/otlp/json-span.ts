@@ -40,7 +40,7 @@ export class JsonSpanReader {
     if (cursor.kind() !== 'object') {
       const from = cursor.at;
       cursor.skip();
-      span.fault.set('span_not_object', '', `got ${cursor.shown(from)}`);
+      span.fault.set('span_not_object', '', '', cursor.shown(from));
       return;
     }
     let seen = 0;
@@ -64,10 +64,10 @@ export class JsonSpanReader {
     const { span } = fields.state;
     if (member === 0) {
       const answer = fields.id(span.ids, idPlaces.trace, 32);
-      if (answer !== idIs.valid) span.fault.set('trace_id_invalid', 'traceId', answer);
+      if (answer !== idIs.valid) span.fault.set('trace_id_invalid', 'traceId', answer, fields.got);
     } else if (member === 1) {
       const answer = fields.id(span.ids, idPlaces.span, 16);
-      if (answer !== idIs.valid) span.fault.set('span_id_invalid', 'spanId', answer);
+      if (answer !== idIs.valid) span.fault.set('span_id_invalid', 'spanId', answer, fields.got);
     } else if (member === 3) this.readParent();
     else if (member === 2) {
       span.size += fields.text(span.fault, 'traceState');
@@ -98,7 +98,8 @@ export class JsonSpanReader {
     const answer = fields.id(span.ids, idPlaces.parent, 16);
     if (answer === idIs.valid) span.hasParent = true;
     else if (answer === idIs.zero) fields.state.forgive('zero_parent_span_id');
-    else if (answer !== idIs.absent) span.fault.set('parent_span_id_invalid', 'parentSpanId', answer);
+    else if (answer !== idIs.absent)
+      span.fault.set('parent_span_id_invalid', 'parentSpanId', answer, fields.got);
   }
 
   private readStatus(): void {

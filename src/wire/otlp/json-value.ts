@@ -53,6 +53,8 @@ export class JsonValueReader {
   end = 0;
   size = 0;
   problem = '';
+  /** The value that is the problem, shortened. */
+  got = '';
   /** Values that were nested too deep, since the caller set it to 0. */
   cutValues = 0;
   private cutBefore = 0;
@@ -69,6 +71,7 @@ export class JsonValueReader {
     this.end = 0;
     this.size = 0;
     this.problem = '';
+    this.got = '';
     this.cutBefore = this.cutValues;
   }
 
@@ -92,7 +95,8 @@ export class JsonValueReader {
     if (kind !== 'object') {
       const from = cursor.at;
       cursor.skip();
-      this.problem = `expected an object like {"stringValue": …}, got ${cursor.shown(from)}`;
+      this.problem = 'expected an object like {"stringValue": …}';
+      this.got = cursor.shown(from);
       return;
     }
     let seen = 0;

@@ -108,15 +108,18 @@ export class FaultSlot {
   reason: SpanReason | undefined;
   field = '';
   detail = '';
+  /** The value as it was sent, shortened; empty where none is shown. */
+  got = '';
   private rank = reasonsInOrder.length;
 
-  set(reason: SpanReason, field: string, detail: string): void {
+  set(reason: SpanReason, field: string, detail: string, got = ''): void {
     const rank = reasonsInOrder.indexOf(reason);
     if (rank >= this.rank) return;
     this.rank = rank;
     this.reason = reason;
     this.field = field;
     this.detail = detail;
+    this.got = got;
   }
 
   clear(): void {

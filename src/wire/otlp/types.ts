@@ -109,16 +109,17 @@ export type SpanExample = {
   readonly reason: SpanReason | TimeReason;
   readonly field: string;
   readonly detail: string;
+  /** The value of the field as it was sent, shortened; empty where none is shown. */
+  readonly got: string;
 };
 
+/** What is wrong with a span, in words: the detail with the value that was sent. */
+export const exampleText = ({ detail, got }: Pick<SpanExample, 'detail' | 'got'>): string =>
+  [detail, got === '' ? '' : `got ${got}`].filter((text) => text !== '').join(', ');
+
 /** A span that was rejected or deferred, as far as it is shown: few attributes, long texts cut, the resource without its token. */
-export type SpanSample = {
+export type SpanSample = SpanExample & {
   readonly appId: number;
-  /** Its ordinal in the request. */
-  readonly index: number;
-  readonly reason: SpanReason | TimeReason;
-  readonly field: string;
-  readonly detail: string;
   readonly item: object;
 };
 

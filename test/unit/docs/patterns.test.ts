@@ -23,6 +23,7 @@ const reviewed: Readonly<Record<string, readonly string[]>> = {
     'ingress/http/client-address.ts /^([\\da-f]{1,4}):([\\da-f]{1,4})$/i',
     'ingress/http/client-address.ts /^\\[([^\\]]+)\\](?::\\d+)?$/',
     'ingress/http/client-address.ts /^([\\d.]+):\\d+$/',
+    'ingress/http/hot-route.ts /^[a-z0-9._:-]+$/i',
     'ingress/otlp/credential.ts /\\s+/',
     'ingress/sender.ts /[^a-z0-9.+/_-]+/g',
     'ingress/sender.ts /[0-9a-f]{16}/i',

@@ -85,7 +85,13 @@ describe('a JSON body as the specification shows it', () => {
       span: { startTimeUnixNano: '1780315200N', endTimeUnixNano: goodSpan.endTimeUnixNano, name: 'GET /' },
     });
     expect(encoded.examples).toEqual([
-      { index: 1, reason: 'timestamp_not_numeric', field: 'startTimeUnixNano', detail: 'got "1780315200N"' },
+      {
+        index: 1,
+        reason: 'timestamp_not_numeric',
+        field: 'startTimeUnixNano',
+        detail: '',
+        got: '"1780315200N"',
+      },
     ]);
   });
 });
