@@ -143,7 +143,9 @@ export const createQuestdbEngine = (
       const classes = await classOptions(program.classArchive, options.isArchiving);
       const properties = { 'java.io.tmpdir': unpacked, 'tidemark.http.hosts': hostNames(host) };
       const definitions = Object.entries(properties).map(([name, value]) => `-D${name}=${value}`);
-      const java = [`-Xmx${heapMax}`, ...definitions, ...classes];
+      // After a crash; else it lies in the folder that the command was started in.
+      const report = `-XX:ErrorFile=${join(folder, 'java-crash-%p.log')}`;
+      const java = [`-Xmx${heapMax}`, report, ...definitions, ...classes];
       return {
         command: program.java,
         args: [...java, ...questdbModules(program), mainClass, '-d', folder],
