@@ -47,21 +47,20 @@ const outcomeOf = (results: readonly PromiseSettledResult<boolean>[]): boolean =
 const bytesOf = (messages: readonly Outgoing[]): number =>
   messages.reduce((sum, { payload }) => sum + sectionsLength(payload), 0);
 
-export const createRequestPublisher = (
-  pipeline: 'metrics' | 'traces',
-  { single, batches }: { readonly single: Publisher; readonly batches: BatchPublisher },
-  metrics: IngressMetrics,
-  traces?: RequestTraces,
-): RequestPublisher => {
-  const seconds = metrics.publishSeconds.labels(pipeline);
-  const stored = metrics.publishes.labels(pipeline, 'stored');
+type Measured = <T>(
+  messages: readonly Outgoing[],
+  requests: readonly (TraceSpan | undefined)[],
+  send: (traceparent: string | undefined) => Promise<T>,
+) => Promise<T>;
 
-  /** Runs a publish of some messages with its timer, its span and its count of outcomes. */
-  const measured = async <T>(
-    messages: readonly Outgoing[],
-    requests: readonly (TraceSpan | undefined)[],
-    send: (traceparent: string | undefined) => Promise<T>,
-  ): Promise<T> => {
+/** Runs a publish of some messages with its timer, its span and its count of outcomes. */
+const measuring = (
+  pipeline: 'metrics' | 'traces',
+  metrics: IngressMetrics,
+  traces: RequestTraces | undefined,
+): Measured => {
+  const seconds = metrics.publishSeconds.labels(pipeline);
+  return async (messages, requests, send) => {
     const end = seconds.startTimer();
     const span = traces?.publish(pipeline, requests, bytesOf(messages));
     let failure: string | undefined;
@@ -76,6 +75,16 @@ export const createRequestPublisher = (
       span?.end(failure);
     }
   };
+};
+
+export const createRequestPublisher = (
+  pipeline: 'metrics' | 'traces',
+  { single, batches }: { readonly single: Publisher; readonly batches: BatchPublisher },
+  metrics: IngressMetrics,
+  traces?: RequestTraces,
+): RequestPublisher => {
+  const measured = measuring(pipeline, metrics, traces);
+  const stored = metrics.publishes.labels(pipeline, 'stored');
 
   const publish: RequestPublisher['publish'] = (message, requests, deadlineAt) =>
     measured([message], requests, async (traceparent) => {

@@ -1,10 +1,4 @@
-import {
-  type IncomingMessage,
-  type RequestListener,
-  type Server,
-  type ServerResponse,
-  STATUS_CODES,
-} from 'node:http';
+import { type IncomingMessage, type Server, type ServerResponse, STATUS_CODES } from 'node:http';
 import { getRequestListener, type HttpBindings } from '@hono/node-server';
 import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response';
 import { Hono } from 'hono';
@@ -78,82 +72,111 @@ const send = async (
   write(outgoing, reply, fixed);
 };
 
-/**
- * A receiver's HTTP server: its routes, and an answer in the receiver's own form to everything else that comes over HTTP. Answers are
- * written to the raw response: no body is copied or buffered twice. No client holds more than its limits, and every connection that
- * is ended for one is counted by reason.
- */
-export const createReceiverServer = (
-  { name, paths, handle, refuse, defect, headers, preflight }: Receiver,
-  listening: Listening,
+/** What every answer of a receiver passes: its counters, and its header fields. */
+const createAnswers = (
+  { name, refuse, headers }: Receiver,
+  { metrics }: Listening,
   recorder: RefusalRecorder,
-  onDefect: (error: unknown) => void,
-): Server => {
-  const { metrics } = listening;
+) => {
   const stored = metrics.requests.labels(name, '200');
   const fixed = Object.entries(headers).flat();
-  const allow = { Allow: preflight === undefined ? 'POST' : 'POST, OPTIONS' };
-
   const count = ({ status }: Reply): void => {
     if (status === 200) stored.inc();
     else metrics.requests.inc({ receiver: name, status: String(status) });
   };
-  const refusal = (refused: Refused, request?: IncomingMessage): Reply => {
-    recorder.refused(refused.reason);
-    const reply = refuse(refused, request);
-    count(reply);
-    return reply;
-  };
-  const answer = async (env: HttpBindings, reply: Reply): Promise<Response> => {
-    await send(env, reply, fixed);
-    return RESPONSE_ALREADY_SENT;
-  };
-  const post = async (env: HttpBindings): Promise<Response> => {
-    let reply: Reply;
-    try {
-      reply = await handle(env.incoming);
+  return {
+    /** The counted answer to a request that never reaches the line. */
+    refusal: (refused: Refused, request?: IncomingMessage): Reply => {
+      recorder.refused(refused.reason);
+      const reply = refuse(refused, request);
       count(reply);
-    } catch (error) {
-      onDefect(error);
-      reply = refusal(defect, env.incoming);
-    }
-    return answer(env, reply);
+      return reply;
+    },
+    count,
+    send: async (env: HttpBindings, reply: Reply): Promise<Response> => {
+      await send(env, reply, fixed);
+      return RESPONSE_ALREADY_SENT;
+    },
+  };
+};
+
+type Answers = ReturnType<typeof createAnswers>;
+
+/** Answers a POST to a path of the receiver. */
+const createPost =
+  (
+    { handle, defect }: Receiver,
+    { count, refusal, send: reply }: Answers,
+    onDefect: (error: unknown) => void,
+  ) =>
+  async (env: HttpBindings): Promise<Response> => {
+    const answer = await handle(env.incoming).then(
+      (answered) => {
+        count(answered);
+        return answered;
+      },
+      (error: unknown) => {
+        onDefect(error);
+        return refusal(defect, env.incoming);
+      },
+    );
+    return reply(env, answer);
   };
 
+const createRoutes = (
+  { paths, headers, preflight }: Receiver,
+  { refusal, send: reply }: Answers,
+  post: (env: HttpBindings) => Promise<Response>,
+): Hono<Env> => {
+  const allow = { Allow: preflight === undefined ? 'POST' : 'POST, OPTIONS' };
   const app = new Hono<Env>({ strict: true });
   for (const path of paths) {
     if (preflight !== undefined)
       app.options(path, (c) => c.body(null, 204, { ...headers, ...preflight, ...allow }));
     app.post(path, ({ env }) => post(env));
     app.all(path, ({ env }) =>
-      answer(env, refusal(new Refused('method_not_allowed', '', { headers: allow }), env.incoming)),
+      reply(env, refusal(new Refused('method_not_allowed', '', { headers: allow }), env.incoming)),
     );
   }
-  app.notFound(({ env }) => answer(env, refusal(new Refused('path_unknown'), env.incoming)));
+  app.notFound(({ env }) => reply(env, refusal(new Refused('path_unknown'), env.incoming)));
+  return app;
+};
 
-  const contentOf = ({ body, contentType, headers: own }: Reply) => ({
-    body,
-    headers: { 'Content-Type': contentType, ...headers, ...own },
-  });
+/**
+ * A receiver's HTTP server: its routes, and an answer in the receiver's own form to everything else that comes over HTTP. Answers are
+ * written to the raw response: no body is copied or buffered twice. No client holds more than its limits, and every connection that
+ * is ended for one is counted by reason.
+ */
+export const createReceiverServer = (
+  receiver: Receiver,
+  listening: Listening,
+  recorder: RefusalRecorder,
+  onDefect: (error: unknown) => void,
+): Server => {
+  const { name, paths, headers } = receiver;
+  const { metrics } = listening;
+  const answers = createAnswers(receiver, listening, recorder);
+  const post = createPost(receiver, answers, onDefect);
+  const isHot = createHotRoute(paths);
+  const contentOf = (refused: Refused, request?: IncomingMessage) => {
+    const { body, contentType, headers: own } = answers.refusal(refused, request);
+    return { body, headers: { 'Content-Type': contentType, ...headers, ...own } };
+  };
   const protocolAnswer = (status: ProtocolStatus) =>
-    contentOf(refusal(new Refused('protocol_error', STATUS_CODES[status], { status })));
-  const routes = getRequestListener(app.fetch, {
+    contentOf(new Refused('protocol_error', STATUS_CODES[status], { status }));
+  const routes = getRequestListener(createRoutes(receiver, answers, post).fetch, {
     overrideGlobalObjects: false,
     // A body that is refused is read to its end by Node: closing on the sender in mid-body would cost it the answer.
     autoCleanupIncoming: false,
     errorHandler: () => hostResponse(protocolAnswer),
   });
-  const isHot = createHotRoute(paths);
-  const listener: RequestListener = (incoming, outgoing) =>
-    isHot(incoming) ? post({ incoming, outgoing }) : routes(incoming, outgoing);
   return createLimitedServer(
     {
-      listener,
+      listener: (incoming, outgoing) =>
+        isHot(incoming) ? post({ incoming, outgoing }) : routes(incoming, outgoing),
       protocolAnswer,
       overloadAnswer: (request) =>
-        contentOf(
-          refusal(new Refused('not_stored', 'too many connections', { headers: retryAfter(2) }), request),
-        ),
+        contentOf(new Refused('not_stored', 'too many connections', { headers: retryAfter(2) }), request),
       holdsContinue: true,
       onEnded: (reason) => metrics.connectionsEnded.inc({ receiver: name, reason }),
       onConnections: (by) => metrics.connections.inc({ receiver: name }, by),

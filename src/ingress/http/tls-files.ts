@@ -57,6 +57,21 @@ export const tlsPathsOf = (ingress: {
   );
 };
 
+/** Throws a permanent Fault for files that cannot be used. */
+const readFirst = (paths: TlsPaths): SecureContextOptions => {
+  try {
+    const context = read(paths);
+    check(context);
+    return context;
+  } catch (error) {
+    throw settingFault(
+      'TIDEMARK_INGRESS_TLS_CERT_FILE, TIDEMARK_INGRESS_TLS_KEY_FILE, TIDEMARK_INGRESS_TLS_CLIENT_CA_FILE',
+      errorText(error),
+      'Use PEM files: a certificate chain, its key, and authorities where clients need certificates',
+    );
+  }
+};
+
 /**
  * Reads certificate and key, and again whenever they change. Throws a permanent Fault when the first ones cannot be used; later ones
  * that cannot leave the ones before in use.
@@ -69,21 +84,10 @@ export const openTlsFiles = (
 ): TlsFiles => {
   const listeners: ((context: SecureContextOptions) => void)[] = [];
   const show = (expiresAtMs: number): void => metrics.tlsExpiry.set(Math.floor(expiresAtMs / 1000));
-  const first = ((): SecureContextOptions => {
-    try {
-      const context = read(paths);
-      show(check(context));
-      return context;
-    } catch (error) {
-      throw settingFault(
-        'TIDEMARK_INGRESS_TLS_CERT_FILE, TIDEMARK_INGRESS_TLS_KEY_FILE, TIDEMARK_INGRESS_TLS_CLIENT_CA_FILE',
-        errorText(error),
-        'Use PEM files: a certificate chain, its key, and authorities where clients need certificates',
-      );
-    }
-  })();
+  const first = readFirst(paths);
+  show(check(first));
   let current = textOf(first);
-  /** What was tried last and could not be used: told once. */
+  /** The last files that could not be used: logged once. */
   let refused = '';
 
   const refuse = (attempt: string, error: unknown): void => {
