@@ -57,6 +57,11 @@ export const tlsPathsOf = (ingress: {
   );
 };
 
+const handshakeOf = ({ clientCaFile }: TlsPaths, headersTimeoutMs: number) => ({
+  ...(clientCaFile === undefined ? {} : { requestCert: true, rejectUnauthorized: true }),
+  ...(headersTimeoutMs > 0 ? { handshakeTimeout: headersTimeoutMs } : {}),
+});
+
 /** Throws a permanent Fault for files that cannot be used. */
 const readFirst = (paths: TlsPaths): SecureContextOptions => {
   try {
@@ -126,11 +131,7 @@ export const openTlsFiles = (
   timer.unref();
   process.on('SIGHUP', reload);
   return {
-    options: {
-      ...first,
-      ...(paths.clientCaFile === undefined ? {} : { requestCert: true, rejectUnauthorized: true }),
-      ...(headersTimeoutMs > 0 ? { handshakeTimeout: headersTimeoutMs } : {}),
-    },
+    options: { ...first, ...handshakeOf(paths, headersTimeoutMs) },
     onChange: (listener) => listeners.push(listener),
     reload,
     stop: () => {
