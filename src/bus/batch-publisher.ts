@@ -1,5 +1,6 @@
 import { createInbox, type Msg } from '@nats-io/transport-node';
 import { Fault } from '../model/fault.ts';
+import { backOffMs } from '../runtime/back-off.ts';
 import { batchAnswerOf, type PubAck } from './batch-answers.ts';
 import { createBufferPool } from './buffer-pool.ts';
 import type { Bus } from './connection.ts';
@@ -51,7 +52,7 @@ const underWayMaxDefault = 4;
 const sweepMs = 50;
 /** Without an answer to its first message a try is given up after this, and to its last one after the other. */
 const resendMs = { opening: 2_000, committing: 4_000 };
-const restMs = { first: 200, most: 2_000 };
+const rests = { firstMs: 200, mostMs: 1_000 };
 
 /** `opening`: the first message waits for its answer; `committing`: the last one does; `completing`: message by message. */
 type Step = 'waiting' | 'resting' | 'opening' | 'committing' | 'completing';
@@ -254,7 +255,7 @@ export const createBatchPublisher = (
       return;
     }
     if (step === 'waiting') return;
-    const waitMs = step === 'resting' ? Math.min(entry.tries * restMs.first, restMs.most) : resendMs[step];
+    const waitMs = step === 'resting' ? backOffMs(rests, entry.tries) : resendMs[step];
     if (now - since > waitMs) startTry(token, entry);
   };
   const timer = setInterval(() => {

@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import type { Delivery } from '../bus/puller.ts';
 import { bytesIdentity, type DeadLetterHeader, type DeadLetters } from '../dead-letters/dead-letters.ts';
 import { errorText } from '../model/fault.ts';
@@ -6,6 +7,7 @@ import { itemKeyOf, keyOfBytes, outcomeRows, redriveRows, unreadableRow } from '
 import type { OutcomeRow } from '../outcomes/rows.ts';
 import { moveToDeadLetters } from '../outcomes/tally.ts';
 import { minuteText } from '../outcomes/times.ts';
+import { backOffMs } from '../runtime/back-off.ts';
 import type { Log } from '../telemetry/log.ts';
 import type { TransferMetrics } from '../telemetry/metrics.ts';
 import type { MessageKey } from '../wire/message-key.ts';
@@ -41,7 +43,7 @@ export type Settler<E> = {
 };
 
 const homelessRetryMs = 5_000;
-const backoffMs = { first: 100, most: 2_000 };
+const backOff = { firstMs: 100, mostMs: 2_000 };
 
 /** A message that is ready to be acknowledged once its outcomes are recorded. */
 type Settled<E> = { readonly message: HeldMessage<E>; readonly judged: Judged; readonly stored: number };
@@ -98,24 +100,22 @@ export const createSettler = <E>(deps: SettlerDependencies<E>): Settler<E> => {
 
   /** Records rows until LEDGER confirms them. False: it was stopped before. */
   const record = async (rows: readonly OutcomeRow[]): Promise<boolean> => {
-    let waitMs = backoffMs.first;
-    while (rows.length > 0) {
+    if (rows.length === 0) return true;
+    for (let failures = 1; ; failures++) {
       try {
         await deps.ledger.record(rows);
         if (problem !== undefined) log.info({ pipeline }, 'outcomes are recorded again');
-        break;
+        problem = undefined;
+        return true;
       } catch (error) {
         const why = errorText(error);
         if (problem === undefined)
           log.warn({ pipeline, error: why }, 'outcomes are not recorded; messages wait unacknowledged');
         problem = why;
         if (deps.isStopping()) return false;
-        await new Promise((resolve) => setTimeout(resolve, waitMs));
-        waitMs = Math.min(waitMs * 2, backoffMs.most);
+        await delay(backOffMs(backOff, failures));
       }
     }
-    if (rows.length > 0) problem = undefined;
-    return true;
   };
 
   /** Sets aside what the message brings to the dead letters, and moves it there in the tally. */

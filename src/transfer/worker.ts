@@ -1,7 +1,9 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import type { Delivery } from '../bus/puller.ts';
 import type { DeadLetters } from '../dead-letters/dead-letters.ts';
 import { errorText } from '../model/fault.ts';
 import type { Ledger } from '../outcomes/ledger.ts';
+import { backOffMs } from '../runtime/back-off.ts';
 import type { Log } from '../telemetry/log.ts';
 import type { TransferMetrics } from '../telemetry/metrics.ts';
 import type { BatchTrace, BatchTraces } from './batch-traces.ts';
@@ -63,7 +65,7 @@ export type Worker = {
 };
 
 const newerRetryMs = 30_000;
-const backoffMs = { first: 100, most: 2_000 };
+const backOff = { firstMs: 100, mostMs: 2_000 };
 
 export const createWorker = <E>(options: WorkerOptions, deps: WorkerDependencies<E>): Worker => {
   const { metrics, log, sink, breaker } = deps;
@@ -175,21 +177,21 @@ export const createWorker = <E>(options: WorkerOptions, deps: WorkerDependencies
     batch: readonly HeldMessage<E>[],
     trace: BatchTrace | undefined,
   ): Promise<Written<E> | undefined> => {
-    let waitMs = backoffMs.first;
-    for (;;) {
+    const write = (): Promise<Written<E>> =>
+      sink.write(batch, (outcome, seconds) => {
+        metrics.writes.inc({ pipeline, outcome });
+        metrics.writeSeconds.observe({ pipeline }, seconds);
+        trace?.sent(outcome, seconds);
+      });
+    for (let failures = 1; ; failures++) {
       try {
-        const result = await sink.write(batch, (outcome, seconds) => {
-          metrics.writes.inc({ pipeline, outcome });
-          metrics.writeSeconds.observe({ pipeline }, seconds);
-          trace?.sent(outcome, seconds);
-        });
+        const result = await write();
         noteStore(result.problem);
         return result;
       } catch (error) {
         noteStore(errorText(error));
         if (stopping) return undefined;
-        await new Promise((resolve) => setTimeout(resolve, waitMs));
-        waitMs = Math.min(waitMs * 2, backoffMs.most);
+        await delay(backOffMs(backOff, failures));
       }
     }
   };

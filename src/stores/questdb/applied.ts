@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { Fault } from '../../model/fault.ts';
+import { backOffMs } from '../../runtime/back-off.ts';
 import { type QuestdbSql, quoteLiteral } from './sql.ts';
 import { type FailureScope, isBeyondResuming, listed, tryChange, whyOf } from './table-states.ts';
 
@@ -56,7 +57,7 @@ type LogState = {
   readonly scope: FailureScope;
 };
 
-const pauseMs = { first: 5, most: 200 };
+const looks = { firstMs: 5, mostMs: 200 };
 const changesAtOnce = 8;
 /** So many tables are named in one statement. */
 const tablesPerLook = 200;
@@ -212,7 +213,7 @@ export const createAppliedCheck = ({
     );
     const begunAt = now();
     let left = unproven.filter((table) => awaited.has(table));
-    for (let ms = pauseMs.first; left.length > 0; ms = Math.min(ms * 2, pauseMs.most)) {
+    for (let count = 1; left.length > 0; count++) {
       for (const table of left) answer.late.delete(table);
       const pending = await lookOnce(left, start, answer);
       // Each is waited for once; later it is only looked at.
@@ -221,7 +222,7 @@ export const createAppliedCheck = ({
         return known?.isGivenUp === false && now() - Math.max(known.movedAt, begunAt) < stalledMsMax;
       });
       if (left.length === 0 || now() - begunAt >= waitMsMax) break;
-      await pause(ms);
+      await pause(backOffMs(looks, count));
     }
     for (const table of [...answer.late.keys(), ...answer.held.keys()]) {
       const known = awaited.get(table);
