@@ -20,8 +20,8 @@ export const sabotages: readonly Sabotage[] = [
     edits: [
       {
         file: 'src/transfer/worker.ts',
-        from: 'gathered.push({ delivery, ',
-        to: 'delivery.ack();\n    gathered.push({ delivery, ',
+        from: 'if (message !== undefined) held.add(message);',
+        to: 'if (message !== undefined) held.add(message);\n    if (message !== undefined) delivery.ack();',
       },
     ],
     project: 'engines',
@@ -33,8 +33,8 @@ export const sabotages: readonly Sabotage[] = [
     edits: [
       {
         file: 'src/transfer/settle.ts',
-        from: 'if (await record(rows)) acknowledge(settled);\n      else for',
-        to: 'acknowledge(settled);\n      if (!(await record(rows))) for',
+        from: 'const isRecorded = await outcomes.record(settled.flatMap(({ rows }) => rows));\n      if (isRecorded) acknowledge(settled);\n      else for',
+        to: 'acknowledge(settled);\n      const isRecorded = await outcomes.record(settled.flatMap(({ rows }) => rows));\n      if (!isRecorded) for',
       },
     ],
     project: 'engines',
@@ -234,14 +234,14 @@ export const sabotages: readonly Sabotage[] = [
     name: 'ages by the wall clock',
     edits: [
       {
-        file: 'src/transfer/worker.ts',
-        from: 'const staleBefore = deps.elapsed()',
-        to: 'const staleBefore = deps.now()',
+        file: 'src/transfer/held-messages.ts',
+        from: 'const staleBefore = elapsed()',
+        to: 'const staleBefore = Date.now()',
       },
       {
-        file: 'src/transfer/worker.ts',
-        from: 'const touchedAt = deps.elapsed();',
-        to: 'const touchedAt = deps.now();',
+        file: 'src/transfer/read-delivery.ts',
+        from: 'touchedAt: elapsed()',
+        to: 'touchedAt: now()',
       },
     ],
     project: 'unit',

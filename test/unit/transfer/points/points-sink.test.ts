@@ -111,7 +111,7 @@ const sinkOf = (purged: Set<number>, answer: (body: string) => WriteResult = () 
   const written = async (...messages: HeldMessage[]) => {
     const result = await sink.write(messages, () => {});
     const verdicts = messages.map((message) => {
-      const { kept, rows, dropped } = sink.judge(message.envelope, result.purged);
+      const { kept, rows, dropped } = sink.validate(message.envelope, result.purged);
       return { kept, rows, dropped: Object.fromEntries(dropped) };
     });
     return { ...result, verdicts };
@@ -244,7 +244,7 @@ describe('the points of a purged data id', () => {
 describe('a deferred point whose time turns out to be valid', () => {
   it('is neither stored nor dropped, but set aside with its bytes', () => {
     const { sink } = sinkOf(new Set());
-    const { kept, dropped, passed } = sink.judge(messageOf([1], [2], arrivedAt).envelope, new Set());
+    const { kept, dropped, passed } = sink.validate(messageOf([1], [2], arrivedAt).envelope, new Set());
     expect([kept, [...dropped]]).toEqual([1, []]);
     expect(passed).toMatchObject([
       { reason: 'deferred_item_valid', identity: '1:9', items: 1, place: { dataId: 2 } },
