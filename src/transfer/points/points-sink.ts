@@ -127,7 +127,7 @@ export const createPointsSink = (
       const status = unclassifiedStatus(error);
       if (status === undefined) health.storeFailed();
       else {
-        onUnclassified(status);
+        onUnclassified(String(status));
         health.answeredUnknown();
       }
       throw error;

@@ -262,7 +262,7 @@ const tablesOf = (messages: ReadonlySet<HeldMessage>): string[] =>
 // What fails for a reason that names no row would otherwise be tried with everybody else's rows for ever.
 describe('a table that QuestDB does not take rows of', () => {
   const answerUnknown = (): never => {
-    throw new Fault('transient', 'questdb_unclassified', 'QuestDB answered 500: table is busy');
+    throw new Fault('transient', 'questdb_unclassified', 'table is busy', undefined, { status: 500 });
   };
 
   it('is found by writing each table by itself; the others are stored, and it is set aside after a minute', async () => {
