@@ -145,8 +145,8 @@ export const sabotages: readonly Sabotage[] = [
     edits: [
       {
         file: 'src/bus/batch-publisher.ts',
-        from: "case 'known':\n        complete(token, entry);",
-        to: "case 'known':\n        settle(token, entry);\n        entry.resolve();",
+        from: "case 'known':\n        this.complete(token, entry);",
+        to: "case 'known':\n        this.settle(token, entry);\n        entry.resolve();",
       },
     ],
     project: 'engines',

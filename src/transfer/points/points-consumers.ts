@@ -11,9 +11,10 @@ import type { TransferMetrics } from '../../telemetry/metrics.ts';
 import type { MetricsEnvelope } from '../../wire/envelope.ts';
 import { type ConsumerDependencies, type RunningConsumer, startConsumer } from '../consumer.ts';
 import type { Sink } from '../sink.ts';
+import type { FailingTable } from './known-tables.ts';
 import { createPartitionedSink, type StrayFailures } from './partitioned-sink.ts';
 import { createPointsSink } from './points-sink.ts';
-import { createTableHealth, type FailingTable } from './table-health.ts';
+import { createTableHealth } from './table-health.ts';
 import { startTableWatch } from './table-watch.ts';
 import { createWaitingMessages } from './waiting-messages.ts';
 

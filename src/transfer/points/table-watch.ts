@@ -9,7 +9,7 @@ import {
   type TableState,
 } from '../../stores/questdb/table-states.ts';
 import type { TransferMetrics } from '../../telemetry/metrics.ts';
-import type { Observation } from './table-health.ts';
+import type { Observation } from './table-observations.ts';
 
 /** Looks at the tables of points: what a confirmed write does not tell. The metadata role is the one that mends them. */
 export type TableWatch = {

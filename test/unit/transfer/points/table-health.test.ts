@@ -2,11 +2,9 @@ import { expect, it } from 'vitest';
 import type { Unapplied } from '../../../../src/stores/questdb/applied.ts';
 import { answerFault, scopeOfAnswer } from '../../../../src/stores/questdb/writer.ts';
 import type { HeldMessage } from '../../../../src/transfer/held-message.ts';
-import {
-  createTableHealth,
-  type Observation,
-  type TableVerdict,
-} from '../../../../src/transfer/points/table-health.ts';
+import type { TableVerdict } from '../../../../src/transfer/points/known-tables.ts';
+import { createTableHealth } from '../../../../src/transfer/points/table-health.ts';
+import type { Observation } from '../../../../src/transfer/points/table-observations.ts';
 import { createWaitingMessages } from '../../../../src/transfer/points/waiting-messages.ts';
 import { firstDelivery } from '../../../support/outcomes/deliveries.ts';
 
