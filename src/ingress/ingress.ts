@@ -299,6 +299,7 @@ const listenOnBoth = async (
 };
 
 /** From the operations port to the receivers: each part stands on those before it, and stops before them. */
+// biome-ignore lint/complexity/noExcessiveLinesPerFunction: wiring: each part stands on those before it.
 const startIngress = async (given: Given, parts: Parts, stop: AbortSignal): Promise<void> => {
   const { settings, pipelines, trustedProxies, log } = given;
   const metrics = createIngressMetrics();

@@ -37,6 +37,7 @@ const resumeBackOff = { firstMs: 5_000, mostMs: 300_000 };
  * - A suspended table is resumed: at once, and while it is suspended again for the same fault at growing intervals up to
  *   five minutes.
  */
+// biome-ignore lint/complexity/noExcessiveLinesPerFunction: one round and its remedies.
 export const createTableRepair = ({
   records,
   tables,

@@ -32,6 +32,7 @@ type Deps = {
  * a growing delay until QuestDB has it. Any number of processes may do so at once. Until a view is there its points are
  * in the table all the same.
  */
+// biome-ignore lint/complexity/noExcessiveLinesPerFunction: one queue and its worker.
 export const keepMetricViews = (deps: Deps): ViewKeeper => {
   const stopping = new AbortController();
   const pending = new Map<number, ColumnRegistry>();

@@ -180,6 +180,7 @@ const unknownText = (unknown: ReadonlyMap<string, number>): string | undefined =
     : `${[...unknown].map(([name, tables]) => `${tables} tables lie on ${name}`).join(', ')}: TIDEMARK_QUESTDB_URLS names no such instance, their rows wait`;
 
 /** METRICS -> validate time -> QuestDB, once for each instance: one that is away holds up no rows of another. */
+// biome-ignore lint/complexity/noExcessiveLinesPerFunction: its problems are one getter each.
 export const openPointsLine = (options: PointsLineOptions, common: Common): PointsLine => {
   const { pipeline, placements } = options;
   const { log } = common;

@@ -92,6 +92,7 @@ export type TableHealthOptions = KnownTablesOptions & {
 /** Answers to whole batches with something unknown before each table is written by itself, to find the one that it is of. */
 const unknownAnswersMax = 2;
 
+// biome-ignore lint/complexity/noExcessiveLinesPerFunction: plan and report stand side by side: one answers the other.
 export const createTableHealth = (options: TableHealthOptions): TableHealth => {
   const { applied, watch } = options;
   const tables = new KnownTables(options);

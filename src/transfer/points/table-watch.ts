@@ -47,6 +47,7 @@ const keylessWhy = 'its upsert keys are off: rows could be there twice';
 const isOurs = ({ name }: TableState): boolean => name.endsWith('.__default__');
 
 /** Looks every five seconds until it is stopped. While QuestDB is away the last look holds; the writer tells of that. */
+// biome-ignore lint/complexity/noExcessiveLinesPerFunction: one timer and what a round of it notes.
 export const startTableWatch = ({
   instance,
   sql,
