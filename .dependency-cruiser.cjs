@@ -83,6 +83,14 @@ module.exports = {
       from: { path: '^src/stores/' },
       to: { path: '^src/bus/' },
     },
+    {
+      name: 'embedded-is-for-development',
+      comment:
+        'Only `tidemark setup`, `up` and `env` run or read the engines of this machine: no role leans on them.',
+      severity: 'error',
+      from: { path: '^src/', pathNot: '^src/(embedded/|cli/(setup|up|env)\\.ts$)' },
+      to: { path: '^src/embedded/' },
+    },
     { name: 'no-cycles', severity: 'error', from: {}, to: { circular: true } },
     { name: 'no-unresolved', severity: 'error', from: {}, to: { couldNotResolve: true } },
     {

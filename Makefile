@@ -52,11 +52,12 @@ fuzz-api: setup ## send the admin API what its OpenAPI document allows and what 
 sabotage: setup ## break what exactly once rests on, one thing at a time, and see the test that has to fail (ARGS="guard" for one)
 	@node test/sabotage/main.ts $(ARGS)
 
-check: $(PACKAGES) ## formatting and lint, types, import rules, words
+check: $(PACKAGES) ## formatting and lint, types, import rules, words, lengths of functions
 	@biome check --error-on-warnings
 	@tsc -p .
 	@depcruise src --config .dependency-cruiser.cjs
 	@node tools/check-words.ts
+	@node tools/check-functions.ts
 
 bench: setup ## measure stages, the whole line, latency and memory, and judge the targets (ARGS="--only push --seconds 60 --repeats 3")
 	@node bench/main.ts $(ARGS)

@@ -111,3 +111,36 @@ export const spanBodies = (
   const encode = encoding === 'json' ? encodeOtlpJson : encodeOtlpProtobuf;
   return Array.from({ length: count }, () => encode(spanRequest(random, spans, nowMs)));
 };
+
+const withNumbers = (attributes: readonly OtlpAttribute[] | undefined) =>
+  attributes?.map(({ key, value }) => ({
+    key,
+    value: value !== undefined && 'intValue' in value ? { intValue: Number(value.intValue) } : value,
+  }));
+
+/** JSON bodies with the members that the JavaScript SDK's exporter writes: numbers for integers, empty lists, counts of what was dropped. */
+export const sdkBodies = (count: number, spans: number, nowMs: number): Buffer[] => {
+  const random = createRandom(20_260_301 + spans);
+  const bodyOf = ({ resourceSpans }: OtlpRequest): Buffer => {
+    const resources = resourceSpans?.map(({ resource, scopeSpans }) => ({
+      resource: { attributes: withNumbers(resource?.attributes), droppedAttributesCount: 0 },
+      scopeSpans: scopeSpans?.map(({ scope, spans: list }) => ({
+        scope,
+        spans: list?.map(({ parentSpanId, attributes, status, ...span }) => ({
+          ...span,
+          ...(parentSpanId === '' ? {} : { parentSpanId }),
+          attributes: withNumbers(attributes),
+          droppedAttributesCount: 0,
+          events: [],
+          droppedEventsCount: 0,
+          status,
+          links: [],
+          droppedLinksCount: 0,
+          flags: 257,
+        })),
+      })),
+    }));
+    return Buffer.from(JSON.stringify({ resourceSpans: resources }));
+  };
+  return Array.from({ length: count }, () => bodyOf(spanRequest(random, spans, nowMs)));
+};

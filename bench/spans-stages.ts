@@ -4,10 +4,16 @@ import { countedBase } from '../src/model/uid.ts';
 import { jsonTraces } from '../src/rules/spans/json-traces.ts';
 import { protobufTraces } from '../src/rules/spans/protobuf-traces.ts';
 import { readBlockKeys } from '../src/wire/native/block-keys.ts';
-import { defaultTraceLimits, type SpanOwner, type TracesContext } from '../src/wire/otlp/types.ts';
+import {
+  defaultTraceLimits,
+  type EncodedTraces,
+  type SpanOwner,
+  type TracesContext,
+} from '../src/wire/otlp/types.ts';
 import { decodeSpansEnvelope } from '../src/wire/spans-envelope.ts';
+import { walkedTraces } from './json-walk.ts';
 import { printRows, type Row } from './report.ts';
-import { spanBodies } from './span-bodies.ts';
+import { sdkBodies, spanBodies } from './span-bodies.ts';
 
 const spansPerBody = 100;
 const bodiesCount = 64;
@@ -75,6 +81,29 @@ export const spanStageInputs = () => {
   };
 };
 
+/** Both read one body into the same block, else the figures would not be about the same work. */
+const assertAlike = (body: Buffer, context: TracesContext): void => {
+  const blocksAs = ({ runs }: EncodedTraces): Buffer =>
+    Buffer.concat(runs.flatMap(({ parts }) => parts.map(({ block }) => Buffer.from(block))));
+  const [read, walked] = [jsonTraces.encodeTraces(body, context), walkedTraces(body, context)];
+  if (read.accepted !== spansPerBody || !blocksAs(read).equals(blocksAs(walked)))
+    throw new Error('the reader of JSON and the walk differ');
+};
+
+/** The reader of JSON and `JSON.parse` with a walk, by turns on the same bodies, the same encoder behind both. */
+const measureWalk = (bodies: readonly Buffer[], context: TracesContext, shape: string): Row[] => {
+  for (const body of bodies) assertAlike(body, context);
+  const details = {
+    body_bytes: Math.round(
+      bodies.reduce((total, { length }) => total + length, 0) / bodies.length / spansPerBody,
+    ),
+  };
+  return [
+    measure(`JSON reader${shape}`, bodies, (body) => jsonTraces.encodeTraces(body, context), details),
+    measure(`JSON.parse + walk${shape}`, bodies, (body) => walkedTraces(body, context), details),
+  ];
+};
+
 /** What the trace receiver does to a body, one core, without engines: 100 spans of 10 attributes, 6 of the resource, all different. */
 export const measureSpanStages = (): Row[] => {
   const nowMs = Date.now();
@@ -106,6 +135,8 @@ export const measureSpanStages = (): Row[] => {
       block_bytes: rowBytes,
     }),
     measure('for comparison: JSON.parse alone', json, (body) => JSON.parse(body.toString('utf8'))),
+    ...measureWalk(json, context, ''),
+    ...measureWalk(sdkBodies(bodiesCount, spansPerBody, nowMs), context, ', as the JavaScript SDK writes it'),
     measure('envelope', fragments, (fragment) => buildSpansMessage(fragment)),
     measure('validate (read in transfer)', messages, (payload) => decodeSpansEnvelope(payload, 1)),
     measure('keys of a block for the guard', blocks, (block) => readBlockKeys(block)),

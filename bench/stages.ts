@@ -4,7 +4,7 @@ import { defaultTimePolicy } from '../src/model/time.ts';
 import { countedBase } from '../src/model/uid.ts';
 import type { EncodedPoints } from '../src/rules/points/encoded-points.ts';
 import { encodePoints } from '../src/rules/points/point-encoder.ts';
-import { judgeDeferred } from '../src/transfer/held-message.ts';
+import { validateDeferredPoints } from '../src/transfer/points/validate-points.ts';
 import { decodeEnvelope } from '../src/wire/envelope.ts';
 import { decodePush } from '../test/support/push/decode-push.ts';
 import { pushBodies } from './bodies.ts';
@@ -129,7 +129,7 @@ const stageRows = ({ nowMs, bodies, decoded, fragments, messages }: PointInputs)
     }),
     measure('validate (read in transfer)', messages, (payload) => {
       const read = decodeEnvelope(payload, 1);
-      if (read.kind === 'envelope') judgeDeferred(read.envelope);
+      if (read.kind === 'envelope') validateDeferredPoints(read.envelope);
     }),
   ];
 };

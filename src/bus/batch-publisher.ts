@@ -1,5 +1,6 @@
 import { createInbox, type Msg } from '@nats-io/transport-node';
 import { Fault } from '../model/fault.ts';
+import { backOffMs } from '../runtime/back-off.ts';
 import { batchAnswerOf, type PubAck } from './batch-answers.ts';
 import { createBufferPool } from './buffer-pool.ts';
 import type { Bus } from './connection.ts';
@@ -51,7 +52,7 @@ const underWayMaxDefault = 4;
 const sweepMs = 50;
 /** Without an answer to its first message a try is given up after this, and to its last one after the other. */
 const resendMs = { opening: 2_000, committing: 4_000 };
-const restMs = { first: 200, most: 2_000 };
+const rests = { firstMs: 200, mostMs: 1_000 };
 
 /** `opening`: the first message waits for its answer; `committing`: the last one does; `completing`: message by message. */
 type Step = 'waiting' | 'resting' | 'opening' | 'committing' | 'completing';
@@ -79,20 +80,78 @@ const parseAnswer = (message: Msg): PubAck | 'empty' | 'no_responders' => {
   return message.data.length === 0 ? 'empty' : message.json<PubAck>();
 };
 
-export const createBatchPublisher = (
-  bus: Bus,
-  publisher: Pick<Publisher, 'publish'>,
-  { awayMs, hasStream, underWayMax = underWayMaxDefault }: BatchPublisherOptions,
-): BatchPublisher => {
-  const inbox = createInbox();
+/** Batches and their tries: waiting -> opening -> committing -> settled; a try that failed rests before the next one. */
+class BatchTries implements BatchPublisher {
+  private readonly bus: Bus;
+  private readonly publisher: Pick<Publisher, 'publish'>;
+  private readonly awayMs: number;
+  private readonly hasStream: BatchPublisherOptions['hasStream'];
+  private readonly underWayMax: number;
+  private readonly inbox = createInbox();
   /** In the order in which they came: the first ones are under way. */
-  const entries = new Map<string, Entry>();
-  let underWay = 0;
-  let nextToken = 0;
+  private readonly entries = new Map<string, Entry>();
+  private underWay = 0;
+  private nextToken = 0;
+  private readonly subscription: { unsubscribe(): void };
+  private readonly timer: NodeJS.Timeout;
 
-  const idOf = ({ batch }: Entry, tries: number): string => `${batch.messages[0]?.messageId ?? ''}:${tries}`;
+  constructor(
+    bus: Bus,
+    publisher: Pick<Publisher, 'publish'>,
+    { awayMs, hasStream, underWayMax = underWayMaxDefault }: BatchPublisherOptions,
+  ) {
+    this.bus = bus;
+    this.publisher = publisher;
+    this.awayMs = awayMs;
+    this.hasStream = hasStream;
+    this.underWayMax = underWayMax;
+    this.subscription = bus.nc.subscribe(`${this.inbox}.>`, {
+      callback: (error, message) => {
+        if (error === null) this.onAnswer(message);
+      },
+    });
+    this.timer = setInterval(() => this.sweep(), sweepMs);
+    this.timer.unref();
+    bus.onReconnect(() => this.onReconnect());
+  }
 
-  const send = (token: string, entry: Entry, index: number): void => {
+  publish(batch: MessageBatch): Promise<void> {
+    return new Promise((resolve, reject) => {
+      const now = performance.now();
+      const awaySince = this.bus.disconnectedSince;
+      if (awaySince !== undefined && now - awaySince > this.awayMs) {
+        reject(new Fault('transient', 'not_stored', 'nothing was stored: NATS is not connected'));
+        return;
+      }
+      this.entries.set(String(this.nextToken++), {
+        batch,
+        startedAt: now,
+        resolve,
+        reject,
+        step: 'waiting',
+        tries: 0,
+        since: now,
+        open: new Set(),
+        fullTry: undefined,
+      });
+      this.startWaiting();
+    });
+  }
+
+  get pending(): number {
+    return this.entries.size;
+  }
+
+  close(): void {
+    clearInterval(this.timer);
+    this.subscription.unsubscribe();
+  }
+
+  private idOf({ batch }: Entry, tries: number): string {
+    return `${batch.messages[0]?.messageId ?? ''}:${tries}`;
+  }
+
+  private send(token: string, entry: Entry, index: number): void {
     const { batch, tries } = entry;
     const message = batch.messages[index];
     if (message === undefined) return;
@@ -104,130 +163,130 @@ export const createBatchPublisher = (
         messageId,
         version: batch.version,
         traceparent: batch.traceparent,
-        batch: { id: idOf(entry, tries), sequence: index + 1, isLast },
-        ...(index === 0 || isLast ? { reply: `${inbox}.${token}.${tries}` } : {}),
+        batch: { id: this.idOf(entry, tries), sequence: index + 1, isLast },
+        ...(index === 0 || isLast ? { reply: `${this.inbox}.${token}.${tries}` } : {}),
       },
       payload instanceof Uint8Array ? [payload] : payload,
       noCopies,
     );
     // Whether the whole of it went out is not known from here on.
     if (isLast) entry.open.add(tries);
-    bus.sendCommand({ bytes, size });
-  };
+    this.bus.sendCommand({ bytes, size });
+  }
 
-  const settle = (token: string, entry: Entry): void => {
-    if (entry.step !== 'waiting') underWay--;
-    entries.delete(token);
-    startWaiting();
-  };
+  private settle(token: string, entry: Entry): void {
+    if (entry.step !== 'waiting') this.underWay--;
+    this.entries.delete(token);
+    this.startWaiting();
+  }
 
-  const fail = (token: string, entry: Entry, why: string): void => {
-    settle(token, entry);
+  private fail(token: string, entry: Entry, why: string): void {
+    this.settle(token, entry);
     entry.reject(
       entry.open.size === 0
         ? new Fault('transient', 'not_stored', `nothing was stored: ${why}`)
         : new Fault('transient', 'unconfirmed', `published, but not confirmed: ${why}`),
     );
-  };
+  }
 
-  const rest = (entry: Entry): void => {
+  private rest(entry: Entry): void {
     entry.step = 'resting';
     entry.since = performance.now();
-  };
+  }
 
-  const startTry = (token: string, entry: Entry): void => {
-    if (entry.step === 'waiting') underWay++;
+  private startTry(token: string, entry: Entry): void {
+    if (entry.step === 'waiting') this.underWay++;
     entry.step = 'opening';
     entry.since = performance.now();
     entry.tries++;
     try {
-      send(token, entry, 0);
+      this.send(token, entry, 0);
     } catch {
-      rest(entry);
+      this.rest(entry);
     }
-  };
+  }
 
-  const startWaiting = (): void => {
-    if (underWay >= underWayMax || bus.disconnectedSince !== undefined) return;
-    for (const [token, entry] of entries) {
-      if (underWay >= underWayMax) return;
-      if (entry.step === 'waiting') startTry(token, entry);
+  private startWaiting(): void {
+    if (this.underWay >= this.underWayMax || this.bus.disconnectedSince !== undefined) return;
+    for (const [token, entry] of this.entries) {
+      if (this.underWay >= this.underWayMax) return;
+      if (entry.step === 'waiting') this.startTry(token, entry);
     }
-  };
+  }
 
-  const commit = (token: string, entry: Entry): void => {
+  private commit(token: string, entry: Entry): void {
     entry.step = 'committing';
     entry.since = performance.now();
     try {
-      for (let index = 1; index < entry.batch.messages.length; index++) send(token, entry, index);
+      for (let index = 1; index < entry.batch.messages.length; index++) this.send(token, entry, index);
     } catch {
-      rest(entry);
+      this.rest(entry);
     }
-  };
+  }
 
   /**
    * Some of it is stored, so that all of it has to be: as a rule it is all of an earlier try whose answer was lost, and each message is
    * answered as a duplicate. A server that failed in the middle of a commit may have kept a part.
    */
-  const complete = (token: string, entry: Entry): void => {
+  private complete(token: string, entry: Entry): void {
     const { messages, version, traceparent, deadlineAt } = entry.batch;
     entry.step = 'completing';
     entry.open.add(entry.tries);
     const publishing = messages.map(({ subject, messageId, payload }) =>
-      publisher.publish(subject, messageId, payload, version, traceparent, deadlineAt),
+      this.publisher.publish(subject, messageId, payload, version, traceparent, deadlineAt),
     );
     Promise.all(publishing).then(
       () => {
-        settle(token, entry);
+        this.settle(token, entry);
         entry.resolve();
       },
-      () => fail(token, entry, 'NATS did not confirm a part of the batch'),
+      () => this.fail(token, entry, 'NATS did not confirm a part of the batch'),
     );
-  };
+  }
 
   /** A server that answers so may have failed at the last message of a commit. Refused again, it knew none of the ids. */
-  const onFull = (token: string, entry: Entry, tries: number): void => {
+  private onFull(token: string, entry: Entry, tries: number): void {
     if (entry.fullTry === undefined) {
       entry.fullTry = tries;
-      startTry(token, entry);
+      this.startTry(token, entry);
       return;
     }
     entry.open.delete(entry.fullTry);
     entry.open.delete(tries);
-    fail(token, entry, 'the stream is full');
-  };
+    this.fail(token, entry, 'the stream is full');
+  }
 
-  const onNoResponders = (token: string, entry: Entry, tries: number): void => {
+  private onNoResponders(token: string, entry: Entry, tries: number): void {
     entry.open.delete(tries);
     const [first] = entry.batch.messages;
-    if (first !== undefined && hasStream?.(first.subject) === false)
-      fail(token, entry, 'no stream has its subject');
-    else if (tries === entry.tries) rest(entry);
-  };
+    if (first !== undefined && this.hasStream?.(first.subject) === false)
+      this.fail(token, entry, 'no stream has its subject');
+    else if (tries === entry.tries) this.rest(entry);
+  }
 
-  const onAnswer = (message: Msg): void => {
-    const [token = '', tryText] = message.subject.slice(inbox.length + 1).split('.');
-    const entry = entries.get(token);
+  private onAnswer(message: Msg): void {
+    const [token = '', tryText] = message.subject.slice(this.inbox.length + 1).split('.');
+    const entry = this.entries.get(token);
     if (entry === undefined || entry.step === 'completing') return;
     const tries = Number(tryText);
     const isCurrent = tries === entry.tries;
     const answer = parseAnswer(message);
-    if (answer === 'no_responders') return onNoResponders(token, entry, tries);
+    if (answer === 'no_responders') return this.onNoResponders(token, entry, tries);
     if (answer === 'empty') {
-      if (isCurrent && entry.step === 'opening') commit(token, entry);
+      if (isCurrent && entry.step === 'opening') this.commit(token, entry);
       return;
     }
     const { messages } = entry.batch;
-    switch (batchAnswerOf(answer, idOf(entry, tries), messages.length)) {
+    switch (batchAnswerOf(answer, this.idOf(entry, tries), messages.length)) {
       case 'stored':
-        settle(token, entry);
+        this.settle(token, entry);
         entry.resolve();
         return;
       case 'known':
-        complete(token, entry);
+        this.complete(token, entry);
         return;
       case 'full':
-        onFull(token, entry, tries);
+        this.onFull(token, entry, tries);
         return;
       case 'refused':
         entry.open.delete(tries);
@@ -235,70 +294,41 @@ export const createBatchPublisher = (
       case 'unclear':
         break;
     }
-    if (isCurrent) rest(entry);
-  };
+    if (isCurrent) this.rest(entry);
+  }
 
-  const subscription = bus.nc.subscribe(`${inbox}.>`, {
-    callback: (error, message) => {
-      if (error === null) onAnswer(message);
-    },
-  });
-
-  const sweepEntry = (token: string, entry: Entry, now: number): void => {
+  private sweepEntry(token: string, entry: Entry, now: number): void {
     const { step, since, batch, startedAt } = entry;
-    const awaySince = bus.disconnectedSince;
+    const awaySince = this.bus.disconnectedSince;
     if (step === 'completing') return;
-    if (now > batch.deadlineAt) return fail(token, entry, 'the deadline has passed');
+    if (now > batch.deadlineAt) return this.fail(token, entry, 'the deadline has passed');
     if (awaySince !== undefined) {
-      if (now - Math.max(awaySince, startedAt) > awayMs) fail(token, entry, 'NATS is not connected');
+      if (now - Math.max(awaySince, startedAt) > this.awayMs)
+        this.fail(token, entry, 'NATS is not connected');
       return;
     }
     if (step === 'waiting') return;
-    const waitMs = step === 'resting' ? Math.min(entry.tries * restMs.first, restMs.most) : resendMs[step];
-    if (now - since > waitMs) startTry(token, entry);
-  };
-  const timer = setInterval(() => {
-    if (entries.size === 0) return;
-    const now = performance.now();
-    for (const [token, entry] of entries) sweepEntry(token, entry, now);
-    startWaiting();
-  }, sweepMs);
-  timer.unref();
-  bus.onReconnect(() => {
-    // What the lost connection had taken is gone with it, or finished by a try that is told of it.
-    for (const [token, entry] of entries)
-      if (entry.step !== 'waiting' && entry.step !== 'completing') startTry(token, entry);
-    startWaiting();
-  });
+    const waitMs = step === 'resting' ? backOffMs(rests, entry.tries) : resendMs[step];
+    if (now - since > waitMs) this.startTry(token, entry);
+  }
 
-  return {
-    publish: (batch) =>
-      new Promise((resolve, reject) => {
-        const now = performance.now();
-        const awaySince = bus.disconnectedSince;
-        if (awaySince !== undefined && now - awaySince > awayMs) {
-          reject(new Fault('transient', 'not_stored', 'nothing was stored: NATS is not connected'));
-          return;
-        }
-        entries.set(String(nextToken++), {
-          batch,
-          startedAt: now,
-          resolve,
-          reject,
-          step: 'waiting',
-          tries: 0,
-          since: now,
-          open: new Set(),
-          fullTry: undefined,
-        });
-        startWaiting();
-      }),
-    get pending() {
-      return entries.size;
-    },
-    close: () => {
-      clearInterval(timer);
-      subscription.unsubscribe();
-    },
-  };
-};
+  private sweep(): void {
+    if (this.entries.size === 0) return;
+    const now = performance.now();
+    for (const [token, entry] of this.entries) this.sweepEntry(token, entry, now);
+    this.startWaiting();
+  }
+
+  private onReconnect(): void {
+    // What the lost connection had taken is gone with it, or finished by a try that is told of it.
+    for (const [token, entry] of this.entries)
+      if (entry.step !== 'waiting' && entry.step !== 'completing') this.startTry(token, entry);
+    this.startWaiting();
+  }
+}
+
+export const createBatchPublisher = (
+  bus: Bus,
+  publisher: Pick<Publisher, 'publish'>,
+  options: BatchPublisherOptions,
+): BatchPublisher => new BatchTries(bus, publisher, options);

@@ -8,6 +8,7 @@ import {
 } from '@nats-io/transport-node';
 import type { NatsTarget } from '../config/settings.ts';
 import { Fault } from '../model/fault.ts';
+import { retry } from '../runtime/back-off.ts';
 import { commandSender } from './command-sender.ts';
 import { toFault } from './nats-fault.ts';
 import type { Command } from './publish-command.ts';
@@ -123,6 +124,8 @@ export const connectBus = async (target: NatsTarget | string, name: string): Pro
   };
 };
 
+const connectPauseMs = 200;
+
 /** Connects as soon as a server answers, trying every 200 ms until `signal` says to stop. */
 export const connectBusWhenUp = async (
   target: NatsTarget | string,
@@ -130,15 +133,14 @@ export const connectBusWhenUp = async (
   signal: AbortSignal,
   onWait: (fault: unknown) => void,
 ): Promise<Bus> => {
-  let told = false;
-  for (;;) {
-    signal.throwIfAborted();
-    try {
-      return await connectBus(target, name);
-    } catch (error) {
-      if (!told) onWait(error);
-      told = true;
-      await new Promise((resolve) => setTimeout(resolve, 200));
-    }
-  }
+  let isTold = false;
+  return retry(() => connectBus(target, name), {
+    firstMs: connectPauseMs,
+    mostMs: connectPauseMs,
+    signal,
+    onFailure: (fault) => {
+      if (!isTold) onWait(fault);
+      isTold = true;
+    },
+  });
 };

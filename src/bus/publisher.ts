@@ -80,6 +80,7 @@ const failure = (entry: Entry, why: string, code: 'not_stored' | undefined): Fau
     ? new Fault('transient', 'not_stored', `nothing was stored: ${why}`)
     : new Fault('transient', 'unconfirmed', `published, but not confirmed: ${why}`);
 
+// biome-ignore lint/complexity/noExcessiveLinesPerFunction: the hot path of a publish: the state of its entries and their few steps.
 export const createPublisher = (bus: Bus, options: PublisherOptions): Publisher => {
   const inbox = createInbox();
   const entries = new Map<string, Entry>();

@@ -1,7 +1,7 @@
 import cluster, { type Worker } from 'node:cluster';
 import { setTimeout as delay } from 'node:timers/promises';
 import { exitCodeConfig, type Settings } from '../config/settings.ts';
-import { restartDelayMs } from '../embedded/supervisor.ts';
+import { backOffMs } from '../runtime/back-off.ts';
 import { stopSignal, whenStopped } from '../runtime/stop-signal.ts';
 import { createLog } from '../telemetry/log.ts';
 
@@ -75,7 +75,7 @@ export const runIngressProcesses = async (settings: Settings, count: number): Pr
       if (hasListened) isFirst = false;
       if (performance.now() - startedAt >= restart.healthyMs) failures = 0;
       log.warn({ process: number, ended: why }, 'an ingress process exited and is restarted');
-      await delay(restartDelayMs(failures++, restart), undefined, { signal: stop }).catch(() => undefined);
+      await delay(backOffMs(restart, failures++), undefined, { signal: stop }).catch(() => undefined);
     }
   };
 

@@ -125,6 +125,7 @@ const adminTokenOf = (texts: Map<string, string>, dataFolder: string): string | 
  * Reads the environment and, if TIDEMARK_CONFIG names one, the file. Throws a permanent Fault `config_invalid` that says
  * place, reason and remedy for an unknown name or an unusable value.
  */
+// biome-ignore lint/complexity/noExcessiveLinesPerFunction: one line for each setting.
 export const loadSettings = (env: NodeJS.ProcessEnv = process.env): Settings => {
   const texts = new Map([...collectTexts(env)].map(([name, { text: value }]) => [name, value]));
   const text = (name: string): string => texts.get(name) ?? '';

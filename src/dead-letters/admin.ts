@@ -120,9 +120,61 @@ const busy = (sequence: number, action: Action): Fault =>
       : `a purge of dead letter ${sequence} is unfinished: purge it again to finish`,
   );
 
+type LetterReads = Pick<DeadLetterAdmin, 'get' | 'last' | 'list' | 'listUpwards'>;
+
+const createLetterReads = (bus: Bus): LetterReads => {
+  const reader = createStreamReader(bus);
+  return {
+    get: async (sequence) => {
+      const { entries } = await reader.readForwards(deadLetterStream, { fromSequence: sequence, limit: 1 });
+      const [entry] = entries;
+      return entry?.sequence === sequence ? readLetter(entry) : undefined;
+    },
+    last: async () => {
+      const { entries } = await reader.readBackwards(deadLetterStream, { limit: 1 });
+      return entries[0]?.sequence ?? 0;
+    },
+    list: async (filter, { limit, before }) => {
+      const letters: Letter[] = [];
+      let next = before;
+      for (let lookedAt = 0; letters.length < limit && lookedAt < lookedAtMax; ) {
+        const page = await reader.readBackwards(deadLetterStream, { beforeSequence: next, limit: pageMax });
+        for (const entry of page.entries) {
+          lookedAt++;
+          next = entry.sequence;
+          const letter = readLetter(entry);
+          if (letter !== undefined && matches(letter, filter)) letters.push(letter);
+          if (letters.length === limit) return { letters, next };
+        }
+        next = page.next;
+        if (next === undefined) return { letters, next };
+      }
+      return { letters, next };
+    },
+    listUpwards: async (filter, { limit, from, last }) => {
+      const letters: Letter[] = [];
+      let next = from;
+      for (let lookedAt = 0; letters.length < limit && lookedAt < lookedAtMax; ) {
+        const page = await reader.readForwards(deadLetterStream, { fromSequence: next, limit: pageMax });
+        for (const entry of page.entries) {
+          if (entry.sequence > last) return { letters, next: undefined };
+          lookedAt++;
+          next = entry.sequence + 1;
+          const letter = readLetter(entry);
+          if (letter !== undefined && matches(letter, filter)) letters.push(letter);
+          if (letters.length === limit) return { letters, next: next <= last ? next : undefined };
+        }
+        if (page.next === undefined || page.next > last) return { letters, next: undefined };
+        next = page.next;
+      }
+      return { letters, next };
+    },
+  };
+};
+
 export const createDeadLetterAdmin = (deps: DeadLetterAdminDependencies): DeadLetterAdmin => {
   const { bus, claims, claimsBucket, encodeItem, readRecord, now } = deps;
-  const reader = createStreamReader(bus);
+  const reads = createLetterReads(bus);
   const keyOf = (sequence: number): string => `dead_letter.${sequence}`;
 
   /** What is done to a dead letter is decided once, by the first who writes it down: the other act is refused until it is finished. */
@@ -167,55 +219,10 @@ export const createDeadLetterAdmin = (deps: DeadLetterAdminDependencies): DeadLe
     await eraseKey(bus, claimsBucket, keyOf(sequence));
   };
 
-  const isThere = async ({ sequence }: Letter): Promise<boolean> => (await get(sequence)) !== undefined;
-
-  const get = async (sequence: number): Promise<Letter | undefined> => {
-    const { entries } = await reader.readForwards(deadLetterStream, { fromSequence: sequence, limit: 1 });
-    const [entry] = entries;
-    return entry?.sequence === sequence ? readLetter(entry) : undefined;
-  };
+  const isThere = async ({ sequence }: Letter): Promise<boolean> => (await reads.get(sequence)) !== undefined;
 
   return {
-    get,
-    last: async () => {
-      const { entries } = await reader.readBackwards(deadLetterStream, { limit: 1 });
-      return entries[0]?.sequence ?? 0;
-    },
-    list: async (filter, { limit, before }) => {
-      const letters: Letter[] = [];
-      let next = before;
-      for (let lookedAt = 0; letters.length < limit && lookedAt < lookedAtMax; ) {
-        const page = await reader.readBackwards(deadLetterStream, { beforeSequence: next, limit: pageMax });
-        for (const entry of page.entries) {
-          lookedAt++;
-          next = entry.sequence;
-          const letter = readLetter(entry);
-          if (letter !== undefined && matches(letter, filter)) letters.push(letter);
-          if (letters.length === limit) return { letters, next };
-        }
-        next = page.next;
-        if (next === undefined) return { letters, next };
-      }
-      return { letters, next };
-    },
-    listUpwards: async (filter, { limit, from, last }) => {
-      const letters: Letter[] = [];
-      let next = from;
-      for (let lookedAt = 0; letters.length < limit && lookedAt < lookedAtMax; ) {
-        const page = await reader.readForwards(deadLetterStream, { fromSequence: next, limit: pageMax });
-        for (const entry of page.entries) {
-          if (entry.sequence > last) return { letters, next: undefined };
-          lookedAt++;
-          next = entry.sequence + 1;
-          const letter = readLetter(entry);
-          if (letter !== undefined && matches(letter, filter)) letters.push(letter);
-          if (letters.length === limit) return { letters, next: next <= last ? next : undefined };
-        }
-        if (page.next === undefined || page.next > last) return { letters, next: undefined };
-        next = page.next;
-      }
-      return { letters, next };
-    },
+    ...reads,
     redrive: async (letter) => {
       const message = await messageOf(letter, true);
       await claim(letter, 'redrive');

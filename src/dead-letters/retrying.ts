@@ -1,4 +1,5 @@
 import { errorText } from '../model/fault.ts';
+import { retry } from '../runtime/back-off.ts';
 import type { DeadLetters } from './dead-letters.ts';
 
 export type PatientOptions = {
@@ -8,7 +9,7 @@ export type PatientOptions = {
   readonly onHeld: (why: string | undefined) => void;
 };
 
-const waitMs = { first: 200, most: 2_000 };
+const backOff = { firstMs: 200, mostMs: 2_000 };
 
 /**
  * The same dead letters; what cannot be kept now is tried until it can. So a consumer stands still with what it holds and
@@ -20,35 +21,22 @@ export const retryingDeadLetters = (
 ): DeadLetters => {
   /** Puts that wait for room. */
   let held = 0;
-  const putUntilKept = async (put: () => Promise<void>, error: unknown): Promise<void> => {
-    let lastError = error;
-    let pauseMs = waitMs.first;
-    held++;
-    onHeld(errorText(error));
-    try {
-      for (;;) {
-        if (isStopping()) throw lastError;
-        await new Promise((resolve) => setTimeout(resolve, pauseMs));
-        pauseMs = Math.min(pauseMs * 2, waitMs.most);
-        try {
-          return await put();
-        } catch (again) {
-          lastError = again;
-          onHeld(errorText(again));
-        }
-      }
-    } finally {
-      held--;
-      if (held === 0) onHeld(undefined);
-    }
-  };
   return {
     put: async (identity, header, bytes) => {
-      const put = (): Promise<void> => deadLetters.put(identity, header, bytes);
+      let isHeld = false;
       try {
-        await put();
-      } catch (error) {
-        await putUntilKept(put, error);
+        await retry(() => deadLetters.put(identity, header, bytes), {
+          ...backOff,
+          onFailure: (error) => {
+            if (!isHeld) held++;
+            isHeld = true;
+            onHeld(errorText(error));
+            if (isStopping()) throw error;
+          },
+        });
+      } finally {
+        if (isHeld) held--;
+        if (isHeld && held === 0) onHeld(undefined);
       }
     },
   };

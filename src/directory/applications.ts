@@ -58,6 +58,7 @@ export type Applications = {
 };
 
 /** Lookups compare digests, so that their time says nothing about a token. `defaults`: what holds without a policy. */
+// biome-ignore lint/complexity/noExcessiveLinesPerFunction: one index, and what is read from it.
 export const createApplications = (defaults: ApplicationRules): Applications => {
   const known = new Map<number, Known>();
   const grants = new Map<string, Grant>();

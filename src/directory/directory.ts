@@ -1,10 +1,8 @@
-import { createHash } from 'node:crypto';
 import { z } from 'zod';
-import { inTime } from '../bus/in-time.ts';
 import type { Change, KvBucket } from '../bus/kv.ts';
-import { Fault } from '../model/fault.ts';
 import type { ColumnRegistry } from '../model/records.ts';
 import { type ApplicationSource, createApplications } from './applications.ts';
+import { createFindOnce } from './find-once.ts';
 import { columnsKey, recordKeys } from './keys.ts';
 import type { RuleDefaults } from './rules.ts';
 import { createSources, type LastSeen, type Source, takesToken } from './sources.ts';
@@ -35,19 +33,6 @@ export type Directory = {
   takeLastSeen(seconds: number): LastSeen[];
   stop(): void;
 };
-
-/**
- * A credential that was looked up in vain is not looked up again for this long, so that wrong tokens cannot load the bus; no
- * longer than a new token may take to work everywhere.
- */
-const missMemoryMs = 1_000;
-const missesMax = 10_000;
-
-/**
- * A lookup without an answer ends after this, so that requests are answered while KV hangs; for as long as a miss is remembered,
- * others are not even begun.
- */
-const lookUpMsMax = 2_000;
 
 /** Records whose change may turn a credential that was unknown into a known one. */
 const holdsToken = /^(data_source|previous_token|application|previous_application_token)\./;
@@ -106,51 +91,10 @@ const follow = (
   };
 };
 
-/** Starts the watches. */
-export const startDirectory = ({
-  records: recordsBucket,
-  columns: columnsBucket,
-  defaults,
-  now,
-  onInvalid,
-}: DirectoryOptions): Directory => {
-  const sources = createSources(defaults.source);
-  const applications = createApplications(defaults.application);
-  const misses = new Map<string, number>();
-  const ready = { records: false, columns: false };
-
-  const apply = ({ key, value }: Change): void => {
-    try {
-      if (!applications.apply(key, value)) sources.apply(key, value);
-    } catch (error) {
-      onInvalid(key, error);
-    }
-  };
-
-  const records = follow(
-    recordsBucket,
-    apply,
-    (seen) => {
-      sources.keepOnly('records', seen);
-      applications.keepOnly(seen);
-      ready.records = true;
-    },
-    ({ key }) => {
-      if (holdsToken.test(key)) misses.clear();
-    },
-  );
-  const columns = follow(
-    columnsBucket,
-    apply,
-    (seen) => {
-      sources.keepOnly('columns', seen);
-      ready.columns = true;
-    },
-    () => {},
-  );
-
+/** Reads the records of one credential from KV, so that they are known before the watch brings them. */
+const createLookUps = (bucket: Pick<KvBucket, 'get'>, records: Followed, columns: Followed) => {
   /** All that is found takes effect at once: a source without its policy or its purge is never seen. */
-  const lookUp = async (dataId: number, token: string): Promise<void> => {
+  const source = async (dataId: number, token: string): Promise<void> => {
     const tokens = await records.read([recordKeys.dataSource(dataId), recordKeys.previousToken(dataId)]);
     const isNamed = tokens.some(({ value }) => {
       const holder = tokenHolder.safeParse(value);
@@ -172,8 +116,8 @@ export const startDirectory = ({
     columns.catchUp(registry);
   };
 
-  const lookUpApplication = async (token: string): Promise<void> => {
-    const appId = (await recordsBucket.get(recordKeys.applicationToken(token)))?.value;
+  const application = async (token: string): Promise<void> => {
+    const appId = (await bucket.get(recordKeys.applicationToken(token)))?.value;
     if (typeof appId !== 'number') return;
     records.catchUp(
       await records.read([
@@ -185,40 +129,54 @@ export const startDirectory = ({
     );
   };
 
-  let hungUntil = 0;
-  const fetchInTime = async (fetch: () => Promise<void>): Promise<void> => {
-    const startedAt = performance.now();
-    if (startedAt < hungUntil)
-      throw new Fault('transient', 'not_in_time', 'the records were not readable a moment ago');
+  return { source, application };
+};
+
+/** Starts the watches. */
+// biome-ignore lint/complexity/noExcessiveLinesPerFunction: two watches, and what is read from both.
+export const startDirectory = ({
+  records: recordsBucket,
+  columns: columnsBucket,
+  defaults,
+  now,
+  onInvalid,
+}: DirectoryOptions): Directory => {
+  const sources = createSources(defaults.source);
+  const applications = createApplications(defaults.application);
+  const { findOnce, forgetMisses } = createFindOnce(now);
+  const ready = { records: false, columns: false };
+
+  const apply = ({ key, value }: Change): void => {
     try {
-      await inTime('the bucket of the records', fetch(), startedAt + lookUpMsMax);
+      if (!applications.apply(key, value)) sources.apply(key, value);
     } catch (error) {
-      if (performance.now() - startedAt >= lookUpMsMax) hungUntil = performance.now() + missMemoryMs;
-      throw error;
+      onInvalid(key, error);
     }
   };
 
-  /** Answers from memory, else looks up once; a credential that was not found is not looked up again for a while. */
-  const findOnce = async <T>(
-    credential: string,
-    find: () => T | undefined,
-    fetch: () => Promise<void>,
-  ): Promise<T | undefined> => {
-    const known = find();
-    if (known !== undefined) return known;
-    const digest = createHash('sha256').update(credential).digest('base64');
-    // A clock that was set back must not keep a token unknown.
-    const missedFor = now() - (misses.get(digest) ?? Number.NEGATIVE_INFINITY);
-    if (missedFor >= 0 && missedFor < missMemoryMs) return undefined;
-    await fetchInTime(fetch);
-    const found = find();
-    if (found === undefined) {
-      if (misses.size >= missesMax) misses.clear();
-      misses.set(digest, now());
-    }
-    return found;
-  };
+  const records = follow(
+    recordsBucket,
+    apply,
+    (seen) => {
+      sources.keepOnly('records', seen);
+      applications.keepOnly(seen);
+      ready.records = true;
+    },
+    ({ key }) => {
+      if (holdsToken.test(key)) forgetMisses();
+    },
+  );
+  const columns = follow(
+    columnsBucket,
+    apply,
+    (seen) => {
+      sources.keepOnly('columns', seen);
+      ready.columns = true;
+    },
+    () => {},
+  );
 
+  const lookUps = createLookUps(recordsBucket, records, columns);
   const matching = (dataId: number, token: string): Source | undefined => {
     const source = sources.get(dataId);
     return source !== undefined && takesToken(source, token, now()) ? source : undefined;
@@ -237,14 +195,14 @@ export const startDirectory = ({
       return findOnce(
         `${dataId}:${token}`,
         () => matching(dataId, token),
-        () => lookUp(dataId, token),
+        () => lookUps.source(dataId, token),
       );
     },
     authorizeApplication: (token) =>
       findOnce(
         `application:${token}`,
         () => application(token),
-        () => lookUpApplication(token),
+        () => lookUps.application(token),
       ),
     application,
     isCredential: (text) => sources.holdsToken(text) || applications.holdsToken(text),

@@ -1,6 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { exitCodeConfig } from '../config/settings.ts';
 import { errorText } from '../model/fault.ts';
+import { type BackOff, backOffMs } from '../runtime/back-off.ts';
 import { describeExit, type LogLine } from './child.ts';
 import { type Service, ServiceStartError } from './service.ts';
 
@@ -16,9 +17,7 @@ export type Supervisor = {
 };
 
 /** How soon a service that ended is started again. */
-export type RestartPolicy = {
-  firstMs: number;
-  mostMs: number;
+export type RestartPolicy = BackOff & {
   healthyMs: number;
   /** Time between looks at a running service. */
   lookEveryMs: number;
@@ -27,12 +26,6 @@ export type RestartPolicy = {
 const defaultPolicy: RestartPolicy = { firstMs: 250, mostMs: 5000, healthyMs: 10_000, lookEveryMs: 5_000 };
 
 const unwellLooksMax = 3;
-
-/** At once the first time, then doubling up to `mostMs`. */
-export const restartDelayMs = (
-  failures: number,
-  { firstMs, mostMs }: Pick<RestartPolicy, 'firstMs' | 'mostMs'>,
-): number => (failures === 0 ? 0 : Math.min(mostMs, firstMs * 2 ** (failures - 1)));
 
 /**
  * `onFatal` is called with the last lines of a service that refused its configuration: starting it again would only
@@ -53,7 +46,7 @@ export const createSupervisor = (
 
   const bringBack = async (service: Service, failuresBefore: number): Promise<number> => {
     for (let failures = failuresBefore; !isStopping(); failures += 1) {
-      await delay(restartDelayMs(failures, policy), undefined, { signal: stopping.signal });
+      await delay(backOffMs(policy, failures), undefined, { signal: stopping.signal });
       const startedAt = performance.now();
       try {
         await service.start();

@@ -4,6 +4,7 @@ import {
   type RequestListener,
   type Server,
   type ServerOptions,
+  type ServerResponse,
 } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
 import type { Socket } from 'node:net';
@@ -11,7 +12,7 @@ import type { Duplex } from 'node:stream';
 import type { SecureContextOptions, TlsOptions } from 'node:tls';
 import type { ConnectionCount } from './connections.ts';
 import { holdContinue } from './expect-continue.ts';
-import { createOpenRequests } from './open-requests.ts';
+import { createOpenRequests, type OpenRequests } from './open-requests.ts';
 import {
   answerProtocolErrors,
   endWith,
@@ -108,36 +109,57 @@ const hostsOf = ({ rawHeaders }: IncomingMessage): number => {
   return hosts;
 };
 
-/**
- * An HTTP server, plain or over TLS, that lets no client hold more than its limits: every connection ended for one is told of by
- * reason and, where an answer can still be read, told why in the owner's own form. A request whose target has no normal form comes
- * to the listener as one for a path that is not there.
- */
-export const createLimitedServer = (
-  {
-    listener,
-    protocolAnswer,
-    overloadAnswer,
-    holdsContinue,
-    makesRoom,
-    onEnded: ended = () => {},
-    onConnections,
-  }: LimitedServer,
-  { limits, connections, tls }: Limits,
-): Server => {
-  const open = createOpenRequests();
-  /** Connections too many that wait for their answer; by peer, because TLS has a socket of its own over the counted one. */
-  const refused = new Set<string>();
-  /** Connections without a request under way, the oldest first; kept where they may have to make room. */
-  const idle = new Set<Socket>();
-  const end = (socket: Duplex, reason: string, status: ProtocolStatus | undefined): void => {
-    ended(reason);
-    endWith(socket, status, open, protocolAnswer);
-  };
+const answerAndClose = (
+  response: ServerResponse,
+  status: number,
+  { body, headers }: ReturnType<OverloadAnswer>,
+): void => {
+  response.writeHead(status, { ...headers, Connection: 'close', 'Content-Length': Buffer.byteLength(body) });
+  response.end(body);
+};
 
+/** Gives a request a target of normal form. Nearly all requests of a port have one target, which is checked once. */
+const createTargetCheck = (): ((request: IncomingMessage) => void) => {
   let lastTarget: string | undefined;
+  return (request) => {
+    if (request.url === lastTarget) return;
+    lastTarget = isNormalTarget(request.url ?? '') ? request.url : undefined;
+    request.url = lastTarget ?? unknownTarget;
+  };
+};
 
-  const makeRoom = (): void => {
+/** Reads on for a while after an answer before the end of the body, then ends the connection. */
+const endUnreadBody = (
+  request: IncomingMessage,
+  response: ServerResponse,
+  ended: (reason: string) => void,
+): void => {
+  const { socket } = request;
+  response.once('finish', () => {
+    if (request.complete) return;
+    const timer = setTimeout(() => {
+      if (request.complete || socket.destroyed) return;
+      ended('body_refused');
+      socket.destroy();
+    }, discardMs);
+    timer.unref();
+    request.once('close', () => clearTimeout(timer));
+  });
+};
+
+/** The connections of a server: those without a request under way, and those too many that wait for their answer. */
+const createRoom = (
+  connections: ConnectionCount,
+  open: OpenRequests,
+  makesRoom: boolean,
+  ended: (reason: string) => void,
+) => {
+  /** By peer, because TLS has a socket of its own over the counted one. */
+  const refused = new Set<string>();
+  /** The oldest first; kept where they may have to make room. */
+  const idle = new Set<Socket>();
+
+  const make = (): void => {
     const [oldest] = idle;
     if (oldest === undefined) return;
     idle.delete(oldest);
@@ -146,27 +168,57 @@ export const createLimitedServer = (
     oldest.destroy();
   };
 
-  const serve: RequestListener = (request, response) => {
+  const refuse = (socket: Socket): void => {
+    const peer = peerOf(socket);
+    const timer = setTimeout(() => socket.destroy(), refusedMs);
+    refused.add(peer);
+    socket.once('close', () => {
+      clearTimeout(timer);
+      refused.delete(peer);
+    });
+  };
+
+  return {
+    admit: (socket: Socket): void => {
+      if (makesRoom && connections.isFull) make();
+      const admission = connections.admit(socket);
+      if (admission.kind === 'taken') {
+        if (!makesRoom) return;
+        idle.add(socket);
+        socket.once('close', () => idle.delete(socket));
+        return;
+      }
+      ended(admission.reason);
+      if (admission.kind === 'end') socket.destroy();
+      else refuse(socket);
+    },
+    isRefused: (socket: Socket): boolean => refused.size > 0 && refused.has(peerOf(socket)),
+    /** A request of this connection begins. */
+    begin: (socket: Socket, response: ServerResponse): void => {
+      if (!makesRoom) return;
+      idle.delete(socket);
+      response.once('close', () => {
+        if (open.count(socket) === 0 && !socket.destroyed) idle.add(socket);
+      });
+    },
+  };
+};
+
+/** Calls the listener with requests that are within their limits, and answers the others. */
+const createServe = (
+  { listener, protocolAnswer, overloadAnswer }: LimitedServer,
+  room: ReturnType<typeof createRoom>,
+  open: OpenRequests,
+  ended: (reason: string) => void,
+): RequestListener => {
+  const checkTarget = createTargetCheck();
+  return (request, response) => {
     const { socket } = request;
     // This request arrived in the same read as the error that closed the connection.
     if (socket.destroyed) return;
-    if (refused.size > 0 && refused.has(peerOf(socket))) {
-      const { body, headers } = overloadAnswer(request);
-      response.writeHead(503, { ...headers, Connection: 'close', 'Content-Length': Buffer.byteLength(body) });
-      response.end(body);
-      return;
-    }
-    if (hostsOf(request) > 1) {
-      const { body, headers } = protocolAnswer(400);
-      response.writeHead(400, { ...headers, Connection: 'close', 'Content-Length': Buffer.byteLength(body) });
-      response.end(body);
-      return;
-    }
-    // Nearly all requests of a port have one target.
-    if (request.url !== lastTarget) {
-      lastTarget = isNormalTarget(request.url ?? '') ? request.url : undefined;
-      request.url = lastTarget ?? unknownTarget;
-    }
+    if (room.isRefused(socket)) return answerAndClose(response, 503, overloadAnswer(request));
+    if (hostsOf(request) > 1) return answerAndClose(response, 400, protocolAnswer(400));
+    checkTarget(request);
     // HTTP/1.0 knows no Host, and the adapter no request without one.
     if (request.httpVersionMinor === 0) request.headers.host ??= 'localhost';
     if (open.add(request, response) > openRequestsMax) {
@@ -174,23 +226,25 @@ export const createLimitedServer = (
       socket.destroy();
       return;
     }
-    if (makesRoom) {
-      idle.delete(socket);
-      response.once('close', () => {
-        if (open.count(socket) === 0 && !socket.destroyed) idle.add(socket);
-      });
-    }
-    response.once('finish', () => {
-      if (request.complete) return;
-      const timer = setTimeout(() => {
-        if (request.complete || socket.destroyed) return;
-        ended('body_refused');
-        socket.destroy();
-      }, discardMs);
-      timer.unref();
-      request.once('close', () => clearTimeout(timer));
-    });
+    room.begin(socket, response);
+    endUnreadBody(request, response, ended);
     listener(request, response);
+  };
+};
+
+/**
+ * An HTTP server, plain or over TLS, that lets no client hold more than its limits: every connection ended for one is told of by
+ * reason and, where an answer can still be read, told why in the owner's own form. A request whose target has no normal form comes
+ * to the listener as one for a path that is not there.
+ */
+export const createLimitedServer = (owner: LimitedServer, { limits, connections, tls }: Limits): Server => {
+  const { protocolAnswer, holdsContinue, makesRoom, onEnded: ended = () => {}, onConnections } = owner;
+  const open = createOpenRequests();
+  const room = createRoom(connections, open, makesRoom === true, ended);
+  const serve = createServe(owner, room, open, ended);
+  const end = (socket: Duplex, reason: string, status: ProtocolStatus | undefined): void => {
+    ended(reason);
+    endWith(socket, status, open, protocolAnswer);
   };
 
   const server = createHttpServer(limits, tls, serve);
@@ -202,27 +256,7 @@ export const createLimitedServer = (
   server.on('connection', (socket: Socket) => {
     onConnections?.(1);
     socket.once('close', () => onConnections?.(-1));
-    if (makesRoom && connections.isFull) makeRoom();
-    const admission = connections.admit(socket);
-    if (admission.kind === 'taken') {
-      if (makesRoom) {
-        idle.add(socket);
-        socket.once('close', () => idle.delete(socket));
-      }
-      return;
-    }
-    ended(admission.reason);
-    if (admission.kind === 'end') {
-      socket.destroy();
-      return;
-    }
-    const peer = peerOf(socket);
-    const timer = setTimeout(() => socket.destroy(), refusedMs);
-    refused.add(peer);
-    socket.once('close', () => {
-      clearTimeout(timer);
-      refused.delete(peer);
-    });
+    room.admit(socket);
   });
   if (holdsContinue)
     server.on('checkContinue', (request, response) => {

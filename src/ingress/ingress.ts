@@ -1,8 +1,8 @@
 import type { Server } from 'node:http';
-import { createBatchPublisher } from '../bus/batch-publisher.ts';
+import { type BatchPublisher, createBatchPublisher } from '../bus/batch-publisher.ts';
 import { type Bus, connectBusWhenUp } from '../bus/connection.ts';
 import { type KvBucket, openKvBucket } from '../bus/kv.ts';
-import { createPublisher } from '../bus/publisher.ts';
+import { createPublisher, type Publisher, type PublisherOptions } from '../bus/publisher.ts';
 import { checkBatches, ensureTopology, type RefusedStreams, retryStreams } from '../bus/topology.ts';
 import { withInstances } from '../config/instance-streams.ts';
 import { loadPipelines, type Pipelines, type StreamDefinition } from '../config/pipelines.ts';
@@ -16,9 +16,10 @@ import { ruleDefaults } from '../directory/rules.ts';
 import { createConnectionCount } from '../http/connections.ts';
 import { errorText } from '../model/fault.ts';
 import { openLedgerFeed } from '../outcomes/ledger-feed.ts';
+import { createChecks } from '../runtime/checks.ts';
 import { listenFault } from '../runtime/listen-fault.ts';
 import { startOpsServer } from '../runtime/ops-server.ts';
-import { stopSignal, whenStopped } from '../runtime/stop-signal.ts';
+import { type Parts, runRole } from '../runtime/run-role.ts';
 import { untilDone } from '../runtime/until-done.ts';
 import { createLog, type Log } from '../telemetry/log.ts';
 import { createIngressMetrics, type IngressMetrics } from '../telemetry/metrics.ts';
@@ -47,7 +48,6 @@ import { createRequestTraces, type RequestTraces } from './request-traces.ts';
 
 /** What both receivers share. */
 type Common = {
-  readonly bus: Bus;
   readonly directory: Directory;
   readonly bases: BaseCounter;
   readonly inFlight: BytesInFlight;
@@ -65,7 +65,15 @@ type Common = {
   readonly traces: RequestTraces | undefined;
 };
 
-type Receiver = { readonly server: Server; close(): void };
+type Publishers = { readonly single: Publisher; readonly batches: BatchPublisher };
+
+const openPublishers = (parts: Parts, bus: Bus, options: PublisherOptions): Publishers => {
+  const single = createPublisher(bus, options);
+  parts.add('publisher', () => single.close());
+  const batches = createBatchPublisher(bus, single, options);
+  parts.add('publisher of batches', () => batches.close());
+  return { single, batches };
+};
 
 const onDefect =
   (log: Log) =>
@@ -86,51 +94,41 @@ const streamsKnown =
 /** Push -> METRICS. */
 const createPushReceiver = (
   pipeline: Pipelines['metrics'],
+  publishers: Publishers,
   columns: KvBucket,
-  hasStream: (subject: string) => boolean,
   common: Common,
-): Receiver => {
-  const { bus, directory, metrics, listening, accounting, log, traces } = common;
+): Server => {
+  const { directory, metrics, listening, accounting, log, traces } = common;
   const recorder = createRefusalRecorder('push', accounting);
-  const options = { ...pipeline.publish, hasStream };
-  const single = createPublisher(bus, options);
-  const batches = createBatchPublisher(bus, single, options);
   const handle = createPushHandler({
     ...common,
     recorder,
     registerColumnNames: createColumnNames(columns, directory, Date.now),
     encode: createEncodePush(common.large),
-    publisher: createPushPublisher({ single, batches }, pipeline.publish, metrics, traces),
+    publisher: createPushPublisher(publishers, pipeline.publish, metrics, traces),
     unready: () => common.unready(pipeline.publish.awayMs),
     now: Date.now,
     limits: pipeline.limits,
     deadlineMs: pipeline.publish.deadlineMs,
   });
   const traced = traces === undefined ? handle : traces.around('/v2/push/', handle);
-  return {
-    server: createPushServer(traced, listening, recorder, onDefect(log)),
-    close: () => {
-      batches.close();
-      single.close();
-    },
-  };
+  return createPushServer(traced, listening, recorder, onDefect(log));
 };
 
 /** OTLP -> TRACES. */
 const createOtlpReceiver = (
   pipeline: Pipelines['traces'],
+  publishers: Publishers,
   trustedProxies: TrustedProxies,
   credentialNames: CredentialNames,
   common: Common,
-): Receiver => {
-  const { bus, metrics, listening, accounting, log, traces } = common;
+): Server => {
+  const { metrics, listening, accounting, log, traces } = common;
   const recorder = createRefusalRecorder('otlp', accounting);
-  const single = createPublisher(bus, pipeline.publish);
-  const batches = createBatchPublisher(bus, single, pipeline.publish);
   const handle = createOtlpHandler({
     ...common,
     recorder,
-    publisher: createSpanPublisher({ single, batches }, pipeline.publish, metrics, traces),
+    publisher: createSpanPublisher(publishers, pipeline.publish, metrics, traces),
     unready: () => common.unready(pipeline.publish.awayMs),
     now: Date.now,
     limits: pipeline.limits,
@@ -140,13 +138,7 @@ const createOtlpReceiver = (
     read: createReadTraces(common.large, credentialNames.attributes, pipeline.limits.elementsMax),
   });
   const traced = traces === undefined ? handle : traces.around('/v1/traces', handle);
-  return {
-    server: createOtlpServer(traced, listening, recorder, credentialNames.headers, onDefect(log)),
-    close: () => {
-      batches.close();
-      single.close();
-    },
-  };
+  return createOtlpServer(traced, listening, recorder, credentialNames.headers, onDefect(log));
 };
 
 const listen = (server: Server, host: string, port: number, variable: string): Promise<void> =>
@@ -226,6 +218,158 @@ const listeningOf = (
   };
 };
 
+type Given = {
+  readonly settings: Settings;
+  readonly pipelines: Pipelines;
+  readonly trustedProxies: TrustedProxies;
+  readonly log: Log;
+};
+
+/** What an operations port answers until the parts behind the checks have started. */
+const openOps = async ({ settings }: Given, metrics: IngressMetrics, parts: Parts) => {
+  const checks = createChecks({ receiver: 'the receiver is starting', nats: 'not connected yet' });
+  const warnings = createChecks({ questdb_streams: undefined });
+  const ops = await startOpsServer({
+    host: settings.host,
+    port: settings.ingress.opsPort,
+    variable: 'TIDEMARK_INGRESS_OPS_PORT',
+    registry: metrics.registry,
+    checks: checks.all,
+    warnings: warnings.all,
+  });
+  parts.add('operations port', () => ops.stop());
+  return { checks, warnings, port: ops.port };
+};
+
+const openBus = async ({ settings, log }: Given, parts: Parts, stop: AbortSignal): Promise<Bus> => {
+  const bus = await connectBusWhenUp(natsTarget(settings), 'tidemark-ingress', stop, (error) =>
+    log.warn({ error: errorText(error) }, 'waiting for NATS'),
+  );
+  parts.add('NATS connection', () => bus.close());
+  bus.onDisconnect(() => log.warn({}, 'NATS connection lost'));
+  bus.onReconnect(() => log.info({}, 'NATS connection is back'));
+  return bus;
+};
+
+const openRates = (bus: Bus, log: Log, parts: Parts): RateLimiter => {
+  const rates = startRateExchange(
+    createReportChannel(bus, (error) =>
+      log.warn(
+        { error: errorText(error) },
+        'no exchange of rates with other receivers: the shares of max_rate stay as they are',
+      ),
+    ),
+  );
+  parts.add('exchange of rates', () => rates.stop());
+  return rates.limiter;
+};
+
+const openDirectory = (
+  { pipelines, log }: Given,
+  { records, columns }: { readonly records: KvBucket; readonly columns: KvBucket },
+  parts: Parts,
+): Directory => {
+  const directory = startDirectory({
+    records,
+    columns,
+    defaults: ruleDefaults(pipelines),
+    now: Date.now,
+    onInvalid: (key, error) =>
+      log.error({ key, error: errorText(error) }, 'a record is malformed and ignored'),
+  });
+  parts.add('directory', () => directory.stop());
+  const lastSeen = startLastSeen(directory, columns, (error) =>
+    log.warn({ error: errorText(error) }, 'last_seen of columns was not written'),
+  );
+  parts.add('last_seen of columns', () => lastSeen.stop());
+  return directory;
+};
+
+/** Both ports. They stop together, once the requests at hand are answered. */
+const listenOnBoth = async (
+  { settings: { ingress } }: Given,
+  { push, otlp }: { readonly push: Server; readonly otlp: Server },
+  parts: Parts,
+): Promise<void> => {
+  const servers = parts.together();
+  await listen(push, ingress.pushHost, ingress.pushPort, 'TIDEMARK_INGRESS_PUSH_PORT');
+  servers.add('push receiver', () => drain(push));
+  await listen(otlp, ingress.otlpHost, ingress.otlpPort, 'TIDEMARK_INGRESS_OTLP_PORT');
+  servers.add('trace receiver', () => drain(otlp));
+};
+
+/** From the operations port to the receivers: each part stands on those before it, and stops before them. */
+// biome-ignore lint/complexity/noExcessiveLinesPerFunction: wiring: each part stands on those before it.
+const startIngress = async (given: Given, parts: Parts, stop: AbortSignal): Promise<void> => {
+  const { settings, pipelines, trustedProxies, log } = given;
+  const metrics = createIngressMetrics();
+  const listening = listeningOf(settings, trustedProxies, metrics, log);
+  parts.add('TLS files', () => listening.tls?.stop());
+  const { checks, warnings, port: ops } = await openOps(given, metrics, parts);
+  const tracing = await openTracing(settings, 'ingress', log);
+  parts.add('tracing', () => tracing?.stop());
+  const bus = await openBus(given, parts, stop);
+  checks.set({ nats: () => (bus.connected ? undefined : 'the connection to NATS is lost') });
+  const limiter = openRates(bus, log, parts);
+  const { records, columns, system, ...opened } = await openBuckets(bus, pipelines.streams, stop, (why) => {
+    checks.set({ receiver: () => `the receiver is starting: ${why}` });
+    log.warn({ error: why }, 'waiting for JetStream');
+  });
+  const refusedStreams = retryStreams(bus, pipelines.streams, opened.refused, log);
+  parts.add('refused streams', () => refusedStreams.stop());
+  warnings.set({ questdb_streams: () => refusedStreams.problem });
+  const directory = openDirectory(given, { records, columns }, parts);
+  const bases = createBaseCounter(
+    () => takeEpoch(system, Date.now()),
+    (why) => log.warn({ error: why }, 'no epoch yet'),
+  );
+  const unready = createUnready(bus, bases, directory);
+  const { isCredential } = directory;
+  const feed = openLedgerFeed({ bus, metrics, isCredential, boot: () => bases.boot, log });
+  parts.add('LEDGER feed', () => feed.stop());
+  const hasStream = streamsKnown(pipelines, refusedStreams);
+  const publishers = {
+    push: openPublishers(parts, bus, { ...pipelines.metrics.publish, hasStream }),
+    otlp: openPublishers(parts, bus, pipelines.traces.publish),
+  };
+  const large = createLargeBodies(log);
+  parts.add('large bodies', () => large.close());
+  const common: Common = {
+    directory,
+    bases,
+    inFlight: createBytesInFlight(settings.ingress.bytesInFlightMax, (held) =>
+      metrics.bytesInFlight.set(held),
+    ),
+    limiter,
+    failures: createFailureLimit({
+      failuresMax: settings.ingress.addressFailuresMax,
+      trustedProxies,
+      now: performance.now.bind(performance),
+    }),
+    large,
+    metrics,
+    listening,
+    accounting: { ...feed, metrics, trustedProxies },
+    log,
+    unready,
+    maxRateDefault: settings.maxRateDefault,
+    traces: tracing === undefined ? undefined : createRequestTraces(tracing),
+  };
+
+  const push = createPushReceiver(pipelines.metrics, publishers.push, columns, common);
+  const { tokenHeaders: headers, tokenAttributes: attributes, pushPort, otlpPort } = settings.ingress;
+  const credentialNames = { headers, attributes };
+  const otlp = createOtlpReceiver(pipelines.traces, publishers.otlp, trustedProxies, credentialNames, common);
+  await listenOnBoth(given, { push, otlp }, parts);
+  // Finished spans may go to this process itself: they leave while it still takes requests.
+  parts.add('finished spans', () => tracing?.flush());
+  checks.set({ receiver: () => (stop.aborted ? 'the receiver is stopping' : unready(0)) });
+  log.info(
+    { push: pushPort, otlp: otlpPort, ops, tls: listening.tls !== undefined },
+    'ingress accepts requests',
+  );
+};
+
 /**
  * The receivers (architecture 2.1): producer -> push on 10205 -> METRICS, exporter -> OTLP on 4318 -> TRACES. Runs until SIGTERM
  * or SIGINT, then answers what it holds and ends. Throws a permanent Fault for settings that cannot be used and ports that are
@@ -238,116 +382,7 @@ export const runIngress = async (settings: Settings): Promise<void> => {
   );
   const trustedProxies = trustedProxiesOf(settings);
   const log = createLog('ingress', settings.logLevel);
-  const tracing = await openTracing(settings, 'ingress', log);
-  const stop = stopSignal();
-  const metrics = createIngressMetrics();
-  const listening = listeningOf(settings, trustedProxies, metrics, log);
-  const checks = {
-    receiver: (): string | undefined => 'the receiver is starting',
-    nats: (): string | undefined => 'not connected yet',
-  };
-  const warnings = { questdb_streams: (): string | undefined => undefined };
-  const ops = await startOpsServer({
-    host: settings.host,
-    port: settings.ingress.opsPort,
-    variable: 'TIDEMARK_INGRESS_OPS_PORT',
-    registry: metrics.registry,
-    checks: { receiver: () => checks.receiver(), nats: () => checks.nats() },
-    warnings: { questdb_streams: () => warnings.questdb_streams() },
-  });
-
-  const bus = await connectBusWhenUp(natsTarget(settings), 'tidemark-ingress', stop, (error) =>
-    log.warn({ error: errorText(error) }, 'waiting for NATS'),
+  await runRole({ name: 'ingress', log }, (parts, stop) =>
+    startIngress({ settings, pipelines, trustedProxies, log }, parts, stop),
   );
-  checks.nats = () => (bus.connected ? undefined : 'the connection to NATS is lost');
-  bus.onDisconnect(() => log.warn({}, 'NATS connection lost'));
-  bus.onReconnect(() => log.info({}, 'NATS connection is back'));
-  const rates = startRateExchange(
-    createReportChannel(bus, (error) =>
-      log.warn(
-        { error: errorText(error) },
-        'no exchange of rates with other receivers: the shares of max_rate stay as they are',
-      ),
-    ),
-  );
-  const { records, columns, system, ...opened } = await openBuckets(bus, pipelines.streams, stop, (why) => {
-    checks.receiver = () => `the receiver is starting: ${why}`;
-    log.warn({ error: why }, 'waiting for JetStream');
-  });
-  const refusedStreams = retryStreams(bus, pipelines.streams, opened.refused, log);
-  warnings.questdb_streams = () => refusedStreams.problem;
-  const directory = startDirectory({
-    records,
-    columns,
-    defaults: ruleDefaults(pipelines),
-    now: Date.now,
-    onInvalid: (key, error) =>
-      log.error({ key, error: errorText(error) }, 'a record is malformed and ignored'),
-  });
-  const lastSeen = startLastSeen(directory, columns, (error) =>
-    log.warn({ error: errorText(error) }, 'last_seen of columns was not written'),
-  );
-  const bases = createBaseCounter(
-    () => takeEpoch(system, Date.now()),
-    (why) => log.warn({ error: why }, 'no epoch yet'),
-  );
-  const unready = createUnready(bus, bases, directory);
-  const inFlight = createBytesInFlight(settings.ingress.bytesInFlightMax, (held) =>
-    metrics.bytesInFlight.set(held),
-  );
-  const { maxRateDefault } = settings;
-  const { limiter } = rates;
-  const { isCredential } = directory;
-  const feed = openLedgerFeed({ bus, metrics, isCredential, boot: () => bases.boot, log });
-  const accounting = { ...feed, metrics, trustedProxies };
-  const failures = createFailureLimit({
-    failuresMax: settings.ingress.addressFailuresMax,
-    trustedProxies,
-    now: performance.now.bind(performance),
-  });
-  const large = createLargeBodies(log);
-  const shared = {
-    bus,
-    directory,
-    bases,
-    inFlight,
-    limiter,
-    failures,
-    large,
-    metrics,
-    listening,
-    accounting,
-  };
-  const traces = tracing === undefined ? undefined : createRequestTraces(tracing);
-  const common: Common = { ...shared, log, unready, maxRateDefault, traces };
-
-  const hasStream = streamsKnown(pipelines, refusedStreams);
-  const push = createPushReceiver(pipelines.metrics, columns, hasStream, common);
-  const { tokenHeaders: headers, tokenAttributes: attributes } = settings.ingress;
-  const otlp = createOtlpReceiver(pipelines.traces, trustedProxies, { headers, attributes }, common);
-  const { pushHost, pushPort, otlpHost, otlpPort } = settings.ingress;
-  await listen(push.server, pushHost, pushPort, 'TIDEMARK_INGRESS_PUSH_PORT');
-  await listen(otlp.server, otlpHost, otlpPort, 'TIDEMARK_INGRESS_OTLP_PORT');
-  checks.receiver = () => (stop.aborted ? 'the receiver is stopping' : unready(0));
-  log.info(
-    { push: pushPort, otlp: otlpPort, ops: ops.port, tls: listening.tls !== undefined },
-    'ingress accepts requests',
-  );
-
-  await whenStopped(stop);
-  log.info({}, 'ingress stops');
-  listening.tls?.stop();
-  // They may go to this process itself.
-  await tracing?.flush();
-  await Promise.all([drain(push.server), drain(otlp.server)]);
-  await large.close();
-  await Promise.all([rates.stop(), feed.stop()]);
-  lastSeen.stop();
-  refusedStreams.stop();
-  directory.stop();
-  push.close();
-  otlp.close();
-  await bus.close();
-  await tracing?.stop();
-  await ops.stop();
 };

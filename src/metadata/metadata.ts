@@ -3,7 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { type Bus, connectBusWhenUp } from '../bus/connection.ts';
 import { ensureTopology, type RefusedStreams, retryStreams } from '../bus/topology.ts';
 import { withInstances } from '../config/instance-streams.ts';
-import { loadPipelines, type MetricsPipeline } from '../config/pipelines.ts';
+import { loadPipelines, type MetricsPipeline, type Pipelines } from '../config/pipelines.ts';
 import { engineUrls, natsTarget, questdbInstances, type Settings } from '../config/settings.ts';
 import { createDeadLetterAdmin } from '../dead-letters/admin.ts';
 import { createReceivedItemEncoder } from '../dead-letters/received-item.ts';
@@ -11,25 +11,28 @@ import { buckets, dataIdRange, systemKeys } from '../directory/keys.ts';
 import { createOwners } from '../directory/owners.ts';
 import { ruleDefaults } from '../directory/rules.ts';
 import { errorText, Fault } from '../model/fault.ts';
-import { createOutcomeReads } from '../outcomes/reads.ts';
+import { createOutcomeReads, type OutcomeReads } from '../outcomes/reads.ts';
 import { createRecordReader } from '../outcomes/record-reader.ts';
+import { type Checks, createChecks } from '../runtime/checks.ts';
 import { listenFault } from '../runtime/listen-fault.ts';
 import { startOpsServer } from '../runtime/ops-server.ts';
-import { stopSignal, whenStopped } from '../runtime/stop-signal.ts';
+import { type Parts, runRole } from '../runtime/run-role.ts';
+import { whenStopped } from '../runtime/stop-signal.ts';
 import { untilDone } from '../runtime/until-done.ts';
 import { type Clickhouse, createClickhouse } from '../stores/clickhouse/client.ts';
 import type { QuestdbSql } from '../stores/questdb/sql.ts';
 import { createLog, type Log } from '../telemetry/log.ts';
-import { createMetadataMetrics, type Registry } from '../telemetry/metrics.ts';
+import { createMetadataMetrics, type MetadataMetrics } from '../telemetry/metrics.ts';
 import { createWatchMetrics } from '../telemetry/watch-metrics.ts';
+import type { ApiDeps } from './api/deps.ts';
 import { createApiServer } from './api/listening.ts';
 import { createApi } from './api/server.ts';
-import { openAudit } from './audit/audit.ts';
+import { type Audit, openAudit } from './audit/audit.ts';
 import { openRecords, type Records } from './records/store.ts';
 import { dataIdOfTableId } from './records/values.ts';
 import type { CollectorDefaults } from './refresh/document.ts';
 import type { AuthorizeNode } from './refresh/polling-endpoint.ts';
-import { createRefresh } from './refresh/refresh.ts';
+import { createRefresh, type Refresh } from './refresh/refresh.ts';
 import { startKeeper } from './reports/keeper.ts';
 import { policyDefaultsOf } from './reports/policies.ts';
 import {
@@ -135,59 +138,174 @@ const authorizeNodeWith =
   };
 
 /** The streams that are not there, but for those that `questdb_streams` names with the reason. */
-const missingText = (watch: Watch | undefined, refused: RefusedStreams | undefined): string | undefined => {
-  const names = [...(watch?.missing ?? [])].filter((name) => refused?.has(name) !== true);
+const missingText = (watch: Watch, refused: RefusedStreams): string | undefined => {
+  const names = [...watch.missing].filter((name) => !refused.has(name));
   return names.length === 0 ? undefined : `missing: ${names.join(', ')}`;
 };
 
-type Parts = {
+type Given = {
   readonly settings: Settings;
   readonly log: Log;
-  readonly signal: AbortSignal;
-  readonly questdb: readonly FollowedInstance[];
+  readonly metrics: MetadataMetrics;
+  readonly instances: readonly PlacedInstance[];
   readonly clickhouse: Clickhouse;
-  readonly registry: Registry;
-  readonly checks: Readonly<Record<string, () => string | undefined>>;
-  readonly onAnswer: (status: number) => void;
-  readonly onListening: () => void;
-  readonly onRecords: (records: Records) => void;
-  readonly onStreams: (refused: RefusedStreams) => void;
-  readonly onWatch: (watch: Watch) => void;
 };
 
-/** From the first connection to the last answer. */
-const runOnBus = async (bus: Bus, parts: Parts): Promise<void> => {
-  const { settings, log, signal, questdb } = parts;
-  const names = questdb.map(({ name }) => name);
+type Readiness = {
+  readonly checks: Checks<'nats' | 'questdb' | 'api'>;
+  readonly warnings: Checks<'questdb' | 'questdb_streams' | 'streams' | 'placements'>;
+};
+
+const openStores = (settings: Settings, parts: Parts): Pick<Given, 'instances' | 'clickhouse'> => {
+  const stores = parts.together();
+  const instances = openInstances(questdbInstances(settings), settings.schemasFolder);
+  for (const { sql } of instances) stores.add('QuestDB client', () => sql.close());
+  const clickhouse = createClickhouse({ url: engineUrls(settings).clickhouse, connectionsMax: 4 });
+  stores.add('ClickHouse client', () => clickhouse.close());
+  return { instances, clickhouse };
+};
+
+const openOps = async (
+  { settings, metrics }: Given,
+  questdb: readonly FollowedInstance[],
+  parts: Parts,
+): Promise<Readiness> => {
+  const isOneThere = (): boolean => questdb.some(({ why }) => why() === undefined);
+  const checks = createChecks({ nats: 'not connected', questdb: undefined, api: 'not listening yet' });
+  const warnings = createChecks({
+    questdb: undefined,
+    questdb_streams: undefined,
+    streams: undefined,
+    placements: undefined,
+  });
+  // With one of several away, the others' tables are worked on all the same.
+  checks.set({ questdb: () => (isOneThere() ? undefined : awayText(questdb)) });
+  warnings.set({ questdb: () => (isOneThere() ? awayText(questdb) : undefined) });
+  const ops = await startOpsServer({
+    host: settings.host,
+    port: settings.metadata.opsPort,
+    variable: 'TIDEMARK_METADATA_OPS_PORT',
+    registry: metrics.registry,
+    checks: checks.all,
+    warnings: warnings.all,
+  });
+  parts.add('operations port', () => ops.stop());
+  return { checks, warnings };
+};
+
+/** What the API reads and writes: it answers once all of them have begun. */
+type Services = {
+  readonly bus: Bus;
+  readonly pipelines: Pipelines;
+  readonly records: Records;
+  readonly adminTokens: AdminTokens;
+  readonly audit: Audit;
+  readonly refresh: Refresh;
+  readonly outcomes: OutcomeReads;
+};
+
+const createRoleApi = (
+  { settings, metrics, clickhouse, log }: Given,
+  { bus, pipelines, records, adminTokens, audit, refresh, outcomes }: Services,
+  { tables, placing, checks }: Pick<ApiDeps, 'tables' | 'placing' | 'checks'>,
+) => {
+  const rules = ruleDefaults(pipelines);
+  return createApi({
+    outcomes,
+    records,
+    tables,
+    placing,
+    tablePrefix: settings.tablePrefix,
+    adminTokens,
+    audit,
+    refresh,
+    deadLetters: createDeadLetterAdmin({
+      bus,
+      claims: records.system,
+      claimsBucket: buckets.system,
+      encodeItem: createReceivedItemEncoder(
+        createOwners({ records: records.bucket, columns: records.columns }, rules.source, Date.now),
+        rules.application.time.ttlSeconds,
+      ),
+      readRecord: createRecordReader(clickhouse),
+      now: Date.now,
+    }),
+    resumeConsumer: async (pipeline) => {
+      await records.system.put(systemKeys.resume(pipeline), { at: Date.now() });
+    },
+    policyDefaults: policyDefaultsOf(pipelines),
+    checks,
+    isConnected: () => bus.connected,
+    onAnswer: (status) => metrics.requests.inc({ status: String(status) }),
+    log,
+  });
+};
+
+/** The connection with its streams, the records and the admin tokens. */
+const openState = async (
+  { settings, log, instances }: Given,
+  { checks, warnings }: Readiness,
+  parts: Parts,
+  stop: AbortSignal,
+) => {
+  const names = instances.map(({ name }) => name);
+  const bus = await connectBusWhenUp(natsTarget(settings), 'tidemark-metadata', stop, (fault) =>
+    log.warn({}, `waiting: ${errorText(fault)}`),
+  );
+  parts.add('NATS connection', () => bus.close());
+  checks.set({ nats: () => (bus.connected ? undefined : 'not connected') });
   const pipelines = withInstances(
     loadPipelines(settings.pipelinesFolder, settings.schemasFolder, settings.nats.replicas),
     names,
   );
-  const refused = await untilItWorks(() => ensureTopology(bus, pipelines.streams), signal, log);
+  const refused = await untilItWorks(() => ensureTopology(bus, pipelines.streams), stop, log);
   const refusedStreams = retryStreams(bus, pipelines.streams, refused, log);
-  parts.onStreams(refusedStreams);
+  parts.add('refused streams', () => refusedStreams.stop());
+  warnings.set({ questdb_streams: () => refusedStreams.problem });
   const records = await untilItWorks(
     () =>
       openRecords(
         bus,
-        () => firstDataId(questdb),
+        () => firstDataId(instances),
         (fault) => log.error({}, errorText(fault)),
       ),
-    signal,
+    stop,
     log,
   );
-  parts.onRecords(records);
-  const tables = createPlacedTables(questdb, records);
-  const placing: Placing = {
-    names,
-    isAway: (name) => questdb.some((instance) => instance.name === name && instance.why() !== undefined),
-  };
+  parts.add('records', () => records.stop());
+  warnings.set({ placements: () => unknownPlacements(records, names) });
   const adminTokens = await untilItWorks(
     () => openAdminTokens(bus, records.system, settings.dataFolder, log),
-    signal,
+    stop,
     log,
   );
+  parts.add('admin tokens', () => adminTokens.stop());
+  return { bus, pipelines, refusedStreams, records, adminTokens };
+};
+
+/** From the clients of the stores to the API: each part stands on those before it, and stops before them. */
+const startMetadata = async (
+  { settings, log }: Pick<Given, 'settings' | 'log'>,
+  parts: Parts,
+  stop: AbortSignal,
+): Promise<void> => {
+  const metrics = createMetadataMetrics();
+  const given: Given = { settings, log, metrics, ...openStores(settings, parts) };
+  const ending = new AbortController();
+  parts.add('probes of QuestDB', () => ending.abort());
+  const probing = AbortSignal.any([stop, ending.signal]);
+  const questdb = given.instances.map((instance) => follow(instance, probing));
+  const readiness = await openOps(given, questdb, parts);
+  const state = await openState({ ...given, instances: questdb }, readiness, parts, stop);
+  const { bus, pipelines, refusedStreams, records, adminTokens } = state;
+  const tables = createPlacedTables(questdb, records);
+  const isAway = (name: string): boolean =>
+    questdb.some((instance) => instance.name === name && instance.why() !== undefined);
+  const placing: Placing = { names: questdb.map(({ name }) => name), isAway };
+
+  const work = parts.together();
   const audit = openAudit(bus, records.system, log);
+  work.add('audit', () => audit.stop());
   const refresh = createRefresh({
     records,
     bucket: records.bucket,
@@ -195,74 +313,43 @@ const runOnBus = async (bus: Bus, parts: Parts): Promise<void> => {
     settings,
     defaults: collectorDefaultsOf(settings, pipelines.metrics),
     authorizeNode: authorizeNodeWith(adminTokens),
-    registry: parts.registry,
+    registry: metrics.registry,
     log,
   });
+  work.add('refresh job', () => refresh.stop());
   const views = keepMetricViews({ columns: records.columns, records, tables, log });
+  work.add('views of metrics', () => views.stop());
   const watch = startWatch({
     bus,
-    clickhouse: parts.clickhouse,
+    clickhouse: given.clickhouse,
     streams: pipelines.streams,
-    metrics: createWatchMetrics(parts.registry),
+    metrics: createWatchMetrics(metrics.registry),
     now: Date.now,
     log,
   });
-  parts.onWatch(watch);
-  const running: { stop(): Promise<void> }[] = [views, audit, refresh, watch];
-  try {
-    // A watch that is closed while it starts keeps the process alive: the API answers once all have begun.
-    await Promise.race([Promise.all([records.ready, views.ready, refresh.ready]), whenStopped(signal)]);
-    if (signal.aborted) return;
-    audit.start();
-    refresh.start();
-    const { consumer, storeTimeoutMs } = pipelines.metrics;
-    const sqls = new Map(questdb.map(({ name, sql }) => [name, sql]));
-    const { isAway } = placing;
-    const repair = createTableRepair({ records, tables, sqls, isAway, now: Date.now, log });
-    const purgeWaitMs = consumer.ackWaitMs + storeTimeoutMs;
-    running.push(startKeeper({ records, tables, repair, isAway, purgeWaitMs, now: Date.now, log }));
-    const rules = ruleDefaults(pipelines);
-    const outcomes = createOutcomeReads(bus, parts.clickhouse, pipelines.streams);
-    const api = createApi({
-      outcomes,
-      records,
-      tables,
-      placing,
-      tablePrefix: settings.tablePrefix,
-      adminTokens,
-      audit,
-      refresh,
-      deadLetters: createDeadLetterAdmin({
-        bus,
-        claims: records.system,
-        claimsBucket: buckets.system,
-        encodeItem: createReceivedItemEncoder(
-          createOwners({ records: records.bucket, columns: records.columns }, rules.source, Date.now),
-          rules.application.time.ttlSeconds,
-        ),
-        readRecord: createRecordReader(parts.clickhouse),
-        now: Date.now,
-      }),
-      resumeConsumer: async (pipeline) => {
-        await records.system.put(systemKeys.resume(pipeline), { at: Date.now() });
-      },
-      policyDefaults: policyDefaultsOf(pipelines),
-      checks: parts.checks,
-      isConnected: () => bus.connected,
-      onAnswer: parts.onAnswer,
-      log,
-    });
-    const server = await serve(api, settings);
-    parts.onListening();
-    log.info({ port: settings.metadata.apiPort }, 'the admin API is ready');
-    await whenStopped(signal);
-    outcomes.live.stop();
-    await finish(server);
-  } finally {
-    await Promise.all(running.map((each) => each.stop()));
-    adminTokens.stop();
-    records.stop();
-  }
+  work.add('watch of streams and stores', () => watch.stop());
+  readiness.warnings.set({ streams: () => missingText(watch, refusedStreams) });
+
+  // A watch that is closed while it starts keeps the process alive: the API answers once all have begun.
+  await Promise.race([Promise.all([records.ready, views.ready, refresh.ready]), whenStopped(stop)]);
+  if (stop.aborted) return;
+  audit.start();
+  refresh.start();
+  const { consumer, storeTimeoutMs } = pipelines.metrics;
+  const sqls = new Map(questdb.map(({ name, sql }) => [name, sql]));
+  const repair = createTableRepair({ records, tables, sqls, isAway, now: Date.now, log });
+  const purgeWaitMs = consumer.ackWaitMs + storeTimeoutMs;
+  const keeper = startKeeper({ records, tables, repair, isAway, purgeWaitMs, now: Date.now, log });
+  work.add('keeper', () => keeper.stop());
+  const outcomes = createOutcomeReads(bus, given.clickhouse, pipelines.streams);
+  const services: Services = { bus, pipelines, records, adminTokens, audit, refresh, outcomes };
+  const checks = readiness.checks.all;
+  const server = await serve(createRoleApi(given, services, { tables, placing, checks }), settings);
+  parts.add('admin API', () => finish(server));
+  // Streams of dropped items have no end of their own.
+  parts.add('readers of live drops', () => outcomes.live.stop());
+  readiness.checks.set({ api: () => undefined });
+  log.info({ port: settings.metadata.apiPort }, 'the admin API is ready');
 };
 
 /**
@@ -272,77 +359,5 @@ const runOnBus = async (bus: Bus, parts: Parts): Promise<void> => {
  */
 export const runMetadata = async (settings: Settings): Promise<void> => {
   const log = createLog('metadata', settings.logLevel);
-  const signal = stopSignal();
-  const metrics = createMetadataMetrics();
-  const instances = openInstances(questdbInstances(settings), settings.schemasFolder);
-  const clickhouse = createClickhouse({ url: engineUrls(settings).clickhouse, connectionsMax: 4 });
-  const ending = new AbortController();
-  const probing = AbortSignal.any([signal, ending.signal]);
-  const questdb = instances.map((instance) => follow(instance, probing));
-  const isOneThere = (): boolean => questdb.some(({ why }) => why() === undefined);
-  let records: Records | undefined;
-  let refused: RefusedStreams | undefined;
-  let watch: Watch | undefined;
-  let bus: Bus | undefined;
-  let isServing = false;
-  const checks = {
-    nats: () => (bus?.connected ? undefined : 'not connected'),
-    // With one of several away, the others' tables are worked on all the same.
-    questdb: () => (isOneThere() ? undefined : awayText(questdb)),
-    api: () => (isServing ? undefined : 'not listening yet'),
-  };
-  let ops: Awaited<ReturnType<typeof startOpsServer>> | undefined;
-  try {
-    ops = await startOpsServer({
-      host: settings.host,
-      port: settings.metadata.opsPort,
-      variable: 'TIDEMARK_METADATA_OPS_PORT',
-      registry: metrics.registry,
-      checks,
-      warnings: {
-        questdb: () => (isOneThere() ? awayText(questdb) : undefined),
-        questdb_streams: () => refused?.problem,
-        streams: () => missingText(watch, refused),
-        placements: () =>
-          records &&
-          unknownPlacements(
-            records,
-            questdb.map(({ name }) => name),
-          ),
-      },
-    });
-    bus = await connectBusWhenUp(natsTarget(settings), 'tidemark-metadata', signal, (fault) =>
-      log.warn({}, `waiting: ${errorText(fault)}`),
-    );
-    await runOnBus(bus, {
-      settings,
-      log,
-      signal,
-      questdb,
-      clickhouse,
-      checks,
-      registry: metrics.registry,
-      onAnswer: (status) => metrics.requests.inc({ status: String(status) }),
-      onRecords: (opened) => {
-        records = opened;
-      },
-      onStreams: (streams) => {
-        refused = streams;
-      },
-      onWatch: (started) => {
-        watch = started;
-      },
-      onListening: () => {
-        isServing = true;
-      },
-    });
-  } catch (error) {
-    if (!signal.aborted) throw error;
-  } finally {
-    ending.abort();
-    refused?.stop();
-    await bus?.close();
-    await ops?.stop();
-    await Promise.all([...instances.map(({ sql }) => sql.close()), clickhouse.close()]);
-  }
+  await runRole({ name: 'metadata', log }, (parts, stop) => startMetadata({ settings, log }, parts, stop));
 };

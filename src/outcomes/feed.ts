@@ -57,6 +57,7 @@ const createFillCheck = (fill: () => Promise<number>) => {
  * Best effort, in bounded memory: a batch that is not confirmed is sent again under the same id, so that it is counted once; the
  * oldest of more than 4 MiB is given up and told to `onLost`. A process that is killed takes its last second with it.
  */
+// biome-ignore lint/complexity/noExcessiveLinesPerFunction: one queue and its timer.
 export const startFeed = (deps: FeedDependencies): Feed => {
   const { publisher, refusals, samples, boot, log } = deps;
   const hasRoom = createFillCheck(deps.fill);

@@ -2,7 +2,7 @@ import type { Bus } from '../bus/connection.ts';
 import { createPublisher } from '../bus/publisher.ts';
 import { streamState } from '../bus/stream-state.ts';
 import type { Log } from '../telemetry/log.ts';
-import type { IngressMetrics } from '../telemetry/metrics.ts';
+import type { LedgerFeedMetrics } from '../telemetry/metrics.ts';
 import { startFeed } from './feed.ts';
 import { createRedaction } from './redaction.ts';
 import { createRefusals, type Refusals } from './refusals.ts';
@@ -10,7 +10,7 @@ import { createSamples, type Samples } from './samples.ts';
 
 export type LedgerFeedOptions = {
   readonly bus: Bus;
-  readonly metrics: Pick<IngressMetrics, 'ledgerRows' | 'ledgerRowsLost'>;
+  readonly metrics: LedgerFeedMetrics;
   /** Whether a text is a credential of this deployment. */
   readonly isCredential: (text: string) => boolean;
   readonly boot: () => number | undefined;

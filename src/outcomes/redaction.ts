@@ -101,6 +101,7 @@ type Budget = { left: number };
 const isSecretName = (name: string): boolean => name.length > patternTextMax || secretName.test(name);
 
 /** `isCredential`: whether a text is a credential of this deployment, current or not. */
+// biome-ignore lint/complexity/noExcessiveLinesPerFunction: one pass over a text, its forms side by side.
 export const createRedaction = (isCredential: (text: string) => boolean): Redaction => {
   // A token is written in lower case; one in capitals is it all the same, for whoever reads it.
   const known = (word: string): string =>

@@ -74,6 +74,7 @@ const valueText = (value: unknown): string | undefined => {
   return value === undefined || typeof value === 'object' ? undefined : String(value);
 };
 
+// biome-ignore lint/complexity/noExcessiveLinesPerFunction: one bounded buffer, and what goes in and out of it.
 export const createSamples = ({ now, redaction, onLost }: SampleOptions): Samples => {
   const counts: Record<Pipeline, Map<number, Map<string, number>>> = {
     metrics: new Map(),

@@ -5,10 +5,8 @@ import { createConnectionCount } from '../http/connections.ts';
 import { createLimitedServer, type HttpLimits } from '../http/limited-server.ts';
 import type { ProtocolAnswer } from '../http/protocol-errors.ts';
 import { pathOf } from '../http/request-target.ts';
+import type { ReadyChecks } from './checks.ts';
 import { listenFault } from './listen-fault.ts';
-
-/** One dependency's state for `/readyz`: undefined when it is fine, else why not. */
-export type ReadyChecks = Readonly<Record<string, () => string | undefined>>;
 
 const told = (checks: ReadyChecks): Record<string, string> => {
   const reasons: Record<string, string> = {};

@@ -44,6 +44,118 @@ const ledgerFeedMetrics = (registers: Registry[]) => ({
   }),
 });
 
+/** Requests of ingress and their items. */
+const requestMetrics = (registers: Registry[]) => ({
+  requests: new Counter({
+    name: 'tidemark_ingress_requests_total',
+    help: 'Requests answered, by receiver and HTTP status',
+    labelNames: ['receiver', 'status'],
+    registers,
+  }),
+  refused: new Counter({
+    name: 'tidemark_ingress_requests_refused_total',
+    help: 'Refused requests, by reason; tidemark explain <reason> has the remedy',
+    labelNames: ['receiver', 'reason'],
+    registers,
+  }),
+  accepted: new Counter({
+    name: 'tidemark_ingress_items_accepted_total',
+    help: 'Items acknowledged after the PubAck',
+    labelNames: ['pipeline'],
+    registers,
+  }),
+  deferred: new Counter({
+    name: 'tidemark_ingress_items_deferred_total',
+    help: 'Items with a wrong time, deferred to transfer, which drops them',
+    labelNames: ['pipeline', 'reason'],
+    registers,
+  }),
+  dropped: new Counter({
+    name: 'tidemark_ingress_items_dropped_total',
+    help: 'Items dropped at the receiver, by reason',
+    labelNames: ['pipeline', 'reason'],
+    registers,
+  }),
+  valuesDropped: new Counter({
+    name: 'tidemark_ingress_values_dropped_total',
+    help: 'Single values dropped from accepted items, by reason',
+    labelNames: ['pipeline', 'reason'],
+    registers,
+  }),
+  leniencies: new Counter({
+    name: 'tidemark_ingress_otlp_leniencies_total',
+    help: 'Deviations from OTLP that the receiver accepted, by kind and sender (SDK, else User-Agent)',
+    labelNames: ['kind', 'sender'],
+    registers,
+  }),
+  duplicates: new Counter({
+    name: 'tidemark_ingress_duplicate_requests_total',
+    help: 'Duplicate requests, recognised by their identity; nothing was stored again',
+    labelNames: ['pipeline'],
+    registers,
+  }),
+  bodyBytes: new Counter({
+    name: 'tidemark_ingress_body_bytes_total',
+    help: 'Bytes of request bodies as received',
+    labelNames: ['receiver'],
+    registers,
+  }),
+});
+
+/** What the receivers hold: bytes, connections, certificates. */
+const connectionMetrics = (registers: Registry[]) => ({
+  bytesInFlight: new Gauge({
+    name: 'tidemark_ingress_bytes_in_flight',
+    help: 'Request bytes held now; near the limit receivers answer 503',
+    registers,
+  }),
+  connections: new Gauge({
+    name: 'tidemark_ingress_connections',
+    help: 'Connections open now; near the limit new ones are answered 503',
+    labelNames: ['receiver'],
+    registers,
+  }),
+  connectionsEnded: new Counter({
+    name: 'tidemark_ingress_connections_ended_total',
+    help: 'Connections that the receiver refused or closed, by reason; docs/receivers/limits.md has the remedies',
+    labelNames: ['receiver', 'reason'],
+    registers,
+  }),
+  tlsReloads: new Counter({
+    name: 'tidemark_ingress_tls_reloads_total',
+    help: 'Changed certificate files read again, by outcome (loaded, refused)',
+    labelNames: ['outcome'],
+    registers,
+  }),
+  tlsStale: new Gauge({
+    name: 'tidemark_ingress_tls_files_refused',
+    help: '1 while the certificate files cannot be used and the previous certificate stays in use: repair the files',
+    registers,
+  }),
+  tlsExpiry: new Gauge({
+    name: 'tidemark_ingress_tls_certificate_expiry_timestamp_seconds',
+    help: 'Expiry of the certificate in use, seconds since 1970; 0 = plain HTTP',
+    registers,
+  }),
+});
+
+/** Messages that ingress publishes. */
+const publishMetrics = (registers: Registry[]) => ({
+  publishes: new Counter({
+    name: 'tidemark_ingress_publishes_total',
+    help: 'Messages published, by outcome (stored, duplicate, not_stored, unconfirmed)',
+    labelNames: ['pipeline', 'outcome'],
+    registers,
+  }),
+  publishSeconds: new Histogram({
+    name: 'tidemark_ingress_publish_seconds',
+    help: 'Time from publish to PubAck',
+    labelNames: ['pipeline'],
+    buckets: secondsBuckets,
+    registers,
+  }),
+});
+
 /** Figures of ingress. Labels are bounded: pipeline names, codes of the closed table of reasons, HTTP status. */
 export const createIngressMetrics = () => {
   const registry = createRegistry('ingress');
@@ -51,108 +163,170 @@ export const createIngressMetrics = () => {
   return {
     registry,
     ...ledgerFeedMetrics(registers),
-    requests: new Counter({
-      name: 'tidemark_ingress_requests_total',
-      help: 'Requests answered, by receiver and HTTP status',
-      labelNames: ['receiver', 'status'],
-      registers,
-    }),
-    refused: new Counter({
-      name: 'tidemark_ingress_requests_refused_total',
-      help: 'Refused requests, by reason; tidemark explain <reason> has the remedy',
-      labelNames: ['receiver', 'reason'],
-      registers,
-    }),
-    accepted: new Counter({
-      name: 'tidemark_ingress_items_accepted_total',
-      help: 'Items acknowledged after the PubAck',
-      labelNames: ['pipeline'],
-      registers,
-    }),
-    deferred: new Counter({
-      name: 'tidemark_ingress_items_deferred_total',
-      help: 'Items with a wrong time, deferred to transfer, which drops them',
-      labelNames: ['pipeline', 'reason'],
-      registers,
-    }),
-    dropped: new Counter({
-      name: 'tidemark_ingress_items_dropped_total',
-      help: 'Items dropped at the receiver, by reason',
-      labelNames: ['pipeline', 'reason'],
-      registers,
-    }),
-    valuesDropped: new Counter({
-      name: 'tidemark_ingress_values_dropped_total',
-      help: 'Single values dropped from accepted items, by reason',
-      labelNames: ['pipeline', 'reason'],
-      registers,
-    }),
-    leniencies: new Counter({
-      name: 'tidemark_ingress_otlp_leniencies_total',
-      help: 'Deviations from OTLP that the receiver accepted, by kind and sender (SDK, else User-Agent)',
-      labelNames: ['kind', 'sender'],
-      registers,
-    }),
-    duplicates: new Counter({
-      name: 'tidemark_ingress_duplicate_requests_total',
-      help: 'Duplicate requests, recognised by their identity; nothing was stored again',
-      labelNames: ['pipeline'],
-      registers,
-    }),
-    bodyBytes: new Counter({
-      name: 'tidemark_ingress_body_bytes_total',
-      help: 'Bytes of request bodies as received',
-      labelNames: ['receiver'],
-      registers,
-    }),
-    bytesInFlight: new Gauge({
-      name: 'tidemark_ingress_bytes_in_flight',
-      help: 'Request bytes held now; near the limit receivers answer 503',
-      registers,
-    }),
-    connections: new Gauge({
-      name: 'tidemark_ingress_connections',
-      help: 'Connections open now; near the limit new ones are answered 503',
-      labelNames: ['receiver'],
-      registers,
-    }),
-    connectionsEnded: new Counter({
-      name: 'tidemark_ingress_connections_ended_total',
-      help: 'Connections that the receiver refused or closed, by reason; docs/receivers/limits.md has the remedies',
-      labelNames: ['receiver', 'reason'],
-      registers,
-    }),
-    tlsReloads: new Counter({
-      name: 'tidemark_ingress_tls_reloads_total',
-      help: 'Changed certificate files read again, by outcome (loaded, refused)',
-      labelNames: ['outcome'],
-      registers,
-    }),
-    tlsStale: new Gauge({
-      name: 'tidemark_ingress_tls_files_refused',
-      help: '1 while the certificate files cannot be used and the previous certificate stays in use: repair the files',
-      registers,
-    }),
-    tlsExpiry: new Gauge({
-      name: 'tidemark_ingress_tls_certificate_expiry_timestamp_seconds',
-      help: 'Expiry of the certificate in use, seconds since 1970; 0 = plain HTTP',
-      registers,
-    }),
-    publishes: new Counter({
-      name: 'tidemark_ingress_publishes_total',
-      help: 'Messages published, by outcome (stored, duplicate, not_stored, unconfirmed)',
-      labelNames: ['pipeline', 'outcome'],
-      registers,
-    }),
-    publishSeconds: new Histogram({
-      name: 'tidemark_ingress_publish_seconds',
-      help: 'Time from publish to PubAck',
-      labelNames: ['pipeline'],
-      buckets: secondsBuckets,
-      registers,
-    }),
+    ...requestMetrics(registers),
+    ...connectionMetrics(registers),
+    ...publishMetrics(registers),
   };
 };
+
+/** Messages of transfer, their items, and what stops a consumer. */
+const messageMetrics = (registers: Registry[]) => ({
+  messages: new Counter({
+    name: 'tidemark_transfer_messages_total',
+    help: 'Messages settled, by settlement (ack, retry, dead_letter)',
+    labelNames: ['pipeline', 'settlement'],
+    registers,
+  }),
+  redelivered: new Counter({
+    name: 'tidemark_transfer_messages_redelivered_total',
+    help: 'Redelivered messages; a second write changes nothing',
+    labelNames: ['pipeline'],
+    registers,
+  }),
+  heldBack: new Gauge({
+    name: 'tidemark_transfer_newer_envelope_version',
+    help: 'Version of the newest message held back because a newer program wrote it; 0 = none. Upgrade transfer',
+    labelNames: ['pipeline'],
+    registers,
+  }),
+  stored: new Counter({
+    name: 'tidemark_transfer_items_stored_total',
+    help: 'Items whose rows the database confirmed',
+    labelNames: ['pipeline'],
+    registers,
+  }),
+  rows: new Counter({
+    name: 'tidemark_transfer_rows_written_total',
+    help: 'Rows the database confirmed',
+    labelNames: ['pipeline'],
+    registers,
+  }),
+  dropped: new Counter({
+    name: 'tidemark_transfer_items_dropped_total',
+    help: 'Items dropped in transfer, by reason',
+    labelNames: ['pipeline', 'reason'],
+    registers,
+  }),
+  deadLettered: new Counter({
+    name: 'tidemark_transfer_dead_letters_total',
+    help: 'Items and messages written to DEADLETTER, by reason',
+    labelNames: ['pipeline', 'reason'],
+    registers,
+  }),
+  breakerOpen: new Gauge({
+    name: 'tidemark_transfer_breaker_open',
+    help: '1 while the consumer is stopped because too many items went to the dead letters: read them and fix the cause',
+    labelNames: ['pipeline'],
+    registers,
+  }),
+  deadLettersHeld: new Gauge({
+    name: 'tidemark_transfer_dead_letters_held',
+    help: '1 while dead letters cannot be stored (DEADLETTER is full) and the consumer waits: redrive or purge some',
+    labelNames: ['pipeline'],
+    registers,
+  }),
+});
+
+/** Writes to the stores, and tables that take no rows. */
+const writeMetrics = (registers: Registry[]) => ({
+  writes: new Counter({
+    name: 'tidemark_transfer_writes_total',
+    help: 'Write requests to the store, by outcome (stored, row_refused, table_missing, failed)',
+    labelNames: ['pipeline', 'outcome'],
+    registers,
+  }),
+  tablesSetAside: new Gauge({
+    name: 'tidemark_transfer_tables_set_aside',
+    help: 'Tables that accept no rows while the store is available: their points go to the dead letters. Repair them, then redrive',
+    labelNames: ['pipeline'],
+    registers,
+  }),
+  tableMessagesWaiting: new Gauge({
+    name: 'tidemark_transfer_table_messages_waiting',
+    help: 'Messages that this process returned because the table accepts no rows; only the twenty tables with the most messages',
+    labelNames: ['questdb', 'table_id'],
+    registers,
+  }),
+  tableOldestMessage: new Gauge({
+    name: 'tidemark_transfer_table_oldest_message_seconds',
+    help: 'Age of the oldest message that waits for this table, from its arrival',
+    labelNames: ['questdb', 'table_id'],
+    registers,
+  }),
+  unclassified: new Counter({
+    name: 'tidemark_transfer_store_answers_unclassified_total',
+    help: 'Answers of a store with an unclassified error code, by code; the messages are retried. Report them',
+    labelNames: ['pipeline', 'code'],
+    registers,
+  }),
+  writeSeconds: new Histogram({
+    name: 'tidemark_transfer_write_seconds',
+    help: 'Time of one write request to the store',
+    labelNames: ['pipeline'],
+    buckets: secondsBuckets,
+    registers,
+  }),
+});
+
+/** The guard of ClickHouse and the tables of QuestDB. */
+const storeMetrics = (registers: Registry[]) => ({
+  guarded: new Counter({
+    name: 'tidemark_transfer_guarded_inserts_total',
+    help: 'Guarded inserts: compared with stored rows first, because an earlier attempt may have stored them',
+    labelNames: ['pipeline'],
+    registers,
+  }),
+  killedQueries: new Counter({
+    name: 'tidemark_transfer_killed_queries_total',
+    help: 'Inserts of an earlier attempt that still ran and were killed before the guarded insert',
+    labelNames: ['pipeline'],
+    registers,
+  }),
+  optimised: new Counter({
+    name: 'tidemark_transfer_optimised_partitions_total',
+    help: 'Partitions merged because two attempts at one insert overlapped',
+    labelNames: ['pipeline'],
+    registers,
+  }),
+  questdbTables: new Gauge({
+    name: 'tidemark_transfer_questdb_tables',
+    help: 'Tables of points in QuestDB, by state: ok, suspended (rows are confirmed, but not yet visible), no_upsert_keys, broken (QuestDB can no longer change it)',
+    labelNames: ['questdb', 'state'],
+    registers,
+  }),
+  questdbPendingCommits: new Gauge({
+    name: 'tidemark_transfer_questdb_pending_commits',
+    help: 'Largest number of commits of one table that QuestDB confirmed and has not applied yet',
+    labelNames: ['questdb'],
+    registers,
+  }),
+});
+
+/** Streams and what transfer holds of them. */
+const streamMetrics = (registers: Registry[]) => ({
+  orphanedMessages: new Counter({
+    name: 'tidemark_transfer_leftover_messages_removed_total',
+    help: 'Orphaned messages removed: a killed nats-server kept them after their acknowledgement',
+    labelNames: ['stream'],
+    registers,
+  }),
+  ledgerBytes: new Gauge({
+    name: 'tidemark_ledger_stream_bytes',
+    help: 'Bytes in stream LEDGER; over half of tidemark_ledger_stream_bytes_max: find out why ClickHouse does not accept outcomes',
+    registers,
+  }),
+  ledgerBytesMax: new Gauge({
+    name: 'tidemark_ledger_stream_bytes_max',
+    help: 'Byte budget of stream LEDGER; once it is full, nothing is acknowledged',
+    registers,
+  }),
+  heldBytes: new Gauge({
+    name: 'tidemark_transfer_held_bytes',
+    help: 'Message bytes held and not yet settled',
+    labelNames: ['pipeline'],
+    registers,
+  }),
+});
 
 /** Figures of transfer. */
 export const createTransferMetrics = () => {
@@ -161,149 +335,10 @@ export const createTransferMetrics = () => {
   return {
     registry,
     ...ledgerFeedMetrics(registers),
-    messages: new Counter({
-      name: 'tidemark_transfer_messages_total',
-      help: 'Messages settled, by settlement (ack, retry, dead_letter)',
-      labelNames: ['pipeline', 'settlement'],
-      registers,
-    }),
-    redelivered: new Counter({
-      name: 'tidemark_transfer_messages_redelivered_total',
-      help: 'Redelivered messages; a second write changes nothing',
-      labelNames: ['pipeline'],
-      registers,
-    }),
-    heldBack: new Gauge({
-      name: 'tidemark_transfer_newer_envelope_version',
-      help: 'Version of the newest message held back because a newer program wrote it; 0 = none. Upgrade transfer',
-      labelNames: ['pipeline'],
-      registers,
-    }),
-    stored: new Counter({
-      name: 'tidemark_transfer_items_stored_total',
-      help: 'Items whose rows the database confirmed',
-      labelNames: ['pipeline'],
-      registers,
-    }),
-    rows: new Counter({
-      name: 'tidemark_transfer_rows_written_total',
-      help: 'Rows the database confirmed',
-      labelNames: ['pipeline'],
-      registers,
-    }),
-    dropped: new Counter({
-      name: 'tidemark_transfer_items_dropped_total',
-      help: 'Items dropped in transfer, by reason',
-      labelNames: ['pipeline', 'reason'],
-      registers,
-    }),
-    deadLettered: new Counter({
-      name: 'tidemark_transfer_dead_letters_total',
-      help: 'Items and messages written to DEADLETTER, by reason',
-      labelNames: ['pipeline', 'reason'],
-      registers,
-    }),
-    breakerOpen: new Gauge({
-      name: 'tidemark_transfer_breaker_open',
-      help: '1 while the consumer is stopped because too many items went to the dead letters: read them and fix the cause',
-      labelNames: ['pipeline'],
-      registers,
-    }),
-    deadLettersHeld: new Gauge({
-      name: 'tidemark_transfer_dead_letters_held',
-      help: '1 while dead letters cannot be stored (DEADLETTER is full) and the consumer waits: redrive or purge some',
-      labelNames: ['pipeline'],
-      registers,
-    }),
-    writes: new Counter({
-      name: 'tidemark_transfer_writes_total',
-      help: 'Write requests to the store, by outcome (stored, row_refused, table_missing, failed)',
-      labelNames: ['pipeline', 'outcome'],
-      registers,
-    }),
-    tablesSetAside: new Gauge({
-      name: 'tidemark_transfer_tables_set_aside',
-      help: 'Tables that accept no rows while the store is available: their points go to the dead letters. Repair them, then redrive',
-      labelNames: ['pipeline'],
-      registers,
-    }),
-    tableMessagesWaiting: new Gauge({
-      name: 'tidemark_transfer_table_messages_waiting',
-      help: 'Messages that this process returned because the table accepts no rows; only the twenty tables with the most messages',
-      labelNames: ['questdb', 'table_id'],
-      registers,
-    }),
-    tableOldestMessage: new Gauge({
-      name: 'tidemark_transfer_table_oldest_message_seconds',
-      help: 'Age of the oldest message that waits for this table, from its arrival',
-      labelNames: ['questdb', 'table_id'],
-      registers,
-    }),
-    unclassified: new Counter({
-      name: 'tidemark_transfer_store_answers_unclassified_total',
-      help: 'Answers of a store with an unclassified error code, by code; the messages are retried. Report them',
-      labelNames: ['pipeline', 'code'],
-      registers,
-    }),
-    writeSeconds: new Histogram({
-      name: 'tidemark_transfer_write_seconds',
-      help: 'Time of one write request to the store',
-      labelNames: ['pipeline'],
-      buckets: secondsBuckets,
-      registers,
-    }),
-    guarded: new Counter({
-      name: 'tidemark_transfer_guarded_inserts_total',
-      help: 'Guarded inserts: compared with stored rows first, because an earlier attempt may have stored them',
-      labelNames: ['pipeline'],
-      registers,
-    }),
-    killedQueries: new Counter({
-      name: 'tidemark_transfer_killed_queries_total',
-      help: 'Inserts of an earlier attempt that still ran and were killed before the guarded insert',
-      labelNames: ['pipeline'],
-      registers,
-    }),
-    optimised: new Counter({
-      name: 'tidemark_transfer_optimised_partitions_total',
-      help: 'Partitions merged because two attempts at one insert overlapped',
-      labelNames: ['pipeline'],
-      registers,
-    }),
-    questdbTables: new Gauge({
-      name: 'tidemark_transfer_questdb_tables',
-      help: 'Tables of points in QuestDB, by state: ok, suspended (rows are confirmed, but not yet visible), no_upsert_keys, broken (QuestDB can no longer change it)',
-      labelNames: ['questdb', 'state'],
-      registers,
-    }),
-    questdbPendingCommits: new Gauge({
-      name: 'tidemark_transfer_questdb_pending_commits',
-      help: 'Largest number of commits of one table that QuestDB confirmed and has not applied yet',
-      labelNames: ['questdb'],
-      registers,
-    }),
-    orphanedMessages: new Counter({
-      name: 'tidemark_transfer_leftover_messages_removed_total',
-      help: 'Orphaned messages removed: a killed nats-server kept them after their acknowledgement',
-      labelNames: ['stream'],
-      registers,
-    }),
-    ledgerBytes: new Gauge({
-      name: 'tidemark_ledger_stream_bytes',
-      help: 'Bytes in stream LEDGER; over half of tidemark_ledger_stream_bytes_max: find out why ClickHouse does not accept outcomes',
-      registers,
-    }),
-    ledgerBytesMax: new Gauge({
-      name: 'tidemark_ledger_stream_bytes_max',
-      help: 'Byte budget of stream LEDGER; once it is full, nothing is acknowledged',
-      registers,
-    }),
-    heldBytes: new Gauge({
-      name: 'tidemark_transfer_held_bytes',
-      help: 'Message bytes held and not yet settled',
-      labelNames: ['pipeline'],
-      registers,
-    }),
+    ...messageMetrics(registers),
+    ...writeMetrics(registers),
+    ...storeMetrics(registers),
+    ...streamMetrics(registers),
   };
 };
 
@@ -322,6 +357,7 @@ export const createMetadataMetrics = () => {
   };
 };
 
+export type LedgerFeedMetrics = ReturnType<typeof ledgerFeedMetrics>;
 export type IngressMetrics = ReturnType<typeof createIngressMetrics>;
 export type TransferMetrics = ReturnType<typeof createTransferMetrics>;
 export type MetadataMetrics = ReturnType<typeof createMetadataMetrics>;

@@ -67,6 +67,7 @@ const toldOfFailures = (exporter: SpanExporter, log: Log): SpanExporter => {
 };
 
 /** Spans by OpenTelemetry, sent in batches over OTLP. Nothing is registered globally. */
+// biome-ignore lint/complexity/noExcessiveLinesPerFunction: one wrapper around the SDK, method by method.
 export const createTracing = ({ role, url, headers, sampleRatio, log }: TracingOptions): Tracing => {
   const exporter = new OTLPTraceExporter({ url, headers: { ...headers }, timeoutMillis: exportTimeoutMs });
   const provider = new TracerProvider({

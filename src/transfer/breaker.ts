@@ -67,6 +67,7 @@ type Tally = { items: number; deadLettered: number };
 
 const percent = (share: number): string => `${Math.round(share * 1000) / 10} %`;
 
+// biome-ignore lint/complexity/noExcessiveLinesPerFunction: one state machine, its transitions side by side.
 export const createBreaker = (limits: BreakerDefinition, { onChange }: BreakerEvents): Breaker => {
   let state: BreakerState = 'closed';
   let why: string | undefined;

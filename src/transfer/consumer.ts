@@ -79,6 +79,7 @@ const openBreaker = <E>(
 };
 
 /** Starts the line of one signal: the puller brings messages to the worker, the sink brings them to the store. */
+// biome-ignore lint/complexity/noExcessiveLinesPerFunction: wiring: each part stands on those before it.
 export const startConsumer = <E>(
   options: ConsumerOptions,
   { bus, sink, deadLetters, ledger, samples, metrics, log, elapsed, traces }: ConsumerDependencies<E>,

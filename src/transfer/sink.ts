@@ -45,7 +45,7 @@ export type Written<E> = {
 };
 
 /** What the items of a message come to once it is written. */
-export type Judged = {
+export type Validated = {
   readonly arrivedAt: number;
   /** Undefined where the message tells none. */
   readonly key: MessageKey | undefined;
@@ -66,7 +66,7 @@ export type Judged = {
 
 export type WriteOutcome = 'stored' | 'row_refused' | 'table_missing' | 'table_broken' | 'failed';
 
-/** What differs between the signals: how a message is read, written and judged. The worker is one. */
+/** What differs between the signals: how a message is read, written and validated. The worker is one. */
 export type Sink<E> = {
   readonly pipeline: 'metrics' | 'traces' | 'ledger';
   /** Label `pipeline` of its figures; that name, unless several consumers share it. */
@@ -82,5 +82,5 @@ export type Sink<E> = {
     onWrite: (outcome: WriteOutcome, seconds: number) => void,
   ): Promise<Written<E>>;
   /** Verdicts on what the receiver deferred, and on what was left out as purged. */
-  judge(envelope: E, purged: ReadonlySet<number>): Judged;
+  validate(envelope: E, purged: ReadonlySet<number>): Validated;
 };

@@ -1,26 +1,35 @@
 import { type Bus, connectBusWhenUp } from '../bus/connection.ts';
 import { type KvBucket, openKvBucket } from '../bus/kv.ts';
 import { createPublisher } from '../bus/publisher.ts';
-import { ensureTopology, type RefusedStreams, retryStreams } from '../bus/topology.ts';
+import { ensureTopology, retryStreams } from '../bus/topology.ts';
 import { withInstances } from '../config/instance-streams.ts';
 import {
   type LedgerPipeline,
   loadPipelines,
+  type Pipelines,
   type StreamDefinition,
   type TracesPipeline,
 } from '../config/pipelines.ts';
-import { engineUrls, natsTarget, questdbInstances, type Settings } from '../config/settings.ts';
+import {
+  engineUrls,
+  natsTarget,
+  type QuestdbAddress,
+  questdbInstances,
+  type Settings,
+} from '../config/settings.ts';
 import { createDeadLetters, type DeadLetters } from '../dead-letters/dead-letters.ts';
 import { takeEpoch } from '../directory/epoch.ts';
 import { buckets, systemKeys } from '../directory/keys.ts';
 import { startPlacements } from '../directory/placements.ts';
-import { type Purges, startPurges } from '../directory/purges.ts';
+import { startPurges } from '../directory/purges.ts';
 import { createElapsed } from '../model/elapsed.ts';
 import { errorText } from '../model/fault.ts';
 import { createLedger, type Ledger } from '../outcomes/ledger.ts';
 import { openLedgerFeed } from '../outcomes/ledger-feed.ts';
+import { type Checks, createChecks } from '../runtime/checks.ts';
 import { startOpsServer } from '../runtime/ops-server.ts';
-import { stopSignal, whenStopped } from '../runtime/stop-signal.ts';
+import { type Parts, runRole } from '../runtime/run-role.ts';
+import { whenStopped } from '../runtime/stop-signal.ts';
 import { untilDone } from '../runtime/until-done.ts';
 import { type Clickhouse, createClickhouse } from '../stores/clickhouse/client.ts';
 import { createLedgerWriter } from '../stores/clickhouse/ledger-writer.ts';
@@ -32,7 +41,7 @@ import { type BatchTraces, createBatchTraces } from './batch-traces.ts';
 import { type RunningConsumer, startConsumer } from './consumer.ts';
 import { type FillAlarm, startFillAlarm } from './ledger/ledger-alarm.ts';
 import { createLedgerSink } from './ledger/ledger-sink.ts';
-import { type OrphanSweep, startOrphanSweep } from './orphan-sweep.ts';
+import { startOrphanSweep } from './orphan-sweep.ts';
 import { openPointsLine, type PointsLine } from './points/points-consumers.ts';
 import { createTransferSamples, looksLikeToken, type TransferSamples } from './samples.ts';
 import { createFence } from './spans/fence.ts';
@@ -111,96 +120,111 @@ const startLedger = (pipeline: LedgerPipeline, clickhouse: Clickhouse, common: C
     sink: createLedgerSink(createLedgerWriter(clickhouse, pipeline.storeTimeoutMs)),
   });
 
+/** The consumers of this process. */
+type Consumers = {
+  readonly points: PointsLine;
+  readonly spans: RunningConsumer;
+  readonly outcomes: RunningConsumer;
+};
+
 /** The consumers that stand still because too much went to the dead letters, and why. */
-const breakerWhy = ({
-  points,
-  spans,
-}: {
-  readonly points?: PointsLine;
-  readonly spans?: RunningConsumer;
-}): string | undefined => {
+const breakerWhy = ({ points, spans }: Consumers): string | undefined => {
   const whys = [
-    ['metrics', points?.breakerWhy],
-    ['traces', spans?.breakerWhy],
+    ['metrics', points.breakerWhy],
+    ['traces', spans.breakerWhy],
   ].flatMap(([pipeline, why]) => (why === undefined ? [] : [`${pipeline}: ${why}`]));
   return whys.length === 0 ? undefined : whys.join('; ');
 };
 
-/**
- * A consumer process (architecture 2.2): METRICS to QuestDB and TRACES to ClickHouse, dead letters and outcomes beside them. Any number of
- * them share the consumers. Runs until SIGTERM or SIGINT, then writes and settles what it holds. Throws a permanent Fault for
- * settings that cannot be used.
- */
-export const runTransfer = async (settings: Settings): Promise<void> => {
-  const instances = questdbInstances(settings);
-  const {
-    metrics: metricsPipeline,
-    traces,
-    ledger: ledgerPipeline,
-    streams,
-  } = withInstances(
-    loadPipelines(settings.pipelinesFolder, settings.schemasFolder, settings.nats.replicas),
-    instances.map(({ name }) => name),
-  );
-  const log = createLog('transfer', settings.logLevel);
-  const tracing = await openTracing(settings, 'transfer', log);
-  const stop = stopSignal();
-  const metrics = createTransferMetrics();
-  const running: {
-    bus?: Bus;
-    refused?: RefusedStreams;
-    purges?: Purges;
-    points?: PointsLine;
-    spans?: RunningConsumer;
-    outcomes?: RunningConsumer;
-    alarm?: FillAlarm;
-    sweep?: OrphanSweep;
-  } = {};
-  const newer = (): string | undefined => {
-    const version =
-      running.points?.newerVersion ?? running.spans?.newerVersion ?? running.outcomes?.newerVersion;
-    return version === undefined ? undefined : `version ${version} is newer than this program`;
-  };
+const newerText = ({ points, spans, outcomes }: Consumers): string | undefined => {
+  const version = points.newerVersion ?? spans.newerVersion ?? outcomes.newerVersion;
+  return version === undefined ? undefined : `version ${version} is newer than this program`;
+};
+
+/** The checks of `/readyz` while the role starts, in their order. */
+const startingChecks = {
+  nats: 'not connected yet',
+  records: 'the purges are not read yet',
+  questdb: undefined,
+  questdb_tables: undefined,
+  questdb_durability: undefined,
+  questdb_streams: undefined,
+  questdb_placements: undefined,
+  clickhouse: undefined,
+  ledger: undefined,
+  envelope: undefined,
+  breaker: undefined,
+  deadletter: undefined,
+};
+
+/** Items are stored all the same: their outcomes wait in LEDGER. */
+const startingWarnings = {
+  outcomes: undefined,
+  outcomes_breaker: undefined,
+  outcomes_deadletter: undefined,
+  ledger: undefined,
+};
+
+type Readiness = {
+  readonly checks: Checks<keyof typeof startingChecks>;
+  readonly warnings: Checks<keyof typeof startingWarnings>;
+  /** Of the operations port. */
+  readonly port: number;
+};
+
+const openOps = async (settings: Settings, metrics: TransferMetrics, parts: Parts): Promise<Readiness> => {
+  const checks = createChecks(startingChecks);
+  const warnings = createChecks(startingWarnings);
   const ops = await startOpsServer({
     host: settings.host,
     port: settings.transfer.opsPort,
     variable: 'TIDEMARK_TRANSFER_OPS_PORT',
     registry: metrics.registry,
-    checks: {
-      nats: () => {
-        if (running.bus === undefined || running.spans === undefined) return 'not connected yet';
-        return running.bus.connected ? undefined : 'the connection to NATS is lost';
-      },
-      records: () => (running.purges?.isReady === true ? undefined : 'the purges are not read yet'),
-      questdb: () => running.points?.storeProblem,
-      questdb_tables: () => running.points?.tablesProblem,
-      questdb_durability: () => running.points?.durabilityProblem,
-      questdb_streams: () => running.refused?.problem,
-      questdb_placements: () => running.points?.placementProblem,
-      clickhouse: () => running.spans?.storeProblem,
-      ledger: () => running.points?.ledgerProblem ?? running.spans?.ledgerProblem,
-      envelope: newer,
-      breaker: () => breakerWhy(running),
-      deadletter: () => running.points?.deadLetterProblem ?? running.spans?.deadLetterProblem,
-    },
-    // Items are stored all the same: their outcomes wait in LEDGER.
-    warnings: {
-      outcomes: () => running.outcomes?.storeProblem,
-      outcomes_breaker: () => running.outcomes?.breakerWhy,
-      outcomes_deadletter: () => running.outcomes?.deadLetterProblem,
-      ledger: () => running.alarm?.warning,
-    },
+    checks: checks.all,
+    warnings: warnings.all,
   });
+  parts.add('operations port', () => ops.stop());
+  return { checks, warnings, port: ops.port };
+};
 
+const checkConsumers = ({ checks, warnings }: Readiness, consumers: Consumers): void => {
+  const { points, spans, outcomes } = consumers;
+  checks.set({
+    questdb: () => points.storeProblem,
+    questdb_tables: () => points.tablesProblem,
+    questdb_durability: () => points.durabilityProblem,
+    questdb_placements: () => points.placementProblem,
+    clickhouse: () => spans.storeProblem,
+    ledger: () => points.ledgerProblem ?? spans.ledgerProblem,
+    envelope: () => newerText(consumers),
+    breaker: () => breakerWhy(consumers),
+    deadletter: () => points.deadLetterProblem ?? spans.deadLetterProblem,
+  });
+  warnings.set({
+    outcomes: () => outcomes.storeProblem,
+    outcomes_breaker: () => outcomes.breakerWhy,
+    outcomes_deadletter: () => outcomes.deadLetterProblem,
+  });
+};
+
+type Given = {
+  readonly settings: Settings;
+  readonly instances: readonly QuestdbAddress[];
+  readonly pipelines: Pipelines;
+  readonly log: Log;
+};
+
+/** The connection with its streams, its buckets and the epoch of this process. */
+const openBus = async ({ settings, pipelines, log }: Given, parts: Parts, stop: AbortSignal) => {
   const bus = await connectBusWhenUp(natsTarget(settings), 'tidemark-transfer', stop, (error) =>
     log.warn({ error: errorText(error) }, 'waiting for NATS'),
   );
-  running.bus = bus;
+  parts.add('NATS connection', () => bus.close());
   bus.onDisconnect(() => log.warn({}, 'NATS connection lost'));
   bus.onReconnect(() => log.info({}, 'NATS connection is back'));
   const { boot, system, records, refused } = await untilDone(
     async () => {
-      const refusedStreams = await ensureTopology(bus, streams);
+      const refusedStreams = await ensureTopology(bus, pipelines.streams);
       const [systemBucket, bucket] = await Promise.all([
         openKvBucket(bus, buckets.system),
         openKvBucket(bus, buckets.records),
@@ -211,10 +235,48 @@ export const runTransfer = async (settings: Settings): Promise<void> => {
     stop,
     (error) => log.warn({ error: errorText(error) }, 'waiting for JetStream'),
   );
+  const refusedStreams = retryStreams(bus, pipelines.streams, refused, log);
+  parts.add('refused streams', () => refusedStreams.stop());
+  return { bus, boot, system, records, refusedStreams };
+};
 
-  running.refused = retryStreams(bus, streams, refused, log);
-  const publisher = createPublisher(bus, metricsPipeline.publish);
+/** An operator lets consumers go on in every process by putting a key. */
+const watchResumes = (system: KvBucket, { points, spans, outcomes }: Consumers) =>
+  system.watch(
+    ({ key }) => {
+      if (key === systemKeys.resume('metrics')) points.resetBreaker();
+      if (key === systemKeys.resume('traces')) spans.resetBreaker();
+      if (key === systemKeys.resume('ledger')) outcomes.resetBreaker();
+    },
+    () => {},
+    systemKeys.resume('*'),
+  );
+
+/** From the operations port to the consumers: each part stands on those before it, and stops before them. */
+const startTransfer = async (given: Given, parts: Parts, stop: AbortSignal): Promise<void> => {
+  const { settings, instances, pipelines, log } = given;
+  const metrics = createTransferMetrics();
+  const readiness = await openOps(settings, metrics, parts);
+  const { checks, warnings } = readiness;
+  const tracing = await openTracing(settings, 'transfer', log);
+  parts.add('tracing', () => tracing?.stop());
+  const { bus, boot, system, records, refusedStreams } = await openBus(given, parts, stop);
+  const clickhouse = createClickhouse({ url: engineUrls(settings).clickhouse });
+  parts.add('ClickHouse client', () => clickhouse.close());
+  const publisher = createPublisher(bus, pipelines.metrics.publish);
+  parts.add('publisher', () => publisher.close());
+  const placements = startPlacements(records);
+  parts.add('placements', () => placements.stop());
+  const purges = startPurges(records);
+  parts.add('purges', () => purges.stop());
+  const sweep = startOrphanSweep(bus, {
+    consumers: pipelines.streams.flatMap(({ consumer }) => consumer ?? []),
+    onRemoved: (stream, messages) => metrics.orphanedMessages.inc({ stream }, messages),
+    log,
+  });
+  parts.add('sweep of orphaned messages', () => sweep.stop());
   const feed = openLedgerFeed({ bus, metrics, isCredential: looksLikeToken, boot: () => boot, log });
+  parts.add('LEDGER feed', () => feed.stop());
   const common: Common = {
     bus,
     deadLetters: createDeadLetters(publisher),
@@ -225,55 +287,52 @@ export const runTransfer = async (settings: Settings): Promise<void> => {
     elapsed: createElapsed(),
     traces: tracing === undefined ? undefined : createBatchTraces(tracing),
   };
-  const clickhouse = createClickhouse({ url: engineUrls(settings).clickhouse });
-  // An operator lets consumers go on in every process by putting this key.
-  const resumes = system.watch(
-    ({ key }) => {
-      if (key === systemKeys.resume('metrics')) running.points?.resetBreaker();
-      if (key === systemKeys.resume('traces')) running.spans?.resetBreaker();
-      if (key === systemKeys.resume('ledger')) running.outcomes?.resetBreaker();
-    },
-    () => {},
-    systemKeys.resume('*'),
-  );
-  const purges = startPurges(records);
-  running.purges = purges;
-  const placements = startPlacements(records);
+  const alarm = startLedgerAlarm(pipelines.ledger.stream, common);
+  parts.add('alarm of LEDGER', () => alarm.stop());
+
+  // Pulling ends and what is held settles, for all of them at the same time.
+  const consumers = parts.together();
   const points = openPointsLine(
-    { pipeline: metricsPipeline, instances, durability: settings.durability, purges, placements },
+    { pipeline: pipelines.metrics, instances, durability: settings.durability, purges, placements },
     common,
   );
-  running.points = points;
-  running.alarm = startLedgerAlarm(ledgerPipeline.stream, common);
-  running.sweep = startOrphanSweep(bus, {
-    consumers: streams.flatMap(({ consumer }) => consumer ?? []),
-    onRemoved: (stream, messages) => metrics.orphanedMessages.inc({ stream }, messages),
-    log,
+  consumers.add('consumers of points', () => points.stop());
+  const outcomes = startLedger(pipelines.ledger, clickhouse, common);
+  consumers.add('consumer of LEDGER', () => outcomes.stop());
+  const { consumer: spans, merges } = startTraces(pipelines.traces, clickhouse, { boot, system }, common);
+  consumers.add('consumer of spans', () => spans.stop());
+  parts.add('owed merges', () => merges.stop());
+  const running: Consumers = { points, spans, outcomes };
+  const resumes = watchResumes(system, running);
+  parts.add('watch of resumed consumers', () => resumes.stop());
+  checks.set({
+    nats: () => (bus.connected ? undefined : 'the connection to NATS is lost'),
+    records: () => (purges.isReady ? undefined : 'the purges are not read yet'),
+    questdb_streams: () => refusedStreams.problem,
   });
-  running.outcomes = startLedger(ledgerPipeline, clickhouse, common);
-  const { consumer: spans, merges } = startTraces(traces, clickhouse, { boot, system }, common);
-  running.spans = spans;
+  warnings.set({ ledger: () => alarm.warning });
+  checkConsumers(readiness, running);
+
   // A point of a purged data id must not get into a table that is there still.
   await Promise.race([Promise.all([purges.whenReady, placements.whenReady]), whenStopped(stop)]);
-  if (!stop.aborted) {
-    points.start();
-    log.info({ ops: ops.port }, 'transfer reads messages');
-  }
+  if (stop.aborted) return;
+  points.start();
+  log.info({ ops: readiness.port }, 'transfer reads messages');
+};
 
-  await whenStopped(stop);
-  log.info({}, 'transfer stops');
-  merges.stop();
-  await Promise.all([points.stop(), spans.stop(), running.outcomes.stop()]);
-  await feed.stop();
-  running.alarm.stop();
-  running.sweep.stop();
-  running.refused.stop();
-  resumes.stop();
-  purges.stop();
-  placements.stop();
-  publisher.close();
-  await clickhouse.close();
-  await bus.close();
-  await tracing?.stop();
-  await ops.stop();
+/**
+ * A consumer process (architecture 2.2): METRICS to QuestDB and TRACES to ClickHouse, dead letters and outcomes beside them. Any number of
+ * them share the consumers. Runs until SIGTERM or SIGINT, then writes and settles what it holds. Throws a permanent Fault for
+ * settings that cannot be used.
+ */
+export const runTransfer = async (settings: Settings): Promise<void> => {
+  const instances = questdbInstances(settings);
+  const pipelines = withInstances(
+    loadPipelines(settings.pipelinesFolder, settings.schemasFolder, settings.nats.replicas),
+    instances.map(({ name }) => name),
+  );
+  const log = createLog('transfer', settings.logLevel);
+  await runRole({ name: 'transfer', log }, (parts, stop) =>
+    startTransfer({ settings, instances, pipelines, log }, parts, stop),
+  );
 };

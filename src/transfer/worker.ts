@@ -4,12 +4,17 @@ import { errorText } from '../model/fault.ts';
 import type { Ledger } from '../outcomes/ledger.ts';
 import type { Log } from '../telemetry/log.ts';
 import type { TransferMetrics } from '../telemetry/metrics.ts';
-import type { BatchTrace, BatchTraces } from './batch-traces.ts';
+import type { BatchTraces } from './batch-traces.ts';
 import { type Breaker, fitToSettle } from './breaker.ts';
 import type { HeldMessage } from './held-message.ts';
+import { createHeldMessages } from './held-messages.ts';
+import { createReader } from './read-delivery.ts';
 import type { TransferSamples } from './samples.ts';
 import { createSettler } from './settle.ts';
-import type { Sink, Written } from './sink.ts';
+import type { Sink } from './sink.ts';
+import { createStoreWriter } from './store-writer.ts';
+import { createWriteLoop } from './write-loop.ts';
+import { createWritePace } from './write-pace.ts';
 
 export type WorkerOptions = {
   readonly stream: string;
@@ -22,7 +27,7 @@ export type WorkerOptions = {
    * 0 = as soon as the last one is done.
    */
   readonly writeIntervalMs: number;
-  /** So many messages waiting are written at once: more might not be delivered before some are acknowledged. */
+  /** This many waiting messages are written at once: more might not be delivered before some are acknowledged. */
   readonly gatheredMax: number;
 };
 
@@ -46,7 +51,7 @@ export type WorkerDependencies<E> = {
   readonly traces?: BatchTraces | undefined;
 };
 
-/** One consumer's line: read, validate time, gather, write, settle (architecture 2.2). */
+/** The line of one consumer (architecture 2.2): read and gather what is delivered; write, validate what was deferred, settle. */
 export type Worker = {
   take(delivery: Delivery): void;
   readonly hasRoom: boolean;
@@ -62,254 +67,107 @@ export type Worker = {
   drain(timeoutMs: number): Promise<void>;
 };
 
-const newerRetryMs = 30_000;
-const backoffMs = { first: 100, most: 2_000 };
+/** The stages of a worker, in the order in which a message passes them. */
+const createStages = <E>(options: WorkerOptions, deps: WorkerDependencies<E>, isStopping: () => boolean) => {
+  const { sink, breaker, metrics, traces, elapsed, log } = deps;
+  const pipeline = sink.label ?? sink.pipeline;
+  const onBytes = (bytes: number): void => metrics.heldBytes.set({ pipeline }, bytes);
+  const settler = createSettler({ ...deps, stream: options.stream, isStopping });
+  const reader = createReader(deps, settler);
+  const held = createHeldMessages<E>({ ...options, elapsed, onBytes });
+  const writer = createStoreWriter({ ...deps, isStopping });
+
+  const giveBack = (messages: readonly HeldMessage<E>[]): void => {
+    for (const { delivery } of messages) settler.giveBack(delivery, 0);
+  };
+
+  /** read -> gather: a message that arrives. False where it goes no further. */
+  const take = (delivery: Delivery): boolean => {
+    const message = reader.read(delivery);
+    if (message !== undefined) held.add(message);
+    return message !== undefined;
+  };
+
+  /** write -> validate what the receiver deferred -> settle: the messages of one write. */
+  const writeAndSettle = async (batch: readonly HeldMessage<E>[]): Promise<void> => {
+    const trace = traces?.begin(sink, batch);
+    const written = await writer.write(batch, trace);
+    trace?.written(written);
+    if (written === undefined) return giveBack(batch);
+    await settler.settle(batch, fitToSettle(breaker, batch, written)).catch((error: unknown) => {
+      log.warn({ error: errorText(error) }, 'a batch was not settled; what is unsettled comes again');
+    });
+    trace?.settled();
+  };
+
+  const giveBackGathered = (): void => giveBack(held.releaseGathered());
+  return { settler, reader, held, writer, take, writeAndSettle, giveBackGathered };
+};
 
 export const createWorker = <E>(options: WorkerOptions, deps: WorkerDependencies<E>): Worker => {
-  const { metrics, log, sink, breaker } = deps;
-  const pipeline = sink.label ?? sink.pipeline;
-  let gathered: HeldMessage<E>[] = [];
-  let gatheredRows = 0;
-  let inWrite: HeldMessage<E>[] = [];
-  let heldBytes = 0;
-  let storeProblem: string | undefined;
-  let newer: { version: number; seenAt: number } | undefined;
-  let stopping = false;
-  let draining = false;
-  let lastWriteAt = Number.NEGATIVE_INFINITY;
-  let writing = false;
-  let idle: (() => void) | undefined;
-  let writeNow: (() => void) | undefined;
-  const settler = createSettler({ ...deps, stream: options.stream, isStopping: () => stopping });
-
-  const setHeld = (bytes: number): void => {
-    heldBytes = bytes;
-    metrics.heldBytes.set({ pipeline }, bytes);
-  };
-
+  const { breaker, elapsed, log, onRoom } = deps;
+  let isStopping = false;
+  let isDraining = false;
+  const stages = createStages(options, deps, () => isStopping);
+  const { held, reader, writer, settler } = stages;
   /** Whether waiting for more before a write would bring nothing. */
   const isEnough = (): boolean =>
-    draining ||
-    gatheredRows >= options.rowsPerWriteMax ||
-    gathered.length >= options.gatheredMax ||
-    heldBytes >= options.heldBytesMax;
-
-  const letGo = (messages: readonly HeldMessage<E>[]): void => {
-    let bytes = 0;
-    for (const message of messages) bytes += message.bytes;
-    setHeld(heldBytes - bytes);
-  };
-
-  const take = (delivery: Delivery): void => {
-    if (delivery.redelivered) metrics.redelivered.inc({ pipeline });
-    const read = sink.read(delivery.payload, delivery.version);
-    if (read.kind === 'newer') {
-      newer = { version: read.version, seenAt: deps.elapsed() };
-      metrics.heldBack.set({ pipeline }, read.version);
-      log.error(
-        { version: read.version },
-        'a newer program wrote this message: it is held back, upgrade transfer',
-      );
-      settler.giveBack(delivery, newerRetryMs);
-      return;
-    }
-    if (breaker.state === 'open') {
-      settler.giveBack(delivery, 0);
-      return;
-    }
-    if (read.kind === 'unreadable') {
-      if (breaker.state === 'trial' && !breaker.tried(1, 1)) {
-        settler.giveBack(delivery, 0);
-        return;
-      }
-      breaker.note(1, 1);
-      settler.settleUnreadable(delivery, read.why).catch((error: unknown) => {
-        log.error({ error: errorText(error) }, 'the dead letter was not confirmed; the message comes again');
-      });
-      return;
-    }
-    const rows = sink.rowsOf(read.envelope);
-    const bytes = delivery.payload.length;
-    const touchedAt = deps.elapsed();
-    gathered.push({ delivery, envelope: read.envelope, rows, bytes, touchedAt, takenAt: deps.now() });
-    gatheredRows += rows;
-    setHeld(heldBytes + bytes);
-    startWriting();
-    if (isEnough()) writeNow?.();
-  };
-
-  /** The next write: whole messages up to the rows that one request shall have. What was held too long comes again by itself. */
-  const nextBatch = (): HeldMessage<E>[] => {
-    const staleBefore = deps.elapsed() - options.ackWaitMs / 2;
-    const batch: HeldMessage<E>[] = [];
-    let rows = 0;
-    let index = 0;
-    for (; index < gathered.length; index++) {
-      const message = gathered[index];
-      if (message === undefined) break;
-      if (message.touchedAt < staleBefore) {
-        gatheredRows -= message.rows;
-        letGo([message]);
-        continue;
-      }
-      if (batch.length > 0 && rows + message.rows > options.rowsPerWriteMax) break;
-      batch.push(message);
-      rows += message.rows;
-    }
-    gathered.splice(0, index);
-    gatheredRows -= rows;
-    return batch;
-  };
-
-  const noteStore = (problem: string | undefined): void => {
-    const store = sink.store;
-    if (problem !== undefined && storeProblem === undefined)
-      log.warn({ store, error: problem }, 'the store does not take rows; trying again');
-    if (problem === undefined && storeProblem !== undefined)
-      log.info({ store }, 'the store takes rows again');
-    storeProblem = problem;
-  };
-
-  /** Writes until the outcome is known; a store that is away is tried for ever, while the messages are kept alive. */
-  const writeUntilKnown = async (
-    batch: readonly HeldMessage<E>[],
-    trace: BatchTrace | undefined,
-  ): Promise<Written<E> | undefined> => {
-    let waitMs = backoffMs.first;
-    for (;;) {
-      try {
-        const result = await sink.write(batch, (outcome, seconds) => {
-          metrics.writes.inc({ pipeline, outcome });
-          metrics.writeSeconds.observe({ pipeline }, seconds);
-          trace?.sent(outcome, seconds);
-        });
-        noteStore(result.problem);
-        return result;
-      } catch (error) {
-        noteStore(errorText(error));
-        if (stopping) return undefined;
-        await new Promise((resolve) => setTimeout(resolve, waitMs));
-        waitMs = Math.min(waitMs * 2, backoffMs.most);
-      }
-    }
-  };
-
-  const letGoGathered = (): void => {
-    letGo(gathered);
-    gathered = [];
-    gatheredRows = 0;
-  };
-
-  const giveBackGathered = (): void => {
-    for (const message of gathered) settler.giveBack(message.delivery, 0);
-    letGoGathered();
-  };
-
-  const writeOnce = async (): Promise<void> => {
-    const batch = nextBatch();
-    inWrite = batch;
-    if (batch.length > 0) {
-      const trace = deps.traces?.begin(sink, batch);
-      const result = await writeUntilKnown(batch, trace);
-      trace?.written(result);
-      if (result === undefined) for (const message of batch) settler.giveBack(message.delivery, 0);
-      else {
-        await settler.settle(batch, fitToSettle(breaker, batch, result)).catch((error: unknown) => {
-          log.warn({ error: errorText(error) }, 'a batch was not settled; what is unsettled comes again');
-        });
-        trace?.settled();
-      }
-    }
-    letGo(batch);
-    inWrite = [];
-    if (breaker.state === 'open') giveBackGathered();
-    deps.onRoom();
-  };
-
-  /** Lets rows gather, where the store wants few and large writes. */
-  const untilWriteIsDue = async (): Promise<void> => {
-    const waitMs = lastWriteAt + options.writeIntervalMs - deps.elapsed();
-    if (waitMs > 0 && !isEnough()) {
-      await new Promise<void>((resolve) => {
-        const timer = setTimeout(resolve, waitMs);
-        writeNow = () => {
-          clearTimeout(timer);
-          resolve();
-        };
-      });
-      writeNow = undefined;
-    }
-    lastWriteAt = deps.elapsed();
-  };
-
-  const startWriting = (): void => {
-    if (writing) return;
-    writing = true;
-    const run = async (): Promise<void> => {
-      // One turn of the event loop lets what has arrived together be written together.
-      await new Promise((resolve) => setImmediate(resolve));
-      while (gathered.length > 0) {
-        await untilWriteIsDue();
-        await writeOnce();
-      }
-      writing = false;
-      idle?.();
-    };
-    run().catch((error: unknown) => {
-      writing = false;
-      log.error({ error: errorText(error) }, 'a defect in the writing loop');
-      if (gathered.length > 0) startWriting();
-    });
-  };
-
-  const keepAlive = setInterval(() => {
-    const now = deps.elapsed();
-    for (const message of [...inWrite, ...gathered]) {
-      if (now - message.touchedAt < options.ackWaitMs / 4) continue;
-      // A message that was left alone for half its ack wait may be on its way to another worker already.
-      if (now - message.touchedAt > options.ackWaitMs / 2) continue;
-      message.delivery.working();
-      message.touchedAt = now;
-    }
-  }, options.ackWaitMs / 8);
+    isDraining ||
+    held.gathered.rows >= options.rowsPerWriteMax ||
+    held.gathered.messages >= options.gatheredMax ||
+    held.bytes >= options.heldBytesMax;
+  const pace = createWritePace(options.writeIntervalMs, elapsed, isEnough);
+  const loop = createWriteLoop({
+    hasWork: () => held.gathered.messages > 0,
+    round: async () => {
+      await pace.untilDue();
+      const batch = held.next();
+      if (batch.length > 0) await stages.writeAndSettle(batch);
+      held.release(batch);
+      if (breaker.state === 'open') stages.giveBackGathered();
+      onRoom();
+    },
+    onError: (error) => log.error({ error: errorText(error) }, 'internal error in the writing loop'),
+  });
+  const keepAlive = setInterval(held.keepAlive, options.ackWaitMs / 8);
   keepAlive.unref();
 
+  const drain = async (timeoutMs: number): Promise<void> => {
+    isDraining = true;
+    pace.hurry();
+    const finished = loop.idle();
+    const timer = new Promise<void>((resolve) => setTimeout(resolve, timeoutMs).unref());
+    await Promise.race([finished, timer]);
+    isStopping = true;
+    stages.giveBackGathered();
+    if (loop.isRunning) await finished;
+    clearInterval(keepAlive);
+  };
+
   return {
-    take,
+    take: (delivery) => {
+      if (!stages.take(delivery)) return;
+      loop.start();
+      if (isEnough()) pace.hurry();
+    },
     get hasRoom() {
       if (breaker.state === 'open' || deps.isHeld()) return false;
       // A trial is of one pull.
-      return heldBytes < (breaker.state === 'trial' ? 1 : options.heldBytesMax);
+      return held.bytes < (breaker.state === 'trial' ? 1 : options.heldBytesMax);
     },
     get storeProblem() {
-      return storeProblem;
+      return writer.problem;
     },
     get ledgerProblem() {
       return settler.problem;
     },
     get newerVersion() {
-      // It comes again after each hold-back; once it stays away, a newer program has taken it.
-      return newer !== undefined && deps.elapsed() - newer.seenAt < 2 * newerRetryMs
-        ? newer.version
-        : undefined;
+      return reader.newerVersion;
     },
     forgetUnsent: () => {
-      letGoGathered();
-      deps.onRoom();
+      held.releaseGathered();
+      onRoom();
     },
-    drain: async (timeoutMs) => {
-      draining = true;
-      writeNow?.();
-      const finished = new Promise<void>((resolve) => {
-        if (!writing) resolve();
-        else idle = resolve;
-      });
-      const timer = new Promise<void>((resolve) => setTimeout(resolve, timeoutMs).unref());
-      await Promise.race([finished, timer]);
-      stopping = true;
-      giveBackGathered();
-      if (writing) await finished;
-      clearInterval(keepAlive);
-    },
+    drain,
   };
 };

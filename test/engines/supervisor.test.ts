@@ -2,7 +2,7 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { createService, type Service, type ServiceDefinition } from '../../src/embedded/service.ts';
-import { createSupervisor, restartDelayMs } from '../../src/embedded/supervisor.ts';
+import { createSupervisor } from '../../src/embedded/supervisor.ts';
 import { tempFolder } from '../support/stack/temp-folder.ts';
 
 const policy = { firstMs: 20, mostMs: 100, healthyMs: 60_000, lookEveryMs: 50 };
@@ -132,14 +132,5 @@ describe('a start under way', () => {
     await service.stop();
     await expect(started).rejects.toThrow(/^role was /);
     expect(service.running).toBe(false);
-  });
-});
-
-describe('restarts', () => {
-  it('come at once, then with a back-off that has an end', () => {
-    const standard = { firstMs: 250, mostMs: 5000, healthyMs: 10_000 };
-    expect([0, 1, 2, 3, 4, 5, 6, 7, 40].map((failures) => restartDelayMs(failures, standard))).toEqual([
-      0, 250, 500, 1000, 2000, 4000, 5000, 5000, 5000,
-    ]);
   });
 });

@@ -20,8 +20,8 @@ export const sabotages: readonly Sabotage[] = [
     edits: [
       {
         file: 'src/transfer/worker.ts',
-        from: 'gathered.push({ delivery, ',
-        to: 'delivery.ack();\n    gathered.push({ delivery, ',
+        from: 'if (message !== undefined) held.add(message);',
+        to: 'if (message !== undefined) held.add(message);\n    if (message !== undefined) delivery.ack();',
       },
     ],
     project: 'engines',
@@ -33,8 +33,8 @@ export const sabotages: readonly Sabotage[] = [
     edits: [
       {
         file: 'src/transfer/settle.ts',
-        from: 'if (await record(rows)) acknowledge(settled);\n      else for',
-        to: 'acknowledge(settled);\n      if (!(await record(rows))) for',
+        from: 'const isRecorded = await outcomes.record(settled.flatMap(({ rows }) => rows));\n      if (isRecorded) acknowledge(settled);\n      else for',
+        to: 'acknowledge(settled);\n      const isRecorded = await outcomes.record(settled.flatMap(({ rows }) => rows));\n      if (!isRecorded) for',
       },
     ],
     project: 'engines',
@@ -145,8 +145,8 @@ export const sabotages: readonly Sabotage[] = [
     edits: [
       {
         file: 'src/bus/batch-publisher.ts',
-        from: "case 'known':\n        complete(token, entry);",
-        to: "case 'known':\n        settle(token, entry);\n        entry.resolve();",
+        from: "case 'known':\n        this.complete(token, entry);",
+        to: "case 'known':\n        this.settle(token, entry);\n        entry.resolve();",
       },
     ],
     project: 'engines',
@@ -212,7 +212,13 @@ export const sabotages: readonly Sabotage[] = [
   },
   {
     name: 'requests that wait behind a publish without a deadline of their own',
-    edits: [{ file: 'src/ingress/push/publish.ts', from: '      expireWaiting(gathering, now);\n', to: '' }],
+    edits: [
+      {
+        file: 'src/ingress/push/gathering.ts',
+        from: "    expire(this.waiting, now, 'not_stored');\n",
+        to: '',
+      },
+    ],
     project: 'unit',
     file: 'test/unit/ingress/push/publisher.test.ts',
     tests: 'a bus that does not answer',
@@ -221,7 +227,7 @@ export const sabotages: readonly Sabotage[] = [
     name: 'a lookup that waits for as long as NATS hangs',
     edits: [
       {
-        file: 'src/directory/directory.ts',
+        file: 'src/directory/find-once.ts',
         from: 'await fetchInTime(fetch);',
         to: 'await fetch();',
       },
@@ -234,14 +240,14 @@ export const sabotages: readonly Sabotage[] = [
     name: 'ages by the wall clock',
     edits: [
       {
-        file: 'src/transfer/worker.ts',
-        from: 'const staleBefore = deps.elapsed()',
-        to: 'const staleBefore = deps.now()',
+        file: 'src/transfer/held-messages.ts',
+        from: 'const staleBefore = elapsed()',
+        to: 'const staleBefore = Date.now()',
       },
       {
-        file: 'src/transfer/worker.ts',
-        from: 'const touchedAt = deps.elapsed();',
-        to: 'const touchedAt = deps.now();',
+        file: 'src/transfer/read-delivery.ts',
+        from: 'touchedAt: elapsed()',
+        to: 'touchedAt: now()',
       },
     ],
     project: 'unit',

@@ -57,6 +57,7 @@ const switchTo = (isEnabled: boolean): Endpoint => {
 };
 
 /** /api/v1/applications: the owners of write tokens of traces. */
+// biome-ignore lint/complexity/noExcessiveLinesPerFunction: a table of endpoints.
 export const applicationEndpoints = (deps: ApiDeps): Endpoint[] => [
   endpoint({
     method: 'GET',

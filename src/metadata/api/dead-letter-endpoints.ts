@@ -273,6 +273,7 @@ const act = async (
 };
 
 /** The dead letters (architecture 6.5): looking, sending back, removing. */
+// biome-ignore lint/complexity/noExcessiveLinesPerFunction: a table of endpoints.
 export const deadLetterEndpoints = (deps: ApiDeps): Endpoint[] => {
   const { deadLetters: admin } = deps;
   return [

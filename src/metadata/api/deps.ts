@@ -1,6 +1,6 @@
 import type { DeadLetterAdmin } from '../../dead-letters/admin.ts';
 import type { OutcomeReads } from '../../outcomes/reads.ts';
-import type { ReadyChecks } from '../../runtime/ops-server.ts';
+import type { ReadyChecks } from '../../runtime/checks.ts';
 import type { Log } from '../../telemetry/log.ts';
 import type { Audit } from '../audit/audit.ts';
 import type { Refresh } from '../refresh/refresh.ts';

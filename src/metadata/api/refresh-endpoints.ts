@@ -19,6 +19,7 @@ const found = <T>(value: T | undefined, what: string): T => {
 };
 
 /** The refresh job (specification 4.4): a run by hand, the last runs, and what node management holds. */
+// biome-ignore lint/complexity/noExcessiveLinesPerFunction: a table of endpoints.
 export const refreshEndpoints = ({ refresh }: ApiDeps): Endpoint[] => [
   endpoint({
     method: 'POST',

@@ -52,6 +52,7 @@ const switchTo = (isEnabled: boolean): Endpoint => {
 };
 
 /** /api/v1/custom-reports: a report together with its three records. */
+// biome-ignore lint/complexity/noExcessiveLinesPerFunction: a table of endpoints.
 export const reportEndpoints = (): Endpoint[] => [
   endpoint({
     method: 'GET',

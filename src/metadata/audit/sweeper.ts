@@ -26,6 +26,7 @@ const isTransient = (error: unknown): boolean => error instanceof Fault && error
  * process's own clock; clocks of other machines do not count, and a bus that was away, where nobody could renew, starts the
  * time again.
  */
+// biome-ignore lint/complexity/noExcessiveLinesPerFunction: one timer and the rounds that it starts.
 export const createAuditSweeper = (deps: AuditDeps, settling: Settling): AuditSweeper => {
   const { system, log, orphanMs } = deps;
   const held = new Map<string, Held>();

@@ -51,138 +51,147 @@ export type Delivery = {
   remove(dataId: number): Promise<void>;
 };
 
-export const createDelivery = (deps: DeliveryDeps): Delivery => {
-  const { subscriptions, nodeManagement, lease, now } = deps;
+class Deliveries implements Delivery {
+  private readonly deps: DeliveryDeps;
 
-  const save = async (
-    value: Subscription,
-    before: HeldSubscription | undefined,
-  ): Promise<HeldSubscription> => {
-    await lease.check();
-    return subscriptions.save(value, before);
-  };
-  const forget = async (dataId: number): Promise<void> => {
-    await lease.check();
-    await subscriptions.remove(dataId);
-  };
-  const record = (
+  constructor(deps: DeliveryDeps) {
+    this.deps = deps;
+  }
+
+  async deliver(wanted: WantedReport): Promise<'created' | 'updated' | 'unchanged'> {
+    const target = targetOf(wanted, this.deps.nodeManagement);
+    const known = this.deps.subscriptions.known(target.mon_data_id);
+    try {
+      if (known !== undefined && holds(known, target)) {
+        if (this.deps.nodeManagement.isRemote && known.subscription_id !== null) {
+          await this.deps.nodeManagement.enable(known.subscription_id);
+        }
+        return 'unchanged';
+      }
+      return await this.deliverFresh(target);
+    } catch (error) {
+      if (!hasCode(error, 'subscription_missing')) throw error;
+      // Somebody removed it on the other side: a new one takes its place.
+      await this.create(target, await this.deps.subscriptions.read(target.mon_data_id));
+      return 'created';
+    }
+  }
+
+  async remove(dataId: number): Promise<void> {
+    const held = await this.deps.subscriptions.read(dataId);
+    if (held !== undefined) await this.removeHeld(held);
+  }
+
+  private async save(value: Subscription, before: HeldSubscription | undefined): Promise<HeldSubscription> {
+    await this.deps.lease.check();
+    return this.deps.subscriptions.save(value, before);
+  }
+
+  private async forget(dataId: number): Promise<void> {
+    await this.deps.lease.check();
+    await this.deps.subscriptions.remove(dataId);
+  }
+
+  private record(
     { params: _, ...target }: Target,
     rest: Pick<Subscription, 'subscription_id' | 'state' | 'created' | 'intent'>,
-  ): Subscription => ({ ...target, ...rest, updated: now() });
+  ): Subscription {
+    return { ...target, ...rest, updated: this.deps.now() };
+  }
 
   /**
    * Sends the create call that `intent` stands for and writes its answer down. A refusal of the first try with a key means
    * that there is nothing, so the intent is given up; after any other failure the same call is made again by the next run.
    */
-  const finishCreate = async (held: HeldSubscription, isFirst: boolean): Promise<HeldSubscription> => {
+  private async finishCreate(held: HeldSubscription, isFirst: boolean): Promise<HeldSubscription> {
     const { intent, mon_data_id } = held.value;
     if (intent === undefined) {
       throw new Fault('internal', 'record_invalid', `subscription.${mon_data_id} is creating without intent`);
     }
-    await lease.check();
-    const id = await nodeManagement
+    await this.deps.lease.check();
+    const id = await this.deps.nodeManagement
       .create(mon_data_id, intent.params, intent.key)
       .catch(async (error: unknown) => {
-        if (isFirst && error instanceof Fault && error.kind === 'permanent') await forget(mon_data_id);
+        if (isFirst && error instanceof Fault && error.kind === 'permanent') await this.forget(mon_data_id);
         throw error;
       });
     const { intent: _, ...value } = held.value;
-    return save({ ...value, subscription_id: id, state: 'installing', updated: now() }, held);
-  };
+    return this.save({ ...value, subscription_id: id, state: 'installing', updated: this.deps.now() }, held);
+  }
 
-  const idOf = ({ value }: HeldSubscription): number => {
+  private idOf({ value }: HeldSubscription): number {
     if (value.subscription_id !== null) return value.subscription_id;
     throw new Fault('internal', 'record_invalid', `subscription.${value.mon_data_id} has no subscription_id`);
-  };
+  }
 
-  const create = async (target: Target, before: HeldSubscription | undefined): Promise<void> => {
-    const created = now();
-    if (!nodeManagement.isRemote) {
-      await save(record(target, { subscription_id: target.mon_data_id, state: 'active', created }), before);
+  private async create(target: Target, before: HeldSubscription | undefined): Promise<void> {
+    const created = this.deps.now();
+    if (!this.deps.nodeManagement.isRemote) {
+      await this.save(
+        this.record(target, { subscription_id: target.mon_data_id, state: 'active', created }),
+        before,
+      );
       return;
     }
     const intent = { key: `tidemark-${target.mon_data_id}-${randomUUID()}`, params: target.params };
-    const begun = await save(
-      record(target, { subscription_id: null, state: 'creating', created, intent }),
+    const begun = await this.save(
+      this.record(target, { subscription_id: null, state: 'creating', created, intent }),
       before,
     );
-    const made = await finishCreate(begun, true);
-    await nodeManagement.enable(idOf(made));
-    await nodeManagement.install(idOf(made));
-    await save({ ...made.value, state: 'active', updated: now() }, made);
-  };
+    const made = await this.finishCreate(begun, true);
+    await this.deps.nodeManagement.enable(this.idOf(made));
+    await this.deps.nodeManagement.install(this.idOf(made));
+    await this.save({ ...made.value, state: 'active', updated: this.deps.now() }, made);
+  }
 
   /** Sends an existing subscription in full, also after a process that was killed during a delivery. */
-  const replace = async (target: Target, held: HeldSubscription): Promise<void> => {
-    if (nodeManagement.isRemote) {
-      await lease.check();
-      await nodeManagement.enable(idOf(held));
-      await nodeManagement.update(idOf(held), target.params);
+  private async replace(target: Target, held: HeldSubscription): Promise<void> {
+    if (this.deps.nodeManagement.isRemote) {
+      await this.deps.lease.check();
+      await this.deps.nodeManagement.enable(this.idOf(held));
+      await this.deps.nodeManagement.update(this.idOf(held), target.params);
     }
     const { subscription_id, created } = held.value;
-    await save(record(target, { subscription_id, state: 'active', created }), held);
-  };
+    await this.save(this.record(target, { subscription_id, state: 'active', created }), held);
+  }
 
-  const deliverFresh = async (target: Target): Promise<'created' | 'updated' | 'unchanged'> => {
-    const held = await subscriptions.read(target.mon_data_id);
-    if (held === undefined) return create(target, undefined).then(() => 'created');
+  private async deliverFresh(target: Target): Promise<'created' | 'updated' | 'unchanged'> {
+    const held = await this.deps.subscriptions.read(target.mon_data_id);
+    if (held === undefined) return this.create(target, undefined).then(() => 'created');
     if (held.value.adapter !== target.adapter) {
-      if (held.value.adapter === 'http') deps.onOrphan(held.value);
-      return create(target, held).then(() => 'created');
+      if (held.value.adapter === 'http') this.deps.onOrphan(held.value);
+      return this.create(target, held).then(() => 'created');
     }
     switch (held.value.state) {
       case 'creating':
-        return replace(target, await finishCreate(held, false)).then(() => 'created');
+        return this.replace(target, await this.finishCreate(held, false)).then(() => 'created');
       case 'installing':
-        return replace(target, held).then(() => 'created');
+        return this.replace(target, held).then(() => 'created');
       case 'deleting':
-        await removeHeld(held);
-        return create(target, undefined).then(() => 'created');
+        await this.removeHeld(held);
+        return this.create(target, undefined).then(() => 'created');
       default:
         if (holds(held.value, target)) return 'unchanged';
-        return replace(target, held).then(() => 'updated');
+        return this.replace(target, held).then(() => 'updated');
     }
-  };
+  }
 
-  const removeHeld = async (given: HeldSubscription): Promise<void> => {
+  private async removeHeld(given: HeldSubscription): Promise<void> {
     let held = given;
     const dataId = held.value.mon_data_id;
-    if (held.value.adapter !== nodeManagement.name) {
-      if (held.value.adapter === 'http') deps.onOrphan(held.value);
-      return forget(dataId);
+    if (held.value.adapter !== this.deps.nodeManagement.name) {
+      if (held.value.adapter === 'http') this.deps.onOrphan(held.value);
+      return this.forget(dataId);
     }
-    if (nodeManagement.isRemote) {
+    if (this.deps.nodeManagement.isRemote) {
       // What may have been created has to be known before it can be deleted.
-      if (held.value.state === 'creating') held = await finishCreate(held, false);
-      if (held.value.state !== 'deleting') held = await save({ ...held.value, state: 'deleting' }, held);
-      await lease.check();
-      await nodeManagement.delete(idOf(held));
+      if (held.value.state === 'creating') held = await this.finishCreate(held, false);
+      if (held.value.state !== 'deleting') held = await this.save({ ...held.value, state: 'deleting' }, held);
+      await this.deps.lease.check();
+      await this.deps.nodeManagement.delete(this.idOf(held));
     }
-    await forget(dataId);
-  };
+    await this.forget(dataId);
+  }
+}
 
-  return {
-    deliver: async (wanted) => {
-      const target = targetOf(wanted, nodeManagement);
-      const known = subscriptions.known(target.mon_data_id);
-      try {
-        if (known !== undefined && holds(known, target)) {
-          if (nodeManagement.isRemote && known.subscription_id !== null) {
-            await nodeManagement.enable(known.subscription_id);
-          }
-          return 'unchanged';
-        }
-        return await deliverFresh(target);
-      } catch (error) {
-        if (!hasCode(error, 'subscription_missing')) throw error;
-        // Somebody removed it on the other side: a new one takes its place.
-        await create(target, await subscriptions.read(target.mon_data_id));
-        return 'created';
-      }
-    },
-    remove: async (dataId) => {
-      const held = await subscriptions.read(dataId);
-      if (held !== undefined) await removeHeld(held);
-    },
-  };
-};
+export const createDelivery = (deps: DeliveryDeps): Delivery => new Deliveries(deps);

@@ -43,6 +43,7 @@ const lost = (): Fault =>
 type Entry<N> = { holder: string | null; renewals: number; note: N };
 
 /** Keeps a lease alive until it is released or lost. */
+// biome-ignore lint/complexity/noExcessiveLinesPerFunction: one lease and its transitions.
 const hold = <N>(
   bucket: KvBucket,
   key: string,

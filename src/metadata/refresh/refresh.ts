@@ -1,6 +1,4 @@
-import { setTimeout as delay } from 'node:timers/promises';
 import type { Hono } from 'hono';
-import { z } from 'zod';
 import type { KvBucket } from '../../bus/kv.ts';
 import type { Settings } from '../../config/settings.ts';
 import { errorText, Fault } from '../../model/fault.ts';
@@ -9,11 +7,12 @@ import type { Registry } from '../../telemetry/metrics.ts';
 import { createRefreshMetrics, type RefreshMetrics } from '../../telemetry/refresh-metrics.ts';
 import type { CollectorDefaults } from './document.ts';
 import { createHttpNodeManagement } from './http-node-management.ts';
-import { createLease, type HeldLease, type LeaseTimes, leaseTimesDefault } from './lease.ts';
+import { Leader, noteSchema } from './leader.ts';
+import { createLease, type LeaseTimes, leaseTimesDefault } from './lease.ts';
 import { type NodeManagement, pollingNodeManagement } from './node-management.ts';
 import { type AuthorizeNode, createPollingApp } from './polling-endpoint.ts';
 import type { RefreshRecords } from './reports.ts';
-import { type RunDeps, runOnce } from './run.ts';
+import type { RunDeps } from './run.ts';
 import { createRuns, type RefreshRun, type Runs } from './runs.ts';
 import { parseCron, startSchedule } from './schedule.ts';
 import { openSubscriptions, type SubscriptionView, viewSubscription } from './subscriptions.ts';
@@ -67,25 +66,9 @@ export type Refresh = {
   readonly metrics: RefreshMetrics;
 };
 
-/** `run`: the last run that was begun. `tick`: the latest time of the table a run was begun for, ms since the epoch. */
-const noteSchema = z.object({ run: z.int().nonnegative(), tick: z.number() });
-
-type Led = { readonly kind: 'ran'; readonly run: RefreshRun } | { readonly kind: 'passed' };
-
 const leaseKey = 'lease.refresh';
 const runMsMaxDefault = 600_000;
 const waitMsMaxDefault = 60_000;
-
-const countRun = (metrics: RefreshMetrics, run: RefreshRun): void => {
-  metrics.runs.inc({ trigger: run.trigger, state: run.state });
-  for (const outcome of ['created', 'updated', 'unchanged', 'deleted'] as const) {
-    metrics.reports.inc({ outcome }, run[outcome]);
-  }
-  metrics.reports.inc({ outcome: 'failed' }, run.failed_count);
-  metrics.lastFailed.set(run.failed_count);
-  metrics.lastDurationSeconds.set((run.duration_ms ?? 0) / 1000);
-  if (run.failed_count === 0 && run.state === 'done') metrics.lastSuccess.set(run.finished ?? 0);
-};
 
 const nodeManagementOf = (deps: RefreshDeps, signal: AbortSignal): NodeManagement => {
   const { nodeManagement: settings } = deps.settings;
@@ -97,6 +80,29 @@ const nodeManagementOf = (deps: RefreshDeps, signal: AbortSignal): NodeManagemen
   });
 };
 
+/** A run by hand, with the bound of a call. */
+const runInTime = async (leader: Leader, waitMsMax: number, log: Log): Promise<RefreshRun> => {
+  let isWaiting = true;
+  let timer: NodeJS.Timeout | undefined;
+  const bound = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => {
+      isWaiting = false;
+      reject(
+        new Fault(
+          'transient',
+          'refresh_running',
+          `the refresh run did not finish within ${waitMsMax} ms and continues; see its run record`,
+        ),
+      );
+    }, waitMsMax);
+  });
+  const run = leader.runByHand(() => isWaiting);
+  run.catch((error: unknown) => {
+    if (!isWaiting) log.warn({}, `a refresh run by hand: ${errorText(error)}`);
+  });
+  return Promise.race([run, bound]).finally(() => clearTimeout(timer));
+};
+
 /** Throws a permanent Fault `config_invalid` for settings that cannot be used. Nothing runs before `start` or `runNow`. */
 export const createRefresh = (deps: RefreshDeps): Refresh => {
   const { records, system, log, now = Date.now, leaseTimes = leaseTimesDefault } = deps;
@@ -104,15 +110,12 @@ export const createRefresh = (deps: RefreshDeps): Refresh => {
   const lookEveryMs = Math.min(1_000, leaseTimes.renewMs / 4);
   const table = parseCron(deps.settings.refresh.cron);
   const stopping = new AbortController();
-  const stopped = new Promise<void>((resolve) => {
-    stopping.signal.addEventListener('abort', () => resolve(), { once: true });
-  });
   const nodeManagement = nodeManagementOf(deps, stopping.signal);
   const metrics = createRefreshMetrics(deps.registry);
   const runs = createRuns(system);
   const subscriptions = openSubscriptions(deps.bucket, (fault) => log.error({}, errorText(fault)));
   const lease = createLease(system, leaseKey, noteSchema, leaseTimes);
-  const runDeps: RunDeps = {
+  const run: RunDeps = {
     records,
     subscriptions,
     runs,
@@ -124,126 +127,21 @@ export const createRefresh = (deps: RefreshDeps): Refresh => {
     log,
   };
   let schedule: { stop(): void } | undefined;
-  let leading: Promise<Led> | undefined;
-  const followers = new Set<Promise<void>>();
-
-  /** Under the lease: one run, and what is told of it. */
-  const runUnder = async (held: HeldLease, runId: number, trigger: RefreshRun['trigger']): Promise<Led> => {
-    try {
-      const run = await runOnce(runDeps, held, runId, trigger);
-      countRun(metrics, run);
-      metrics.subscriptions.set(subscriptions.list().length);
-      const { failed: _, ...figures } = run;
-      if (run.failed_count === 0) log.info(figures, 'the refresh job ran');
-      else log.warn(figures, 'the refresh job ran, and some reports failed; its record has their reasons');
-      return { kind: 'ran', run };
-    } finally {
-      await held.release();
-    }
-  };
-
-  /** `passed` when another process has the lease, or the time `tick` had its run already. One at a time in this process. */
-  const lead = (trigger: RefreshRun['trigger'], tick: number): Promise<Led> => {
-    const leadOnce = async (): Promise<Led> => {
-      await Promise.race([Promise.all([records.ready, subscriptions.ready]), stopped]);
-      let runId = 0;
-      const held = await lease.acquire(({ state, note = { run: 0, tick: 0 } }) => {
-        if (stopping.signal.aborted) return undefined;
-        if (state !== 'expired' && note.tick >= tick) return undefined;
-        runId = note.run + 1;
-        return { run: runId, tick: Number.isFinite(tick) ? Math.max(tick, note.tick) : note.tick };
-      });
-      return held === undefined ? { kind: 'passed' } : runUnder(held, runId, trigger);
-    };
-    leading ??= leadOnce().finally(() => {
-      leading = undefined;
-    });
-    return leading;
-  };
-
-  const pause = (): Promise<void> =>
-    delay(lookEveryMs, undefined, { signal: stopping.signal }).catch(() => undefined);
-
-  /** Leads the run of this time, or looks on while another process does, to take over if that one dies. */
-  const followTick = async (tick: number): Promise<void> => {
-    const until = table.next(Number.isFinite(tick) ? tick : now()) ?? Number.POSITIVE_INFINITY;
-    let lastMessage = '';
-    while (!stopping.signal.aborted) {
-      try {
-        if ((await lead('schedule', tick)).kind === 'ran') return;
-        if ((await lease.observe()).state === 'free') return;
-        lastMessage = '';
-      } catch (error) {
-        const message = errorText(error);
-        if (message !== lastMessage) log.warn({}, `the refresh job waits: ${message}`);
-        lastMessage = message;
-        // The next time of the table brings what this one could not.
-        if (!(error instanceof Fault) || error.kind !== 'transient' || until <= now()) return;
-      }
-      await pause();
-    }
-  };
-  const follow = (tick: number): void => {
-    const following = followTick(tick).finally(() => followers.delete(following));
-    followers.add(following);
-  };
-
-  /** A call by hand: `Infinity` is later than any time of the table, so it always gets a run. */
-  const runByHand = async (isWaiting: () => boolean): Promise<RefreshRun> => {
-    let watched: number | undefined;
-    while (isWaiting() && !stopping.signal.aborted) {
-      if (leading === undefined) {
-        const { state, note } = await lease.observe();
-        if (state === 'held') watched = note?.run;
-        else if (watched !== undefined) {
-          const run = await runs.get(watched);
-          if (run?.state === 'done') return run;
-          watched = undefined;
-        }
-      }
-      if (watched === undefined) {
-        const led = await lead('manual', Number.POSITIVE_INFINITY);
-        if (led.kind === 'ran') return led.run;
-      }
-      await pause();
-    }
-    throw new Fault('transient', 'refresh_stopped', 'this process is stopping');
-  };
+  const leader = new Leader({ run, lease, table, metrics, lookEveryMs });
 
   return {
     ready: subscriptions.ready,
     start: () => {
-      schedule ??= startSchedule(table, follow, now);
-      follow(Number.NEGATIVE_INFINITY);
+      schedule ??= startSchedule(table, (tick) => leader.follow(tick), now);
+      leader.follow(Number.NEGATIVE_INFINITY);
     },
     stop: async () => {
       stopping.abort();
       schedule?.stop();
-      await leading?.catch(() => undefined);
-      await Promise.all(followers);
+      await leader.idle();
       subscriptions.stop();
     },
-    runNow: async () => {
-      let isWaiting = true;
-      let timer: NodeJS.Timeout | undefined;
-      const bound = new Promise<never>((_, reject) => {
-        timer = setTimeout(() => {
-          isWaiting = false;
-          reject(
-            new Fault(
-              'transient',
-              'refresh_running',
-              `the refresh run did not finish within ${waitMsMax} ms and continues; see its run record`,
-            ),
-          );
-        }, waitMsMax);
-      });
-      const run = runByHand(() => isWaiting);
-      run.catch((error: unknown) => {
-        if (!isWaiting) log.warn({}, `a refresh run by hand: ${errorText(error)}`);
-      });
-      return Promise.race([run, bound]).finally(() => clearTimeout(timer));
-    },
+    runNow: () => runInTime(leader, waitMsMax, log),
     runs: { list: runs.list, get: runs.get },
     subscriptions: {
       list: () => subscriptions.list().map((one) => viewSubscription(one, 0)),

@@ -78,6 +78,7 @@ const parse = (dataId: number, value: unknown): Subscription => {
 };
 
 /** Opens the copy. `onInvalid` hears of stored values that cannot be read; the copy does without them. */
+// biome-ignore lint/complexity/noExcessiveLinesPerFunction: one watch, and what is read from it.
 export const openSubscriptions = (bucket: KvBucket, onInvalid: (fault: unknown) => void): Subscriptions => {
   /** `isOwn`: written here and not yet told by the watch, which may still bring what was before it. */
   type Known = HeldSubscription & { isOwn: boolean };

@@ -1,4 +1,5 @@
 import type { TimeSeriesGroup } from '../../model/records.ts';
+import { backOffMs } from '../../runtime/back-off.ts';
 import type { QuestdbSql } from '../../stores/questdb/sql.ts';
 import {
   enableDeduplication,
@@ -28,7 +29,7 @@ export type TableRepair = {
   round(): Promise<void>;
 };
 
-const resumeWaitMs = { first: 5_000, most: 300_000 };
+const resumeBackOff = { firstMs: 5_000, mostMs: 300_000 };
 
 /**
  * - A table that two looks have missed is made again, empty, from its template with the retention of its policy.
@@ -36,6 +37,7 @@ const resumeWaitMs = { first: 5_000, most: 300_000 };
  * - A suspended table is resumed: at once, and while it is suspended again for the same fault at growing intervals up to
  *   five minutes.
  */
+// biome-ignore lint/complexity/noExcessiveLinesPerFunction: one round and its remedies.
 export const createTableRepair = ({
   records,
   tables,
@@ -44,15 +46,14 @@ export const createTableRepair = ({
   now,
   log,
 }: TableRepairDeps): TableRepair => {
-  const resumes = new Map<string, { at: number; waitMs: number }>();
+  const resumes = new Map<string, { at: number; tries: number }>();
   /** Tables that the last round missed: a creation under way has its records before its table. */
   const missed = new Set<string>();
 
   const resume = async (sql: QuestdbSql, { name, why }: TableState): Promise<void> => {
     const last = resumes.get(name);
-    if (last !== undefined && now() < last.at + last.waitMs) return;
-    const waitMs = last === undefined ? resumeWaitMs.first : Math.min(2 * last.waitMs, resumeWaitMs.most);
-    resumes.set(name, { at: now(), waitMs });
+    if (last !== undefined && now() < last.at + backOffMs(resumeBackOff, last.tries)) return;
+    resumes.set(name, { at: now(), tries: (last?.tries ?? 0) + 1 });
     await resumeTable(sql, name);
     log.warn({ table: name, why }, 'QuestDB suspended this table; it was resumed');
   };

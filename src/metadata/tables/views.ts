@@ -4,12 +4,12 @@ import { columnRegistrySchema } from '../../directory/directory.ts';
 import { columnsKey } from '../../directory/keys.ts';
 import { errorText } from '../../model/fault.ts';
 import type { ColumnRegistry } from '../../model/records.ts';
+import { backOffMs } from '../../runtime/back-off.ts';
 import type { QuestdbTables } from '../../stores/questdb/tables.ts';
 import type { Log } from '../../telemetry/log.ts';
 import type { Records } from '../records/store.ts';
 
-const firstDelayMs = 250;
-const delayMsMax = 5_000;
+const backOff = { firstMs: 500, mostMs: 5_000 };
 const viewsAtOnce = 8;
 
 /** What makes the views of split tables. */
@@ -32,6 +32,7 @@ type Deps = {
  * a growing delay until QuestDB has it. Any number of processes may do so at once. Until a view is there its points are
  * in the table all the same.
  */
+// biome-ignore lint/complexity/noExcessiveLinesPerFunction: one queue and its worker.
 export const keepMetricViews = (deps: Deps): ViewKeeper => {
   const stopping = new AbortController();
   const pending = new Map<number, ColumnRegistry>();
@@ -68,7 +69,7 @@ export const keepMetricViews = (deps: Deps): ViewKeeper => {
 
   /** Works off what is pending, one data id after another; one that fails does not hold up the others. */
   const run = async (): Promise<void> => {
-    let delayMs = firstDelayMs;
+    let failures = 0;
     let lastMessage = '';
     while (pending.size > 0 && !stopping.signal.aborted) {
       let isFailing = false;
@@ -84,8 +85,8 @@ export const keepMetricViews = (deps: Deps): ViewKeeper => {
           lastMessage = message;
         }
       }
-      delayMs = isFailing ? Math.min(delayMs * 2, delayMsMax) : firstDelayMs;
-      if (isFailing) await pause(delayMs);
+      failures = isFailing ? failures + 1 : 0;
+      if (isFailing) await pause(backOffMs(backOff, failures));
     }
   };
 

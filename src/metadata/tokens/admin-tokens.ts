@@ -249,6 +249,7 @@ const createCopy = () => {
 };
 
 /** Makes sure that there is an admin token, and follows them all. See `AdminTokens` and `ensureFirst` for what is promised. */
+// biome-ignore lint/complexity/noExcessiveLinesPerFunction: the operations of one set of tokens.
 export const openAdminTokens = async (
   bus: Bus,
   system: KvBucket,

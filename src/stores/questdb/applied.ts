@@ -1,5 +1,7 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import { z } from 'zod';
 import { Fault } from '../../model/fault.ts';
+import { backOffMs } from '../../runtime/back-off.ts';
 import { type QuestdbSql, quoteLiteral } from './sql.ts';
 import { type FailureScope, isBeyondResuming, listed, tryChange, whyOf } from './table-states.ts';
 
@@ -56,7 +58,7 @@ type LogState = {
   readonly scope: FailureScope;
 };
 
-const pauseMs = { first: 5, most: 200 };
+const looks = { firstMs: 5, mostMs: 200 };
 const changesAtOnce = 8;
 /** So many tables are named in one statement. */
 const tablesPerLook = 200;
@@ -109,72 +111,104 @@ const newAnswer = (): Answer => ({ late: new Map(), held: new Map(), broken: new
 const restarted = (): Fault =>
   new Fault('transient', 'questdb_unavailable', 'QuestDB was started anew before its rows were seen');
 
-export const createAppliedCheck = ({
-  sql,
-  connections,
-  stalledMsMax = 3_000,
-  waitMsMax = 30_000,
-  stillMsMax = 60_000,
-  now = Date.now,
-  pause = (ms) => new Promise((resolve) => setTimeout(resolve, ms)),
-}: AppliedCheckOptions): AppliedCheck => {
-  let startedAt = '';
-  let seenConnections = -1;
+const defaults = {
+  stalledMsMax: 3_000,
+  waitMsMax: 30_000,
+  stillMsMax: 60_000,
+  now: Date.now,
+  pause: (ms: number): Promise<void> => delay(ms),
+};
+
+class Proofs implements AppliedCheck {
+  private readonly options: AppliedCheckOptions & typeof defaults;
+  private startedAt = '';
+  private seenConnections = -1;
   /** Tables that this start of the server has shown to apply what it confirms. */
-  const proven = new Set<string>();
-  const awaited = new Map<string, Awaited>();
+  private readonly proven = new Set<string>();
+  private readonly awaited = new Map<string, Awaited>();
+
+  constructor(options: AppliedCheckOptions) {
+    this.options = { ...defaults, ...options };
+  }
+
+  get problem(): string | undefined {
+    const waiting = [...this.awaited].flatMap(([name, { isGivenUp }]) =>
+      isGivenUp ? [{ name, why: '' }] : [],
+    );
+    return listed('wait until QuestDB shows what it confirmed', waiting)[0];
+  }
+
+  async unapplied(tables: Iterable<string>): Promise<Unapplied> {
+    const isElsewhere = this.options.connections() !== this.seenConnections;
+    const doubtful = [...tables].filter((table) => isElsewhere || !this.proven.has(table));
+    return doubtful.length === 0 ? newAnswer() : this.prove(doubtful);
+  }
+
+  async stillUnapplied(tables: readonly string[]): Promise<Unapplied> {
+    const doubtful = tables.filter((table) => this.awaited.get(table)?.isGivenUp === true);
+    const answer = newAnswer();
+    if (doubtful.length === 0) return answer;
+    const start = await this.followStart();
+    const left = doubtful.filter((table) => this.awaited.has(table));
+    await this.lookOnce(left, start, answer);
+    return answer;
+  }
 
   /** Learns which start of the server it is; what another one has shown counts no more. */
-  const followStart = async (): Promise<string> => {
-    const connectionsBefore = connections();
-    const start = await readStart(sql);
-    if (start !== startedAt || proven.size > provenMax) {
-      proven.clear();
-      awaited.clear();
-      startedAt = start;
+  private async followStart(): Promise<string> {
+    const connectionsBefore = this.options.connections();
+    const start = await readStart(this.options.sql);
+    if (start !== this.startedAt || this.proven.size > provenMax) {
+      this.proven.clear();
+      this.awaited.clear();
+      this.startedAt = start;
     }
-    seenConnections = connectionsBefore;
+    this.seenConnections = connectionsBefore;
     return start;
-  };
+  }
 
-  /** Takes up a look; answers why a table is not proven by it, or undefined. */
-  const judge = (table: string, known: Awaited, state: LogState | undefined): string | undefined => {
+  /** Takes up a look; returns why a table is not proven by it, or undefined. */
+  private follow(table: string, known: Awaited, state: LogState | undefined): string | undefined {
     if (state === undefined) return 'QuestDB confirms rows of it and does not list it';
     if (known.target !== undefined && state.confirmed < known.target) {
       // Another table under the same name: it has to prove itself from the beginning.
-      awaited.delete(table);
+      this.awaited.delete(table);
       return 'the table was made anew';
     }
     known.target ??= state.confirmed;
     if (state.applied > known.applied) {
       known.applied = state.applied;
-      known.movedAt = now();
+      known.movedAt = this.options.now();
     }
     if (state.applied >= known.target) {
-      proven.add(table);
-      awaited.delete(table);
+      this.proven.add(table);
+      this.awaited.delete(table);
       return undefined;
     }
     return state.isSuspended
       ? `suspended: ${state.why}`
       : `QuestDB has confirmed up to ${known.target} and shows up to ${state.applied}`;
-  };
+  }
 
   /** One look at tables that took the change in this start; answers those that may move soon. */
-  const lookOnce = async (tables: readonly string[], start: string, answer: Answer): Promise<string[]> => {
-    const states = await readStates(sql, tables);
-    if ((await followStart()) !== start) throw restarted();
+  private async lookOnce(tables: readonly string[], start: string, answer: Answer): Promise<string[]> {
+    const states = await readStates(this.options.sql, tables);
+    if ((await this.followStart()) !== start) throw restarted();
     const pending: string[] = [];
     for (const table of tables) {
-      const known = awaited.get(table);
+      const known = this.awaited.get(table);
       const state = states.get(table);
       if (known === undefined) continue;
-      const why = judge(table, known, state);
+      const why = this.follow(table, known, state);
       if (why === undefined) continue;
       if (state !== undefined && isBeyondResuming(state)) {
         answer.broken.set(table, state.why);
-        awaited.delete(table);
-      } else if (state === undefined || state.isSuspended || now() - known.movedAt >= stillMsMax) {
+        this.awaited.delete(table);
+      } else if (
+        state === undefined ||
+        state.isSuspended ||
+        this.options.now() - known.movedAt >= this.options.stillMsMax
+      ) {
         answer.held.set(table, { why, scope: state?.scope ?? 'table' });
       } else {
         answer.late.set(table, why);
@@ -182,75 +216,62 @@ export const createAppliedCheck = ({
       }
     }
     return pending;
-  };
+  }
 
   /** Changes the tables that took no change in this start. Those that do not take it are held or broken. */
-  const changeAll = async (tables: readonly string[], start: string, answer: Answer): Promise<void> => {
+  private async changeAll(tables: readonly string[], start: string, answer: Answer): Promise<void> {
     for (let from = 0; from < tables.length; from += changesAtOnce) {
       const some = tables.slice(from, from + changesAtOnce);
-      const replies = await Promise.all(some.map((table) => tryChange(sql, table)));
-      if (startedAt !== start) throw restarted();
+      const replies = await Promise.all(some.map((table) => tryChange(this.options.sql, table)));
+      if (this.startedAt !== start) throw restarted();
       for (const [index, table] of some.entries()) {
         const reply = replies[index];
         if (reply?.kind === 'damaged') answer.broken.set(table, reply.why);
         else if (reply?.kind === 'refused') answer.held.set(table, { why: reply.why, scope: 'table' });
         else if (reply?.kind === 'unanswered') answer.held.set(table, { why: reply.why, scope: 'unclear' });
-        else awaited.set(table, { target: undefined, applied: -1, movedAt: now(), isGivenUp: false });
+        else
+          this.awaited.set(table, {
+            target: undefined,
+            applied: -1,
+            movedAt: this.options.now(),
+            isGivenUp: false,
+          });
       }
     }
-  };
+  }
 
   /** Of tables whose writes went over another connection than those before, or that are new here. */
-  const prove = async (tables: readonly string[]): Promise<Unapplied> => {
+  private async prove(tables: readonly string[]): Promise<Unapplied> {
     const answer = newAnswer();
-    const start = await followStart();
-    const unproven = tables.filter((table) => !proven.has(table));
-    await changeAll(
-      unproven.filter((table) => !awaited.has(table)),
+    const start = await this.followStart();
+    const unproven = tables.filter((table) => !this.proven.has(table));
+    await this.changeAll(
+      unproven.filter((table) => !this.awaited.has(table)),
       start,
       answer,
     );
-    const begunAt = now();
-    let left = unproven.filter((table) => awaited.has(table));
-    for (let ms = pauseMs.first; left.length > 0; ms = Math.min(ms * 2, pauseMs.most)) {
+    const begunAt = this.options.now();
+    let left = unproven.filter((table) => this.awaited.has(table));
+    for (let count = 1; left.length > 0; count++) {
       for (const table of left) answer.late.delete(table);
-      const pending = await lookOnce(left, start, answer);
+      const pending = await this.lookOnce(left, start, answer);
       // Each is waited for once; later it is only looked at.
       left = pending.filter((table) => {
-        const known = awaited.get(table);
-        return known?.isGivenUp === false && now() - Math.max(known.movedAt, begunAt) < stalledMsMax;
+        const known = this.awaited.get(table);
+        return (
+          known?.isGivenUp === false &&
+          this.options.now() - Math.max(known.movedAt, begunAt) < this.options.stalledMsMax
+        );
       });
-      if (left.length === 0 || now() - begunAt >= waitMsMax) break;
-      await pause(ms);
+      if (left.length === 0 || this.options.now() - begunAt >= this.options.waitMsMax) break;
+      await this.options.pause(backOffMs(looks, count));
     }
     for (const table of [...answer.late.keys(), ...answer.held.keys()]) {
-      const known = awaited.get(table);
+      const known = this.awaited.get(table);
       if (known !== undefined) known.isGivenUp = true;
     }
     return answer;
-  };
+  }
+}
 
-  return {
-    get problem() {
-      const waiting = [...awaited].flatMap(([name, { isGivenUp }]) => (isGivenUp ? [{ name, why: '' }] : []));
-      return listed('wait until QuestDB shows what it confirmed', waiting)[0];
-    },
-    unapplied: async (tables) => {
-      const isElsewhere = connections() !== seenConnections;
-      const doubtful = [...tables].filter((table) => isElsewhere || !proven.has(table));
-      return doubtful.length === 0 ? newAnswer() : prove(doubtful);
-    },
-    stillUnapplied: async (tables) => {
-      const doubtful = tables.filter((table) => awaited.get(table)?.isGivenUp === true);
-      const answer = newAnswer();
-      if (doubtful.length === 0) return answer;
-      const start = await followStart();
-      await lookOnce(
-        doubtful.filter((table) => awaited.has(table)),
-        start,
-        answer,
-      );
-      return answer;
-    },
-  };
-};
+export const createAppliedCheck = (options: AppliedCheckOptions): AppliedCheck => new Proofs(options);

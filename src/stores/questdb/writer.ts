@@ -100,21 +100,37 @@ const basicAuth = (url: URL): Record<string, string> =>
 export const isUnclassifiedAnswer = (error: unknown): boolean =>
   error instanceof Fault && error.code === 'questdb_unclassified';
 
-/** The status of such an answer; undefined for every other error. */
-export const unclassifiedStatus = (error: unknown): string | undefined =>
-  error instanceof Fault && error.code === 'questdb_unclassified'
-    ? /answered (\d{3})/.exec(error.message)?.[1]
-    : undefined;
+/** The HTTP status of such an answer; undefined for every other error. */
+export const unclassifiedStatus = (error: unknown): number | undefined =>
+  error instanceof Fault && error.code === 'questdb_unclassified' ? error.detail.status : undefined;
 
-/** Errors of the machine, by their numbers on Linux: I/O, memory, files, room, read-only, quota. */
-const machineErrno =
-  /(?:\berrno[=:] ?|answered \d{3}: \[)(?:5|12|23|24|28|30|122)\b|No space left|Read-only file system/;
+/** Errors of the machine on Linux: I/O, memory, files of the system and of the process, space, read-only, quota. */
+const machineErrnos: ReadonlySet<number | undefined> = new Set([5, 12, 23, 24, 28, 30, 122]);
 
-/** What such an answer to rows of this table alone speaks of. */
+/** The machine or the table that such an answer to rows of this table alone is about. */
 export const scopeOfAnswer = (error: unknown, table: string): FailureScope => {
-  const message = errorText(error);
-  if (machineErrno.test(message)) return 'store';
-  return message.includes(table) ? 'table' : 'unclear';
+  if (error instanceof Fault && machineErrnos.has(error.detail.errno)) return 'store';
+  return errorText(error).includes(table) ? 'table' : 'unclear';
+};
+
+/** The number of an error of the machine: QuestDB writes it into its texts alone (9.3.4). */
+const errnoOf = (text: string): number | undefined => {
+  const number = /(?:^\[|\berrno[=:] ?)(\d{1,3})\b/.exec(text)?.[1];
+  if (number !== undefined) return Number(number);
+  if (text.includes('No space left')) return 28;
+  return text.includes('Read-only file system') ? 30 : undefined;
+};
+
+/** An answer that is about no row: of the server, or unclassified. */
+export const answerFault = (status: number, body: string): Fault => {
+  const text = oneLine(parseError(body).message, 500);
+  return new Fault(
+    'transient',
+    statusesOfServer.includes(status) ? 'questdb_unavailable' : 'questdb_unclassified',
+    `QuestDB answered ${status}: ${text}`,
+    undefined,
+    { status, errno: errnoOf(text) },
+  );
 };
 
 export type QuestdbWriterOptions = {
@@ -173,11 +189,7 @@ export const createQuestdbWriter = ({ url, timeoutMs }: QuestdbWriterOptions): Q
       if (refusal !== undefined) return refusal;
       const broken = status === 500 ? readBrokenTable(body) : undefined;
       if (broken !== undefined) return broken;
-      throw new Fault(
-        'transient',
-        statusesOfServer.includes(status) ? 'questdb_unavailable' : 'questdb_unclassified',
-        `QuestDB answered ${status}: ${oneLine(parseError(body).message, 500)}`,
-      );
+      throw answerFault(status, body);
     },
     close: () => agent.close(),
   };

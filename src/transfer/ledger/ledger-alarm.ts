@@ -28,7 +28,7 @@ export const startFillAlarm = (
 ): FillAlarm => {
   let warning: string | undefined;
 
-  const judge = (bytes: number): void => {
+  const note = (bytes: number): void => {
     onFill(bytes);
     const isHigh = bytes > bytesMax * alarmShare;
     const percent = Math.round((bytes / bytesMax) * 100);
@@ -45,7 +45,7 @@ export const startFillAlarm = (
   const read = async (): Promise<void> => {
     if (!bus.connected) return;
     try {
-      judge((await streamState(bus, stream)).bytes);
+      note((await streamState(bus, stream)).bytes);
     } catch (error) {
       log.debug({ stream, error: errorText(error) }, 'the size of the stream could not be read');
     }

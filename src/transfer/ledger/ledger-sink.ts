@@ -4,7 +4,7 @@ import { ledgerSubjects, ledgerTables } from '../../outcomes/rows.ts';
 import type { LedgerWriter } from '../../stores/clickhouse/ledger-writer.ts';
 import { envelopeVersion } from '../../wire/frame.ts';
 import type { HeldMessage } from '../held-message.ts';
-import type { DeadLettered, Judged, Sink, WriteOutcome } from '../sink.ts';
+import type { DeadLettered, Sink, Validated, WriteOutcome } from '../sink.ts';
 
 /** A message of LEDGER: lines of JSON, rows of the table that its subject names. */
 export type LedgerLines = { readonly lines: Uint8Array; readonly rows: number };
@@ -58,7 +58,7 @@ const byTable = (batch: readonly Held[]): Map<string, Piece[]> => {
 };
 
 /** The ledger's rows are about items and none themselves: nothing is recorded of them. */
-const judge = ({ rows }: LedgerLines): Judged => ({
+const validate = ({ rows }: LedgerLines): Validated => ({
   arrivedAt: 0,
   key: undefined,
   kept: rows,
@@ -133,6 +133,6 @@ export const createLedgerSink = (writer: LedgerWriter): Sink<LedgerLines> => {
       }
       return { deadLettered, retryLater: new Set(), purged: new Set() };
     },
-    judge,
+    validate,
   };
 };

@@ -64,6 +64,7 @@ const merged = (all: readonly Written<MetricsEnvelope>[]): Written<MetricsEnvelo
  * else. Rows that lie elsewhere go there; where they cannot, their message comes again and what else it holds is written meanwhile
  * (twice, which changes nothing). So does a message whose placement becomes known while its batch is written.
  */
+// biome-ignore lint/complexity/noExcessiveLinesPerFunction: one write, cut by instance and put together again.
 export const createPartitionedSink = (
   home: Sink<MetricsEnvelope>,
   options: PartitionedSinkOptions,

@@ -1,7 +1,7 @@
 import { bytesIdentity } from '../../dead-letters/dead-letters.ts';
 import type { Part } from '../../wire/envelope.ts';
 import { findRow, uidOfRow } from '../../wire/line-protocol.ts';
-import type { PassedItem } from '../held-message.ts';
+import type { PassedItem } from '../deferred-items.ts';
 import type { DeadLettered } from '../sink.ts';
 import type { RefusedRow } from './write-batch.ts';
 

@@ -11,9 +11,10 @@ import type { TransferMetrics } from '../../telemetry/metrics.ts';
 import type { MetricsEnvelope } from '../../wire/envelope.ts';
 import { type ConsumerDependencies, type RunningConsumer, startConsumer } from '../consumer.ts';
 import type { Sink } from '../sink.ts';
+import type { FailingTable } from './known-tables.ts';
 import { createPartitionedSink, type StrayFailures } from './partitioned-sink.ts';
 import { createPointsSink } from './points-sink.ts';
-import { createTableHealth, type FailingTable } from './table-health.ts';
+import { createTableHealth } from './table-health.ts';
 import { startTableWatch } from './table-watch.ts';
 import { createWaitingMessages } from './waiting-messages.ts';
 
@@ -179,6 +180,7 @@ const unknownText = (unknown: ReadonlyMap<string, number>): string | undefined =
     : `${[...unknown].map(([name, tables]) => `${tables} tables lie on ${name}`).join(', ')}: TIDEMARK_QUESTDB_URLS names no such instance, their rows wait`;
 
 /** METRICS -> validate time -> QuestDB, once for each instance: one that is away holds up no rows of another. */
+// biome-ignore lint/complexity/noExcessiveLinesPerFunction: its problems are one getter each.
 export const openPointsLine = (options: PointsLineOptions, common: Common): PointsLine => {
   const { pipeline, placements } = options;
   const { log } = common;

@@ -1,12 +1,11 @@
 import type { Purges } from '../../directory/purges.ts';
-import { messageKeyOf } from '../../outcomes/outcome-rows.ts';
-import { addOutcome, addReceiverDrops, storedOutcome } from '../../outcomes/tally.ts';
 import { type QuestdbWriter, unclassifiedStatus } from '../../stores/questdb/writer.ts';
 import { decodeEnvelope, type MetricsEnvelope } from '../../wire/envelope.ts';
-import { drop, type HeldMessage, judgeDeferred, rowsOf } from '../held-message.ts';
-import type { DeadLettered, Judged, Sink, Written } from '../sink.ts';
-import { passedPoint, refusedRows, unavailablePart } from './point-letters.ts';
+import type { HeldMessage } from '../held-message.ts';
+import type { DeadLettered, Sink, Written } from '../sink.ts';
+import { refusedRows, unavailablePart } from './point-letters.ts';
 import type { TableHealth, TableReport } from './table-health.ts';
+import { rowsOf, validatePoints } from './validate-points.ts';
 import { type RefusedRow, writeBatch } from './write-batch.ts';
 import { writeTables } from './write-tables.ts';
 
@@ -51,34 +50,6 @@ const missedOf = (
     }
   }
   return missed;
-};
-
-const judge = (envelope: MetricsEnvelope, purged: ReadonlySet<number>): Judged => {
-  const { header } = envelope;
-  const verdicts = judgeDeferred(envelope, purged);
-  const { dropped, tally, passed, unreadableItems } = verdicts;
-  let kept = 0;
-  let rows = 0;
-  for (const part of header.parts) {
-    if (purged.has(part.dataId)) drop(verdicts, part.dataId, 'data_source_purged', part.points);
-    else {
-      addOutcome(tally, part.dataId, storedOutcome, part.points);
-      kept += part.points;
-      rows += part.rows;
-    }
-  }
-  for (const { dataId, dropped: drops } of header.outcomes) addReceiverDrops(tally, dataId, drops);
-  return {
-    arrivedAt: header.arrivedAt,
-    key: messageKeyOf(header),
-    kept,
-    rows,
-    dropped,
-    tally,
-    passed: passed.map(passedPoint),
-    unreadableItems,
-    redrive: header.redrive,
-  };
 };
 
 /** What becomes of each message, by the verdict of its tables. */
@@ -156,11 +127,11 @@ export const createPointsSink = (
       const status = unclassifiedStatus(error);
       if (status === undefined) health.storeFailed();
       else {
-        onUnclassified(status);
+        onUnclassified(String(status));
         health.answeredUnknown();
       }
       throw error;
     }
   },
-  judge,
+  validate: validatePoints,
 });

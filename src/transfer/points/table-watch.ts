@@ -9,7 +9,7 @@ import {
   type TableState,
 } from '../../stores/questdb/table-states.ts';
 import type { TransferMetrics } from '../../telemetry/metrics.ts';
-import type { Observation } from './table-health.ts';
+import type { Observation } from './table-observations.ts';
 
 /** Looks at the tables of points: what a confirmed write does not tell. The metadata role is the one that mends them. */
 export type TableWatch = {
@@ -47,6 +47,7 @@ const keylessWhy = 'its upsert keys are off: rows could be there twice';
 const isOurs = ({ name }: TableState): boolean => name.endsWith('.__default__');
 
 /** Looks every five seconds until it is stopped. While QuestDB is away the last look holds; the writer tells of that. */
+// biome-ignore lint/complexity/noExcessiveLinesPerFunction: one timer and what a round of it notes.
 export const startTableWatch = ({
   instance,
   sql,

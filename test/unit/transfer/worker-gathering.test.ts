@@ -37,7 +37,7 @@ const startWorker = (bounds: Bounds = {}): Bench => {
       await bounds.untilStored;
       return { deadLettered: new Map(), retryLater: new Set(), purged: new Set() };
     },
-    judge: (rows) => ({
+    validate: (rows) => ({
       arrivedAt: Date.now(),
       key: undefined,
       kept: rows,

@@ -98,7 +98,7 @@ const routed = (
       calls.push([instance, batch]);
       return write(instance);
     },
-    judge: () => {
+    validate: () => {
       throw new Error('not asked');
     },
   });

@@ -4,7 +4,8 @@ import type { Unapplied } from '../../../../src/stores/questdb/applied.ts';
 import type { WriteResult } from '../../../../src/stores/questdb/writer.ts';
 import type { HeldMessage } from '../../../../src/transfer/held-message.ts';
 import { createPointsSink } from '../../../../src/transfer/points/points-sink.ts';
-import { createTableHealth, type Observation } from '../../../../src/transfer/points/table-health.ts';
+import { createTableHealth } from '../../../../src/transfer/points/table-health.ts';
+import type { Observation } from '../../../../src/transfer/points/table-observations.ts';
 import { createWaitingMessages } from '../../../../src/transfer/points/waiting-messages.ts';
 import type { DeferredGroup, Part } from '../../../../src/wire/envelope.ts';
 import { firstDelivery } from '../../../support/outcomes/deliveries.ts';
@@ -111,7 +112,7 @@ const sinkOf = (purged: Set<number>, answer: (body: string) => WriteResult = () 
   const written = async (...messages: HeldMessage[]) => {
     const result = await sink.write(messages, () => {});
     const verdicts = messages.map((message) => {
-      const { kept, rows, dropped } = sink.judge(message.envelope, result.purged);
+      const { kept, rows, dropped } = sink.validate(message.envelope, result.purged);
       return { kept, rows, dropped: Object.fromEntries(dropped) };
     });
     return { ...result, verdicts };
@@ -244,7 +245,7 @@ describe('the points of a purged data id', () => {
 describe('a deferred point whose time turns out to be valid', () => {
   it('is neither stored nor dropped, but set aside with its bytes', () => {
     const { sink } = sinkOf(new Set());
-    const { kept, dropped, passed } = sink.judge(messageOf([1], [2], arrivedAt).envelope, new Set());
+    const { kept, dropped, passed } = sink.validate(messageOf([1], [2], arrivedAt).envelope, new Set());
     expect([kept, [...dropped]]).toEqual([1, []]);
     expect(passed).toMatchObject([
       { reason: 'deferred_item_valid', identity: '1:9', items: 1, place: { dataId: 2 } },
@@ -262,7 +263,7 @@ const tablesOf = (messages: ReadonlySet<HeldMessage>): string[] =>
 // What fails for a reason that names no row would otherwise be tried with everybody else's rows for ever.
 describe('a table that QuestDB does not take rows of', () => {
   const answerUnknown = (): never => {
-    throw new Fault('transient', 'questdb_unclassified', 'QuestDB answered 500: table is busy');
+    throw new Fault('transient', 'questdb_unclassified', 'table is busy', undefined, { status: 500 });
   };
 
   it('is found by writing each table by itself; the others are stored, and it is set aside after a minute', async () => {

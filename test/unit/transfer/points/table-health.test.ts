@@ -1,12 +1,10 @@
 import { expect, it } from 'vitest';
 import type { Unapplied } from '../../../../src/stores/questdb/applied.ts';
-import { scopeOfAnswer } from '../../../../src/stores/questdb/writer.ts';
+import { answerFault, scopeOfAnswer } from '../../../../src/stores/questdb/writer.ts';
 import type { HeldMessage } from '../../../../src/transfer/held-message.ts';
-import {
-  createTableHealth,
-  type Observation,
-  type TableVerdict,
-} from '../../../../src/transfer/points/table-health.ts';
+import type { TableVerdict } from '../../../../src/transfer/points/known-tables.ts';
+import { createTableHealth } from '../../../../src/transfer/points/table-health.ts';
+import type { Observation } from '../../../../src/transfer/points/table-observations.ts';
 import { createWaitingMessages } from '../../../../src/transfer/points/waiting-messages.ts';
 import { firstDelivery } from '../../../support/outcomes/deliveries.ts';
 
@@ -240,11 +238,13 @@ it('a table that is set aside is tried as soon as QuestDB lists it again', async
 });
 
 it.each([
-  ['QuestDB answered 500: could not append [errno=28, file=x.d]', 'store'],
-  ['QuestDB answered 500: commit error for table: 2_a, errno: 28, error: no', 'store'],
-  ['QuestDB answered 500: [24] could not open', 'store'],
-  ['QuestDB answered 500: commit error for table: 2_a, errno: 2, error: no such file', 'table'],
-  ['QuestDB answered 500: internal error', 'unclear'],
+  ['could not append [errno=28, file=x.d]', 'store'],
+  ['commit error for table: 2_a, errno: 28, error: no', 'store'],
+  ['[24] could not open', 'store'],
+  ['could not write: No space left on device', 'store'],
+  ['a value of 2_a was 28', 'table'],
+  ['commit error for table: 2_a, errno: 2, error: no such file', 'table'],
+  ['internal error', 'unclear'],
 ])('an unknown answer speaks of the machine, of the table, or does not say: %s', (text, scope) => {
-  expect(scopeOfAnswer(new Error(text), '2_a')).toBe(scope);
+  expect(scopeOfAnswer(answerFault(500, text), '2_a')).toBe(scope);
 });

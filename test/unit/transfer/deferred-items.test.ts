@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { judgeDeferred, rowsOf } from '../../../src/transfer/held-message.ts';
+import { rowsOf, validateDeferredPoints } from '../../../src/transfer/points/validate-points.ts';
 import type { DeferredGroup, MetricsEnvelope, MetricsHeader, Part } from '../../../src/wire/envelope.ts';
 
 const arrivedAt = Date.UTC(2026, 5, 1, 12);
@@ -38,7 +38,7 @@ describe('deferred points', () => {
   it('are dropped for the reason that the receiver saw', () => {
     const timestamps = ['N', 1_780_315_200, 0, arrivedAt + hourMs + 1, arrivedAt * 1000, 1.5, null, 'N'];
     const ordinals = timestamps.map((_, index) => index);
-    const verdicts = judgeDeferred(envelope(group(points(...timestamps), { ordinals })));
+    const verdicts = validateDeferredPoints(envelope(group(points(...timestamps), { ordinals })));
     expect(Object.fromEntries(verdicts.dropped)).toEqual({
       timestamp_not_numeric: 4,
       timestamp_unit_seconds: 1,
@@ -52,7 +52,7 @@ describe('deferred points', () => {
   // Architecture 6.3: arrival and windows travel, so that a redelivery hours later is not judged by another clock.
   it('are judged by the arrival and the windows in the message, each group by its own', () => {
     const text = points(arrivedAt + 10);
-    const verdicts = judgeDeferred(
+    const verdicts = validateDeferredPoints(
       envelope(
         group(text, { ordinals: [0], policy: { aheadMsMax: 0, ageMsMax: undefined } }),
         group(text, { ordinals: [0], arrivedAt: arrivedAt + 100, policy: { aheadMsMax: 0, ageMsMax: 50 } }),
@@ -67,7 +67,7 @@ describe('deferred points', () => {
   // A receiver of another version may have deferred what this program finds valid: it must come out, and not vanish.
   it('that are valid after all are handed on with base, ordinal and arrival', () => {
     const text = points('N', arrivedAt, arrivedAt - 1);
-    const verdicts = judgeDeferred(envelope(group(text, { ordinals: [3, 8, 9] })));
+    const verdicts = validateDeferredPoints(envelope(group(text, { ordinals: [3, 8, 9] })));
     expect(verdicts.passed).toEqual([
       {
         owner: 1500001,
@@ -93,11 +93,13 @@ describe('deferred points', () => {
     ['fewer points than ordinals', points('N'), [0, 1]],
     ['more points than ordinals', points('N', 'N'), [0]],
   ])('in a section with %s make the message unreadable', (_, section, ordinals) => {
-    expect(judgeDeferred(envelope(group(section, { ordinals }))).unreadableItems).toBe(ordinals.length);
+    expect(validateDeferredPoints(envelope(group(section, { ordinals }))).unreadableItems).toBe(
+      ordinals.length,
+    );
   });
 
   it('that are no objects are dropped as without time', () => {
-    const verdicts = judgeDeferred(envelope(group('[5,null,"x"]', { ordinals: [0, 1, 2] })));
+    const verdicts = validateDeferredPoints(envelope(group('[5,null,"x"]', { ordinals: [0, 1, 2] })));
     expect(Object.fromEntries(verdicts.dropped)).toEqual({ timestamp_not_numeric: 3 });
   });
 });

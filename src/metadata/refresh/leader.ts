@@ -1,0 +1,145 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { z } from 'zod';
+import { errorText, Fault } from '../../model/fault.ts';
+import { whenStopped } from '../../runtime/stop-signal.ts';
+import type { RefreshMetrics } from '../../telemetry/refresh-metrics.ts';
+import type { HeldLease, Lease } from './lease.ts';
+import { type RunDeps, runOnce } from './run.ts';
+import type { RefreshRun } from './runs.ts';
+import type { TimeTable } from './schedule.ts';
+
+/** `run`: the last run that was begun. `tick`: the latest time of the table a run was begun for, ms since the epoch. */
+export const noteSchema = z.object({ run: z.int().nonnegative(), tick: z.number() });
+
+export type LeaderDeps = {
+  readonly run: RunDeps;
+  readonly lease: Lease<z.infer<typeof noteSchema>>;
+  readonly table: TimeTable;
+  readonly metrics: RefreshMetrics;
+  /** Between two looks at the lease of another process, ms. */
+  readonly lookEveryMs: number;
+};
+
+type Led = { readonly kind: 'ran'; readonly run: RefreshRun } | { readonly kind: 'passed' };
+
+const countRun = (metrics: RefreshMetrics, run: RefreshRun): void => {
+  metrics.runs.inc({ trigger: run.trigger, state: run.state });
+  for (const outcome of ['created', 'updated', 'unchanged', 'deleted'] as const) {
+    metrics.reports.inc({ outcome }, run[outcome]);
+  }
+  metrics.reports.inc({ outcome: 'failed' }, run.failed_count);
+  metrics.lastFailed.set(run.failed_count);
+  metrics.lastDurationSeconds.set((run.duration_ms ?? 0) / 1000);
+  if (run.failed_count === 0 && run.state === 'done') metrics.lastSuccess.set(run.finished ?? 0);
+};
+
+/** The runs of this process, each under the lease: of all processes one runs at a time. */
+export class Leader {
+  private readonly deps: LeaderDeps;
+  private readonly run: RunDeps;
+  private readonly stopped: Promise<void>;
+  private leading: Promise<Led> | undefined;
+  private readonly followers = new Set<Promise<void>>();
+
+  constructor(deps: LeaderDeps) {
+    this.deps = deps;
+    this.run = deps.run;
+    this.stopped = whenStopped(deps.run.stopping);
+  }
+
+  /** Under the lease: one run, its log line and its figures. */
+  private async runUnder(held: HeldLease, runId: number, trigger: RefreshRun['trigger']): Promise<Led> {
+    try {
+      const run = await runOnce(this.run, held, runId, trigger);
+      countRun(this.deps.metrics, run);
+      this.deps.metrics.subscriptions.set(this.run.subscriptions.list().length);
+      const { failed: _, ...figures } = run;
+      if (run.failed_count === 0) this.run.log.info(figures, 'the refresh job ran');
+      else
+        this.run.log.warn(
+          figures,
+          'the refresh job ran, and some reports failed; its record has their reasons',
+        );
+      return { kind: 'ran', run };
+    } finally {
+      await held.release();
+    }
+  }
+
+  /** `passed` when another process has the lease, or the time `tick` had its run already. One at a time in this process. */
+  private lead(trigger: RefreshRun['trigger'], tick: number): Promise<Led> {
+    const leadOnce = async (): Promise<Led> => {
+      await Promise.race([Promise.all([this.run.records.ready, this.run.subscriptions.ready]), this.stopped]);
+      let runId = 0;
+      const held = await this.deps.lease.acquire(({ state, note = { run: 0, tick: 0 } }) => {
+        if (this.run.stopping.aborted) return undefined;
+        if (state !== 'expired' && note.tick >= tick) return undefined;
+        runId = note.run + 1;
+        return { run: runId, tick: Number.isFinite(tick) ? Math.max(tick, note.tick) : note.tick };
+      });
+      return held === undefined ? { kind: 'passed' } : this.runUnder(held, runId, trigger);
+    };
+    this.leading ??= leadOnce().finally(() => {
+      this.leading = undefined;
+    });
+    return this.leading;
+  }
+
+  private pause(): Promise<void> {
+    return delay(this.deps.lookEveryMs, undefined, { signal: this.run.stopping }).catch(() => undefined);
+  }
+
+  /** Leads the run of this time, or looks on while another process does, to take over if that one dies. */
+  private async followTick(tick: number): Promise<void> {
+    const until =
+      this.deps.table.next(Number.isFinite(tick) ? tick : this.run.now()) ?? Number.POSITIVE_INFINITY;
+    let lastMessage = '';
+    while (!this.run.stopping.aborted) {
+      try {
+        if ((await this.lead('schedule', tick)).kind === 'ran') return;
+        if ((await this.deps.lease.observe()).state === 'free') return;
+        lastMessage = '';
+      } catch (error) {
+        const message = errorText(error);
+        if (message !== lastMessage) this.run.log.warn({}, `the refresh job waits: ${message}`);
+        lastMessage = message;
+        // The next time of the table brings what this one could not.
+        if (!(error instanceof Fault) || error.kind !== 'transient' || until <= this.run.now()) return;
+      }
+      await this.pause();
+    }
+  }
+
+  follow(tick: number): void {
+    const following = this.followTick(tick).finally(() => this.followers.delete(following));
+    this.followers.add(following);
+  }
+
+  /** A call by hand: `Infinity` is later than any time of the table, so it always gets a run. */
+  async runByHand(isWaiting: () => boolean): Promise<RefreshRun> {
+    let watched: number | undefined;
+    while (isWaiting() && !this.run.stopping.aborted) {
+      if (this.leading === undefined) {
+        const { state, note } = await this.deps.lease.observe();
+        if (state === 'held') watched = note?.run;
+        else if (watched !== undefined) {
+          const run = await this.run.runs.get(watched);
+          if (run?.state === 'done') return run;
+          watched = undefined;
+        }
+      }
+      if (watched === undefined) {
+        const led = await this.lead('manual', Number.POSITIVE_INFINITY);
+        if (led.kind === 'ran') return led.run;
+      }
+      await this.pause();
+    }
+    throw new Fault('transient', 'refresh_stopped', 'this process is stopping');
+  }
+
+  /** Resolves when no run of this process goes on, after it was stopped. */
+  async idle(): Promise<void> {
+    await this.leading?.catch(() => undefined);
+    await Promise.all(this.followers);
+  }
+}

@@ -1,0 +1,110 @@
+import type { HeldMessage } from './held-message.ts';
+
+export type HeldMessagesOptions = {
+  readonly ackWaitMs: number;
+  readonly rowsPerWriteMax: number;
+  /** As of `createElapsed`. */
+  readonly elapsed: () => number;
+  /** Called with the bytes of all messages each time they change. */
+  readonly onBytes: (bytes: number) => void;
+};
+
+/** The messages of a worker: gathered for a later write, or in the one that is under way. */
+export type HeldMessages<E> = {
+  /** Of all of them. */
+  readonly bytes: number;
+  /** Messages and rows that wait for a write. */
+  readonly gathered: { readonly messages: number; readonly rows: number };
+  add(message: HeldMessage<E>): void;
+  /**
+   * The next write: whole messages up to the rows of one write. A message that was not kept alive for half its ack wait is let go,
+   * since it comes again by itself.
+   */
+  next(): readonly HeldMessage<E>[];
+  /** Lets go of the messages of the write that is done. */
+  release(batch: readonly HeldMessage<E>[]): void;
+  /** Lets go of what waits for a write, and returns it. */
+  releaseGathered(): readonly HeldMessage<E>[];
+  /** Tells NATS that the messages are worked on, where it is time. To be called at an eighth of the ack wait. */
+  keepAlive(): void;
+};
+
+export const createHeldMessages = <E>({
+  ackWaitMs,
+  rowsPerWriteMax,
+  elapsed,
+  onBytes,
+}: HeldMessagesOptions): HeldMessages<E> => {
+  let gathered: HeldMessage<E>[] = [];
+  let rows = 0;
+  let inWrite: readonly HeldMessage<E>[] = [];
+  let bytes = 0;
+
+  const addBytes = (added: number): void => {
+    bytes += added;
+    onBytes(bytes);
+  };
+
+  const letGo = (messages: readonly HeldMessage<E>[]): void => {
+    let released = 0;
+    for (const message of messages) released += message.bytes;
+    addBytes(-released);
+  };
+
+  return {
+    get bytes() {
+      return bytes;
+    },
+    get gathered() {
+      return { messages: gathered.length, rows };
+    },
+    add: (message) => {
+      gathered.push(message);
+      rows += message.rows;
+      addBytes(message.bytes);
+    },
+    next: () => {
+      const staleBefore = elapsed() - ackWaitMs / 2;
+      const batch: HeldMessage<E>[] = [];
+      let batchRows = 0;
+      let index = 0;
+      for (; index < gathered.length; index++) {
+        const message = gathered[index];
+        if (message === undefined) break;
+        if (message.touchedAt < staleBefore) {
+          rows -= message.rows;
+          letGo([message]);
+          continue;
+        }
+        if (batch.length > 0 && batchRows + message.rows > rowsPerWriteMax) break;
+        batch.push(message);
+        batchRows += message.rows;
+      }
+      gathered.splice(0, index);
+      rows -= batchRows;
+      inWrite = batch;
+      return batch;
+    },
+    release: (batch) => {
+      letGo(batch);
+      inWrite = [];
+    },
+    releaseGathered: () => {
+      const released = gathered;
+      letGo(released);
+      gathered = [];
+      rows = 0;
+      return released;
+    },
+    keepAlive: () => {
+      const now = elapsed();
+      for (const message of [...inWrite, ...gathered]) {
+        if (now - message.touchedAt < ackWaitMs / 4) continue;
+        // A message that was left alone for half its ack wait may be on its way to another worker already.
+        if (now - message.touchedAt > ackWaitMs / 2) continue;
+        message.delivery.working();
+        message.touchedAt = now;
+      }
+    },
+  };
+};

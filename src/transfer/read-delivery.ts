@@ -1,0 +1,76 @@
+import type { Delivery } from '../bus/puller.ts';
+import { errorText } from '../model/fault.ts';
+import type { Log } from '../telemetry/log.ts';
+import type { TransferMetrics } from '../telemetry/metrics.ts';
+import type { Breaker } from './breaker.ts';
+import type { HeldMessage } from './held-message.ts';
+import type { Settler } from './settle.ts';
+import type { Sink } from './sink.ts';
+
+export type ReaderDependencies<E> = {
+  readonly sink: Pick<Sink<E>, 'pipeline' | 'label' | 'read' | 'rowsOf'>;
+  readonly breaker: Breaker;
+  readonly metrics: TransferMetrics;
+  readonly log: Log;
+  /** Ms since the epoch. */
+  readonly now: () => number;
+  /** As of `createElapsed`. */
+  readonly elapsed: () => number;
+};
+
+/** The first stage of a worker. */
+export type Reader<E> = {
+  /**
+   * The message of a delivery. Undefined where it goes no further: it is given back to a newer program or because the breaker is
+   * open, or it is dead-lettered because it cannot be read.
+   */
+  read(delivery: Delivery): HeldMessage<E> | undefined;
+  /** Version of a message that only a newer program can read, or undefined. */
+  readonly newerVersion: number | undefined;
+};
+
+const newerRetryMs = 30_000;
+
+export const createReader = <E>(
+  { sink, breaker, metrics, log, now, elapsed }: ReaderDependencies<E>,
+  settler: Pick<Settler<E>, 'giveBack' | 'settleUnreadable'>,
+): Reader<E> => {
+  const pipeline = sink.label ?? sink.pipeline;
+  let newer: { readonly version: number; readonly seenAt: number } | undefined;
+
+  const holdBack = (delivery: Delivery, version: number): void => {
+    newer = { version, seenAt: elapsed() };
+    metrics.heldBack.set({ pipeline }, version);
+    log.error({ version }, 'a newer program wrote this message: it is held back, upgrade transfer');
+    settler.giveBack(delivery, newerRetryMs);
+  };
+
+  const deadLetter = (delivery: Delivery, why: string): void => {
+    if (breaker.state === 'trial' && !breaker.tried(1, 1)) return settler.giveBack(delivery, 0);
+    breaker.note(1, 1);
+    settler.settleUnreadable(delivery, why).catch((error: unknown) => {
+      log.error({ error: errorText(error) }, 'the dead letter was not confirmed; the message comes again');
+    });
+  };
+
+  return {
+    read: (delivery) => {
+      if (delivery.redelivered) metrics.redelivered.inc({ pipeline });
+      const read = sink.read(delivery.payload, delivery.version);
+      if (read.kind === 'newer') holdBack(delivery, read.version);
+      else if (breaker.state === 'open') settler.giveBack(delivery, 0);
+      else if (read.kind === 'unreadable') deadLetter(delivery, read.why);
+      else {
+        const { envelope } = read;
+        const rows = sink.rowsOf(envelope);
+        const bytes = delivery.payload.length;
+        return { delivery, envelope, rows, bytes, touchedAt: elapsed(), takenAt: now() };
+      }
+      return undefined;
+    },
+    get newerVersion() {
+      // It comes again after each hold-back; once it stays away, a newer program has taken it.
+      return newer !== undefined && elapsed() - newer.seenAt < 2 * newerRetryMs ? newer.version : undefined;
+    },
+  };
+};

@@ -1,0 +1,118 @@
+import type { Delivery } from '../bus/puller.ts';
+import { bytesIdentity, type DeadLetterHeader, type DeadLetters } from '../dead-letters/dead-letters.ts';
+import { itemKeyOf } from '../outcomes/outcome-rows.ts';
+import type { OutcomeRow } from '../outcomes/rows.ts';
+import { moveToDeadLetters } from '../outcomes/tally.ts';
+import { minuteText } from '../outcomes/times.ts';
+import type { Log } from '../telemetry/log.ts';
+import type { TransferMetrics } from '../telemetry/metrics.ts';
+import type { MessageKey } from '../wire/message-key.ts';
+import type { TransferSamples } from './samples.ts';
+import type { DeadLettered, Sink, Validated } from './sink.ts';
+
+export type SettleDeadLettersDependencies = {
+  readonly sink: Pick<Sink<unknown>, 'pipeline' | 'label'>;
+  readonly stream: string;
+  readonly deadLetters: DeadLetters;
+  readonly samples: TransferSamples;
+  readonly metrics: TransferMetrics;
+  readonly log: Log;
+  readonly now: () => number;
+};
+
+/** The dead letters of messages that settle. Both throw the Faults of the publisher: the message comes again then. */
+export type SettleDeadLetters = {
+  /**
+   * Dead-letters what the store refused and what the message brings for the dead letters, and moves it there in the tally. Returns
+   * the number of refused items.
+   */
+  itemsOf(
+    delivery: Delivery,
+    validated: Validated,
+    refused: readonly DeadLettered[],
+    key: MessageKey | undefined,
+  ): Promise<number>;
+  /** Dead-letters a message that cannot be read; `row` is its record. */
+  unreadable(delivery: Delivery, why: string, row: OutcomeRow | undefined): Promise<void>;
+};
+
+/** The place of a dead letter in the records of outcomes. */
+type RecordPlace = Pick<DeadLetterHeader, 'outcome' | 'ordinal'>;
+
+const unreadableMessage = (payload: Uint8Array, why: string): DeadLettered => ({
+  reason: 'unreadable_message',
+  why,
+  bytes: payload,
+  identity: bytesIdentity(payload),
+  items: 1,
+  place: {},
+});
+
+const recordPlaceOf = (
+  key: MessageKey | undefined,
+  { redrive, arrivedAt }: Validated,
+  uid: bigint | undefined,
+): RecordPlace => {
+  if (key === undefined) return {};
+  // Of a redriven one the minute of its first record: another one would stand beside it.
+  const minute = redrive?.outcome?.minute ?? minuteText(arrivedAt);
+  if (uid === undefined) return { outcome: { ...key, minute } };
+  const { base, first, ordinal } = itemKeyOf(key, uid);
+  return { outcome: { base, first, minute }, ordinal };
+};
+
+export const createSettleDeadLetters = (deps: SettleDeadLettersDependencies): SettleDeadLetters => {
+  const { sink, metrics, log } = deps;
+
+  const publish = async (
+    delivery: Delivery,
+    deadLettered: DeadLettered,
+    outcome: RecordPlace & Pick<DeadLetterHeader, 'items'>,
+  ): Promise<void> => {
+    const { reason, why, bytes, identity, place, part, arrivedAt } = deadLettered;
+    const header: DeadLetterHeader = {
+      version: 1,
+      reason,
+      error: why,
+      stream: deps.stream,
+      streamSequence: delivery.streamSequence,
+      subject: delivery.subject,
+      ...place,
+      ...outcome,
+      ...(part === undefined ? {} : { part }),
+      ...(arrivedAt === undefined ? {} : { arrivedAt }),
+      redrive: delivery.redrive,
+      at: deps.now(),
+    };
+    await deps.deadLetters.put(identity, header, bytes);
+    metrics.deadLettered.inc({ pipeline: sink.label ?? sink.pipeline, reason }, outcome.items);
+    deps.samples.deadLettered(sink.pipeline, deadLettered);
+    log.error({ reason, why, ...place, sequence: delivery.streamSequence }, 'dead-lettered');
+  };
+
+  return {
+    itemsOf: async (delivery, validated, refused, key) => {
+      let refusedItems = 0;
+      for (const each of refused) {
+        const owner = each.place.dataId ?? each.place.appId;
+        const items =
+          owner === undefined ? each.items : moveToDeadLetters(validated.tally, owner, each.items);
+        await publish(delivery, each, { items, ...recordPlaceOf(key, validated, each.uid) });
+        refusedItems += items;
+      }
+      for (const each of validated.passed)
+        await publish(delivery, each, { items: each.items, ...recordPlaceOf(key, validated, each.uid) });
+      if (validated.unreadableItems > 0) {
+        const whole = unreadableMessage(delivery.payload, 'a section of deferred items cannot be read');
+        const place = recordPlaceOf(key, validated, undefined);
+        await publish(delivery, whole, { items: validated.unreadableItems, ...place });
+      }
+      return refusedItems;
+    },
+    unreadable: async (delivery, why, row) => {
+      const place: RecordPlace =
+        row === undefined ? {} : { outcome: { base: row.base, first: row.first, minute: row.minute } };
+      await publish(delivery, unreadableMessage(delivery.payload, why), { items: 1, ...place });
+    },
+  };
+};

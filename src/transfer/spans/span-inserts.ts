@@ -1,0 +1,92 @@
+import { insertId } from '../../stores/clickhouse/query-id.ts';
+import type { BatchBounds } from '../../stores/clickhouse/span-statements.ts';
+import type { SpanWriter } from '../../stores/clickhouse/span-writer.ts';
+import { readBlockKeys } from '../../wire/native/block-keys.ts';
+import { mergeBlocks } from '../../wire/native/block-merger.ts';
+import { boundsOf, messagesOf, traceTimesOf } from './insert-bounds.ts';
+import { byDay, type Piece } from './span-pieces.ts';
+
+export type SpanInsertsOptions = {
+  readonly stream: string;
+  readonly boot: number;
+  readonly ackWaitMs: number;
+  /** The clock of `touchedAt`, ms. */
+  readonly elapsed: () => number;
+};
+
+export type SpanInsertsEvents = {
+  /** A guarded insert, and how many inserts of earlier attempts were ended before it. */
+  readonly onGuarded: (killed: number) => void;
+  /**
+   * Two attempts at rows of this day (since 1970 UTC) had overlapped: some are there twice until they merge. Resolves once that cannot be
+   * forgotten any more.
+   */
+  readonly onOverlap: (day: number) => Promise<void>;
+};
+
+/** Inserts the pieces of one day. Throws the Faults of the writer, and `UnreadableBlock`. */
+export type SpanInsert = (pieces: readonly Piece[]) => Promise<void>;
+
+/** The two inserts: `plain` for rows that cannot be stored yet, `guarded` for rows that may be. */
+export type SpanInserts = { readonly plain: SpanInsert; readonly guarded: SpanInsert };
+
+/** Blocks larger than this cost ClickHouse hardly less for a row. */
+const mergeBounds = { rowsMax: 8_192, bytesMax: 4 * 2 ** 20 };
+
+export const createSpanInserts = (
+  writer: SpanWriter,
+  options: SpanInsertsOptions,
+  events: SpanInsertsEvents,
+): SpanInserts => {
+  let attempts = 0;
+
+  const attemptOf = (pieces: readonly Piece[]) => {
+    const { sequences, firstSequence: first, lastSequence: last } = messagesOf(pieces);
+    const queryId = insertId({
+      stream: options.stream,
+      first,
+      last,
+      boot: options.boot,
+      attempt: ++attempts,
+    });
+    const blocks = mergeBlocks(
+      pieces.map(({ block }) => block),
+      mergeBounds,
+    );
+    return { queryId, sequences, blocks };
+  };
+
+  /** Not kept alive for so long that another worker may have been given it meanwhile: this process was paused. */
+  const isOverdue = ({ message }: Piece): boolean =>
+    options.elapsed() - message.touchedAt > options.ackWaitMs / 2;
+
+  const reportOverlap = async (pieces: readonly Piece[], bounds: BatchBounds): Promise<void> => {
+    if ((await writer.countRepeats(bounds)) === 0) return;
+    for (const day of byDay(pieces).keys()) await events.onOverlap(day);
+  };
+
+  const plain: SpanInsert = async (pieces) => {
+    const attempt = attemptOf(pieces);
+    await writer.insertPlain(attempt);
+    if (pieces.some(isOverdue))
+      await reportOverlap(pieces, boundsOf(pieces, attempt.blocks.map(readBlockKeys)));
+  };
+
+  const guarded: SpanInsert = async (pieces) => {
+    const killed = await writer.killCovering({ stream: options.stream, ...messagesOf(pieces) });
+    events.onGuarded(killed);
+    const attempt = attemptOf(pieces);
+    const keys = attempt.blocks.map(readBlockKeys);
+    const bounds = boundsOf(pieces, keys);
+    await writer.insertGuarded({ ...attempt, ...bounds });
+    await writer.repairTraceLookup(traceTimesOf(keys));
+    const isTakeover =
+      killed > 0 ||
+      pieces.some(({ message: { delivery, envelope } }) => {
+        return delivery.redelivered || envelope.header.mayOverlap === true;
+      });
+    if (isTakeover || pieces.some(isOverdue)) await reportOverlap(pieces, bounds);
+  };
+
+  return { plain, guarded };
+};

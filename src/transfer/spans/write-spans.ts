@@ -1,0 +1,77 @@
+import { errorText, Fault } from '../../model/fault.ts';
+import { unclassifiedCode } from '../../stores/clickhouse/faults.ts';
+import { UnreadableBlock } from '../../wire/native/block-reader.ts';
+import type { SpansEnvelope } from '../../wire/spans-envelope.ts';
+import type { HeldMessage } from '../held-message.ts';
+import type { DeadLettered, WriteOutcome } from '../sink.ts';
+import type { SpanInsert } from './span-inserts.ts';
+import { byDay, halvesOf, type Piece, piecesOf, refusedPiece } from './span-pieces.ts';
+
+type Held = HeldMessage<SpansEnvelope>;
+
+/** What was refused in one write: each a span or a block of its message. */
+export type Refusals = { readonly of: Map<Held, DeadLettered[]>; count: number };
+
+export const noRefusals = (): Refusals => ({ of: new Map(), count: 0 });
+
+export type OnWrite = (outcome: WriteOutcome, seconds: number) => void;
+
+/** Writes messages day by day with this insert, and adds what the store refuses to `refused`. Throws a transient Fault as `Sink.write`. */
+export type WriteSpans = (
+  messages: readonly Held[],
+  insert: SpanInsert,
+  refused: Refusals,
+  onWrite: OnWrite,
+) => Promise<void>;
+
+const refusalsMax = 1_000;
+
+/** The same rows will always fail: by ClickHouse's word, or because a block does not even read as one. */
+const isFaultOfRows = (error: unknown): boolean =>
+  error instanceof UnreadableBlock || (error instanceof Fault && error.code === 'clickhouse_rows_refused');
+
+/** `again` inserts the halves of pieces that were refused: some of their rows may be stored. */
+export const createWriteSpans = (again: SpanInsert, onUnclassified: (code: string) => void): WriteSpans => {
+  /**
+   * Inserts the pieces; when the store refuses rows, halves them until each refused row stands alone. Past `refusalsMax` of one
+   * write, pieces are no longer halved: whole blocks are dead-lettered, with valid rows, instead of an insert for each row.
+   */
+  const insertOrSplit = async (
+    pieces: readonly Piece[],
+    insert: SpanInsert,
+    refused: Refusals,
+  ): Promise<void> => {
+    try {
+      await insert(pieces);
+    } catch (error) {
+      if (!isFaultOfRows(error)) throw error;
+      const [only] = pieces;
+      const halves = pieces.length === 1 && refused.count >= refusalsMax ? undefined : halvesOf(pieces);
+      if (halves !== undefined) {
+        for (const half of halves) await insertOrSplit(half, again, refused);
+      } else if (only !== undefined) {
+        refused.count++;
+        refused.of.set(only.message, [
+          ...(refused.of.get(only.message) ?? []),
+          refusedPiece(only, errorText(error)),
+        ]);
+      }
+    }
+  };
+
+  return async (messages, insert, refused, onWrite) => {
+    for (const pieces of byDay(piecesOf(messages)).values()) {
+      const startedAt = performance.now();
+      const seconds = (): number => (performance.now() - startedAt) / 1000;
+      try {
+        await insertOrSplit(pieces, insert, refused);
+      } catch (error) {
+        onWrite('failed', seconds());
+        const code = unclassifiedCode(error);
+        if (code !== undefined) onUnclassified(code);
+        throw error;
+      }
+      onWrite('stored', seconds());
+    }
+  };
+};

@@ -1,0 +1,68 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { errorText } from '../model/fault.ts';
+import { backOffMs } from '../runtime/back-off.ts';
+import type { Log } from '../telemetry/log.ts';
+import type { TransferMetrics } from '../telemetry/metrics.ts';
+import type { BatchTrace } from './batch-traces.ts';
+import type { HeldMessage } from './held-message.ts';
+import type { Sink, Written } from './sink.ts';
+
+export type StoreWriterDependencies<E> = {
+  readonly sink: Pick<Sink<E>, 'pipeline' | 'label' | 'store' | 'write'>;
+  readonly metrics: TransferMetrics;
+  readonly log: Log;
+  readonly isStopping: () => boolean;
+};
+
+export type StoreWriter<E> = {
+  /**
+   * Writes until the outcome is known: a store that is away is tried until it answers, while the messages are kept alive. Undefined
+   * where the worker stops before.
+   */
+  write(batch: readonly HeldMessage<E>[], trace: BatchTrace | undefined): Promise<Written<E> | undefined>;
+  /** Why the store cannot be written to just now, or undefined. */
+  readonly problem: string | undefined;
+};
+
+const backOff = { firstMs: 100, mostMs: 2_000 };
+
+export const createStoreWriter = <E>({
+  sink,
+  metrics,
+  log,
+  isStopping,
+}: StoreWriterDependencies<E>): StoreWriter<E> => {
+  const pipeline = sink.label ?? sink.pipeline;
+  const { store } = sink;
+  let problem: string | undefined;
+
+  const note = (why: string | undefined): void => {
+    if (why !== undefined && problem === undefined)
+      log.warn({ store, error: why }, 'the store does not take rows; trying again');
+    if (why === undefined && problem !== undefined) log.info({ store }, 'the store takes rows again');
+    problem = why;
+  };
+
+  return {
+    write: async (batch, trace) => {
+      for (let failures = 1; ; failures++) {
+        try {
+          const written = await sink.write(batch, (outcome, seconds) => {
+            metrics.writes.inc({ pipeline, outcome });
+            metrics.writeSeconds.observe({ pipeline }, seconds);
+            trace?.sent(outcome, seconds);
+          });
+          note(written.problem);
+          return written;
+        } catch (error) {
+          note(errorText(error));
+          if (isStopping()) return undefined;
+          await delay(backOffMs(backOff, failures));
+        }
+      }
+    },
+    get problem() {
+      return problem;
+    },
+  };
+};
