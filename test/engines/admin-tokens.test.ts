@@ -14,11 +14,11 @@ import { buckets } from '../../src/directory/keys.ts';
 import { openAudit } from '../../src/metadata/audit/audit.ts';
 import {
   type AdminTokens,
-  adminRoles,
   adminTokenSchema,
   openAdminTokens,
   roleAllows,
 } from '../../src/metadata/tokens/admin-tokens.ts';
+import { adminRoles } from '../../src/metadata/tokens/roles.ts';
 import type { Log } from '../../src/telemetry/log.ts';
 import { startEngines, type TestEngines } from '../support/stack/engines.ts';
 import { waitFor } from '../support/wait.ts';

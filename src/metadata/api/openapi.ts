@@ -1,6 +1,6 @@
 import { createRoute, OpenAPIHono } from '@hono/zod-openapi';
 import { z } from 'zod';
-import { problem } from './answers.ts';
+import { problem } from './contract.ts';
 import type { Endpoint } from './endpoint.ts';
 import { exampleOf } from './openapi-examples.ts';
 
