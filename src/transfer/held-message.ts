@@ -1,7 +1,7 @@
 import type { Delivery } from '../bus/puller.ts';
 import { validatePointTime } from '../model/time.ts';
 import { addOutcome, deadLetteredOutcome, droppedOutcome, type Tally } from '../outcomes/tally.ts';
-import type { MetricsEnvelope, MetricsHeader } from '../wire/envelope.ts';
+import type { MetricsEnvelope, MetricsHeader } from '../wire/metrics-envelope.ts';
 
 /** A message between its delivery and its settlement. */
 export type HeldMessage<E = MetricsEnvelope> = {

@@ -2,7 +2,7 @@ import type { Purges } from '../../directory/purges.ts';
 import { messageKeyOf } from '../../outcomes/outcome-rows.ts';
 import { addOutcome, addReceiverDrops, storedOutcome } from '../../outcomes/tally.ts';
 import { type QuestdbWriter, unclassifiedStatus } from '../../stores/questdb/writer.ts';
-import { decodeEnvelope, type MetricsEnvelope } from '../../wire/envelope.ts';
+import { decodeEnvelope, type MetricsEnvelope } from '../../wire/metrics-envelope.ts';
 import { drop, type HeldMessage, judgeDeferred, rowsOf } from '../held-message.ts';
 import type { DeadLettered, Judged, Sink, Written } from '../sink.ts';
 import { passedPoint, refusedRows, unavailablePart } from './point-letters.ts';

@@ -7,7 +7,7 @@ import { Fault } from '../../../../src/model/fault.ts';
 import type { HeldMessage } from '../../../../src/transfer/held-message.ts';
 import { createPartitionedSink } from '../../../../src/transfer/points/partitioned-sink.ts';
 import type { Sink, Written } from '../../../../src/transfer/sink.ts';
-import { decodeEnvelope, type MetricsEnvelope } from '../../../../src/wire/envelope.ts';
+import { decodeEnvelope, type MetricsEnvelope } from '../../../../src/wire/metrics-envelope.ts';
 import { firstDelivery } from '../../../support/outcomes/deliveries.ts';
 
 const root = join(import.meta.dirname, '../../../..');

@@ -6,7 +6,7 @@ import type { HeldMessage } from '../../../../src/transfer/held-message.ts';
 import { createPointsSink } from '../../../../src/transfer/points/points-sink.ts';
 import { createTableHealth, type Observation } from '../../../../src/transfer/points/table-health.ts';
 import { createWaitingMessages } from '../../../../src/transfer/points/waiting-messages.ts';
-import type { DeferredGroup, Part } from '../../../../src/wire/envelope.ts';
+import type { DeferredGroup, Part } from '../../../../src/wire/metrics-envelope.ts';
 import { firstDelivery } from '../../../support/outcomes/deliveries.ts';
 
 const arrivedAt = Date.UTC(2026, 5, 1, 12);
