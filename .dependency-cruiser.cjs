@@ -30,7 +30,7 @@ const homes = [
   ['prom-client', 'telemetry|runtime'],
   ['commander', 'cli'],
   ['ffi-rs|chdb', 'embedded'],
-  ['yaml|ajv', 'config'],
+  ['yaml', 'config'],
 ];
 
 module.exports = {

@@ -48,7 +48,7 @@ const print = ({ json }: JsonOption): void => {
 /** Settings, the settings file and the pipeline files, as every role reads them at its start. */
 const check = ({ json }: JsonOption): void => {
   const settings = loadSettings();
-  loadPipelines(settings.pipelinesFolder, settings.schemasFolder);
+  loadPipelines(settings.pipelinesFolder);
   const changed = shownSettings().filter(({ value, source }) => value !== null && source !== defaultSource);
   if (json) return printJson({ ok: true, changed });
   printLine(

@@ -233,7 +233,7 @@ const listeningOf = (
  */
 export const runIngress = async (settings: Settings): Promise<void> => {
   const pipelines = withInstances(
-    loadPipelines(settings.pipelinesFolder, settings.schemasFolder, settings.nats.replicas),
+    loadPipelines(settings.pipelinesFolder, settings.nats.replicas),
     questdbInstances(settings).map(({ name }) => name),
   );
   const trustedProxies = trustedProxiesOf(settings);

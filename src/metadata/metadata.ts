@@ -159,10 +159,7 @@ type Parts = {
 const runOnBus = async (bus: Bus, parts: Parts): Promise<void> => {
   const { settings, log, signal, questdb } = parts;
   const names = questdb.map(({ name }) => name);
-  const pipelines = withInstances(
-    loadPipelines(settings.pipelinesFolder, settings.schemasFolder, settings.nats.replicas),
-    names,
-  );
+  const pipelines = withInstances(loadPipelines(settings.pipelinesFolder, settings.nats.replicas), names);
   const refused = await untilItWorks(() => ensureTopology(bus, pipelines.streams), signal, log);
   const refusedStreams = retryStreams(bus, pipelines.streams, refused, log);
   parts.onStreams(refusedStreams);

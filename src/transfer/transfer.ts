@@ -139,7 +139,7 @@ export const runTransfer = async (settings: Settings): Promise<void> => {
     ledger: ledgerPipeline,
     streams,
   } = withInstances(
-    loadPipelines(settings.pipelinesFolder, settings.schemasFolder, settings.nats.replicas),
+    loadPipelines(settings.pipelinesFolder, settings.nats.replicas),
     instances.map(({ name }) => name),
   );
   const log = createLog('transfer', settings.logLevel);

@@ -349,7 +349,7 @@ describe('tidemark admin-token reset', () => {
     return { answer: answerSchema.parse(JSON.parse(stdout)), text: stdout + stderr };
   };
 
-  beforeEach(() => ensureTopology(bus, loadPipelines('pipelines', 'schemas').streams));
+  beforeEach(() => ensureTopology(bus, loadPipelines('pipelines').streams));
 
   it('writes a new admin token in place of a lost one, for running processes too, and is in the audit log', async () => {
     const tokens = await open();

@@ -13,7 +13,7 @@ import { firstDelivery } from '../../../support/outcomes/deliveries.ts';
 const root = join(import.meta.dirname, '../../../..');
 
 describe('the streams of points', () => {
-  const pipelines = loadPipelines(join(root, 'pipelines'), join(root, 'schemas'));
+  const pipelines = loadPipelines(join(root, 'pipelines'));
 
   it('with one instance are what the file says', () => {
     expect(withInstances(pipelines, ['default'])).toEqual(pipelines);
