@@ -1,6 +1,7 @@
 import type { Command } from 'commander';
 import { loadPipelines } from '../config/pipelines.ts';
-import { collectTexts, defaultSource, isSecret, parseInstances } from '../config/setting-texts.ts';
+import { kinds, parseInstances } from '../config/setting-kinds.ts';
+import { collectTexts, defaultSource } from '../config/setting-texts.ts';
 import { loadSettings, type SettingDefinition, settingDefinitions } from '../config/settings.ts';
 import type { JsonOption } from './options.ts';
 import { nothing, printJson, printLine, printTable } from './output.ts';
@@ -17,10 +18,10 @@ const shownAddress = (text: string): string => {
 };
 
 /** Addresses with their users and passwords hidden, any other secret hidden whole. */
-const shownText = (definition: SettingDefinition, text: string): string => {
-  if (!isSecret(definition)) return text;
-  if (definition.kind === 'secret') return hidden;
-  if (definition.kind === 'instances')
+const shownText = ({ kind }: SettingDefinition, text: string): string => {
+  if (!kind.isSecret) return text;
+  if (kind === kinds.secret) return hidden;
+  if (kind === kinds.instances)
     return parseInstances(text)
       .map(({ name, url }) => `${name}=${shownAddress(url)}`)
       .join();

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { parseBytes } from './setting-texts.ts';
+import { parseBytes } from './setting-kinds.ts';
 
 // The files of pipelines/, each declared once: the JSON Schemas in schemas/ are made of these (tools/docs/write-pipeline-schemas.ts).
 
