@@ -4,7 +4,7 @@ import { kinds, parseInstances } from '../config/setting-kinds.ts';
 import { collectTexts, defaultSource } from '../config/setting-texts.ts';
 import { loadSettings, type SettingDefinition, settingDefinitions } from '../config/settings.ts';
 import type { JsonOption } from './options.ts';
-import { nothing, printJson, printLine, printTable } from './output.ts';
+import { nothing, printJson, printLine, printTable, sayLines } from './output.ts';
 
 type Shown = { readonly setting: string; readonly value: string | null; readonly source: string };
 
@@ -49,7 +49,7 @@ const print = ({ json }: JsonOption): void => {
 /** Settings, the settings file and the pipeline files, as every role reads them at its start. */
 const check = ({ json }: JsonOption): void => {
   const settings = loadSettings();
-  loadPipelines(settings.pipelinesFolder);
+  loadPipelines(settings.pipelinesFolder, undefined, (warning) => sayLines(`warning: ${warning}`));
   const changed = shownSettings().filter(({ value, source }) => value !== null && source !== defaultSource);
   if (json) return printJson({ ok: true, changed });
   printLine(
