@@ -15,328 +15,269 @@ const declared = new WeakMap<z.core.$ZodType, SettingDefinition>();
 /** `TIDEMARK_LOG_LEVEL` is `log_level` in the file; a group's name goes before a dot. */
 const keyOf = (env: string): string => env.replace('TIDEMARK_', '').toLowerCase();
 
-/** A setting that has a default. */
-const setting = <S extends z.ZodType>(
-  kind: SettingKind<S>,
-  env: string,
-  fallback: string,
-  meaning: string,
-  key = keyOf(env),
-): S => {
-  const schema = kind.schema.clone();
-  declared.set(schema, { env, key, kind, fallback, meaning });
-  return schema;
-};
+/** Makes the settings of a kind: those that have a default, and those that may be missing. */
+const settingsOf = <S extends z.ZodType>(kind: SettingKind<S>) => ({
+  setting: (env: string, fallback: string, meaning: string, key = keyOf(env)): S => {
+    const schema = kind.schema.clone();
+    declared.set(schema, { env, key, kind, fallback, meaning });
+    return schema;
+  },
+  optional: (env: string, meaning: string, key = keyOf(env)): z.ZodType<z.output<S> | undefined> => {
+    const schema = kind.schema.optional();
+    declared.set(schema, { env, key, kind, fallback: undefined, meaning });
+    return schema;
+  },
+});
 
-/** A setting that may be missing. */
-const optional = <S extends z.ZodType>(
-  kind: SettingKind<S>,
-  env: string,
-  meaning: string,
-  key = keyOf(env),
-): z.ZodType<z.output<S> | undefined> => {
-  const schema = kind.schema.optional();
-  declared.set(schema, { env, key, kind, fallback: undefined, meaning });
-  return schema;
-};
-
-const {
-  path,
-  text,
-  level,
-  integer,
-  durability,
-  urls,
-  replicas,
-  port,
-  url,
-  instances,
-  cluster,
-  flag,
-  processes,
-  bytes,
-  headers,
-  attributes,
-  count,
-  secret,
-  ratio,
-} = kinds;
+const path = settingsOf(kinds.path);
+const text = settingsOf(kinds.text);
+const level = settingsOf(kinds.level);
+const integer = settingsOf(kinds.integer);
+const durability = settingsOf(kinds.durability);
+const urls = settingsOf(kinds.urls);
+const replicas = settingsOf(kinds.replicas);
+const port = settingsOf(kinds.port);
+const url = settingsOf(kinds.url);
+const instances = settingsOf(kinds.instances);
+const cluster = settingsOf(kinds.cluster);
+const flag = settingsOf(kinds.flag);
+const processes = settingsOf(kinds.processes);
+const bytes = settingsOf(kinds.bytes);
+const headers = settingsOf(kinds.headers);
+const attributes = settingsOf(kinds.attributes);
+const count = settingsOf(kinds.count);
+const secret = settingsOf(kinds.secret);
+const ratio = settingsOf(kinds.ratio);
 
 /** Every setting but TIDEMARK_CONFIG: its name in the program, what it is, where it comes from and what it does. */
 export const settingsTable = z.object({
-  cacheFolder: optional(
-    path,
+  cacheFolder: path.optional(
     'TIDEMARK_CACHE',
     'folder of installed engines, default ~/.cache/tidemark',
     'cache_folder',
   ),
-  dataFolder: setting(
-    path,
+  dataFolder: path.setting(
     'TIDEMARK_DATA',
     '.tidemark',
     'folder of the embedded engines, their credentials and admin.token; accessible only to its owner',
     'data_folder',
   ),
-  host: setting(
-    text,
+  host: text.setting(
     'TIDEMARK_BIND_HOST',
     '127.0.0.1',
     'address the roles listen on; the embedded engines stay on loopback',
   ),
-  logLevel: setting(level, 'TIDEMARK_LOG_LEVEL', 'info', 'trace, debug, info, warn, error or silent'),
-  pipelinesFolder: optional(
-    path,
+  logLevel: level.setting('TIDEMARK_LOG_LEVEL', 'info', 'trace, debug, info, warn, error or silent'),
+  pipelinesFolder: path.optional(
     'TIDEMARK_PIPELINES',
     'folder of the pipeline files, default the one of the program',
     'pipelines_folder',
   ),
-  tablePrefix: setting(text, 'TIDEMARK_TABLE_PREFIX', 'mon', '<prefix> in table_id'),
-  maxRateDefault: setting(
-    integer,
+  tablePrefix: text.setting('TIDEMARK_TABLE_PREFIX', 'mon', '<prefix> in table_id'),
+  maxRateDefault: integer.setting(
     'TIDEMARK_MAX_RATE_DEFAULT',
     '1000',
     'requests per second where max_rate is -1; 0 = unlimited',
   ),
-  durability: setting(
-    durability,
+  durability: durability.setting(
     'TIDEMARK_DURABILITY',
     'process',
     'what an acknowledged item survives: process = the death of any process; power = also a power cut',
   ),
   nats: z.object({
-    url: optional(
-      urls,
+    url: urls.optional(
       'TIDEMARK_NATS_URL',
       'NATS server to use instead of an embedded one, like nats://host:4222 or tls://…; servers of a cluster separated by commas',
     ),
-    credentialsFile: optional(
-      path,
+    credentialsFile: path.optional(
       'TIDEMARK_NATS_CREDENTIALS_FILE',
       'credentials file (.creds) of the NATS account, read at each connection',
     ),
-    caFile: optional(
-      path,
+    caFile: path.optional(
       'TIDEMARK_NATS_CA_FILE',
       'certificate authorities for tls:// addresses of NATS, PEM; default the authorities of the system',
     ),
-    replicas: optional(
-      replicas,
+    replicas: replicas.optional(
       'TIDEMARK_NATS_REPLICAS',
       'copies of every stream and bucket: 1, 3 or 5, on a cluster of at least that many NATS servers; default the value of pipelines/streams.yaml, and 1 for buckets',
     ),
-    clientPort: setting(port, 'TIDEMARK_NATS_CLIENT_PORT', '4222', 'client port of the embedded NATS server'),
-    monitorPort: setting(
-      port,
+    clientPort: port.setting('TIDEMARK_NATS_CLIENT_PORT', '4222', 'client port of the embedded NATS server'),
+    monitorPort: port.setting(
       'TIDEMARK_NATS_MONITOR_PORT',
       '8222',
       'no effect: the monitoring of the embedded NATS server has no port, because it would need no credentials',
     ),
   }),
   questdb: z.object({
-    url: optional(url, 'TIDEMARK_QUESTDB_URL', 'QuestDB HTTP address to use instead of an embedded one'),
-    further: optional(
-      instances,
+    url: url.optional('TIDEMARK_QUESTDB_URL', 'QuestDB HTTP address to use instead of an embedded one'),
+    further: instances.optional(
       'TIDEMARK_QUESTDB_URLS',
       'further QuestDB instances for tables, as <name>=http://host:port separated by commas; the first instance has the name default',
     ),
-    httpPort: setting(port, 'TIDEMARK_QUESTDB_HTTP_PORT', '9000', 'HTTP port of the embedded QuestDB'),
-    pgPort: setting(port, 'TIDEMARK_QUESTDB_PG_PORT', '8812', 'Postgres wire port of the embedded QuestDB'),
+    httpPort: port.setting('TIDEMARK_QUESTDB_HTTP_PORT', '9000', 'HTTP port of the embedded QuestDB'),
+    pgPort: port.setting('TIDEMARK_QUESTDB_PG_PORT', '8812', 'Postgres wire port of the embedded QuestDB'),
   }),
   clickhouse: z.object({
-    url: optional(
-      url,
-      'TIDEMARK_CLICKHOUSE_URL',
-      'ClickHouse HTTP address to use instead of an embedded one',
-    ),
-    cluster: optional(
-      cluster,
+    url: url.optional('TIDEMARK_CLICKHOUSE_URL', 'ClickHouse HTTP address to use instead of an embedded one'),
+    cluster: cluster.optional(
       'TIDEMARK_CLICKHOUSE_CLUSTER',
       'cluster of one shard on whose replicas `tidemark migrate` makes replicated tables; default tables of a single server',
     ),
-    httpPort: setting(port, 'TIDEMARK_CLICKHOUSE_HTTP_PORT', '8123', 'HTTP port of the embedded ClickHouse'),
-    isUnconfined: setting(
-      flag,
+    httpPort: port.setting('TIDEMARK_CLICKHOUSE_HTTP_PORT', '8123', 'HTTP port of the embedded ClickHouse'),
+    isUnconfined: flag.setting(
       'TIDEMARK_CLICKHOUSE_UNCONFINED',
       'false',
       'true = run the embedded ClickHouse even if the kernel cannot confine it to its folder (no Landlock): everybody with its passwords can then read the files of its user',
     ),
   }),
   ingress: z.object({
-    pushPort: setting(port, 'TIDEMARK_INGRESS_PUSH_PORT', '10205', 'push receiver'),
-    otlpPort: setting(port, 'TIDEMARK_INGRESS_OTLP_PORT', '4318', 'trace receiver'),
-    opsPort: setting(port, 'TIDEMARK_INGRESS_OPS_PORT', '10310', 'operations port of ingress'),
-    processes: setting(
-      processes,
+    pushPort: port.setting('TIDEMARK_INGRESS_PUSH_PORT', '10205', 'push receiver'),
+    otlpPort: port.setting('TIDEMARK_INGRESS_OTLP_PORT', '4318', 'trace receiver'),
+    opsPort: port.setting('TIDEMARK_INGRESS_OPS_PORT', '10310', 'operations port of ingress'),
+    processes: processes.setting(
       'TIDEMARK_INGRESS_PROCESSES',
       '1',
       'processes of one ingress that share its two ports, 1 to 64; the operations port of each process is 10 above that of the previous process',
     ),
-    bytesInFlightMax: setting(
-      bytes,
+    bytesInFlightMax: bytes.setting(
       'TIDEMARK_INGRESS_BYTES_IN_FLIGHT_MAX',
       '192MiB',
       'memory for concurrent request bodies and their decoded form in one ingress process, about three times the bodies; above it 503',
     ),
-    tokenHeaders: setting(
-      headers,
+    tokenHeaders: headers.setting(
       'TIDEMARK_INGRESS_TOKEN_HEADERS',
       'X-MON-TOKEN',
       'request headers that may hold the write token of an exporter, separated by commas; the first header in the request counts, then Authorization',
     ),
-    tokenAttributes: setting(
-      attributes,
+    tokenAttributes: attributes.setting(
       'TIDEMARK_INGRESS_TOKEN_ATTRIBUTES',
       'mon.data.token',
       'resource attributes that may hold a write token, separated by commas; the last one in a resource counts',
     ),
-    trustedProxies: optional(
-      text,
+    trustedProxies: text.optional(
       'TIDEMARK_INGRESS_TRUSTED_PROXIES',
       'addresses and networks of trusted proxies, whose X-Forwarded-For is used, separated by commas; default none',
     ),
-    pushHost: optional(
-      text,
+    pushHost: text.optional(
       'TIDEMARK_INGRESS_PUSH_HOST',
       'address the push receiver listens on, default TIDEMARK_BIND_HOST; :: is every IPv6 and IPv4 address',
     ),
-    otlpHost: optional(
-      text,
+    otlpHost: text.optional(
       'TIDEMARK_INGRESS_OTLP_HOST',
       'address the trace receiver listens on, default TIDEMARK_BIND_HOST; :: is every IPv6 and IPv4 address',
     ),
-    headersTimeoutMs: setting(
-      count,
+    headersTimeoutMs: count.setting(
       'TIDEMARK_INGRESS_HEADERS_TIMEOUT_MS',
       '10000',
       'milliseconds for a TLS handshake and for a complete request header; 0 = no limit',
     ),
-    requestTimeoutMs: setting(
-      count,
+    requestTimeoutMs: count.setting(
       'TIDEMARK_INGRESS_REQUEST_TIMEOUT_MS',
       '60000',
       'milliseconds for a complete request with its body; 0 = no limit',
     ),
-    idleTimeoutMs: setting(
-      count,
+    idleTimeoutMs: count.setting(
       'TIDEMARK_INGRESS_IDLE_TIMEOUT_MS',
       '75000',
       'milliseconds that an idle connection stays open between requests; set it above the idle timeout of a load balancer in front; 0 = for ever',
     ),
-    stallTimeoutMs: setting(
-      count,
+    stallTimeoutMs: count.setting(
       'TIDEMARK_INGRESS_STALL_TIMEOUT_MS',
       '30000',
       'milliseconds without a byte in either direction during a request or its answer; 0 = no limit',
     ),
-    headerBytesMax: setting(
-      bytes,
+    headerBytesMax: bytes.setting(
       'TIDEMARK_INGRESS_HEADER_BYTES_MAX',
       '16KiB',
       'bytes of a request line and its header fields; above it 431',
     ),
-    connectionsMax: setting(
-      count,
+    connectionsMax: count.setting(
       'TIDEMARK_INGRESS_CONNECTIONS_MAX',
       '16384',
       'connections to both receivers of one ingress process; above it 503; 0 = no limit',
     ),
-    addressConnectionsMax: setting(
-      count,
+    addressConnectionsMax: count.setting(
       'TIDEMARK_INGRESS_ADDRESS_CONNECTIONS_MAX',
       '0',
       'connections of one address, except trusted proxies; above it 503; 0 = no limit',
     ),
-    addressFailuresMax: setting(
-      count,
+    addressFailuresMax: count.setting(
       'TIDEMARK_INGRESS_ADDRESS_FAILURES_MAX',
       '20',
       'requests without a valid token per address and second; above it 429, unless the address sent a valid token in the last minute; 0 = no limit',
     ),
-    tlsCertFile: optional(
-      path,
+    tlsCertFile: path.optional(
       'TIDEMARK_INGRESS_TLS_CERT_FILE',
       'certificate chain of both receivers, PEM, reloaded when it changes; default none: plain HTTP',
     ),
-    tlsKeyFile: optional(path, 'TIDEMARK_INGRESS_TLS_KEY_FILE', 'private key of that certificate, PEM'),
-    tlsClientCaFile: optional(
-      path,
+    tlsKeyFile: path.optional('TIDEMARK_INGRESS_TLS_KEY_FILE', 'private key of that certificate, PEM'),
+    tlsClientCaFile: path.optional(
       'TIDEMARK_INGRESS_TLS_CLIENT_CA_FILE',
       'certificate authorities of the clients; makes client certificates mandatory (mutual TLS), PEM; default none',
     ),
   }),
   transfer: z.object({
-    opsPort: setting(port, 'TIDEMARK_TRANSFER_OPS_PORT', '10311', 'operations port of transfer'),
+    opsPort: port.setting('TIDEMARK_TRANSFER_OPS_PORT', '10311', 'operations port of transfer'),
   }),
   metadata: z.object({
-    apiPort: setting(port, 'TIDEMARK_METADATA_API_PORT', '10300', 'admin API'),
-    opsPort: setting(port, 'TIDEMARK_METADATA_OPS_PORT', '10312', 'operations port of metadata'),
+    apiPort: port.setting('TIDEMARK_METADATA_API_PORT', '10300', 'admin API'),
+    opsPort: port.setting('TIDEMARK_METADATA_OPS_PORT', '10312', 'operations port of metadata'),
   }),
   refresh: z.object({
-    cron: setting(
-      text,
+    cron: text.setting(
       'TIDEMARK_REFRESH_CRON',
       '*/5 * * * *',
       'when the refresh job runs, a cron expression in UTC',
     ),
   }),
   nodeManagement: z.object({
-    url: optional(
-      url,
+    url: url.optional(
       'TIDEMARK_NODE_MANAGEMENT_URL',
       'node management API, up to the path before /subscription/; default none: nodes poll the metadata role',
     ),
-    token: optional(secret, 'TIDEMARK_NODE_MANAGEMENT_TOKEN', 'token for the node management API'),
-    tokenFile: optional(
-      path,
+    token: secret.optional('TIDEMARK_NODE_MANAGEMENT_TOKEN', 'token for the node management API'),
+    tokenFile: path.optional(
       'TIDEMARK_NODE_MANAGEMENT_TOKEN_FILE',
       'file with that token, read at each call; takes precedence over the value',
     ),
-    tokenHeader: setting(
-      text,
+    tokenHeader: text.setting(
       'TIDEMARK_NODE_MANAGEMENT_TOKEN_HEADER',
       'Authorization',
       'header of that token; in Authorization it follows Bearer',
     ),
-    timeoutMs: setting(
-      integer,
+    timeoutMs: integer.setting(
       'TIDEMARK_NODE_MANAGEMENT_TIMEOUT_MS',
       '10000',
       'timeout of a call of the node management API, milliseconds',
     ),
-    hosts: optional(
-      text,
+    hosts: text.optional(
       'TIDEMARK_NODE_MANAGEMENT_HOSTS',
       'hosts that get the collector files, as <biz>:<host_id> separated by commas; hosts of business 0 get every file',
     ),
-    prefix: setting(
-      text,
+    prefix: text.setting(
       'TIDEMARK_NODE_MANAGEMENT_PREFIX',
       'mon',
       'platform prefix of names in calls of the node management API, as in mon_biz_id',
     ),
   }),
   tracing: z.object({
-    url: optional(
-      url,
+    url: url.optional(
       'TIDEMARK_TRACING_URL',
       'OTLP/HTTP address for the spans of ingress and transfer themselves; without a path, /v1/traces is added; default none: no spans',
     ),
-    headers: optional(
-      secret,
+    headers: secret.optional(
       'TIDEMARK_TRACING_HEADERS',
       'headers of those exports as name=value, separated by commas, values percent-encoded; for instance X-MON-TOKEN=<token>',
     ),
-    sampleRatio: setting(
-      ratio,
+    sampleRatio: ratio.setting(
       'TIDEMARK_TRACING_SAMPLE_RATIO',
       '0.01',
       'share of traced requests, 0 to 1; a request with a traceparent follows its sampled flag',
     ),
   }),
   admin: z.object({
-    url: optional(url, 'TIDEMARK_ADMIN_URL', 'admin API for the command line, default the local one'),
-    token: optional(
-      secret,
+    url: url.optional('TIDEMARK_ADMIN_URL', 'admin API for the command line, default the local one'),
+    token: secret.optional(
       'TIDEMARK_ADMIN_TOKEN',
       'bearer token of the command line, default from admin.token in the data folder',
     ),
@@ -372,7 +313,7 @@ export const settingDefinitions: readonly SettingDefinition[] = [
   {
     env: 'TIDEMARK_CONFIG',
     key: '',
-    kind: path,
+    kind: kinds.path,
     fallback: undefined,
     meaning: 'YAML file with settings, by the keys of this table',
   },
