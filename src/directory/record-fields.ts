@@ -11,7 +11,7 @@ export type Changer =
   | 'delete'
   | 'purge'
   | 'rotate_token'
-  /** Each of those that there are for the record. */
+  /** Any of the changes above. */
   | 'every_change';
 
 type Value = string | number | boolean | null;
@@ -38,7 +38,7 @@ type Declared<T> = { readonly effect: string; readonly changedBy?: readonly Chan
   | { readonly default: Exclude<FieldDefault, { readonly is: Value }>; readonly example: T }
 );
 
-/** By schema: a registry of zod is none for facts with regular expressions, whose type it changes. */
+// Not a zod registry: it changes the type of regular expressions.
 const facts = new WeakMap<z.core.$ZodType, FieldFacts>();
 
 /** Declares a field of a record: how it is stored, and its facts. The example is the default where none is given. */

@@ -8,7 +8,7 @@ import {
   timeSeriesGroupSchema,
 } from '../../directory/records.ts';
 
-// What callers of the admin API see of it: its answers. No more than this may the commands import from metadata.
+// The answers of the admin API, as its callers see them. Commands import nothing else of metadata; an import rule holds that.
 
 export { authorOf } from '../records/texts.ts';
 export { adminRoles } from '../tokens/roles.ts';

@@ -75,17 +75,11 @@ export const newReport = (
   });
 };
 
-/** What a DataSource says besides its token, times and defaults. */
+/** The values of a DataSource that its creation chooses. */
 type DataSourceValues = Pick<
   DataSource,
-  | 'mon_data_id'
-  | 'data_name'
-  | 'data_description'
-  | 'etl_config'
-  | 'is_custom_source'
-  | 'custom_label'
-  | 'source_system'
-> & { mon_biz_id: number; space_uid: string; operator: string };
+  'mon_data_id' | 'data_name' | 'data_description' | 'etl_config' | 'is_custom_source' | 'custom_label'
+> & { source_system: string; mon_biz_id: number; space_uid: string; operator: string };
 
 /** A new, enabled DataSource with a token of its own. */
 export const newDataSource = ({ mon_biz_id, operator, ...values }: DataSourceValues): DataSource =>
@@ -96,24 +90,14 @@ export const newDataSource = ({ mon_biz_id, operator, ...values }: DataSourceVal
     ...spaceOf(mon_biz_id, values.space_uid),
   });
 
-/** What a TimeSeriesGroup says besides its times and flags. */
-type GroupValues = Pick<
-  TimeSeriesGroup,
-  | 'time_series_group_id'
-  | 'time_series_group_name'
-  | 'mon_data_id'
-  | 'mon_biz_id'
-  | 'table_id'
-  | 'max_rate'
-  | 'label'
-  | 'is_split_measurement'
-> & { operator: string };
+/** A TimeSeriesGroup without its times and flags. */
+type GroupValues = Omit<TimeSeriesGroup, keyof Authorship | 'is_enable' | 'is_delete'> & { operator: string };
 
 /** A new, enabled TimeSeriesGroup. */
 export const newGroup = ({ operator, ...values }: GroupValues): TimeSeriesGroup =>
   newRecord(timeSeriesGroupSchema, { ...values, ...authoredBy(operator, nowSeconds()) });
 
-/** What a ResultTable says besides its times, flags and defaults. */
+/** The values of a ResultTable that its creation chooses. */
 type ResultTableValues = Pick<
   ResultTable,
   'table_id' | 'table_name_zh' | 'mon_biz_id' | 'label' | 'data_label'
