@@ -30,7 +30,7 @@ const homes = [
   ['prom-client', 'telemetry|runtime'],
   ['commander', 'cli'],
   ['ffi-rs|chdb', 'embedded'],
-  ['yaml|ajv', 'config'],
+  ['yaml', 'config'],
 ];
 
 module.exports = {
@@ -63,6 +63,24 @@ module.exports = {
       severity: 'error',
       from: { path: '^src/(ingress|transfer|metadata)/' },
       to: { path: '^src/(ingress|transfer|metadata)/', pathNot: '^src/$1/' },
+    },
+    {
+      name: 'cli-by-the-contract',
+      comment:
+        'Commands are clients of the admin API: of metadata they know its answers, how it starts, and the way back without a token.',
+      severity: 'error',
+      from: { path: '^src/cli/' },
+      to: {
+        path: '^src/metadata/',
+        pathNot: '^src/metadata/(api/contract|metadata|reset-admin-token)\\.ts$',
+      },
+    },
+    {
+      name: 'contract-without-bus',
+      comment: 'The contract of the admin API is plain shapes: a command that reads it loads no client.',
+      severity: 'error',
+      from: { path: '^src/metadata/api/contract\\.ts$' },
+      to: { path: '^src/(bus|stores)/', reachable: true },
     },
     {
       name: 'ingress-without-stores',

@@ -110,7 +110,7 @@ const busRows = async (
   itemsPerMessage: number,
 ): Promise<Row[]> => {
   const bus = await connectBus(engines.nats.url, 'tidemark-bench');
-  const { streams } = loadPipelines(`${root}pipelines`, `${root}schemas`);
+  const { streams } = loadPipelines(`${root}pipelines`);
   await ensureTopology(bus, streams);
   const publisher = createPublisher(bus, { deadlineMs: 10_000, awayMs: 1_500 });
   const subject = `${stream.toLowerCase()}.0`;

@@ -5,7 +5,7 @@ import { countedBase } from '../src/model/uid.ts';
 import type { EncodedPoints } from '../src/rules/points/encoded-points.ts';
 import { encodePoints } from '../src/rules/points/point-encoder.ts';
 import { validateDeferredPoints } from '../src/transfer/points/validate-points.ts';
-import { decodeEnvelope } from '../src/wire/envelope.ts';
+import { decodeEnvelope } from '../src/wire/metrics-envelope.ts';
 import { decodePush } from '../test/support/push/decode-push.ts';
 import { pushBodies } from './bodies.ts';
 import type { Row } from './report.ts';

@@ -1,7 +1,7 @@
 import { type Command, Option } from 'commander';
 import { z } from 'zod';
-import { nowSeconds } from '../metadata/records/values.ts';
-import { adminRoles } from '../metadata/tokens/admin-tokens.ts';
+import { adminRoles } from '../metadata/api/contract.ts';
+import { nowSeconds } from '../model/time.ts';
 import { adminClient, pageOf } from './client.ts';
 import {
   addJsonOption,

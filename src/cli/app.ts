@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import { z } from 'zod';
-import { applicationSchema } from '../metadata/records/records.ts';
+import * as contract from '../metadata/api/contract.ts';
 import { adminClient, pageOf } from './client.ts';
 import {
   addJsonOption,
@@ -20,7 +20,7 @@ import {
 } from './output.ts';
 import { shownToken } from './token.ts';
 
-const application = applicationSchema.extend({ token: z.string() });
+const application = contract.application.extend({ token: z.string() }).strip();
 const answerSchema = z.object({ application });
 
 type Application = z.output<typeof application>;

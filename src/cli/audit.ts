@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import { z } from 'zod';
-import { authorOf } from '../metadata/records/texts.ts';
+import { authorOf } from '../metadata/api/contract.ts';
 import { adminClient, pageOf } from './client.ts';
 import { addPageOptions, type PageOptions, queryText } from './options.ts';
 import { nothing, printAnswer, printMore, printTable, timeText } from './output.ts';

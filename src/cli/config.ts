@@ -1,9 +1,10 @@
 import type { Command } from 'commander';
 import { loadPipelines } from '../config/pipelines.ts';
-import { collectTexts, defaultSource, isSecret, parseInstances } from '../config/setting-texts.ts';
+import { kinds, parseInstances } from '../config/setting-kinds.ts';
+import { collectTexts, defaultSource } from '../config/setting-texts.ts';
 import { loadSettings, type SettingDefinition, settingDefinitions } from '../config/settings.ts';
 import type { JsonOption } from './options.ts';
-import { nothing, printJson, printLine, printTable } from './output.ts';
+import { nothing, printJson, printLine, printTable, sayLines } from './output.ts';
 
 type Shown = { readonly setting: string; readonly value: string | null; readonly source: string };
 
@@ -17,10 +18,10 @@ const shownAddress = (text: string): string => {
 };
 
 /** Addresses with their users and passwords hidden, any other secret hidden whole. */
-const shownText = (definition: SettingDefinition, text: string): string => {
-  if (!isSecret(definition)) return text;
-  if (definition.kind === 'secret') return hidden;
-  if (definition.kind === 'instances')
+const shownText = ({ kind }: SettingDefinition, text: string): string => {
+  if (!kind.isSecret) return text;
+  if (kind === kinds.secret) return hidden;
+  if (kind === kinds.instances)
     return parseInstances(text)
       .map(({ name, url }) => `${name}=${shownAddress(url)}`)
       .join();
@@ -48,7 +49,7 @@ const print = ({ json }: JsonOption): void => {
 /** Settings, the settings file and the pipeline files, as every role reads them at its start. */
 const check = ({ json }: JsonOption): void => {
   const settings = loadSettings();
-  loadPipelines(settings.pipelinesFolder, settings.schemasFolder);
+  loadPipelines(settings.pipelinesFolder, undefined, (warning) => sayLines(`warning: ${warning}`));
   const changed = shownSettings().filter(({ value, source }) => value !== null && source !== defaultSource);
   if (json) return printJson({ ok: true, changed });
   printLine(

@@ -1,15 +1,17 @@
 import { z } from 'zod';
-import { customReportSchema, timeSeriesGroupSchema } from '../metadata/records/records.ts';
+import { customReport, timeSeriesGroup } from '../metadata/api/contract.ts';
 import { Fault } from '../model/fault.ts';
-import type { CustomReport, TimeSeriesGroup } from '../model/records.ts';
 import type { AdminClient } from './client.ts';
+
+type CustomReport = z.output<typeof customReport>;
+type TimeSeriesGroup = z.output<typeof timeSeriesGroup>;
 
 const first = async <T>(client: AdminClient, item: z.ZodType<T>, path: string): Promise<T | undefined> =>
   (await client.ask(z.object({ items: z.array(item) }), 'GET', path)).value.items[0];
 
 /** The report that a data id belongs to; undefined for a data id of its own, and for none. */
 export const reportOfDataId = (client: AdminClient, dataId: number): Promise<CustomReport | undefined> =>
-  first(client, customReportSchema, `/api/v1/custom-reports?mon_data_id=${dataId}`);
+  first(client, customReport.strip(), `/api/v1/custom-reports?mon_data_id=${dataId}`);
 
 /** The same; permanent Fault `not_found` where there is none. */
 export const requireReport = async (client: AdminClient, dataId: number): Promise<CustomReport> => {
@@ -22,7 +24,7 @@ export const requireReport = async (client: AdminClient, dataId: number): Promis
 export const requireGroup = async (client: AdminClient, dataId: number): Promise<TimeSeriesGroup> => {
   const group = await first(
     client,
-    timeSeriesGroupSchema,
+    timeSeriesGroup.strip(),
     `/api/v1/time-series-groups?mon_data_id=${dataId}`,
   );
   if (group !== undefined) return group;

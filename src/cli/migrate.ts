@@ -22,7 +22,7 @@ const runMigrate = async ({ json, print, cluster: given }: MigrateCommand): Prom
     printLines(`${schemaStatements(folder, cluster).join(';\n\n')};`);
     return;
   }
-  const { retentionDays } = loadPipelines(settings.pipelinesFolder, settings.schemasFolder).traces;
+  const { retentionDays } = loadPipelines(settings.pipelinesFolder).traces;
   // Loaded here: no other command but the roles needs the client.
   const { createClickhouse } = await import('../stores/clickhouse/client.ts');
   const { migrate } = await import('../stores/clickhouse/migrate.ts');

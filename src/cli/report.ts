@@ -1,11 +1,6 @@
 import type { Command } from 'commander';
 import { z } from 'zod';
-import {
-  customReportSchema,
-  dataSourceSchema,
-  resultTableSchema,
-  timeSeriesGroupSchema,
-} from '../metadata/records/records.ts';
+import { column, customReport, dataSource, resultTable, timeSeriesGroup } from '../metadata/api/contract.ts';
 import { Fault } from '../model/fault.ts';
 import { adminClient, pageOf } from './client.ts';
 import { requireGroup, requireReport } from './lookups.ts';
@@ -29,21 +24,13 @@ import {
 import { shownToken } from './token.ts';
 
 const recordsSchema = z.object({
-  custom_report: customReportSchema,
-  data_source: dataSourceSchema.extend({ token: z.string() }).optional(),
-  time_series_group: timeSeriesGroupSchema.optional(),
-  result_table: resultTableSchema.optional(),
+  custom_report: customReport.strip(),
+  data_source: dataSource.extend({ token: z.string() }).strip().optional(),
+  time_series_group: timeSeriesGroup.strip().optional(),
+  result_table: resultTable.strip().optional(),
 });
-const pageSchema = pageOf(customReportSchema);
-const columnsSchema = pageOf(
-  z.object({
-    name: z.string(),
-    column: z.string(),
-    kind: z.string(),
-    first_seen: z.number(),
-    last_seen: z.number(),
-  }),
-);
+const pageSchema = pageOf(customReport.strip());
+const columnsSchema = pageOf(column.strip());
 
 type ReportRecords = z.output<typeof recordsSchema>;
 

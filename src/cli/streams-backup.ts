@@ -33,7 +33,7 @@ const line = ({ stream, state }: BackupEntry): string => `${stream.padEnd(22)}  
 const runBackup = async ({ to, json }: Options): Promise<void> => {
   const settings = loadSettings();
   const pipelines = withInstances(
-    loadPipelines(settings.pipelinesFolder, settings.schemasFolder),
+    loadPipelines(settings.pipelinesFolder),
     questdbInstances(settings).map(({ name }) => name),
   );
   const { takeBackup } = await import('./streams-backup/take.ts');

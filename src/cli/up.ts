@@ -150,7 +150,7 @@ const runStack = async ({ settings, plan, retentionDays, credentials, lock }: Ru
 /** Runs engines and roles until a signal or a failure that a restart would only repeat. Returns the exit code. */
 export const runUp = async (settings: Settings): Promise<number> => {
   const { dataFolder } = settings;
-  const { retentionDays } = loadPipelines(settings.pipelinesFolder, settings.schemasFolder).traces;
+  const { retentionDays } = loadPipelines(settings.pipelinesFolder).traces;
   openDataFolder(dataFolder);
   const lock = await lockFolder(dataFolder);
   try {

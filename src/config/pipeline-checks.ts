@@ -1,53 +1,69 @@
+import type { z } from 'zod';
 import type { BreakerDefinition, StreamDefinition } from './pipeline-definitions.ts';
-import type { TransferFile } from './pipeline-files.ts';
-import { parseBytes, settingFault } from './settings.ts';
+import type { TransferPart } from './pipeline-files.ts';
+import { settingFault } from './settings.ts';
 import type { YamlFile } from './yaml-file.ts';
 
-/** Largest message a receiver publishes; a pull that asks for less than one message stalls for ever. */
-const pullBytes = { least: 16 * 2 ** 20, most: 32 * 2 ** 20 };
-
 /** Refuses a value of the file: a permanent Fault with place, reason and remedy. */
-export const refuse = (file: YamlFile, path: readonly string[], reason: string, remedy: string): never => {
-  throw settingFault(`${file.placeOf(path)} /${path.join('/')}`, reason, remedy);
+export const refuse = (
+  file: YamlFile,
+  path: readonly string[],
+  reason: string,
+  remedy: string,
+  placePath = path,
+): never => {
+  throw settingFault(`${file.placeOf(placePath)} /${path.join('/')}`, reason, remedy);
 };
 
-/** Throws when the stages are not the program's own in their order, or those of a program before it. */
-export const requireStages = (
-  file: YamlFile,
-  part: 'receiver' | 'transfer',
-  given: readonly string[],
-  own: readonly string[],
-  earlier: readonly string[] = own,
-): void => {
-  if (given.join() === own.join() || given.join() === earlier.join()) return;
-  refuse(
+type Issue = z.core.$ZodIssue;
+
+/** A typo makes a key unknown and another one missing: the unknown one says where it is. */
+const firstOf = (issues: readonly Issue[]): Issue | undefined =>
+  issues.find(({ code }) => code === 'unrecognized_keys') ?? issues[0];
+
+const remedyFor = (issue: Issue): string => {
+  if (issue.code !== 'invalid_value') return 'Correct the value';
+  const { values } = issue;
+  return values.length === 1 ? `Write ${JSON.stringify(values[0])}` : `Use one of ${JSON.stringify(values)}`;
+};
+
+/**
+ * The file's content as the schema reads it. Throws a permanent Fault `config_invalid` that names place, reason with the value, and
+ * remedy.
+ */
+export const checkFile = <S extends z.ZodType>(schema: S, file: YamlFile): z.output<S> => {
+  const result = schema.safeParse(file.value, { reportInput: true });
+  if (result.success) return result.data;
+  const issue = firstOf(result.error.issues);
+  const path = (issue?.path ?? []).map(String);
+  if (issue?.code === 'unrecognized_keys') {
+    const [key = ''] = issue.keys;
+    const remedy = `Remove or correct the key ${key}`;
+    return refuse(file, path, `the key ${key} is unknown`, remedy, [...path, key]);
+  }
+  if (issue?.input === undefined && path.length > 0) {
+    const key = path.at(-1);
+    return refuse(file, path.slice(0, -1), `the key ${key} is missing`, `Add the key ${key}`);
+  }
+  const value = JSON.stringify(issue?.input ?? null);
+  const reason = issue?.code === 'invalid_type' && path.length === 0 ? 'must have keys' : issue?.message;
+  return refuse(
     file,
-    [part, 'stages'],
-    `the stages of this ${part} are wrong, or not in their order`,
-    `Write [${own.join(', ')}]`,
+    path,
+    `${reason ?? 'is not valid'}, not ${value}`,
+    issue === undefined ? 'Correct it' : remedyFor(issue),
   );
 };
 
-const toBreaker = ({
-  dead_letters_in_a_row_max: inARowMax = 1_000,
-  dead_letters_share_max: shareMax = 0.2,
-  share_items_min: shareItemsMin = 10_000,
-  pause_seconds: pauseSeconds = 60,
-}: TransferFile['breaker'] = {}): BreakerDefinition => ({
-  inARowMax,
-  shareMax,
-  shareItemsMin,
-  pauseMs: pauseSeconds * 1000,
+const toBreaker = (breaker: TransferPart['breaker']): BreakerDefinition => ({
+  inARowMax: breaker.dead_letters_in_a_row_max,
+  shareMax: breaker.dead_letters_share_max,
+  shareItemsMin: breaker.share_items_min,
+  pauseMs: breaker.pause_seconds * 1000,
 });
 
 /** What every consumer demands of its stream and its store; answers what follows from it. */
-export const checkTransfer = (
-  file: YamlFile,
-  transfer: TransferFile,
-  own: readonly string[],
-  stream: StreamDefinition,
-) => {
-  requireStages(file, 'transfer', transfer.stages, own);
+export const checkTransfer = (file: YamlFile, transfer: TransferPart, stream: StreamDefinition) => {
   const { consumer } = stream;
   if (consumer === undefined || consumer.name !== transfer.consumer) {
     return refuse(
@@ -65,18 +81,9 @@ export const checkTransfer = (
       'Lower it, or raise ack_wait_seconds',
     );
   }
-  const pullBytesMax = parseBytes(transfer.pull_bytes_max) ?? 0;
-  if (pullBytesMax < pullBytes.least || pullBytesMax > pullBytes.most) {
-    refuse(
-      file,
-      ['transfer', 'pull_bytes_max'],
-      'a pull below 16MiB can stall on the largest message, and NATS closes the connection on one far above 32MiB',
-      'Set a size from 16MiB to 32MiB',
-    );
-  }
   return {
     consumer,
-    pullBytesMax,
+    pullBytesMax: transfer.pull_bytes_max,
     rowsPerWriteMax: transfer.rows_per_write_max,
     writeIntervalMs: transfer.write_interval_ms,
     storeTimeoutMs: transfer.store_timeout_ms,

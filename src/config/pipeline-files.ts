@@ -1,74 +1,229 @@
-// The files of pipelines/ as they are written: what their schemas let through.
+import { z } from 'zod';
+import { parseBytes } from './setting-kinds.ts';
 
-/** pipelines/streams.yaml. */
-export type StreamsFile = {
-  streams: Record<
-    string,
-    {
-      subjects: string[];
-      retention: 'workqueue' | 'limits';
-      discard?: 'new' | 'old';
-      bytes_max: string;
-      duplicate_window_seconds: number;
-      replicas: number;
-      consumer?: { name: string; ack_wait_seconds: number; ack_pending_max: number };
-    }
-  >;
-};
+// The files of pipelines/, each declared once: the JSON Schemas in schemas/ are made of these (tools/docs/write-pipeline-schemas.ts).
+
+const whole = (least: number, most: number, reason = `must be a whole number from ${least} to ${most}`) =>
+  z.int(reason).min(least, reason).max(most, reason);
+
+const text = z.string('must be text');
+
+const choice = <T extends string | number>(...values: readonly [T, ...T[]]) =>
+  z.literal(values, values.length === 1 ? 'must be the only choice' : 'must be one of the choices');
+
+const sizeText = 'must be a size: digits followed by KiB, MiB or GiB, or by nothing for bytes';
+
+/** Bytes, written as `512`, `64KiB`, `16MiB` or `2GiB`. */
+const size = z
+  .string(sizeText)
+  .regex(/^[0-9]{1,12}(KiB|MiB|GiB)?$/, sizeText)
+  .meta({ id: 'size' })
+  .transform((written) => parseBytes(written) ?? 0);
+
+const windowText = 'must be off, or a whole number of seconds from 0';
+
+/** A window of time, ms; undefined = no bound. */
+const window = z
+  .union([z.literal('off'), whole(0, Number.MAX_SAFE_INTEGER, windowText)], windowText)
+  .meta({ id: 'window', description: windowText })
+  .transform((seconds) => (seconds === 'off' ? undefined : seconds * 1000));
+
+const retentionText = 'must be off, or a whole number of days from 1 to 18250';
+
+/** Files of earlier versions list the stages. */
+const stages = z
+  .unknown()
+  .optional()
+  .meta({ deprecated: true, description: 'Without effect: the program has one order. Delete it' });
+
+/** Largest message a receiver publishes; a pull that asks for less than one message stalls for ever. */
+const pullBytes = { least: 16 * 2 ** 20, most: 32 * 2 ** 20 };
+
+const breaker = z
+  .strictObject({
+    dead_letters_in_a_row_max: whole(1, 1_000_000_000)
+      .default(1_000)
+      .meta({ description: 'With none stored in between' }),
+    dead_letters_share_max: z
+      .number('must be a number above 0, up to 1')
+      .gt(0, 'must be a number above 0, up to 1')
+      .max(1, 'must be a number above 0, up to 1')
+      .default(0.2)
+      .meta({ description: 'Of the last share_items_min items or more; 1 = no bound' }),
+    share_items_min: whole(1, 1_000_000_000).default(10_000),
+    pause_seconds: whole(1, 86_400).default(60),
+  })
+  .meta({
+    id: 'breaker',
+    description:
+      'When so much goes to the dead letters, the consumer stops and tries one batch after each pause. Counted in items',
+  });
 
 /** What every file says of its consumer. */
-export type TransferFile = {
-  consumer: string;
-  stages: string[];
-  pull_bytes_max: string;
-  rows_per_write_max: number;
-  write_interval_ms: number;
-  store: string;
-  store_timeout_ms: number;
-  breaker?: {
-    dead_letters_in_a_row_max?: number;
-    dead_letters_share_max?: number;
-    share_items_min?: number;
-    pause_seconds?: number;
-  };
+const transfer = {
+  consumer: text,
+  stages,
+  pull_bytes_max: size.refine(
+    (bytes) => bytes >= pullBytes.least && bytes <= pullBytes.most,
+    'must be from 16MiB to 32MiB: a smaller pull can stall on the largest message, and NATS closes the connection on a far larger one',
+  ),
+  rows_per_write_max: whole(1, 500_000),
+  write_interval_ms: whole(0, 10_000).meta({
+    description:
+      "Writes begin at least so far apart, unless a whole one's rows are waiting; 0 = as soon as the last one is done",
+  }),
+  store_timeout_ms: whole(500, 600_000),
+  breaker: breaker.prefault({}),
 };
 
-/** What the files of both signals have in common. */
-export type LineFile = {
-  receiver: {
-    stages: string[];
-    limits: {
-      body_bytes_max: string;
-      inflated_bytes_max: string;
-      /** Files of programs before these were limited do not name them. */
-      inflate_ratio_max?: number;
-      elements_max?: number;
-    };
-    time: { ahead_seconds_max: number | 'off'; age_seconds_max: number | 'off' };
-    publish: { stream: string; subject: string; shards: number; deadline_ms: number; away_ms: number };
-  };
-  transfer: TransferFile;
+/** What the receivers of both signals have in common; files of earlier versions name no ratio and no elements. */
+const receiver = {
+  stages,
+  time: z.strictObject({ ahead_seconds_max: window, age_seconds_max: window }),
+  publish: z.strictObject({
+    stream: text,
+    subject: text.regex(/^[a-z]+$/, 'must be small letters'),
+    shards: whole(1, 1024),
+    deadline_ms: whole(100, 120_000),
+    away_ms: whole(0, 120_000),
+  }),
+};
+
+const bodyLimits = {
+  body_bytes_max: size,
+  inflated_bytes_max: size,
+  inflate_ratio_max: whole(10, 1_000_000).default(600),
+  elements_max: whole(1_000, 100_000_000).optional(),
 };
 
 /** pipelines/metrics.yaml. */
-export type MetricsFile = LineFile & {
-  transfer: { table_wait_seconds?: number };
-  receiver: { limits: { points_max: number; metric_columns_max: number; dimension_columns_max: number } };
-};
+export const metricsFileSchema = z
+  .strictObject({
+    pipeline: choice('metrics'),
+    receiver: z.strictObject({
+      kind: choice('push'),
+      ...receiver,
+      limits: z.strictObject({
+        ...bodyLimits,
+        points_max: whole(1, 1_000_000),
+        metric_columns_max: whole(1, 1_500),
+        dimension_columns_max: whole(1, 500),
+      }),
+    }),
+    transfer: z.strictObject({
+      ...transfer,
+      store: choice('questdb'),
+      table_wait_seconds: whole(1, 86_400).default(60).meta({
+        description: 'How long a table may fail while QuestDB lives before its points go to the dead letters',
+      }),
+    }),
+  })
+  .meta({ title: 'pipelines/metrics.yaml: what runs for custom metrics' });
 
 /** pipelines/traces.yaml. */
-export type TracesFile = LineFile & {
-  receiver: {
-    limits: {
-      spans_max: number;
-      attributes_max: number;
-      events_max: number;
-      links_max: number;
-      value_bytes_max: string;
-    };
-  };
-  transfer: { guard: 'suspect' | 'always'; retention_days: number | 'off' };
-};
+export const tracesFileSchema = z
+  .strictObject({
+    pipeline: choice('traces'),
+    receiver: z.strictObject({
+      kind: choice('otlp'),
+      ...receiver,
+      limits: z.strictObject({
+        ...bodyLimits,
+        spans_max: whole(1, 1_000_000),
+        attributes_max: whole(1, 10_000),
+        events_max: whole(1, 10_000),
+        links_max: whole(1, 10_000),
+        value_bytes_max: size,
+      }),
+    }),
+    transfer: z.strictObject({
+      ...transfer,
+      store: choice('clickhouse'),
+      guard: choice('suspect', 'always'),
+      retention_days: z
+        .union([z.literal('off'), whole(1, 18_250, retentionText)], retentionText)
+        .meta({ description: retentionText })
+        .transform((days) => (days === 'off' ? undefined : days)),
+    }),
+  })
+  .meta({ title: 'pipelines/traces.yaml: what runs for traces' });
 
 /** pipelines/ledger.yaml. */
-export type LedgerFile = { stream: string; transfer: TransferFile & { drain_ms: number } };
+export const ledgerFileSchema = z
+  .strictObject({
+    pipeline: choice('ledger'),
+    stream: text,
+    transfer: z.strictObject({
+      ...transfer,
+      store: choice('clickhouse'),
+      drain_ms: whole(0, 60_000).meta({
+        description: 'How long stopping waits for what is held to be written; the rest comes again',
+      }),
+    }),
+  })
+  .meta({ title: 'pipelines/ledger.yaml: what runs for outcomes, refusals and examples' });
+
+const streamSubject = text.regex(
+  /^[a-z]+(\.([a-z0-9]+|\*))*(\.>)?$/,
+  'must be a subject of small letters and digits, with * and > as wildcards',
+);
+
+const budgetText = 'must be a size in KiB, MiB or GiB';
+
+const stream = z.strictObject({
+  subjects: z.array(streamSubject, 'must be a list of subjects').min(1, 'must have at least one subject'),
+  retention: choice('workqueue', 'limits'),
+  discard: choice('new', 'old').default('new'),
+  bytes_max: z
+    .string(budgetText)
+    .regex(/^[0-9]{1,12}(KiB|MiB|GiB)$/, budgetText)
+    .transform((written) => parseBytes(written) ?? 0),
+  duplicate_window_seconds: whole(1, 86_400),
+  replicas: choice(1, 3, 5),
+  consumer: z
+    .strictObject({
+      name: choice('questdb', 'clickhouse', 'ledger'),
+      ack_wait_seconds: whole(2, 3_600),
+      ack_pending_max: whole(1, 1_000_000),
+    })
+    .optional(),
+});
+
+/** What was acknowledged is in it: when it is full it refuses, and never drops its oldest messages. */
+const refusing = stream.extend({ discard: choice('new').default('new') }).meta({ id: 'refusing' });
+
+/** pipelines/streams.yaml. */
+export const streamsFileSchema = z
+  .strictObject({
+    streams: z.strictObject({
+      METRICS: refusing,
+      TRACES: refusing,
+      LEDGER: refusing,
+      DEADLETTER: refusing,
+      AUDIT: stream,
+    }),
+  })
+  .meta({ title: 'pipelines/streams.yaml: the streams of the bus' });
+
+export type MetricsFile = z.output<typeof metricsFileSchema>;
+export type TracesFile = z.output<typeof tracesFileSchema>;
+export type LedgerFile = z.output<typeof ledgerFileSchema>;
+export type StreamsFile = z.output<typeof streamsFileSchema>;
+/** What the files of both signals have in common. */
+export type LineFile = Pick<MetricsFile | TracesFile, 'receiver' | 'transfer'>;
+/** What every file says of its consumer. */
+export type TransferPart = (MetricsFile | TracesFile | LedgerFile)['transfer'];
+
+/** The JSON Schema of each file, by its name in schemas/, as editors and other programs read it. */
+export const pipelineJsonSchemas = (): Readonly<Record<string, object>> =>
+  Object.fromEntries(
+    Object.entries({
+      'pipeline-metrics': metricsFileSchema,
+      'pipeline-traces': tracesFileSchema,
+      'pipeline-ledger': ledgerFileSchema,
+      streams: streamsFileSchema,
+    }).map(([name, schema]) => [
+      `${name}.schema.json`,
+      { $id: `${name}.schema.json`, ...z.toJSONSchema(schema, { io: 'input' }) },
+    ]),
+  );

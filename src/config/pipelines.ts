@@ -1,115 +1,24 @@
 import { readdirSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { errorText } from '../model/fault.ts';
-import type { TimePolicy } from '../model/time.ts';
-import { checkTransfer, refuse, requireStages } from './pipeline-checks.ts';
-import type { BreakerDefinition, ConsumerDefinition, StreamDefinition } from './pipeline-definitions.ts';
-import type { LedgerFile, LineFile, MetricsFile, StreamsFile, TracesFile } from './pipeline-files.ts';
-import { checkFile, compileSchemas } from './schemas.ts';
-import { parseBytes, settingFault } from './settings.ts';
+import { createLog } from '../telemetry/log.ts';
+import { checkFile, checkTransfer, refuse } from './pipeline-checks.ts';
+import type { StreamDefinition } from './pipeline-definitions.ts';
+import {
+  type LedgerFile,
+  type LineFile,
+  ledgerFileSchema,
+  type MetricsFile,
+  metricsFileSchema,
+  type StreamsFile,
+  streamsFileSchema,
+  type TracesFile,
+  tracesFileSchema,
+} from './pipeline-files.ts';
+import { settingFault } from './settings.ts';
 import { parseYamlFile, type YamlFile } from './yaml-file.ts';
 
-export type { BreakerDefinition, ConsumerDefinition, StreamDefinition };
-
-/** How a receiver publishes. `awayMs`: how long a publish waits for a lost connection. */
-export type PublishDefinition = {
-  readonly subject: string;
-  readonly shards: number;
-  readonly deadlineMs: number;
-  readonly awayMs: number;
-};
-
-/** What a receiver takes of any body. */
-type BodyDefinition = {
-  readonly bodyBytesMax: number;
-  readonly inflatedBytesMax: number;
-  /** Inflated bytes for each on the wire, of a large body. */
-  readonly inflateRatioMax: number;
-  /** Objects, arrays, members and elements of a JSON body. */
-  readonly elementsMax: number;
-};
-
-/** What runs for custom metrics. Sizes are bytes. */
-export type MetricsPipeline = {
-  readonly limits: BodyDefinition & {
-    readonly pointsMax: number;
-    readonly metricsMax: number;
-    readonly dimensionsMax: number;
-  };
-  readonly time: TimePolicy;
-  readonly publish: PublishDefinition;
-  readonly consumer: ConsumerDefinition;
-  readonly pullBytesMax: number;
-  readonly rowsPerWriteMax: number;
-  /** Writes begin at least this far apart, unless a whole one's rows are waiting, ms. */
-  readonly writeIntervalMs: number;
-  readonly storeTimeoutMs: number;
-  /** How long a table may fail while QuestDB is available, before its points are dead-lettered. */
-  readonly tableWaitMs: number;
-  readonly breaker: BreakerDefinition;
-};
-
-/** What runs for traces. Sizes are bytes. */
-export type TracesPipeline = {
-  readonly limits: BodyDefinition & {
-    readonly spansMax: number;
-    readonly attributesMax: number;
-    readonly eventsMax: number;
-    readonly linksMax: number;
-    readonly valueBytesMax: number;
-  };
-  readonly time: TimePolicy;
-  /** Days that the store keeps a span, counted from its start; undefined = for ever. */
-  readonly retentionDays: number | undefined;
-  readonly publish: PublishDefinition;
-  readonly consumer: ConsumerDefinition;
-  readonly duplicateWindowMs: number;
-  readonly pullBytesMax: number;
-  readonly rowsPerWriteMax: number;
-  readonly writeIntervalMs: number;
-  readonly guard: 'suspect' | 'always';
-  readonly storeTimeoutMs: number;
-  readonly breaker: BreakerDefinition;
-};
-
-/** What runs for the records of outcomes, refusals and examples. Sizes are bytes. */
-export type LedgerPipeline = {
-  readonly stream: StreamDefinition;
-  readonly consumer: ConsumerDefinition;
-  readonly pullBytesMax: number;
-  readonly rowsPerWriteMax: number;
-  readonly writeIntervalMs: number;
-  readonly storeTimeoutMs: number;
-  /** How long stopping waits for what is held to be written, ms; the rest comes again. */
-  readonly drainMs: number;
-  readonly breaker: BreakerDefinition;
-};
-
-export type Pipelines = {
-  readonly streams: readonly StreamDefinition[];
-  readonly metrics: MetricsPipeline;
-  readonly traces: TracesPipeline;
-  readonly ledger: LedgerPipeline;
-};
-
-/** The stages the program has, in the order in which it runs them: a file that says otherwise would describe another program. */
-const stages = {
-  metrics: {
-    receiver: ['admit', 'inflate', 'authorize', 'decode', 'rules', 'name_columns', 'encode', 'publish'],
-    transfer: ['read', 'validate_time', 'gather', 'write', 'settle'],
-  },
-  traces: {
-    receiver: ['admit', 'inflate', 'authorize', 'decode', 'rules', 'fill_dimensions', 'encode', 'publish'],
-    transfer: ['read', 'validate_time', 'gather', 'guard', 'write', 'settle'],
-  },
-  ledger: { transfer: ['read', 'gather', 'write', 'settle'] },
-} as const;
-
-/** As files of programs before say it: points were decoded before anybody was authorized. */
-const earlierStages: Readonly<Record<'metrics' | 'traces', readonly string[]>> = {
-  metrics: ['admit', 'inflate', 'decode', 'authorize', 'rules', 'name_columns', 'encode', 'publish'],
-  traces: stages.traces.receiver,
-};
+export type { BreakerDefinition, ConsumerDefinition, StreamDefinition } from './pipeline-definitions.ts';
 
 /** The one subject of stream LEDGER that items' records, refusals and examples are published under. */
 const ledgerSubject = 'ledger.>';
@@ -119,8 +28,8 @@ const toStreams = (content: StreamsFile, replicas: number | undefined): StreamDe
     name,
     subjects: stream.subjects,
     retention: stream.retention,
-    discard: stream.discard ?? 'new',
-    bytesMax: parseBytes(stream.bytes_max) ?? 0,
+    discard: stream.discard,
+    bytesMax: stream.bytes_max,
     duplicateWindowMs: stream.duplicate_window_seconds * 1000,
     replicas: replicas ?? stream.replicas,
     consumer: stream.consumer && {
@@ -130,9 +39,6 @@ const toStreams = (content: StreamsFile, replicas: number | undefined): StreamDe
       ackPendingMax: stream.consumer.ack_pending_max,
     },
   }));
-
-const windowMs = (seconds: number | 'off'): number | undefined =>
-  seconds === 'off' ? undefined : seconds * 1000;
 
 const namedStream = (
   file: YamlFile,
@@ -164,15 +70,11 @@ const streamOf = (
   return stream;
 };
 
+// What runs, in the program's names: sizes are bytes, times milliseconds.
+
 /** What both signals demand of their parts together; answers what follows from it. */
-const checkLine = (
-  file: YamlFile,
-  content: LineFile,
-  signal: 'metrics' | 'traces',
-  streams: readonly StreamDefinition[],
-) => {
+const checkLine = (file: YamlFile, content: LineFile, streams: readonly StreamDefinition[]) => {
   const { receiver, transfer } = content;
-  requireStages(file, 'receiver', receiver.stages, stages[signal].receiver, earlierStages[signal]);
   const stream = streamOf(file, content, streams);
   if (stream.duplicateWindowMs <= receiver.publish.deadline_ms) {
     refuse(
@@ -184,36 +86,34 @@ const checkLine = (
   }
   return {
     time: {
-      aheadMsMax: windowMs(receiver.time.ahead_seconds_max),
-      ageMsMax: windowMs(receiver.time.age_seconds_max),
+      aheadMsMax: receiver.time.ahead_seconds_max,
+      ageMsMax: receiver.time.age_seconds_max,
     },
     publish: {
       subject: receiver.publish.subject,
       shards: receiver.publish.shards,
       deadlineMs: receiver.publish.deadline_ms,
+      /** How long a publish waits for a lost connection. */
       awayMs: receiver.publish.away_ms,
     },
     duplicateWindowMs: stream.duplicateWindowMs,
-    ...checkTransfer(file, transfer, stages[signal].transfer, stream),
+    ...checkTransfer(file, transfer, stream),
   };
 };
 
-const inflateRatioDefault = 600;
-
-const bodyLimits = ({ receiver: { limits } }: LineFile, elementsDefault: number): BodyDefinition => ({
-  bodyBytesMax: parseBytes(limits.body_bytes_max) ?? 0,
-  inflatedBytesMax: parseBytes(limits.inflated_bytes_max) ?? 0,
-  inflateRatioMax: limits.inflate_ratio_max ?? inflateRatioDefault,
+const bodyLimits = ({ receiver: { limits } }: LineFile, elementsDefault: number) => ({
+  bodyBytesMax: limits.body_bytes_max,
+  inflatedBytesMax: limits.inflated_bytes_max,
+  /** Inflated bytes for each on the wire, of a large body. */
+  inflateRatioMax: limits.inflate_ratio_max,
+  /** Objects, arrays, members and elements of a JSON body. */
   elementsMax: limits.elements_max ?? elementsDefault,
 });
 
-const toMetrics = (
-  file: YamlFile,
-  content: MetricsFile,
-  streams: readonly StreamDefinition[],
-): MetricsPipeline => ({
-  ...checkLine(file, content, 'metrics', streams),
-  tableWaitMs: (content.transfer.table_wait_seconds ?? 60) * 1000,
+const toMetrics = (file: YamlFile, content: MetricsFile, streams: readonly StreamDefinition[]) => ({
+  ...checkLine(file, content, streams),
+  /** How long a table may fail while QuestDB is available, before its points are dead-lettered. */
+  tableWaitMs: content.transfer.table_wait_seconds * 1000,
   limits: {
     ...bodyLimits(content, 80 * content.receiver.limits.points_max),
     pointsMax: content.receiver.limits.points_max,
@@ -222,30 +122,23 @@ const toMetrics = (
   },
 });
 
-const toTraces = (
-  file: YamlFile,
-  content: TracesFile,
-  streams: readonly StreamDefinition[],
-): TracesPipeline => ({
-  ...checkLine(file, content, 'traces', streams),
+const toTraces = (file: YamlFile, content: TracesFile, streams: readonly StreamDefinition[]) => ({
+  ...checkLine(file, content, streams),
   limits: {
     ...bodyLimits(content, 160 * content.receiver.limits.spans_max),
     spansMax: content.receiver.limits.spans_max,
     attributesMax: content.receiver.limits.attributes_max,
     eventsMax: content.receiver.limits.events_max,
     linksMax: content.receiver.limits.links_max,
-    valueBytesMax: parseBytes(content.receiver.limits.value_bytes_max) ?? 0,
+    valueBytesMax: content.receiver.limits.value_bytes_max,
   },
-  retentionDays: content.transfer.retention_days === 'off' ? undefined : content.transfer.retention_days,
+  /** Days that the store keeps a span, counted from its start; undefined = for ever. */
+  retentionDays: content.transfer.retention_days,
   // A new leader of a stream may not know how often a message was delivered.
   guard: streamOf(file, content, streams).replicas > 1 ? 'always' : content.transfer.guard,
 });
 
-const toLedger = (
-  file: YamlFile,
-  content: LedgerFile,
-  streams: readonly StreamDefinition[],
-): LedgerPipeline => {
+const toLedger = (file: YamlFile, content: LedgerFile, streams: readonly StreamDefinition[]) => {
   const stream = namedStream(file, ['stream'], content.stream, streams);
   if (!stream.subjects.includes(ledgerSubject))
     refuse(
@@ -256,9 +149,21 @@ const toLedger = (
     );
   return {
     stream,
-    ...checkTransfer(file, content.transfer, stages.ledger.transfer, stream),
+    ...checkTransfer(file, content.transfer, stream),
+    /** How long stopping waits for what is held to be written; the rest comes again. */
     drainMs: content.transfer.drain_ms,
   };
+};
+
+export type MetricsPipeline = ReturnType<typeof toMetrics>;
+export type TracesPipeline = ReturnType<typeof toTraces>;
+export type LedgerPipeline = ReturnType<typeof toLedger>;
+
+export type Pipelines = {
+  readonly streams: readonly StreamDefinition[];
+  readonly metrics: MetricsPipeline;
+  readonly traces: TracesPipeline;
+  readonly ledger: LedgerPipeline;
 };
 
 const filesIn = (folder: string): string[] => {
@@ -275,46 +180,57 @@ const filesIn = (folder: string): string[] => {
 
 const knownFiles = ['ledger.yaml', 'metrics.yaml', 'streams.yaml', 'traces.yaml'];
 
-/**
- * Reads and checks `pipelines/` against `schemas/`: shape first, then what the parts demand of each other. Throws a permanent
- * Fault `config_invalid` with file, line, pointer, reason and remedy. `replicas` is the number of copies of every stream, where
- * the settings say one.
- */
-export const loadPipelines = (
-  pipelinesFolder: string,
-  schemasFolder: string,
-  replicas?: number,
-): Pipelines => {
-  const ajv = compileSchemas(schemasFolder);
-  for (const name of filesIn(pipelinesFolder)) {
-    if (!knownFiles.includes(basename(name))) {
-      throw settingFault(
-        join(pipelinesFolder, name),
-        'unknown pipeline file',
-        `Remove it; the known files are ${knownFiles.join(', ')}`,
-      );
-    }
+const refuseUnknownFiles = (folder: string): void => {
+  for (const name of filesIn(folder)) {
+    if (knownFiles.includes(basename(name))) continue;
+    throw settingFault(
+      join(folder, name),
+      'unknown pipeline file',
+      `Remove it; the known files are ${knownFiles.join(', ')}`,
+    );
   }
-  const streamsFile = parseYamlFile(join(pipelinesFolder, 'streams.yaml'));
-  const streams = toStreams(checkFile<StreamsFile>(ajv, 'streams.schema.json', streamsFile), replicas);
-  const metricsFile = parseYamlFile(join(pipelinesFolder, 'metrics.yaml'));
-  const metrics = toMetrics(
-    metricsFile,
-    checkFile<MetricsFile>(ajv, 'pipeline-metrics.schema.json', metricsFile),
-    streams,
-  );
-  const tracesFile = parseYamlFile(join(pipelinesFolder, 'traces.yaml'));
-  const traces = toTraces(
-    tracesFile,
-    checkFile<TracesFile>(ajv, 'pipeline-traces.schema.json', tracesFile),
-    streams,
-  );
-  const ledgerFile = parseYamlFile(join(pipelinesFolder, 'ledger.yaml'));
-  const ledger = toLedger(
-    ledgerFile,
-    checkFile<LedgerFile>(ajv, 'pipeline-ledger.schema.json', ledgerFile),
-    streams,
-  );
+};
+
+type Staged = { readonly stages?: unknown };
+
+/** Where a file lists stages. Those of earlier versions do, and had to list the program's own. */
+const stagesIn = (
+  file: YamlFile,
+  content: { readonly receiver?: Staged; readonly transfer: Staged },
+): string[] =>
+  (['receiver', 'transfer'] as const)
+    .filter((part) => content[part]?.stages !== undefined)
+    .map((part) => `${file.placeOf([part, 'stages'])} /${part}/stages`);
+
+/** One line on stderr, like those of the roles' logs, which do not exist yet. */
+const warnInLog = (warning: string): void => createLog('config', 'warn').warn({}, warning);
+
+/**
+ * Reads and checks the pipeline files: shape first, then what the parts demand of each other. Throws a permanent Fault
+ * `config_invalid` with file, line, pointer, reason and remedy. `replicas` is the number of copies of every stream, where the settings
+ * say one. `warn` is told of what has no effect.
+ */
+export const loadPipelines = (folder: string, replicas?: number, warn = warnInLog): Pipelines => {
+  refuseUnknownFiles(folder);
+  const [streamsFile, metricsFile, tracesFile, ledgerFile] = [
+    parseYamlFile(join(folder, 'streams.yaml')),
+    parseYamlFile(join(folder, 'metrics.yaml')),
+    parseYamlFile(join(folder, 'traces.yaml')),
+    parseYamlFile(join(folder, 'ledger.yaml')),
+  ];
+  const streams = toStreams(checkFile(streamsFileSchema, streamsFile), replicas);
+  const metricsContent = checkFile(metricsFileSchema, metricsFile);
+  const metrics = toMetrics(metricsFile, metricsContent, streams);
+  const tracesContent = checkFile(tracesFileSchema, tracesFile);
+  const traces = toTraces(tracesFile, tracesContent, streams);
+  const ledgerContent = checkFile(ledgerFileSchema, ledgerFile);
+  const ledger = toLedger(ledgerFile, ledgerContent, streams);
+  const staged = [
+    ...stagesIn(metricsFile, metricsContent),
+    ...stagesIn(tracesFile, tracesContent),
+    ...stagesIn(ledgerFile, ledgerContent),
+  ];
+  if (staged.length > 0) warn(`${staged.join(', ')}: a list of stages has no effect. Delete it`);
   const received = [metrics.consumer.stream, traces.consumer.stream];
   return {
     streams: streams.map((stream) =>

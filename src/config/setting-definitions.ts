@@ -1,408 +1,321 @@
-/** What a setting's text has to be. */
-export type Kind =
-  | 'port'
-  | 'level'
-  | 'text'
-  | 'url'
-  | 'urls'
-  | 'instances'
-  | 'headers'
-  | 'attributes'
-  | 'integer'
-  | 'count'
-  | 'processes'
-  | 'bytes'
-  | 'flag'
-  | 'ratio'
-  | 'path'
-  | 'durability'
-  | 'replicas'
-  | 'cluster'
-  | 'secret';
+import { z } from 'zod';
+import { kinds, type SettingKind } from './setting-kinds.ts';
 
 /** One setting: the environment variable, the same thing's place in the file, and what it does. */
 export type SettingDefinition = {
   readonly env: string;
   readonly key: string;
-  readonly kind: Kind;
+  readonly kind: SettingKind;
   readonly fallback: string | undefined;
   readonly meaning: string;
 };
 
-const define = (
-  env: string,
-  key: string,
-  kind: Kind,
-  fallback: string | undefined,
-  meaning: string,
-): SettingDefinition => ({ env, key, kind, fallback, meaning });
+const declared = new WeakMap<z.core.$ZodType, SettingDefinition>();
 
-/** Every setting there is. The environment wins over the file, the file over the default. */
-export const settingDefinitions: readonly SettingDefinition[] = [
-  define('TIDEMARK_CONFIG', '', 'path', undefined, 'YAML file with settings, by the keys of this table'),
-  define(
+/** `TIDEMARK_LOG_LEVEL` is `log_level` in the file; a group's name goes before a dot. */
+const keyOf = (env: string): string => env.replace('TIDEMARK_', '').toLowerCase();
+
+/** Makes the settings of a kind: those that have a default, and those that may be missing. */
+const settingsOf = <S extends z.ZodType>(kind: SettingKind<S>) => ({
+  setting: (env: string, fallback: string, meaning: string, key = keyOf(env)): S => {
+    const schema = kind.schema.clone();
+    declared.set(schema, { env, key, kind, fallback, meaning });
+    return schema;
+  },
+  optional: (env: string, meaning: string, key = keyOf(env)): z.ZodType<z.output<S> | undefined> => {
+    const schema = kind.schema.optional();
+    declared.set(schema, { env, key, kind, fallback: undefined, meaning });
+    return schema;
+  },
+});
+
+const path = settingsOf(kinds.path);
+const text = settingsOf(kinds.text);
+const level = settingsOf(kinds.level);
+const integer = settingsOf(kinds.integer);
+const durability = settingsOf(kinds.durability);
+const urls = settingsOf(kinds.urls);
+const replicas = settingsOf(kinds.replicas);
+const port = settingsOf(kinds.port);
+const url = settingsOf(kinds.url);
+const instances = settingsOf(kinds.instances);
+const cluster = settingsOf(kinds.cluster);
+const flag = settingsOf(kinds.flag);
+const processes = settingsOf(kinds.processes);
+const bytes = settingsOf(kinds.bytes);
+const headers = settingsOf(kinds.headers);
+const attributes = settingsOf(kinds.attributes);
+const count = settingsOf(kinds.count);
+const secret = settingsOf(kinds.secret);
+const ratio = settingsOf(kinds.ratio);
+
+/** Every setting but TIDEMARK_CONFIG: its name in the program, what it is, where it comes from and what it does. */
+export const settingsTable = z.object({
+  cacheFolder: path.optional(
     'TIDEMARK_CACHE',
-    'cache_folder',
-    'path',
-    undefined,
     'folder of installed engines, default ~/.cache/tidemark',
+    'cache_folder',
   ),
-  define(
+  dataFolder: path.setting(
     'TIDEMARK_DATA',
-    'data_folder',
-    'path',
     '.tidemark',
     'folder of the embedded engines, their credentials and admin.token; accessible only to its owner',
+    'data_folder',
   ),
-  define(
+  host: text.setting(
     'TIDEMARK_BIND_HOST',
-    'bind_host',
-    'text',
     '127.0.0.1',
     'address the roles listen on; the embedded engines stay on loopback',
   ),
-  define('TIDEMARK_LOG_LEVEL', 'log_level', 'level', 'info', 'trace, debug, info, warn, error or silent'),
-  define(
+  logLevel: level.setting('TIDEMARK_LOG_LEVEL', 'info', 'trace, debug, info, warn, error or silent'),
+  pipelinesFolder: path.optional(
     'TIDEMARK_PIPELINES',
-    'pipelines_folder',
-    'path',
-    undefined,
     'folder of the pipeline files, default the one of the program',
+    'pipelines_folder',
   ),
-  define('TIDEMARK_TABLE_PREFIX', 'table_prefix', 'text', 'mon', '<prefix> in table_id'),
-  define(
+  tablePrefix: text.setting('TIDEMARK_TABLE_PREFIX', 'mon', '<prefix> in table_id'),
+  maxRateDefault: integer.setting(
     'TIDEMARK_MAX_RATE_DEFAULT',
-    'max_rate_default',
-    'integer',
     '1000',
     'requests per second where max_rate is -1; 0 = unlimited',
   ),
-  define(
+  durability: durability.setting(
     'TIDEMARK_DURABILITY',
-    'durability',
-    'durability',
     'process',
     'what an acknowledged item survives: process = the death of any process; power = also a power cut',
   ),
-  define(
-    'TIDEMARK_NATS_URL',
-    'nats.url',
-    'urls',
-    undefined,
-    'NATS server to use instead of an embedded one, like nats://host:4222 or tls://…; servers of a cluster separated by commas',
-  ),
-  define(
-    'TIDEMARK_NATS_CREDENTIALS_FILE',
-    'nats.credentials_file',
-    'path',
-    undefined,
-    'credentials file (.creds) of the NATS account, read at each connection',
-  ),
-  define(
-    'TIDEMARK_NATS_CA_FILE',
-    'nats.ca_file',
-    'path',
-    undefined,
-    'certificate authorities for tls:// addresses of NATS, PEM; default the authorities of the system',
-  ),
-  define(
-    'TIDEMARK_NATS_REPLICAS',
-    'nats.replicas',
-    'replicas',
-    undefined,
-    'copies of every stream and bucket: 1, 3 or 5, on a cluster of at least that many NATS servers; default the value of pipelines/streams.yaml, and 1 for buckets',
-  ),
-  define(
-    'TIDEMARK_NATS_CLIENT_PORT',
-    'nats.client_port',
-    'port',
-    '4222',
-    'client port of the embedded NATS server',
-  ),
-  define(
-    'TIDEMARK_NATS_MONITOR_PORT',
-    'nats.monitor_port',
-    'port',
-    '8222',
-    'no effect: the monitoring of the embedded NATS server has no port, because it would need no credentials',
-  ),
-  define(
-    'TIDEMARK_QUESTDB_URL',
-    'questdb.url',
-    'url',
-    undefined,
-    'QuestDB HTTP address to use instead of an embedded one',
-  ),
-  define(
-    'TIDEMARK_QUESTDB_URLS',
-    'questdb.urls',
-    'instances',
-    undefined,
-    'further QuestDB instances for tables, as <name>=http://host:port separated by commas; the first instance has the name default',
-  ),
-  define(
-    'TIDEMARK_QUESTDB_HTTP_PORT',
-    'questdb.http_port',
-    'port',
-    '9000',
-    'HTTP port of the embedded QuestDB',
-  ),
-  define(
-    'TIDEMARK_QUESTDB_PG_PORT',
-    'questdb.pg_port',
-    'port',
-    '8812',
-    'Postgres wire port of the embedded QuestDB',
-  ),
-  define(
-    'TIDEMARK_CLICKHOUSE_URL',
-    'clickhouse.url',
-    'url',
-    undefined,
-    'ClickHouse HTTP address to use instead of an embedded one',
-  ),
-  define(
-    'TIDEMARK_CLICKHOUSE_CLUSTER',
-    'clickhouse.cluster',
-    'cluster',
-    undefined,
-    'cluster of one shard on whose replicas `tidemark migrate` makes replicated tables; default tables of a single server',
-  ),
-  define(
-    'TIDEMARK_CLICKHOUSE_HTTP_PORT',
-    'clickhouse.http_port',
-    'port',
-    '8123',
-    'HTTP port of the embedded ClickHouse',
-  ),
-  define(
-    'TIDEMARK_CLICKHOUSE_UNCONFINED',
-    'clickhouse.unconfined',
-    'flag',
-    'false',
-    'true = run the embedded ClickHouse even if the kernel cannot confine it to its folder (no Landlock): everybody with its passwords can then read the files of its user',
-  ),
-  define('TIDEMARK_INGRESS_PUSH_PORT', 'ingress.push_port', 'port', '10205', 'push receiver'),
-  define('TIDEMARK_INGRESS_OTLP_PORT', 'ingress.otlp_port', 'port', '4318', 'trace receiver'),
-  define('TIDEMARK_INGRESS_OPS_PORT', 'ingress.ops_port', 'port', '10310', 'operations port of ingress'),
-  define(
-    'TIDEMARK_INGRESS_PROCESSES',
-    'ingress.processes',
-    'processes',
-    '1',
-    'processes of one ingress that share its two ports, 1 to 64; the operations port of each process is 10 above that of the previous process',
-  ),
-  define(
-    'TIDEMARK_INGRESS_BYTES_IN_FLIGHT_MAX',
-    'ingress.bytes_in_flight_max',
-    'bytes',
-    '192MiB',
-    'memory for concurrent request bodies and their decoded form in one ingress process, about three times the bodies; above it 503',
-  ),
-  define(
-    'TIDEMARK_INGRESS_TOKEN_HEADERS',
-    'ingress.token_headers',
-    'headers',
-    'X-MON-TOKEN',
-    'request headers that may hold the write token of an exporter, separated by commas; the first header in the request counts, then Authorization',
-  ),
-  define(
-    'TIDEMARK_INGRESS_TOKEN_ATTRIBUTES',
-    'ingress.token_attributes',
-    'attributes',
-    'mon.data.token',
-    'resource attributes that may hold a write token, separated by commas; the last one in a resource counts',
-  ),
-  define(
-    'TIDEMARK_INGRESS_TRUSTED_PROXIES',
-    'ingress.trusted_proxies',
-    'text',
-    undefined,
-    'addresses and networks of trusted proxies, whose X-Forwarded-For is used, separated by commas; default none',
-  ),
-  define(
-    'TIDEMARK_INGRESS_PUSH_HOST',
-    'ingress.push_host',
-    'text',
-    undefined,
-    'address the push receiver listens on, default TIDEMARK_BIND_HOST; :: is every IPv6 and IPv4 address',
-  ),
-  define(
-    'TIDEMARK_INGRESS_OTLP_HOST',
-    'ingress.otlp_host',
-    'text',
-    undefined,
-    'address the trace receiver listens on, default TIDEMARK_BIND_HOST; :: is every IPv6 and IPv4 address',
-  ),
-  define(
-    'TIDEMARK_INGRESS_HEADERS_TIMEOUT_MS',
-    'ingress.headers_timeout_ms',
-    'count',
-    '10000',
-    'milliseconds for a TLS handshake and for a complete request header; 0 = no limit',
-  ),
-  define(
-    'TIDEMARK_INGRESS_REQUEST_TIMEOUT_MS',
-    'ingress.request_timeout_ms',
-    'count',
-    '60000',
-    'milliseconds for a complete request with its body; 0 = no limit',
-  ),
-  define(
-    'TIDEMARK_INGRESS_IDLE_TIMEOUT_MS',
-    'ingress.idle_timeout_ms',
-    'count',
-    '75000',
-    'milliseconds that an idle connection stays open between requests; set it above the idle timeout of a load balancer in front; 0 = for ever',
-  ),
-  define(
-    'TIDEMARK_INGRESS_STALL_TIMEOUT_MS',
-    'ingress.stall_timeout_ms',
-    'count',
-    '30000',
-    'milliseconds without a byte in either direction during a request or its answer; 0 = no limit',
-  ),
-  define(
-    'TIDEMARK_INGRESS_HEADER_BYTES_MAX',
-    'ingress.header_bytes_max',
-    'bytes',
-    '16KiB',
-    'bytes of a request line and its header fields; above it 431',
-  ),
-  define(
-    'TIDEMARK_INGRESS_CONNECTIONS_MAX',
-    'ingress.connections_max',
-    'count',
-    '16384',
-    'connections to both receivers of one ingress process; above it 503; 0 = no limit',
-  ),
-  define(
-    'TIDEMARK_INGRESS_ADDRESS_CONNECTIONS_MAX',
-    'ingress.address_connections_max',
-    'count',
-    '0',
-    'connections of one address, except trusted proxies; above it 503; 0 = no limit',
-  ),
-  define(
-    'TIDEMARK_INGRESS_ADDRESS_FAILURES_MAX',
-    'ingress.address_failures_max',
-    'count',
-    '20',
-    'requests without a valid token per address and second; above it 429, unless the address sent a valid token in the last minute; 0 = no limit',
-  ),
-  define(
-    'TIDEMARK_INGRESS_TLS_CERT_FILE',
-    'ingress.tls_cert_file',
-    'path',
-    undefined,
-    'certificate chain of both receivers, PEM, reloaded when it changes; default none: plain HTTP',
-  ),
-  define(
-    'TIDEMARK_INGRESS_TLS_KEY_FILE',
-    'ingress.tls_key_file',
-    'path',
-    undefined,
-    'private key of that certificate, PEM',
-  ),
-  define(
-    'TIDEMARK_INGRESS_TLS_CLIENT_CA_FILE',
-    'ingress.tls_client_ca_file',
-    'path',
-    undefined,
-    'certificate authorities of the clients; makes client certificates mandatory (mutual TLS), PEM; default none',
-  ),
-  define('TIDEMARK_TRANSFER_OPS_PORT', 'transfer.ops_port', 'port', '10311', 'operations port of transfer'),
-  define('TIDEMARK_METADATA_API_PORT', 'metadata.api_port', 'port', '10300', 'admin API'),
-  define('TIDEMARK_METADATA_OPS_PORT', 'metadata.ops_port', 'port', '10312', 'operations port of metadata'),
-  define(
-    'TIDEMARK_REFRESH_CRON',
-    'refresh.cron',
-    'text',
-    '*/5 * * * *',
-    'when the refresh job runs, a cron expression in UTC',
-  ),
-  define(
-    'TIDEMARK_NODE_MANAGEMENT_URL',
-    'node_management.url',
-    'url',
-    undefined,
-    'node management API, up to the path before /subscription/; default none: nodes poll the metadata role',
-  ),
-  define(
-    'TIDEMARK_NODE_MANAGEMENT_TOKEN',
-    'node_management.token',
-    'secret',
-    undefined,
-    'token for the node management API',
-  ),
-  define(
-    'TIDEMARK_NODE_MANAGEMENT_TOKEN_FILE',
-    'node_management.token_file',
-    'path',
-    undefined,
-    'file with that token, read at each call; takes precedence over the value',
-  ),
-  define(
-    'TIDEMARK_NODE_MANAGEMENT_TOKEN_HEADER',
-    'node_management.token_header',
-    'text',
-    'Authorization',
-    'header of that token; in Authorization it follows Bearer',
-  ),
-  define(
-    'TIDEMARK_NODE_MANAGEMENT_TIMEOUT_MS',
-    'node_management.timeout_ms',
-    'integer',
-    '10000',
-    'timeout of a call of the node management API, milliseconds',
-  ),
-  define(
-    'TIDEMARK_NODE_MANAGEMENT_HOSTS',
-    'node_management.hosts',
-    'text',
-    undefined,
-    'hosts that get the collector files, as <biz>:<host_id> separated by commas; hosts of business 0 get every file',
-  ),
-  define(
-    'TIDEMARK_NODE_MANAGEMENT_PREFIX',
-    'node_management.prefix',
-    'text',
-    'mon',
-    'platform prefix of names in calls of the node management API, as in mon_biz_id',
-  ),
-  define(
-    'TIDEMARK_TRACING_URL',
-    'tracing.url',
-    'url',
-    undefined,
-    'OTLP/HTTP address for the spans of ingress and transfer themselves; without a path, /v1/traces is added; default none: no spans',
-  ),
-  define(
-    'TIDEMARK_TRACING_HEADERS',
-    'tracing.headers',
-    'secret',
-    undefined,
-    'headers of those exports as name=value, separated by commas, values percent-encoded; for instance X-MON-TOKEN=<token>',
-  ),
-  define(
-    'TIDEMARK_TRACING_SAMPLE_RATIO',
-    'tracing.sample_ratio',
-    'ratio',
-    '0.01',
-    'share of traced requests, 0 to 1; a request with a traceparent follows its sampled flag',
-  ),
-  define(
-    'TIDEMARK_ADMIN_URL',
-    'admin.url',
-    'url',
-    undefined,
-    'admin API for the command line, default the local one',
-  ),
-  define(
-    'TIDEMARK_ADMIN_TOKEN',
-    'admin.token',
-    'secret',
-    undefined,
-    'bearer token of the command line, default from admin.token in the data folder',
-  ),
+  nats: z.object({
+    url: urls.optional(
+      'TIDEMARK_NATS_URL',
+      'NATS server to use instead of an embedded one, like nats://host:4222 or tls://…; servers of a cluster separated by commas',
+    ),
+    credentialsFile: path.optional(
+      'TIDEMARK_NATS_CREDENTIALS_FILE',
+      'credentials file (.creds) of the NATS account, read at each connection',
+    ),
+    caFile: path.optional(
+      'TIDEMARK_NATS_CA_FILE',
+      'certificate authorities for tls:// addresses of NATS, PEM; default the authorities of the system',
+    ),
+    replicas: replicas.optional(
+      'TIDEMARK_NATS_REPLICAS',
+      'copies of every stream and bucket: 1, 3 or 5, on a cluster of at least that many NATS servers; default the value of pipelines/streams.yaml, and 1 for buckets',
+    ),
+    clientPort: port.setting('TIDEMARK_NATS_CLIENT_PORT', '4222', 'client port of the embedded NATS server'),
+    monitorPort: port.setting(
+      'TIDEMARK_NATS_MONITOR_PORT',
+      '8222',
+      'no effect: the monitoring of the embedded NATS server has no port, because it would need no credentials',
+    ),
+  }),
+  questdb: z.object({
+    url: url.optional('TIDEMARK_QUESTDB_URL', 'QuestDB HTTP address to use instead of an embedded one'),
+    further: instances.optional(
+      'TIDEMARK_QUESTDB_URLS',
+      'further QuestDB instances for tables, as <name>=http://host:port separated by commas; the first instance has the name default',
+    ),
+    httpPort: port.setting('TIDEMARK_QUESTDB_HTTP_PORT', '9000', 'HTTP port of the embedded QuestDB'),
+    pgPort: port.setting('TIDEMARK_QUESTDB_PG_PORT', '8812', 'Postgres wire port of the embedded QuestDB'),
+  }),
+  clickhouse: z.object({
+    url: url.optional('TIDEMARK_CLICKHOUSE_URL', 'ClickHouse HTTP address to use instead of an embedded one'),
+    cluster: cluster.optional(
+      'TIDEMARK_CLICKHOUSE_CLUSTER',
+      'cluster of one shard on whose replicas `tidemark migrate` makes replicated tables; default tables of a single server',
+    ),
+    httpPort: port.setting('TIDEMARK_CLICKHOUSE_HTTP_PORT', '8123', 'HTTP port of the embedded ClickHouse'),
+    isUnconfined: flag.setting(
+      'TIDEMARK_CLICKHOUSE_UNCONFINED',
+      'false',
+      'true = run the embedded ClickHouse even if the kernel cannot confine it to its folder (no Landlock): everybody with its passwords can then read the files of its user',
+    ),
+  }),
+  ingress: z.object({
+    pushPort: port.setting('TIDEMARK_INGRESS_PUSH_PORT', '10205', 'push receiver'),
+    otlpPort: port.setting('TIDEMARK_INGRESS_OTLP_PORT', '4318', 'trace receiver'),
+    opsPort: port.setting('TIDEMARK_INGRESS_OPS_PORT', '10310', 'operations port of ingress'),
+    processes: processes.setting(
+      'TIDEMARK_INGRESS_PROCESSES',
+      '1',
+      'processes of one ingress that share its two ports, 1 to 64; the operations port of each process is 10 above that of the previous process',
+    ),
+    bytesInFlightMax: bytes.setting(
+      'TIDEMARK_INGRESS_BYTES_IN_FLIGHT_MAX',
+      '192MiB',
+      'memory for concurrent request bodies and their decoded form in one ingress process, about three times the bodies; above it 503',
+    ),
+    tokenHeaders: headers.setting(
+      'TIDEMARK_INGRESS_TOKEN_HEADERS',
+      'X-MON-TOKEN',
+      'request headers that may hold the write token of an exporter, separated by commas; the first header in the request counts, then Authorization',
+    ),
+    tokenAttributes: attributes.setting(
+      'TIDEMARK_INGRESS_TOKEN_ATTRIBUTES',
+      'mon.data.token',
+      'resource attributes that may hold a write token, separated by commas; the last one in a resource counts',
+    ),
+    trustedProxies: text.optional(
+      'TIDEMARK_INGRESS_TRUSTED_PROXIES',
+      'addresses and networks of trusted proxies, whose X-Forwarded-For is used, separated by commas; default none',
+    ),
+    pushHost: text.optional(
+      'TIDEMARK_INGRESS_PUSH_HOST',
+      'address the push receiver listens on, default TIDEMARK_BIND_HOST; :: is every IPv6 and IPv4 address',
+    ),
+    otlpHost: text.optional(
+      'TIDEMARK_INGRESS_OTLP_HOST',
+      'address the trace receiver listens on, default TIDEMARK_BIND_HOST; :: is every IPv6 and IPv4 address',
+    ),
+    headersTimeoutMs: count.setting(
+      'TIDEMARK_INGRESS_HEADERS_TIMEOUT_MS',
+      '10000',
+      'milliseconds for a TLS handshake and for a complete request header; 0 = no limit',
+    ),
+    requestTimeoutMs: count.setting(
+      'TIDEMARK_INGRESS_REQUEST_TIMEOUT_MS',
+      '60000',
+      'milliseconds for a complete request with its body; 0 = no limit',
+    ),
+    idleTimeoutMs: count.setting(
+      'TIDEMARK_INGRESS_IDLE_TIMEOUT_MS',
+      '75000',
+      'milliseconds that an idle connection stays open between requests; set it above the idle timeout of a load balancer in front; 0 = for ever',
+    ),
+    stallTimeoutMs: count.setting(
+      'TIDEMARK_INGRESS_STALL_TIMEOUT_MS',
+      '30000',
+      'milliseconds without a byte in either direction during a request or its answer; 0 = no limit',
+    ),
+    headerBytesMax: bytes.setting(
+      'TIDEMARK_INGRESS_HEADER_BYTES_MAX',
+      '16KiB',
+      'bytes of a request line and its header fields; above it 431',
+    ),
+    connectionsMax: count.setting(
+      'TIDEMARK_INGRESS_CONNECTIONS_MAX',
+      '16384',
+      'connections to both receivers of one ingress process; above it 503; 0 = no limit',
+    ),
+    addressConnectionsMax: count.setting(
+      'TIDEMARK_INGRESS_ADDRESS_CONNECTIONS_MAX',
+      '0',
+      'connections of one address, except trusted proxies; above it 503; 0 = no limit',
+    ),
+    addressFailuresMax: count.setting(
+      'TIDEMARK_INGRESS_ADDRESS_FAILURES_MAX',
+      '20',
+      'requests without a valid token per address and second; above it 429, unless the address sent a valid token in the last minute; 0 = no limit',
+    ),
+    tlsCertFile: path.optional(
+      'TIDEMARK_INGRESS_TLS_CERT_FILE',
+      'certificate chain of both receivers, PEM, reloaded when it changes; default none: plain HTTP',
+    ),
+    tlsKeyFile: path.optional('TIDEMARK_INGRESS_TLS_KEY_FILE', 'private key of that certificate, PEM'),
+    tlsClientCaFile: path.optional(
+      'TIDEMARK_INGRESS_TLS_CLIENT_CA_FILE',
+      'certificate authorities of the clients; makes client certificates mandatory (mutual TLS), PEM; default none',
+    ),
+  }),
+  transfer: z.object({
+    opsPort: port.setting('TIDEMARK_TRANSFER_OPS_PORT', '10311', 'operations port of transfer'),
+  }),
+  metadata: z.object({
+    apiPort: port.setting('TIDEMARK_METADATA_API_PORT', '10300', 'admin API'),
+    opsPort: port.setting('TIDEMARK_METADATA_OPS_PORT', '10312', 'operations port of metadata'),
+  }),
+  refresh: z.object({
+    cron: text.setting(
+      'TIDEMARK_REFRESH_CRON',
+      '*/5 * * * *',
+      'when the refresh job runs, a cron expression in UTC',
+    ),
+  }),
+  nodeManagement: z.object({
+    url: url.optional(
+      'TIDEMARK_NODE_MANAGEMENT_URL',
+      'node management API, up to the path before /subscription/; default none: nodes poll the metadata role',
+    ),
+    token: secret.optional('TIDEMARK_NODE_MANAGEMENT_TOKEN', 'token for the node management API'),
+    tokenFile: path.optional(
+      'TIDEMARK_NODE_MANAGEMENT_TOKEN_FILE',
+      'file with that token, read at each call; takes precedence over the value',
+    ),
+    tokenHeader: text.setting(
+      'TIDEMARK_NODE_MANAGEMENT_TOKEN_HEADER',
+      'Authorization',
+      'header of that token; in Authorization it follows Bearer',
+    ),
+    timeoutMs: integer.setting(
+      'TIDEMARK_NODE_MANAGEMENT_TIMEOUT_MS',
+      '10000',
+      'timeout of a call of the node management API, milliseconds',
+    ),
+    hosts: text.optional(
+      'TIDEMARK_NODE_MANAGEMENT_HOSTS',
+      'hosts that get the collector files, as <biz>:<host_id> separated by commas; hosts of business 0 get every file',
+    ),
+    prefix: text.setting(
+      'TIDEMARK_NODE_MANAGEMENT_PREFIX',
+      'mon',
+      'platform prefix of names in calls of the node management API, as in mon_biz_id',
+    ),
+  }),
+  tracing: z.object({
+    url: url.optional(
+      'TIDEMARK_TRACING_URL',
+      'OTLP/HTTP address for the spans of ingress and transfer themselves; without a path, /v1/traces is added; default none: no spans',
+    ),
+    headers: secret.optional(
+      'TIDEMARK_TRACING_HEADERS',
+      'headers of those exports as name=value, separated by commas, values percent-encoded; for instance X-MON-TOKEN=<token>',
+    ),
+    sampleRatio: ratio.setting(
+      'TIDEMARK_TRACING_SAMPLE_RATIO',
+      '0.01',
+      'share of traced requests, 0 to 1; a request with a traceparent follows its sampled flag',
+    ),
+  }),
+  admin: z.object({
+    url: url.optional('TIDEMARK_ADMIN_URL', 'admin API for the command line, default the local one'),
+    token: secret.optional(
+      'TIDEMARK_ADMIN_TOKEN',
+      'bearer token of the command line, default from admin.token in the data folder',
+    ),
+  }),
+});
+
+const definitionsIn = ({ shape }: z.ZodObject, group?: string): SettingDefinition[] =>
+  Object.entries(shape).flatMap(([name, schema]): SettingDefinition[] => {
+    const inFile = name.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+    if (schema instanceof z.ZodObject) return definitionsIn(schema, inFile);
+    const definition = declared.get(schema);
+    if (definition === undefined) return [];
+    const { key } = definition;
+    return [{ ...definition, key: group === undefined ? key : key.replace(`${group}_`, `${group}.`) }];
+  });
+
+/** The texts of settings, by their variables' names, as the table takes them. */
+export const placedTexts = (
+  texts: ReadonlyMap<string, { readonly text: string }>,
+  { shape }: z.ZodObject = settingsTable,
+): object =>
+  Object.fromEntries(
+    Object.entries(shape).map(([name, schema]) => [
+      name,
+      schema instanceof z.ZodObject
+        ? placedTexts(texts, schema)
+        : texts.get(declared.get(schema)?.env ?? '')?.text,
+    ]),
+  );
+
+/** Every setting there is. The environment wins over the file, the file over the default. */
+export const settingDefinitions: readonly SettingDefinition[] = [
+  {
+    env: 'TIDEMARK_CONFIG',
+    key: '',
+    kind: kinds.path,
+    fallback: undefined,
+    meaning: 'YAML file with settings, by the keys of this table',
+  },
+  ...definitionsIn(settingsTable),
 ];

@@ -1,7 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { errorText, Fault } from '../model/fault.ts';
-import { defaultInstance, isInstanceName } from '../model/instances.ts';
-import { type Kind, type SettingDefinition, settingDefinitions } from './setting-definitions.ts';
+import { type SettingDefinition, settingDefinitions } from './setting-definitions.ts';
 import { parseYamlFile } from './yaml-file.ts';
 
 /** The effective text of a setting and its source: a variable, a place in the settings file, or the default. */
@@ -13,106 +12,6 @@ export const defaultSource = 'default';
 /** A setting that cannot be used: its place, the reason and the remedy. */
 export const settingFault = (place: string, reason: string, remedy: string): Fault =>
   new Fault('permanent', 'config_invalid', `${place}: ${reason}. ${remedy}`);
-
-const byteUnits: Readonly<Record<string, number>> = { '': 1, KiB: 2 ** 10, MiB: 2 ** 20, GiB: 2 ** 30 };
-
-/** Bytes of `512`, `64KiB`, `16MiB`, `2GiB`; undefined for anything else. */
-export const parseBytes = (text: string): number | undefined => {
-  const match = /^(\d{1,12})\s*(KiB|MiB|GiB)?$/.exec(text.trim());
-  const unit = byteUnits[match?.[2] ?? ''];
-  return match === null || unit === undefined ? undefined : Number(match[1]) * unit;
-};
-
-/** The names of `a, b`. */
-export const parseNames = (text: string): string[] => text.split(',').map((name) => name.trim());
-
-/** Name of a header field (RFC 9110, token). */
-const headerName = /^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,100}$/;
-const attributeName = /^[^\s,"\\]{1,100}$/;
-const namesMax = 8;
-
-const logLevels = ['trace', 'debug', 'info', 'warn', 'error', 'silent'];
-
-/** `localhost:4222` is a valid URL, too: of the scheme `localhost`. */
-const isAddress = (text: string): boolean => /^[a-z]+:\/\/[^/]/i.test(text) && URL.canParse(text);
-
-/** A QuestDB instance and its HTTP address: `http://[user:password@]host:port`. */
-export type QuestdbAddress = { readonly name: string; readonly url: string };
-
-/** The instances of `b=http://host:9000,c=http://…`, in their order; the text must have been checked. */
-export const parseInstances = (text: string): QuestdbAddress[] =>
-  text.split(',').map((each) => {
-    const at = each.indexOf('=');
-    return { name: each.slice(0, at).trim(), url: each.slice(at + 1).trim() };
-  });
-
-/** The text omits the addresses, which may hold passwords. */
-const wrongInstances = (text: string): string | undefined => {
-  const names = new Set<string>([defaultInstance]);
-  for (const [index, { name, url }] of parseInstances(text).entries()) {
-    const which = `, in place ${index + 1} of its list,`;
-    if (!isInstanceName(name) || !/^https?:/i.test(url) || !isAddress(url))
-      return `${which} is not like name=http://host:port, with a name of up to 32 of a-z, 0-9, _ and -, beginning with a letter`;
-    if (names.has(name)) return `${which} repeats the name ${name}`;
-    names.add(name);
-  }
-  return undefined;
-};
-
-/** Name of a ClickHouse cluster, as it is used in statements. */
-export const clusterName = /^[A-Za-z0-9_.-]{1,100}$/;
-
-const isNames = (text: string, form: RegExp): boolean => {
-  const names = parseNames(text);
-  return names.length <= namesMax && names.every((name) => form.test(name));
-};
-
-const wrongValue = (kind: Kind, text: string): string | undefined => {
-  switch (kind) {
-    case 'port':
-      return /^\d{1,5}$/.test(text) && Number(text) <= 65535 ? undefined : 'is not a port (0 to 65535)';
-    case 'integer':
-      return /^-?\d{1,15}$/.test(text) ? undefined : 'is not an integer';
-    case 'count':
-      return /^\d{1,9}$/.test(text) ? undefined : 'is not a whole number from 0';
-    case 'processes':
-      return /^([1-9]|[1-5]\d|6[0-4])$/.test(text) ? undefined : 'is not a whole number from 1 to 64';
-    case 'bytes':
-      return parseBytes(text) === undefined
-        ? 'is not a size (a number, or a number with KiB, MiB or GiB)'
-        : undefined;
-    case 'flag':
-      return text === 'true' || text === 'false' ? undefined : 'is not true or false';
-    case 'ratio':
-      return /^(0(\.\d{1,9})?|1(\.0{1,9})?)$/.test(text) ? undefined : 'is not a number from 0 to 1';
-    case 'url':
-      return isAddress(text) ? undefined : 'is not an address like http://host:port';
-    case 'urls':
-      return text.split(',').every(isAddress)
-        ? undefined
-        : 'is not one or several addresses like nats://host:port, separated by commas';
-    case 'instances':
-      return wrongInstances(text);
-    case 'headers':
-      return isNames(text, headerName)
-        ? undefined
-        : `is not a list of 1 to ${namesMax} names of header fields, separated by commas`;
-    case 'attributes':
-      return isNames(text, attributeName)
-        ? undefined
-        : `is not a list of 1 to ${namesMax} names of attributes, separated by commas`;
-    case 'replicas':
-      return ['1', '3', '5'].includes(text) ? undefined : 'is not one of 1, 3, 5';
-    case 'cluster':
-      return clusterName.test(text) ? undefined : 'is not a name of at most 100 letters, digits, _, . and -';
-    case 'durability':
-      return text === 'process' || text === 'power' ? undefined : 'is not process or power';
-    case 'level':
-      return logLevels.includes(text) ? undefined : `is not one of ${logLevels.join(', ')}`;
-    default:
-      return text === '' ? 'is empty' : undefined;
-  }
-};
 
 const nearest = (name: string, names: readonly string[]): string => {
   const shared = (other: string): number => {
@@ -141,17 +40,13 @@ const fileValues = (file: string | undefined): Map<string, { text: string; place
   return values;
 };
 
-/** Addresses may hold passwords. */
-export const isSecret = ({ kind }: Pick<SettingDefinition, 'kind'>): boolean =>
-  kind === 'url' || kind === 'urls' || kind === 'instances' || kind === 'secret';
-
 /**
  * The variable that names a file with the value of a secret setting. Undefined if the setting is not secret, or if that variable
  * is itself a setting.
  */
 export const fileVariable = (definition: SettingDefinition): string | undefined => {
   const variable = `${definition.env}_FILE`;
-  if (!isSecret(definition) || settingDefinitions.some(({ env }) => env === variable)) return undefined;
+  if (!definition.kind.isSecret || settingDefinitions.some(({ env }) => env === variable)) return undefined;
   return variable;
 };
 
@@ -215,12 +110,12 @@ export const collectTexts = (env: NodeJS.ProcessEnv): Map<string, SettingText> =
   for (const definition of settingDefinitions) {
     const found = textOf(definition, env, file);
     if (found === undefined) continue;
-    const wrong = wrongValue(definition.kind, found.text);
+    const [wrong] = definition.kind.schema.safeParse(found.text).error?.issues ?? [];
     if (wrong !== undefined) {
-      const shown = isSecret(definition) ? '' : ` ${JSON.stringify(found.text)}`;
+      const shown = definition.kind.isSecret ? '' : ` ${JSON.stringify(found.text)}`;
       throw settingFault(
         found.source,
-        `the value${shown} ${wrong}`,
+        `the value${shown} ${wrong.message}`,
         `Meaning of the setting: ${definition.meaning}`,
       );
     }

@@ -1,8 +1,8 @@
 import { z } from 'zod';
 import { messageIdHeader } from '../bus/message-headers.ts';
 import type { StoredMessage } from '../bus/stream-reader.ts';
-import { isPart } from '../wire/envelope.ts';
 import { decodeFrame } from '../wire/frame.ts';
+import { isPart } from '../wire/metrics-envelope.ts';
 import { isSpanPart } from '../wire/spans-envelope.ts';
 import type { DeadLetterPart } from './dead-letters.ts';
 

@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
 import type { Publisher } from '../bus/publisher.ts';
 import type { DeadLetterReason } from '../model/reasons.ts';
-import type { Part } from '../wire/envelope.ts';
 import { encodeFrame, envelopeVersion } from '../wire/frame.ts';
+import type { Part } from '../wire/metrics-envelope.ts';
 import type { SpanPart } from '../wire/spans-envelope.ts';
 
 export type { DeadLetterReason } from '../model/reasons.ts';

@@ -3,7 +3,7 @@ import { Fault } from '../model/fault.ts';
 import type { ItemPlace } from '../model/uid.ts';
 import { encodeDeferredPoint } from '../rules/points/deferred-point.ts';
 import { encodeDeferredSpan } from '../rules/spans/deferred-span.ts';
-import type { Part } from '../wire/envelope.ts';
+import type { Part } from '../wire/metrics-envelope.ts';
 import type { SpanPart } from '../wire/spans-envelope.ts';
 import { arrivedAtOf, type Letter } from './dead-letter.ts';
 import type { LetterRows } from './redrive-message.ts';

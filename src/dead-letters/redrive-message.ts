@@ -1,7 +1,7 @@
 import { redriveHeader } from '../bus/message-headers.ts';
 import { Fault } from '../model/fault.ts';
-import { encodeEnvelope, isPart } from '../wire/envelope.ts';
 import { envelopeVersion } from '../wire/frame.ts';
+import { encodeEnvelope, isPart } from '../wire/metrics-envelope.ts';
 import type { Redrive } from '../wire/redrive.ts';
 import { encodeSpansEnvelope, isSpanPart } from '../wire/spans-envelope.ts';
 import { arrivedAtOf, itemsOf, type Letter } from './dead-letter.ts';

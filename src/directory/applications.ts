@@ -1,9 +1,15 @@
 import { createHash } from 'node:crypto';
-import { z } from 'zod';
-import type { IdentityCredential, PreviousToken } from '../model/records.ts';
+import type { z } from 'zod';
 import { type ApplicationPolicy, applicationPolicySchema } from './policies.ts';
+import {
+  applicationSchema,
+  type IdentityCredential,
+  identityCredentialSchema,
+  type PreviousToken,
+  previousTokenSchema,
+} from './records.ts';
 import { type ApplicationRules, applicationRules } from './rules.ts';
-import { expiryMs, identityCredentialSchema, previousTokenSchema } from './tokens.ts';
+import { expiryMs } from './tokens.ts';
 
 /** What the trace receiver needs of one application; rebuilt whenever its record, its policy or its previous token changes. */
 export type ApplicationSource = {
@@ -21,17 +27,17 @@ export type ApplicationSource = {
   readonly fillDimensions: boolean;
 };
 
-const applicationFields = z.object({
-  app_id: z.number(),
-  mon_biz_id: z.number(),
-  token: z.string(),
-  is_enable: z.boolean(),
-  is_delete: z.boolean(),
-  max_rate: z.number(),
+const grantedSchema = applicationSchema.pick({
+  app_id: true,
+  mon_biz_id: true,
+  token: true,
+  is_enable: true,
+  is_delete: true,
+  max_rate: true,
 });
 
 type Known = {
-  readonly record?: z.infer<typeof applicationFields> | undefined;
+  readonly record?: z.infer<typeof grantedSchema> | undefined;
   readonly policy?: ApplicationPolicy | undefined;
   readonly previous?: PreviousToken | undefined;
   readonly identity?: IdentityCredential | undefined;
@@ -97,7 +103,7 @@ export const createApplications = (defaults: ApplicationRules): Applications => 
   const changed = (entry: Known, kind: string, value: unknown): Known => {
     const parse = <T>(schema: z.ZodType<T>): T | undefined =>
       value === undefined ? undefined : schema.parse(value);
-    if (kind === 'application') return { ...entry, record: parse(applicationFields) };
+    if (kind === 'application') return { ...entry, record: parse(grantedSchema) };
     if (kind === 'application_identity') return { ...entry, identity: parse(identityCredentialSchema) };
     if (kind === 'application_policy') return { ...entry, policy: parse(applicationPolicySchema) };
     return { ...entry, previous: parse(previousTokenSchema) };

@@ -5,7 +5,8 @@ import type { ColumnRegistry } from '../model/records.ts';
 import { type ColumnCaps, registerNames } from '../wire/column-naming.ts';
 import type { Directory } from './directory.ts';
 import { columnsKey } from './keys.ts';
-import { columnRegistrySchema, type Source } from './sources.ts';
+import { columnRegistrySchema } from './records.ts';
+import type { Source } from './sources.ts';
 
 /** Registers names for a source and answers the source with them; names beyond these caps stay unregistered. */
 export type RegisterColumnNames = (

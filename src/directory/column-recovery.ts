@@ -1,10 +1,9 @@
-import { z } from 'zod';
 import type { Change, KvBucket } from '../bus/kv.ts';
 import type { ColumnRegistry, Layout } from '../model/records.ts';
 import { type FoundColumns, recoverNames } from '../wire/column-recovery.ts';
 import { columnsKey, recordKeys } from './keys.ts';
-import { placementFieldsSchema } from './placements.ts';
-import { columnRegistrySchema } from './sources.ts';
+import { readPlacementSchema } from './placements.ts';
+import { columnRegistrySchema, resultTableSchema, timeSeriesGroupSchema } from './records.ts';
 
 /** A table whose columns are wanted. */
 export type RestoredTable = { readonly tableId: string; readonly layout: Layout; readonly questdb: string };
@@ -12,8 +11,8 @@ export type RestoredTable = { readonly tableId: string; readonly layout: Layout;
 /** Undefined where there is no such table, or its QuestDB instance is not known. */
 export type ReadColumns = (table: RestoredTable) => Promise<FoundColumns | undefined>;
 
-const tableSchema = z.object({ mon_data_id: z.number().optional(), table_id: z.string() });
-const groupSchema = z.object({ is_split_measurement: z.boolean() });
+const tableSchema = resultTableSchema.pick({ table_id: true });
+const groupSchema = timeSeriesGroupSchema.pick({ is_split_measurement: true });
 
 /** Everything in a bucket. */
 const readAll = (bucket: KvBucket): Promise<ReadonlyMap<string, unknown>> =>
@@ -46,7 +45,7 @@ export const recoverColumnNames = async (
     if (id === undefined || table === undefined || group === undefined) continue;
     const dataId = Number(id);
     const layout = group.is_split_measurement ? 'narrow' : 'wide';
-    const { questdb } = placementFieldsSchema.parse(
+    const { questdb } = readPlacementSchema.parse(
       records.get(recordKeys.placement(dataId)) ?? { questdb: 'default' },
     );
     const found = await readColumns({ tableId: table.table_id, layout, questdb });

@@ -8,7 +8,7 @@ import type { RuleDefaults } from './rules.ts';
 import { createSources, type LastSeen, type Source, takesToken } from './sources.ts';
 import { tokenMatches } from './tokens.ts';
 
-export { columnRegistrySchema, type Source } from './sources.ts';
+export type { Source } from './sources.ts';
 
 /** The records of all data ids in memory, kept by a watch; the last state stays while NATS is away. */
 export type Directory = {

@@ -4,7 +4,8 @@ import { isConflict } from '../bus/kv.ts';
 import type { RegisteredName } from '../model/records.ts';
 import type { Directory } from './directory.ts';
 import { columnsKey } from './keys.ts';
-import { columnRegistrySchema, type LastSeen } from './sources.ts';
+import { columnRegistrySchema } from './records.ts';
+import type { LastSeen } from './sources.ts';
 
 /** `last_seen` of a name is no older than this while it is sent, plus the time between two rounds. */
 export const lastSeenSeconds = 3_600;

@@ -1,14 +1,12 @@
-import { z } from 'zod';
 import type { KvBucket } from '../bus/kv.ts';
-import { defaultInstance, isInstanceName } from '../model/instances.ts';
+import { defaultInstance } from '../model/instances.ts';
+import { placementSchema } from './records.ts';
 
 /** What no instance can be called: rows whose record cannot be read wait, and are not taken for the first instance's. */
 const unreadable = '-';
 
 /** What receivers and consumers need of a placement. Both read every placement, so that neither takes a table for one of the first instance. */
-export const placementFieldsSchema = z
-  .object({ questdb: z.string().refine(isInstanceName) })
-  .catch({ questdb: unreadable });
+export const readPlacementSchema = placementSchema.pick({ questdb: true }).catch({ questdb: unreadable });
 
 /** Which QuestDB instance the table of each data id lies on, kept by a watch of nothing else. */
 export type Placements = {
@@ -32,7 +30,7 @@ export const startPlacements = (records: Pick<KvBucket, 'watch'>): Placements =>
   const { promise: whenReady, resolve } = Promise.withResolvers<void>();
   const watch = records.watch(
     ({ key, value }) => {
-      const name = value === undefined ? defaultInstance : placementFieldsSchema.parse(value).questdb;
+      const name = value === undefined ? defaultInstance : readPlacementSchema.parse(value).questdb;
       if (name === defaultInstance) elsewhere.delete(dataIdOf(key));
       else elsewhere.set(dataIdOf(key), name);
     },

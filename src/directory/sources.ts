@@ -1,12 +1,21 @@
 import { z } from 'zod';
 import { defaultInstance } from '../model/instances.ts';
-import type { IdentityCredential, Layout, PreviousToken } from '../model/records.ts';
+import type { Layout } from '../model/records.ts';
 import type { ColumnMap } from '../rules/points/point-table.ts';
 import { SightedColumns } from './column-map.ts';
-import { placementFieldsSchema } from './placements.ts';
-import { type SourcePolicy, sourcePolicySchema } from './policies.ts';
+import { readPlacementSchema } from './placements.ts';
+import { sourcePolicySchema } from './policies.ts';
+import {
+  columnRegistrySchema,
+  dataSourceSchema,
+  identityCredentialSchema,
+  type PreviousToken,
+  previousTokenSchema,
+  resultTableSchema,
+  timeSeriesGroupSchema,
+} from './records.ts';
 import { type SourceRules, sourceRules } from './rules.ts';
-import { expiryMs, identityCredentialSchema, previousTokenSchema, tokenMatches } from './tokens.ts';
+import { expiryMs, tokenMatches } from './tokens.ts';
 
 /** What the push receiver needs of one data id; rebuilt whenever one of its records, its policy or its registry changes. */
 export type Source = {
@@ -37,51 +46,23 @@ export type LastSeen = {
   readonly dimensions: readonly string[];
 };
 
-const registeredName = z.object({
-  name: z.string(),
-  column: z.string(),
-  first_seen: z.number(),
-  last_seen: z.number(),
-});
-
-/** Shape of a column registry in KV. */
-export const columnRegistrySchema = z.object({
-  mon_data_id: z.number(),
-  metrics: z.array(registeredName),
-  dimensions: z.array(registeredName),
-});
-
 type Names = { readonly metrics: SightedColumns; readonly dimensions: SightedColumns };
 
 /** What is kept of each record of a data id, by the kind that its key begins with. */
-type Fields = {
-  data_source: { token: string; is_enable: boolean; type_label: string };
-  group: { is_enable: boolean; is_delete: boolean; max_rate: number; is_split_measurement: boolean };
-  table: { table_id: string; is_enable: boolean; is_deleted: boolean };
-  placement: { questdb: string };
-  source_policy: SourcePolicy;
-  previous_token: PreviousToken;
-  source_identity: IdentityCredential;
-  /** That it is there is all that counts. */
-  purge: unknown;
-  columns: Names;
-};
-
-type Kind = keyof Fields;
-
-const schemas: { readonly [K in Kind]: z.ZodType<Fields[K]> } = {
-  data_source: z.object({ token: z.string(), is_enable: z.boolean(), type_label: z.string() }),
-  group: z.object({
-    is_enable: z.boolean(),
-    is_delete: z.boolean(),
-    max_rate: z.number(),
-    is_split_measurement: z.boolean(),
+const schemas = {
+  data_source: dataSourceSchema.pick({ token: true, is_enable: true, type_label: true }),
+  group: timeSeriesGroupSchema.pick({
+    is_enable: true,
+    is_delete: true,
+    max_rate: true,
+    is_split_measurement: true,
   }),
-  table: z.object({ table_id: z.string(), is_enable: z.boolean(), is_deleted: z.boolean() }),
-  placement: placementFieldsSchema,
+  table: resultTableSchema.pick({ table_id: true, is_enable: true, is_deleted: true }),
+  placement: readPlacementSchema,
   source_policy: sourcePolicySchema,
   previous_token: previousTokenSchema,
   source_identity: identityCredentialSchema,
+  /** That it is there is all that counts. */
   purge: z.unknown(),
   columns: columnRegistrySchema.transform(
     ({ metrics, dimensions }): Names => ({
@@ -90,6 +71,11 @@ const schemas: { readonly [K in Kind]: z.ZodType<Fields[K]> } = {
     }),
   ),
 };
+
+type Kind = keyof typeof schemas;
+type Fields = { [K in Kind]: z.output<(typeof schemas)[K]> };
+
+const schemaOf: { readonly [K in Kind]: z.ZodType<Fields[K]> } = schemas;
 
 const kindsOfBucket = {
   records: [
@@ -176,7 +162,7 @@ export const createSources = (inherited: SourceRules): Sources => {
   };
 
   const set = <K extends Kind>(kind: K, dataId: number, value: unknown): void => {
-    const parsed = value === undefined ? undefined : schemas[kind].parse(value);
+    const parsed = value === undefined ? undefined : schemaOf[kind].parse(value);
     const known: Known = byDataId.get(dataId) ?? {};
     noteTokens(known, -1);
     if (parsed === undefined) delete known[kind];

@@ -1,17 +1,5 @@
 import { timingSafeEqual } from 'node:crypto';
-import { z } from 'zod';
-import type { IdentityCredential, PreviousToken } from '../model/records.ts';
-
-/** Shape of the token before the last rotation in KV. */
-export const previousTokenSchema: z.ZodType<PreviousToken> = z.object({
-  token: z.string(),
-  expires_at: z.number(),
-});
-
-/** Shape in KV of what repeats are recognised by. */
-export const identityCredentialSchema: z.ZodType<IdentityCredential> = z.object({
-  identity_credential: z.string(),
-});
+import type { PreviousToken } from './records.ts';
 
 /** In constant time for tokens of the right length, which is no secret. */
 export const tokenMatches = (given: string, expected: string): boolean => {

@@ -377,7 +377,7 @@ const startIngress = async (given: Given, parts: Parts, stop: AbortSignal): Prom
  */
 export const runIngress = async (settings: Settings): Promise<void> => {
   const pipelines = withInstances(
-    loadPipelines(settings.pipelinesFolder, settings.schemasFolder, settings.nats.replicas),
+    loadPipelines(settings.pipelinesFolder, settings.nats.replicas),
     questdbInstances(settings).map(({ name }) => name),
   );
   const trustedProxies = trustedProxiesOf(settings);

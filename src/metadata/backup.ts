@@ -2,13 +2,11 @@ import { isDeepStrictEqual } from 'node:util';
 import { z } from 'zod';
 import type { KvBucket } from '../bus/kv.ts';
 import { isConflict } from '../bus/kv.ts';
-import { columnRegistrySchema } from '../directory/directory.ts';
 import { columnsKey, dataIdRange, recordKeys, systemKeys } from '../directory/keys.ts';
 import { applicationPolicySchema, sourcePolicySchema } from '../directory/policies.ts';
-import { Fault } from '../model/fault.ts';
-import type { QuestdbTables } from '../stores/questdb/tables.ts';
 import {
   applicationSchema,
+  columnRegistrySchema,
   customReportSchema,
   dataSourceSchema,
   identityCredentialSchema,
@@ -17,9 +15,12 @@ import {
   purgeSchema,
   resultTableSchema,
   timeSeriesGroupSchema,
-} from './records/records.ts';
+} from '../directory/records.ts';
+import { Fault } from '../model/fault.ts';
+import { nowSeconds } from '../model/time.ts';
+import type { QuestdbTables } from '../stores/questdb/tables.ts';
 import { type RecordSet, type Records, type ReservedName, reservedNames } from './records/store.ts';
-import { dataIdOfTableId, nowSeconds } from './records/values.ts';
+import { dataIdOfTableId } from './records/values.ts';
 import { heldSubscriptionSchema } from './refresh/subscriptions.ts';
 import { isGone } from './reports/deletion.ts';
 import type { Placing } from './tables/placement.ts';

@@ -254,10 +254,7 @@ const openState = async (
   );
   parts.add('NATS connection', () => bus.close());
   checks.set({ nats: () => (bus.connected ? undefined : 'not connected') });
-  const pipelines = withInstances(
-    loadPipelines(settings.pipelinesFolder, settings.schemasFolder, settings.nats.replicas),
-    names,
-  );
+  const pipelines = withInstances(loadPipelines(settings.pipelinesFolder, settings.nats.replicas), names);
   const refused = await untilItWorks(() => ensureTopology(bus, pipelines.streams), stop, log);
   const refusedStreams = retryStreams(bus, pipelines.streams, refused, log);
   parts.add('refused streams', () => refusedStreams.stop());

@@ -30,3 +30,6 @@ export const validatePointTime = (
   if (policy.ageMsMax !== undefined && arrivedAtMs - raw > policy.ageMsMax) return 'timestamp_too_old';
   return undefined;
 };
+
+/** Integer Unix seconds. */
+export const nowSeconds = (): number => Math.floor(Date.now() / 1000);

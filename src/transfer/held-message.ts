@@ -1,5 +1,5 @@
 import type { Delivery } from '../bus/puller.ts';
-import type { MetricsEnvelope } from '../wire/envelope.ts';
+import type { MetricsEnvelope } from '../wire/metrics-envelope.ts';
 
 /** A message between its delivery and its settlement. */
 export type HeldMessage<E = MetricsEnvelope> = {

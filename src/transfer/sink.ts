@@ -1,14 +1,9 @@
 import type { DeadLetterPart, DeadLetterReason } from '../dead-letters/dead-letters.ts';
 import type { Tally } from '../outcomes/tally.ts';
+import type { ReadResult } from '../wire/envelope.ts';
 import type { MessageKey } from '../wire/message-key.ts';
 import type { Redrive } from '../wire/redrive.ts';
 import type { HeldMessage } from './held-message.ts';
-
-/** What reading a message's payload can come to. */
-export type ReadMessage<E> =
-  | { readonly kind: 'envelope'; readonly envelope: E }
-  | { readonly kind: 'newer'; readonly version: number }
-  | { readonly kind: 'unreadable'; readonly why: string };
 
 /** Bytes of a message that go to the dead letters, and the items they stand for. */
 export type DeadLettered = {
@@ -73,7 +68,7 @@ export type Sink<E> = {
   readonly label?: string;
   /** Named in logs and readiness. */
   readonly store: string;
-  read(payload: Uint8Array, version: number | undefined): ReadMessage<E>;
+  read(payload: Uint8Array, version: number | undefined): ReadResult<E>;
   /** Rows it brings to the store. */
   rowsOf(envelope: E): number;
   /** Throws a transient Fault when the outcome is unknown: the worker calls again with the same batch. */

@@ -328,7 +328,7 @@ const startTransfer = async (given: Given, parts: Parts, stop: AbortSignal): Pro
 export const runTransfer = async (settings: Settings): Promise<void> => {
   const instances = questdbInstances(settings);
   const pipelines = withInstances(
-    loadPipelines(settings.pipelinesFolder, settings.schemasFolder, settings.nats.replicas),
+    loadPipelines(settings.pipelinesFolder, settings.nats.replicas),
     instances.map(({ name }) => name),
   );
   const log = createLog('transfer', settings.logLevel);

@@ -1,127 +1,105 @@
-import type { Layout } from '../model/records.ts';
-import type { TimePolicy } from '../model/time.ts';
-import { cutSections, decodeFrame, encodeFrame, isCount, isObject, type Section } from './frame.ts';
+import { cutSections, decodeFrame, isCount, isObject } from './frame.ts';
 import { isDecimal, isMessageKey, type MessageKey } from './message-key.ts';
 import { isRedrive, type Redrive } from './redrive.ts';
 
-/** Encoded rows of one table: line protocol, complete lines. Times are milliseconds, least and greatest of its rows. */
-export type Part = {
-  readonly dataId: number;
-  readonly table: string;
-  readonly layout: Layout;
-  readonly rows: number;
-  /** Points the rows stand for (in a narrow table a point has a row a metric). */
-  readonly points: number;
-  /** uid base (decimal) and ordinals of the first request in the part. */
-  readonly base: string;
-  readonly first: number;
-  readonly last: number;
-  readonly timeMin: number;
-  readonly timeMax: number;
-  readonly bytes: number;
-};
+// What the messages of both signals have in common. A signal adds its parts, and the name of the id that its items belong to.
 
-/** Points whose time failed at the receiver: a JSON array in the section, judged again in transfer with these very values. */
-export type DeferredGroup = {
-  readonly dataId: number;
+/** Items whose time failed at the receiver: a JSON array in the section, judged again in transfer with these very values. */
+export type Deferred<Owner extends string, Policy> = Readonly<Record<Owner, number>> & {
   readonly arrivedAt: number;
-  readonly policy: TimePolicy;
+  readonly policy: Policy;
   readonly base: string;
   readonly ordinals: readonly number[];
   readonly bytes: number;
 };
 
-/** Items of one data id that were dropped at the receiver, by reason. */
-export type ReceiverOutcomes = {
-  readonly dataId: number;
+/** Items of one owner that were dropped at the receiver, by reason. */
+export type Outcomes<Owner extends string> = Readonly<Record<Owner, number>> & {
   readonly dropped: Readonly<Record<string, number>>;
 };
 
-/** What a message of the METRICS stream says of its sections; they follow in the order of parts, then of deferred groups. */
-export type MetricsHeader = {
+/** What a message says of its sections; they follow in the order of parts, then of deferred groups. */
+export type Header<Kind extends string, Owner extends string, Part, Policy> = {
   readonly version: number;
-  readonly kind: 'metrics';
+  readonly kind: Kind;
   /** Arrival of the first request in the message, ms since the epoch. */
   readonly arrivedAt: number;
   /** Key of this message's outcome record. Absent in messages of earlier versions. */
   readonly key?: MessageKey;
   readonly parts: readonly Part[];
-  readonly deferred: readonly DeferredGroup[];
-  readonly outcomes: readonly ReceiverOutcomes[];
+  readonly deferred: readonly Deferred<Owner, Policy>[];
+  readonly outcomes: readonly Outcomes<Owner>[];
   /** Of a message from the dead letters. */
   readonly redrive?: Redrive;
 };
 
 /** A decoded message; the sections are views of the payload, not copies. */
-export type MetricsEnvelope = {
-  readonly header: MetricsHeader;
+export type Envelope<H> = {
+  readonly header: H;
   readonly partBytes: readonly Uint8Array[];
   readonly deferredBytes: readonly Uint8Array[];
 };
 
 /** What reading a payload can come to: an envelope, one that a newer program wrote, or bytes that are no envelope. */
-export type ReadResult =
-  | { readonly kind: 'envelope'; readonly envelope: MetricsEnvelope }
+export type ReadResult<E> =
+  | { readonly kind: 'envelope'; readonly envelope: E }
   | { readonly kind: 'newer'; readonly version: number }
   | { readonly kind: 'unreadable'; readonly why: string };
 
-/** `sections` match parts, then deferred, in order. */
-export const encodeEnvelope = (header: MetricsHeader, sections: readonly Section[]): Buffer =>
-  encodeFrame(header, sections);
+const isListOf = (isOne: (value: unknown) => boolean, value: unknown): boolean =>
+  Array.isArray(value) && value.every(isOne);
 
-export const isPart = (value: unknown): value is Part =>
+const isDeferred = (owner: string, value: unknown): boolean =>
   isObject(value) &&
-  isCount(value.dataId) &&
-  typeof value.table === 'string' &&
-  (value.layout === 'wide' || value.layout === 'narrow') &&
-  isCount(value.rows) &&
-  isCount(value.points) &&
-  isDecimal(value.base) &&
-  isCount(value.first) &&
-  isCount(value.last) &&
-  isCount(value.timeMin) &&
-  isCount(value.timeMax) &&
-  isCount(value.bytes);
+  isCount(value[owner]) &&
+  isCount(value['arrivedAt']) &&
+  isObject(value['policy']) &&
+  isDecimal(value['base']) &&
+  isListOf(isCount, value['ordinals']) &&
+  isCount(value['bytes']);
 
-const isDeferredGroup = (value: unknown): value is DeferredGroup =>
+const isOutcomes = (owner: string, value: unknown): boolean =>
   isObject(value) &&
-  isCount(value.dataId) &&
-  isCount(value.arrivedAt) &&
-  isObject(value.policy) &&
-  isDecimal(value.base) &&
-  Array.isArray(value.ordinals) &&
-  value.ordinals.every(isCount) &&
-  isCount(value.bytes);
+  isCount(value[owner]) &&
+  isObject(value['dropped']) &&
+  Object.values(value['dropped']).every(isCount);
 
-const isReceiverOutcomes = (value: unknown): value is ReceiverOutcomes =>
-  isObject(value) &&
-  isCount(value.dataId) &&
-  isObject(value.dropped) &&
-  Object.values(value.dropped).every(isCount);
+type Sized = { readonly bytes: number };
+type AnyHeader = { kind: string; parts: readonly Sized[]; deferred: readonly Sized[] };
 
-const isMetricsHeader = (value: unknown): value is MetricsHeader =>
-  isObject(value) &&
-  value.kind === 'metrics' &&
-  isCount(value.arrivedAt) &&
-  (value.key === undefined || isMessageKey(value.key)) &&
-  Array.isArray(value.parts) &&
-  value.parts.every(isPart) &&
-  Array.isArray(value.deferred) &&
-  value.deferred.every(isDeferredGroup) &&
-  Array.isArray(value.outcomes) &&
-  value.outcomes.every(isReceiverOutcomes) &&
-  (value.redrive === undefined || isRedrive(value.redrive));
-
-/** Reads a payload of the METRICS stream; never throws (see decodeFrame). */
-export const decodeEnvelope = (payload: Uint8Array, versionInHeader: number | undefined): ReadResult => {
-  const frame = decodeFrame(payload, versionInHeader);
-  if (frame.kind !== 'frame') return frame;
-  const { header, body } = frame;
-  if (!isMetricsHeader(header)) return { kind: 'unreadable', why: 'the header does not match version 1' };
-  const lengths = [...header.parts, ...header.deferred].map((section) => section.bytes);
-  const sections = cutSections(body, lengths);
-  if (sections === undefined)
-    return { kind: 'unreadable', why: 'the lengths of the sections do not match the length of the message' };
-  const partBytes = sections.splice(0, header.parts.length);
-  return { kind: 'envelope', envelope: { header, partBytes, deferredBytes: sections } };
+/**
+ * Reads the payloads of a signal's stream; never throws (see decodeFrame). `owner` names the id that items belong to; `isPart` and
+ * `hasRest` judge what only this signal has.
+ */
+export const envelopeReader = <H extends Readonly<AnyHeader>>(
+  kind: H['kind'],
+  owner: string,
+  isPart: (value: unknown) => boolean,
+  hasRest: (header: Readonly<Record<string, unknown>>) => boolean = () => true,
+) => {
+  const isHeader = (value: unknown): value is H =>
+    isObject(value) &&
+    value['kind'] === kind &&
+    isCount(value['arrivedAt']) &&
+    (value['key'] === undefined || isMessageKey(value['key'])) &&
+    isListOf(isPart, value['parts']) &&
+    isListOf((each) => isDeferred(owner, each), value['deferred']) &&
+    isListOf((each) => isOutcomes(owner, each), value['outcomes']) &&
+    (value['redrive'] === undefined || isRedrive(value['redrive'])) &&
+    hasRest(value);
+  return (payload: Uint8Array, versionInHeader: number | undefined): ReadResult<Envelope<H>> => {
+    const frame = decodeFrame(payload, versionInHeader);
+    if (frame.kind !== 'frame') return frame;
+    const { header, body } = frame;
+    if (!isHeader(header)) return { kind: 'unreadable', why: 'the header does not match version 1' };
+    const lengths = [...header.parts, ...header.deferred].map((section) => section.bytes);
+    const sections = cutSections(body, lengths);
+    if (sections === undefined)
+      return {
+        kind: 'unreadable',
+        why: 'the lengths of the sections do not match the length of the message',
+      };
+    const partBytes = sections.splice(0, header.parts.length);
+    return { kind: 'envelope', envelope: { header, partBytes, deferredBytes: sections } };
+  };
 };

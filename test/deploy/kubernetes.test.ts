@@ -128,7 +128,7 @@ describe.skipIf(missing !== undefined)(`the manifests ${missing ?? ''}`, () => {
     it('gives each role more time to end than it takes, and no right it does not need', () => {
       const { resources } = reportOf(overlay);
       const pods = podsOf(resources);
-      const { metrics, traces } = loadPipelines(settings.pipelinesFolder, settings.schemasFolder);
+      const { metrics, traces } = loadPipelines(settings.pipelinesFolder);
       const drainSeconds =
         Math.max(metrics.publish.deadlineMs, traces.publish.deadlineMs, metrics.storeTimeoutMs) / 1000;
       for (const role of roles) {
@@ -241,7 +241,7 @@ describe.skipIf(missing !== undefined)(`the manifests ${missing ?? ''}`, () => {
         .parse(scaler?.spec['triggers']);
       expect(triggers.length).toBe(2);
       const names = new Set((await definedMetrics('metadata')).map(({ name }) => name));
-      const { streams } = loadPipelines(settings.pipelinesFolder, settings.schemasFolder);
+      const { streams } = loadPipelines(settings.pipelinesFolder);
       for (const { type, metadata } of triggers) {
         if (type === 'prometheus') {
           const asked = metadata['query']?.match(/tidemark_\w+/g) ?? [];
@@ -336,7 +336,7 @@ describe.skipIf(missing !== undefined)(`the manifests ${missing ?? ''}`, () => {
     expect(values.config.merge.authorization.users).toEqual([
       { user: 'tidemark', password: '<< $NATS_PASSWORD >>' },
     ]);
-    const { streams } = loadPipelines(settings.pipelinesFolder, settings.schemasFolder);
+    const { streams } = loadPipelines(settings.pipelinesFolder);
     const needed = streams.reduce((sum, { bytesMax }) => sum + bytesMax, 0);
     expect(bytesOf(values.config.jetstream.fileStore.maxSize)).toBeGreaterThan(needed);
   });

@@ -14,11 +14,11 @@ import { buckets } from '../../src/directory/keys.ts';
 import { openAudit } from '../../src/metadata/audit/audit.ts';
 import {
   type AdminTokens,
-  adminRoles,
   adminTokenSchema,
   openAdminTokens,
   roleAllows,
 } from '../../src/metadata/tokens/admin-tokens.ts';
+import { adminRoles } from '../../src/metadata/tokens/roles.ts';
 import type { Log } from '../../src/telemetry/log.ts';
 import { startEngines, type TestEngines } from '../support/stack/engines.ts';
 import { waitFor } from '../support/wait.ts';
@@ -349,7 +349,7 @@ describe('tidemark admin-token reset', () => {
     return { answer: answerSchema.parse(JSON.parse(stdout)), text: stdout + stderr };
   };
 
-  beforeEach(() => ensureTopology(bus, loadPipelines('pipelines', 'schemas').streams));
+  beforeEach(() => ensureTopology(bus, loadPipelines('pipelines').streams));
 
   it('writes a new admin token in place of a lost one, for running processes too, and is in the audit log', async () => {
     const tokens = await open();

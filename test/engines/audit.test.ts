@@ -15,7 +15,7 @@ import type { Log } from '../../src/telemetry/log.ts';
 import { startEngines, type TestEngines } from '../support/stack/engines.ts';
 import { waitFor } from '../support/wait.ts';
 
-const streams = loadPipelines('pipelines', 'schemas').streams;
+const streams = loadPipelines('pipelines').streams;
 const secret = 'ab01'.repeat(8);
 const orphanMs = 600;
 

@@ -3,7 +3,7 @@ import { type Bus, connectBus } from '../../src/bus/connection.ts';
 import { openKvBucket } from '../../src/bus/kv.ts';
 import { recoverColumns } from '../../src/cli/streams-backup/recover-columns.ts';
 import { buckets, columnsKey, recordKeys } from '../../src/directory/keys.ts';
-import { columnRegistrySchema } from '../../src/directory/sources.ts';
+import { columnRegistrySchema } from '../../src/directory/records.ts';
 import type { Layout } from '../../src/model/records.ts';
 import { createQuestdbSql, type QuestdbSql } from '../../src/stores/questdb/sql.ts';
 import { createQuestdbTables, type QuestdbTables } from '../../src/stores/questdb/tables.ts';

@@ -9,7 +9,7 @@ import { createReceivedItemEncoder } from '../../src/dead-letters/received-item.
 import { redriveMessage } from '../../src/dead-letters/redrive-message.ts';
 import { buckets } from '../../src/directory/keys.ts';
 import { createOwners } from '../../src/directory/owners.ts';
-import { encodeEnvelope } from '../../src/wire/envelope.ts';
+import { encodeEnvelope } from '../../src/wire/metrics-envelope.ts';
 import { encodeSpansEnvelope } from '../../src/wire/spans-envelope.ts';
 import { type Cli, createCli } from '../support/clients/cli.ts';
 import { type Stack, startStack } from '../support/stack/stack.ts';

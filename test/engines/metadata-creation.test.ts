@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Bus, connectBus } from '../../src/bus/connection.ts';
 import { openKvBucket } from '../../src/bus/kv.ts';
 import { buckets, dataIdRange, systemKeys } from '../../src/directory/keys.ts';
+import type { CustomReport } from '../../src/directory/records.ts';
 import {
   applicationRequestSchema,
   dataSourceRequestSchema,
@@ -11,7 +12,6 @@ import {
 import { openRecords } from '../../src/metadata/records/store.ts';
 import { type CreationDeps, createCustomTimeSeries } from '../../src/metadata/reports/creation.ts';
 import { createApplication, createDataSource } from '../../src/metadata/reports/operations.ts';
-import type { CustomReport } from '../../src/model/records.ts';
 import { createQuestdbSql, type QuestdbSql } from '../../src/stores/questdb/sql.ts';
 import { createQuestdbTables } from '../../src/stores/questdb/tables.ts';
 import { authored } from '../support/authored.ts';

@@ -1,14 +1,15 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { recordKeys } from '../../src/directory/keys.ts';
+import type { Application, CustomReport } from '../../src/directory/records.ts';
 import { spawnChild } from '../../src/embedded/child.ts';
 import { type Backup, backupSchema, exportRecords } from '../../src/metadata/backup.ts';
 import { reservedNames } from '../../src/metadata/records/store.ts';
-import { newToken, nowSeconds } from '../../src/metadata/records/values.ts';
+import { newToken } from '../../src/metadata/records/values.ts';
 import type { CreationDeps, ReportRecords } from '../../src/metadata/reports/creation.ts';
 import { isGone } from '../../src/metadata/reports/deletion.ts';
 import { startKeeper } from '../../src/metadata/reports/keeper.ts';
 import { readReport } from '../../src/metadata/reports/life-cycle.ts';
-import type { Application, CustomReport } from '../../src/model/records.ts';
+import { nowSeconds } from '../../src/model/time.ts';
 import type { QuestdbSql } from '../../src/stores/questdb/sql.ts';
 import { createLog } from '../../src/telemetry/log.ts';
 import { type MetadataCall, metadataCalls } from '../support/metadata/calls.ts';

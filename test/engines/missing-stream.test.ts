@@ -15,7 +15,7 @@ import { startEngines, type TestEngines } from '../support/stack/engines.ts';
 import { until } from '../support/until.ts';
 
 const root = resolve(import.meta.dirname, '../..');
-const { streams } = withInstances(loadPipelines(`${root}/pipelines`, `${root}/schemas`), ['default', 'b']);
+const { streams } = withInstances(loadPipelines(`${root}/pipelines`), ['default', 'b']);
 const registry = new Registry();
 // Nothing listens there: streams are read whatever ClickHouse does.
 const clickhouse = createClickhouse({ url: 'http://127.0.0.1:1', connectionsMax: 1 });

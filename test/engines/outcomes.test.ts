@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createPublisher, type Publisher } from '../../src/bus/publisher.ts';
-import { encodeEnvelope, type MetricsHeader, type Part } from '../../src/wire/envelope.ts';
+import { encodeEnvelope, type MetricsHeader, type Part } from '../../src/wire/metrics-envelope.ts';
 import { encodeSpansEnvelope, type SpansHeader } from '../../src/wire/spans-envelope.ts';
 import { createOutcomeReader, type OutcomeReader } from '../support/outcomes/outcomes.ts';
 import { createPushClient, type PushClient } from '../support/push/client.ts';

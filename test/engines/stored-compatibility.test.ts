@@ -52,7 +52,7 @@ const deployments = readdirSync(folder).map((file): [string, Stored] => [
 /** Byte for byte as that version left it. */
 const putStored = async (engines: TestEngines, { tokens, messages, records }: Stored): Promise<void> => {
   const bus = await connectBus(engines.nats.url, 'test');
-  await ensureTopology(bus, loadPipelines(join(root, 'pipelines'), join(root, 'schemas')).streams);
+  await ensureTopology(bus, loadPipelines(join(root, 'pipelines')).streams);
   for (const bucket of new Set(records.map((record) => record.bucket))) await openKvBucket(bus, bucket);
   for (const { bucket, key, value } of records)
     await bus.js.publish(`$KV.${bucket}.${key}`, JSON.stringify(value));

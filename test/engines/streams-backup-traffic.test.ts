@@ -13,7 +13,7 @@ import { tempFolder } from '../support/stack/temp-folder.ts';
 import { until } from '../support/until.ts';
 
 const root = resolve(import.meta.dirname, '../..');
-const pipelines = loadPipelines(join(root, 'pipelines'), join(root, 'schemas'));
+const pipelines = loadPipelines(join(root, 'pipelines'));
 
 const messageBytes = 64 * 1024;
 /** About a hundred MB, which the server keeps in files of 4 MB: each leaves once its last message is acknowledged, the last has room. */

@@ -19,7 +19,7 @@ import { startEngines } from '../support/stack/engines.ts';
 import { tempFolder } from '../support/stack/temp-folder.ts';
 
 const root = resolve(import.meta.dirname, '../..');
-const pipelines = loadPipelines(join(root, 'pipelines'), join(root, 'schemas'));
+const pipelines = loadPipelines(join(root, 'pipelines'));
 const quiet = (): void => undefined;
 
 /** A NATS of its own, empty. */

@@ -8,7 +8,7 @@ import { startEngines, type TestEngines } from '../support/stack/engines.ts';
 import { until } from '../support/until.ts';
 
 const root = resolve(import.meta.dirname, '../..');
-const pipelines = loadPipelines(join(root, 'pipelines'), join(root, 'schemas'));
+const pipelines = loadPipelines(join(root, 'pipelines'));
 const { streams } = pipelines;
 
 let engines: TestEngines;

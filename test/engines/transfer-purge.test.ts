@@ -1,6 +1,11 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createPublisher, type Publisher } from '../../src/bus/publisher.ts';
-import { decodeEnvelope, encodeEnvelope, type MetricsHeader, type Part } from '../../src/wire/envelope.ts';
+import {
+  decodeEnvelope,
+  encodeEnvelope,
+  type MetricsHeader,
+  type Part,
+} from '../../src/wire/metrics-envelope.ts';
 import { createPushClient, type PushClient } from '../support/push/client.ts';
 import { bodyOf } from '../support/push/stack.ts';
 import { type LiveRecords, openLiveRecords } from '../support/stack/live-records.ts';

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Bus, connectBus } from '../../src/bus/connection.ts';
 import { createPublisher, type Publisher } from '../../src/bus/publisher.ts';
-import { encodeEnvelope, type MetricsHeader, type Part } from '../../src/wire/envelope.ts';
+import { encodeEnvelope, type MetricsHeader, type Part } from '../../src/wire/metrics-envelope.ts';
 import { type Report, type Stack, startStack } from '../support/stack/stack.ts';
 import { waitFor } from '../support/wait.ts';
 

@@ -1,7 +1,7 @@
 import { encodePoints } from '../../src/rules/points/point-encoder.ts';
 import { jsonTraces } from '../../src/rules/spans/json-traces.ts';
 import { protobufTraces } from '../../src/rules/spans/protobuf-traces.ts';
-import { decodeEnvelope } from '../../src/wire/envelope.ts';
+import { decodeEnvelope } from '../../src/wire/metrics-envelope.ts';
 import { readBlock, withoutRows } from '../../src/wire/native/block-reader.ts';
 import { MalformedBody, TooManyElements, TooManySpans } from '../../src/wire/otlp/types.ts';
 import { encodeOtlpProtobuf, type OtlpRequest, type OtlpSpan } from '../support/otlp/protobuf.ts';

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { dataIdRange } from '../../src/directory/keys.ts';
-import { type Changer, type FieldDefault, recordFields } from '../../src/metadata/records/fields.ts';
-import { recordSchemas } from '../../src/metadata/records/records.ts';
+import { type Changer, type FieldDefault, factsOf } from '../../src/directory/record-fields.ts';
+import { recordSchemas } from '../../src/directory/records.ts';
 import {
   applicationRequestSchema,
   dataSourceRequestSchema,
@@ -12,7 +12,7 @@ import {
 } from '../../src/metadata/records/requests.ts';
 import { operations } from '../../test/support/metadata/admin-api.ts';
 
-type RecordName = keyof typeof recordFields;
+type RecordName = keyof typeof recordSchemas;
 
 const records: Readonly<Record<RecordName, { title: string; path: string; intro: string }>> = {
   'data-source': {
@@ -73,6 +73,12 @@ const shownDefault = (given: FieldDefault): string => {
   return 'template' in given ? `\`${given.template.replaceAll('{', '<').replaceAll('}', '>')}\`` : given.made;
 };
 
+/** The JSON Schema (draft 2020-12) of a record. */
+export const recordJsonSchema = (title: string, schema: z.ZodType): Record<string, unknown> => ({
+  title,
+  ...z.toJSONSchema(schema),
+});
+
 const json = z.record(z.string(), z.unknown());
 const propertiesOf = (schema: z.ZodType): Record<string, Record<string, unknown>> =>
   z.record(z.string(), json).parse(z.toJSONSchema(schema, { io: 'input' })['properties']);
@@ -91,18 +97,14 @@ const table = (head: readonly string[], rows: readonly (readonly string[])[]): s
 const recordTable = (name: RecordName): string => {
   const { title, intro } = records[name];
   const schema = recordSchemas[name];
-  const types = schema === undefined ? {} : propertiesOf(schema);
-  const facts = Object.entries(recordFields[name]);
-  const order = Object.keys(types);
-  const rows = facts
-    .toSorted(([left], [right]) => order.indexOf(left) - order.indexOf(right))
-    .map(([field, { default: given, changedBy, effect }]) => [
-      `\`${field}\``,
-      typeText(types[field]),
-      shownDefault(given),
-      changedBy.length === 0 ? 'nobody' : changedBy.map((changer) => callsOf(name, changer)).join(', '),
-      effect,
-    ]);
+  const types = propertiesOf(schema);
+  const rows = factsOf(schema).map(([field, { default: given, changedBy, effect }]) => [
+    `\`${field}\``,
+    typeText(types[field]),
+    shownDefault(given),
+    changedBy.length === 0 ? 'nobody' : changedBy.map((changer) => callsOf(name, changer)).join(', '),
+    effect,
+  ]);
   return `## ${title}\n\n${intro}\n\n${table(['field', 'type', 'default', 'who changes it', 'effect'], rows)}`;
 };
 
@@ -178,7 +180,7 @@ record can be read, edited and sent back. A field that the record does not have 
 /** docs/records.md as it is to be: all of it follows from the code. */
 export const recordDocs = (): string =>
   `${[
-    '# Records\n\nMade by `node tools/docs/write-records.ts` from `src/metadata/records/fields.ts`, `records.ts` and `requests.ts`; a test compares it with them,\nand the defaults and who changes what with the running service. Defaults are those of a creation that names a business and a name alone.',
+    '# Records\n\nMade by `node tools/docs/write-records.ts` from `src/directory/records.ts` and `src/metadata/records/requests.ts`; a test compares it with them,\nand the defaults and who changes what with the running service. Defaults are those of a creation that names a business and a name alone.',
     ...(['data-source', 'time-series-group', 'result-table', 'custom-report', 'application'] as const).map(
       recordTable,
     ),

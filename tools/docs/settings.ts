@@ -1,35 +1,13 @@
 import { fileVariable } from '../../src/config/setting-texts.ts';
 import { type SettingDefinition, settingDefinitions } from '../../src/config/settings.ts';
 
-const kinds: Readonly<Record<SettingDefinition['kind'], string>> = {
-  port: 'port',
-  level: 'level',
-  text: 'text',
-  url: 'address',
-  urls: 'addresses',
-  instances: 'named addresses',
-  headers: 'names',
-  attributes: 'names',
-  integer: 'integer',
-  count: 'whole number',
-  processes: '1 to 64',
-  bytes: 'size',
-  flag: 'true or false',
-  path: 'path',
-  durability: 'process or power',
-  cluster: 'a name',
-  replicas: '1, 3 or 5',
-  ratio: 'number from 0 to 1',
-  secret: 'secret',
-};
-
 const cell = (text: string): string => text.replaceAll('|', '\\|');
 
 const row = (definition: SettingDefinition): string => {
   const { env, key, kind, fallback, meaning } = definition;
   const place = key === '' ? '–' : `\`${key}\``;
   const value = fallback === undefined ? '–' : `\`${cell(fallback)}\``;
-  return `| \`${env}\` | ${place} | ${kinds[kind]} | ${value} | ${cell(meaning)} |`;
+  return `| \`${env}\` | ${place} | ${kind.shown} | ${value} | ${cell(meaning)} |`;
 };
 
 /** docs/settings.md: every setting there is. */

@@ -54,7 +54,7 @@ const skewText = async (read: () => Promise<number>): Promise<string> => {
 /** NATS, each stream, and its clock. */
 export const lookAtNats = async (settings: Settings): Promise<Finding[]> => {
   const { streams } = withInstances(
-    loadPipelines(settings.pipelinesFolder, settings.schemasFolder),
+    loadPipelines(settings.pipelinesFolder),
     questdbInstances(settings).map(({ name }) => name),
   );
   const findings: Finding[] = [];

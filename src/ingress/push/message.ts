@@ -2,14 +2,14 @@ import type { Source } from '../../directory/directory.ts';
 import type { TimePolicy } from '../../model/time.ts';
 import type { UidBase } from '../../model/uid.ts';
 import type { Run } from '../../rules/points/encoded-points.ts';
+import { envelopeVersion, frameParts, type Section, sectionsLength } from '../../wire/frame.ts';
 import {
   type DeferredGroup,
   encodeEnvelope,
   type MetricsHeader,
   type Part,
   type ReceiverOutcomes,
-} from '../../wire/envelope.ts';
-import { envelopeVersion, frameParts, type Section, sectionsLength } from '../../wire/frame.ts';
+} from '../../wire/metrics-envelope.ts';
 
 /** A run of one request, on its way into a message. */
 export type Fragment = {

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { Application } from '../../model/records.ts';
+import type { Application } from '../../directory/records.ts';
 import { listQuerySchema, listRecords } from '../records/listing.ts';
 import { hidden, masked } from '../records/masking.ts';
 import {
@@ -11,7 +11,7 @@ import type { Records, Versioned } from '../records/store.ts';
 import { patchApplication } from '../reports/changes.ts';
 import { deleteApplication, setApplicationEnabled } from '../reports/life-cycle.ts';
 import { createApplication } from '../reports/operations.ts';
-import { application, createdApplication, pageOf } from './answers.ts';
+import { application, createdApplication, pageOf } from './contract.ts';
 import type { ApiDeps } from './deps.ts';
 import { type Answer, type AuditTarget, type Endpoint, endpoint, none } from './endpoint.ts';
 import { idParams, versioned } from './params.ts';

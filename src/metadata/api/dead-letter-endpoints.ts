@@ -6,7 +6,7 @@ import { Fault } from '../../model/fault.ts';
 import { fieldFault, notFound } from '../problem.ts';
 import { pageQuery } from '../records/listing.ts';
 import { actionRequestSchema, operator } from '../records/requests.ts';
-import { pageOf } from './answers.ts';
+import { pageOf } from './contract.ts';
 import type { ApiDeps } from './deps.ts';
 import { type Endpoint, endpoint, type Input, none } from './endpoint.ts';
 import type { Note } from './noting.ts';

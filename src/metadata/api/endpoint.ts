@@ -3,7 +3,8 @@ import { Fault } from '../../model/fault.ts';
 import { parseInput } from '../problem.ts';
 import { preconditionFailed, type Records } from '../records/store.ts';
 import { authorOf } from '../records/texts.ts';
-import type { AdminIdentity, AdminRole } from '../tokens/admin-tokens.ts';
+import type { AdminIdentity } from '../tokens/admin-tokens.ts';
+import type { AdminRole } from '../tokens/roles.ts';
 import { type Note, notingRecords } from './noting.ts';
 
 /** What an endpoint is asked: its parameters, query and body as their schemas have them, and If-Match. */

@@ -1,6 +1,6 @@
-import { createRoute, OpenAPIHono } from '@hono/zod-openapi';
+import { OpenAPIRegistry, OpenApiGeneratorV31, type RouteConfig } from '@asteasolutions/zod-to-openapi';
 import { z } from 'zod';
-import { problem } from './answers.ts';
+import { problem } from './contract.ts';
 import type { Endpoint } from './endpoint.ts';
 import { exampleOf } from './openapi-examples.ts';
 
@@ -115,26 +115,24 @@ const operationIdOf = ({ method, path }: Endpoint): string => {
 
 const methods = { GET: 'get', POST: 'post', PATCH: 'patch', DELETE: 'delete' } as const;
 
-const routeOf = (endpoint: Endpoint) =>
-  createRoute({
-    method: methods[endpoint.method],
-    path: endpoint.path,
-    operationId: operationIdOf(endpoint),
-    summary: endpoint.summary,
-    tags: [endpoint.tag],
-    description: `Needs the role ${endpoint.role}.`,
-    security: [{ adminToken: [] }],
-    request: requestOf(endpoint),
-    responses: {
-      200: {
-        description: 'Done',
-        headers:
-          endpoint.hasEtag || endpoint.isConditional ? { ETag: text('The revision of the record') } : {},
-        content: { 'application/json': { schema: endpoint.answer } },
-      },
-      ...problemsOf(endpoint),
+const routeOf = (endpoint: Endpoint): RouteConfig => ({
+  method: methods[endpoint.method],
+  path: endpoint.path,
+  operationId: operationIdOf(endpoint),
+  summary: endpoint.summary,
+  tags: [endpoint.tag],
+  description: `Needs the role ${endpoint.role}.`,
+  security: [{ adminToken: [] }],
+  request: requestOf(endpoint),
+  responses: {
+    200: {
+      description: 'Done',
+      headers: endpoint.hasEtag || endpoint.isConditional ? { ETag: text('The revision of the record') } : {},
+      content: { 'application/json': { schema: endpoint.answer } },
     },
-  });
+    ...problemsOf(endpoint),
+  },
+});
 
 type Json = Readonly<Record<string, unknown>>;
 
@@ -183,7 +181,7 @@ const withSharedProblems = (document: Json): Json => {
 
 /** The OpenAPI 3.1 document of these endpoints. */
 export const openApiDocument = (endpoints: readonly Endpoint[]): object => {
-  const { openAPIRegistry: registry, getOpenAPI31Document } = new OpenAPIHono();
+  const registry = new OpenAPIRegistry();
   registry.registerComponent('securitySchemes', 'adminToken', {
     type: 'http',
     scheme: 'bearer',
@@ -193,6 +191,7 @@ export const openApiDocument = (endpoints: readonly Endpoint[]): object => {
   for (const endpoint of endpoints) registry.registerPath(routeOf(endpoint));
   const tags = [...new Set(endpoints.map(({ tag }) => tag))].map((name) => ({ name }));
   const info = { title, version, description };
-  const document: Json = { ...getOpenAPI31Document({ openapi: '3.1.0', info, tags }) };
+  const generator = new OpenApiGeneratorV31(registry.definitions);
+  const document: Json = { ...generator.generateDocument({ openapi: '3.1.0', info, tags }) };
   return at(withExamples(withSharedProblems(document), at(document, 'components', 'schemas')));
 };

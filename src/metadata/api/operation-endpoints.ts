@@ -8,7 +8,7 @@ import {
 import type { Records } from '../records/store.ts';
 import { createCustomTimeSeries } from '../reports/creation.ts';
 import { createDataSource, createGroup, createResultTable } from '../reports/operations.ts';
-import { createdDataSource, createdReport, resultTable, timeSeriesGroup } from './answers.ts';
+import { createdDataSource, createdReport, resultTable, timeSeriesGroup } from './contract.ts';
 import type { ApiDeps } from './deps.ts';
 import { type Endpoint, endpoint, none } from './endpoint.ts';
 

@@ -4,7 +4,7 @@ import { type DropPlace, readDrops } from '../../outcomes/drops.ts';
 import type { OutcomeReads } from '../../outcomes/reads.ts';
 import { fieldFault, parseInput } from '../problem.ts';
 import { pageQuery } from '../records/listing.ts';
-import { pageOf } from './answers.ts';
+import { pageOf } from './contract.ts';
 import type { ApiDeps } from './deps.ts';
 import { type Endpoint, endpoint, none } from './endpoint.ts';
 

@@ -1,9 +1,9 @@
-import type { ResultTable } from '../../model/records.ts';
+import type { ResultTable } from '../../directory/records.ts';
+import { placementSchema } from '../../directory/records.ts';
 import { listQuerySchema, listRecords } from '../records/listing.ts';
-import { placementSchema } from '../records/records.ts';
 import { dataIdOfTableId } from '../records/values.ts';
 import { knownInstanceOf } from '../tables/placement.ts';
-import { pageOf } from './answers.ts';
+import { pageOf } from './contract.ts';
 import { type Endpoint, endpoint, none } from './endpoint.ts';
 
 const idOf = ({ table_id }: ResultTable): number => dataIdOfTableId(table_id) ?? 0;

@@ -9,7 +9,7 @@ import {
   showSourcePolicy,
   sourcePolicyChangeSchema,
 } from '../reports/policies.ts';
-import { policy } from './answers.ts';
+import { policy } from './contract.ts';
 import type { ApiDeps } from './deps.ts';
 import { type Answer, type Endpoint, endpoint, none } from './endpoint.ts';
 import { idParams } from './params.ts';

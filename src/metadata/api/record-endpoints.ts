@@ -1,7 +1,7 @@
 import { z } from 'zod';
-import { columnRegistrySchema } from '../../directory/directory.ts';
 import { columnsKey } from '../../directory/keys.ts';
-import type { DataSource, ResultTable, TimeSeriesGroup } from '../../model/records.ts';
+import type { DataSource, ResultTable, TimeSeriesGroup } from '../../directory/records.ts';
+import { columnRegistrySchema } from '../../directory/records.ts';
 import { listQuerySchema, listRecords } from '../records/listing.ts';
 import { hidden, masked } from '../records/masking.ts';
 import {
@@ -14,7 +14,7 @@ import {
 import type { RecordSet, Records, Versioned } from '../records/store.ts';
 import { patchDataSource, patchGroup, patchResultTable } from '../reports/changes.ts';
 import { deleteGroup, deleteTable, purgeDataSource, setRecordEnabled } from '../reports/life-cycle.ts';
-import { column, dataSource, pageOf, resultTable, timeSeriesGroup } from './answers.ts';
+import { column, dataSource, pageOf, resultTable, timeSeriesGroup } from './contract.ts';
 import { type Answer, type Endpoint, endpoint, none } from './endpoint.ts';
 import { dataIdOfGroup, dataIdOfTable, idParams, tableIdParams, versioned } from './params.ts';
 

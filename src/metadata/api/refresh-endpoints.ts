@@ -4,7 +4,7 @@ import { actionRequestSchema } from '../records/requests.ts';
 import { refreshOperation } from '../refresh/refresh.ts';
 import { refreshRunSchema } from '../refresh/runs.ts';
 import { type SubscriptionView, subscriptionSchema } from '../refresh/subscriptions.ts';
-import { pageOf } from './answers.ts';
+import { pageOf } from './contract.ts';
 import type { ApiDeps } from './deps.ts';
 import { type Endpoint, endpoint, none } from './endpoint.ts';
 import { idParams } from './params.ts';

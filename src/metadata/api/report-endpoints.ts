@@ -11,7 +11,7 @@ import {
   readReport,
   setReportEnabled,
 } from '../reports/life-cycle.ts';
-import { customReport, pageOf, reportRecords } from './answers.ts';
+import { customReport, pageOf, reportRecords } from './contract.ts';
 import { type Answer, type AuditTarget, type Endpoint, endpoint, none } from './endpoint.ts';
 import { idParams, versioned } from './params.ts';
 

@@ -1,10 +1,10 @@
+import type { PreviousToken } from '../../directory/records.ts';
 import { Fault } from '../../model/fault.ts';
-import type { PreviousToken } from '../../model/records.ts';
+import { nowSeconds } from '../../model/time.ts';
 import { actionRequestSchema, rotationRequestSchema } from '../records/requests.ts';
 import type { RecordSet, Records } from '../records/store.ts';
-import { nowSeconds } from '../records/values.ts';
 import { rotateApplicationToken, rotateDataSourceToken } from '../reports/rotation.ts';
-import { revealedToken, rotatedToken } from './answers.ts';
+import { revealedToken, rotatedToken } from './contract.ts';
 import { type Endpoint, endpoint, none } from './endpoint.ts';
 import { idParams, versioned } from './params.ts';
 

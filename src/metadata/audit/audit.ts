@@ -5,8 +5,8 @@ import { eraseKey, publishOnce } from '../../bus/outbox.ts';
 import { createStreamReader, type StreamReader } from '../../bus/stream-reader.ts';
 import { buckets } from '../../directory/keys.ts';
 import { errorText, Fault } from '../../model/fault.ts';
+import { nowSeconds } from '../../model/time.ts';
 import type { Log } from '../../telemetry/log.ts';
-import { nowSeconds } from '../records/values.ts';
 import {
   type AuditActor,
   type AuditChange,

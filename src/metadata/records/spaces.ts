@@ -1,4 +1,4 @@
-import type { DataSource } from '../../model/records.ts';
+import type { DataSource } from '../../directory/records.ts';
 
 /**
  * The space of a business: above 0 the one of that number, 0 all of them, below 0 the one that was given, whose type is

@@ -9,7 +9,6 @@ import {
   type SourcePolicy,
   sourcePolicySchema,
 } from '../../directory/policies.ts';
-import { Fault } from '../../model/fault.ts';
 import type {
   Application,
   CustomReport,
@@ -20,8 +19,7 @@ import type {
   Purge,
   ResultTable,
   TimeSeriesGroup,
-} from '../../model/records.ts';
-import { notFound } from '../problem.ts';
+} from '../../directory/records.ts';
 import {
   applicationSchema,
   customReportSchema,
@@ -32,7 +30,9 @@ import {
   purgeSchema,
   resultTableSchema,
   timeSeriesGroupSchema,
-} from './records.ts';
+} from '../../directory/records.ts';
+import { Fault } from '../../model/fault.ts';
+import { notFound } from '../problem.ts';
 
 /** A record and the revision to compare-and-set on. */
 export type Versioned<T> = { readonly value: T; readonly revision: number };

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { SourcePolicy } from '../../directory/policies.ts';
-import type { DataSource, TimeSeriesGroup } from '../../model/records.ts';
+import type { DataSource, TimeSeriesGroup } from '../../directory/records.ts';
 import { patternTextMax } from '../../model/text-forms.ts';
 
 /** What a collector is told about one data id. */

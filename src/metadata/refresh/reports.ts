@@ -1,5 +1,5 @@
 import type { SourcePolicy } from '../../directory/policies.ts';
-import type { CustomReport, DataSource, ResultTable, TimeSeriesGroup } from '../../model/records.ts';
+import type { CustomReport, DataSource, ResultTable, TimeSeriesGroup } from '../../directory/records.ts';
 import { type CollectorDefaults, type CollectorValues, collectorValues } from './document.ts';
 
 /** The records of one kind: `list` reads this process's copy, `get` reads KV. */

@@ -1,13 +1,13 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { z } from 'zod';
-import { Fault } from '../../model/fault.ts';
 import type {
   Application,
   CustomReport,
   DataSource,
   ResultTable,
   TimeSeriesGroup,
-} from '../../model/records.ts';
+} from '../../directory/records.ts';
+import { Fault } from '../../model/fault.ts';
 import { fieldFault, parseInput } from '../problem.ts';
 import { masked } from '../records/masking.ts';
 import {

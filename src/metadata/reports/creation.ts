@@ -1,7 +1,8 @@
 import { isConflict } from '../../bus/kv.ts';
 import { recordKeys } from '../../directory/keys.ts';
+import type { CustomReport, DataSource, ResultTable, TimeSeriesGroup } from '../../directory/records.ts';
 import { Fault } from '../../model/fault.ts';
-import type { CustomReport, DataSource, ResultTable, TimeSeriesGroup } from '../../model/records.ts';
+import { nowSeconds } from '../../model/time.ts';
 import type { QuestdbTables } from '../../stores/questdb/tables.ts';
 import type { ReportRequest } from '../records/requests.ts';
 import { type RecordSet, type Records, reservedNames, type Versioned } from '../records/store.ts';
@@ -13,7 +14,6 @@ import {
   newGroup,
   newReport,
   newResultTable,
-  nowSeconds,
   owningBusiness,
 } from '../records/values.ts';
 import { ensurePlacement, type Placing } from '../tables/placement.ts';

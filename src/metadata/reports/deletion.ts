@@ -1,4 +1,4 @@
-import type { CustomReport, DataSource, ResultTable, TimeSeriesGroup } from '../../model/records.ts';
+import type { CustomReport, DataSource, ResultTable, TimeSeriesGroup } from '../../directory/records.ts';
 import type { RecordSet, Records } from '../records/store.ts';
 import { modified } from '../records/values.ts';
 

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
+import type { CustomReport, Purge } from '../../directory/records.ts';
 import { errorText } from '../../model/fault.ts';
-import type { CustomReport, Purge } from '../../model/records.ts';
 import type { QuestdbTables } from '../../stores/questdb/tables.ts';
 import type { Log } from '../../telemetry/log.ts';
 import type { Records } from '../records/store.ts';

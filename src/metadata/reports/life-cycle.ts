@@ -1,5 +1,4 @@
 import { isConflict } from '../../bus/kv.ts';
-import { Fault } from '../../model/fault.ts';
 import type {
   Application,
   CustomReport,
@@ -7,7 +6,8 @@ import type {
   Purge,
   ResultTable,
   TimeSeriesGroup,
-} from '../../model/records.ts';
+} from '../../directory/records.ts';
+import { Fault } from '../../model/fault.ts';
 import { notFound } from '../problem.ts';
 import { preconditionFailed, type RecordSet, type Records, type Versioned } from '../records/store.ts';
 import { modified } from '../records/values.ts';

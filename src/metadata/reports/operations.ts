@@ -2,8 +2,8 @@ import { isDeepStrictEqual } from 'node:util';
 import { isConflict } from '../../bus/kv.ts';
 import { recordKeys } from '../../directory/keys.ts';
 import type { ApplicationPolicy } from '../../directory/policies.ts';
+import type { Application, DataSource, ResultTable, TimeSeriesGroup } from '../../directory/records.ts';
 import { Fault } from '../../model/fault.ts';
-import type { Application, DataSource, ResultTable, TimeSeriesGroup } from '../../model/records.ts';
 import { fieldFault, notFound } from '../problem.ts';
 import type {
   ApplicationRequest,

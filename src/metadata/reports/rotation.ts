@@ -1,10 +1,11 @@
 import { isConflict } from '../../bus/kv.ts';
 import { recordKeys } from '../../directory/keys.ts';
+import type { Application, DataSource, IdentityCredential, PreviousToken } from '../../directory/records.ts';
 import { Fault } from '../../model/fault.ts';
-import type { Application, DataSource, IdentityCredential, PreviousToken } from '../../model/records.ts';
+import { nowSeconds } from '../../model/time.ts';
 import { notFound } from '../problem.ts';
 import { preconditionFailed, type RecordSet, type Records, type Versioned } from '../records/store.ts';
-import { modified, newToken, nowSeconds } from '../records/values.ts';
+import { modified, newToken } from '../records/values.ts';
 import { isGone } from './deletion.ts';
 import type { ChangeBy } from './life-cycle.ts';
 

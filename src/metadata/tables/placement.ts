@@ -1,7 +1,7 @@
 import { isConflict } from '../../bus/kv.ts';
+import type { Placement, TimeSeriesGroup } from '../../directory/records.ts';
 import { Fault } from '../../model/fault.ts';
 import { defaultInstance } from '../../model/instances.ts';
-import type { Placement, TimeSeriesGroup } from '../../model/records.ts';
 import { createQuestdbSql, type QuestdbSql } from '../../stores/questdb/sql.ts';
 import { createQuestdbTables, type QuestdbTables } from '../../stores/questdb/tables.ts';
 import { fieldFault } from '../problem.ts';

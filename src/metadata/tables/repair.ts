@@ -1,4 +1,4 @@
-import type { TimeSeriesGroup } from '../../model/records.ts';
+import type { TimeSeriesGroup } from '../../directory/records.ts';
 import { backOffMs } from '../../runtime/back-off.ts';
 import type { QuestdbSql } from '../../stores/questdb/sql.ts';
 import {

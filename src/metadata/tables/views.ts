@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { KvBucket } from '../../bus/kv.ts';
-import { columnRegistrySchema } from '../../directory/directory.ts';
 import { columnsKey } from '../../directory/keys.ts';
+import { columnRegistrySchema } from '../../directory/records.ts';
 import { errorText } from '../../model/fault.ts';
 import type { ColumnRegistry } from '../../model/records.ts';
 import { backOffMs } from '../../runtime/back-off.ts';

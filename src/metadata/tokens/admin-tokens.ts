@@ -4,15 +4,12 @@ import type { Bus } from '../../bus/connection.ts';
 import type { KvBucket } from '../../bus/kv.ts';
 import { isConflict } from '../../bus/kv.ts';
 import { Fault } from '../../model/fault.ts';
+import { nowSeconds } from '../../model/time.ts';
 import type { Log } from '../../telemetry/log.ts';
 import { notFound } from '../problem.ts';
-import { nowSeconds } from '../records/values.ts';
 import { adminTokenPath, readTokenFile, replaceTokenFile, tokenOfFolder } from './admin-token-file.ts';
+import { type AdminRole, adminRoles } from './roles.ts';
 import { createSharedReads } from './shared-reads.ts';
-
-/** `node` is for the polling endpoint of nodes alone. */
-export const adminRoles = ['admin', 'editor', 'viewer', 'node'] as const;
-export type AdminRole = (typeof adminRoles)[number];
 
 /** Whose token a request bears. `mon_biz_id`: of a node's token, the one business it may ask for; null = all. */
 export type AdminIdentity = {
@@ -336,6 +333,13 @@ export const openAdminTokens = async (
   };
 };
 
+/** The new token's record, those that were revoked, and the file that has the token. */
+export type ResetTokens = {
+  readonly record: AdminToken;
+  readonly revoked: readonly AdminToken[];
+  readonly file: string;
+};
+
 /**
  * The way back when every admin token is lost: registers a new one and puts it into `<dataFolder>/admin.token` in place of
  * what is there. It needs no token, only the bus and the folder. With `revokeOthers`, all other admin tokens are revoked in the
@@ -345,7 +349,7 @@ export const resetAdminToken = async (
   system: KvBucket,
   dataFolder: string,
   revokeOthers: boolean,
-): Promise<{ record: AdminToken; revoked: AdminToken[]; file: string }> => {
+): Promise<ResetTokens> => {
   const token = newToken();
   const now = nowSeconds();
   const former = await system.get(formerKey);

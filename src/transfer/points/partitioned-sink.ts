@@ -1,5 +1,5 @@
 import { errorText } from '../../model/fault.ts';
-import type { MetricsEnvelope } from '../../wire/envelope.ts';
+import type { MetricsEnvelope } from '../../wire/metrics-envelope.ts';
 import type { HeldMessage } from '../held-message.ts';
 import type { DeadLettered, Sink, WriteOutcome, Written } from '../sink.ts';
 

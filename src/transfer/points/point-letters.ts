@@ -1,6 +1,6 @@
 import { bytesIdentity } from '../../dead-letters/dead-letters.ts';
-import type { Part } from '../../wire/envelope.ts';
 import { findRow, uidOfRow } from '../../wire/line-protocol.ts';
+import type { Part } from '../../wire/metrics-envelope.ts';
 import type { PassedItem } from '../deferred-items.ts';
 import type { DeadLettered } from '../sink.ts';
 import type { RefusedRow } from './write-batch.ts';

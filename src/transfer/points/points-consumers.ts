@@ -8,7 +8,7 @@ import { createQuestdbSql } from '../../stores/questdb/sql.ts';
 import { listed } from '../../stores/questdb/table-states.ts';
 import { createQuestdbWriter } from '../../stores/questdb/writer.ts';
 import type { TransferMetrics } from '../../telemetry/metrics.ts';
-import type { MetricsEnvelope } from '../../wire/envelope.ts';
+import type { MetricsEnvelope } from '../../wire/metrics-envelope.ts';
 import { type ConsumerDependencies, type RunningConsumer, startConsumer } from '../consumer.ts';
 import type { Sink } from '../sink.ts';
 import type { FailingTable } from './known-tables.ts';

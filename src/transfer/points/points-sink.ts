@@ -1,6 +1,6 @@
 import type { Purges } from '../../directory/purges.ts';
 import { type QuestdbWriter, unclassifiedStatus } from '../../stores/questdb/writer.ts';
-import { decodeEnvelope, type MetricsEnvelope } from '../../wire/envelope.ts';
+import { decodeEnvelope, type MetricsEnvelope } from '../../wire/metrics-envelope.ts';
 import type { HeldMessage } from '../held-message.ts';
 import type { DeadLettered, Sink, Written } from '../sink.ts';
 import { refusedRows, unavailablePart } from './point-letters.ts';

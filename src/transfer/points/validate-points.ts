@@ -1,7 +1,7 @@
 import { validatePointTime } from '../../model/time.ts';
 import { messageKeyOf } from '../../outcomes/outcome-rows.ts';
 import { addOutcome, addReceiverDrops, storedOutcome } from '../../outcomes/tally.ts';
-import type { MetricsEnvelope, MetricsHeader } from '../../wire/envelope.ts';
+import type { MetricsEnvelope, MetricsHeader } from '../../wire/metrics-envelope.ts';
 import { type DeferredVerdicts, drop, noVerdicts, validateSection } from '../deferred-items.ts';
 import type { Validated } from '../sink.ts';
 import { passedPoint } from './point-letters.ts';

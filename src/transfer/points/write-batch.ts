@@ -1,7 +1,7 @@
 import { Fault } from '../../model/fault.ts';
 import type { QuestdbWriter, WriteResult } from '../../stores/questdb/writer.ts';
-import type { Part } from '../../wire/envelope.ts';
 import { findRow } from '../../wire/line-protocol.ts';
+import type { Part } from '../../wire/metrics-envelope.ts';
 import type { HeldMessage } from '../held-message.ts';
 import type { WriteOutcome } from '../sink.ts';
 

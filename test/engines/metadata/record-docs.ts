@@ -1,13 +1,18 @@
 import { readFileSync } from 'node:fs';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
-import { type Changer, type FieldFacts, recordFields } from '../../../src/metadata/records/fields.ts';
+import {
+  type Changer,
+  type FieldFacts,
+  factsOf as factsOfRecord,
+} from '../../../src/directory/record-fields.ts';
+import { recordSchemas } from '../../../src/directory/records.ts';
 import { recordDocs } from '../../../tools/docs/records.ts';
 import { createReport, expectProblem, record } from '../../support/metadata/admin-api.ts';
 import type { MetadataRole } from '../../support/metadata/role.ts';
 import { sharedStack } from './stack.ts';
 
-type Name = keyof typeof recordFields;
+type Name = keyof typeof recordSchemas;
 type Values = Record<string, unknown>;
 
 const reportNames = ['data-source', 'time-series-group', 'result-table', 'custom-report'] as const;
@@ -77,7 +82,7 @@ const otherThan = (field: string, value: unknown): unknown => {
   return typeof value === 'number' ? value + 7 : 'other';
 };
 
-const factsOf = (kind: Name): [string, FieldFacts][] => Object.entries(recordFields[kind]);
+const factsOf = (kind: Name): [string, FieldFacts][] => factsOfRecord(recordSchemas[kind]);
 
 const fieldsChangedBy = (kind: Name, changer: Changer): string[] =>
   factsOf(kind)

@@ -4,7 +4,7 @@ import type { BodyLimits } from '../../../src/ingress/http/body.ts';
 import type { TargetName } from './recipe.ts';
 
 const root = join(import.meta.dirname, '../../..');
-const { metrics, traces } = loadPipelines(join(root, 'pipelines'), join(root, 'schemas'));
+const { metrics, traces } = loadPipelines(join(root, 'pipelines'));
 
 /** The limits of the pipelines as they are shipped. */
 export const pushLimits = metrics.limits;

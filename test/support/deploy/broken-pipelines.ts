@@ -6,6 +6,8 @@ export type Broken = {
   to: string;
   pointer: string;
   says: string[];
+  /** False: the schema of its file allows it. */
+  isOfShape?: false;
   /** Where the refusal points, in lines after the broken one. */
   line?: number | 'above';
 };
@@ -19,6 +21,7 @@ export const tracesFile = 'traces.yaml';
 export const broken: readonly Broken[] = [
   {
     what: 'a stream of outcomes there is not',
+    isOfShape: false,
     file: ledgerFile,
     from: 'stream: LEDGER',
     to: 'stream: BOOKS',
@@ -27,6 +30,7 @@ export const broken: readonly Broken[] = [
   },
   {
     what: 'a stream that takes no outcomes',
+    isOfShape: false,
     file: ledgerFile,
     from: 'stream: LEDGER',
     to: 'stream: TRACES',
@@ -35,6 +39,7 @@ export const broken: readonly Broken[] = [
   },
   {
     what: 'an insert of outcomes that outlasts the ack wait',
+    isOfShape: false,
     file: ledgerFile,
     from: 'store_timeout_ms: 20000',
     to: 'store_timeout_ms: 30000',
@@ -42,20 +47,12 @@ export const broken: readonly Broken[] = [
     says: ['ack wait of 30000 ms'],
   },
   {
-    what: 'stages of another consumer',
-    file: ledgerFile,
-    from: 'stages: [read, gather, write, settle]',
-    to: 'stages: [read, gather, guard, write, settle]',
-    pointer: '/transfer/stages',
-    says: ['[read, gather, write, settle]'],
-  },
-  {
     what: 'an unknown key at the top',
     file: metricsFile,
     from: 'pipeline: metrics',
     to: 'pipeline: metrics\npipelin: x',
     pointer: '/',
-    says: ['additional properties', 'Remove or correct the key pipelin'],
+    says: ['the key pipelin is unknown', 'Remove or correct the key pipelin'],
     line: 1,
   },
   {
@@ -64,8 +61,7 @@ export const broken: readonly Broken[] = [
     from: 'points_max:',
     to: 'point_max:',
     pointer: '/receiver/limits',
-    says: ['points_max'],
-    line: 'above',
+    says: ['the key point_max is unknown', 'Remove or correct'],
   },
   {
     what: 'an unknown key in a section',
@@ -82,7 +78,7 @@ export const broken: readonly Broken[] = [
     from: '  store: questdb\n',
     to: '',
     pointer: '/transfer',
-    says: ['required property', 'Add the key store'],
+    says: ['the key store is missing', 'Add the key store'],
     line: 'above',
   },
   {
@@ -115,7 +111,7 @@ export const broken: readonly Broken[] = [
     from: 'points_max: 50000',
     to: 'points_max: many',
     pointer: '/receiver/limits/points_max',
-    says: ['integer'],
+    says: ['must be a whole number from 1 to 1000000, not "many"'],
   },
   {
     what: 'a number below its least',
@@ -123,7 +119,7 @@ export const broken: readonly Broken[] = [
     from: 'shards: 1',
     to: 'shards: 0',
     pointer: '/receiver/publish/shards',
-    says: ['>= 1'],
+    says: ['must be a whole number from 1 to 1024, not 0. Correct the value'],
   },
   {
     what: 'a number above its most',
@@ -131,7 +127,7 @@ export const broken: readonly Broken[] = [
     from: 'rows_per_write_max: 20000',
     to: 'rows_per_write_max: 500001',
     pointer: '/transfer/rows_per_write_max',
-    says: ['<= 500000'],
+    says: ['from 1 to 500000, not 500001'],
   },
   {
     what: 'a fraction',
@@ -139,7 +135,7 @@ export const broken: readonly Broken[] = [
     from: 'away_ms: 1500',
     to: 'away_ms: 1.5',
     pointer: '/receiver/publish/away_ms',
-    says: ['integer'],
+    says: ['must be a whole number from 0 to 120000, not 1.5'],
   },
   {
     what: 'a size in other units',
@@ -147,7 +143,7 @@ export const broken: readonly Broken[] = [
     from: 'body_bytes_max: 16MiB',
     to: 'body_bytes_max: 16MB',
     pointer: '/receiver/limits/body_bytes_max',
-    says: ['pattern'],
+    says: ['must be a size', 'KiB, MiB or GiB', 'not "16MB"'],
   },
   {
     what: 'a size that is a number',
@@ -155,7 +151,7 @@ export const broken: readonly Broken[] = [
     from: 'body_bytes_max: 16MiB',
     to: 'body_bytes_max: 16',
     pointer: '/receiver/limits/body_bytes_max',
-    says: ['string'],
+    says: ['must be a size', 'not 16.'],
   },
   {
     what: 'a size of more digits than any machine has',
@@ -163,7 +159,7 @@ export const broken: readonly Broken[] = [
     from: 'body_bytes_max: 16MiB',
     to: 'body_bytes_max: 1000000000000000KiB',
     pointer: '/receiver/limits/body_bytes_max',
-    says: [],
+    says: ['must be a size', 'not "1000000000000000KiB"'],
   },
   {
     what: 'a stream of more bytes than any machine has',
@@ -171,7 +167,7 @@ export const broken: readonly Broken[] = [
     from: 'bytes_max: 256MiB',
     to: 'bytes_max: 1000000000000000KiB',
     pointer: '/streams/AUDIT/bytes_max',
-    says: [],
+    says: ['must be a size'],
   },
   {
     what: 'a window that is neither off nor seconds',
@@ -179,7 +175,7 @@ export const broken: readonly Broken[] = [
     from: 'ahead_seconds_max: 3600',
     to: 'ahead_seconds_max: never',
     pointer: '/receiver/time/ahead_seconds_max',
-    says: [],
+    says: ['must be off, or a whole number of seconds from 0, not "never"'],
   },
   {
     what: 'a window of negative length',
@@ -187,7 +183,7 @@ export const broken: readonly Broken[] = [
     from: 'ahead_seconds_max: 3600',
     to: 'ahead_seconds_max: -1',
     pointer: '/receiver/time/ahead_seconds_max',
-    says: [],
+    says: ['must be off, or a whole number of seconds from 0, not -1'],
   },
   // 2106 less the retention is the last time a span may have: a long one would leave no time that is valid.
   ...['0', '18251', '1.5', 'never', '"7"', '7d'].map((days) => ({
@@ -204,7 +200,7 @@ export const broken: readonly Broken[] = [
     from: 'subject: metrics',
     to: 'subject: "my metrics"',
     pointer: '/receiver/publish/subject',
-    says: ['pattern'],
+    says: ['must be small letters'],
   },
   {
     what: 'nothing where a section is',
@@ -212,30 +208,12 @@ export const broken: readonly Broken[] = [
     from: 'transfer:\n',
     to: 'transfer:\n#',
     pointer: '/transfer',
-    says: ['consumer'],
-    line: 2,
-  },
-  {
-    what: 'a stage left out',
-    file: metricsFile,
-    from: 'authorize, decode, rules',
-    to: 'decode, rules',
-    pointer: '/receiver/stages',
-    says: [
-      'the stages of this',
-      'Write [admit, inflate, authorize, decode, rules, name_columns, encode, publish]',
-    ],
-  },
-  {
-    what: 'stages of transfer in another order',
-    file: metricsFile,
-    from: '[read, validate_time, gather, write, settle]',
-    to: '[read, validate_time, gather, settle, write]',
-    pointer: '/transfer/stages',
-    says: ['the stages of this', 'Write [read, validate_time, gather, write, settle]'],
+    says: ['the key consumer is missing'],
+    line: 3,
   },
   {
     what: 'a stream that is not there',
+    isOfShape: false,
     file: metricsFile,
     from: 'stream: METRICS',
     to: 'stream: METRIC',
@@ -244,6 +222,7 @@ export const broken: readonly Broken[] = [
   },
   {
     what: 'a subject that its stream does not take',
+    isOfShape: false,
     file: metricsFile,
     from: 'subject: metrics',
     to: 'subject: points',
@@ -252,6 +231,7 @@ export const broken: readonly Broken[] = [
   },
   {
     what: 'a consumer that its stream has not',
+    isOfShape: false,
     file: metricsFile,
     from: 'consumer: questdb',
     to: 'consumer: clickhouse',
@@ -260,6 +240,7 @@ export const broken: readonly Broken[] = [
   },
   {
     what: 'a write that may outlast the ack wait',
+    isOfShape: false,
     file: metricsFile,
     from: 'store_timeout_ms: 20000',
     to: 'store_timeout_ms: 30000',
@@ -268,6 +249,7 @@ export const broken: readonly Broken[] = [
   },
   {
     what: 'pulls that stall',
+    isOfShape: false,
     file: metricsFile,
     from: 'pull_bytes_max: 16MiB',
     to: 'pull_bytes_max: 15MiB',
@@ -276,6 +258,7 @@ export const broken: readonly Broken[] = [
   },
   {
     what: 'pulls that get the connection cut',
+    isOfShape: false,
     file: metricsFile,
     from: 'pull_bytes_max: 16MiB',
     to: 'pull_bytes_max: 33MiB',
@@ -288,8 +271,8 @@ export const broken: readonly Broken[] = [
     from: '  AUDIT:',
     to: '  AUDITS:',
     pointer: '/streams',
-    says: ['AUDIT'],
-    line: 'above',
+    says: ['the key AUDITS is unknown'],
+    line: 1,
   },
   {
     what: 'a retention there is not',
@@ -321,7 +304,7 @@ export const broken: readonly Broken[] = [
     from: '[audit.>]',
     to: '[Audit.>]',
     pointer: '/streams/AUDIT/subjects/0',
-    says: ['pattern'],
+    says: ['must be a subject'],
   },
   {
     what: 'no subjects',
@@ -329,7 +312,7 @@ export const broken: readonly Broken[] = [
     from: '[audit.>]',
     to: '[]',
     pointer: '/streams/AUDIT/subjects',
-    says: ['fewer than 1'],
+    says: ['must have at least one subject'],
   },
   {
     what: 'a stream without a budget',
@@ -337,6 +320,6 @@ export const broken: readonly Broken[] = [
     from: 'bytes_max: 256MiB',
     to: 'bytes_max: "0"',
     pointer: '/streams/AUDIT/bytes_max',
-    says: ['pattern'],
+    says: ['must be a size in KiB, MiB or GiB'],
   },
 ];

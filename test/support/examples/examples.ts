@@ -1,6 +1,6 @@
-import { readdirSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { basename, join, resolve } from 'node:path';
-import { checkFile, compileSchemas } from '../../../src/config/schemas.ts';
+import { Ajv } from 'ajv';
 import { parseYamlFile } from '../../../src/config/yaml-file.ts';
 import { fillVariables } from './values.ts';
 
@@ -129,14 +129,26 @@ export type ExampleCase = {
 
 const root = resolve(import.meta.dirname, '../../..');
 
-const ajv = compileSchemas(join(root, 'schemas/examples'));
+const formsFile = join(root, 'schemas/examples/examples.schema.json');
 
-const checkedCase = (value: unknown, name: string): CaseForm => {
-  const validate = ajv.getSchema('examples.schema.json#/definitions/case');
-  const isCase = (form: unknown): form is CaseForm => validate?.(form) === true;
-  if (isCase(value)) return value;
-  throw new Error(`${name}: ${ajv.errorsText(validate?.errors)}`);
+// Strict: an unknown keyword would be a rule that nobody enforces.
+const ajv = new Ajv({ strict: true });
+ajv.addSchema(JSON.parse(readFileSync(formsFile, 'utf8')), 'examples');
+
+const checked = <T>(
+  part: '' | '#/definitions/case',
+  value: unknown,
+  placeOf: (path: string[]) => string,
+): T => {
+  const validate = ajv.getSchema(`examples${part}`);
+  const isValid = (form: unknown): form is T => validate?.(form) === true;
+  if (isValid(value)) return value;
+  const path = validate?.errors?.[0]?.instancePath.split('/').slice(1) ?? [];
+  throw new Error(`${placeOf(path)}: ${ajv.errorsText(validate?.errors)}`);
 };
+
+const checkedCase = (value: unknown, name: string): CaseForm =>
+  checked('#/definitions/case', value, () => name);
 
 /** A file and the name of its topic. */
 export type Topic = { readonly topic: string; readonly file: ExampleFile };
@@ -147,7 +159,8 @@ export const readTopics = (receiver: Receiver): Topic[] => {
   return readdirSync(folder)
     .filter((name) => name.endsWith('.yaml'))
     .map((name) => {
-      const file = checkFile<ExampleFile>(ajv, 'examples.schema.json', parseYamlFile(join(folder, name)));
+      const { value, placeOf } = parseYamlFile(join(folder, name));
+      const file = checked<ExampleFile>('', value, placeOf);
       if (file.receiver !== receiver) throw new Error(`${name}: the receiver is ${file.receiver}`);
       return { topic: basename(name, '.yaml'), file };
     })

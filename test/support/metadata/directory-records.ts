@@ -1,8 +1,8 @@
 import type { KvBucket } from '../../../src/bus/kv.ts';
 import { recordKeys } from '../../../src/directory/keys.ts';
 import type { ApplicationPolicy, SourcePolicy } from '../../../src/directory/policies.ts';
+import type { Purge } from '../../../src/directory/records.ts';
 import type { RuleDefaults } from '../../../src/directory/rules.ts';
-import type { Purge } from '../../../src/model/records.ts';
 import { defaultTraceLimits } from '../../../src/wire/otlp/types.ts';
 
 /** Rules that no policy of a test sets by chance. */

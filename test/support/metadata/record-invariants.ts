@@ -1,8 +1,8 @@
 import { recordKeys } from '../../../src/directory/keys.ts';
+import type { CustomReport } from '../../../src/directory/records.ts';
 import { type Backup, exportRecords } from '../../../src/metadata/backup.ts';
 import { type Records, type ReservedName, reservedNames } from '../../../src/metadata/records/store.ts';
 import { dataIdOfTableId, owningBusiness, tableIdOf } from '../../../src/metadata/records/values.ts';
-import type { CustomReport } from '../../../src/model/records.ts';
 import type { QuestdbSql } from '../../../src/stores/questdb/sql.ts';
 import { viewPrefix } from '../../../src/wire/column-naming.ts';
 

@@ -1,11 +1,11 @@
 import { type Bus, connectBus } from '../../../src/bus/connection.ts';
 import { loadSettings } from '../../../src/config/settings.ts';
 import { recordKeys } from '../../../src/directory/keys.ts';
+import type { CustomReport, DataSource, TimeSeriesGroup } from '../../../src/directory/records.ts';
 import { reportRequestSchema } from '../../../src/metadata/records/requests.ts';
 import { openRecords, type Records } from '../../../src/metadata/records/store.ts';
 import { newDataSource, newGroup, newReport, newResultTable } from '../../../src/metadata/records/values.ts';
 import { createRefresh, type Refresh, type RefreshDeps } from '../../../src/metadata/refresh/refresh.ts';
-import type { CustomReport, DataSource, TimeSeriesGroup } from '../../../src/model/records.ts';
 import { createLog } from '../../../src/telemetry/log.ts';
 import { createMetadataMetrics } from '../../../src/telemetry/metrics.ts';
 import { authored } from '../authored.ts';

@@ -1,6 +1,6 @@
 import type { Bus } from '../../../src/bus/connection.ts';
 import { publishConfirmed } from '../../../src/bus/outbox.ts';
-import { encodeEnvelope } from '../../../src/wire/envelope.ts';
+import { encodeEnvelope } from '../../../src/wire/metrics-envelope.ts';
 
 /** A table of points that no record knows of, so that nobody makes it, by the number of its data id. */
 export const unknownTable = (dataId: number): string => `2_mon_time_series_${dataId}.__default__`;

@@ -1,6 +1,6 @@
 import { chmodSync, mkdirSync, readFileSync } from 'node:fs';
 import { createStreamReader } from '../../../src/bus/stream-reader.ts';
-import { settingDefinitions } from '../../../src/config/settings.ts';
+import { kinds, settingDefinitions } from '../../../src/config/settings.ts';
 import { waitFor } from '../wait.ts';
 import { unpackEarlierProgram } from './earlier-program.ts';
 import { takePorts } from './ports.ts';
@@ -261,7 +261,7 @@ export type EarlierData = {
 
 /** Has the earlier version make `dataFolder`; `pipelinesFolder` is there for pipelines with a short ack wait. */
 export const makeEarlierData = async (dataFolder: string, pipelinesFolder: string): Promise<EarlierData> => {
-  const names = settingDefinitions.filter(({ kind }) => kind === 'port').map(({ env }) => env);
+  const names = settingDefinitions.filter(({ kind }) => kind === kinds.port).map(({ env }) => env);
   const ports = await takePorts(names.length);
   const env = Object.fromEntries(names.map((name, index) => [name, String(ports[index])]));
   const at = (name: string, scheme = 'http'): string =>

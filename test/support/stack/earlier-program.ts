@@ -8,7 +8,7 @@ const root = resolve(import.meta.dirname, '../../..');
 /** The program of revision f1e20b7 (`git archive f1e20b7 src bin pipelines package.json schemas/...`). */
 const archive = join(root, 'test/fixtures/program-f1e20b7.tar.gz');
 
-/** A program of an earlier version, unpacked; it runs on the packages of this one. */
+/** A program of an earlier version, unpacked; it runs on the packages of this one, its @hono/zod-openapi and ajv among those for development. */
 export type EarlierProgram = { readonly folder: string; remove(): void };
 
 export const unpackEarlierProgram = (): EarlierProgram => {

@@ -5,13 +5,13 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { promisify } from 'node:util';
 import { expect, onTestFinished } from 'vitest';
-import { settingDefinitions } from '../../../src/config/settings.ts';
+import { kinds, settingDefinitions } from '../../../src/config/settings.ts';
 import type { Installation } from '../../../src/embedded/installation.ts';
 import { waitFor } from '../wait.ts';
 
 /** Port 0 everywhere: `up` takes free ones. */
 const anyPorts = Object.fromEntries(
-  settingDefinitions.filter(({ kind }) => kind === 'port').map(({ env }) => [env, '0']),
+  settingDefinitions.filter(({ kind }) => kind === kinds.port).map(({ env }) => [env, '0']),
 );
 
 /** A running `tidemark up` and what it wrote. */

@@ -1,6 +1,6 @@
 import { execFile } from 'node:child_process';
 import { readFileSync } from 'node:fs';
-import { writeFile } from 'node:fs/promises';
+import { cp, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { describe, expect, it, vi } from 'vitest';
@@ -72,6 +72,22 @@ describe('tidemark config check', () => {
   it('says that everything can be used', async () => {
     const { stdout } = await tidemark(['check'], { TIDEMARK_LOG_LEVEL: 'warn' });
     expect(stdout).toMatch(/^settings and pipelines are valid; 1 of \d+ settings differ from the default\n$/);
+  });
+
+  it('names what has no effect in pipeline files of earlier versions, and lets them pass', async () => {
+    const folder = join(await tempFolder(), 'pipelines');
+    await cp(join(import.meta.dirname, '../../../pipelines'), folder, { recursive: true });
+    const file = join(folder, 'ledger.yaml');
+    const text = await readFile(file, 'utf8');
+    await writeFile(
+      file,
+      text.replace('  consumer:', '  stages: [read, gather, write, settle]\n  consumer:'),
+    );
+    const { stdout, stderr } = await tidemark(['check'], { TIDEMARK_PIPELINES: folder });
+    expect(stdout).toMatch(/^settings and pipelines are valid/);
+    expect(stderr).toMatch(
+      /^warning: .*ledger\.yaml:\d+:11 \/transfer\/stages: a list of stages has no effect/,
+    );
   });
 
   it.each<[string, NodeJS.ProcessEnv, string]>([

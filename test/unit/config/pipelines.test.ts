@@ -1,7 +1,10 @@
 import { cp, readFile, rm, writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
+import { Ajv2020 } from 'ajv/dist/2020.js';
 import { describe, expect, it } from 'vitest';
+import { pipelineJsonSchemas } from '../../../src/config/pipeline-files.ts';
 import { loadPipelines } from '../../../src/config/pipelines.ts';
+import { parseYamlFile } from '../../../src/config/yaml-file.ts';
 import { Fault } from '../../../src/model/fault.ts';
 import {
   broken,
@@ -22,9 +25,9 @@ const copied = async (): Promise<string> => {
   return folder;
 };
 
-const refusalOf = (pipelinesFolder: string, schemasFolder = schemas): string => {
+const refusalOf = (pipelinesFolder: string): string => {
   try {
-    loadPipelines(pipelinesFolder, schemasFolder);
+    loadPipelines(pipelinesFolder);
   } catch (error) {
     if (error instanceof Fault && error.kind === 'permanent' && error.code === 'config_invalid')
       return error.message;
@@ -44,7 +47,7 @@ const breakFile = async (file: string, from: string, to: string): Promise<number
 
 describe('the shipped pipelines', () => {
   it('load, and have the values that are documented', () => {
-    const { metrics, streams } = loadPipelines(join(root, 'pipelines'), schemas);
+    const { metrics, streams } = loadPipelines(join(root, 'pipelines'));
     expect(metrics.limits).toEqual({
       bodyBytesMax: 16 * 2 ** 20,
       inflatedBytesMax: 32 * 2 ** 20,
@@ -101,7 +104,7 @@ describe('the shipped pipelines', () => {
       await breakFile(file, from, to);
     }
     await breakFile(join(folder, 'streams.yaml'), 'bytes_max: 256MiB', 'bytes_max: 1MiB');
-    const { metrics, streams } = loadPipelines(folder, schemas);
+    const { metrics, streams } = loadPipelines(folder);
     expect(metrics).toMatchObject({
       limits: {
         ...{ bodyBytesMax: 1024, inflatedBytesMax: 2048, inflateRatioMax: 20, elementsMax: 5000 },
@@ -119,7 +122,7 @@ describe('the shipped pipelines', () => {
   });
 
   it('of outcomes are read, too', async () => {
-    const shipped = loadPipelines(join(root, 'pipelines'), schemas).ledger;
+    const shipped = loadPipelines(join(root, 'pipelines')).ledger;
     expect(shipped).toMatchObject({
       consumer: { name: 'ledger', stream: 'LEDGER' },
       writeIntervalMs: 2_000,
@@ -139,7 +142,7 @@ describe('the shipped pipelines', () => {
     ] as const) {
       await breakFile(file, from, to);
     }
-    expect(loadPipelines(folder, schemas).ledger).toMatchObject({
+    expect(loadPipelines(folder).ledger).toMatchObject({
       pullBytesMax: 17 * 2 ** 20,
       rowsPerWriteMax: 9,
       writeIntervalMs: 7,
@@ -150,10 +153,10 @@ describe('the shipped pipelines', () => {
   });
 
   it('keep spans for ever unless they say for how many days', async () => {
-    expect(loadPipelines(join(root, 'pipelines'), schemas).traces.retentionDays).toBeUndefined();
+    expect(loadPipelines(join(root, 'pipelines')).traces.retentionDays).toBeUndefined();
     const folder = await copied();
     await breakFile(join(folder, tracesFile), 'retention_days: off', 'retention_days: 30');
-    expect(loadPipelines(folder, schemas).traces.retentionDays).toBe(30);
+    expect(loadPipelines(folder).traces.retentionDays).toBe(30);
   });
 });
 
@@ -177,7 +180,7 @@ describe('a pipeline file with', () => {
 
   // OpenTelemetry's exporters give up after 10 s; JavaScript's and Python's after 10 s of all of their tries together.
   it('requests are answered within 8 s, exports in time for a second try, as the shipped files have it', () => {
-    const { metrics, traces } = loadPipelines(join(root, 'pipelines'), schemas);
+    const { metrics, traces } = loadPipelines(join(root, 'pipelines'));
     expect([metrics.publish.deadlineMs, traces.publish.deadlineMs]).toEqual([7_500, 5_000]);
   });
 
@@ -191,7 +194,7 @@ describe('a pipeline file with', () => {
     expect(message.startsWith(`${join(folder, metricsFile)}:`)).toBe(true);
     expect(message).toContain(' /receiver/publish/deadline_ms: the last retry of a publish');
     await writeFile(path, text.replaceAll('duplicate_window_seconds: 300', 'duplicate_window_seconds: 8'));
-    loadPipelines(folder, schemas);
+    loadPipelines(folder);
   });
 
   it.each([
@@ -224,19 +227,56 @@ describe('the pipelines folder', () => {
   });
 });
 
-// A keyword that the checker does not know is a rule that nobody enforces.
-describe('a schema', () => {
-  it.each([
-    ['with an unknown keyword', '"minItems": 1', '"minItem": 1'],
-    ['that is no JSON', '"type": "object"', '"type" "object"'],
-    ['with an unknown type', '"type": "integer", "minimum": 2', '"type": "int", "minimum": 2'],
-  ])('%s stops the start', async (_, from, to) => {
-    const folder = join(await tempFolder(), 'schemas');
-    await cp(schemas, folder, { recursive: true });
-    const file = join(folder, 'streams.schema.json');
-    const text = await readFile(file, 'utf8');
-    expect(text).toContain(from);
-    await writeFile(file, text.replace(from, to));
-    expect(refusalOf(join(root, 'pipelines'), folder)).toContain(`${file}: the schema cannot be used`);
+// Operators' own files are of the version that they were copied from.
+describe('a list of stages, as files of earlier versions have it', () => {
+  it('changes nothing, and is told of with its place', async () => {
+    const folder = await copied();
+    const file = join(folder, metricsFile);
+    await breakFile(file, '  kind: push', '  kind: push\n  stages: [admit, inflate, decode, authorize]');
+    const at = await breakFile(file, '  consumer: questdb', '  consumer: questdb\n  stages: [read, settle]');
+    const warnings: string[] = [];
+    expect(loadPipelines(folder, undefined, (warning) => warnings.push(warning))).toEqual(
+      loadPipelines(join(root, 'pipelines')),
+    );
+    const places = `${file}:5:11 /receiver/stages, ${file}:${at + 1}:11 /transfer/stages`;
+    expect(warnings).toEqual([`${places}: a list of stages has no effect. Delete it`]);
   });
+
+  it('is in none of the shipped files', () => {
+    const warnings: string[] = [];
+    loadPipelines(join(root, 'pipelines'), undefined, (warning) => warnings.push(warning));
+    expect(warnings).toEqual([]);
+  });
+});
+
+// Editors and other programs read these: they have to allow and refuse what the program does.
+describe('schemas/', () => {
+  const published = Object.entries(pipelineJsonSchemas());
+  const validatorOf = (yamlFile: string) => {
+    const name = yamlFile === streamsFile ? 'streams' : `pipeline-${yamlFile.replace('.yaml', '')}`;
+    const schema = pipelineJsonSchemas()[`${name}.schema.json`];
+    return new Ajv2020({ strict: true }).compile(schema ?? {});
+  };
+  const files = [streamsFile, metricsFile, tracesFile, ledgerFile];
+
+  it.each(published)('%s says what the program checks', async (name, schema) => {
+    const written: unknown = JSON.parse(await readFile(join(schemas, name), 'utf8'));
+    expect(written, 'run: node tools/docs/write-pipeline-schemas.ts').toEqual(schema);
+  });
+
+  it.each(files)('allow the shipped %s', (file) => {
+    const validate = validatorOf(file);
+    validate(parseYamlFile(join(root, 'pipelines', file)).value);
+    expect(validate.errors).toBeNull();
+  });
+
+  // What the parts of the files demand of each other is no matter of one file's shape.
+  it.each(broken.filter(({ isOfShape }) => isOfShape !== false))(
+    'refuse $what',
+    async ({ file, from, to }) => {
+      const folder = await copied();
+      await breakFile(join(folder, file), from, to);
+      expect(validatorOf(file)(parseYamlFile(join(folder, file)).value)).toBe(false);
+    },
+  );
 });

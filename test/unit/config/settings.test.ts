@@ -4,6 +4,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { describe, expect, it } from 'vitest';
 import {
   engineUrls,
+  kinds,
   loadSettings,
   parseBytes,
   questdbInstances,
@@ -78,7 +79,7 @@ describe('settings', () => {
     for (const { env } of settingDefinitions) expect(env).toMatch(/^TIDEMARK_[A-Z_]+$/);
   });
 
-  const sample: Readonly<Record<SettingDefinition['kind'], string>> = {
+  const sample: Readonly<Record<keyof typeof kinds, string>> = {
     port: '12345',
     level: 'debug',
     text: 'sample',
@@ -99,7 +100,10 @@ describe('settings', () => {
     ratio: '0.5',
     secret: 'sample',
   };
-  const sampleOf = ({ kind }: SettingDefinition): string => sample[kind];
+  const samples = new Map<SettingDefinition['kind'], string>(
+    Object.entries(kinds).map(([name, kind]) => [kind, Reflect.get(sample, name)]),
+  );
+  const sampleOf = ({ kind }: SettingDefinition): string => samples.get(kind) ?? '';
   // A documented setting that nothing reads is found out in production, when it is needed.
   it.each(inFile)(
     'take $key from the file as $env from the environment, and both change something',

@@ -2,8 +2,8 @@ import { describe, expect, it } from 'vitest';
 import { readLetter } from '../../../src/dead-letters/dead-letter.ts';
 import { showBytes } from '../../../src/dead-letters/preview.ts';
 import { redriveMessage } from '../../../src/dead-letters/redrive-message.ts';
-import { decodeEnvelope } from '../../../src/wire/envelope.ts';
 import { encodeFrame } from '../../../src/wire/frame.ts';
+import { decodeEnvelope } from '../../../src/wire/metrics-envelope.ts';
 
 const letterOf = (bytes: Buffer, change: Record<string, unknown> = {}) => {
   const header = {

@@ -18,11 +18,7 @@ it('the large overlay has the pipelines as they are, every stream and bucket on 
   const settings = loadSettings(variables);
   expect(settings.pipelinesFolder).toBe(loadSettings({}).pipelinesFolder);
   expect(natsTarget(settings).replicas).toBe(3);
-  const { streams, traces } = loadPipelines(
-    settings.pipelinesFolder,
-    settings.schemasFolder,
-    settings.nats.replicas,
-  );
+  const { streams, traces } = loadPipelines(settings.pipelinesFolder, settings.nats.replicas);
   expect([traces.guard, ...streams.map(({ replicas }) => replicas)]).toEqual([
     'always',
     ...streams.map(() => 3),

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { type Directory, startDirectory } from '../../../src/directory/directory.ts';
 import { columnsKey } from '../../../src/directory/keys.ts';
 import { lastSeenSeconds, writeLastSeen } from '../../../src/directory/last-seen.ts';
-import { columnRegistrySchema } from '../../../src/directory/sources.ts';
+import { columnRegistrySchema } from '../../../src/directory/records.ts';
 import { createRecordWriter, defaultRules } from '../../support/metadata/directory-records.ts';
 import { createMemoryBucket, type MemoryBucket } from '../../support/stack/memory-bucket.ts';
 

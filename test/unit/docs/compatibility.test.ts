@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { decodeEnvelope } from '../../../src/wire/envelope.ts';
 import { envelopeVersion } from '../../../src/wire/frame.ts';
+import { decodeEnvelope } from '../../../src/wire/metrics-envelope.ts';
 import { decodeSpansEnvelope } from '../../../src/wire/spans-envelope.ts';
 import { envelopeFixtures } from '../../support/outcomes/envelope-fixtures.ts';
 

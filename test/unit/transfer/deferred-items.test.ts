@@ -1,6 +1,11 @@
 import { describe, expect, it } from 'vitest';
 import { rowsOf, validateDeferredPoints } from '../../../src/transfer/points/validate-points.ts';
-import type { DeferredGroup, MetricsEnvelope, MetricsHeader, Part } from '../../../src/wire/envelope.ts';
+import type {
+  DeferredGroup,
+  MetricsEnvelope,
+  MetricsHeader,
+  Part,
+} from '../../../src/wire/metrics-envelope.ts';
 
 const arrivedAt = Date.UTC(2026, 5, 1, 12);
 const hourMs = 3_600_000;

@@ -8,7 +8,7 @@ import type { Layout } from '../../../../src/model/records.ts';
 import { uidBase } from '../../../../src/model/uid.ts';
 import { encodePoints } from '../../../../src/rules/points/point-encoder.ts';
 import { createIngressMetrics } from '../../../../src/telemetry/metrics.ts';
-import { decodeEnvelope, type MetricsEnvelope } from '../../../../src/wire/envelope.ts';
+import { decodeEnvelope, type MetricsEnvelope } from '../../../../src/wire/metrics-envelope.ts';
 import { always } from '../../../support/properties.ts';
 import { readRows } from '../../../support/push/line-protocol-reader.ts';
 import { ageMsMax } from '../../../support/push/point-cases.ts';

@@ -1,7 +1,8 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { recordJsonSchema, recordSchemas } from '../../../../src/metadata/records/records.ts';
+import { recordSchemas } from '../../../../src/directory/records.ts';
+import { recordJsonSchema } from '../../../../tools/docs/records.ts';
 import { specifiedFields } from '../../../support/metadata/spec-records.ts';
 
 const folder = join(import.meta.dirname, '../../../../schemas/records');

@@ -7,13 +7,13 @@ import { Fault } from '../../../../src/model/fault.ts';
 import type { HeldMessage } from '../../../../src/transfer/held-message.ts';
 import { createPartitionedSink } from '../../../../src/transfer/points/partitioned-sink.ts';
 import type { Sink, Written } from '../../../../src/transfer/sink.ts';
-import { decodeEnvelope, type MetricsEnvelope } from '../../../../src/wire/envelope.ts';
+import { decodeEnvelope, type MetricsEnvelope } from '../../../../src/wire/metrics-envelope.ts';
 import { firstDelivery } from '../../../support/outcomes/deliveries.ts';
 
 const root = join(import.meta.dirname, '../../../..');
 
 describe('the streams of points', () => {
-  const pipelines = loadPipelines(join(root, 'pipelines'), join(root, 'schemas'));
+  const pipelines = loadPipelines(join(root, 'pipelines'));
 
   it('with one instance are what the file says', () => {
     expect(withInstances(pipelines, ['default'])).toEqual(pipelines);

@@ -7,7 +7,7 @@ import { createPointsSink } from '../../../../src/transfer/points/points-sink.ts
 import { createTableHealth } from '../../../../src/transfer/points/table-health.ts';
 import type { Observation } from '../../../../src/transfer/points/table-observations.ts';
 import { createWaitingMessages } from '../../../../src/transfer/points/waiting-messages.ts';
-import type { DeferredGroup, Part } from '../../../../src/wire/envelope.ts';
+import type { DeferredGroup, Part } from '../../../../src/wire/metrics-envelope.ts';
 import { firstDelivery } from '../../../support/outcomes/deliveries.ts';
 
 const arrivedAt = Date.UTC(2026, 5, 1, 12);

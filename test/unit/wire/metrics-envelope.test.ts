@@ -1,13 +1,13 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { envelopeVersion } from '../../../src/wire/frame.ts';
 import {
   type DeferredGroup,
   decodeEnvelope,
   encodeEnvelope,
   type MetricsHeader,
   type Part,
-} from '../../../src/wire/envelope.ts';
-import { envelopeVersion } from '../../../src/wire/frame.ts';
+} from '../../../src/wire/metrics-envelope.ts';
 import { always, anyText } from '../../support/properties.ts';
 
 const bytes = fc.uint8Array({ maxLength: 60 });

@@ -1,19 +1,17 @@
 import { z } from 'zod';
-import {
-  applicationFields,
-  customReportFields,
-  dataSourceFields,
-  type FieldFacts,
-  resultTableFields,
-  timeSeriesGroupFields,
-} from '../records/fields.ts';
+import { factsOf } from '../../directory/record-fields.ts';
 import {
   applicationSchema,
   customReportSchema,
   dataSourceSchema,
   resultTableSchema,
   timeSeriesGroupSchema,
-} from '../records/records.ts';
+} from '../../directory/records.ts';
+
+// The answers of the admin API, as its callers see them. Commands import nothing else of metadata; an import rule holds that.
+
+export { authorOf } from '../records/texts.ts';
+export { adminRoles } from '../tokens/roles.ts';
 
 const shownTokenExample = `0123${'*'.repeat(28)}`;
 const plainTokenExample = '0123456789abcdef0123456789abcdef';
@@ -29,41 +27,31 @@ const plainToken = z
   .regex(/^[0-9a-f]{32}$/)
   .meta({ description: 'The write token', examples: [plainTokenExample] });
 
-type Facts = Readonly<Record<string, Pick<FieldFacts, 'effect' | 'example'>>>;
-
 /** A record's answer: its fields with what they do and how they look. */
-const answerOf = (id: string, shape: z.core.$ZodShape, facts: Facts, token?: z.ZodString): z.ZodObject => {
-  const fields = Object.entries(shape).map(([name, type]) => {
-    const { effect, example } = facts[name] ?? {};
-    return [name, type instanceof z.ZodType ? type.meta({ description: effect, examples: [example] }) : type];
-  });
-  return z
-    .strictObject({ ...Object.fromEntries(fields), ...(token === undefined ? {} : { token }) })
-    .meta({ id });
+const answerOf = <S extends z.ZodRawShape>(record: z.ZodObject<S>): z.ZodObject<S, z.core.$strict> => {
+  const shape = { ...record.shape };
+  for (const [name, { effect, example }] of factsOf(record)) {
+    const schema = Reflect.get(shape, name);
+    if (schema instanceof z.ZodType)
+      Reflect.set(shape, name, schema.meta({ description: effect, examples: [example] }));
+  }
+  return z.strictObject(shape);
 };
 
-const { shape: sourceShape } = dataSourceSchema;
-const { shape: applicationShape } = applicationSchema;
-
 /** The records as views show them (specification 2.1 to 2.3). */
-export const dataSource = answerOf('DataSource', sourceShape, dataSourceFields, shownToken);
-export const timeSeriesGroup = answerOf(
-  'TimeSeriesGroup',
-  timeSeriesGroupSchema.shape,
-  timeSeriesGroupFields,
-);
-export const resultTable = answerOf('ResultTable', resultTableSchema.shape, resultTableFields);
-export const customReport = answerOf('CustomReport', customReportSchema.shape, customReportFields);
-export const application = answerOf('Application', applicationShape, applicationFields, shownToken);
+export const dataSource = answerOf(dataSourceSchema).extend({ token: shownToken }).meta({ id: 'DataSource' });
+export const timeSeriesGroup = answerOf(timeSeriesGroupSchema).meta({ id: 'TimeSeriesGroup' });
+export const resultTable = answerOf(resultTableSchema).meta({ id: 'ResultTable' });
+export const customReport = answerOf(customReportSchema).meta({ id: 'CustomReport' });
+export const application = answerOf(applicationSchema)
+  .extend({ token: shownToken })
+  .meta({ id: 'Application' });
 
 /** The two that have a token, as their creation shows them, once. */
-export const createdDataSource = answerOf('CreatedDataSource', sourceShape, dataSourceFields, plainToken);
-export const createdApplication = answerOf(
-  'CreatedApplication',
-  applicationShape,
-  applicationFields,
-  plainToken,
-);
+export const createdDataSource = dataSource.extend({ token: plainToken }).meta({ id: 'CreatedDataSource' });
+export const createdApplication = application
+  .extend({ token: plainToken })
+  .meta({ id: 'CreatedApplication' });
 
 /** What CreateCustomTimeSeries answers: its two ids, and the four records. */
 export const createdReport = z

@@ -1,0 +1,156 @@
+import { z } from 'zod';
+import { defaultInstance, isInstanceName } from '../model/instances.ts';
+
+const byteUnits: Readonly<Record<string, number>> = { '': 1, KiB: 2 ** 10, MiB: 2 ** 20, GiB: 2 ** 30 };
+
+/** Bytes of `512`, `64KiB`, `16MiB`, `2GiB`; undefined for anything else. */
+export const parseBytes = (text: string): number | undefined => {
+  const match = /^(\d{1,12})\s*(KiB|MiB|GiB)?$/.exec(text.trim());
+  const unit = byteUnits[match?.[2] ?? ''];
+  return match === null || unit === undefined ? undefined : Number(match[1]) * unit;
+};
+
+/** The names of `a, b`. */
+const parseNames = (text: string): string[] => text.split(',').map((name) => name.trim());
+
+/** `localhost:4222` parses too: as the scheme `localhost`. */
+const isAddress = (text: string): boolean => /^[a-z]+:\/\/[^/]/i.test(text) && URL.canParse(text);
+
+/** A QuestDB instance and the HTTP address it has: `http://[user:password@]host:port`. */
+export type QuestdbAddress = { readonly name: string; readonly url: string };
+
+/** The instances of `b=http://host:9000,c=http://…`, in their order; the text must have been checked. */
+export const parseInstances = (text: string): QuestdbAddress[] =>
+  text.split(',').map((each) => {
+    const at = each.indexOf('=');
+    return { name: each.slice(0, at).trim(), url: each.slice(at + 1).trim() };
+  });
+
+/** Says nothing of the addresses: they may hold passwords. */
+const wrongInstances = (text: string): string | undefined => {
+  const names = new Set<string>([defaultInstance]);
+  for (const [index, { name, url }] of parseInstances(text).entries()) {
+    const which = `, in place ${index + 1} of its list,`;
+    if (!isInstanceName(name) || !/^https?:/i.test(url) || !isAddress(url))
+      return `${which} is not like name=http://host:port, with a name of up to 32 of a-z, 0-9, _ and -, beginning with a letter`;
+    if (names.has(name)) return `${which} repeats the name ${name}`;
+    names.add(name);
+  }
+  return undefined;
+};
+
+/** A name of a ClickHouse cluster: it stands in statements. */
+export const clusterName = /^[A-Za-z0-9_.-]{1,100}$/;
+
+const namesMax = 8;
+
+/** Names separated by commas, each of this form. */
+const names = (form: RegExp, of: string) =>
+  z
+    .string()
+    .refine(
+      (text) => parseNames(text).length <= namesMax && parseNames(text).every((name) => form.test(name)),
+      `is not a list of 1 to ${namesMax} names of ${of}, separated by commas`,
+    )
+    .transform(parseNames);
+
+const number = (form: RegExp, wrong: string) => z.string().regex(form, wrong).transform(Number);
+
+const anyText = z.string().min(1, 'is empty');
+
+const logLevels = ['trace', 'debug', 'info', 'warn', 'error', 'silent'];
+
+/** What the text of a setting has to be and is read as, and how docs/settings.md calls it. */
+export type SettingKind<S extends z.ZodType = z.ZodType> = {
+  readonly shown: string;
+  readonly schema: S;
+  /** Addresses may hold passwords. */
+  readonly isSecret?: true;
+};
+
+/** Sizes are read as bytes. */
+export const kinds = {
+  port: {
+    shown: 'port',
+    schema: z
+      .string()
+      .refine((text) => /^\d{1,5}$/.test(text) && Number(text) <= 65535, 'is not a port (0 to 65535)')
+      .transform(Number),
+  },
+  level: {
+    shown: 'level',
+    schema: z.string().refine((text) => logLevels.includes(text), `is not one of ${logLevels.join(', ')}`),
+  },
+  text: { shown: 'text', schema: anyText },
+  url: {
+    shown: 'address',
+    isSecret: true,
+    schema: z.string().refine(isAddress, 'is not an address like http://host:port'),
+  },
+  urls: {
+    shown: 'addresses',
+    isSecret: true,
+    schema: z
+      .string()
+      .refine(
+        (text) => text.split(',').every(isAddress),
+        'is not one or several addresses like nats://host:port, separated by commas',
+      ),
+  },
+  instances: {
+    shown: 'named addresses',
+    isSecret: true,
+    schema: z
+      .string()
+      .refine((text) => wrongInstances(text) === undefined, {
+        error: ({ input }) => wrongInstances(String(input)),
+      })
+      .transform(parseInstances),
+  },
+  /** As header fields are named (RFC 9110, token); read in small letters. */
+  headers: {
+    shown: 'names',
+    schema: names(/^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,100}$/, 'header fields').transform((given) =>
+      given.map((name) => name.toLowerCase()),
+    ),
+  },
+  attributes: { shown: 'names', schema: names(/^[^\s,"\\]{1,100}$/, 'attributes') },
+  integer: { shown: 'integer', schema: number(/^-?\d{1,15}$/, 'is not an integer') },
+  count: { shown: 'whole number', schema: number(/^\d{1,9}$/, 'is not a whole number from 0') },
+  processes: {
+    shown: '1 to 64',
+    schema: number(/^([1-9]|[1-5]\d|6[0-4])$/, 'is not a whole number from 1 to 64'),
+  },
+  bytes: {
+    shown: 'size',
+    schema: z
+      .string()
+      .refine(
+        (text) => parseBytes(text) !== undefined,
+        'is not a size (a number, or a number with KiB, MiB or GiB)',
+      )
+      .transform((text) => parseBytes(text) ?? 0),
+  },
+  flag: {
+    shown: 'true or false',
+    schema: z.enum(['true', 'false'], 'is not true or false').transform((text) => text === 'true'),
+  },
+  ratio: {
+    shown: 'number from 0 to 1',
+    schema: number(/^(0(\.\d{1,9})?|1(\.0{1,9})?)$/, 'is not a number from 0 to 1'),
+  },
+  path: { shown: 'path', schema: anyText },
+  durability: {
+    shown: 'process or power',
+    schema: z.enum(['process', 'power'], 'is not process or power'),
+  },
+  replicas: {
+    shown: '1, 3 or 5',
+    schema: z.enum(['1', '3', '5'], 'is not one of 1, 3, 5').transform(Number),
+  },
+  cluster: {
+    shown: 'a name',
+    schema: z.string().regex(clusterName, 'is not a name of at most 100 letters, digits, _, . and -'),
+  },
+  secret: { shown: 'secret', isSecret: true, schema: anyText },
+} as const satisfies Readonly<Record<string, SettingKind>>;

@@ -1,0 +1,34 @@
+import { connectBus } from '../bus/connection.ts';
+import { openKvBucket } from '../bus/kv.ts';
+import { natsTarget, type Settings } from '../config/settings.ts';
+import { buckets } from '../directory/keys.ts';
+import { createLog } from '../telemetry/log.ts';
+import { openAudit } from './audit/audit.ts';
+import type { AuditActor } from './audit/entry.ts';
+import { type ResetTokens, resetAdminToken } from './tokens/admin-tokens.ts';
+
+const actor: AuditActor = { token_id: null, name: 'cli', role: 'admin' };
+
+/**
+ * Writes a new admin token into the data folder, past the API, for whoever lost all of them; `revokeOthers` revokes every other one in
+ * the same step. It is in the audit log. Transient Faults.
+ */
+export const resetAdminTokenOf = async (settings: Settings, revokeOthers: boolean): Promise<ResetTokens> => {
+  const bus = await connectBus(natsTarget(settings), 'tidemark-cli');
+  try {
+    const system = await openKvBucket(bus, buckets.system);
+    // An entry that cannot be stored now is brought by metadata.
+    const audit = openAudit(bus, system, createLog('admin-token', 'silent'));
+    const target = { kind: 'admin_token' };
+    return await audit.run({ actor, action: 'admin_token.reset', target }, async (note) => {
+      const done = await resetAdminToken(system, settings.dataFolder, revokeOthers);
+      note({ target: { ...target, id: done.record.token_id }, after: done.record });
+      for (const after of done.revoked) {
+        note({ target: { ...target, id: after.token_id }, before: { ...after, is_revoked: false }, after });
+      }
+      return done;
+    });
+  } finally {
+    await bus.close();
+  }
+};
