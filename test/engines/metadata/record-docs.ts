@@ -1,8 +1,6 @@
-import { readFileSync } from 'node:fs';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { type Changer, type FieldFacts, recordFields } from '../../../src/metadata/records/fields.ts';
-import { recordDocs } from '../../../tools/docs/records.ts';
 import { createReport, expectProblem, record } from '../../support/metadata/admin-api.ts';
 import type { MetadataRole } from '../../support/metadata/role.ts';
 import { sharedStack } from './stack.ts';
@@ -116,11 +114,6 @@ const cases = names.flatMap((kind) =>
 );
 
 describe('docs/records.md', () => {
-  it('is what the code says', () => {
-    const file = readFileSync(new URL('../../../docs/records.md', import.meta.url), 'utf8');
-    expect(file, 'run: node tools/docs/write-records.ts').toBe(recordDocs());
-  });
-
   it.each(names)('tells the defaults of a %s', async (kind) => {
     const created = await create(kind);
     const { values } = created;

@@ -1,12 +1,10 @@
 import { execFile } from 'node:child_process';
-import { readFileSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { describe, expect, it, vi } from 'vitest';
 import { z } from 'zod';
 import { settingDefinitions } from '../../../src/config/settings.ts';
-import { settingsDocument } from '../../../tools/docs/settings.ts';
 import { tempFolder } from '../../support/stack/temp-folder.ts';
 
 // Each test starts the program.
@@ -93,13 +91,5 @@ describe('tidemark config check', () => {
       code: 78,
       stderr: expect.stringContaining(named),
     });
-  });
-});
-
-describe('docs/settings.md', () => {
-  it('is what `node tools/docs/write-settings.ts` writes', () => {
-    expect(readFileSync(join(import.meta.dirname, '../../../docs/settings.md'), 'utf8')).toBe(
-      settingsDocument(),
-    );
   });
 });

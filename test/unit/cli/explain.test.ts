@@ -1,10 +1,8 @@
 import { execFile } from 'node:child_process';
-import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { describe, expect, it } from 'vitest';
 import { reasons } from '../../../src/model/reasons.ts';
-import { reasonDocument } from '../../../tools/docs/reasons.ts';
 
 const root = join(import.meta.dirname, '../../..');
 const run = promisify(execFile);
@@ -36,9 +34,4 @@ describe('tidemark explain', () => {
       stderr: expect.stringContaining('unknown reason "nonsense"'),
     });
   });
-});
-
-it('docs/reasons.md is the table of the code', () => {
-  const written = readFileSync(join(root, 'docs/reasons.md'), 'utf8');
-  expect(written, 'run: node tools/docs/write-reasons.ts').toBe(reasonDocument());
 });

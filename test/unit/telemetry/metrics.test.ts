@@ -1,8 +1,6 @@
-import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { labelBounds, metricRemedies } from '../../../src/telemetry/metric-remedies.ts';
-import { definedMetrics, metricsDocument, roles } from '../../../tools/docs/metrics.ts';
+import { definedMetrics, roles } from '../../../tools/docs/metrics.ts';
 
 const isOurs = (name: string): boolean => name.startsWith('tidemark_');
 
@@ -25,10 +23,5 @@ describe('the figures of the three roles', () => {
       .filter(({ name }) => isOurs(name))
       .flatMap((each) => each.labels);
     expect(labels.filter((label) => !Object.hasOwn(labelBounds, label))).toEqual([]);
-  });
-
-  it('docs/metrics.md is written from the code: node tools/docs/write-metrics.ts', async () => {
-    const written = readFileSync(join(import.meta.dirname, '../../../docs/metrics.md'), 'utf8');
-    expect(written).toBe(await metricsDocument());
   });
 });
