@@ -47,7 +47,7 @@ const allowed = [
 
 const files = execFileSync(
   'git',
-  ['ls-files', '--', 'src', 'docs', 'README.md', 'pipelines', 'deploy', 'schemas/examples'],
+  ['ls-files', '--', 'src', 'docs', 'README.md', 'CONTRIBUTING.md', 'pipelines', 'deploy', 'schemas/examples'],
   { cwd: root, encoding: 'utf8' },
 )
   .split('\n')

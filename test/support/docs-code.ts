@@ -1,11 +1,13 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 
-const root = resolve(import.meta.dirname, '../..');
+/** The folder of the repository. */
+export const root = resolve(import.meta.dirname, '../..');
 
 /** Every document, by its path in the repository. */
 export const documents: readonly string[] = [
   'README.md',
+  'CONTRIBUTING.md',
   ...['docs', 'deploy'].flatMap((folder) =>
     readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' })
       .filter((name) => name.endsWith('.md') && !name.includes('node_modules'))

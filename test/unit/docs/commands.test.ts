@@ -1,7 +1,9 @@
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
 import type { Command } from 'commander';
 import { describe, expect, it } from 'vitest';
 import { commandModules, createProgram } from '../../../src/cli/program.ts';
-import { codeOf, documents, readDocument as read } from '../../support/docs-code.ts';
+import { codeOf, documents, readDocument as read, root } from '../../support/docs-code.ts';
 
 const makefile = read('Makefile');
 const targets = new Set([...makefile.matchAll(/^([a-z-]+):/gm)].map(([, name]) => name));
@@ -39,6 +41,11 @@ describe('every command that a document names', () => {
     const made = code.flatMap((line) => [...line.matchAll(/(?<![\w-])make ([a-z][a-z-]*)/g)]);
     const unknown = made.flatMap(([, name = '']) => (targets.has(name) ? [] : [`no target ${name}`]));
     expect([...unknown, ...code.flatMap(commandsIn).flatMap(wrongWith)]).toEqual([]);
+  });
+
+  it.each(documents)('runs test files that exist: %s', (path) => {
+    const named = codeOf(read(path)).flatMap((line) => [...line.matchAll(/(?<![\w/])test\/[\w/.-]+\.ts/g)]);
+    expect(named.filter(([file]) => !existsSync(join(root, file)))).toEqual([]);
   });
 
   it("is one in README's table of commands", () => {
