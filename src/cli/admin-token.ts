@@ -20,7 +20,7 @@ const reset = async (settings: Settings, revokeOthers: boolean) => {
   const bus = await connectBus(natsTarget(settings), 'tidemark-cli');
   try {
     const system = await openKvBucket(bus, buckets.system);
-    // An entry that cannot be stored now is brought by metadata.
+    // Metadata publishes an entry later that cannot be stored now.
     const audit = openAudit(bus, system, createLog('admin-token', 'silent'));
     const target = { kind: 'admin_token' };
     return await audit.run({ actor, action: 'admin_token.reset', target }, async (note) => {

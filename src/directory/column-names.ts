@@ -18,8 +18,8 @@ export type RegisterColumnNames = (
 const triesMax = 50;
 
 /**
- * Compare-and-set on the registry's key: whoever loses reads again, so that every process agrees on the first comer. Throws a
- * transient Fault when KV does not answer.
+ * Compare-and-set on the registry's key: a process that loses reads again, so every process agrees on the first name.
+ * Throws a transient Fault when KV does not answer.
  */
 export const createColumnNames =
   (columns: KvBucket, directory: Pick<Directory, 'applyRegistry'>, now: () => number): RegisterColumnNames =>

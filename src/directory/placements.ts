@@ -2,10 +2,13 @@ import { z } from 'zod';
 import type { KvBucket } from '../bus/kv.ts';
 import { defaultInstance, isInstanceName } from '../model/instances.ts';
 
-/** What no instance can be called: rows whose record cannot be read wait, and are not taken for the first instance's. */
+/** A name that no instance can have: rows whose record cannot be read wait, and do not go to the first instance. */
 const unreadable = '-';
 
-/** What receivers and consumers need of a placement. Both read every placement, so that neither takes a table for one of the first instance. */
+/**
+ * The facts of a placement that receivers and consumers need. Both read every placement, so that neither places a table
+ * on the first instance by mistake.
+ */
 export const placementFieldsSchema = z
   .object({ questdb: z.string().refine(isInstanceName) })
   .catch({ questdb: unreadable });
@@ -14,7 +17,7 @@ export const placementFieldsSchema = z
 export type Placements = {
   /** Resolves when all records were read for the first time. */
   readonly whenReady: Promise<void>;
-  /** The first instance where no record says another. */
+  /** The first instance where no record names another. */
   instanceOf(dataId: number): string;
   /** Instances that records name and that are not among these, each with how many data ids. */
   unknown(names: readonly string[]): ReadonlyMap<string, number>;
@@ -27,7 +30,7 @@ const dataIdOf = (key: string): number => Number(keyPattern.exec(key)?.[1] ?? Nu
 
 /** Starts the watch on the records bucket. */
 export const startPlacements = (records: Pick<KvBucket, 'watch'>): Placements => {
-  /** Those that are not on the first instance: none in most deployments. */
+  /** The tables that are not on the first instance: none in most deployments. */
   const elsewhere = new Map<number, string>();
   const { promise: whenReady, resolve } = Promise.withResolvers<void>();
   const watch = records.watch(

@@ -8,17 +8,17 @@ export const previousTokenSchema: z.ZodType<PreviousToken> = z.object({
   expires_at: z.number(),
 });
 
-/** Shape in KV of what repeats are recognised by. */
+/** Shape in KV of the first token, which identifies repeats. */
 export const identityCredentialSchema: z.ZodType<IdentityCredential> = z.object({
   identity_credential: z.string(),
 });
 
-/** In constant time for tokens of the right length, which is no secret. */
+/** In constant time for tokens of the right length; the length is not secret. */
 export const tokenMatches = (given: string, expected: string): boolean => {
   const a = Buffer.from(given);
   const b = Buffer.from(expected);
   return a.length === b.length && timingSafeEqual(a, b);
 };
 
-/** When a token that was rotated away stops to be taken, Unix milliseconds. */
+/** When a receiver stops accepting a token that was rotated, Unix milliseconds. */
 export const expiryMs = ({ expires_at: seconds }: PreviousToken): number => seconds * 1000;

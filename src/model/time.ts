@@ -1,6 +1,9 @@
 import type { TimeReason } from './reasons.ts';
 
-/** Windows around the arrival in milliseconds; undefined = no bound. They travel with a message, so that a redelivery is judged alike. */
+/**
+ * Windows around the arrival in milliseconds; undefined = no limit. They travel with a message, so that a redelivery
+ * gets the same result.
+ */
 export type TimePolicy = { readonly aheadMsMax: number | undefined; readonly ageMsMax: number | undefined };
 
 /** One hour ahead, any age (architecture 6.2). */
@@ -10,8 +13,9 @@ export const defaultTimePolicy: TimePolicy = { aheadMsMax: 3_600_000, ageMsMax: 
 const questdbMsLast = 253_402_300_799_999;
 
 /**
- * Judges the timestamp of a push point: undefined when it is an integer of milliseconds inside the windows, else the first
- * reason that hits (architecture 6.2). `raw` is the JSON value as sent; nothing is converted, clamped or repaired.
+ * Validates the timestamp of a push point: undefined when it is an integer of milliseconds inside the windows, else the
+ * first reason that applies (architecture 6.2). `raw` is the JSON value as sent; nothing is converted, clamped or
+ * repaired.
  */
 export const validatePointTime = (
   raw: unknown,
