@@ -14,7 +14,7 @@ export const sourceOf = (text: string): ByteSource => new ByteSource(Buffer.from
 /** Longer copies go through the engine's own, whose fixed cost is then the smaller part. */
 const shortMax = 256;
 
-/** Has a bit of each byte set that is not ASCII. */
+/** A mask with the bit of each byte that is not ASCII. */
 export const notAscii = 0x80808080;
 
 /**

@@ -24,7 +24,7 @@ const wordForm = /^-?\d{1,10}$/;
 
 const shownText = (text: string): string => JSON.stringify(text.length > 80 ? `${text.slice(0, 80)}…` : text);
 
-/** The fields that messages of OTLP have in common, each read leniently from where the cursor stands. */
+/** The common fields of the messages of OTLP, each read leniently from the cursor. */
 export class JsonFields {
   /** Place of the text that `text` read. */
   start = 0;
@@ -65,7 +65,7 @@ export class JsonFields {
     return 0;
   }
 
-  /** Passes over a value that is not what the field takes. */
+  /** Skips a value of a kind that the field does not take. */
   refuse(fault: FaultSlot, field: string, expected: string): void {
     const from = this.cursor.at;
     this.cursor.skip();
@@ -151,7 +151,10 @@ export class JsonFields {
       : expected;
   }
 
-  /** Reads nanoseconds: a string of digits, a number, or the halves {low, high}; anything else is no number, null no time. */
+  /**
+   * Reads nanoseconds: a string of digits, a number, or the halves {low, high}; any other value is not a number, null
+   * is an absent time.
+   */
   time(time: TimeSlot): void {
     const { cursor, state } = this;
     if (this.usualTime(time)) return;
@@ -190,7 +193,9 @@ export class JsonFields {
     return true;
   }
 
-  /** Reads a list of attributes whose own part of `list` begins at `from`. Answers what the cutting rule counts. */
+  /**
+   * Reads a list of attributes whose part of `list` begins at `from`. Returns the amount that the cutting rule counts.
+   */
   attributes(list: AttributeSlots, from: number, fault: FaultSlot, field: string): number {
     const { cursor, state } = this;
     const { attributesMax } = state.limits;
@@ -218,7 +223,7 @@ export class JsonFields {
     return size;
   }
 
-  /** Reads one attribute, of this number in its list as sent. Answers what the cutting rule counts. */
+  /** Reads one attribute, of this number in its list as sent. Returns the amount that the cutting rule counts. */
   attribute(list: AttributeSlots, fault: FaultSlot, field: string, index: number): number {
     return this.plain.read(list, index) ? this.plain.size : this.unusual(list, fault, field, index);
   }
@@ -266,7 +271,7 @@ export class JsonFields {
     return itemSizes.entry + Math.abs(keyEnd - keyStart) + value.size;
   }
 
-  /** What was sent from `from` on; of a resource nothing, because it may be a token that is written in a wrong way. */
+  /** The sent text from `from` on; nothing for a resource, because it may be a malformed token. */
   private got(fault: FaultSlot, from: number): string {
     return fault === this.state.owner.fault ? '' : `, got ${this.cursor.shown(from)}`;
   }

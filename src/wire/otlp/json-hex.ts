@@ -24,7 +24,7 @@ export const copyHex = (
   return any;
 };
 
-/** What `copyLowerHex` answers for anything but hexadecimal digits in lower case. */
+/** The result of `copyLowerHex` for anything but hexadecimal digits in lower case. */
 export const notHex = -1;
 
 /** Has the high bit of each byte set. */

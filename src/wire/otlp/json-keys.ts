@@ -75,7 +75,7 @@ export class KeySet {
 
 const noMember = sourceOf('\u0000');
 
-/** What a protobuf library prints that does not use the JSON names. */
+/** Names that a protobuf library prints without the JSON names. */
 export const snakeOf = (camel: string): string =>
   camel.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 

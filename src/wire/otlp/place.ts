@@ -2,7 +2,7 @@ import { ByteSource } from '../native/bytes.ts';
 import type { TextTally } from '../native/dictionary.ts';
 import type { ReadState } from './span-slots.ts';
 
-/** What is counted of the rows of a block. */
+/** The counts of the rows of a block. */
 export type SpanTally = TextTally & {
   cutValues: number;
   repeatedKeys: number;

@@ -16,7 +16,7 @@ export class Scratch {
       this.source = growSource(this.source, this.length, size);
   }
 
-  /** Gives back what one unusual body made large. */
+  /** Frees the memory that one unusual body needed. */
   shrink(): void {
     this.length = 0;
     if (this.source.bytes.length > keptSizeMax)
