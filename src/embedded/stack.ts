@@ -96,7 +96,7 @@ export const rolesUrls = (settings: Settings, { urls }: StackPlan, own: EngineCr
   };
 };
 
-/** What a stack is made with. */
+/** The parameters of a stack. */
 export type StackDeps = {
   readonly installer: Installer;
   readonly log: LogLine;
@@ -180,6 +180,6 @@ export const createStack = (settings: Settings, plan: StackPlan, deps: StackDeps
     transfer: role('transfer', transferOps, []),
     ingress: role('ingress', ingressOps, [push, otlp]),
   };
-  // Nothing new comes in, what is in the stream is finished, and the stream ends last.
+  // No new requests come in, transfer finishes the stream, and the stream ends last.
   return { engines, roles, inStopOrder: [roles.ingress, roles.transfer, roles.metadata, ...engines] };
 };

@@ -12,11 +12,11 @@ export type DeliveryDeps = {
   readonly lease: HeldLease;
   /** Unix seconds. */
   readonly now: () => number;
-  /** Hears of what an operator has to clean up by hand. */
+  /** Receives what an operator must clean up by hand. */
   readonly onOrphan: (subscription: Subscription) => void;
 };
 
-/** What one report's subscription is to hold. */
+/** The content that one report's subscription must have. */
 type Target = Pick<
   Subscription,
   'mon_data_id' | 'custom_report_id' | 'mon_biz_id' | 'adapter' | 'md5' | 'params_md5' | 'document'
@@ -45,7 +45,7 @@ const holds = (subscription: Subscription, target: Target): boolean =>
   subscription.md5 === target.md5 &&
   subscription.params_md5 === target.params_md5;
 
-/** Brings one subscription to what its report wants. A killed process leaves a state from which the next one goes on. */
+/** Makes one subscription match its report. A killed process leaves a state from which the next one continues. */
 export type Delivery = {
   deliver(wanted: WantedReport): Promise<'created' | 'updated' | 'unchanged'>;
   remove(dataId: number): Promise<void>;
@@ -71,8 +71,8 @@ export const createDelivery = (deps: DeliveryDeps): Delivery => {
   ): Subscription => ({ ...target, ...rest, updated: now() });
 
   /**
-   * Sends the create call that `intent` stands for and writes its answer down. A refusal of the first try with a key means
-   * that there is nothing, so the intent is given up; after any other failure the same call is made again by the next run.
+   * Sends the create call of `intent` and stores its answer. A refusal of the first try with a key proves that no
+   * subscription exists, so the intent is given up; after any other failure the next run makes the same call again.
    */
   const finishCreate = async (held: HeldSubscription, isFirst: boolean): Promise<HeldSubscription> => {
     const { intent, mon_data_id } = held.value;
@@ -152,7 +152,7 @@ export const createDelivery = (deps: DeliveryDeps): Delivery => {
       return forget(dataId);
     }
     if (nodeManagement.isRemote) {
-      // What may have been created has to be known before it can be deleted.
+      // A subscription that may have been created must be found before it can be deleted.
       if (held.value.state === 'creating') held = await finishCreate(held, false);
       if (held.value.state !== 'deleting') held = await save({ ...held.value, state: 'deleting' }, held);
       await lease.check();
@@ -175,7 +175,7 @@ export const createDelivery = (deps: DeliveryDeps): Delivery => {
         return await deliverFresh(target);
       } catch (error) {
         if (!hasCode(error, 'subscription_missing')) throw error;
-        // Somebody removed it on the other side: a new one takes its place.
+        // It was removed on the other side: a new one replaces it.
         await create(target, await subscriptions.read(target.mon_data_id));
         return 'created';
       }

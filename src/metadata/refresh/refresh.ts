@@ -52,8 +52,9 @@ export type Refresh = {
   /** Ends the run of this process, if there is one, and gives the lease back. */
   stop(): Promise<void>;
   /**
-   * Runs now and answers the run record, or waits for the run that is going on in any process and answers that. Transient
-   * Fault `refresh_running` when it takes longer than a call waits: the run goes on and its record is in the list.
+   * Runs now and returns the run record, or waits for the run in progress in any process and returns that one's.
+   * Transient Fault `refresh_running` when it takes longer than a call waits: the run continues and its record is in
+   * the list.
    */
   runNow(): Promise<RefreshRun>;
   readonly runs: Pick<Runs, 'list' | 'get'>;
@@ -127,7 +128,7 @@ export const createRefresh = (deps: RefreshDeps): Refresh => {
   let leading: Promise<Led> | undefined;
   const followers = new Set<Promise<void>>();
 
-  /** Under the lease: one run, and what is told of it. */
+  /** Under the lease: one run, and its record. */
   const runUnder = async (held: HeldLease, runId: number, trigger: RefreshRun['trigger']): Promise<Led> => {
     try {
       const run = await runOnce(runDeps, held, runId, trigger);
@@ -177,7 +178,7 @@ export const createRefresh = (deps: RefreshDeps): Refresh => {
         const message = errorText(error);
         if (message !== lastMessage) log.warn({}, `the refresh job waits: ${message}`);
         lastMessage = message;
-        // The next time of the table brings what this one could not.
+        // The next time of the cron expression delivers what this run could not.
         if (!(error instanceof Fault) || error.kind !== 'transient' || until <= now()) return;
       }
       await pause();

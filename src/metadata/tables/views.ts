@@ -12,7 +12,7 @@ const firstDelayMs = 250;
 const delayMsMax = 5_000;
 const viewsAtOnce = 8;
 
-/** What makes the views of split tables. */
+/** Creates the views of split tables. */
 export type ViewKeeper = {
   /** Resolves when all registries there are were read for the first time. */
   readonly ready: Promise<void>;
@@ -28,9 +28,9 @@ type Deps = {
 };
 
 /**
- * Makes a view for each metric that a registry of a split table names, as soon as it is registered, and tries again with
- * a growing delay until QuestDB has it. Any number of processes may do so at once. Until a view is there its points are
- * in the table all the same.
+ * Creates a view for each metric that a registry of a split table names, as soon as it is registered, and retries with
+ * a growing delay until QuestDB has it. Any number of processes may do so in parallel. Points are stored in the table
+ * even before their view exists.
  */
 export const keepMetricViews = (deps: Deps): ViewKeeper => {
   const stopping = new AbortController();
@@ -66,7 +66,7 @@ export const keepMetricViews = (deps: Deps): ViewKeeper => {
     );
   };
 
-  /** Works off what is pending, one data id after another; one that fails does not hold up the others. */
+  /** Handles pending data ids one after another; one that fails does not delay the others. */
   const run = async (): Promise<void> => {
     let delayMs = firstDelayMs;
     let lastMessage = '';

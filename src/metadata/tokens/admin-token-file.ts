@@ -14,7 +14,7 @@ const hasCode = (error: unknown, code: string): boolean =>
 const unwritable = (file: string, error: unknown): Fault =>
   new Fault('permanent', 'admin_token_unwritable', `${file} cannot be written: ${errorText(error)}`, error);
 
-/** The token in the file; undefined where there is none. Permanent Fault when the file is there and cannot be read. */
+/** The token in the file; undefined where there is none. Permanent Fault when the file exists and cannot be read. */
 export const readTokenFile = async (file: string): Promise<string | undefined> => {
   try {
     const token = (await readFile(file, 'utf8')).trim();
