@@ -91,7 +91,7 @@ afterAll(() => on?.stop());
 describe.each(prepared)('$kind.name', ({ kind, built }) => {
   // A span that is neither stored nor missed by anybody is the one thing that must not be.
   it.skipIf('why' in built).each([12, 28])(
-    'has every span stored, or says in its log that it gave up, when NATS hangs for %i s',
+    'has every span stored, or logs that it gave up, when NATS hangs for %i s',
     async (seconds) => {
       const application = await on.application();
       const client = kind.start('path' in built ? built.path : '', {

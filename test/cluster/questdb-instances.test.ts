@@ -108,7 +108,7 @@ const readySchema = z.object({ failing: z.record(z.string(), z.string()) });
 const failingOf = async (role: Stack['metadata'] | undefined): Promise<Record<string, string>> =>
   readySchema.parse(await (await fetch(`http://127.0.0.1:${role?.ports['ops']}/readyz`)).json()).failing;
 
-it('new tables go to the instance with the fewest or to the one that is named, and to no other', async () => {
+it('new tables go to the instance with the fewest tables, or to the named one, and to no other', async () => {
   const made = [
     await stack.createReport('spread 1'),
     await stack.createReport('spread 2', { is_split_measurement: true }),
@@ -176,7 +176,7 @@ const partOf = ({ data_source, result_table }: Report, n: number): { part: Part;
 };
 
 // Such messages are left by a receiver that did not know of a placement yet, or by a table that was moved.
-it('a message with rows of both, in the stream of either, waits only for what is missing', async () => {
+it('a message with rows of both, in the stream of either, waits only for the missing table', async () => {
   const here = await stack.createReport('stray here', { questdb: 'default' });
   const there = await stack.createReport('stray there', { questdb: 'b' });
   const publisher = createPublisher(bus, { deadlineMs: 10_000, awayMs: 1_000 });
@@ -211,7 +211,7 @@ it('a message with rows of both, in the stream of either, waits only for what is
   expect(await countsOf('default', here)).toEqual([3, 3]);
 });
 
-it('a table whose records say nothing of an instance is on the first one', async () => {
+it('a table without an instance in its records is on the first one', async () => {
   const report = await stack.createReport('from before', { questdb: 'default' });
   const { mon_data_id: dataId } = report.data_source;
   await records.delete(recordKeys.placement(dataId));
@@ -222,7 +222,7 @@ it('a table whose records say nothing of an instance is on the first one', async
   ]);
 });
 
-it('rows of an instance that no setting names wait, readiness says so, and everything else goes on', async () => {
+it('rows of an instance that no setting names wait, readiness reports it, and everything else continues', async () => {
   const [lost, other] = [
     await stack.createReport('lost', { questdb: 'default' }),
     await stack.createReport('other', { questdb: 'default' }),

@@ -44,7 +44,7 @@ describe.each([
     logsPartialSuccess: true,
   });
 
-  it('exports 1,000 spans in two requests, and every row is what it held', async () => {
+  it('exports 1,000 spans in two requests, and every row equals its span', async () => {
     const application = await on.application();
     const exporter = new Exporter({ url: on.url, headers: { 'X-MON-TOKEN': application.token } });
     const held = (await exportWithSdk(exporter, 1000, 7)).map(rowOfSdk);
@@ -76,7 +76,7 @@ describe.skipIf(missing !== undefined).each([
   });
 
   it.each(['gzip', 'deflate'])(
-    'exports spans with compression %s, and every row is what it held',
+    'exports spans with compression %s, and every row equals its span',
     async (compression) => {
       const application = await on.application();
       const env = { ...patience, OTEL_EXPORTER_OTLP_TRACES_COMPRESSION: compression };

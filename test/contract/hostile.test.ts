@@ -238,12 +238,12 @@ describe.each(['push', 'otlp'] as const)('the %s receiver', (name) => {
   });
 
   // A 400 ahead of its turn would be taken for the answer to a request that was stored.
-  it('answers what came before broken bytes first', async () => {
+  it('answers the requests before malformed bytes first', async () => {
     const answers = answersIn(await exchange(portOf(name), `${good(name).repeat(3)}\0\r\n\r\n`));
     expect(answers.map(({ status }) => status)).toEqual([200, 200, 200, 400]);
   });
 
-  it('says 100 Continue when it wants the body, and refuses without a body when it does not', async () => {
+  it('sends 100 Continue when it reads the body, and refuses without a body when it does not', async () => {
     const wanted = await openRaw(portOf(name));
     wanted.send(good(name, 'Connection: close\r\nExpect: 100-continue\r\n').split('{')[0] ?? '');
     await wanted.until('HTTP/1.1 100 Continue\r\n\r\n');
@@ -256,7 +256,7 @@ describe.each(['push', 'otlp'] as const)('the %s receiver', (name) => {
     expect(answersIn(refused).map(({ status }) => status)).toEqual([413]);
   });
 
-  it('forgets what a connection held that was reset in mid-body', async () => {
+  it('frees the memory of a connection that was reset in mid-body', async () => {
     const connection = await openRaw(portOf(name));
     connection.send(`${head(name)}Content-Length: 9000000\r\n\r\n`);
     connection.send(Buffer.alloc(4_000_000, ' '));
@@ -273,7 +273,7 @@ describe.each(['push', 'otlp'] as const)('the %s receiver', (name) => {
     );
   });
 
-  it('tells who is too slow 408 and ends the connection, each within its time', async () => {
+  it('answers 408 to a slow client and ends the connection, each within its time', async () => {
     const dribble = async (bytes: string, every: number, more = 'x'): Promise<string> => {
       const connection = await openRaw(portOf(name));
       connection.send(bytes);

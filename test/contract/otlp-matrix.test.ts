@@ -188,7 +188,7 @@ afterAll(async () => {
 });
 
 describe.each(methods)('%s', (method) => {
-  it.each(typeNames)('of type %s has the right answer, whatever its encoding and content', (type) => {
+  it.each(typeNames)('of type %s has the right answer for every encoding and content', (type) => {
     const encoding = encodingOf(type);
     const wrong: unknown[] = [];
     const own = combinations.filter((each) => each.method === method && each.type === type);
@@ -217,7 +217,7 @@ const isSame = (a: unknown, b: unknown): boolean => {
 };
 
 describe('after all of them', () => {
-  it('exactly the good spans of what was answered 200 are stored', async () => {
+  it('exactly the valid spans of the requests with 200 are stored', async () => {
     const names = combinations.flatMap((combination, number) =>
       combination.content.endsWith('bad') || combination.content === 'good'
         ? expectedOf(combination).status === 200 && combination.content !== 'all bad'

@@ -107,7 +107,7 @@ describe('a data id', () => {
 });
 
 describe('max_rate', () => {
-  it('refuses what comes beyond it, says when to come again, and takes it then', async () => {
+  it('refuses requests beyond it, names the time to wait, and accepts them then', async () => {
     const own = await on.report({ max_rate: 1 });
     const first = await on.push(own, [{ metrics: { n: 1 } }]);
     expect([first.status, first.text]).toEqual([200, plainSuccess]);

@@ -115,7 +115,7 @@ describe('the exchange of shares', () => {
       return true;
     });
 
-  it('counts who is there, who leaves, and who dies without a word', async () => {
+  it('counts live receivers, and those that stop and that are killed no more', async () => {
     const [one, two, three] = [await join(), await join(), await join()];
     await untilSharedBy(one, 3);
     await untilSharedBy(three, 3);
@@ -126,7 +126,7 @@ describe('the exchange of shares', () => {
     await one.stop();
   });
 
-  it('keeps the last shares while NATS is away, and goes on by itself when it is back with nothing in memory', async () => {
+  it('keeps the last shares while NATS is down, and continues by itself when it is back with an empty memory', async () => {
     const [one, two] = [await join(), await join()];
     await untilSharedBy(one, 2);
     await untilSharedBy(two, 2);
@@ -149,7 +149,7 @@ describe('the exchange of shares', () => {
     await Promise.all([one.stop(), two.stop(), three.stop()]);
   });
 
-  it('begins anew when the bucket is taken away under it', async () => {
+  it('starts again when its bucket is deleted', async () => {
     const [one, two] = [await join(), await join()];
     await untilSharedBy(one, 2);
     await (await one.bus.manager()).streams.delete('KV_tidemark-rates');

@@ -106,7 +106,7 @@ describe('an export of which nothing is kept', () => {
       600_000,
     ],
   ] as const)(
-    'is a first one again once its policy is mended (%s)',
+    'is a first one again once its policy is corrected (%s)',
     async (_, strict, mended, reason, age) => {
       const { appId, token } = await newApplication();
       const body = bodyOf(resource(spans(5, age)));

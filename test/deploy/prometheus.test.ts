@@ -134,7 +134,7 @@ describe.skipIf(missing !== undefined)(
     });
 
     // An alarm that is wrong is silent when it counts, or cries until nobody listens.
-    it('each alarm fires and is quiet as its cases say', async () => {
+    it('each alarm fires and is quiet as in its cases', async () => {
       expect(await promtool(rulesFolder, 'test', 'rules', 'rules.test.yaml')).toContain('SUCCESS');
     });
 
@@ -177,7 +177,7 @@ describe.skipIf(missing !== undefined)(
         expect(rules.filter(({ state }) => state === 'firing').map(({ name }) => name)).toEqual([]);
       });
 
-      it('an alarm fires when a role is gone', async () => {
+      it('an alarm fires when a role is down', async () => {
         await stack.transfer[0]?.kill();
         await waitFor('it is pending', 60_000, async () => {
           const rules = await prometheus.rules();

@@ -124,7 +124,7 @@ describe('an audited call', () => {
     expect(await entries()).toMatchObject([{ target: { kind: 'application', id: '12' } }]);
   });
 
-  it('has the state at the moment it was noted, whatever the caller does with the object then', async () => {
+  it('has the state at the moment of its note, even if the caller changes the object later', async () => {
     await open().run(request, async (note) => {
       const after = { name: 'b' };
       note({ before: { name: 'a' }, after });
@@ -164,7 +164,7 @@ describe('an audited call', () => {
   });
 });
 
-describe('a process that goes away', () => {
+describe('a process that dies', () => {
   // The change is done and its entry is not written: the one moment at which a change could stay unseen.
   it('between its work and its entry leaves exactly one, which any of several others brings', async () => {
     const child = spawn(process.execPath, [
@@ -223,7 +223,7 @@ describe('a process that goes away', () => {
     expect(await intentKeys()).toEqual([]);
   });
 
-  it('with the audit log away answers its result; the whole entry follows', async () => {
+  it('returns its result during an outage of the audit log; the complete entry follows', async () => {
     await (await bus.manager()).streams.delete('AUDIT');
     const result = await open().run(request, async (note) => {
       note({ before: { name: 'a' }, after: { name: 'b' } });
@@ -363,7 +363,7 @@ describe('the list', () => {
   });
 });
 
-describe('the bus away', () => {
+describe('an outage of the bus', () => {
   // A change that could not be entered must not be made.
   it('refuses a call before its work begins', async () => {
     await engines.nats.kill();

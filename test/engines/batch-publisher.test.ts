@@ -32,7 +32,7 @@ describe('a batch', () => {
     await engines?.stop();
   });
 
-  it('is stored in order, whole, as messages of their own', async () => {
+  it('is stored in order, whole, as separate messages', async () => {
     await makeStream(bus, 'ORDER', {});
     const messages = messagesFor('ORDER', 5);
     await batches.publish({ messages, version: 1, deadlineAt: soon() });
@@ -84,7 +84,7 @@ describe('a batch', () => {
   });
 
   // It may be stored once the server goes on: the sender must not take it for lost.
-  it('that nobody answers in time is told as unconfirmed only if its last message was sent', async () => {
+  it('without an answer in time is reported as unconfirmed only if its last message was sent', async () => {
     await makeStream(bus, 'HANG', {});
     engines.nats.pause();
     const messages = messagesFor('HANG', 3);

@@ -106,7 +106,7 @@ describe('the statements of a writer on a cluster', () => {
   });
 
   // One replica away would else stop every guarded insert, until it is back.
-  it('looks for and ends inserts without the replicas that are away, and only on a cluster', async () => {
+  it('finds and ends inserts without the unreachable replicas, and only on a cluster', async () => {
     const asked: unknown[] = [];
     const spied: Clickhouse = {
       ...clickhouse,

@@ -104,7 +104,7 @@ describe('the embedded ClickHouse', () => {
     },
   );
 
-  it('lets the operator do what roles, migrations and backups do', async () => {
+  it('lets the operator run the statements of roles, migrations and backups', async () => {
     const statements = [
       'CREATE DATABASE kept',
       'CREATE TABLE kept.t (n UInt64) ENGINE = ReplacingMergeTree ORDER BY n TTL toDate(60000) + n',
@@ -212,13 +212,13 @@ describe('on a kernel that cannot confine it', () => {
   };
 
   // An open door that nobody was told of would be worse than a closed one.
-  it('ClickHouse is not started, and says what to do', async () => {
+  it('ClickHouse does not start, and names the remedy', async () => {
     const { output } = await start(false);
     expect(output).toContain('clickhouse exited with code 1 while starting');
     expect(output).toContain('TIDEMARK_CLICKHOUSE_UNCONFINED=true');
   });
 
-  it('it is started where the setting says so', async () => {
+  it('it starts with the setting', async () => {
     expect((await start(true)).output).toContain('started');
   });
 });

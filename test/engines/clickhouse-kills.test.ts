@@ -140,7 +140,7 @@ describe('ClickHouse killed during an insert', () => {
   });
 });
 
-describe('killing what may still write', () => {
+describe('killing running inserts', () => {
   /** An insert that takes a minute; what it answers is its failure. */
   const slowInsert = async (queryId: string, sequences?: number[]): Promise<string> => {
     const query = `INSERT INTO otel.otel_traces SELECT * FROM (${spanSelect({ ...batch, count: 60 })})

@@ -44,7 +44,7 @@ const roleAccount = (name: string): EngineAccount => {
   return { user, password };
 };
 
-it('NATS of deploy/ takes the roles by their password, nobody else, and shows itself only inside its container', async () => {
+it('NATS of deploy/ accepts only the roles, by their password, and is visible only inside its container', async () => {
   const folder = await tempFolder();
   const [client = 0, monitor = 0] = await takePorts(2);
   const path = join(folder, 'nats.conf');

@@ -156,7 +156,7 @@ describe('a point that was set aside as it was received', () => {
     },
   );
 
-  it('stays where it is while its data id is disabled, deleted or purged, and the answer says which', async () => {
+  it('stays in DEADLETTER while its data id is disabled, deleted or purged, and the answer names which', async () => {
     const report = await stack.createReport('received refused');
     const { mon_data_id: dataId } = report.data_source;
     await putOff({ dataId }, { ...point, timestamp: arrivedAt }, 0);

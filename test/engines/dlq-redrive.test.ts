@@ -156,7 +156,7 @@ describe('a dead letter that is redriven', () => {
     await allStored(application, traceId, 'p1');
   });
 
-  it('and refused again is kept anew with its redrive counted, and stored once by the next redrive', async () => {
+  it('and refused again is kept again with its redrive counted, and stored once by the next redrive', async () => {
     const { application, traceId, sequence } = await withLetter('p2');
     await cli.text(`dlq redrive ${sequence}`);
     const again = await until('it is refused again', async () =>
@@ -226,7 +226,7 @@ describe('a dead letter that is redriven', () => {
     expect(await claims.get(`dead_letter.${sequence}`)).toBeUndefined();
   });
 
-  it('of a message that cannot be read goes back as the bytes it is, and comes again with its redrive counted', async () => {
+  it('of a malformed message is published with the same bytes, and returns with its redrive counted', async () => {
     const garbage = Buffer.from('no envelope, whoever reads it');
     await publishConfirmed(bus, { subject: 'traces.0', messageId: 'garbage', payload: garbage, version: 1 });
     const find = async (redrive: number) =>
@@ -242,7 +242,7 @@ describe('a dead letter that is redriven', () => {
 });
 
 describe('a dead letter that is purged', () => {
-  it('is gone for ever and its item counts as dropped by the operator; not without a yes, nor by who may not', async () => {
+  it('is removed for good and its item counts as dropped by the operator; not without a confirmation, nor without the role', async () => {
     const { application, traceId, sequence } = await withLetter('p6');
     await accept('p6');
     const { code, stderr } = await cli.run(`dlq purge --app-id ${application.app_id}`);
@@ -260,7 +260,7 @@ describe('a dead letter that is purged', () => {
 
 // The way of a table that was set aside: a part of many rows in one dead letter.
 describe('the points of a table that was set aside', () => {
-  it('are all stored once when they are redriven after the table is there', async () => {
+  it('are all stored once when they are redriven after the table exists', async () => {
     const report = await stack.createReport('redriven points');
     const table = report.result_table.table_id;
     const rows = [1, 2, 3]
@@ -312,7 +312,7 @@ describe('the points of a table that was set aside', () => {
 
 // An operator who has mended the cause does not want to wait for the end of a pause.
 describe('a consumer that its breaker stopped', () => {
-  it('goes on at once when it is told to', async () => {
+  it('continues at once after a resume', async () => {
     const application = await stack.createApplication('resumed');
     const isOpen = async (): Promise<boolean> =>
       figureOf((await stack.transfer[0]?.metrics()) ?? '', 'tidemark_transfer_breaker_open', {

@@ -142,7 +142,7 @@ describe('the balance', () => {
     expect(await cli.text('ledger')).toMatch(new RegExp(`^data id ${dataId} +5 +3 +2 .*yes`, 'm'));
   });
 
-  it('is told minute by minute, and of a time in which nothing came it is empty', async () => {
+  it('is listed minute by minute, and for a time without items it is empty', async () => {
     const { items } = await cli.json(balancesSchema, `ledger --data-id ${ofReport().data_id} --by-minute`);
     expect(items.reduce((sum, { received }) => sum + received, 0)).toBe(5);
     for (const { minute } of items) expect(Number(minute) % 60).toBe(0);
@@ -165,7 +165,7 @@ describe('the balance', () => {
   });
 });
 
-describe('examples of what was dropped', () => {
+describe('samples of dropped items', () => {
   it('are listed newest first, by owner and reason, page by page', async () => {
     const dataId = report.data_source.mon_data_id;
     const all = await cli.json(dropsSchema, `drops --data-id ${dataId} --since 1h`);
@@ -205,7 +205,7 @@ describe('examples of what was dropped', () => {
     });
   });
 
-  it('come as they happen, those that were asked for, and go on after metadata was away', async () => {
+  it('arrive as they are published, by the filter, and continue after an outage of metadata', async () => {
     const own = await stack.createReport('tailed');
     const other = await stack.createReport('not tailed');
     const dataId = own.data_source.mon_data_id;
@@ -254,8 +254,8 @@ describe('examples of what was dropped', () => {
 });
 
 // Last: it takes ClickHouse away.
-describe('while ClickHouse is away', () => {
-  it('names it in a 503, and shows what comes all the same', async () => {
+describe('during an outage of ClickHouse', () => {
+  it('names it in a 503, and still shows live samples', async () => {
     await stack.engines.clickhouse.stop();
     for (const path of ['/api/v1/outcomes', '/api/v1/drops']) {
       expect(await stack.api('GET', path)).toMatchObject({

@@ -76,7 +76,7 @@ const taken = async (opsPort: number): Promise<number> => {
 };
 
 // On a machine with cores to spare, one process is all that a receiver could use.
-test('processes of one ingress share its ports; one that dies is started again while the others go on', async () => {
+test('processes of one ingress share its ports; one that dies is restarted while the others continue', async () => {
   const ports = await portsOfTwo();
   const ingress = startTwo(ports);
   try {

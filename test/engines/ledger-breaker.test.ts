@@ -47,7 +47,7 @@ const inLedger = async (): Promise<number> =>
 
 // Tables that do not fit refuse every record: the stream has to keep the books until somebody has mended them, and points and spans
 // must go on meanwhile.
-it('stops when ClickHouse refuses every record, warns, and goes on when it is resumed', async () => {
+it('stops when ClickHouse refuses every record, warns, and continues when it is resumed', async () => {
   await publishRefused('first', inARowMax + 5);
   const warned = await until('a warning', async () => {
     const ready = await readiness();

@@ -38,7 +38,7 @@ const isAloneInFolder = async (folder: string): Promise<void> => {
 };
 
 describe('the lock of a data folder', () => {
-  it('lets one living process in and names it to the next', async () => {
+  it('admits one living process and names it to the next', async () => {
     const folder = await tempFolder();
     const lock = await lockFolder(folder);
     await expect(lockFolder(folder)).rejects.toThrow(FolderInUseError);
@@ -85,7 +85,7 @@ describe('the lock of a data folder', () => {
   });
 
   // An engine that outlives its `up` for a moment still writes: the next one has to wait for it.
-  it('stays with what was given it, names that, and goes when it ends', async () => {
+  it('stays with a child that inherited it, names that child, and ends with it', async () => {
     const folder = await tempFolder();
     const { child, line } = await holderOf(
       folder,
@@ -123,7 +123,7 @@ describe('the lock of a data folder', () => {
     second.release();
   });
 
-  it('leaves nothing open where somebody else has it', async () => {
+  it('leaves no open file where another process has it', async () => {
     const folder = await tempFolder();
     const lock = await lockFolder(folder);
     const open = async (): Promise<number> => (await readdir('/proc/self/fd')).length;

@@ -215,8 +215,8 @@ const told = ({ statuses }: Outcome): string =>
     .map((pair) => pair.join(': '))
     .join(', ');
 
-describe('what the OpenAPI document promises', () => {
-  it('holds for whatever is sent to any of its operations', async () => {
+describe('the promises of the OpenAPI document', () => {
+  it('hold for any request to any of its operations', async () => {
     const all = operationsOf(document);
     const isLast = ({ path }: Operation): boolean => lastPaths.includes(path);
     const outcome: Outcome = { statuses: new Map(), reached: new Set(), breaches: [] };

@@ -174,7 +174,7 @@ describe('CreateCustomTimeSeries', () => {
   });
 
   // A caller who gives up must get the name back, or the name is lost to everyone.
-  it('that nobody repeats leaves a report that can be deleted, and its name is free', async () => {
+  it('without a repeat leaves a report that can be deleted, and its name is free', async () => {
     await everyGap({
       call: 'createReport',
       writesLeast: 13,
@@ -310,7 +310,7 @@ describe('a deletion', () => {
     });
   });
 
-  it('that nobody repeats is finished by the keeper once its state is written, and frees the name at once', async () => {
+  it('without a repeat is finished by the keeper once its state is written, and frees the name at once', async () => {
     await everyGap({
       call: 'deleteReport',
       writesLeast: 4,
@@ -367,7 +367,7 @@ describe('a purge', () => {
     });
   });
 
-  it('that nobody repeats is finished by the keeper once it is written down, and else is a deletion', async () => {
+  it('without a repeat is finished by the keeper once it is stored, and else is a deletion', async () => {
     await everyGap({
       call: 'purgeReport',
       writesLeast: 6,

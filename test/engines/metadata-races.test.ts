@@ -50,7 +50,7 @@ it('a rotation that is refused does not prolong a token that another has replace
   );
 });
 
-it('a purged table that a process makes which stood still is dropped again', async () => {
+it('a purged table that a stalled process creates again is dropped again', async () => {
   const { custom_report } = await createReport('returns');
   const { custom_report_id: id, mon_data_id, table_id } = custom_report;
   await metadataCalls.purgeReport(deps, { id, table_id });

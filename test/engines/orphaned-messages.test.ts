@@ -75,7 +75,7 @@ const forgetRemovals = async (engines: TestEngines, bus: Bus): Promise<void> => 
 };
 
 // Such messages are delivered to nobody and never leave: the stream fills, and its books never close.
-it('what NATS keeps although it was acknowledged is removed, and nothing that is owed', async () => {
+it('an acknowledged message that NATS kept is removed, and no other message', async () => {
   const engines = await startEngines({ nats: true });
   const bus = await connectBus(engines.nats.url, 'test');
   onTestFinished(async () => {

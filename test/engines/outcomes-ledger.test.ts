@@ -54,7 +54,7 @@ const setBudget = async (bytes: number): Promise<void> => {
   await (await bus.manager()).streams.update('LEDGER', { max_bytes: bytes });
 };
 
-describe('while ClickHouse is away', () => {
+describe('during an outage of ClickHouse', () => {
   it('points are stored and acknowledged, readiness warns, and the balance is exact afterwards', async () => {
     const report = await stack.createReport('clickhouse-away');
     await stack.engines.clickhouse.kill();
@@ -76,7 +76,7 @@ describe('while ClickHouse is away', () => {
   });
 
   // An ack without a record would be an item that nobody can account for.
-  it('and LEDGER is full, nothing is acknowledged, readiness says so, and all of it goes on by itself', async () => {
+  it('and with a full LEDGER, nothing is acknowledged, readiness reports it, and all of it continues by itself', async () => {
     const report = await stack.createReport('ledger-full');
     await stack.engines.clickhouse.kill();
     await setBudget(4_096);

@@ -60,7 +60,7 @@ const many = (count: number, poisoned: readonly number[]): string[] =>
   Array.from({ length: count }, (_, index) => (poisoned.includes(index) ? 'poison' : `span ${index}`));
 
 describe('poison among spans', () => {
-  it('is set aside span by span, each as a block of its own with its uid; every other span of the request is stored once', async () => {
+  it('is dead-lettered span by span, each as a block of its own with its uid; every other span of the request is stored once', async () => {
     const application = await stack.createApplication('poisoned');
     const names = many(200, [0, 77, 199]);
     const [traceId, beside] = await Promise.all([send(application, names), send(application, many(50, []))]);
@@ -90,7 +90,7 @@ describe('poison among spans', () => {
     expect(String(letters[1]?.header['error'])).toContain('469');
   });
 
-  it('that is no block at all is set aside whole with its bytes; what came with it is stored', async () => {
+  it('that is not a block is dead-lettered whole with its bytes; the other messages are stored', async () => {
     const application = await stack.createApplication('garbage');
     const garbage = Buffer.from(
       'no block, and its lengths promise gigabytes \xff\xff\xff\xff\xff\xff',
@@ -130,7 +130,7 @@ describe('poison among spans', () => {
 });
 
 // QuestDB refuses by what a connection saw of the columns when it first wrote: good points would go on to the dead letters.
-it('a column that was made with a wrong type and mended costs the points of that time, and none after it', async () => {
+it('a column that was created with a wrong type and repaired costs the points of that time, and none after it', async () => {
   const report = await stack.createReport('mended');
   const table = report.result_table.table_id;
   let time = Date.now() - 600_000;
@@ -160,7 +160,7 @@ it('a column that was made with a wrong type and mended costs the points of that
 });
 
 // The texts are QuestDB's own and change between versions: read wrongly, a good row is set aside or a bad one stops the line.
-describe('what the pinned QuestDB answers', () => {
+describe('the answer of the pinned QuestDB', () => {
   const table = 'texts';
   let writer: ReturnType<typeof createQuestdbWriter>;
 
@@ -175,7 +175,7 @@ describe('what the pinned QuestDB answers', () => {
   const write = (rows: string) => writer.write(Buffer.from(rows));
   const good = `${table},target=a num=1,uid=1i 1700000000000\n`;
 
-  it('to a table that is not there names the table', async () => {
+  it('to a missing table names the table', async () => {
     expect(await write(`${good}nowhere,target=a num=1,uid=1i 1700000000000\n`)).toEqual({
       kind: 'table_missing',
       table: 'nowhere',
@@ -193,7 +193,7 @@ describe('what the pinned QuestDB answers', () => {
     expect(await write(good)).toEqual({ kind: 'stored' });
   });
 
-  it('is what the reading expects, word for word, of a table that is not there', () => {
+  it('is the expected one, word for word, for a missing table', () => {
     const text = JSON.stringify({
       message: 'table: t; table does not exist, creating new tables is disabled',
       line: 1,

@@ -153,7 +153,7 @@ describe('the embedded QuestDB', () => {
   });
 
   // Each request is asked who it is: a connection is shared by whoever the client serves.
-  it('does not remember on a connection who was there before', async () => {
+  it('does not remember the user of an earlier request on a connection', async () => {
     const agent = new Agent({ keepAlive: true, maxSockets: 1 });
     const ask = (headers: Record<string, string>): Promise<{ status: number; reused: boolean }> =>
       new Promise((done, fail) => {

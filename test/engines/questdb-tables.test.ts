@@ -73,7 +73,7 @@ describe.each([
   });
 });
 
-it('keeps rows for the days it is told, else for ever', async () => {
+it('keeps rows for the given days, else without end', async () => {
   await tables.createTable('wide', 'kept_time_series_1.__default__', 30);
   await tables.createTable('wide', 'kept_time_series_2.__default__');
   expect(
@@ -84,7 +84,7 @@ it('keeps rows for the days it is told, else for ever', async () => {
   ]);
 });
 
-describe('a table that is there and cannot store exactly once', () => {
+describe('an existing table that cannot store exactly once', () => {
   const points = 'timestamp TIMESTAMP, uid LONG, target SYMBOL, more_dimensions VARCHAR';
   it.each([
     ['without WAL', `(${points}) TIMESTAMP(timestamp) PARTITION BY DAY BYPASS WAL`, /not a WAL table/],

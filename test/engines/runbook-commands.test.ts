@@ -187,7 +187,7 @@ afterAll(async () => {
 
 // What an operator pastes at night has to work.
 describe('every command of the runbook and of operations', () => {
-  it('is run here, or it is said why not', () => {
+  it('runs here, or has a reason why it does not', () => {
     expect(commands.toSorted()).toEqual([...Object.keys(runs), ...Object.keys(notRun)].toSorted());
     const unknown = blocks.filter(
       (block) => !block.startsWith('B=') && !blocksNotRun.some(([begin]) => block.startsWith(begin)),

@@ -46,7 +46,7 @@ const rowsIn = async (table: string): Promise<number> =>
 
 // One table that was dropped by hand must not stop the tables of everybody else, nor may its points be lost.
 describe('a table that fails alone', () => {
-  it('waits without holding up the others, then is set aside, and takes rows by itself when it is back', async () => {
+  it('waits without delaying the others, then is dead-lettered, and accepts rows by itself when it is back', async () => {
     const healthy = await stack.createReport('healthy');
     const brokenId = 2_000_000;
     const brokenTable = unknownTable(brokenId);

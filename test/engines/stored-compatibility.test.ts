@@ -74,7 +74,7 @@ it('there is a deployment of the version that is written now', () => {
 });
 
 // What is stored during an upgrade was written by the version before.
-describe.each(deployments)('what a deployment left behind, %s:', (_, stored) => {
+describe.each(deployments)('the data of an earlier deployment, %s:', (_, stored) => {
   const { expected, tokens } = stored;
   let stack: Stack;
 

@@ -63,7 +63,7 @@ describe('a supervised service', () => {
   });
 
   // A NATS whose disk was full answers and stores nothing until it is started anew.
-  it('is started anew when it stays unwell, and left alone when it is unwell only for a moment', async () => {
+  it('is restarted when it stays unwell, and not when it is unwell only for a moment', async () => {
     const { supervisor, lines } = watch();
     let answers: boolean[] = [];
     const service = createScript('engine', lives, {
@@ -105,7 +105,7 @@ describe('a supervised service', () => {
     expect(service.running).toBe(false);
   });
 
-  it('is stopped in the order that is asked for', async () => {
+  it('is stopped in the given order', async () => {
     const { supervisor } = watch();
     const names: string[] = [];
     const services = ['a', 'b', 'c'].map((name) => {

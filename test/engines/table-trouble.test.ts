@@ -97,7 +97,7 @@ describe('a table of points in trouble', () => {
     await untilFine();
   });
 
-  it('that is dropped under load is made again, and what comes from then on is in it once; others go on', async () => {
+  it('that is dropped under load is created again, and holds later points once; others continue', async () => {
     await stack.metadata.ready();
     const dropped = await stack.createReport('dropped');
     const other = await stack.createReport('other');
@@ -129,7 +129,7 @@ describe('a table of points in trouble', () => {
     expect((await stack.query(countSince)).dataset).toEqual([[100]]);
   });
 
-  it('whose upsert keys were switched off is not written to until they are on again', async () => {
+  it('whose upsert keys were disabled gets no writes until they are enabled again', async () => {
     const report = await stack.createReport('keyless');
     const table = tableOf(report);
     await push(report, 2);

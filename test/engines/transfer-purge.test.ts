@@ -123,7 +123,7 @@ describe('a purge', () => {
     );
   });
 
-  it('that comes while transfer runs holds for what arrives from then on, and outlives the table', async () => {
+  it('during the run of transfer applies to later points, and outlives the table', async () => {
     const [gone, kept] = [await stack.createReport('running-gone'), await stack.createReport('running-kept')];
     const before = { purged: await purgedPoints(), stored: await storedPoints() };
     await publish(gone, kept);
@@ -149,7 +149,7 @@ describe('a purge', () => {
     expect(await deadLetters()).toBe(0);
   });
 
-  it('ends the waiting of messages whose table was gone before anybody knew why', async () => {
+  it('ends the waiting of messages whose table was dropped before the purge was known', async () => {
     const gone = await stack.createReport('table-first');
     const before = await purgedPoints();
     await stack.query(`DROP TABLE "${tableOf(gone)}"`);

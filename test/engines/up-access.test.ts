@@ -72,7 +72,7 @@ const passwords = (): string[] =>
 
 const portOf = (url: string | null): number => Number(new URL(url ?? '').port);
 
-describe('what tidemark env prints', () => {
+describe('the output of tidemark env', () => {
   it('opens the two databases and NATS, to the reader for reading', async () => {
     expect(await questdb('SELECT 1')).toContain('[[1]]');
     expect(await questdb('SELECT 1', readerOf(own.questdb))).toContain('[[1]]');
@@ -301,7 +301,7 @@ const canUnshare = spawnSync(container[0] ?? '', [...container.slice(1), 'true']
 
 // Its nats-server would take the files of the first one for its own, and what the first acknowledges from then on would be gone.
 describe.skipIf(!canUnshare)('a second tidemark up in another container (where unshare is permitted)', () => {
-  it('starts nothing, and what the first acknowledged is stored', async () => {
+  it('starts nothing, and the acknowledged items of the first are stored', async () => {
     const data = join(folder.path, 'data');
     const pids = new Map(
       childrenOf(up.child.pid).map((pid) => [

@@ -51,7 +51,7 @@ const stackWithSmallDisk = async (wanted: EngineName, megabytes: number) => {
 };
 
 describe.skipIf(!canMount)('a disk that is full', () => {
-  it("QuestDB's: pushes are still taken, readiness says why nothing is stored, and with room again all of it is, once", async () => {
+  it("QuestDB's: pushes are still accepted, readiness reports why nothing is stored, and with room again all of it is, once", async () => {
     const { stack, fill, makeRoom } = await stackWithSmallDisk('questdb', 120);
     const { table, push } = await pushProbe(stack);
     expect(await push(10)).toBe(200);
@@ -69,7 +69,7 @@ describe.skipIf(!canMount)('a disk that is full', () => {
     await waitFor('all is well', 60_000, async () => Object.keys(await failingChecks(stack)).length === 0);
   });
 
-  it("ClickHouse's: exports are still taken, readiness says why nothing is stored, and with room again all of it is, once", async () => {
+  it("ClickHouse's: exports are still accepted, readiness reports why nothing is stored, and with room again all of it is, once", async () => {
     const { stack, fill, makeRoom } = await stackWithSmallDisk('clickhouse', 200);
     const probe = await spanProbe(stack);
     const send = async (spans: number): Promise<void> => expect(await probe.send(spans)).toEqual([200, '{}']);
@@ -87,7 +87,7 @@ describe.skipIf(!canMount)('a disk that is full', () => {
     await waitFor('all is well', 60_000, async () => Object.keys(await failingChecks(stack)).length === 0);
   });
 
-  it("NATS's: pushes are answered 503 and nothing of them is stored; with room again they are taken once NATS is started anew", async () => {
+  it("NATS's: pushes are answered 503 and nothing of them is stored; with room again they are accepted once NATS has restarted", async () => {
     const { stack, fill, makeRoom } = await stackWithSmallDisk('nats', 64);
     const { table, push, stored } = await pushProbe(stack);
     expect(await push(10)).toBe(200);

@@ -93,7 +93,7 @@ describe('ClickHouse killed', () => {
     expect(await batch.settled()).toEqual(settledOnce(batch.items));
   });
 
-  it('during merge: the parts it was merging are there again, and merge to the same rows', async () => {
+  it('during merge: the parts of the merge exist again, and merge to the same rows', async () => {
     const count = 40_000;
     const rows = { first: 1n << 40n, count, startNs: 1_700_000_000_000_000_000n, stepNs: 1_000n };
     const columns = 'SELECT * FROM';

@@ -114,7 +114,7 @@ describe.each(signals)('transfer killed with $name', ({ name, engine, write, sto
     expect(await batch.settled()).toEqual(settledOnce(batch.items));
   });
 
-  it('after its outcome is recorded, before it hears of it: stored once, recorded once', async () => {
+  it('after its outcome is recorded, before the PubAck arrives: stored once, recorded once', async () => {
     const batch = await make();
     await killAt(batch, stack.gate('transfer-0', 'nats'), 'the PubAck of the outcome', pubAckOf('LEDGER'));
     expect(await batch.settled()).toEqual(settledOnce(batch.items));
@@ -228,7 +228,7 @@ describe.each(signals)('a worker of $name', ({ name, engine, write, make }) => {
   });
 });
 
-describe('a day of spans that are there twice', () => {
+describe('a day of spans that are stored twice', () => {
   const mergeOfDay: StepMatch = ({ from, text, request }) =>
     from === 'client' && `${request} ${text}`.includes('OPTIMIZE TABLE otel.otel_traces PARTITION');
 
@@ -269,7 +269,7 @@ describe('a day of spans that are there twice', () => {
   });
 });
 
-describe('a consumer that is deleted and made anew by hand', () => {
+describe('a consumer that is deleted and created again by hand', () => {
   // What is not acknowledged comes from it as if for the first time, and nothing in the delivery tells that it was inserted.
   it('brings spans that are stored already: they are stored once', async () => {
     await guardIsDown();

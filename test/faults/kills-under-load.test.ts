@@ -67,7 +67,7 @@ describe('points, one of each, under load', () => {
     expect(verdict).toEqual(cleanVerdict);
   });
 
-  it('QuestDB away for 20 s under load: the receiver goes on answering 200, nothing is lost, nothing is stored twice', async () => {
+  it('QuestDB down for 20 s under load: the receiver continues to answer 200, nothing is lost, nothing is stored twice', async () => {
     const { books, verdict } = await underLoad('questdb-stop', async () => {
       await stack.engines.questdb.stop();
       const stoppedAt = Date.now();
@@ -103,7 +103,7 @@ describe('points, one of each, under load', () => {
     expect(verdict).toEqual(cleanVerdict);
   });
 
-  it('ingress killed -9 under load: what it acknowledged is stored once', async () => {
+  it('ingress killed -9 under load: its acknowledged points are stored once', async () => {
     const { books, verdict } = await underLoad('ingress-kill', async () => {
       for (let kills = 0; kills < 2; kills++) {
         await stack.ingress[0]?.kill();
@@ -115,7 +115,7 @@ describe('points, one of each, under load', () => {
     expect(verdict).toEqual(cleanVerdict);
   });
 
-  it('metadata away: known data ids go on', async () => {
+  it('metadata down: known data ids continue', async () => {
     const { books, verdict } = await underLoad('metadata-kill', async () => {
       await stack.metadata.kill();
       const seen = Date.now();

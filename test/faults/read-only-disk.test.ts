@@ -83,7 +83,7 @@ const stackOn = async (wanted: EngineName, durability: Durability = 'process') =
 
 // Needs the right to mount, loop devices and ext4.
 describe.skipIf(!canMount)('a disk that has become read-only', () => {
-  it("QuestDB's: pushes are still taken, readiness says that nothing is stored, and once it is mounted anew all of it is, once", async () => {
+  it("QuestDB's: pushes are still accepted, readiness reports that nothing is stored, and once it is writable again all of it is, once", async () => {
     // Without the sync of each commit QuestDB confirms for seconds what it has in memory only: docs/stores-in-trouble.md.
     const { stack, breakIt, mend } = await stackOn('questdb', 'power');
     const { table, push } = await pushProbe(stack);
@@ -102,7 +102,7 @@ describe.skipIf(!canMount)('a disk that has become read-only', () => {
     await waitFor('all is well', 60_000, async () => Object.keys(await failingChecks(stack)).length === 0);
   });
 
-  it("ClickHouse's: exports are still taken, readiness says that nothing is stored, and once it is mounted anew all of it is, once", async () => {
+  it("ClickHouse's: exports are still accepted, readiness reports that nothing is stored, and once it is writable again all of it is, once", async () => {
     const { stack, breakIt, mend } = await stackOn('clickhouse');
     const probe = await spanProbe(stack);
     expect(await probe.send(10)).toEqual([200, '{}']);
@@ -119,7 +119,7 @@ describe.skipIf(!canMount)('a disk that has become read-only', () => {
     await waitFor('all is well', 60_000, async () => Object.keys(await failingChecks(stack)).length === 0);
   });
 
-  it("NATS's: what is not stored is answered 503, and once it is mounted anew everything acknowledged is stored", async () => {
+  it("NATS's: a push that is not stored is answered 503, and once it is writable again everything acknowledged is stored", async () => {
     const { stack, breakIt, mend } = await stackOn('nats');
     const { table, push, stored } = await pushProbe(stack);
     expect(await push(10)).toBe(200);

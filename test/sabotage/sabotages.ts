@@ -272,7 +272,7 @@ export const sabotages: readonly Sabotage[] = [
     ],
     project: 'engines',
     file: worker,
-    tests: 'a consumer that is deleted and made anew by hand',
+    tests: 'a consumer that is deleted and created again by hand',
   },
   {
     name: 'a purge that replaces the record of a redrive',

@@ -34,7 +34,7 @@ describe('a body that is refused', () => {
       () => ({ headers: { 'Content-Encoding': 'br' }, body: padded(8 * mebi) }),
       415,
     ],
-  ])('because it %s tells its sender so every time', async (_, request, status) => {
+  ])('because it %s gets the same refusal every time', async (_, request, status) => {
     for (let count = 0; count < 15; count++) expect((await on.send(request())).status).toBe(status);
   });
 

@@ -36,7 +36,7 @@ const metricsByTime = (
   return points;
 };
 
-describe.each(layouts)('what a point may hold (%s)', (layout) => {
+describe.each(layouts)('the contents of a point (%s)', (layout) => {
   type Case = { what: string; point: Record<string, unknown>; stored: Record<string, unknown> };
   const odd = ' a,b=c\\"\'\n\r\t\u0001\u007fä漢😀 \\';
   const cases: Case[] = [

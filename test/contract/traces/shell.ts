@@ -62,7 +62,7 @@ describe('a span of a shell script and curl', () => {
     ]);
   });
 
-  it('with the trailing N of a date that knows no %N is answered 200 with a warning and dropped in transfer', async () => {
+  it('with the trailing N of a date without %N is answered 200 with a warning and dropped in transfer', async () => {
     const application = await on.application();
     const labels = { reason: 'timestamp_not_numeric' };
     const before = await on.counter('transfer', 'tidemark_transfer_items_dropped_total', labels);

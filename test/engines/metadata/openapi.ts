@@ -76,13 +76,13 @@ describe('a running service', () => {
     ({ metadata } = await sharedStack());
   });
 
-  it('serves the committed document to anybody', async () => {
+  it('serves the committed document without a token', async () => {
     const answer = await metadata.askAs(undefined, 'GET', '/openapi.json');
     expect(answer.headers.get('content-type')).toMatch(/^application\/json/);
     expect(answer.body).toEqual(readCommitted());
   });
 
-  it('takes the example of every body: what it refuses is the state, not the value', async () => {
+  it('accepts the example of every body: a refusal concerns the state, not the value', async () => {
     for (const { method, path, requestBody, operationId } of operationsOf(readDocument(readCommitted()))) {
       const [media] = Object.values(requestBody?.content ?? {});
       if (media === undefined) continue;
