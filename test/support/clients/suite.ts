@@ -98,7 +98,7 @@ export const describeClient = (stack: () => TraceStack, kind: ClientKind): void 
     });
 
     // A receiver that cannot confirm must make its clients wait and repeat, and must not store what it has stored.
-    it('sends what was answered 503 again, and it is stored once', async () => {
+    it('sends a request again that was answered 503, and it is stored once', async () => {
       const on = stack();
       const tap = await startTap(otlpPort(on), '/v1/traces');
       const { application, client } = await started(tap.url);
@@ -119,7 +119,7 @@ export const describeClient = (stack: () => TraceStack, kind: ClientKind): void 
       await expectStored(on, application, [...before.rows, ...rows]);
     });
 
-    it(`${kind.repeats429 ? 'sends what was answered 429 again' : 'tells what was answered 429 as failed'}, and nothing else is missing`, async () => {
+    it(`${kind.repeats429 ? 'retries spans that were answered 429' : 'reports spans that were answered 429 as failed'}, and nothing else is missing`, async () => {
       const on = stack();
       const tap = await startTap(otlpPort(on), '/v1/traces');
       const { application, client } = await started(tap.url);
@@ -139,7 +139,7 @@ export const describeClient = (stack: () => TraceStack, kind: ClientKind): void 
       );
     });
 
-    it(`goes on after a restart of ingress, and what was under way is ${kind.repeatsLostConnection ? 'stored' : 'told as failed'}`, async () => {
+    it(`continues after a restart of ingress, and spans in flight are ${kind.repeatsLostConnection ? 'stored' : 'reported as failed'}`, async () => {
       const on = stack();
       const [ingress] = on.stack.ingress;
       if (ingress === undefined) throw new Error('no ingress');
@@ -165,7 +165,7 @@ export const describeClient = (stack: () => TraceStack, kind: ClientKind): void 
       );
     });
 
-    it(`takes a partial success for a success and ${kind.logsPartialSuccess ? 'logs it' : 'says nothing of it'}`, async () => {
+    it(`treats a partial success as a success and ${kind.logsPartialSuccess ? 'logs it' : 'does not log it'}`, async () => {
       const on = stack();
       const tap = await startTap(otlpPort(on), '/v1/traces');
       const { application, client } = await started(tap.url);

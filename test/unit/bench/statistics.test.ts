@@ -34,7 +34,7 @@ test('nothing measured is not a number, never a good one', () => {
   expect(spreadOf([]).median).toBeNaN();
 });
 
-test('the slope of growing memory is what it grows by for each step', () => {
+test('the slope of growing memory is its growth for each step', () => {
   expect(
     slopeOf([
       [0, 100],
@@ -52,7 +52,7 @@ test('the slope of growing memory is what it grows by for each step', () => {
   expect(slopeOf([[5, 100]])).toBe(0);
 });
 
-test('a change is in percent of what was before', () => {
+test('a change is in percent of the value before', () => {
   expect(changePercent(200, 150)).toBe(-25);
 });
 

@@ -5,7 +5,7 @@ import { orphanedUpTo, type QueueLook } from '../../../src/bus/orphaned-messages
 const left: QueueLook = { messages: 3, firstSequence: 71, lastSequence: 120, consumers: 1, ackFloor: 100 };
 
 // What is removed is gone. Each of these states holds messages that may be owed to somebody, or is no trouble at all.
-describe('what a work queue keeps although it was acknowledged', () => {
+describe('messages that a work queue kept although they were acknowledged', () => {
   it('is found when it is at or below the ack floor at two looks', () => {
     expect(orphanedUpTo(left, left)).toBe(100);
   });

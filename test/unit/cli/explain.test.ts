@@ -9,7 +9,7 @@ const run = promisify(execFile);
 const explain = (...given: string[]) => run(join(root, 'bin/tidemark'), ['explain', ...given]);
 
 describe('tidemark explain', () => {
-  it('says of a code what it means, what to do and who can', async () => {
+  it('prints meaning, remedy and owner of the remedy for a code', async () => {
     const { stdout } = await explain('timestamp_not_numeric');
     expect(stdout).toMatch(/meaning +the timestamp is not a whole decimal number/);
     expect(stdout).toMatch(/remedy +\S/);
@@ -17,7 +17,7 @@ describe('tidemark explain', () => {
     expect(stdout).toMatch(/stage +transfer/);
   });
 
-  it('says all that a code is said of', async () => {
+  it('prints every row of a code', async () => {
     const { stdout } = await explain('metric_columns_exceeded');
     expect(stdout.match(/^code /gm)).toHaveLength(2);
   });
@@ -28,7 +28,7 @@ describe('tidemark explain', () => {
     expect(JSON.parse((await explain('--json')).stdout)).toEqual({ items: reasons });
   });
 
-  it('says that a code does not exist', async () => {
+  it('reports an unknown code', async () => {
     await expect(explain('nonsense')).rejects.toMatchObject({
       code: 1,
       stderr: expect.stringContaining('unknown reason "nonsense"'),

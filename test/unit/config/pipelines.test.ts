@@ -149,7 +149,7 @@ describe('the shipped pipelines', () => {
     });
   });
 
-  it('keep spans for ever unless they say for how many days', async () => {
+  it('keep spans without end unless they set a number of days', async () => {
     expect(loadPipelines(join(root, 'pipelines'), schemas).traces.retentionDays).toBeUndefined();
     const folder = await copied();
     await breakFile(join(folder, tracesFile), 'retention_days: off', 'retention_days: 30');
@@ -218,7 +218,7 @@ describe('the pipelines folder', () => {
     expect(refusalOf(folder)).toContain(`${join(folder, file)}: cannot be read`);
   });
 
-  it('must be there', async () => {
+  it('must exist', async () => {
     const folder = join(await tempFolder(), 'none');
     expect(refusalOf(folder)).toContain(folder);
   });

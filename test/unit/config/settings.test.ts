@@ -70,7 +70,7 @@ describe('settings', () => {
     });
   });
 
-  it('have a name, a key and a meaning of their own', () => {
+  it('have a unique name, key and meaning', () => {
     for (const field of ['env', 'key', 'meaning'] as const) {
       const values = settingDefinitions.map((definition) => definition[field]);
       expect(new Set(values).size).toBe(values.length);
@@ -308,7 +308,7 @@ describe('the engines', () => {
       },
       ['nats://n:1', 'http://q:2', 'http://c:3', 'http://a:4'],
     ],
-  ])('are reached where %j says', (env, expected) => {
+  ])('are reached at the address of %j', (env, expected) => {
     expect(urls(env)).toEqual(expected);
   });
 

@@ -75,7 +75,7 @@ describe.each(kinds)('the token of $name', ({ create, rotate, takes, disable, is
     expect([await takes(started, oldToken), await takes(started, newToken)]).toEqual([false, true]);
   });
 
-  it('is taken at every step of a rotation that the watch tells of', async () => {
+  it('is accepted at every step of a rotation that the watch delivers', async () => {
     const started = start();
     const { records } = started;
     await create(started);
@@ -105,7 +105,7 @@ describe.each(kinds)('the token of $name', ({ create, rotate, takes, disable, is
     expect([await takes(started, oldToken), await takes(started, newToken)]).toEqual([false, true]);
   });
 
-  it('is found in KV when the watch has not told of it, the old one as well as the new one', async () => {
+  it('is found in KV when the watch has not delivered it, the old one as well as the new one', async () => {
     for (const token of [oldToken, newToken]) {
       const started = start();
       const { records, clock } = started;

@@ -154,11 +154,11 @@ const wrongWith = (line: string): string[] =>
 
 // No cluster and no container engine is where these tests run: names, namespaces, keys, ports and files are held against the manifests.
 describe('every command for a cluster that a document names, which is not run', () => {
-  it.each([...all])('names what the manifests have: %s', (line) => {
+  it.each([...all])('names only parts of the manifests: %s', (line) => {
     expect(wrongWith(line)).toEqual([]);
   });
 
-  it('is looked for: what is not there is found', () => {
+  it('is checked: a missing one is found', () => {
     expect(all.size).toBeGreaterThan(12);
     const wrong = [
       'kubectl -n nowhere get pods',

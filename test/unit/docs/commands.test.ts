@@ -66,7 +66,7 @@ describe('every command that a document names', () => {
     expect(found).toEqual([]);
   });
 
-  it('is looked for: what is not there is found', () => {
+  it('is checked: a missing one is found', () => {
     const text =
       'Run `make nothing`, `npx tidemark dlq unlist`, `tidemark up --nope` and `kubectl -n tidemark get pods`.';
     const code = codeOf(text);

@@ -162,7 +162,7 @@ describe('every regular expression where texts of others pass', () => {
   const known = new Map(Object.entries(reviewed).flatMap(([why, each]) => each.map((one) => [one, why])));
   const found = patternsInSource(rooms);
 
-  it('has a bound that somebody knows of', () => {
+  it('has a known bound', () => {
     expect(found.length).toBeGreaterThan(100);
     expect(
       found.filter((one) => !known.has(one)),

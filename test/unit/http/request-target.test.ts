@@ -35,7 +35,7 @@ describe('a request target', () => {
     expect(isNormalTarget(target)).toBe(false);
   });
 
-  it('that is normal is read alike by what reads URLs as browsers do', () => {
+  it('that is normal has one reading for all that read URLs as browsers do', () => {
     const piece = fc.constantFrom(
       '/',
       '.',

@@ -81,7 +81,7 @@ describe('failures of an address', () => {
     expect([fail(100, '192.0.2.1'), isShut('192.0.2.1')]).toEqual([0, false]);
   });
 
-  it('are what the sender could have done otherwise', () => {
+  it('are mistakes of the sender', () => {
     const reasons = ['unauthorized', 'body_not_json', 'body_too_large', 'inflate_ratio_exceeded'];
     expect(reasons.filter(isFailure)).toEqual(reasons);
     expect(['not_stored', 'unconfirmed', 'aborted', 'too_many_failures'].filter(isFailure)).toEqual([]);

@@ -80,7 +80,7 @@ const isFixed64 = (raw: RawSpanTime): raw is string =>
 describe('the time of a span', () => {
   const good = String(nanos(arrivedAt));
 
-  it.each(cases)('judges %s (%s)', (_, raw, policy, verdict) => {
+  it.each(cases)('validates %s (%s)', (_, raw, policy, verdict) => {
     expect(validateSpanTime(raw, raw, arrivedAt, policy)).toBe(verdict);
     if (verdict !== undefined) expect(validateSpanTime(raw, good, arrivedAt, policy)).toBe(verdict);
   });

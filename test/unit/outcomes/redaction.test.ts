@@ -137,7 +137,7 @@ it('takes credentials out of examples of spans, torn ones too', () => {
 });
 
 // A sender may put the token of somebody else, or a password, under a name that says so.
-describe('what a name says is a secret', () => {
+describe('a value under the name of a secret', () => {
   it.each([
     'access_token',
     'token',
@@ -148,7 +148,7 @@ describe('what a name says is a secret', () => {
     'password',
     'api_key',
     'Set-Cookie',
-  ])('is taken out under %s, whatever it is', (name) => {
+  ])('is removed under %s, for every value', (name) => {
     expect(jsonOf({ [name]: 'hunter2' })).toBe(JSON.stringify({ [name]: redacted }));
     expect(jsonOf({ [name]: { any: 'hunter2' } })).toBe(JSON.stringify({ [name]: redacted }));
     expect(jsonOf({ attributes: [{ key: name, value: { stringValue: 'hunter2' } }] })).not.toContain(
@@ -166,8 +166,8 @@ describe('what a name says is a secret', () => {
 });
 
 // A body has 16 MiB and may be as deep as it is long: an example of it must not cost what the body does.
-describe('what is left', () => {
-  it('is the value as it was, where there is no secret', () => {
+describe('the rest of the value', () => {
+  it('is unchanged where there is no secret', () => {
     const point = { metrics: { cpu: 1.5, up: 1e300 }, target: 'a', dimension: { module: 'db', ok: true } };
     expect(jsonOf(point)).toBe(JSON.stringify(point));
     expect(textOf('trace 0123456789abcdef0123456789abcdee, 数据')).toBe(
@@ -175,7 +175,7 @@ describe('what is left', () => {
     );
   });
 
-  it('has at most so many bytes, whatever comes', () => {
+  it('has at most its limit of bytes, for any input', () => {
     fc.assert(
       fc.property(fc.anything(), fc.string({ unit: 'grapheme' }), (value, given) => {
         expect(Buffer.byteLength(json(value, 256))).toBeLessThanOrEqual(256);

@@ -304,7 +304,7 @@ const stores = (text: string): void => {
 
 const paths = { push, otlp, 'the admin API': adminApi, 'the stores': stores };
 
-describe('no regular expression looks through more of a text of others than 2 KiB', () => {
+describe('no regular expression reads more than 2 KiB of untrusted text', () => {
   it.each(
     Object.entries(paths).flatMap(([path, run]) =>
       hostile.map(([name, make]) => [path, name, run, make] as const),
@@ -340,10 +340,10 @@ describe('the redaction of an example', () => {
   });
 });
 
-describe('what is read by hand', () => {
+describe('a text that is read by hand', () => {
   const text = trickyText('aZ09+/-_=.eE \\",\n\r');
 
-  it('is base64 as the expression said', () => {
+  it('is base64 where the expression matched', () => {
     always(
       fc.property(fc.oneof(text, fc.base64String()), (given) => {
         const { length } = given.replaceAll('=', '');
@@ -353,7 +353,7 @@ describe('what is read by hand', () => {
     );
   });
 
-  it('is a number as the expression said', () => {
+  it('is a number where the expression matched', () => {
     const number = fc.double({ noNaN: true, noDefaultInfinity: true }).map(String);
     always(
       fc.property(fc.oneof(text, number), (given) => {

@@ -42,7 +42,7 @@ describe('tracing', () => {
   }, 60_000);
 
   it.each(['', 'X-MON-TOKEN', '=x', 'a b=c', 'a=%zz', 'a=1,,b=2'])(
-    'refuses headers that cannot be used, without telling them: %j',
+    'refuses invalid headers, without showing them: %j',
     async (headers) => {
       const tracing = { url: 'http://127.0.0.1:1', headers, sampleRatio: 1 };
       await expect(openTracing({ tracing }, 'test', log)).rejects.toThrow(

@@ -116,7 +116,7 @@ describe('writes at an interval', () => {
     vi.useRealTimers();
   });
 
-  it('what comes after a pause is written at once', async () => {
+  it('a message after a pause is written at once', async () => {
     const { bring, writes } = startWorker();
     bring(1);
     await turn();
@@ -127,7 +127,7 @@ describe('writes at an interval', () => {
     expect(writes).toEqual([1, 1]);
   });
 
-  it('what comes within the interval is written together when it is over, and acknowledged', async () => {
+  it('messages within the interval are written together at its end, and acknowledged', async () => {
     const bench = startWorker();
     bench.bring(1);
     await turn();
@@ -197,7 +197,7 @@ describe('writes at an interval', () => {
     expect(bench.acknowledged).toBe(4);
   });
 
-  it('what was forgotten is not counted towards a whole write', async () => {
+  it('forgotten messages do not count towards a whole write', async () => {
     const { bring, writes, worker } = startWorker();
     bring(1);
     await turn();

@@ -88,7 +88,7 @@ describe.each([
     expect(encode(request({}, attributes(1, '123456')), context).cutValues).toBe(2);
   });
 
-  it('are judged by its own windows', () => {
+  it('are validated by its own windows', () => {
     const later = String(BigInt(goodSpan.startTimeUnixNano) + 7_200n * 1_000_000_000n);
     const encoded = encode(request({ startTimeUnixNano: later, endTimeUnixNano: later }), context);
     expect([encoded.accepted, Object.fromEntries(encoded.deferred)]).toEqual([

@@ -42,7 +42,7 @@ describe('a rate over several receivers', () => {
     }
   });
 
-  it.each([1, 2, 3, 10, 200])('of %d is all for the only sender, whichever receiver it reaches', (rate) => {
+  it.each([1, 2, 3, 10, 200])('of %d is all for the only sender, at any receiver', (rate) => {
     const cluster = createCluster(rate);
     for (let count = 0; count < 3; count++) cluster.join(0);
     cluster.run(3);
@@ -94,7 +94,7 @@ describe('a rate over several receivers', () => {
     expectRate(cluster.run(10), 200, 10);
   });
 
-  it('stays as it was shared while reports are lost, and is shared anew when they are back', () => {
+  it('stays as it was shared while reports are lost, and is shared again when they are back', () => {
     const cluster = threeOf(200);
     cluster.run(5);
     cluster.isAway = true;

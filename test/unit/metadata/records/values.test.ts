@@ -38,7 +38,7 @@ describe('token', () => {
 });
 
 describe('SQL text', () => {
-  it('quotes what people name and refuses what no quoting can carry', () => {
+  it('quotes names and refuses the characters that no quoting can carry', () => {
     expect(quoteIdentifier('2_mon_time_series_1500001.__default__')).toBe(
       '"2_mon_time_series_1500001.__default__"',
     );

@@ -77,7 +77,7 @@ describe.each(layouts)('a request (%s)', (layout) => {
   const marked = { metrics: { a: 1, mark: 4711, b: 2 }, timestamp: time };
 
   // A retry after a rule, a window or a cap has changed must write the same rows again, and not new ones beside them.
-  it('gives a point its uid by what stands before it as sent, whatever becomes of that', () => {
+  it('gives a point its uid by its place as sent, for any outcome of the points before it', () => {
     const sameOrdinals = (point: unknown): unknown[] => {
       const taken = countOrdinals([point], layout);
       if (taken === 1)
@@ -193,7 +193,7 @@ describe.each(layouts)('a request that brings new names (%s)', (layout) => {
     );
   });
 
-  it('leaves the verdict on time to transfer', () => {
+  it('leaves the check of time to transfer', () => {
     const deferred = inItsCompany.filter(({ encoded }) => encoded.deferred.size > 0);
     const timed = droppedPoints.filter(({ reason }) => reasonsOfTime.includes(reason));
     expect(deferred.map(({ what }) => what)).toEqual(timed.map(({ what }) => what));

@@ -244,7 +244,7 @@ describe('a span that can never be stored', () => {
     expect(named.filter((code) => !table.includes(code))).toEqual([]);
   });
 
-  it('is rejected for the first of its faults in a fixed order, whatever it is sent in', () => {
+  it('is rejected for the first of its faults in a fixed order, in every encoding', () => {
     const bad = { attributes: many(129), traceId: '', spanId: '', startTimeUnixNano: '5', name: 'x' };
     for (const [, encode] of encodings)
       expect(Object.fromEntries(encode(requestOf(bad)).rejected)).toEqual({ trace_id_invalid: 1 });
@@ -263,7 +263,7 @@ describe('a span that can never be stored', () => {
     expect(encoded.rejected).toEqual(new Map([['span_not_object', 30]]));
   });
 
-  it('never reaches the limits by what fills them exactly', () => {
+  it('stays within the limits with values that fill them exactly', () => {
     const span = {
       ...goodSpan,
       attributes: many(128),
@@ -309,7 +309,7 @@ describe('the sample of a span without an owner', () => {
       expect(JSON.stringify(samplesOf(span))).not.toContain(before.spanId);
   });
 
-  it('shows nothing of one that is no object', () => {
+  it('shows nothing of one that is not an object', () => {
     encodeJson(requestOf(goodSpan));
     const context = contextWith({ resolve: () => 'invalid' });
     const { samples } = encodeJson(requestOf(5), { ...context, wantsSample: () => true });

@@ -48,7 +48,7 @@ describe('a block of FORMAT Native', () => {
     );
   });
 
-  it('is cut into slices that hold its rows, byte for byte as those rows encoded anew', () => {
+  it('is cut into slices that hold its rows, byte for byte as a new encoding of those rows', () => {
     always(
       fc.property(
         fc.array(anyRow, { minLength: 1, maxLength: 20 }),
@@ -69,7 +69,7 @@ describe('a block of FORMAT Native', () => {
     );
   });
 
-  it('loses the rows that are to be left out, and is nothing without any', () => {
+  it('loses the rows to omit, and is nothing without any', () => {
     const rows = fc.sample(anyRow, { numRuns: 5, seed: 1 });
     const block = blockOf(rows);
     const left = withoutRows(block, new Set([1, 3, 99]));
@@ -151,7 +151,7 @@ describe('a block of FORMAT Native', () => {
   });
 });
 
-describe('bytes that are no block', () => {
+describe('bytes that are not a block', () => {
   const read = (bytes: Uint8Array): NativeValue[] => {
     try {
       const block = readBlock(bytes);

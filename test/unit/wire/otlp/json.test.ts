@@ -329,7 +329,7 @@ describe('a lenient reader of JSON', () => {
     );
   });
 
-  it('takes null for what is absent', () => {
+  it('treats null as absent', () => {
     const absent = encodeJson({
       resourceSpans: [{ resource: null, scopeSpans: [{ scope: null, spans: [goodSpan] }] }],
     });
@@ -390,7 +390,7 @@ describe('a lenient reader of JSON', () => {
     expect(onlyRow(encodeJson(resources))['ServiceName']).toBe('late');
   });
 
-  it('takes the last of names that come twice where it stands', () => {
+  it('takes the last value of a repeated name, in its place', () => {
     const rowOf = (value: string) =>
       onlyRow(
         encodeJson(
@@ -455,7 +455,7 @@ describe('a lenient reader of JSON', () => {
     expect(kinds.map(([kind]) => kind).toSorted()).toEqual([...leniencyKinds].toSorted());
   });
 
-  it('stores U+FFFD for what is not UTF-8 and for half a character', () => {
+  it('stores U+FFFD for bytes that are not UTF-8 and for half a character', () => {
     const latin = Buffer.from(JSON.stringify(requestOf({ ...goodSpan, name: 'caf\u00e9' })), 'latin1');
     expect(onlyRow(encodeJson(latin))['SpanName']).toBe('caf\ufffd');
     const half = JSON.stringify(requestOf({ ...goodSpan, name: 'N' })).replace(
@@ -548,7 +548,7 @@ describe('a JSON body that is not one of OTLP', () => {
       expect(() => encodeJson(body.subarray(0, length))).toThrow(MalformedBody);
   });
 
-  it('is read or malformed, whatever bytes stand in it', () => {
+  it('is read or malformed, for any bytes', () => {
     const body = Buffer.from(
       JSON.stringify(
         requestOf({ ...goodSpan, attributes: attributes({ a: { stringValue: 'b' } }), status: {} }),
@@ -574,7 +574,7 @@ describe('a JSON body that is not one of OTLP', () => {
   });
 });
 
-describe('a value that is passed over', () => {
+describe('a skipped value', () => {
   const around = (value: string): Buffer =>
     Buffer.from(`{"other":${value},"resourceSpans":${JSON.stringify(requestOf(goodSpan).resourceSpans)}}`);
   const accepted = (value: string): number =>
@@ -597,7 +597,7 @@ describe('a value that is passed over', () => {
 });
 
 describe('an escaped text', () => {
-  it('is what JSON makes of it, halves of characters aside', () => {
+  it('equals the result of JSON, halves of characters aside', () => {
     const plain = 'so much that stands between two escapes that it is copied as one';
     const parts =
       String.raw`\u0041 \u00e9 \u6f22 \ud83d\ude00 \n \" \\ \/ \u007f \u0080 \u07ff \u0800 \uffff`.split(' ');
@@ -609,7 +609,7 @@ describe('an escaped text', () => {
 });
 
 describe('the tokens of a body', () => {
-  it('are told up to the place where it is no JSON, also behind an attribute that names one thing twice', () => {
+  it('are listed up to the place where the JSON is malformed, also behind an attribute with a repeated member', () => {
     const token = '{"key":"mon.data.token","value":{"stringValue":"0123456789abcdef0123456789abcdef"}}';
     const resource = (attributes: string) => `{"resource":{"attributes":[${attributes}]}}`;
     const body = `{"resourceSpans":[${resource(token)},${resource('{"key":"a","key":"b"}')},0 0]}`;
