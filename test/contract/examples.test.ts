@@ -25,7 +25,8 @@ describe.each(receivers)('%s', (receiver) => {
     });
   });
 
-  // Architecture 6.1: in = kept + dropped by reason, and a deferred item is dropped in transfer for the reason its sender was told.
+  // Architecture 6.1: in = kept + dropped by reason, and transfer drops a deferred item for the reason in the warning
+  // to its sender.
   describe('of all cases together', () => {
     const pipeline = receiver === 'push' ? 'metrics' : 'traces';
     const label = receiver === 'push' ? 'push' : 'otlp';
@@ -86,7 +87,7 @@ describe('after all this', () => {
     expect(errors).toEqual([]);
   });
 
-  // Replies end in logs of senders, logs in systems that many can read: a token in either is a token given away.
+  // Replies end in logs of senders, and many people can read logs: a token in either is disclosed.
   it('no reply and no line of any log holds a token', () => {
     const { ingress, transfer, metadata } = ran.stack;
     const lines = [...ingress, ...transfer, metadata].flatMap((role) => role.lines).join('\n');

@@ -16,7 +16,10 @@ beforeAll(async () => {
 });
 afterAll(() => on?.stop());
 
-/** How long an export may take in all: a receiver that starts anew on a busy machine needs more than the ten seconds of the SDKs. */
+/**
+ * How long an export may take in all: a receiver that restarts on a busy machine needs more than the ten seconds of the
+ * SDKs.
+ */
 const patienceSeconds = 60;
 const patience = { OTEL_EXPORTER_OTLP_TRACES_TIMEOUT: String(patienceSeconds) };
 

@@ -22,7 +22,7 @@ const msPerMiB = 5;
 const waitMsMax = 300 * slack;
 const mebi = 2 ** 20;
 
-/** Stands before the receivers in one test, and says whose a request is. */
+/** A proxy before the receivers in one test, which names the address of a request. */
 const proxyAddress = '127.0.9.9';
 const neighbour = '127.0.0.1';
 
@@ -92,7 +92,7 @@ const neighbourWaits = async (act: () => Promise<unknown>): Promise<number[]> =>
 };
 
 const addresses = { last: 0 };
-/** An address that nobody has used. */
+/** An unused address. */
 const strange = (): string => {
   addresses.last += 1;
   return `127.1.${addresses.last >> 8}.${addresses.last & 255 || 1}`;
@@ -252,7 +252,7 @@ describe('failures of an address', () => {
     expect(statusesOf(await failing(60, proxyAddress, client('198.51.100.1')))).toContain(429);
     expect(statusesOf(await failing(1, proxyAddress, client('198.51.100.2')))).toEqual([401]);
     expect((await send('push', pushBody, proxyAddress, client('198.51.100.3'))).status).toBe(200);
-    // Who is no trusted proxy names nobody else.
+    // A client that is not a trusted proxy cannot name another address.
     const liar = strange();
     const answers = await Promise.all(
       Array.from({ length: 60 }, (_, index) => send('push', wrong, liar, client(`203.0.113.${index}`))),

@@ -90,7 +90,7 @@ type Shape = {
   readonly reason?: string;
 };
 
-// Whoever stands in front may see other borders between requests than we do: one answer, and the connection ends.
+// A proxy may see other borders between requests than this server: one answer, and the connection ends.
 const shapes: Shape[] = [
   {
     what: 'Content-Length and Transfer-Encoding',
@@ -230,7 +230,7 @@ describe.each(['push', 'otlp'] as const)('the %s receiver', (name) => {
     expect(answer?.status).toBe(200);
   });
 
-  // It has stored something: whoever sent it has to learn that.
+  // The request is stored: its sender must get the answer.
   it('answers a client that ended its side after the request', async () => {
     const connection = await openRaw(portOf(name));
     connection.socket.end(good(name));
@@ -348,7 +348,7 @@ it('a client that sends thousands of requests without waiting for an answer is c
   expect(await growth('push', 'pipelined', flood)).toBe(1);
 });
 
-// Answers that nobody reads pile up in the kernel first, then in the process.
+// Unread answers fill the kernel's buffers first, then the process.
 it('a client that never reads its answers is cut once they pile up', async () => {
   const data = Array.from({ length: 20 }, () => ({ metrics: { [`${'x'.repeat(90)}-`]: 1 } }));
   const body = JSON.stringify({ ...JSON.parse(bodies.push), data });

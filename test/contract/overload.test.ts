@@ -72,7 +72,7 @@ const held = (): Promise<number> => figure('tidemark_ingress_bytes_in_flight');
 const refusedOf = (name: Name): Promise<number> =>
   figure('tidemark_ingress_requests_total', `receiver="${name}"`, 'status="503"');
 
-/** Fills the room for bytes with a body that comes in fast enough to keep it. Ends when told to. */
+/** Fills the room for bytes with a body that arrives fast enough to keep it. Ends on request. */
 const fillRoom = async (): Promise<() => void> => {
   const connection = await openRaw(portOf('push'));
   connection.send(`${head('push')}Content-Length: 16000000\r\n\r\n`);
@@ -132,7 +132,7 @@ describe.each(names)('a full %s receiver', (name) => {
   });
 });
 
-// Whoever sends slowly, by intent or over a bad line, must not keep all others out.
+// A slow sender, by intent or over a bad line, must not block all others.
 it('a stalled body is ended for requests that wait for its room', async () => {
   const stalled = await openRaw(portOf('push'));
   stalled.send(`${head('push')}Content-Length: 16000000\r\n\r\n`);
@@ -229,7 +229,7 @@ describe('exporters against a receiver that is overloaded for some seconds', () 
     try {
       const working = work();
       const refused = waitFor('a refusal', 60_000, async () => (await refusedOf('otlp')) > before);
-      // An exporter that ends before it was refused has failed, and says why.
+      // An exporter that ends before it was refused has failed, and reports why.
       await Promise.race([refused, working]);
       const end = setTimeout(empty, overloadMs);
       const result = await working;

@@ -130,7 +130,7 @@ const line = (pipeline: string, route: string, store: string) => [
 ];
 
 describe('spans of the program itself', () => {
-  // Whoever looks for a request that hangs has to find every station of it under the trace that its sender knows.
+  // To find why a request hangs, an operator needs every station of it under the trace that its sender knows.
   it('lead one push through ingress, bus and transfer into QuestDB, in the trace of its sender', async () => {
     const traceId = hex(16);
     const answer = await push({ traceparent: `00-${traceId}-${hex(8)}-01` });

@@ -85,7 +85,7 @@ const exportTo = (exporter: OtlpClient, token: string, spans: object[]): Promise
     body: JSON.stringify({ resourceSpans: [{ scopeSpans: [{ spans }] }] }),
   });
 
-/** What an exporter is told: the status, and reasons where some span did not go the normal way. */
+/** The answer to an exporter: the status, and reasons where some span was dropped or deferred. */
 const toldBy = (answer: OtlpAnswer): string =>
   answer.status === 200 ? (partialOf('json', answer)?.errorMessage ?? '') : String(answer.status);
 
@@ -191,7 +191,8 @@ describe('a policy of a data id', () => {
     expect(stored).toEqual(['h', '{"rack":"r"}']);
   });
 
-  // Transfer has no policies: it judges again by what the receiver used, and would set a point aside that it finds valid.
+  // Transfer has no policies: it validates again with the receiver's values, and would dead-letter a point that it
+  // finds valid.
   it('travels with deferred points: transfer drops them for the same reason', async () => {
     const report = await newReport();
     await live.sourcePolicy(report.data_source.mon_data_id, { retention_days: 1 });

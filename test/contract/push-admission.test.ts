@@ -57,7 +57,7 @@ describe('a data id', () => {
     expect(rows.filter((row) => 'cpu' in row)).toHaveLength(1);
   });
 
-  /** Changes a stored record as nobody can over the API, and answers what a push is answered from then on. */
+  /** Changes a stored record in a way that the API does not allow, and returns the answer to a push from then on. */
   const answerAfter = async (
     own: Report,
     key: string,

@@ -192,7 +192,7 @@ describe('a certificate that changes', () => {
 });
 
 describe('a receiver that requires certificates of clients', () => {
-  // Last in the file: the process starts anew with another setting.
+  // Last in the file: the process restarts with another setting.
   it('takes those of its authority alone', async () => {
     const { env } = stack;
     const options = (own: Certificate | undefined) => ({

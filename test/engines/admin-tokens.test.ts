@@ -52,7 +52,7 @@ beforeEach(async () => {
 afterEach(async () => {
   for (const tokens of opened.splice(0)) tokens.stop();
   for (const connection of connections.splice(0)) await connection.close();
-  // Emptied and not deleted: for a moment the server answers reads of a stream made anew out of the deleted one.
+  // Emptied and not deleted: for a moment the server answers reads of a new stream from the deleted one.
   await (await bus.manager()).streams.purge(`KV_${buckets.system}`);
 });
 
@@ -181,7 +181,7 @@ describe('a token', () => {
     }
   });
 
-  // Whoever guesses must not load the bus, and who was given a token a moment ago must not wait for it.
+  // Guesses must not load the bus, and the owner of a new token must not wait for it.
   it('that does not exist costs no reads of its own, for any number of tries', async () => {
     const [one, other] = [await open(), await open()];
     const unknown = (count: number): string[] =>
@@ -197,7 +197,7 @@ describe('a token', () => {
       const refused = await Promise.all(flood.map((token) => other.authorize(token)));
       expect(refused.every((identity) => identity === undefined)).toBe(true);
     });
-    // Twenty a second, whatever comes.
+    // Twenty a second, for any number of guesses.
     expect(grown).toBeLessThanOrEqual(2 + (performance.now() - began) / 50);
     // The same ones again are known to be unknown.
     expect(

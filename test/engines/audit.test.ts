@@ -43,7 +43,7 @@ beforeEach(async () => {
   log = { debug: write, info: write, warn: write, error: write };
 });
 afterEach(async () => {
-  // Emptied and not deleted: for a moment the server answers reads of a stream made anew out of the deleted one.
+  // Emptied and not deleted: for a moment the server answers reads of a new stream from the deleted one.
   await (await bus.manager()).streams.purge('AUDIT');
 });
 
@@ -133,7 +133,7 @@ describe('an audited call', () => {
     expect(await entries()).toMatchObject([{ changes: [{ after: { name: 'b' } }] }]);
   });
 
-  // Refused requests change nothing: a log of them would let anybody push the real entries out.
+  // Refused requests change nothing: in the log, they could push the real entries out.
   it('leaves nothing when it was refused before it changed anything', async () => {
     await expect(open().run(request, () => Promise.reject(refusal))).rejects.toBe(refusal);
     expect(await entries()).toEqual([]);

@@ -62,7 +62,7 @@ describe('a batch', () => {
     expect(await storedIn(bus, 'PLAIN')).toEqual([]);
   });
 
-  // A server whose disk was full in the middle of a commit may have kept a part: the ids it knows are not all there are.
+  // A server whose disk was full in the middle of a commit may have kept a part: a known id does not prove the others.
   it('of which a part is stored already is stored whole', async () => {
     await makeStream(bus, 'PART', {});
     const messages = messagesFor('PART', 4);

@@ -98,7 +98,8 @@ describe('a consumer whose spans are all refused', () => {
   });
 });
 
-// What cannot be kept must not be acknowledged; and the consumer must not need anybody once there is room.
+// A message whose dead letter cannot be stored must not be acknowledged; and the consumer must continue by itself once
+// there is room.
 describe('a full stream of dead letters', () => {
   it('holds the consumer with an alarm and loses nothing; it continues by itself once there is room', async () => {
     const manager = await bus.manager();

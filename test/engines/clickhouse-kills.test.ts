@@ -61,7 +61,7 @@ type Wire = {
   readonly isAnswered: boolean;
 };
 
-/** A wire to ClickHouse that passes on at most `bytesMax` of a connection, and nothing more from when `isCut` says so. */
+/** A proxy to ClickHouse that passes at most `bytesMax` of a connection, and nothing more once `isCut` returns true. */
 const wireTo = async (
   isCut: (wire: Wire) => boolean,
   bytesMax = Number.POSITIVE_INFINITY,

@@ -12,7 +12,7 @@ import { startEngines, type TestEngines } from '../support/stack/engines.ts';
 import { tempFolder } from '../support/stack/temp-folder.ts';
 
 const ownFolder = new URL('../../schemas/sql/clickhouse', import.meta.url).pathname;
-/** What a run that changes nothing beside its steps says. */
+/** The output of a run that changes nothing beside its steps. */
 const unchanged = { ttlChanged: [], durabilityChanged: [], restored: [] };
 
 const names = [

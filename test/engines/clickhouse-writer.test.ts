@@ -336,7 +336,7 @@ describe('the lookup of traces', () => {
   });
 });
 
-// What Grafana's ClickHouse plugin asks with "use OTel columns" on and nothing mapped by hand.
+// The queries of Grafana's ClickHouse plugin with "use OTel columns" on and nothing mapped by hand.
 describe("the queries of Grafana's plugin", () => {
   const searchColumns = `"TraceId" AS traceID, "ServiceName" AS serviceName, "SpanName" AS operationName,
     "Timestamp" AS startTime, multiply("Duration", 0.000001) AS duration`;

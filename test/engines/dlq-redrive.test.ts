@@ -84,7 +84,7 @@ const stored = async (traceId: string): Promise<{ plain: unknown[]; distinct: un
   return { plain: rows.map((row) => row['SpanName']), distinct: new Set(rows.map((row) => row['uid'])).size };
 };
 
-/** What the records say became of an application's spans. */
+/** The outcomes of an application's spans in the records. */
 const balance = async ({ app_id: appId }: Application): Promise<Record<string, number>> => {
   const rows = await stack.spansQuery(
     `SELECT kind, sum(count) AS items FROM otel.ingest_outcomes FINAL ARRAY JOIN mapKeys(outcomes) AS kind, mapValues(outcomes) AS count
@@ -198,7 +198,7 @@ describe('a dead letter that is redriven', () => {
     await allStored(application, traceId, 'p4');
   });
 
-  // A copy of the bus that is older than the redrive: what was redriven since is there again.
+  // A copy of the bus that is older than the redrive has the dead letters again that were redriven since.
   it('and comes back with a copy of DEADLETTER is removed by a purge, and its item stays recorded as stored', async () => {
     const { application, traceId, sequence } = await withLetter('p9');
     const { streams } = await bus.manager();
@@ -258,7 +258,7 @@ describe('a dead letter that is purged', () => {
   });
 });
 
-// The way of a table that was set aside: a part of many rows in one dead letter.
+// As for a table that is unavailable: a part of many rows in one dead letter.
 describe('the points of a table that was set aside', () => {
   it('are all stored once when they are redriven after the table exists', async () => {
     const report = await stack.createReport('redriven points');

@@ -75,7 +75,7 @@ beforeAll(async () => {
     expect(row).toMatchObject({ received: 7, refused: 2 });
     return Number(row?.['samples']) >= 4;
   });
-  // Outcomes are to be seen before the messages they are of are acknowledged.
+  // Outcomes are visible before their messages are acknowledged.
   for (const stream of ['METRICS', 'TRACES'] as const) await stack.waitForEmptyStream(stream);
 });
 afterAll(() => stack?.stop());
@@ -121,7 +121,7 @@ const ofReport = () => ({
   ],
 });
 
-// The one question an operator is asked: "we sent so many, where are they?"
+// The one question of a sender to an operator: "we sent 1,000, where are they?"
 describe('the balance', () => {
   it('accounts for every item of a data id and of an application, over the API and as a command', async () => {
     const dataId = report.data_source.mon_data_id;
@@ -253,7 +253,7 @@ describe('samples of dropped items', () => {
   });
 });
 
-// Last: it takes ClickHouse away.
+// Last: it stops ClickHouse.
 describe('during an outage of ClickHouse', () => {
   it('names it in a 503, and still shows live samples', async () => {
     await stack.engines.clickhouse.stop();

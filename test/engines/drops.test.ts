@@ -100,7 +100,7 @@ const sampleOf = (dataId: number, reason: string, appId = 0): Promise<SampleRow>
     tap.samples().find((row) => row.data_id === dataId && row.app_id === appId && row.reason === reason),
   );
 
-// An operator sees that a data id sends less than it should; these rows are what tells why without asking its sender.
+// An operator sees that a data id stores less than expected; these rows explain why without a question to its sender.
 describe('requests that receivers refused', () => {
   it('is counted by data id, reason, requests and items', async () => {
     const dataId = report.data_source.mon_data_id;
@@ -128,7 +128,7 @@ describe('requests that receivers refused', () => {
       { requests: 0, items: 1 },
     );
     await countedAs({ kind: 'duplicate', data_id: dataId }, { requests: 1, items: 2 });
-    // Whoever may not write must not be able to name what is counted.
+    // A sender without rights must not choose the names that are counted.
     expect(tap.refusals().some((row) => row.data_id === 1_999_999)).toBe(false);
   });
 

@@ -61,12 +61,12 @@ afterAll(async () => {
   await folder?.remove();
 });
 
-/** Every item that was acknowledged, by whichever version, is stored once or accounted for, and nothing else is. */
+/** Every item that any version acknowledged is stored once or accounted for, and nothing else is. */
 const expectExact = async (): Promise<void> => {
   expect(await figuresOf(line, earlier.ledger)).toEqual(expectedOf(earlier.ledger));
 };
 
-/** Sends what is known by name twice more; the second time the bus has just been told the name. */
+/** Sends the same request twice more; the second time the bus has just got its id. */
 const repeat = async (send: () => Promise<{ status: number; text: string }>): Promise<string> => {
   await waitFor('the token is taken', 60_000, async () => (await send()).status === 200);
   const { status, text } = await send();

@@ -74,7 +74,7 @@ describe('a receiver of the version before beside one of this', () => {
     ];
     for (const [batch, send] of again) {
       await waitFor('the new token is taken', 60_000, async () => (await send()) === 200);
-      // The one before knows the old token, which holds for an hour.
+      // The earlier version has the old token, which is valid for an hour.
       await batch.sendUntilTaken(before);
       expect(await batch.settled()).toEqual(settledOnce(batch.items));
     }

@@ -146,7 +146,7 @@ test('the health of a container with several processes is that of each of them',
   }
 });
 
-// Restarted for ever, processes that cannot start would hide from whoever started them that nothing is taken.
+// If processes that cannot start were restarted without end, the operator would not see that nothing is accepted.
 test('a port that is taken ends all processes with the reason', async () => {
   const ports = await portsOfTwo();
   const ingress = startTwo({ ...ports, push: stack.ingress[0]?.ports['push'] ?? 0 });

@@ -189,7 +189,7 @@ describe('with transfer stopped', () => {
     await restart();
     await stack.waitForRows(neighbour.result_table.table_id, kept);
     await stack.waitForEmptyStream('METRICS');
-    // Counters begin anew with the process.
+    // Counters start at zero with the process.
     await until('the backlog is counted', async () => (await dropped()) === waiting);
     expect(before).toBe(0);
     await until('the report is purged', async () => {

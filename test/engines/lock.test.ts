@@ -10,7 +10,7 @@ import { tempFolder } from '../support/stack/temp-folder.ts';
 
 const lockModule = JSON.stringify(resolve('src/embedded/lock.ts'));
 
-/** A process that takes the lock, says so in a line, and does what `then` says. */
+/** A process that takes the lock, prints a line, and runs `then`. */
 const holderOf = async (folder: string, then: string, prefix: readonly string[] = []) => {
   const script = `
     import { spawn } from 'node:child_process';
@@ -52,7 +52,7 @@ describe('the lock of a data folder', () => {
     await isAloneInFolder(folder);
   });
 
-  // A killed `up` leaves its file; a process that happens to have its number now is somebody else.
+  // A killed `up` leaves its file; another process may have its number now.
   it.each([
     ['of a dead process', { pid: 2 ** 22 + 1, startedAt: '1' }],
     ['of a number that another process has now', { pid: process.pid, startedAt: '1' }],
@@ -138,7 +138,7 @@ describe('the lock of a data folder', () => {
 const unshare = ['unshare', '--pid', '--fork', '--net', '--mount-proc'];
 const canUnshare = spawnSync(unshare[0] ?? '', [...unshare.slice(1), 'true']).status === 0;
 
-// In another container a process number says nothing: it is nobody's there, or somebody else's.
+// In another container a process number has no meaning: it is unused there, or belongs to another process.
 it.skipIf(!canUnshare)(
   'the lock of a data folder holds for another PID and network namespace too (where unshare is permitted)',
   async () => {

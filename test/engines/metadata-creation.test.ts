@@ -82,7 +82,7 @@ const expectWhole = async (name: string): Promise<CustomReport> => {
 };
 
 describe('a creation that dies', () => {
-  // The operator's script runs again after a crash: it must get one report, not a second one or a refusal for ever.
+  // The operator's script runs again after a crash: it must get one report, not a second one or a permanent refusal.
   it.each(['before', 'after'] as const)(
     '%s any of its writes is finished by the same call, with the same ids',
     async (when) => {

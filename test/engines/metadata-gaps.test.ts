@@ -60,9 +60,9 @@ type Scenario<I> = {
   readonly writesLeast: number;
   /** Makes what the call works on. */
   readonly prepare: () => Promise<I>;
-  /** After the kill: finishes the call somehow, and says what must be true then. */
+  /** After the kill: finishes the call in some way, and returns the expected state. */
   readonly finish: (input: I, gap: Gap) => Promise<void>;
-  /** Calls that meet in a counter are not told apart by the number of their writes. */
+  /** The number of writes does not distinguish calls that meet in a counter. */
   readonly atOnce?: 1;
 };
 
@@ -420,7 +420,7 @@ describe('a purge', () => {
 });
 
 describe('a rotation', () => {
-  // Cut off, whoever has the old token must not be refused: nobody has heard of the new one.
+  // After an interruption the old token must still be valid: no sender has the new one.
   it('of a data source that is cut off leaves the old token good, and the same call gives a new one', async () => {
     await everyGap({
       call: 'rotateDataSourceToken',

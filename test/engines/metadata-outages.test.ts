@@ -72,7 +72,7 @@ it('stops at once when it is stopped right after its start', async () => {
 
 describe('an outage of a dependency', () => {
   it('is a 503 that names it; the creation is finished by the same call when QuestDB is back', async () => {
-    // The very first data id is asked of QuestDB: it must not be one that a table there has.
+    // The very first data id is checked in QuestDB: it must not be one that a table there has.
     await createReport(metadata, { mon_biz_id: 2, name: 'before' });
     await engines.questdb.kill();
     const request = { mon_biz_id: 2, name: 'while questdb is away' };
@@ -153,7 +153,7 @@ describe('an outage of a dependency', () => {
 });
 
 describe('NATS without its data', () => {
-  // Somebody removes the stream's folder: tables of QuestDB must not get new owners, and the token must work again.
+  // After a loss of the stream's folder, tables of QuestDB must not get new owners, and the token must work again.
   it('makes metadata start again: the same token, and data ids that no table in QuestDB has', async () => {
     const used = (await tableNames(engines)).flatMap((name) => /_time_series_(\d+)\./.exec(name)?.[1] ?? []);
     await metadata.role.stop();

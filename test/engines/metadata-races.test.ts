@@ -20,7 +20,7 @@ afterAll(() => metadata?.stop());
 
 const createReport = (name: string) => metadataCalls.createReport(deps, { mon_biz_id: 2, name });
 
-// Whoever rotates a leaked token without overlap must be sure that it is dead.
+// After the rotation of a leaked token without overlap, the token must be invalid.
 it('a rotation that is refused does not prolong a token that another has replaced meanwhile', async () => {
   const { mon_data_id: id, token } = (await createReport('rotated')).data_source;
   await rotateDataSourceToken(deps.records, id, 60, { operator: 'first', revision: undefined });

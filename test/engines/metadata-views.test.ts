@@ -98,7 +98,7 @@ it('a table that is not split has no views', async () => {
   expect(await viewsOf(wide)).toEqual([]);
 });
 
-// One table in trouble, here one that somebody dropped, must not keep the others' metrics from being queried.
+// One faulty table, here a dropped one, must not keep the others' metrics from being queried.
 it('a table whose views cannot be created does not delay the others', async () => {
   const dropped = await createSource('dropped', true);
   await sql.exec(`DROP TABLE "${dropped.tableId}"`);

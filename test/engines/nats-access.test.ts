@@ -26,7 +26,7 @@ const start = async (folder: string, client: number): Promise<NatsEngine> => {
 const open = (port: number, ...[user, pass = '']: string[]): Promise<NatsConnection> =>
   connect({ servers: `${host}:${port}`, reconnect: false, ...(user === undefined ? {} : { user, pass }) });
 
-/** What the server writes to whoever says this to it. */
+/** The answer of the server to this text. */
 const talk = async (port: number, said: string): Promise<string> => {
   const socket = createConnection(port, host);
   onTestFinished(() => {

@@ -74,7 +74,7 @@ const forgetRemovals = async (engines: TestEngines, bus: Bus): Promise<void> => 
   await waitFor('the connection is back', 60_000, () => bus.connected);
 };
 
-// Such messages are delivered to nobody and never leave: the stream fills, and its books never close.
+// Such messages are never delivered and never leave: the stream fills, and its balances never close.
 it('an acknowledged message that NATS kept is removed, and no other message', async () => {
   const engines = await startEngines({ nats: true });
   const bus = await connectBus(engines.nats.url, 'test');

@@ -75,7 +75,7 @@ describe('during an outage of ClickHouse', () => {
     await until('no warning', async () => (await readiness()).warnings === undefined);
   });
 
-  // An ack without a record would be an item that nobody can account for.
+  // An ack without a record would be an item without an account.
   it('and with a full LEDGER, nothing is acknowledged, readiness reports it, and all of it continues by itself', async () => {
     const report = await stack.createReport('ledger-full');
     await stack.engines.clickhouse.kill();
@@ -123,7 +123,7 @@ describe('during an outage of ClickHouse', () => {
 });
 
 describe('the ledger', () => {
-  // One bad record would otherwise stop all records behind it for ever.
+  // One bad record would otherwise stop all records behind it for good.
   it('sets a line aside that ClickHouse refuses, as ledger_line_refused, and stores those around it', async () => {
     const publishedAt = Date.now();
     const line = (base: number, change: object = {}): string =>

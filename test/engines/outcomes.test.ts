@@ -131,7 +131,7 @@ const deadLetterHeaders = async (): Promise<Record<string, unknown>[]> => {
   return found;
 };
 
-// An item that is in no record is lost without anybody knowing; one that is in two hides a loss elsewhere.
+// An item in no record is lost without a trace; an item in two hides a loss elsewhere.
 describe('the balance of a data id', () => {
   it('has every point of a push that was answered 200: stored, dropped at the receiver, dropped for its time', async () => {
     const report = await stack.createReport('balance-push');

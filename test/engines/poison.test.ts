@@ -17,7 +17,7 @@ beforeAll(async () => {
   stack = await startStack({ traces: true });
   bus = await connectBus(stack.engines.nats.url, 'test');
   publisher = createPublisher(bus, { deadlineMs: 10_000, awayMs: 5_000 });
-  // A rule that only the database knows of: what a row may be can change under our feet.
+  // A rule that only the database has: the limits of a row can change with its version.
   await fetchEngine(
     `${stack.engines.clickhouse.url}/?query=${encodeURIComponent("ALTER TABLE otel.otel_traces ADD CONSTRAINT no_poison CHECK SpanName != 'poison'")}`,
     {
@@ -159,7 +159,8 @@ it('a column that was created with a wrong type and repaired costs the points of
   await stack.waitForRows(table, 13);
 });
 
-// The texts are QuestDB's own and change between versions: read wrongly, a good row is set aside or a bad one stops the line.
+// The texts are QuestDB's own and change between versions: after a wrong reading, a good row is dead-lettered or a bad
+// one stops the line.
 describe('the answer of the pinned QuestDB', () => {
   const table = 'texts';
   let writer: ReturnType<typeof createQuestdbWriter>;

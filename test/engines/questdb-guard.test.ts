@@ -84,7 +84,7 @@ describe('the embedded QuestDB', () => {
       await expect(wire(wrong, 'SELECT 1')).rejects.toThrow(/invalid username\/password/);
     }
     expect(await exec(undefined, 'SELECT 1')).toMatchObject({ status: 401 });
-    // The ones that it has where nobody sets any.
+    // The ones that it has without any setting.
     for (const [user, password] of [
       ['admin', 'quest'],
       ['user', 'quest'],
@@ -152,7 +152,7 @@ describe('the embedded QuestDB', () => {
     });
   });
 
-  // Each request is asked who it is: a connection is shared by whoever the client serves.
+  // Each request must authenticate: users of one client share a connection.
   it('does not remember the user of an earlier request on a connection', async () => {
     const agent = new Agent({ keepAlive: true, maxSockets: 1 });
     const ask = (headers: Record<string, string>): Promise<{ status: number; reused: boolean }> =>

@@ -116,7 +116,7 @@ describe('an existing table that cannot store exactly once', () => {
     );
   });
 
-  // QuestDB folds case: IF NOT EXISTS is content with a table that only looks like ours.
+  // QuestDB folds case: IF NOT EXISTS accepts a table of a similar name.
   it('under the same name in other letters is refused', async () => {
     await tables.createTable('wide', 'Folded.__default__');
     await expect(tables.createTable('wide', 'folded.__default__')).rejects.toThrow(/exactly this name/);

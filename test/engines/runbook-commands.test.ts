@@ -37,7 +37,7 @@ const runs: Readonly<Record<string, { readonly prints: RegExp; readonly code?: n
   'tidemark dlq list --limit 5': { prints: /SEQUENCE/ },
   'tidemark dlq list --reason table_unavailable': { prints: /SEQUENCE/ },
   'tidemark dlq show <number>': { prints: /unreadable_message/ },
-  // Bare, as the short name of what has to be said more closely: nothing may happen.
+  // Bare, as the short name of a longer command: nothing may happen.
   'tidemark dlq redrive': { prints: /all: true/, code: 1 },
   'tidemark dlq purge': { prints: /all: true/, code: 1 },
   'tidemark dlq redrive --reason table_unavailable': { prints: /^0 dead letters/ },
@@ -133,7 +133,7 @@ const newestRun = async (): Promise<string> => {
   return String((await cliJson(runsSchema, 'refresh list')).items[0]?.run_id);
 };
 
-/** The command with this stack's values in the place of what stands in brackets. */
+/** The command with this stack's values instead of the texts in brackets. */
 const filled = async (command: string): Promise<string> => {
   let line = command
     .replace('<process>:<operations port>', `127.0.0.1:${stack.transfer[0]?.ports['ops']}`)

@@ -93,7 +93,7 @@ describe('a table that fails alone', () => {
     });
   });
 
-  // Else the points of all others would wait for a table that nobody mends: nobody but they could show that QuestDB lives.
+  // Otherwise the points of all other tables would wait for a broken one: only they could prove that QuestDB works.
   it('is set aside within its time also when nothing else is delivered', async () => {
     const dataId = 2_000_001;
     const before = (await readDeadLetters(bus)).length;

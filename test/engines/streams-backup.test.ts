@@ -66,7 +66,7 @@ const consume = async (bus: Bus, stream: string, consumer: string, count: number
 const modeOf = async (path: string): Promise<string> => ((await stat(path)).mode & 0o777).toString(8);
 
 describe('a backup of the streams and records', () => {
-  // A consumer's position that came along could be ahead of the restored messages: later ones would be passed over.
+  // A restored position of a consumer could be ahead of the restored messages: it would skip later ones.
   it('is restored message by message, and every message is delivered, later ones too', async () => {
     const bus = await filledNats();
     for (let index = 1; index <= 5; index++) await publish(bus, 'metrics.0', `m${index}`);
@@ -111,7 +111,7 @@ describe('a backup of the streams and records', () => {
     expect((await restored.get(systemKeys.counter('app_id')))?.value).toBe(idGap);
   });
 
-  // Told of one instance alone, the command would leave out what waits for the others.
+  // With the settings of one instance alone, the command would omit the messages for the others.
   it('holds the points of every QuestDB instance, also of one that its settings lack', async () => {
     const bus = await emptyNats();
     await ensureTopology(bus, withInstances(pipelines, ['default', 'b']).streams);

@@ -38,7 +38,7 @@ const tableOf = (report: Report): string => report.result_table.table_id;
 
 const readiness = (): Promise<Record<string, string>> => createReadiness(stack)();
 
-/** Rows are to be seen before their message is acknowledged, and until then transfer may still ask the table for its proof. */
+/** Rows are visible before their message is acknowledged, and until then transfer may still check the table. */
 const untilStored = async (report: Report, rows: number): Promise<void> => {
   await stack.waitForRows(tableOf(report), rows);
   await stack.waitForEmptyStream('METRICS');

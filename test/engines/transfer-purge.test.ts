@@ -54,7 +54,7 @@ const waitingDataIds = async (): Promise<number[][]> => {
   return found;
 };
 
-/** Publishes a message of one point of each report, as a receiver that does not know of a purge yet. */
+/** Publishes a message of one point of each report, as a receiver that has not read of a purge yet. */
 const publish = async (...reports: Report[]): Promise<void> => {
   const now = Date.now();
   const sections = reports.map((report) => `${tableOf(report)},target=a up=1,uid=${nextUid++}i ${now}\n`);
@@ -88,8 +88,8 @@ const publish = async (...reports: Report[]): Promise<void> => {
   await publisher.publish('metrics.0', `purge-${nextUid++}`, payload, 1);
 };
 
-// A purge is asked for because data must go: nothing of the backlog may come into the table, nothing may be lost uncounted, and
-// nobody else's points may suffer.
+// A purge must remove the data: no point of the backlog may reach the table, none may be lost uncounted, and points of
+// other owners must not suffer.
 describe('a purge', () => {
   it('of a data id with a backlog drops and counts its points when transfer starts, and stores those of others in the same messages', async () => {
     const [gone, kept] = [await stack.createReport('purge-gone'), await stack.createReport('purge-kept')];

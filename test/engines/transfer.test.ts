@@ -116,7 +116,7 @@ describe('transfer', () => {
     await publish(messageOf([[partOf(there, lost, { table: missing, dataId: 2_000_000 }), lost]]));
     await publish(messageOf([[partOf(there, good), good]]));
     await stack.waitForRows(there.result_table.table_id, 1);
-    // A row is to be seen before its message is acknowledged.
+    // A row is visible before its message is acknowledged.
     await waitFor('one message is left', 60_000, async () => (await streamMessages('METRICS')) === 1);
     // The table appears (a purge undone by hand, a slow metadata): the message goes through by itself.
     await stack.query(
@@ -141,7 +141,7 @@ describe('transfer', () => {
     const ready = await fetch(`http://127.0.0.1:${stack.transfer[0]?.ports['ops']}/readyz`);
     expect(ready.status).toBe(503);
     expect(await ready.text()).toContain('version 7 is newer');
-    // A row is to be seen before its message is acknowledged.
+    // A row is visible before its message is acknowledged.
     await waitFor('one message is left', 60_000, async () => (await streamMessages('METRICS')) === 1);
     expect((await deadLetters()).some((letter) => letter.bytes.toString().includes('version 7'))).toBe(false);
     await (await bus.manager()).streams.purge('METRICS');

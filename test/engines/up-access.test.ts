@@ -153,7 +153,7 @@ describe.skipIf(!canBeSomebody)('another user of this machine (where this one ma
 
 const browserPath = await ensureChromium();
 
-// Chromium itself says what a page may send, with which headers: no list of ours would.
+// Chromium itself decides what a page may send, with which headers: no list of the test's own would be complete.
 describe.skipIf(browserPath === undefined)(
   'a page of another origin (in Chromium, where that is or can be installed)',
   () => {

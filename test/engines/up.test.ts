@@ -100,7 +100,7 @@ describe('tidemark up', () => {
     expect(await readdir(folder)).toEqual([]);
   });
 
-  // A role that cannot use its settings says so once; starting it again and again would hide the sentence.
+  // A role with unusable settings reports them once; repeated restarts would hide the message.
   it('stops when a role refuses its configuration, with the sentence of that role', async () => {
     const up = startUp(await tempFolder(), { TIDEMARK_REFRESH_CRON: 'every now and then' });
     expect(await up.exitCode).toBe(78);

@@ -18,7 +18,7 @@ describe('spans, one of each, under load', () => {
   });
   afterAll(() => stack.stop());
 
-  /** Starts an exporter, runs the fault beside it, stops the exporter and judges. */
+  /** Starts an exporter, runs the fault beside it, stops the exporter and checks. */
   const underLoad = async (name: string, fault: () => Promise<void>) => {
     await stack.ready();
     const application = await stack.createApplication(name);

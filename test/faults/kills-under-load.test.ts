@@ -33,7 +33,7 @@ describe('points, one of each, under load', () => {
   });
   afterAll(() => stack.stop());
 
-  /** Starts a producer, runs the fault beside it, stops the producer and judges. */
+  /** Starts a producer, runs the fault beside it, stops the producer and checks. */
   const underLoad = async (name: string, fault: () => Promise<void>) => {
     await stack.ready();
     const report = await stack.createReport(name);

@@ -13,8 +13,8 @@ const run = (command: string, ...args: string[]): string =>
   execFileSync(command, args, { stdio: ['ignore', 'pipe', 'pipe'], encoding: 'utf8' }).trim();
 
 /**
- * A file system of its own in a file. Linux makes one read-only when it meets an error on its disk, and so does this one when
- * `breakIt` reports such an error to it; it can be written to again once it was mounted anew.
+ * A separate file system in a file. Linux makes one read-only when it meets an error on its disk, and this one does so
+ * when `breakIt` reports such an error; it is writable again after the next mount.
  */
 const mountBreakable = (folder: string, megabytes: number) => {
   const image = `${folder}.img`;
@@ -72,7 +72,7 @@ const stackOn = async (wanted: EngineName, durability: Durability = 'process') =
   return {
     stack,
     breakIt: (): void => disk?.breakIt(),
-    /** What the operator does: the engine is ended, its disk mounted anew, and the engine started. */
+    /** The steps of the operator: the engine is ended, its disk mounted again, and the engine started. */
     mend: async (): Promise<void> => {
       await stack.engines[wanted].kill();
       disk?.mountAnew();

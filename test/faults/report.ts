@@ -8,7 +8,7 @@ import { describeFault, isProcessFault, processKinds, weightOf } from './schedul
 import { type Finding, offences } from './verdict.ts';
 
 const shownMax = 20;
-/** Faults this long before and after a request are told with it, ms. */
+/** Faults this long before and after a request are reported with it, ms. */
 const nearMs = 10_000;
 
 const sum = <T>(items: readonly T[], value: (item: T) => number): number =>

@@ -11,7 +11,7 @@ let token: string;
 const ports = { api: 0, ops: 0 };
 type Port = keyof typeof ports;
 
-/** Half a header, which nobody ever ends. */
+/** Half a header, which never ends. */
 const halfOpen = new Map<Port, { readonly since: number; readonly all: RawConnection[] }>();
 const halfOpenCount = 300;
 
@@ -79,7 +79,7 @@ it('the admin API takes parameters in paths that are percent-encoded where they 
   const created = await createReport(metadata, { mon_biz_id: 51, name: 'größe' });
   const path = `/api/v1/result-tables/${encodeURIComponent(String(created.result_table['table_id']))}`;
   expect((await metadata.ask('GET', path)).status).toBe(200);
-  // An id of nobody's, and no other route.
+  // An unused id, and no other route.
   expect((await metadata.ask('GET', '/api/v1/result-tables/a%2Fb')).status).toBe(404);
   const listed = await metadata.ask('GET', `/api/v1/custom-reports?name=${encodeURIComponent('größe')}`);
   expect(listed.body).toMatchObject({ items: [{ name: 'größe' }] });
