@@ -45,7 +45,7 @@ const generate = async ({ url, token, args }: Run): Promise<string> => {
   return `${stdout}${stderr}`.replaceAll(token, '<token>');
 };
 
-/** How many traces its workers say they made. */
+/** The number of traces in the log of its workers. */
 const tracesOf = (log: string): number =>
   [...log.matchAll(/"traces":\s*(\d+)/g)].reduce((sum, [, count]) => sum + Number(count), 0);
 

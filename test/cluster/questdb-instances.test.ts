@@ -69,7 +69,7 @@ const sqlOf = (instance: Instance): QuestdbSql => {
 const tablesOn = async (instance: Instance): Promise<unknown[]> =>
   (await sqlOf(instance).exec('SELECT table_name FROM tables()')).dataset.map(([name]) => name);
 
-/** Rows, and points: a row that is there twice would make them differ. */
+/** Rows, and points: a row that is stored twice would make them differ. */
 const countsOf = async (instance: Instance, { result_table: { table_id: table } }: Report) =>
   (await sqlOf(instance).exec(`SELECT count(), count_distinct(timestamp::long) FROM "${table}"`)).dataset[0];
 
@@ -157,7 +157,7 @@ it('with one instance killed under load and started again, every point is once o
   expect(await tablesOn('b')).not.toContain(here.result_table.table_id);
 });
 
-/** Rows are to be seen before their message is acknowledged. */
+/** Rows are visible before their message is acknowledged. */
 const untilOneWaits = (): Promise<unknown> =>
   until(
     'one message alone is left in METRICS',
@@ -175,7 +175,7 @@ const partOf = ({ data_source, result_table }: Report, n: number): { part: Part;
   return { part: { dataId, table, layout: 'wide', ...one, ...times }, row };
 };
 
-// Such messages are left by a receiver that did not know of a placement yet, or by a table that was moved.
+// A receiver that has not read a placement yet, or a table that was moved, leaves such messages.
 it('a message with rows of both, in the stream of either, waits only for the missing table', async () => {
   const here = await stack.createReport('stray here', { questdb: 'default' });
   const there = await stack.createReport('stray there', { questdb: 'b' });
@@ -241,7 +241,7 @@ it('rows of an instance that no setting names wait, readiness reports it, and ev
   const message = { ...header, key: { base: '1', first: 0 }, parts: [part], deferred: [], outcomes: [] };
   await publisher.publish('metrics.0', 'lost:1', encodeEnvelope(message, [row]), envelopeVersion);
   publisher.close();
-  // There is no stream for it: the producer keeps what nobody could store.
+  // There is no stream for it: the producer keeps points that no one could store.
   const sentAt = performance.now();
   const refused = await push(lost, 2, 1);
   expect([refused.status, refused.headers.get('retry-after')]).toEqual([503, '1']);

@@ -133,7 +133,7 @@ describe.skipIf(missing !== undefined)(
       expect(await promtool(temporary, 'check', 'config', config)).toContain('SUCCESS');
     });
 
-    // An alarm that is wrong is silent when it counts, or cries until nobody listens.
+    // A wrong alarm is silent when it counts, or fires until it is ignored.
     it('each alarm fires and is quiet as in its cases', async () => {
       expect(await promtool(rulesFolder, 'test', 'rules', 'rules.test.yaml')).toContain('SUCCESS');
     });

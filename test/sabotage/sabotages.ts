@@ -13,7 +13,7 @@ export type Sabotage = {
 
 const worker = 'test/faults/kill-points-worker.test.ts';
 
-/** Each takes away one thing that the promise rests on (docs/exactly-once.md), and nothing else. */
+/** Each removes one thing that the promise rests on (docs/exactly-once.md), and nothing else. */
 export const sabotages: readonly Sabotage[] = [
   {
     name: 'ack before write',

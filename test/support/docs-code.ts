@@ -17,7 +17,7 @@ export const documents: readonly string[] = [
 
 export const readDocument = (path: string): string => readFileSync(join(root, path), 'utf8');
 
-/** The lines of its code: of blocks as they stand, of spans one each. Prose may say "make room". */
+/** The lines of its code: of blocks unchanged, of spans one each. Prose may contain "make room". */
 export const codeOf = (text: string): string[] => {
   const fence = /^```[^\n]*\n(.*?)^```/gms;
   const blocks = [...text.matchAll(fence)].flatMap(([, block = '']) =>

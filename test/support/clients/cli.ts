@@ -25,7 +25,7 @@ export const runCli = (args: readonly string[], env: NodeJS.ProcessEnv, input = 
     child.stdin.end(input);
   });
 
-/** A command line: what stands in quotation marks is one argument. */
+/** A command line: a text in quotation marks is one argument. */
 const split = (line: string): string[] =>
   [...line.matchAll(/"([^"]*)"|(\S+)/g)].map(([, quoted, bare]) => quoted ?? bare ?? '');
 

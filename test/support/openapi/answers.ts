@@ -13,7 +13,7 @@ const parsed = (text: string): { readonly value: unknown } | undefined => {
   }
 };
 
-/** Says what a value has against a schema of the document; undefined when nothing. */
+/** The errors of a value against a schema of the document; undefined without any. */
 export const createSchemaCheck = (document: Document) => {
   const ajv = new Ajv2020({ allowUnionTypes: true, keywords: ['components', 'example'] });
   const compiled = new Map<Json, ValidateFunction>();

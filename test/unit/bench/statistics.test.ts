@@ -18,7 +18,7 @@ test('the spread is least, middle and greatest, and leaves its input as it was',
   expect(values).toEqual([7, 3, 5]);
 });
 
-// A p99 that skips the slowest requests would hide the stall that it is asked for.
+// A p99 that skips the slowest requests would hide the stall that it should show.
 test('a percentile is the least value that so large a share of the values does not pass', () => {
   const hundred = Array.from({ length: 100 }, (_, index) => 100 - index);
   expect(percentile(hundred, 0.5)).toBe(50);

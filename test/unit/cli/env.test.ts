@@ -31,7 +31,7 @@ describe('the credentials of the engines', () => {
     expect((await stat(join(folder, 'credentials.json'))).mode & 0o777).toBe(0o600);
   });
 
-  // New ones would lock out whoever has the old.
+  // New ones would lock out every user of the old ones.
   it('are not replaced where their file cannot be read', async () => {
     const folder = await tempFolder();
     const path = join(folder, 'credentials.json');

@@ -41,7 +41,7 @@ it('writes times in UTC to the second, and a dash where there is none', () => {
 const range = (first: number, last: number): number[] =>
   Array.from({ length: last - first + 1 }, (_, index) => first + index);
 
-/** What a terminal obeys, what turns the direction of a text, and what nobody sees. */
+/** Characters that a terminal obeys, that change the direction of a text, and that are invisible. */
 const unseen = [
   ...range(0, 0x1f),
   ...range(0x7f, 0x9f),
@@ -74,7 +74,7 @@ const seen = [
   'e\u0301',
 ];
 
-// Names, descriptions, errors and samples were written by others: whoever lists them may hold the admin token.
+// Other people write names, descriptions, errors and samples, and the reader of a list may hold the admin token.
 describe('printed text', () => {
   afterEach(() => {
     vi.restoreAllMocks();

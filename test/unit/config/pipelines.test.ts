@@ -33,7 +33,7 @@ const refusalOf = (pipelinesFolder: string, schemasFolder = schemas): string => 
   throw new Error('the pipelines were taken');
 };
 
-/** Replaces the one place where `from` stands and says on which line that is. */
+/** Replaces the one occurrence of `from` and returns its line. */
 const breakFile = async (file: string, from: string, to: string): Promise<number> => {
   const text = await readFile(file, 'utf8');
   const [before = '', after, ...more] = text.split(from);
@@ -224,7 +224,7 @@ describe('the pipelines folder', () => {
   });
 });
 
-// A keyword that the checker does not know is a rule that nobody enforces.
+// An unknown keyword would be a rule without effect.
 describe('a schema', () => {
   it.each([
     ['with an unknown keyword', '"minItems": 1', '"minItem": 1'],

@@ -183,7 +183,7 @@ describe('a setting that cannot be used', () => {
     },
   );
 
-  // An empty value in YAML is null: it must not become the text "null", an address or a folder that nobody meant.
+  // An empty value in YAML is null: it must not become the text "null" as an address or a folder.
   it('is refused or the default where the file leaves it empty', async () => {
     const taken: string[] = [];
     for (const key of inFile.map((definition) => definition.key)) {
@@ -234,7 +234,7 @@ describe('a setting that cannot be used', () => {
   });
 });
 
-// What a start refuses goes to logs and consoles that more people read than may know the password.
+// More people read the logs and consoles with a refused start than may have the password.
 describe('a secret', () => {
   const secret = 's3cr3t-Pa55';
   it.each([

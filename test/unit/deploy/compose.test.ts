@@ -124,7 +124,7 @@ describe('the compose stack', () => {
     }
   });
 
-  // A default password is one that everybody knows.
+  // A default password is public.
   it('starts only with the passwords that its script makes, which stay once they exist', async () => {
     expect(composeText).not.toMatch(/\$\{?\w+(?:\}|:?-)/);
     const literals = Object.values(services).flatMap(({ environment }) =>

@@ -74,7 +74,7 @@ describe('the rules of an application', () => {
     expect(applicationRules(policy, applicationDefaults)).toEqual({ ...applicationDefaults, ...change });
   });
 
-  // The table drops what is older than its TTL, whatever a policy says of windows.
+  // The table drops rows older than its TTL, with any windows of a policy.
   it('never let a span be older than the retention of the deployment', () => {
     const kept = { ...applicationDefaults, time: { ...time, ttlSeconds: 7 * 86_400 } };
     const ageOf = (policy: ApplicationPolicy | undefined): number | undefined =>

@@ -43,7 +43,7 @@ describe('the alarms', () => {
     expect(cases.map(({ alarm, fires }) => `${alarm} ${fires}`)).toEqual(wanted);
   });
 
-  // An alarm on a figure that nobody exposes never fires.
+  // An alarm on a metric that no role exposes never fires.
   it('and the dashboards ask only for figures that the roles expose', async () => {
     const known = await knownNames();
     const asked = [...alarms().map(({ expr }) => expr), ...queriesTo('prometheus').map(({ text }) => text)];

@@ -50,7 +50,7 @@ const lastSection = architecture.slice(architecture.lastIndexOf('\n## '));
 
 const quoted = (text: string): string[] => [...text.matchAll(/`([^`\n]+)`/g)].map(([, code = '']) => code);
 
-// A citation that leads nowhere says that there is a reason, and keeps it from everybody who looks for it.
+// A citation without a target promises a reason that its reader cannot find.
 describe('a citation', () => {
   it.each(['src', 'test', 'bench', 'schemas', 'docs'])('in %s names a heading that there is', (folder) => {
     const lost = citations.filter(

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { readFaultsOptions } from '../../faults/options.ts';
 
-// A run of forty minutes with a misspelt seed would try other faults than were asked for, and look like a success.
+// A run of forty minutes with a misspelt seed would try other faults than the requested ones, and look like a success.
 describe('a run of the faults', () => {
   it('takes the given values, and its defaults where there are none', () => {
     expect(readFaultsOptions([], { SEED: '7', KILLS: '', MINUTES: '3' }, 99)).toEqual({

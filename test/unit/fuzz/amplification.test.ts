@@ -15,7 +15,7 @@ import {
 } from '../../support/otlp/trace-source.ts';
 import { contextWith, encodeWithNames, sourceWith } from '../../support/push/source.ts';
 
-/** So many spans of one resource, two of which fill a message. */
+/** This many spans of one resource, two of which fill a message. */
 const heavy = (spans: number) => ({
   resourceSpans: [
     {
@@ -43,7 +43,7 @@ describe('a small body with a large resource', () => {
 
 const dayNanos = 86_400_000_000_000n;
 
-/** So many spans, of which no two that follow one another start on the same day, or in the same week. */
+/** This many spans, of which no two that follow one another start on the same day, or in the same week. */
 const scattered = (spans: number, days: number) =>
   Array.from({ length: spans }, (_, index) => {
     const time = String(BigInt(goodSpan.startTimeUnixNano) - BigInt(index % days) * dayNanos);

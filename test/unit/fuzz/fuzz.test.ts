@@ -8,7 +8,8 @@ import { targets } from '../../fuzz/targets.ts';
 const seed = 20_261_121;
 const cases = 25_000;
 
-// Whatever arrives, a decoder answers in its own words, at once, and as a second opinion does. `make fuzz` does more of the same.
+// For any input a decoder answers with its own errors, at once, and agrees with a second opinion. `make fuzz` runs more
+// of the same.
 describe.each(targets)('the decoder $target.name', { timeout: 120_000 }, ({ target, share }) => {
   it('handles malformed input as it must', async () => {
     const { findings, cases: done } = await fuzz(target, { seed, count: Math.ceil(cases * share) });

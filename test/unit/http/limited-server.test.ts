@@ -49,7 +49,7 @@ const started = async (listener: RequestListener, limits: HttpLimits, connection
 
 const get = (path = '/', fields = ''): string => `GET ${path} HTTP/1.1\r\nHost: a\r\n${fields}\r\n`;
 
-// Whoever follows what is dropped reads one answer for hours.
+// The live view of drops is one answer that lasts for hours.
 it('no timeout of headers, requests or idle connections cuts an answer in progress', async () => {
   const { port, ended } = await started((_, response) => {
     const timer = setInterval(() => response.write('line\n'), 50);

@@ -20,7 +20,7 @@ const limitOf = (failuresMax = 20) => {
   const parsed = parseTrustedProxies(proxy);
   if ('wrong' in parsed) throw new Error(parsed.wrong);
   const limit = createFailureLimit({ failuresMax, trustedProxies: parsed.proxies, now: () => clock.ms });
-  /** How many of so many failures at once are refused for their number. */
+  /** How many of this many concurrent failures are refused for their number. */
   const fail = (count: number, address: string, client?: string): number =>
     Array.from({ length: count }, () => limit.failed(from(address, client))).filter((wait) => wait > 0)
       .length;

@@ -41,7 +41,7 @@ const points = Array.from({ length: 5_000 }, (_, index) => ({
   timestamp: index % 13 === 0 ? 'never' : arrivedAt - index,
 }));
 
-// The thread is there so that a body holds nobody up; what comes of the body must not depend on where it was read.
+// The thread keeps a body from delaying others; the result for the body must not depend on where it was read.
 describe('the thread of large bodies', () => {
   it('makes the same rows of a push as the event loop', async () => {
     const here = encodePush(bodyOf(points), task);
@@ -59,7 +59,7 @@ describe('the thread of large bodies', () => {
     const shown = [...here.encoded.examples, ...here.encoded.lateExamples].map(({ index }) => index);
     expect(shown.map((index) => there.pointAt(index))).toEqual(shown.map((index) => here.pointAt(index)));
     expect(shown.length).toBeGreaterThan(0);
-    // The body is back: its receiver may have more to say of it.
+    // The body is back: its receiver may need it for samples.
     expect(body.bytes.equals(bodyOf(points))).toBe(true);
   });
 

@@ -15,7 +15,7 @@ const readings: Readonly<Record<string, readonly [times: number, what: string]>>
   'transfer/transfer.ts': [1, 'epochs'],
 };
 
-// An age by the wall clock is wrong by whatever an operator or NTP corrects: an hour too short or too long.
+// An age by the wall clock is wrong by every correction of an operator or NTP: an hour too short or too long.
 it('the wall clock is read for times of day alone', () => {
   const found: Record<string, number> = {};
   for (const folder of ['bus', 'ingress', 'transfer']) {

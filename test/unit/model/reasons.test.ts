@@ -116,7 +116,7 @@ describe('a refusal of a receiver', () => {
     expect(JSON.parse(String(refusedReply(new Refused(reason)).body)).message).toBe(`${meaning}; ${remedy}`);
   });
 
-  // A success status here would tell a sender to forget what was never taken.
+  // A success status here would make a sender forget items that were never accepted.
   it('is never a success', () => {
     for (const status of Object.values(refusalStatuses)) expect(status).toBeGreaterThanOrEqual(400);
   });

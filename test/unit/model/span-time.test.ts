@@ -15,7 +15,7 @@ const endOfTime = (2n ** 32n - 1n) * 1_000_000_000n;
 
 type Case = [what: string, raw: RawSpanTime, policy: SpanTimePolicy, verdict: TimeReason | undefined];
 
-// Architecture 6.2, first hit wins. Each is judged as decimal text and, where it has one, as protobuf's fixed64.
+// Architecture 6.2, first hit wins. Each is validated as decimal text and, where it has one, as protobuf's fixed64.
 const cases: Case[] = [
   ['a literal N', 'N', unbounded, 'timestamp_not_numeric'],
   ['seconds and a literal N', '1780315200N', unbounded, 'timestamp_not_numeric'],

@@ -58,7 +58,7 @@ describe('a known credential', () => {
     expect(textOf(`${own.slice(0, 14)}…`)).toBe('…');
   });
 
-  // Nobody may be taken in by it, but whoever reads it has the token.
+  // The receiver does not accept it in this form, but its reader has the token.
   it.each([
     ['capitals', token.toUpperCase()],
     ['both cases', token.replaceAll(/[ace]/g, (digit) => digit.toUpperCase())],
@@ -92,7 +92,8 @@ describe('a known credential', () => {
   });
 });
 
-// Receivers do not know the tokens of the admin API, of which nothing but digests is kept: each of their form is taken for one.
+// Receivers do not have the tokens of the admin API, because KV keeps only digests: every text of their form counts as
+// one.
 describe('a token of the admin API', () => {
   const adminToken = 'c0ffee00'.repeat(8);
 
@@ -136,7 +137,7 @@ it('takes credentials out of examples of spans, torn ones too', () => {
   }
 });
 
-// A sender may put the token of somebody else, or a password, under a name that says so.
+// A sender may put the token of another sender, or a password, under a name that identifies it.
 describe('a value under the name of a secret', () => {
   it.each([
     'access_token',

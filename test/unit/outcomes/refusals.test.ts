@@ -40,7 +40,7 @@ describe('counting refused requests', () => {
     expect(refusals.take(4, 10)).toEqual([]);
   });
 
-  // Whoever has many tokens must not be able to grow a receiver, nor to hide what others were refused.
+  // A sender with many tokens must not be able to grow a receiver, nor to hide the refusals of others.
   it('keeps to its limit: beyond it owner 0 counts, and nothing is lost', () => {
     const { refusals } = started(100);
     for (let owner = 1; owner <= 1000; owner++)

@@ -94,7 +94,7 @@ const recorderOf = (receiver: 'push' | 'otlp') => {
   });
   return {
     recorder,
-    /** The few of a minute are wanted anew. */
+    /** The few samples of a minute are wanted again. */
     next: (): void => {
       clock.ms += 60_000;
     },
@@ -323,7 +323,7 @@ const cost = (run: () => unknown): number => {
   return (user + system) / 1_000;
 };
 
-// One body of a sender is judged and shown in a moment, however it is made: 40 KB of a word and an ellipsis once cost half a minute.
+// Any body of a sender is validated and sampled in a moment: 40 KB of a word and an ellipsis once cost half a minute.
 describe('the redaction of an example', () => {
   it.each(hostile)('costs the same for 20 KB and for 16 MB of %s', (_, make) => {
     const { text, json } = createRedaction(looksLikeToken);

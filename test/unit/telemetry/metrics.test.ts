@@ -5,7 +5,7 @@ import { definedMetrics, roles } from '../../../tools/docs/metrics.ts';
 const isOurs = (name: string): boolean => name.startsWith('tidemark_');
 
 describe('the figures of the three roles', () => {
-  // A figure that nobody knows what to do about helps nobody at night.
+  // A metric without a remedy helps no operator at night.
   it.each(roles)('each has a remedy, and every remedy has its metric (%s)', async (role) => {
     const defined = await definedMetrics(role);
     const names = defined.map(({ name }) => name);

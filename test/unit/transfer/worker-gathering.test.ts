@@ -16,15 +16,18 @@ type Bench = {
   /** Messages of each write so far. */
   readonly writes: number[];
   acknowledged: number;
-  /** How often a message was said to be worked on. */
+  /** How often the ack wait of a message was extended. */
   workedOn: number;
-  /** Brings so many messages, each of so many rows, as if they arrived together. */
+  /** Delivers this many messages, each of this many rows, as if they arrived together. */
   bring(messages: number, rows?: number): void;
 };
 
 type Bounds = { gatheredMax?: number; heldBytesMax?: number; untilStored?: Promise<void> };
 
-/** A worker on the clock of the test; its store takes everything, at once if not told otherwise, and keeps how much each write brought. */
+/**
+ * A worker on the clock of the test; its store accepts everything, at once by default, and records the size of each
+ * write.
+ */
 const startWorker = (bounds: Bounds = {}): Bench => {
   const writes: number[] = [];
   const sink: Sink<number> = {
@@ -234,7 +237,7 @@ describe('writes at an interval', () => {
     expect(bench.acknowledged).toBe(1);
   });
 
-  // Another worker may have written it meanwhile, and is not asked.
+  // Another worker may have written it meanwhile, without a way to check that.
   it('a message that was held over half its ack wait is not written, though the wall clock was set back', async () => {
     const { bring, writes } = startWorker();
     bring(1);

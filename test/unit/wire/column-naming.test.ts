@@ -48,7 +48,7 @@ type Case = {
   dimensionColumns?: Record<string, string>;
 };
 
-// QuestDB folds case and has one name space a table: two sources in one column would mix their values for ever.
+// QuestDB folds case and has one name space for each table: two sources in one column would mix their values for good.
 const cases: Case[] = [
   {
     what: 'of their own',

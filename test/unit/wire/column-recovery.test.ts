@@ -24,7 +24,7 @@ const names = fc.array(
   },
 );
 
-// A name that is given another name's column mixes the two for ever.
+// A name with another name's column mixes the two for good.
 describe('a registry that is older than its table', () => {
   it('takes in only names with the very columns they had', () => {
     always(

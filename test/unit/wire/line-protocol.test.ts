@@ -61,8 +61,8 @@ describe('the rows of a body', () => {
         `f=1.5,more_dimensions=${quoteText(JSON.stringify(more))},uid=7i 1700000000000\n`,
     );
 
-  // The row that QuestDB refuses by number is taken out by it: one line feed miscounted sets aside a good row and sends
-  // the bad one again for ever.
+  // QuestDB refuses a row by its number: one line feed miscounted dead-letters a good row and sends the bad one again
+  // without end.
   it('are found by their numbers, with any line feeds and backslashes in them', () => {
     always(
       fc.property(fc.array(row, { maxLength: 8 }), (rows) => {

@@ -13,7 +13,9 @@ export const randomOf = (seed: number): Random => {
   };
 };
 
-/** How often something happens: once in so many times. Different from body to body, so that some are nearly whole. */
+/**
+ * The frequency of a mutation: once in this many times. It differs from body to body, so that some are nearly whole.
+ */
 export const rateOf = (random: Random): number => pick(random, [30, 100, 400]);
 
 export const pick = <T>(random: Random, items: readonly [T, ...T[]]): T =>

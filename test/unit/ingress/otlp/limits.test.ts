@@ -25,7 +25,7 @@ const events = (count: number) =>
 const links = (count: number) =>
   Array.from({ length: count }, () => ({ traceId: goodSpan.traceId, spanId: goodSpan.spanId }));
 
-/** Resources of two applications by turns, the first and the last of the narrow one. */
+/** Resources of two applications in turn, the first and the last of the narrow one. */
 const request = (change: object, resourceAttributes = attributes(0)) => ({
   resourceSpans: ['narrow', 'wide', 'narrow'].map((token) => ({
     resource: {

@@ -16,7 +16,9 @@ const threeOf = (rate: number, seed = 1, delayMsMax = 20): Cluster => {
   return cluster;
 };
 
-/** Within a tenth of what the rate allows in so many seconds, or so many requests where a tenth is less. */
+/**
+ * Within a tenth of the number that the rate allows in this many seconds, or this many requests where a tenth is less.
+ */
 const expectRate = (admitted: number, rate: number, seconds: number, slack = 1): void => {
   const allowed = rate * seconds;
   expect(Math.abs(admitted - allowed)).toBeLessThanOrEqual(Math.max(slack, allowed / 10));
@@ -103,7 +105,7 @@ describe('a rate over several receivers', () => {
     if (loaded === undefined || idle === undefined) throw new Error('no receiver');
     [loaded.load, idle.load] = [50, 500];
     cluster.run(5);
-    // The shares are the old ones: nobody takes what the others may still be using.
+    // The shares are the old ones: no process takes a share that another may still use.
     expect(cluster.run(10)).toBeLessThan(0.6 * 2000);
     cluster.isAway = false;
     cluster.run(3);

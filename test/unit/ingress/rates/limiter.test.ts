@@ -105,7 +105,7 @@ describe('max_rate', () => {
     });
   });
 
-  // A sender that waits as long as it was told and is refused again loses its trust in Retry-After, and its data.
+  // A sender that waits for Retry-After and is refused again loses its trust in it, and its data.
   it('admits a sender that has waited for the given time', () => {
     always(
       fc.property(
@@ -155,7 +155,7 @@ describe('max_rate', () => {
     expect(limiter.takeDemand(start + 10_981, true).demand).toEqual({});
   });
 
-  // A report of unbounded size would be refused by the bus, and then nobody would share at all.
+  // The bus would refuse a report of unlimited size, and then no process would share at all.
   it('is reported for the thousand busiest keys, and for all others as the most of any of them', () => {
     const limiter = createRateLimiter();
     limiter.takeDemand(start, true);

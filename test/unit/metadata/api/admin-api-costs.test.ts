@@ -9,7 +9,7 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
-// A caller may ask for what is refused as often as it likes: each of these was a line at level error.
+// A caller may repeat a refused request as often as it likes: each was a log line at level error before.
 describe('refusals that callers bring about', () => {
   const started = () => {
     const lines: [level: string, fields: Record<string, unknown>, text: string][] = [];

@@ -28,7 +28,7 @@ const secretName = fc.constantFrom(
   'document',
 );
 
-/** A JSON value with `leaf` somewhere within, under whatever fields lie around it. */
+/** A JSON value with `leaf` somewhere within, under any fields. */
 const around = (leaf: fc.Arbitrary<unknown>): fc.Arbitrary<unknown> =>
   fc
     .tuple(
@@ -86,7 +86,7 @@ describe('redaction', () => {
     );
   });
 
-  // Not every secret is hexadecimal: a token chosen by hand stands in a description, too.
+  // Not every secret is hexadecimal: a description may contain a token that was chosen by hand.
   it('passes no known secret in free text, of any form', () => {
     always(
       fc.property(

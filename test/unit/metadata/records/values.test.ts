@@ -50,7 +50,7 @@ describe('SQL text', () => {
 });
 
 describe('problem', () => {
-  // A 5xx says "try again": bad input must never get one, and a defect of ours must not look like bad input.
+  // A 5xx asks for a retry: bad input must never get one, and a defect of Tidemark must not look like bad input.
   it.each([
     [new Fault('permanent', 'name_taken', 'x'), 409],
     [new Fault('permanent', 'not_found', 'x'), 404],

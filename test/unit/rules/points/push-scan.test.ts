@@ -60,7 +60,7 @@ const seenOf = (body: Buffer, cuts: readonly number[] = [], stopsAtPair = false)
   };
 };
 
-/** Objects, arrays, members and elements of a value, a list of so many elements with one comma fewer. */
+/** Objects, arrays, members and elements of a value; a list of n elements has one comma fewer. */
 const elementsOf = (value: unknown): number => {
   if (Array.isArray(value))
     return value.reduce((sum: number, item) => sum + elementsOf(item), Math.max(1, value.length));
@@ -69,7 +69,7 @@ const elementsOf = (value: unknown): number => {
   return members.reduce((sum: number, item) => sum + elementsOf(item), Math.max(1, members.length));
 };
 
-// Whose a request is, is judged by what the scan finds, and what is stored by what the reader finds: they must never differ.
+// The scan decides on the owner of a request, the reader on its stored points: they must never differ.
 describe('the scan of a push body', () => {
   it('finds the same in a body that arrives in any pieces', () => {
     always(

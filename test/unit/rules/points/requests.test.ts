@@ -18,7 +18,7 @@ import { arrivedAt, sourceWith } from '../../../support/push/source.ts';
 const droppedPoints = droppedPointsAt(arrivedAt);
 const { timestamp: time, good } = pointsAt(arrivedAt);
 
-/** Arrays in arrays, so many deep. */
+/** Arrays in arrays, this many deep. */
 const nested = (depth: number, core: unknown = 1): unknown => {
   let value = core;
   for (let level = 0; level < depth; level++) value = [value];
@@ -179,7 +179,7 @@ describe.each(layouts)('a request (%s)', (layout) => {
   });
 });
 
-// The first push of a data id brings every name anew: what is registered in between must not change why a point is dropped.
+// In the first push of a data id every name is new: a registration in between must not change why a point is dropped.
 describe.each(layouts)('a request that brings new names (%s)', (layout) => {
   const newcomer = { metrics: { new_name: 1 }, timestamp: time };
   const inItsCompany = droppedPoints.map(({ what, point, isKeyed }) => ({

@@ -35,8 +35,8 @@ describe('tolerant JSON', () => {
     return Object.fromEntries(Object.entries(written).map(([name, member]) => [name, asWritten(member)]));
   };
 
-  // Held against what was written, not against JSON.parse: V8 14.6 reads a name of one character that is written with an escape as
-  // a backslash, once an object of the same names before it had a member of that name.
+  // Compared with the written value, not with JSON.parse: V8 14.6 reads a name of one character that is written with an
+  // escape as a backslash, once an object of the same names before it had a member of that name.
   it('reads the output of JSON.stringify to the same value', () => {
     always(
       fc.property(value, fc.constantFrom(undefined, 2), (written, indent) => {

@@ -27,7 +27,7 @@ type Rejected = [reason: string, what: string, span: unknown, field: string, det
 
 const base64Id = Buffer.from(goodSpan.traceId, 'hex').toString('base64');
 
-// Architecture 4.4: such a span is rejected alone, and its sender is told where and why.
+// Architecture 4.4: such a span is rejected alone, and the answer names its place and reason.
 const rejectedInJson: Rejected[] = [
   ['span_not_object', 'a string', 'span', '', /got "span"/],
   ['span_not_object', 'null', null, '', /got null/],

@@ -22,7 +22,7 @@ const rowsOf = (blocks: readonly Uint8Array[]): unknown[] =>
 
 const someRows = fc.array(anyRow, { minLength: 1, maxLength: 6 });
 
-/** A block of one column, so that its like is told by the number of columns only. */
+/** A block of one column, so that only the number of columns identifies its like. */
 const textBlock = (...texts: string[]): Buffer => {
   const column = new TextColumn();
   for (const text of texts) push(column, text);

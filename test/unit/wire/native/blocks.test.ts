@@ -171,7 +171,7 @@ describe('bytes that are not a block', () => {
     expect(() => readBlock(Buffer.concat([block, Buffer.from([0])]))).toThrow(UnreadableBlock);
   });
 
-  // The dead letters hand over what was stored long ago; whatever it is, it must not end the program.
+  // The dead letters return bytes that were stored long ago; no bytes may end the program.
   it('are read or unreadable, and nothing else', () => {
     always(
       fc.property(

@@ -301,7 +301,7 @@ describe('a lenient reader of JSON', () => {
     );
   };
 
-  // The C++ exporter sends it; a reader of the letter stores empty spans and nobody is told.
+  // The C++ exporter sends it; a strict reader would store empty spans without a report.
   it('takes snake_case names for camelCase ones', () => sameRows(snake));
   it('takes members in any order', () => sameRows(reversed));
   it('passes over names that OTLP does not have', () => sameRows(withNoise));
@@ -494,7 +494,7 @@ describe('a JSON body that is not one of OTLP', () => {
 
   it.each(malformed)('is malformed when it is %s', (_, body) => {
     expect(() => encodeJson(body)).toThrow(MalformedBody);
-    // Whose it is is asked first, and of nobody's bytes no more than that.
+    // The owner is determined first, and of bytes without an owner nothing more is read.
     expect(jsonTraces.collectTokens(Buffer.from(`${body}\\u`))).toEqual([]);
   });
 
@@ -522,7 +522,7 @@ describe('a JSON body that is not one of OTLP', () => {
     }
   };
 
-  // Whatever stands where nothing is read has to be JSON all the same, and JSON.parse says what is.
+  // Skipped parts must be valid JSON too, and JSON.parse is the reference.
   it('is malformed exactly where JSON.parse refuses it', () => {
     const grammar = trickyText('{}[]:,"\\u0019-+.eEtrufalsn \t\n', 30);
     always(
@@ -579,7 +579,7 @@ describe('a skipped value', () => {
     Buffer.from(`{"other":${value},"resourceSpans":${JSON.stringify(requestOf(goodSpan).resourceSpans)}}`);
   const accepted = (value: string): number =>
     jsonTraces.encodeTraces(around(value), contextWith({})).accepted;
-  /** Objects and arrays within one another, by turns. */
+  /** Objects and arrays within one another, in turn. */
   const nested = (depth: number): string => `${'[{"a":'.repeat(depth / 2)}0${'}]'.repeat(depth / 2)}`;
 
   it('may be nested 10,000 deep, and no deeper', () => {

@@ -116,7 +116,8 @@ describe.each(encodings)(
   },
 );
 
-// What stood in the body before tells the reader of JSON what an attribute begins with: nothing of that may reach another's row.
+// Earlier parts of the body give the reader of JSON the beginning of an attribute: none of that may reach another's
+// row.
 describe('spans with the same attributes', { timeout: 60_000 }, () => {
   it('are read by the reader of JSON as by its plain twin', () => {
     const counts: Counts = { read: 0, malformed: 0, rows: 0 };
