@@ -145,7 +145,7 @@ describe('max_rate', () => {
     expect(dataset).toEqual(taken.toSorted((a, b) => a - b).map((n) => [n]));
   });
 
-  it('is told on every answer to who has the token, and on no other', async () => {
+  it('has RateLimit headers on every answer to a valid token, and on no other', async () => {
     const own = await on.report({ max_rate: 500 });
     const send = (change: Record<string, unknown>) => on.send({ body: bodyOf(own, [good], change) });
     const limited = [{}, { data: undefined }, { data: [] }, { data: [5] }, { data: [good, 5] }];

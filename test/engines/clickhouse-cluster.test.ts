@@ -138,7 +138,7 @@ describe('the statements of a writer on a cluster', () => {
     expect(await clickhouse.rows(one, 'SELECT 1 AS one', { settings })).toEqual([{ one: 1 }]);
   });
 
-  // The guard looks at one replica: what another one took has to be there first.
+  // The guard reads one replica: the rows of another one must have arrived there first.
   it('a guarded insert waits for the other replicas, and only on a cluster', async () => {
     const ran: string[] = [];
     const spied: Clickhouse = {

@@ -227,13 +227,13 @@ describe('a dead letter that is redriven', () => {
   });
 
   it('of a malformed message is published with the same bytes, and returns with its redrive counted', async () => {
-    const garbage = Buffer.from('no envelope, whoever reads it');
+    const garbage = Buffer.from('not an envelope, for any version');
     await publishConfirmed(bus, { subject: 'traces.0', messageId: 'garbage', payload: garbage, version: 1 });
     const find = async (redrive: number) =>
       (await readDeadLetters(bus)).find(
         ({ header, bytes }) => bytes.equals(garbage) && header['redrive'] === redrive,
       );
-    const first = await until('it is set aside', () => find(0));
+    const first = await until('it is dead-lettered', () => find(0));
     await cli.text(`dlq redrive ${first.sequence}`);
     await until('it comes again', () => find(1));
     await settled();
@@ -259,7 +259,7 @@ describe('a dead letter that is purged', () => {
 });
 
 // As for a table that is unavailable: a part of many rows in one dead letter.
-describe('the points of a table that was set aside', () => {
+describe('the dead-lettered points of a table', () => {
   it('are all stored once when they are redriven after the table exists', async () => {
     const report = await stack.createReport('redriven points');
     const table = report.result_table.table_id;

@@ -154,7 +154,7 @@ describe('tidemark export and import', () => {
     });
   });
 
-  it('a file that is none says so, and leaves a whole file when it cannot be written', async () => {
+  it('a malformed file is reported, and a whole file stays when it cannot be written', async () => {
     const folder = await tempFolder();
     await writeFile(join(folder, 'text'), 'no JSON');
     expect((await cli.run(`import ${folder}/text`)).stderr).toMatch(

@@ -85,5 +85,5 @@ it('a missing stream of a further QuestDB instance is skipped by the ledger and 
 it('a stream that every deployment has is missed aloud', async () => {
   await (await bus.manager()).streams.delete('TRACES');
   await expect(reads.inFlight()).rejects.toMatchObject({ code: 'stream_not_found' });
-  await until('it is told', () => Promise.resolve(watch.missing.has('TRACES') || undefined));
+  await until('it is reported', () => Promise.resolve(watch.missing.has('TRACES') || undefined));
 });

@@ -112,6 +112,6 @@ it('an acknowledged message that NATS kept is removed, and no other message', as
   });
   expect([...new Set(delivered)].sort((a, b) => a - b)).toEqual([...owed, published + 1]);
   // Those between two that are owed went once the floor had passed them.
-  await until('all of them are told as removed', () => removed >= published - owed.length);
+  await until('all of them are reported as removed', () => removed >= published - owed.length);
   expect(removed).toBe(published - owed.length);
 });

@@ -88,7 +88,7 @@ const signals = [
 describe.each(signals)('transfer killed with %s', (_, stream, send) => {
   const instants: [string, StepMatch, boolean][] = [
     ['before the outcomes are sent', publishTo('LEDGER'), false],
-    ['after they are recorded, before it hears of it', pubAckOf('LEDGER'), true],
+    ['after they are recorded, before the PubAck arrives', pubAckOf('LEDGER'), true],
     ['after it heard of it, before the ack', ackOf(stream), true],
     ['after they are in ClickHouse, before the ack of their message', ackOfOutcomes(), true],
   ];

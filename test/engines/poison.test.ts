@@ -186,7 +186,7 @@ describe('the answer of the pinned QuestDB', () => {
   it.each([
     ['text for a number', `${table},target=a num="x",uid=2i 1700000000000\n`],
     ['a time before 1970', `${table},target=a num=1,uid=2i -5\n`],
-    ['a line that is none', `${table},target=a num=1,uid=2i notatime\n`],
+    ['a malformed line', `${table},target=a num=1,uid=2i notatime\n`],
     ['a number that no double holds', `${table},target=a num=1e400,uid=2i 1700000000000\n`],
     ['a name with a character that is not allowed', `${table},target=a nu?m=1,uid=2i 1700000000000\n`],
   ])('to %s names its line, so that it is that row which is refused', async (_, bad) => {

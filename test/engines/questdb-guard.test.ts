@@ -109,7 +109,7 @@ describe('the embedded QuestDB', () => {
     const headers = { authorization: basicAuthorization(reader) };
     const written = await rawRequest(`${url}/write`, headers, { method: 'POST', body: 'kept n=8i\n' });
     expect(written.status).toBe(403);
-    // It refuses before it has read the file, and may cut the connection over that: what counts is what comes of it.
+    // It refuses before it has read the file, and may close the connection then: only the result counts.
     const importAs = async (account: EngineAccount, table: string): Promise<void> => {
       const form = new FormData();
       form.set('data', new Blob(['a,b\n1,2\n3,4\n']), 'data.csv');

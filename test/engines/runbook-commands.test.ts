@@ -171,7 +171,9 @@ beforeAll(async () => {
       payload: Buffer.from(`no envelope: ${text}`),
       version: 1,
     });
-  await until('all is set aside', async () => ((await readDeadLetters(bus)).length === 4 ? true : undefined));
+  await until('all is dead-lettered', async () =>
+    (await readDeadLetters(bus)).length === 4 ? true : undefined,
+  );
   await shell(`tidemark token rotate ${data_id} --overlap 1h`);
   await shell('tidemark refresh');
   await until('the example is kept', async () =>

@@ -62,7 +62,7 @@ describe('a table that fails alone', () => {
       await push(healthy, ++healthyRows);
       return (await figure('tidemark_transfer_tables_set_aside')) === 1;
     };
-    await until('the table is set aside', isUnavailable, 60_000);
+    await until('the points of the table are dead-lettered', isUnavailable, 60_000);
     await stack.waitForRows(healthyTable, healthyRows);
     await pushTo(brokenId, 3);
     await until('its messages are settled', async () => (await messages()) === 0, 60_000);
@@ -94,7 +94,7 @@ describe('a table that fails alone', () => {
   });
 
   // Otherwise the points of all other tables would wait for a broken one: only they could prove that QuestDB works.
-  it('is set aside within its time also when nothing else is delivered', async () => {
+  it('is dead-lettered within its time also when nothing else is delivered', async () => {
     const dataId = 2_000_001;
     const before = (await readDeadLetters(bus)).length;
     await pushTo(dataId, 1);
@@ -107,7 +107,7 @@ describe('a table that fails alone', () => {
     ]);
   });
 
-  it('is not set aside while most of the tables that were written fail like it: then it is QuestDB', async () => {
+  it('is not dead-lettered while most of the written tables fail like it: then it is QuestDB', async () => {
     const ids = [2_000_002, 2_000_003, 2_000_004, 2_000_005, 2_000_006];
     const before = (await readDeadLetters(bus)).length;
     const deadLettered = await figure('tidemark_transfer_tables_set_aside');

@@ -98,7 +98,7 @@ describe('a purge', () => {
     const answers = await Promise.all(
       Array.from({ length: pushes }, (_, index) => {
         const point = { metrics: { up: index }, target: `t${index}` };
-        // The second point of each is deferred: its time is none.
+        // The second point of each is deferred: its time is malformed.
         return client.send({
           body: bodyOf(index % 2 === 0 ? gone : kept, [point, { ...point, timestamp: 'N' }]),
         });

@@ -134,7 +134,7 @@ describe('transfer', () => {
     await publish(messageOf([[partOf(report, rows), rows]]));
     await stack.waitForRows(table, 1);
     await waitFor(
-      'the version is told',
+      'the version is reported',
       60_000,
       async () => (await metricValue(/newer_envelope_version\S* (\d+)/)) === 7,
     );

@@ -284,7 +284,7 @@ describe.skipIf(browserPath === undefined)(
     });
 
     // Else all of the above would hold because nothing is answered at all.
-    it('is told from a page of the engine itself, which is answered', async () => {
+    it('is distinguished from a page of the engine itself, which gets its answers', async () => {
       const { page } = await pageAt(
         `${own.questdb.url}/index.html`,
         basicAuthorization(accountOf(own.questdb)),

@@ -74,7 +74,7 @@ const doProcessFault = async (fault: ProcessFault, victim: Victim): Promise<stri
       const hasEnded = await victim.stop();
       await delay(fault.downMs);
       await startAgain(victim);
-      return hasEnded ? '' : 'it did not end when it was told to and was killed';
+      return hasEnded ? '' : 'it did not end when it was stopped, and was killed';
     }
     case 'pause':
       victim.signal('SIGSTOP');

@@ -31,7 +31,7 @@ const split = (line: string): string[] =>
 
 /** The commands of one test file; lines are written as in a shell, without the program's name. */
 export type Cli = {
-  /** Whatever it does. */
+  /** For any behaviour of the command. */
   run(line: string, env?: NodeJS.ProcessEnv): Promise<Outcome>;
   /** What it prints for people; it must work. */
   text(line: string): Promise<string>;

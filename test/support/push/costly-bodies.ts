@@ -162,7 +162,7 @@ export const pushesOfOwner = (
     ['points of 38 metrics', wide, () => listed((index) => broad(index, `${index}.5`), size, points)],
     ['points whose metrics are all NaN', wide, () => listed((index) => broad(index, 'NaN'), size, points)],
     [
-      'points whose time is none',
+      'points with a malformed time',
       wide,
       () => listed((index) => `{${metricsOf(38, '1')},"target":"h${index}","timestamp":"N"}`, size, points),
     ],
@@ -228,7 +228,7 @@ export const exportsOfOwner = (token: string, now: number): readonly CostlyBody[
   const contents: readonly (readonly [string, () => Buffer])[] = [
     ['50,000 spans', () => exportOf(listed((index) => spanText(index, now, 15), size, 50_000))],
     [
-      'spans whose time is none',
+      'spans with a malformed time',
       () => exportOf(listed((index) => spanText(index, now, 15, 'N'), size, 50_000)),
     ],
     [

@@ -64,7 +64,7 @@ test('each figure in which a peer is not beaten is named', () => {
 
 test('a peer is compared only with a figure of the same bodies and durability', () => {
   expect(behind([ours, row({ contest: 'push, power' })])).toEqual([
-    'peer: nothing of ours was measured beside it',
+    'peer: no figure of Tidemark was measured beside it',
   ]);
 });
 

@@ -228,7 +228,7 @@ describe('the pipelines folder', () => {
 describe('a schema', () => {
   it.each([
     ['with an unknown keyword', '"minItems": 1', '"minItem": 1'],
-    ['that is no JSON', '"type": "object"', '"type" "object"'],
+    ['that is not valid JSON', '"type": "object"', '"type" "object"'],
     ['with an unknown type', '"type": "integer", "minimum": 2', '"type": "int", "minimum": 2'],
   ])('%s stops the start', async (_, from, to) => {
     const folder = join(await tempFolder(), 'schemas');

@@ -34,7 +34,7 @@ const commandsIn = (line: string): string[] =>
     ...line.matchAll(/(?<![\w/.=-]|-n |namespace )(?:bin\/)?tidemark ([a-z][^&;()]*?)(?=$| \| |[&;()]|>)/g),
   ].map(([, rest = '']) => rest);
 
-// What an operator pastes at night has to be there.
+// An operator pastes these at night.
 describe('every command that a document names', () => {
   it.each(documents)('is a target of make or a command of the program with its options: %s', (path) => {
     const code = codeOf(read(path));

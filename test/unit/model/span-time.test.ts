@@ -121,7 +121,7 @@ describe('the time of a span', () => {
   });
 
   // Doubles hold milliseconds and the rest apart: a bound that is off by a rounding loses or keeps spans wrongly.
-  it('is bounded exactly, whatever 64 bits it has', () => {
+  it('is bounded exactly, for any 64 bits', () => {
     const near = (center: bigint): fc.Arbitrary<bigint> =>
       fc.bigInt({ min: -2_000_000n, max: 2_000_000n }).map((offset) => center + offset);
     const words = fc.oneof(

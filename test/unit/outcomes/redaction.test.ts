@@ -19,7 +19,7 @@ describe('a known credential', () => {
     ['in a sentence', `the token is ${token}, or was`],
     ['behind a scheme', `Bearer ${token}`],
     ['behind a name', `access_token=${token}&x=1`],
-    ['behind a name nobody knows', `whatever=${token}`],
+    ['behind an unknown name', `another=${token}`],
     ['within a path', `/v2/push/${token}/x`],
     ['within a run of hexadecimal digits', `ff${token}00`],
     ['within a word', `tok_${token}_x`],
@@ -109,7 +109,7 @@ describe('a token of the admin API', () => {
     expect(jsonOf({ name: given, [given]: [given] }).toLowerCase()).not.toContain('c0ffee');
   });
 
-  it('is told from the ids of traces and spans, which stay', () => {
+  it('is distinguished from the ids of traces and spans, which stay', () => {
     const ids = { traceId: '5b8efff798038103d269b633813fc60c', spanId: 'eee19b7ec3c1b174' };
     expect(jsonOf(ids)).toBe(JSON.stringify(ids));
     const parent = `00-${ids.traceId}-${ids.spanId}-01`;

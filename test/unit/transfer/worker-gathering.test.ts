@@ -176,7 +176,7 @@ describe('writes at an interval', () => {
     expect(worker.hasRoom).toBe(true);
   });
 
-  it('so many messages that no more may be delivered do not wait', async () => {
+  it('messages do not wait when no more may be delivered', async () => {
     const { bring, writes } = startWorker({ gatheredMax: 20 });
     bring(1);
     await turn();

@@ -58,7 +58,7 @@ class Wire {
     return { number, type: Number(tag & 7n) };
   }
 
-  /** Passes over the fields of a group up to the end that has its number; groups may hold groups. */
+  /** Skips the fields of a group up to the end with its number; groups may hold groups. */
   private endOfGroup(group: bigint): void {
     const open = [group];
     while (open.length > 0) {

@@ -117,7 +117,7 @@ describe('a message', () => {
     );
   });
 
-  /** So many points of text that grows most on its way: control characters in JSON, signs that are escaped, three-byte signs. */
+  /** This many points of text that grows most on its way: control characters in JSON, signs that are escaped, three-byte signs. */
   const swelling = (unit: string, timestamp: unknown) => ({
     metrics: { a: 1 },
     target: unit.repeat(40_000),
