@@ -21,8 +21,8 @@ export type AdminClient = {
     request?: Request,
   ): Promise<Answered<T>>;
   /**
-   * Reads an answer of lines that has no end, until the API ends it. `onOpen` is called once it has begun. Throws the same Faults;
-   * `admin_unreachable` also where the connection is lost.
+   * Reads an endless answer of lines, until the API ends it. `onOpen` is called once it has begun. Throws the same
+   * Faults; `admin_unreachable` also where the connection is lost.
    */
   follow(path: string, onOpen: () => void, onLine: (line: string) => void): Promise<void>;
 };

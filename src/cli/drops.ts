@@ -91,7 +91,7 @@ const parseJson = (text: string): unknown => {
   }
 };
 
-/** One line of the live answer. */
+/** One line of the live view. */
 const printLive = (line: string, options: DropsOptions): void => {
   const value = parseJson(line);
   const skipped = skippedSchema.safeParse(value);

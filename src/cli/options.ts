@@ -65,7 +65,7 @@ export const idArgument = (text: string): number => {
 /** The owner: a data id, an application, or all. */
 export type OwnerOptions = { dataId?: number; appId?: number };
 
-/** Gives a command `--data-id` and `--app-id`, of which one at most may be given. */
+/** Adds the options `--data-id` and `--app-id` to a command, of which it accepts at most one. */
 export const addOwnerOptions = (command: Command): Command =>
   command
     .addOption(

@@ -20,7 +20,7 @@ const valueLengthMax = 2_048;
 const secretName = /token|secret|password|passwd|authorization|cookie|api[-_.]?key|credential/i;
 const mask = '********';
 
-/** A name that is too long to be looked through is taken for a secret's. */
+/** A name that is too long to read counts as a secret's. */
 const isSecretName = (name: string): boolean => name.length > patternTextMax || secretName.test(name);
 
 const shorten = (text: string): string =>

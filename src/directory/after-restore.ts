@@ -10,7 +10,7 @@ export const idGap = 1_000;
 
 const counterNames = ['data_id', 'custom_report_id', 'time_series_group_id', 'app_id'] as const;
 
-/** The last numbers given out, as a restore left them. */
+/** The last used numbers, as a restore left them. */
 export type RaisedNumbers = { readonly boot: number } & Readonly<Record<string, number>>;
 
 /**
@@ -20,7 +20,7 @@ export type RaisedNumbers = { readonly boot: number } & Readonly<Record<string, 
  * role starts. After an interruption call it again: it raises the numbers once more, the epoch first. Transient Faults.
  */
 export const raiseAfterRestore = async (system: KvBucket, nowMs: number): Promise<RaisedNumbers> => {
-  // First: without it rows would be lost, where an id given twice mixes two senders' rows.
+  // First: without it rows would be lost, while an id used twice mixes two senders' rows.
   const boot = await raiseNumber(
     system,
     systemKeys.boot,

@@ -7,7 +7,7 @@ import type { Directory } from './directory.ts';
 import { columnsKey } from './keys.ts';
 import { columnRegistrySchema, type Source } from './sources.ts';
 
-/** Registers names for a source and answers the source with them; names beyond these caps stay unregistered. */
+/** Registers names for a source and returns the source with them; names beyond these limits stay unregistered. */
 export type RegisterColumnNames = (
   source: Source,
   caps: ColumnCaps,

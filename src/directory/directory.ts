@@ -44,8 +44,8 @@ const missMemoryMs = 1_000;
 const missesMax = 10_000;
 
 /**
- * A lookup without an answer ends after this, so that requests are answered while KV hangs; for as long as a miss is remembered,
- * others are not even begun.
+ * A lookup without an answer ends after this, so that requests are answered while KV hangs; as long as a miss is
+ * remembered, no other lookup begins.
  */
 const lookUpMsMax = 2_000;
 
@@ -149,7 +149,7 @@ export const startDirectory = ({
     () => {},
   );
 
-  /** All that is found takes effect at once: a source without its policy or its purge is never seen. */
+  /** All that is found takes effect at once: a source without its policy or its purge is never visible. */
   const lookUp = async (dataId: number, token: string): Promise<void> => {
     const tokens = await records.read([recordKeys.dataSource(dataId), recordKeys.previousToken(dataId)]);
     const isNamed = tokens.some(({ value }) => {
@@ -198,7 +198,7 @@ export const startDirectory = ({
     }
   };
 
-  /** Answers from memory, else looks up once; a credential that was not found is not looked up again for a while. */
+  /** From memory, else by a lookup; an unknown credential is not looked up again for a while. */
   const findOnce = async <T>(
     credential: string,
     find: () => T | undefined,

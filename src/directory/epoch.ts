@@ -6,7 +6,7 @@ import { systemKeys } from './keys.ts';
 const originMs = Date.UTC(2024, 0, 1);
 const epochEnd = 2 ** 24;
 
-/** The least epoch that is given out at this time: minutes since 2024. */
+/** The least epoch at this time: minutes since 2024. */
 export const epochNow = (nowMs: number): number => Math.floor((nowMs - originMs) / 60_000);
 
 /**

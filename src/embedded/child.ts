@@ -109,7 +109,7 @@ export const spawnChild = (name: string, command: Command, log: LogLine): Child 
     signal,
     stop: async (graceMs) => {
       signal('SIGTERM');
-      // A child paused by SIGSTOP sees SIGTERM only once it runs again.
+      // A child paused by SIGSTOP handles SIGTERM only once it runs again.
       signal('SIGCONT');
       const timer = setTimeout(() => signal('SIGKILL'), graceMs);
       try {

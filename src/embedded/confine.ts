@@ -24,7 +24,7 @@ type Architecture = {
   readonly audit: number;
   readonly seccomp: number;
   readonly sendto: number;
-  /** Ways out that a server which only answers never needs. */
+  /** System calls that a server which only answers never needs. */
   readonly denied: readonly number[];
 };
 
@@ -154,7 +154,10 @@ const architectureHere = (): Architecture => {
   return architecture;
 };
 
-/** Answers EACCES to these system calls of this thread, and of every thread and program it starts. Needs `setNoNewPrivileges`. */
+/**
+ * Makes these system calls fail with EACCES in this thread, and in every thread and program it starts. Needs
+ * `setNoNewPrivileges`.
+ */
 const denyCalls = (denied: readonly number[]): void => {
   const architecture = architectureHere();
   const steps = filterOf(architecture, denied);

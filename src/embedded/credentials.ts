@@ -14,7 +14,10 @@ export class CredentialsError extends Error {
   override readonly name = 'CredentialsError';
 }
 
-/** 192 random bits as hexadecimal digits: nothing to quote in an address, a shell or a file of settings, and no dash at the front that a command takes for an option. */
+/**
+ * 192 random bits as hexadecimal digits: nothing to quote in an address, a shell or a file of settings, and no leading
+ * dash that a command reads as an option.
+ */
 export const createPassword = (): string => randomBytes(24).toString('hex');
 
 /** The header that opens an engine's HTTP interface. */

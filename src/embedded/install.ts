@@ -176,8 +176,8 @@ const locateJava = async (env: InstallEnvironment): Promise<{ java: string; vers
 const guardJar = fileURLToPath(new URL('../../deploy/questdb/questdb-guard.jar', import.meta.url));
 
 /**
- * The guard beside QuestDB's jar, where it is the same file for all checkouts: an archive of classes is one of the files that they came
- * from.
+ * The guard beside QuestDB's jar, where it is the same file for all checkouts: an archive of classes depends on the
+ * paths of its files.
  */
 const placeGuard = async (folder: string): Promise<string> => {
   const bytes = await readFile(guardJar);

@@ -64,7 +64,10 @@ const holderIn = (path: string): Holder | undefined => {
   }
 };
 
-/** Whether this is a process that we see: one of another container is none, or another process. */
+/**
+ * Whether this process is visible: the number of one in another container is unused here, or belongs to another
+ * process.
+ */
 const isSeen = ({ pid, startedAt }: Holder): boolean => startedAt !== '' && startOf(pid) === startedAt;
 
 /**

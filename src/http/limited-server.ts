@@ -29,7 +29,7 @@ export type HttpLimits = {
   readonly requestTimeoutMs: number;
   /** Between requests. */
   readonly idleTimeoutMs: number;
-  /** Without a byte in either direction while a request or its answer is under way. */
+  /** Without a byte in either direction during a request or its answer. */
   readonly stallTimeoutMs: number;
   readonly headerBytesMax: number;
 };
@@ -62,9 +62,9 @@ export type LimitedServer = {
   readonly onConnections?: (by: 1 | -1) => void;
 };
 
-/** Requests of one connection without an answer: more are the end of it. Pipelining by hand or by a bench stays far below. */
+/** Requests of one connection without an answer: more end it. Pipelining by hand or by a bench stays far below. */
 const openRequestsMax = 128;
-/** How long the rest of a refused body is read, so that its sender comes to read the answer. */
+/** How long the rest of a refused body is read, so that its sender can read the answer. */
 const discardMs = 10_000;
 /** How long a connection beyond the limit may take to send the request that gets the answer 503. */
 const refusedMs = 5000;

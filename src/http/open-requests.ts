@@ -6,7 +6,7 @@ export type OpenRequests = {
   /** Counts a request until its answer is sent. Returns the number of open requests on its connection. */
   add(request: IncomingMessage, response: ServerResponse): number;
   count(socket: Duplex): number;
-  /** Whether a request ever came over the connection. */
+  /** Whether the connection ever had a request. */
   hasServed(socket: Duplex): boolean;
   /** Whether the body of the last request is still coming in. */
   isInBody(socket: Duplex): boolean;
@@ -59,7 +59,7 @@ export const createOpenRequests = (): OpenRequests => {
       const connection = of(socket);
       const isBodyBroken = isInBody(connection);
       const isAnswered = isBodyBroken && connection.last?.response.headersSent === true;
-      // The broken request itself gets no other answer.
+      // The malformed request itself gets no other answer.
       const before = isBodyBroken && !isAnswered ? 1 : 0;
       let isDone = false;
       const check = (): void => {

@@ -25,7 +25,7 @@ export type WireFault =
   | 'tls_handshake'
   | 'reset';
 
-/** Time for a client to read its last answer before its connection is cut, in ms. */
+/** Time for a client to read its last answer before its connection is closed, in ms. */
 const lingerMs = 2000;
 /** Time for the answers due before it, in ms: longer than any of them takes. */
 const answersMs = 15_000;

@@ -4,7 +4,7 @@ import { patternTextMax } from '../model/text-forms.ts';
 const unreserved = /^[A-Za-z0-9._~-]$/;
 const percentCode = /^[0-9A-Fa-f]{2}$/;
 
-/** Characters that readers of a URL turn into others, drop, or take for the end of the path. */
+/** Characters that readers of a URL convert, drop, or treat as the end of the path. */
 const ambiguous = ['\\', '#', '\t', '\n', '\r'];
 
 const hasNormalCodes = (path: string): boolean => {

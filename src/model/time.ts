@@ -9,7 +9,7 @@ export type TimePolicy = { readonly aheadMsMax: number | undefined; readonly age
 /** One hour ahead, any age (architecture 6.2). */
 export const defaultTimePolicy: TimePolicy = { aheadMsMax: 3_600_000, ageMsMax: undefined };
 
-/** The last millisecond QuestDB holds: 9999-12-31T23:59:59.999Z; one later it answers 500 and stores nothing. */
+/** The last millisecond QuestDB holds: 9999-12-31T23:59:59.999Z; for a later one it answers 500 and stores nothing. */
 const questdbMsLast = 253_402_300_799_999;
 
 /**

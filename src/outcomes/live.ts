@@ -7,7 +7,7 @@ import { ledgerSubjects } from './rows.ts';
 /** Samples as they are published, for every subscriber. */
 export type LiveDrops = {
   /**
-   * Newline-delimited JSON without an end: a `Drop` a line; `{"skipped": n}` where a reader was too slow; now and then
+   * Newline-delimited JSON without an end: a `Drop` a line; `{"skipped": n}` where a reader was too slow; at intervals
    * an empty line. Transient Faults: `too_many_readers`, `stopping`, or when NATS does not answer.
    */
   open(filter: DropFilter): Promise<ReadableStream<Uint8Array>>;

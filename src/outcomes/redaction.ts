@@ -5,7 +5,7 @@ export const redacted = '[redacted]';
 
 /** Removes secrets from received text and limits its length, before it is shown or kept. */
 export type Redaction = {
-  /** A text of at most this many bytes; `secrets` are the credentials that came with the request, right or wrong. */
+  /** A text of at most this many bytes; `secrets` are the credentials of the request, valid or not. */
   text(text: string, bytesMax: number, secrets?: readonly string[]): string;
   /** A value as JSON of at most this many bytes (if truncated, it ends in `…`); each text in it is truncated, too. The cost has a limit, too. */
   json(value: unknown, bytesMax: number, secrets?: readonly string[]): string;
@@ -40,7 +40,7 @@ const mark = '\uDC00';
 /** A truncated word counts as the beginning of a secret within these lengths. */
 const tornMin = 4;
 const tornMax = 256;
-/** Places that are tried for the beginning of one secret, before the first of them is taken for it. */
+/** Places that are tried for the beginning of one secret, before the first of them counts as it. */
 const tornTriesMax = 64;
 
 const isWordCode = (code: number): boolean =>
@@ -97,7 +97,7 @@ const cutTo = (text: string, bytesMax: number): string => {
 
 type Budget = { left: number };
 
-/** Whether the value under this name is taken for a secret; a name that is too long to be looked through is. */
+/** Whether the value under this name counts as a secret; that of a name that is too long to read does. */
 const isSecretName = (name: string): boolean => name.length > patternTextMax || secretName.test(name);
 
 /** `isCredential`: whether a text is a credential of this deployment, current or not. */

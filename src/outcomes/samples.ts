@@ -18,7 +18,7 @@ export type Sample = {
   readonly payload: unknown;
   readonly sender: string;
   readonly sdk: string;
-  /** Credentials that came with it, right or wrong. */
+  /** Credentials of the request, valid or not. */
   readonly secrets?: readonly string[];
 };
 

@@ -42,7 +42,7 @@ const pushOf = (batch: PointsBatch, points: object[], token = batch.accessToken)
 
 const point = (change: object = {}): object => ({ metrics: { value: 1 }, timestamp: Date.now(), ...change });
 
-/** Does it while NATS stands still, and lets it go on. */
+/** Does it while NATS is stopped, and lets it continue. */
 const whileHanging = async <T>(work: () => Promise<T>): Promise<T> => {
   stack.engines.nats.pause();
   try {

@@ -256,7 +256,7 @@ describe('an entry', () => {
   const messages = async (): Promise<number> =>
     (await (await bus.manager()).streams.info('AUDIT')).state.messages;
 
-  // The message id is forgotten after the duplicate window of five minutes; a process can stand still for longer.
+  // NATS forgets the message id after the duplicate window of five minutes; a process can stall for longer.
   it('is stored once, even when its message id is long forgotten', async () => {
     await publishOnce(bus, 'audit.k.1.a', 'a', payload);
     await publishOnce(bus, 'audit.k.1.a', 'a', payload);

@@ -189,7 +189,9 @@ describe('killing running inserts', () => {
     expect(await stored()).toBe(0);
   });
 
-  /** An insert of which a little more than its head has arrived, as a worker leaves it that is paused or cut off. */
+  /**
+   * An insert of which a little more than its head has arrived, as a worker leaves it that is paused or disconnected.
+   */
   const halfSentInsert = async (queryId: string, sequences: number[]) => {
     const blocks = [await nativeOf(url, spanSelect({ ...batch, count: 40 }))];
     const wire = await wireTo(() => false, 4_000);

@@ -75,6 +75,6 @@ it('names that were first seen after the copy of NATS are taken out of the table
   expect(await registryOf(1500001)).toEqual([['cpu -> cpu', 'host -> host'], ['zone -> zone']]);
   expect(await registryOf(1500002)).toEqual([['load -> load'], ['zone -> zone']]);
   expect(await registryOf(1500003)).toEqual([['up -> up'], []]);
-  // Cut off and done again it adds nothing.
+  // Interrupted and repeated it adds nothing.
   expect(await recoverColumns(bus, instances)).toBe(0);
 });

@@ -235,7 +235,7 @@ describe('a dead letter that is redriven', () => {
       );
     const first = await until('it is dead-lettered', () => find(0));
     await cli.text(`dlq redrive ${first.sequence}`);
-    await until('it comes again', () => find(1));
+    await until('it is dead-lettered again', () => find(1));
     await settled();
     expect(await find(0)).toBeUndefined();
   });

@@ -421,7 +421,7 @@ describe('a purge', () => {
 
 describe('a rotation', () => {
   // After an interruption the old token must still be valid: no sender has the new one.
-  it('of a data source that is cut off leaves the old token good, and the same call gives a new one', async () => {
+  it('of a data source that is interrupted leaves the old token valid, and the same call gives a new one', async () => {
     await everyGap({
       call: 'rotateDataSourceToken',
       writesLeast: 2,

@@ -105,7 +105,7 @@ it('an instance that hangs delays no missing table of another, and one that is d
   away.clear();
   const round = repair.round();
   await until(
-    'the table is made again',
+    'the table is created again',
     async () => (await deps.tables.names()).includes(here.table_id),
     boundMs,
   );

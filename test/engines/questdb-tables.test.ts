@@ -67,7 +67,7 @@ describe.each([
     expect(await rows(`SELECT uid FROM "${tableId}" ORDER BY uid`)).toEqual([[7], [8]]);
   });
 
-  it('may be made again, and by many at once', async () => {
+  it('may be created again, and by several callers at once', async () => {
     await Promise.all(Array.from({ length: 8 }, () => tables.createTable(layout, tableId)));
     expect(await columnsOf(tableId)).toMatchObject(columns);
   });

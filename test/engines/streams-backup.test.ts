@@ -215,14 +215,14 @@ describe('a restore', () => {
     expect((await messagesOf(bus, 'METRICS')).length).toBe(1);
   });
 
-  it('that was cut off is finished by the same call', async () => {
+  it('that was interrupted is finished by the same call', async () => {
     const bus = await filledNats();
     await publish(bus, 'metrics.0', 'm1');
     await publish(bus, 'traces.0', 't1');
     const folder = join(await tempFolder(), 'backup');
     await takeBackup(bus, pipelines, folder, quiet);
     const fresh = await emptyNats();
-    const stop = new Error('cut off');
+    const stop = new Error('interrupted');
     await expect(
       putBack(fresh, folder, ({ stream }) => {
         if (stream === 'METRICS') throw stop;
@@ -233,7 +233,7 @@ describe('a restore', () => {
     expect((await messagesOf(fresh, 'TRACES')).length).toBe(1);
   });
 
-  it('that was cut off while it raised the numbers is finished by the same call', async () => {
+  it('that was interrupted while it raised the numbers is finished by the same call', async () => {
     const bus = await filledNats();
     const system = await openKvBucket(bus, buckets.system);
     await system.put(systemKeys.counter('data_id'), 1_500_001);
@@ -241,7 +241,7 @@ describe('a restore', () => {
     const folder = join(await tempFolder(), 'backup');
     await takeBackup(bus, pipelines, folder, quiet);
     const fresh = await emptyNats();
-    const stop = new Error('cut off');
+    const stop = new Error('interrupted');
     await expect(
       putBack(fresh, folder, ({ stream }) => {
         if (stream === `KV_${buckets.system}`) throw stop;

@@ -55,7 +55,7 @@ const untilFine = (): Promise<boolean> =>
   waitFor('nothing fails', 60_000, async () => Object.keys(await readiness()).length === 0);
 
 describe('a table of points in trouble', () => {
-  it('that QuestDB suspended takes rows, is named in readiness and metrics, and is resumed without hands', async () => {
+  it('that QuestDB suspended takes rows, is named in readiness and metrics, and is resumed by itself', async () => {
     const report = await stack.createReport('suspended');
     await push(report, 3);
     await untilStored(report, 3);

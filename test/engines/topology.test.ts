@@ -31,7 +31,7 @@ const changed = (stream: StreamDefinition): StreamDefinition => ({
     : { consumer: { ...stream.consumer, ackWaitMs: 12_000, ackPendingMax: 77 } }),
 });
 
-// Every role would stand still at its next start, for an instance that holds a part of the tables.
+// Every role would fail at its next start, for an instance that holds a part of the tables.
 it('streams of further instances without room in NATS are reported, and created as soon as there is room', async () => {
   const all = withInstances(pipelines, ['default', 'b', 'c']).streams;
   const large = all.map((stream) =>

@@ -7,7 +7,7 @@ const seed = 7;
 
 const pushUrl = (stack: Stack): string => `http://127.0.0.1:${stack.ingress[0]?.ports['push']}/v2/push/`;
 
-/** Waits until every acknowledged id is visible; a message of a killed worker takes an ack wait to come again. */
+/** Waits until every acknowledged id is visible; NATS redelivers a message of a killed worker after an ack wait. */
 const waitForAcknowledged = async (stack: Stack, table: string, books: Books): Promise<void> => {
   await waitFor('every acknowledged point is visible', 150_000, async () => {
     const { dataset } = await stack.query(`SELECT count() FROM "${table}"`);

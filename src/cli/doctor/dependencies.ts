@@ -41,7 +41,7 @@ export const look = async (name: string, check: () => Promise<string>): Promise<
   }
 };
 
-/** Throws a Fault where the clock is too far off; `read` answers the other one's ms since the epoch. */
+/** Throws a Fault where the clock differs too much; `read` returns the other one's ms since the epoch. */
 const skewText = async (read: () => Promise<number>): Promise<string> => {
   const before = Date.now();
   const theirs = await read();

@@ -64,7 +64,7 @@ const send = async (url: string, headers: Record<string, string>, body: object):
   }
 };
 
-/** Sends until it is answered 2xx: a receiver learns of new records within a second. */
+/** Sends until the answer is 2xx: a receiver has new records within a second. */
 const sendUntilTaken = async (timeoutMs: number, request: () => Promise<Response>): Promise<string> => {
   let last = '';
   await waitUntil('the receiver accepted it', timeoutMs, async () => {

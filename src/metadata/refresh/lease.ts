@@ -124,7 +124,7 @@ const hold = <N>(
       isReleased = true;
       clearTimeout(timer);
       await renewing;
-      // Not given back, it expires.
+      // A lease that is not released expires.
       if (!losing.signal.aborted) {
         await bucket.update(key, { ...entry, holder: null }, revision).catch(() => undefined);
       }

@@ -120,9 +120,9 @@ const concludeInterrupted = async ({ runs, now, log }: RunDeps, runId: number): 
 };
 
 /**
- * One run under the lease: every enabled, undeleted, active report gets its subscription, every other subscription goes.
- * Answers the run record, which is in KV. Transient Fault when KV does not take the record; `lease_lost` when another process
- * may have taken over, which then marks this run interrupted.
+ * One run under the lease: every enabled, undeleted, active report gets its subscription, every other subscription is
+ * removed. Returns the run record, which is in KV. Transient Fault when KV does not accept the record; `lease_lost`
+ * when another process may have taken over, which then marks this run interrupted.
  */
 export const runOnce = async (
   deps: RunDeps,

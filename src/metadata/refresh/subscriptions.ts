@@ -48,10 +48,10 @@ export type Subscriptions = {
   known(dataId: number): Subscription | undefined;
   /** From KV. */
   read(dataId: number): Promise<HeldSubscription | undefined>;
-  /** Writes over `before`, or makes it. Permanent Fault `kv_conflict` when it was changed meanwhile. */
+  /** Replaces `before`, or creates the key. Permanent Fault `kv_conflict` when it was changed meanwhile. */
   save(value: Subscription, before: HeldSubscription | undefined): Promise<HeldSubscription>;
   remove(dataId: number): Promise<void>;
-  /** Resolves when the copy was filled for the first time; until then it must not be taken for the whole. */
+  /** Resolves when the copy was filled for the first time; before that it is incomplete. */
   readonly ready: Promise<void>;
   readonly isReady: boolean;
   stop(): void;

@@ -22,7 +22,7 @@ import { modified } from '../records/values.ts';
 import { isGone } from './deletion.ts';
 import { type ChangeBy, type ReportWithRecords, readReport } from './life-cycle.ts';
 
-/** A JSON merge patch (RFC 7396) as it came: fields to change, and any other field of the record with the value it has. */
+/** A JSON merge patch (RFC 7396) as sent: fields to change, and any other field of the record with the value it has. */
 export type MergePatch = Readonly<Record<string, unknown>>;
 
 /**

@@ -155,7 +155,7 @@ const openReport = async (deps: CreationDeps, request: ReportRequest): Promise<V
       const report = await records.reports.get(holder);
       if (report === undefined || report.value.state === 'creating') return 'own';
       if (!isGone(report.value)) return 'other';
-      // A deletion that was cut off may still hold the names of the records below it.
+      // An interrupted deletion may still hold the names of the records below it.
       await finishDeletion(records, report.value);
       return 'gone';
     },

@@ -105,8 +105,9 @@ const rotate = async <T extends Tokened>(rotation: Rotation<T>): Promise<Rotated
 };
 
 /**
- * Gives a data source a new token; the one before is taken for `overlapSeconds` more, and the one before that not at all.
- * Permanent Faults `not_found`, `report_not_active` when its report is not, `precondition_failed`.
+ * Gives a data source a new token; the one before stays valid for `overlapSeconds` more, and the one before that
+ * becomes invalid. Permanent Faults `not_found`, `report_not_active` when its report is in another state,
+ * `precondition_failed`.
  */
 export const rotateDataSourceToken = (
   records: Records,

@@ -19,7 +19,7 @@ export type PlacedInstance = {
 export type Placing = {
   /** In the order of the settings. */
   readonly names: readonly string[];
-  /** Whether it did not answer lately: a new table goes to another one then. */
+  /** Whether it did not answer lately: a new table is placed on another one then. */
   isAway(name: string): boolean;
 };
 

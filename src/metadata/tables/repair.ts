@@ -16,7 +16,7 @@ export type TableRepairDeps = {
   readonly tables: QuestdbTables;
   /** Of each QuestDB instance, by its name. */
   readonly sqls: ReadonlyMap<string, QuestdbSql>;
-  /** Whether an instance does not answer just now: nothing is tried there. */
+  /** Whether an instance does not answer now: the repair skips it. */
   readonly isAway: (instance: string) => boolean;
   readonly now: () => number;
   readonly log: Log;

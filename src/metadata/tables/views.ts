@@ -59,7 +59,7 @@ export const keepMetricViews = (deps: Deps): ViewKeeper => {
     if (failure !== undefined) throw failure;
   };
 
-  /** Until the delay is over, something new is registered or the end has come. */
+  /** Until the delay is over, a new name is registered, or it is stopped. */
   const pause = async (delayMs: number): Promise<void> => {
     await Promise.race([delay(delayMs, undefined, { signal: stopping.signal }), news.promise]).catch(
       () => undefined,

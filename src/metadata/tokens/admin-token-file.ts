@@ -36,7 +36,7 @@ const writeDraft = async (file: string, token: string): Promise<string> => {
   return draft;
 };
 
-/** Puts a whole file there at once, or answers false when another process was first. */
+/** Creates a whole file at once, or returns false when another process was first. */
 const writeOnce = async (file: string, token: string): Promise<boolean> => {
   const draft = await writeDraft(file, token);
   try {
@@ -65,7 +65,7 @@ export const tokenOfFolder = async (dataFolder: string, newToken: () => string):
   return (await readTokenFile(file)) ?? token;
 };
 
-/** Puts the token into the folder's file, whole at any moment, and answers its path. Permanent Fault. */
+/** Writes the token into the folder's file, whole at any moment, and returns its path. Permanent Fault. */
 export const replaceTokenFile = async (dataFolder: string, token: string): Promise<string> => {
   const file = adminTokenPath(dataFolder);
   try {

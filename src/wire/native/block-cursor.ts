@@ -153,7 +153,7 @@ export const takeLowWidth = (cursor: BlockCursor): number => {
   return width;
 };
 
-/** Passes over the rows' numbers behind the dictionary; answers where they begin. */
+/** Skips the rows' numbers behind the dictionary; returns their start. */
 export const takeLowRows = (cursor: BlockCursor, rows: number, width: number): number => {
   if (cursor.count(width) !== rows)
     throw new UnreadableBlock('a column and the block differ in their number of rows');

@@ -84,7 +84,7 @@ export const grow = (bytes: Uint8Array, length: number, extra: number): Buffer<A
   return larger;
 };
 
-/** Writes a count below 2³² as a varint of at most five bytes; answers where it ends. */
+/** Writes a count below 2³² as a varint of at most five bytes; returns its end. */
 export const writeVarint = (target: Uint8Array, at: number, value: number): number => {
   let rest = value;
   let to = at;
@@ -103,7 +103,7 @@ export const varintSize = (value: number): number => {
   return size;
 };
 
-/** Writes a count as 64 bits, little endian; answers where it ends. */
+/** Writes a count as 64 bits, little endian; returns its end. */
 export const writeCount = (target: Uint8Array, at: number, value: number): number => {
   let rest = value;
   for (let index = 0; index < 8; index++) {

@@ -27,14 +27,14 @@ export type WritableColumn = {
   size(): number;
   /** Writes the prefix of the type before its data; nested types write theirs in order. Returns the end. */
   writePrefix(target: Buffer, at: number): number;
-  /** The rows. Answers where they end. */
+  /** Writes the rows. Returns their end. */
   write(target: Buffer, at: number): number;
 };
 
 // Small, because a request may touch many days, each with a block; the usual block is a reused one.
 const rowsStart = 16;
 const bytesStart = 256;
-/** Buffers that one block made larger than this are given back with the next. */
+/** The next block frees buffers that one block made larger than this. */
 const keptBytesMax = 512 * 1024;
 
 /** 64-bit values as two halves, least significant first: UInt64, Int64, DateTime64 and offsets alike. */
@@ -258,7 +258,7 @@ export class LowTextColumn implements Column {
   }
 }
 
-/** Writes numbers of one, two or four bytes, little endian; answers where they end. */
+/** Writes numbers of one, two or four bytes, little endian; returns their end. */
 const writeIndexes = (
   target: Uint8Array,
   at: number,

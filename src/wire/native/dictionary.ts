@@ -2,7 +2,7 @@ import { isUtf8 } from 'node:buffer';
 import { ByteSource, copyBytes, growSource, isSame, notAscii, writeVarint } from './bytes.ts';
 
 const tableSizeStart = 16;
-/** A table or a text buffer that one block made larger is given back with the next. */
+/** The next block frees a table or a text buffer that one block made larger. */
 const keptEntriesMax = 4096;
 const keptBytesMax = 256 * 1024;
 const bytesStart = 256;
@@ -20,8 +20,8 @@ const hashOf = ({ bytes }: ByteSource, start: number, end: number): number => {
 export type TextTally = { repairs: number };
 
 /**
- * The different texts of one column of a block, numbered in the order they came. `texts` up to `length` are those texts as
- * FORMAT Native writes a String column, so that a finished dictionary is copied whole.
+ * The different texts of one column of a block, numbered in the order of their first use. `texts` up to `length` are
+ * those texts as FORMAT Native writes a String column, so that a finished dictionary is copied whole.
  */
 export class Dictionary {
   texts = new ByteSource(Buffer.allocUnsafeSlow(bytesStart));

@@ -154,7 +154,7 @@ class MergedLists implements MergedColumn {
     for (const [index, { bytes }] of this.cursors.entries()) {
       let from = this.starts[index] ?? 0;
       for (let row = 0; row < (this.rows[index] ?? 0); row++) {
-        // Below 2³², as was seen when it was read.
+        // Below 2³², as the reader has checked.
         to = writeCount32(target, to, before + bytes.readUInt32LE(from));
         from += 8;
       }

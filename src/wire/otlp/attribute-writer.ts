@@ -22,7 +22,7 @@ export class AttributeWriter {
   private rowOf = new Int32Array(16);
   private positionOf = new Int32Array(16);
   private row = 0;
-  /** How many keys the row before has; −1 where one of them came again. */
+  /** The number of keys of the row before; −1 where one of them was repeated. */
   private wholeCount = -1;
 
   constructor(tally: SpanTally) {

@@ -70,9 +70,9 @@ const hexValue = (byte: number): number => {
 const isDigit = (byte: number): boolean => byte >= 0x30 && byte <= 0x39;
 
 /**
- * Goes through the bytes of a JSON text, which is valid UTF-8, without making values of it. A string or a number that was read
- * lies between `start` and `end` (see Scratch). Throws MalformedBody, and nothing else, where the text is not JSON; however
- * deep a text is nested, no call nests with it.
+ * Walks the bytes of a JSON text, which is valid UTF-8, without making values of it. A string or a number that was read
+ * lies between `start` and `end` (see Scratch). Throws only MalformedBody, where the text is not JSON; for any depth of
+ * nesting, its calls do not nest.
  */
 export class JsonCursor {
   readonly body: Uint8Array;
@@ -165,7 +165,7 @@ export class JsonCursor {
     return place;
   }
 
-  /** Whether these bytes stand at `at`. */
+  /** Whether the text has these bytes at `at`. */
   stands(pattern: ByteSource, at: number): boolean {
     const size = pattern.bytes.length;
     return at + size <= this.body.length && isSame(this.source, at, pattern, 0, size);

@@ -46,7 +46,7 @@ export class JsonFields {
     return this.value.member(keys, seen);
   }
 
-  /** Reads a string; null is an empty one, anything else a fault. Answers its size. */
+  /** Reads a string; null is an empty one, any other value a fault. Returns its size. */
   text(fault: FaultSlot, field: string): number {
     const { cursor } = this;
     this.start = this.end = 0;
@@ -110,7 +110,7 @@ export class JsonFields {
     return 0;
   }
 
-  /** Reads an id in hexadecimal of either case into `target`, in lower case; see `idIs` for the answer. */
+  /** Reads an id in hexadecimal of either case into `target`, in lower case; `idIs` has the results. */
   id(ids: ByteSource, place: number, length: number): string {
     const { cursor, state } = this;
     const { at } = cursor;

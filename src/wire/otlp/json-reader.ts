@@ -11,7 +11,7 @@ const resourceKeys = new KeySet(['attributes']);
 const scopeSpansKeys = new KeySet(['scope', 'spans']);
 const scopeKeys = new KeySet(['name', 'version']);
 
-/** OTLP's, though nothing is made of them. */
+/** OTLP's, but without a column. */
 const ignoredKeys = new Set(['schemaUrl', 'schema_url']);
 
 const unknownKeysMax = 10;

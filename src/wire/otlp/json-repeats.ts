@@ -89,7 +89,7 @@ class RepeatEraser {
     }
   }
 
-  /** Passes over a value without parts; true for an object or an array, which is entered. */
+  /** Skips a value without parts; true for an object or an array, which is entered. */
   private enterValue(): boolean {
     const { cursor, open } = this;
     const kind = cursor.kind();

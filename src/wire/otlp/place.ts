@@ -17,7 +17,7 @@ export const cutEnd = (bytes: Uint8Array, start: number, bytesMax: number): numb
   return end;
 };
 
-/** Turns a place of a reader (see Scratch) into bytes, cut to the limit of a value. */
+/** Turns a place of a reader (see Scratch) into bytes, truncated to the limit of a value. */
 export class PlaceReader {
   source = new ByteSource(new Uint8Array(0));
   start = 0;

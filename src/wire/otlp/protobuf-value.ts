@@ -28,7 +28,7 @@ export class ProtobufValueReader {
   size = 0;
   /** Values that were nested too deep, since the caller set it to 0. */
   cutValues = 0;
-  /** The array or list that was read last, if nothing came after it: more of the same kind is appended to it. */
+  /** The array or list that was read last, while it is the last value: more of the same kind is appended to it. */
   private container: NestedValue[] | Map<string, NestedValue> | undefined;
   private readonly cursor: ProtobufCursor;
   private readonly scratch: Scratch;

@@ -23,7 +23,7 @@ export class Scratch {
       this.source = new ByteSource(Buffer.allocUnsafeSlow(sizeStart));
   }
 
-  /** Appends a text as UTF-8; its end is `~length` afterwards. Answers its start. */
+  /** Appends a text as UTF-8; its end is `~length` afterwards. Returns its start. */
   add(text: string): number {
     const start = this.length;
     this.reserve(3 * text.length);

@@ -7,7 +7,7 @@ import { defaultTraceLimits, type Leniency, type TraceLimits } from './types.ts'
 const slotsStart = 64;
 const keptSlotsMax = 4096;
 
-/** Attributes as read: places of keys and values (see Scratch). Lists of several owners stand one after the other. */
+/** Attributes as read: places of keys and values (see Scratch). Lists of several owners follow one another. */
 export class AttributeSlots {
   count = 0;
   keyStarts = new Int32Array(slotsStart);
@@ -47,7 +47,10 @@ const doubled = (array: Int32Array): Int32Array<ArrayBuffer> => {
   return larger;
 };
 
-/** A time as read: milliseconds (NaN: no number), nanoseconds beyond, and the place of its text where it came as text. */
+/**
+ * A time as read: milliseconds (NaN: not a number), nanoseconds beyond, and the place of its text where it was sent as
+ * text.
+ */
 export type TimeSlot = { millis: number; rest: number; textStart: number; textEnd: number };
 
 export type EventSlot = {

@@ -209,7 +209,7 @@ export class TooManySpans extends Error {
   }
 }
 
-/** A request that is made of more parts than its length allows for: nothing that a sender has reason to send. */
+/** Thrown for a request with more parts than its length allows: no sender has a reason to send it. */
 export class TooManyElements extends Error {
   override readonly name = 'TooManyElements';
 }

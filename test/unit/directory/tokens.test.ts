@@ -89,7 +89,7 @@ describe.each(kinds)('the token of $name', ({ create, rotate, takes, disable, is
     expect(await takes(started, newToken)).toBe(true);
   });
 
-  // A rotation that was cut off names the current token as the previous one: that must not let it expire.
+  // An interrupted rotation names the current token as the previous one: that must not let it expire.
   it('does not expire while it is the current one too', async () => {
     const started = start();
     const { records, clock, write } = started;

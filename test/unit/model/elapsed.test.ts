@@ -24,7 +24,7 @@ const clocks = () => {
   };
 };
 
-// A message whose age stands still is never kept alive, and is written long after another worker was given it.
+// If the age of a message stops, its ack wait is never extended, and it is written long after another worker got it.
 it('time continues at its pace when the wall clock is set back', () => {
   const { pass, setWall, passed } = clocks();
   pass(1_000);

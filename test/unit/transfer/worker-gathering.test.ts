@@ -243,7 +243,7 @@ describe('writes at an interval', () => {
     bring(1);
     await turn();
     bring(1);
-    // The process stands still for so long: no timer runs.
+    // The process stalls for this long: no timer runs.
     vi.setSystemTime(Date.now() - 3_600_000);
     const steady = performance.now();
     vi.spyOn(performance, 'now').mockImplementation(() => steady + 20_000);

@@ -27,7 +27,7 @@ export const shuffled = <T>(random: Random, items: readonly T[]): T[] =>
     .sort((a, b) => a.place - b.place)
     .map(({ item }) => item);
 
-/** Some bytes changed, or an end cut off. */
+/** Some bytes changed, or an end removed. */
 export const damaged = (bytes: Buffer, random: Random): Buffer => {
   const changed = Buffer.from(bytes);
   for (let flips = 1 + random(3); flips > 0 && changed.length > 0; flips--)

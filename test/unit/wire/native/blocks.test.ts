@@ -88,7 +88,7 @@ describe('a block of FORMAT Native', () => {
     expect(texts.every((text, index) => text === `text ${index % count}`)).toBe(true);
   });
 
-  it('is made again of columns that were cleared', () => {
+  it('is built again of columns that were cleared', () => {
     const column = new LowTextColumn();
     const map = new MapColumn(new LowTextColumn(), new TextColumn());
     const build = (texts: readonly string[]): Buffer => {
