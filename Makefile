@@ -8,7 +8,7 @@ ARGS ?=
 ITEMS ?= 2000000
 
 .DEFAULT_GOAL := help
-.PHONY: help setup up test test-long test-clients test-deploy test-cluster faults sabotage fuzz fuzz-api check bench bench-peers bench-compare backlog guard-cost format clean
+.PHONY: help setup up test test-long test-clients test-deploy test-cluster faults sabotage fuzz fuzz-api check docs bench bench-peers bench-compare backlog guard-cost format clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST)
@@ -52,12 +52,17 @@ fuzz-api: setup ## send the admin API what its OpenAPI document allows and what 
 sabotage: setup ## break what exactly once rests on, one thing at a time, and see the test that has to fail (ARGS="guard" for one)
 	@node test/sabotage/main.ts $(ARGS)
 
-check: $(PACKAGES) ## formatting and lint, types, import rules, words, lengths of functions
+check: $(PACKAGES) ## formatting and lint, types, import rules, words, lengths of functions, generated documents
 	@biome check --error-on-warnings
 	@tsc -p .
 	@depcruise src --config .dependency-cruiser.cjs
 	@node tools/check-words.ts
 	@node tools/check-functions.ts
+	@node tools/docs/check.ts
+
+docs: $(PACKAGES) ## write the documents and schemas that follow from the code
+	@node tools/docs/write.ts
+	@biome format --write --log-level=warn schemas
 
 bench: setup ## measure stages, the whole line, latency and memory, and judge the targets (ARGS="--only push --seconds 60 --repeats 3")
 	@node bench/main.ts $(ARGS)

@@ -1,4 +1,4 @@
-// Ends with 0 when the role of this container lives. A container runs one role: whichever operations port answers is its own. Of an
+// Ends with 0 when the role of this container lives. A container runs one role: the operations port that answers is its own. Of an
 // ingress with several processes each has to answer; one that is being started again is there before the retries are over.
 // With --ready: when it can do its work.
 const { env } = process;

@@ -31,7 +31,7 @@ export const behind = (rows: readonly PeerRow[]): string[] => {
     if (peer.ours || !peer.is_stored) continue;
     const own = rows.find(({ ours, contest }) => ours && contest === peer.contest);
     if (own === undefined) {
-      lines.push(`${peer.row}: nothing of ours was measured beside it`);
+      lines.push(`${peer.row}: no figure of Tidemark was measured beside it`);
       continue;
     }
     const against = `${own.row} against ${peer.row}`;

@@ -30,7 +30,7 @@ const fieldsOf = (value: unknown): string[] =>
 
 const isAuthorship = (field: string): boolean => field.startsWith('last_modify_');
 
-/** What a record was changed in: its fields, or that it is new. */
+/** The changed fields of a record, or that it is new. */
 const changeText = ({ kind, before, after }: Entry['changes'][number]): string => {
   if (before === null) return `${kind}: new`;
   const changed = fieldsOf(after).filter((field) => !isAuthorship(field));

@@ -4,7 +4,7 @@ import { loadSettings, type Settings } from '../config/settings.ts';
 import { errorText, Fault } from '../model/fault.ts';
 import { visible } from '../model/visible-text.ts';
 
-/** An answer: what the command needs of it, and all of it. */
+/** An answer: the parts that a command needs, and the whole body. */
 export type Answered<T> = { readonly value: T; readonly json: unknown };
 
 type Request = { readonly body?: unknown; readonly timeoutMs?: number };
@@ -12,7 +12,7 @@ type Request = { readonly body?: unknown; readonly timeoutMs?: number };
 /** The admin API as the commands use it: JSON in, checked JSON out. */
 export type AdminClient = {
   /**
-   * Throws a Fault whose message is for the user: `admin_unreachable`, `admin_token_missing`, or what the API answered.
+   * Throws a Fault whose message is for the user: `admin_unreachable`, `admin_token_missing`, or the error of the API.
    */
   ask<T>(
     schema: z.ZodType<T>,
@@ -21,8 +21,8 @@ export type AdminClient = {
     request?: Request,
   ): Promise<Answered<T>>;
   /**
-   * Reads an answer of lines that has no end, until the API ends it. `onOpen` is called once it has begun. Throws the same Faults;
-   * `admin_unreachable` also where the connection is lost.
+   * Reads an endless answer of lines, until the API ends it. `onOpen` is called once it has begun. Throws the same
+   * Faults; `admin_unreachable` also where the connection is lost.
    */
   follow(path: string, onOpen: () => void, onLine: (line: string) => void): Promise<void>;
 };
@@ -43,7 +43,7 @@ const parseJson = (text: string): unknown => {
   }
 };
 
-/** What an answer that is no success means to the user. */
+/** The message for the user about an answer that is not a success. */
 const faultOf = (status: number, text: string, url: string): Fault => {
   const kind = status >= 500 ? 'transient' : 'permanent';
   const problem = problemSchema.safeParse(parseJson(text));

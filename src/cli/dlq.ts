@@ -63,7 +63,7 @@ type Done = z.output<typeof doneSchema>;
 
 const path = '/api/v1/dead-letters';
 
-/** A call works on up to a thousand dead letters, one after the other. */
+/** A call processes up to a thousand dead letters, one after the other. */
 const callTimeoutMs = 300_000;
 
 const secondsOf = { s: 1, m: 60, h: 3_600, d: 86_400 } as const;
@@ -153,7 +153,7 @@ const show = async (sequence: number, options: JsonOption): Promise<void> => {
 
 type BulkOptions = JsonOption & Filter & { limit?: number; all?: true; dryRun?: true; yes?: true };
 
-/** Calls until everything that is meant is done, or `limit` of it. */
+/** Calls until every matching dead letter is done, or `limit` of them. */
 const bulk = async (
   action: 'redrive' | 'purge',
   sequences: readonly number[],

@@ -35,7 +35,7 @@ const skippedSchema = z.object({ skipped: z.number() });
 const timeText = (seconds: number): string =>
   new Date(Math.round(seconds * 1_000)).toISOString().replace('T', ' ');
 
-/** What nobody has shown a right to has no id. */
+/** A request without a valid credential has no id. */
 const ownerText = ({ data_id: dataId, app_id: appId, pipeline }: Drop): string => {
   if (pipeline === 'metrics') return dataId === 0 ? 'a push' : `data id ${dataId}`;
   return appId === 0 ? 'traces' : `application ${appId}`;
@@ -91,7 +91,7 @@ const parseJson = (text: string): unknown => {
   }
 };
 
-/** One line of the live answer. */
+/** One line of the live view. */
 const printLive = (line: string, options: DropsOptions): void => {
   const value = parseJson(line);
   const skipped = skippedSchema.safeParse(value);
@@ -105,7 +105,7 @@ const printLive = (line: string, options: DropsOptions): void => {
   else printDrop(drop.data, options);
 };
 
-/** Reads on through restarts of metadata; only what the first call is refused for ends it. */
+/** Continues through restarts of metadata; only a refusal of the first call ends it. */
 const follow = async (client: AdminClient, path: string, options: DropsOptions): Promise<void> => {
   let isFirst = true;
   for (;;) {

@@ -6,7 +6,10 @@ import { printJson, printLines, sayLines } from './output.ts';
 
 const shellQuoted = (text: string): string => `'${text.replaceAll("'", `'\\''`)}'`;
 
-/** One variable for each place of the object, named by its path: `questdb.user` is QUESTDB_USER. What is not there is left out. */
+/**
+ * One variable for each member of the object, named by its path: `questdb.user` is QUESTDB_USER. Undefined members are
+ * omitted.
+ */
 const shellLines = (installation: Installation): string[] =>
   Object.entries(installation).flatMap(([name, value]: [string, unknown]) => {
     const fields: [string, unknown][] =

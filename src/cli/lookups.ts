@@ -9,7 +9,7 @@ type TimeSeriesGroup = z.output<typeof timeSeriesGroup>;
 const first = async <T>(client: AdminClient, item: z.ZodType<T>, path: string): Promise<T | undefined> =>
   (await client.ask(z.object({ items: z.array(item) }), 'GET', path)).value.items[0];
 
-/** The report that a data id belongs to; undefined for a data id of its own, and for none. */
+/** The report that a data id belongs to; undefined for a data id without a report and for an unknown one. */
 export const reportOfDataId = (client: AdminClient, dataId: number): Promise<CustomReport | undefined> =>
   first(client, customReport.strip(), `/api/v1/custom-reports?mon_data_id=${dataId}`);
 

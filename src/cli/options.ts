@@ -2,7 +2,7 @@ import { type Command, InvalidArgumentError, Option } from 'commander';
 import { dataIdRange } from '../directory/keys.ts';
 import { integerArgument } from './output.ts';
 
-/** Every command prints what the admin API answered as JSON instead of text when asked to. */
+/** Option of every command: print the JSON of the admin API instead of text. */
 export type JsonOption = { json?: true };
 
 /** Gives a command `--json`. */
@@ -12,7 +12,7 @@ export const addJsonOption = (command: Command): Command =>
 /** How a list is read piece by piece. */
 export type PageOptions = JsonOption & { limit?: number; cursor?: string };
 
-/** What a list of records takes. */
+/** The options of a list of records. */
 export type ListOptions = PageOptions & { biz?: number; name?: string };
 
 /** Gives a command the options of anything that is listed. */
@@ -31,7 +31,7 @@ export const addListOptions = (command: Command): Command =>
       .option('--name <name>', 'only this name'),
   );
 
-/** `?` and what is there of these parameters, or nothing. */
+/** `?` and those of these parameters that have a value, or the empty text. */
 export const queryText = (values: Readonly<Record<string, string | number | undefined>>): string => {
   const query = new URLSearchParams();
   for (const [name, value] of Object.entries(values)) {
@@ -62,10 +62,10 @@ export const idArgument = (text: string): number => {
   return Number(text);
 };
 
-/** Whose: of a data id, of an application, or of all. */
+/** The owner: a data id, an application, or all. */
 export type OwnerOptions = { dataId?: number; appId?: number };
 
-/** Gives a command `--data-id` and `--app-id`, of which one at most may be given. */
+/** Adds the options `--data-id` and `--app-id` to a command, of which it accepts at most one. */
 export const addOwnerOptions = (command: Command): Command =>
   command
     .addOption(
@@ -73,13 +73,16 @@ export const addOwnerOptions = (command: Command): Command =>
     )
     .addOption(new Option('--app-id <app_id>', 'only this application').argParser(idArgument));
 
-/** What an id on the command line means. */
+/** The kind of an id on the command line. */
 export type Subject = { readonly kind: 'data_id' | 'application'; readonly id: number };
 
-/** The options that say what an id means. */
+/** The options that name the kind of an id. */
 export type SubjectOptions = { app?: true; dataId?: true };
 
-/** The one that the options say; without them, ids from the first data id on are data ids, and those below of applications. */
+/**
+ * The kind that the options name; without them, an id from the first data id on is a data id, and a lower one an
+ * application.
+ */
 export const subjectOf = (id: number, { app, dataId }: SubjectOptions): Subject => ({
   kind: !app && (dataId || id >= dataIdRange.first) ? 'data_id' : 'application',
   id,

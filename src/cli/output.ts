@@ -1,7 +1,8 @@
 import { InvalidArgumentError } from 'commander';
 import { visible, visibleJson, visibleLines } from '../model/visible-text.ts';
 
-// All that the commands print goes through here: much of it was written by others, and a terminal obeys what it is told.
+// All output of the commands passes here: much of it was written by other people, and a terminal obeys control
+// characters.
 
 /** One line for people on stdout; control characters are escaped. */
 export const printLine = (text: string): void => {
@@ -13,7 +14,7 @@ export const printLines = (text: string): void => {
   process.stdout.write(`${visibleLines(text)}\n`);
 };
 
-/** What stands beside a command's output, on stderr: progress, warnings, and why it failed. */
+/** Output beside the result, on stderr: progress, warnings, and the reason of a failure. */
 export const sayLines = (text: string): void => {
   process.stderr.write(`${visibleLines(text)}\n`);
 };
@@ -28,7 +29,7 @@ export const printJsonLine = (value: unknown): void => {
   process.stdout.write(`${visibleJson(JSON.stringify(value))}\n`);
 };
 
-/** What the admin API answered: as it came for programs, or through `print` for people. */
+/** Prints the answer of the admin API: unchanged for programs, or through `print` for people. */
 export const printAnswer = <T>(
   { value, json }: { value: T; json: unknown },
   options: { json?: true },
@@ -63,19 +64,19 @@ export const printFields = (fields: readonly (readonly [string, string])[]): voi
   for (const [name, value] of fields) process.stdout.write(`${name.padEnd(width)}  ${visible(value)}\n`);
 };
 
-/** What is printed where there is nothing. */
+/** Printed instead of an empty value. */
 export const nothing = '–';
 
 /** Unix seconds as `2026-11-20 13:30:35Z`; null as a dash. */
 export const timeText = (seconds: number | null): string =>
   seconds === null ? nothing : new Date(seconds * 1_000).toISOString().replace(/^(.*)T(.*)\.000Z$/, '$1 $2Z');
 
-/** Says on stderr, beside the list, how to go on where it has more. */
+/** Prints on stderr how to get the next page, where there is one. */
 export const printMore = (cursor: string | null): void => {
   if (cursor !== null) sayLines(`more: --cursor ${cursor}`);
 };
 
-/** An integer argument, below 0 too; commander says which argument was wrong. */
+/** An integer argument, below 0 too; commander names a wrong argument. */
 export const integerArgument = (text: string): number => {
   if (!/^-?\d{1,15}$/.test(text)) throw new InvalidArgumentError('It must be an integer.');
   return Number(text);

@@ -21,7 +21,7 @@ import { printAnswer, printTable } from './output.ts';
 
 type Field = keyof SourcePolicy | keyof ApplicationPolicy;
 
-/** Every field of a policy, as help tells of it. */
+/** Every field of a policy, for the help text. */
 const fields: Readonly<Record<Field, string>> = {
   ahead_seconds_max: 'largest time after the arrival, seconds or off',
   age_seconds_max: 'largest age of a time, seconds or off',

@@ -3,15 +3,15 @@ import { exitCodeConfig } from '../config/settings.ts';
 import { errorText, Fault } from '../model/fault.ts';
 import { sayLines } from './output.ts';
 
-/** The commands that a module brings, and how it is loaded. */
+/** The commands of a module, and how to load it. */
 export type CommandModule = {
   readonly names: readonly string[];
   readonly load: () => Promise<(program: Command) => void>;
 };
 
 /**
- * In the order of the help. A process loads the module of its own command alone: all of them are half the processor time of a short
- * command, and a fifth of a role's start.
+ * In the order of the help. A process loads only the module of its command: all of them take half the processor time of
+ * a short command, and a fifth of a role's start.
  */
 export const commandModules: readonly CommandModule[] = [
   { names: ['report'], load: async () => (await import('./report.ts')).registerReport },
@@ -55,7 +55,10 @@ export const createProgram = async (command?: string): Promise<Command> => {
   return program;
 };
 
-/** Runs the command that the arguments of this process name. A failure is told on stderr and sets the exit code: 78 for settings, else 1. */
+/**
+ * Runs the command that the arguments of this process name. A failure is printed on stderr and sets the exit code: 78
+ * for settings, else 1.
+ */
 export const runProgram = async (): Promise<void> => {
   try {
     const program = await createProgram(process.argv[2]);

@@ -30,7 +30,7 @@ type Run = z.output<typeof runSchema>;
 
 const operation = '/operations/metadata.task.custom_report.refresh_custom_report_2_node_man';
 
-/** A run looks at every report, and one that is under way is waited for. */
+/** A run visits every report, and the command waits for a run in progress. */
 const runTimeoutMs = 600_000;
 
 const durationText = (durationMs: number | null): string =>

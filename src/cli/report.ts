@@ -140,7 +140,7 @@ const columns = async (dataId: number, options: JsonOption): Promise<void> => {
   );
 };
 
-/** Asks for a change of the report of a data id, and prints the report as it then is. */
+/** Requests a change of the report of a data id, and prints the changed report. */
 const change = async (
   method: 'POST' | 'PATCH' | 'DELETE',
   verb: string,

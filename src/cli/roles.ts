@@ -2,10 +2,13 @@ import { setFlagsFromString } from 'node:v8';
 import { type Command, InvalidArgumentError } from 'commander';
 import { loadSettings } from '../config/settings.ts';
 
-/** A timer of a client library can outlive its connection; a role that has stopped has nothing left to wait for. */
+/** A timer of a client library can outlive its connection; a stopped role has nothing left to wait for. */
 const endProcess = (): never => process.exit();
 
-/** What a role holds when it cannot go on, a connection or a server, would keep its process: it ends once the reason is told. */
+/**
+ * An open connection or server of a failed role would keep its process alive: the process ends once the reason is
+ * logged.
+ */
 const endOnceTold = (error: unknown): never => {
   setImmediate(endProcess);
   throw error;
@@ -20,14 +23,15 @@ const parseProcesses = (text: string): number => {
 };
 
 /**
- * Bodies and messages are buffers outside the heap. By itself V8 marks the whole heap each time 64 MiB of such buffers have come,
- * several times a second under load; with this they count against the limit of the heap, which grows with what is held.
+ * Bodies and messages are buffers outside the heap. By default V8 marks the whole heap after every 64 MiB of such
+ * buffers, several times a second under load; with this flag they count against the limit of the heap, which grows with
+ * its contents.
  */
 const countBuffersInHeapLimit = (): void => setFlagsFromString('--external-memory-accounted-in-global-limit');
 
 /**
- * The three roles, one process each. They run until SIGTERM or SIGINT and then finish what they hold. Each loads only its own
- * modules: what a process never runs costs it no memory.
+ * The three roles, one process each. They run until SIGTERM or SIGINT and then finish their work in progress. Each
+ * loads only its own modules, to save memory.
  */
 export const registerRoles = (program: Command): void => {
   program.hook('preAction', countBuffersInHeapLimit);

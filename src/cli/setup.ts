@@ -7,8 +7,8 @@ import { errorText } from '../model/fault.ts';
 import { printLines } from './output.ts';
 
 /**
- * Finds or installs every engine that has no configured address, side by side. Throws one error with a sentence for
- * each one that cannot be had, after the others are there.
+ * Finds or installs every engine without a configured address, in parallel. Throws one error with a sentence for each
+ * engine that failed, after the others are installed.
  */
 export const installEngines = async (settings: Settings, installer: Installer): Promise<void> => {
   const wanted = (['nats', 'questdb', 'clickhouse'] as const).filter(

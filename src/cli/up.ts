@@ -27,12 +27,12 @@ import { errorText } from '../model/fault.ts';
 import { printLines, sayLines } from './output.ts';
 import { installEngines } from './setup.ts';
 
-/** How a run of the stack ends: the program's exit code, and what to say. */
+/** The end of a run of the stack: the program's exit code, and the message. */
 type Ending = { exitCode: number; message?: string };
 
 const waitingNoticeMs = 5000;
 
-/** Says every few seconds why a role that is awaited is not ready. */
+/** Prints every few seconds why an awaited role is not ready. */
 const startRole = async (supervisor: Supervisor, role: Role, log: LogLine): Promise<void> => {
   const notice = setInterval(() => {
     log(role.name, `not ready yet: ${role.notReady() ?? 'no answer'}`);
@@ -91,7 +91,7 @@ const endingOf = (error: unknown): Ending => {
   return { exitCode: refused ? exitCodeConfig : 1, message: errorText(error) };
 };
 
-/** The first SIGINT or SIGTERM asks for an orderly end; the next kills everything at once. */
+/** The first SIGINT or SIGTERM starts an orderly end; the next kills everything at once. */
 const onSignals = (stack: Stack, end: (ending: Ending) => void): (() => void) => {
   let asked = false;
   const listener = (): void => {
@@ -110,7 +110,7 @@ const onSignals = (stack: Stack, end: (ending: Ending) => void): (() => void) =>
   };
 };
 
-/** What a run has of its own, once the data folder is its. */
+/** The state of a run that has locked the data folder. */
 type Run = Pick<StackDeps, 'credentials' | 'lock'> & {
   readonly settings: Settings;
   readonly plan: StackPlan;
@@ -118,7 +118,7 @@ type Run = Pick<StackDeps, 'credentials' | 'lock'> & {
 };
 
 const runStack = async ({ settings, plan, retentionDays, credentials, lock }: Run): Promise<Ending> => {
-  // Ctrl-C also ends what our output may be piped into: the engines are still to be stopped in order.
+  // Ctrl-C also ends a program that the output is piped into: the engines still have to stop in order.
   process.stdout.on('error', () => {});
   const log = createLogStream((text) => process.stdout.write(text));
   const installer = createMachineInstaller(settings, process.env, printLines);

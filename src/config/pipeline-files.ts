@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { parseBytes } from './setting-kinds.ts';
 
-// The files of pipelines/, each declared once: the JSON Schemas in schemas/ are made of these (tools/docs/write-pipeline-schemas.ts).
+// The files of pipelines/, each declared once: the JSON Schemas in schemas/ are made of these (make docs).
 
 const whole = (least: number, most: number, reason = `must be a whole number from ${least} to ${most}`) =>
   z.int(reason).min(least, reason).max(most, reason);

@@ -22,7 +22,7 @@ import { type RedriveMessage, redriveMessage } from './redrive-message.ts';
 /** A page of dead letters; a page may be short and have a `next`, because it reads a limited number. */
 export type LetterPage = { readonly letters: readonly Letter[]; readonly next: number | undefined };
 
-/** What operators do with the dead letters. Every call throws a transient Fault while NATS is away. */
+/** The actions of operators on dead letters. Every call throws a transient Fault while NATS is down. */
 export type DeadLetterAdmin = {
   /** Newest first, below `before` (a sequence). */
   list(filter: LetterFilter, options: { limit: number; before?: number | undefined }): Promise<LetterPage>;
@@ -43,9 +43,9 @@ export type DeadLetterAdmin = {
   /** Does nothing where a redrive would send it back now; else throws the permanent Fault `not_redrivable` that a redrive would. */
   checkRedrive(letter: Letter): Promise<void>;
   /**
-   * Removes it for ever; its items count as dropped by `purged_by_operator`, unless its redrive is recorded: a copy of DEADLETTER that was put
-   * back holds letters whose items are stored. May be repeated. Permanent Fault `dead_letter_busy` when a redrive of it was
-   * begun: its rows may be stored. Transient Fault while the records cannot be read.
+   * Removes it for good; its items count as dropped by `purged_by_operator`, unless its redrive is recorded: a restored
+   * copy of DEADLETTER holds dead letters whose items are stored. May be repeated. Permanent Fault `dead_letter_busy`
+   * when its redrive has begun: its rows may be stored. Transient Fault while the records cannot be read.
    */
   purge(letter: Letter): Promise<void>;
 };
@@ -54,7 +54,7 @@ type Action = 'redrive' | 'purge';
 
 export type DeadLetterAdminDependencies = {
   readonly bus: Bus;
-  /** Bucket in which it is written down what is being done to a dead letter, and its name. */
+  /** Bucket with the action in progress on each dead letter, and the name of its key. */
   readonly claims: KvBucket;
   readonly claimsBucket: string;
   readonly encodeItem: EncodeReceivedItem;
@@ -63,13 +63,16 @@ export type DeadLetterAdminDependencies = {
 };
 
 const pageMax = 256;
-/** Messages that one page looks at, at most, for a filter that fits few of them. */
+/** Messages that one page reads at most, for a filter that few of them match. */
 const lookedAtMax = 4_096;
 
 /** METRICS, or METRICS-<instance> of a further QuestDB instance. */
 const isStreamOfPoints = (stream: string): boolean => /^METRICS(-|$)/.test(stream);
 
-/** The record that takes the items out of the dead letters (architecture 10.1); undefined where none says that they are there. */
+/**
+ * The record that removes the items from the count of dead letters (architecture 10.1); undefined where no record has
+ * counted them.
+ */
 const recordOf = (letter: Letter, now: number, outcomes: OutcomeRow['outcomes']): OutcomeRow | undefined => {
   const { outcome, ordinal, stream, dataId, appId, redrive } = letter.header;
   const pipeline = stream === 'TRACES' ? 'traces' : 'metrics';
@@ -99,8 +102,8 @@ const purgedRow = (letter: Letter, now: number): OutcomeRow | undefined => {
 };
 
 /**
- * A message that nobody could read was counted as one item of nobody. Once it can be read, its own records count its items; when it
- * still cannot, transfer replaces this record.
+ * A malformed message counted as one item without an owner. Once a program can read it, its own records count its
+ * items; if it still cannot be read, transfer replaces this record.
  */
 const unreadRow = (letter: Letter, now: number): OutcomeRow | undefined => {
   const { reason, outcome, ordinal } = letter.header;
@@ -177,7 +180,7 @@ export const createDeadLetterAdmin = (deps: DeadLetterAdminDependencies): DeadLe
   const reads = createLetterReads(bus);
   const keyOf = (sequence: number): string => `dead_letter.${sequence}`;
 
-  /** What is done to a dead letter is decided once, by the first who writes it down: the other act is refused until it is finished. */
+  /** The first process that stores an action decides it; the other action is refused until the first is finished. */
   const claim = async ({ sequence }: Letter, action: Action): Promise<void> => {
     try {
       await claims.create(keyOf(sequence), { action, at: now() });
@@ -207,7 +210,7 @@ export const createDeadLetterAdmin = (deps: DeadLetterAdminDependencies): DeadLe
     });
   };
 
-  /** Undefined where the items of the letter are in a record of its redrive, which a purge would replace. */
+  /** Undefined where a record of its redrive has the items of the dead letter, which a purge would replace. */
   const purgeRecord = async (letter: Letter): Promise<OutcomeRow | undefined> => {
     const row = purgedRow(letter, now());
     const known = row === undefined ? undefined : await readRecord(row);
@@ -226,7 +229,7 @@ export const createDeadLetterAdmin = (deps: DeadLetterAdminDependencies): DeadLe
     redrive: async (letter) => {
       const message = await messageOf(letter, true);
       await claim(letter, 'redrive');
-      // Whoever had it before us may have finished meanwhile: then nothing must be sent again.
+      // The process that held it before may have finished meanwhile: then nothing must be published again.
       if (await isThere(letter)) {
         await record(`rr:${letter.identity}`, letter, unreadRow(letter, now()));
         await publishConfirmed(bus, message);

@@ -30,19 +30,19 @@ const headerSchema = z.object({
   at: z.number(),
 });
 
-/** A dead letter as it is kept. */
+/** A dead letter as stored. */
 export type Letter = {
-  /** Its number in DEADLETTER: what it is called by. */
+  /** Its sequence in DEADLETTER, by which commands name it. */
   readonly sequence: number;
   /** Time of the dead-lettering, ms since 1970. */
   readonly at: number;
-  /** What its message id was made of: the same for each of its redrives. */
+  /** The source of its message id: the same for each of its redrives. */
   readonly identity: string;
   readonly header: z.output<typeof headerSchema>;
   readonly bytes: Buffer;
 };
 
-/** The letter in a message of DEADLETTER; undefined where it is none that this program can read. */
+/** The dead letter in a message of DEADLETTER; undefined if this program cannot read it as one. */
 export const readLetter = ({ sequence, headers, payload }: StoredMessage): Letter | undefined => {
   const frame = decodeFrame(payload, undefined);
   if (frame.kind !== 'frame') return undefined;
@@ -53,7 +53,7 @@ export const readLetter = ({ sequence, headers, payload }: StoredMessage): Lette
   return { sequence, at: header.data.at, identity, header: header.data, bytes: frame.body };
 };
 
-/** Items that it stands for. */
+/** The number of its items. */
 export const itemsOf = ({ header }: Letter): number => header.items ?? header.part?.rows ?? 1;
 
 /** Filter for dead letters; all given criteria must match. */

@@ -7,7 +7,7 @@ import type { SpanPart } from '../wire/spans-envelope.ts';
 
 export type { DeadLetterReason } from '../model/reasons.ts';
 
-/** What the bytes of a dead letter are, where they are rows: a part of a message for QuestDB or ClickHouse. */
+/** The kind of the bytes of a dead letter, where they are rows: a part of a message for QuestDB or ClickHouse. */
 export type DeadLetterPart = Part | SpanPart;
 
 /** The header of a dead letter, stored with its bytes. `redrive` counts its redrives (0 at first). */
@@ -22,13 +22,13 @@ export type DeadLetterHeader = {
   readonly appId?: number;
   readonly table?: string;
   readonly uid?: string;
-  /** Items that the record of the outcomes counts as dead-lettered for it; 0 where another dead letter stands for the same item. */
+  /** Items that the outcome record counts as dead-lettered for it; 0 where another dead letter has the same item. */
   readonly items: number;
-  /** Key of the message's record of outcomes and the minute of its arrival, or of the item's own where `ordinal` is told. */
+  /** Key of the message's outcome record and the minute of its arrival, or of the item's own record with `ordinal`. */
   readonly outcome?: { readonly base: string; readonly first: number; readonly minute: string };
   /**
-   * Of one item: the key of the records that its redrives and its purge write, with `redrive` (architecture 10.1). Without it the dead
-   * letter is a whole message: redriven, its record replaces the one with this key.
+   * Of one item: the key of the records that its redrives and its purge write, with `redrive` (architecture 10.1).
+   * Without it the dead letter is a whole message: the record of its redrive replaces the one with this key.
    */
   readonly ordinal?: number;
   readonly part?: DeadLetterPart;
@@ -38,13 +38,16 @@ export type DeadLetterHeader = {
   readonly at: number;
 };
 
-/** Keeps what cannot go on: original bytes with the reason, in DEADLETTER. Resolves after the PubAck. */
+/**
+ * Keeps items and messages that a store refuses: original bytes with the reason, in DEADLETTER. Resolves after the
+ * PubAck.
+ */
 export type DeadLetters = {
   /** `identity` makes the message id: the same item, dead-lettered twice, is stored once. */
   put(identity: string, header: DeadLetterHeader, bytes: Uint8Array): Promise<void>;
 };
 
-/** Identity of bytes that have none of their own. */
+/** Identity of bytes that have none. */
 export const bytesIdentity = (bytes: Uint8Array): string => createHash('sha256').update(bytes).digest('hex');
 
 export const createDeadLetters = (publisher: Publisher): DeadLetters => ({

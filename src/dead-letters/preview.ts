@@ -3,7 +3,7 @@ import { type NativeValue, readBlock, UnreadableBlock } from '../wire/native/blo
 import { isSpanPart } from '../wire/spans-envelope.ts';
 import type { Letter } from './dead-letter.ts';
 
-/** The bytes of a dead letter as people read them, bounded: what was left out is said in `cut`. */
+/** The bytes of a dead letter as readable text, limited in length: `cut` names the omitted part. */
 export type ShownBytes = {
   /** `rows`: decoded rows of a block; `text`: line protocol or JSON; `base64`: bytes that are neither. */
   readonly form: 'rows' | 'text' | 'base64';
@@ -20,7 +20,7 @@ const valueLengthMax = 2_048;
 const secretName = /token|secret|password|passwd|authorization|cookie|api[-_.]?key|credential/i;
 const mask = '********';
 
-/** A name that is too long to be looked through is taken for a secret's. */
+/** A name that is too long to read counts as a secret's. */
 const isSecretName = (name: string): boolean => name.length > patternTextMax || secretName.test(name);
 
 const shorten = (text: string): string =>
@@ -36,7 +36,7 @@ const shownValue = (value: NativeValue): unknown => {
   return Array.isArray(value) ? value.map(shownValue) : undefined;
 };
 
-/** Masks what stands under the name of a secret: `{"password": …}` and OTLP's `{"key": "password", "value": …}`. */
+/** Masks the value under the name of a secret: `{"password": …}` and OTLP's `{"key": "password", "value": …}`. */
 const masked = (value: unknown): unknown => {
   if (Array.isArray(value)) return value.map(masked);
   if (typeof value !== 'object' || value === null) return value;
@@ -58,7 +58,10 @@ const maskedJson = (text: string): string | undefined => {
   }
 };
 
-/** Where a run of characters ends, a backslash with what it escapes being one; the length where nothing of `stops` comes. */
+/**
+ * The end of a run of characters, where a backslash and the character that it escapes count as one; the length if no
+ * character of `stops` follows.
+ */
 const runEnd = (text: string, from: number, stops: string): number => {
   let at = from;
   while (at < text.length && !stops.includes(text.charAt(at))) {
@@ -69,13 +72,19 @@ const runEnd = (text: string, from: number, stops: string): number => {
   return at;
 };
 
-/** Where a tag's or field's value ends that begins at `from`: in quotes, or up to what ends it outside of them. */
+/**
+ * The end of a tag's or field's value that begins at `from`: in quotes, or up to the character that ends it outside of
+ * them.
+ */
 const valueEnd = (text: string, from: number): number => {
   const closing = text[from] === '"' ? runEnd(text, from + 1, '"') : -1;
   return closing !== -1 && text[closing] === '"' ? closing + 1 : runEnd(text, from, ', \n');
 };
 
-/** Tags and fields of line protocol whose name is a secret's. By hand: a row may be as long as a body. */
+/**
+ * Tags and fields of line protocol with the name of a secret. Without an expression, because a row may be as long as a
+ * body.
+ */
 const maskedLines = (text: string): string => {
   let out = '';
   let kept = 0;
@@ -122,7 +131,10 @@ const asRows = (bytes: Buffer): ShownBytes | undefined => {
   }
 };
 
-/** What a dead letter holds: rows of a block of spans, text of points and items, else bytes. Values under names of secrets are masked. */
+/**
+ * The contents of a dead letter: rows of a block of spans, text of points and items, else bytes. Values under names of
+ * secrets are masked.
+ */
 export const showBytes = ({ header, bytes }: Letter): ShownBytes => {
   const shown = isSpanPart(header.part) ? asRows(bytes) : asText(bytes);
   if (shown !== undefined) return shown;

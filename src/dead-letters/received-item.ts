@@ -17,8 +17,8 @@ export type EncodeOptions = {
 };
 
 /**
- * The rows of a dead letter that holds an item as it was received: with the uids the receiver would have given it, the same whenever
- * it is asked for. Permanent Fault `not_redrivable` that says why the item makes no rows now.
+ * The rows of a dead letter that holds an item as received: with the uids that the receiver would have given it, the
+ * same at each call. Permanent Fault `not_redrivable`, with the reason, if the item makes no rows now.
  */
 export type EncodeReceivedItem = (letter: Letter, options: EncodeOptions) => Promise<LetterRows>;
 
@@ -100,7 +100,7 @@ const encodePoint = async (owners: Owners, letter: Letter, options: EncodeOption
     await owners.register(found.source, newMetrics, newDimensions);
     found = await read();
     rows = pointRows(letter, found);
-    // A read may be answered by a server that has not heard of the names yet: rows without their columns would go into others.
+    // A read may reach a server that does not have the names yet: rows without their columns would go into others.
     if (rows.newMetrics.length + rows.newDimensions.length > 0)
       throw new Fault(
         'transient',

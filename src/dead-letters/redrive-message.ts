@@ -7,13 +7,13 @@ import { encodeSpansEnvelope, isSpanPart } from '../wire/spans-envelope.ts';
 import { arrivedAtOf, itemsOf, type Letter } from './dead-letter.ts';
 import type { DeadLetterPart } from './dead-letters.ts';
 
-/** Rows of a dead letter, and what they are. */
+/** Rows of a dead letter, and their kind. */
 export type LetterRows = { readonly part: DeadLetterPart; readonly bytes: Uint8Array };
 
-/** Bytes of which it may not be known what they are. */
+/** Bytes whose kind may be unknown. */
 type LetterBytes = { readonly part: DeadLetterPart | undefined; readonly bytes: Uint8Array };
 
-/** What is published to send a dead letter back. */
+/** The message that a redrive publishes. */
 export type RedriveMessage = {
   readonly subject: string;
   readonly messageId: string;
@@ -22,7 +22,7 @@ export type RedriveMessage = {
   readonly headers: Readonly<Record<string, string>>;
 };
 
-/** Dead letters that are a whole message: they go back as the bytes they are. */
+/** Dead letters that are a whole message: a redrive publishes their bytes unchanged. */
 const wholeMessages: readonly string[] = ['unreadable_message', 'ledger_line_refused'];
 
 const redriveOf = (letter: Letter): Redrive => {
@@ -57,9 +57,9 @@ const payloadOf = (letter: Letter, { part, bytes }: LetterBytes): Uint8Array => 
 };
 
 /**
- * The message that sends a dead letter back: the original uids, and the original bytes or the rows that they were encoded as, with the
- * redrive number that keeps its message id from being taken for an earlier one's. Permanent Fault `not_redrivable` for bytes that are
- * neither rows nor a message.
+ * The message that redrives a dead letter: the original uids, and the original bytes or the rows that they were encoded
+ * as. The redrive number makes its message id differ from earlier ones. Permanent Fault `not_redrivable` for bytes that
+ * are neither rows nor a message.
  */
 export const redriveMessage = (
   letter: Letter,

@@ -10,17 +10,17 @@ export const idGap = 1_000;
 
 const counterNames = ['data_id', 'custom_report_id', 'time_series_group_id', 'app_id'] as const;
 
-/** The last numbers given out, as a restore left them. */
+/** The last used numbers, as a restore left them. */
 export type RaisedNumbers = { readonly boot: number } & Readonly<Record<string, number>>;
 
 /**
- * Puts epoch and ids of a system bucket that came out of a backup above all that may have been given out after it: an epoch
- * that is taken twice gives two rows one uid, and the later would replace the earlier; an id that is given twice would put two
- * senders' rows under it. The clock alone is not enough, it moves on by one epoch a minute. To be called before any
- * role starts; cut off, once more: what was raised is raised again, the epoch first. Transient Faults.
+ * Raises the epoch and the ids of a restored system bucket above all that may have been used after the backup: an epoch
+ * that is used twice gives two rows one uid, and the later replaces the earlier; an id that is used twice mixes the
+ * rows of two senders. The clock alone is not enough, because it raises the epoch by one a minute. Call it before any
+ * role starts. After an interruption call it again: it raises the numbers once more, the epoch first. Transient Faults.
  */
 export const raiseAfterRestore = async (system: KvBucket, nowMs: number): Promise<RaisedNumbers> => {
-  // First: without it rows would be lost, where an id given twice mixes two senders' rows.
+  // First: without it rows would be lost, while an id used twice mixes two senders' rows.
   const boot = await raiseNumber(
     system,
     systemKeys.boot,

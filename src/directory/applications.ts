@@ -11,7 +11,10 @@ import {
 import { type ApplicationRules, applicationRules } from './rules.ts';
 import { expiryMs } from './tokens.ts';
 
-/** What the trace receiver needs of one application; rebuilt whenever its record, its policy or its previous token changes. */
+/**
+ * The facts of one application that the trace receiver needs; rebuilt when its record, its policy or its previous token
+ * changes.
+ */
 export type ApplicationSource = {
   readonly appId: number;
   readonly bizId: number;
@@ -21,7 +24,7 @@ export type ApplicationSource = {
   readonly rules: ApplicationRules;
   /** A byte-identical request is stored once (architecture 5.3); false = as often as it is sent. */
   readonly deduplicate: boolean;
-  /** The token that repeats are recognised by, where that is not the one they come with. */
+  /** The first token, which identifies repeats, where it differs from the present one. */
   readonly identityCredential: string | undefined;
   /** An empty net.host.ip is filled with the client's address. */
   readonly fillDimensions: boolean;
@@ -43,7 +46,7 @@ type Known = {
   readonly identity?: IdentityCredential | undefined;
 };
 
-/** What a token is good for, and until when (Unix milliseconds). */
+/** The rights of a token, and their end (Unix milliseconds). */
 type Grant = { readonly application: ApplicationSource; readonly untilMs: number };
 
 const keyPattern =
@@ -55,7 +58,7 @@ const digestOf = (token: string): string => createHash('sha256').update(token).d
 export type Applications = {
   /** Takes a change of a KV key; false when the key is not one of an application. Throws when the value does not parse. */
   apply(key: string, value: unknown): boolean;
-  /** Forgets what a whole reading did not show. */
+  /** Forgets entries that a complete reading lacked. */
   keepOnly(seen: ReadonlySet<string>): void;
   /** The application that takes this token at this time (Unix milliseconds): its current one, or the one before until it expires. */
   byToken(token: string, nowMs: number): ApplicationSource | undefined;
@@ -63,7 +66,7 @@ export type Applications = {
   holdsToken(text: string): boolean;
 };
 
-/** Lookups compare digests, so that their time says nothing about a token. `defaults`: what holds without a policy. */
+/** Lookups compare digests, so that their time reveals nothing about a token. `defaults`: the rules without a policy. */
 // biome-ignore lint/complexity/noExcessiveLinesPerFunction: one index, and what is read from it.
 export const createApplications = (defaults: ApplicationRules): Applications => {
   const known = new Map<number, Known>();

@@ -3,7 +3,7 @@ import type { ColumnMap } from '../rules/points/point-table.ts';
 
 type Entry = { readonly column: string; readonly lastSeen: number; isSeen: boolean };
 
-/** A column map that remembers which of its names were asked for, at the price of one write a name. */
+/** A column map that remembers which of its names were read, at the price of one write per name. */
 export class SightedColumns implements ColumnMap {
   private readonly known = new Map<string, Entry>();
 
@@ -32,7 +32,7 @@ export class SightedColumns implements ColumnMap {
     for (const [name, { column }] of this.known) yield [name, column];
   }
 
-  /** The names that were asked for since the last call and were last seen before `seconds` (Unix), as the registry has it. */
+  /** The names that were read since the last call and whose registry entry was last seen before `seconds` (Unix). */
   takeLastSeen(seconds: number): string[] {
     const names: string[] = [];
     for (const [name, entry] of this.known) {

@@ -8,7 +8,7 @@ import { columnsKey } from './keys.ts';
 import { columnRegistrySchema } from './records.ts';
 import type { Source } from './sources.ts';
 
-/** Registers names for a source and answers the source with them; names beyond these caps stay unregistered. */
+/** Registers names for a source and returns the source with them; names beyond these limits stay unregistered. */
 export type RegisterColumnNames = (
   source: Source,
   caps: ColumnCaps,
@@ -19,8 +19,8 @@ export type RegisterColumnNames = (
 const triesMax = 50;
 
 /**
- * Compare-and-set on the registry's key: whoever loses reads again, so that every process agrees on the first comer. Throws a
- * transient Fault when KV does not answer.
+ * Compare-and-set on the registry's key: a process that loses reads again, so every process agrees on the first name.
+ * Throws a transient Fault when KV does not answer.
  */
 export const createColumnNames =
   (columns: KvBucket, directory: Pick<Directory, 'applyRegistry'>, now: () => number): RegisterColumnNames =>

@@ -5,10 +5,10 @@ import { columnsKey, recordKeys } from './keys.ts';
 import { readPlacementSchema } from './placements.ts';
 import { columnRegistrySchema, resultTableSchema, timeSeriesGroupSchema } from './records.ts';
 
-/** A table whose columns are wanted. */
+/** A table whose columns are read. */
 export type RestoredTable = { readonly tableId: string; readonly layout: Layout; readonly questdb: string };
 
-/** Undefined where there is no such table, or its QuestDB instance is not known. */
+/** Undefined if the table does not exist, or its QuestDB instance is unknown. */
 export type ReadColumns = (table: RestoredTable) => Promise<FoundColumns | undefined>;
 
 const tableSchema = resultTableSchema.pick({ table_id: true });
@@ -28,8 +28,8 @@ const readAll = (bucket: KvBucket): Promise<ReadonlyMap<string, unknown>> =>
   });
 
 /**
- * Brings column registries that came out of a backup in line with tables that are newer: names that were first seen after the copy
- * keep the columns they made. To be called before any role starts. Answers how many names were taken in. Transient Faults.
+ * Adds the columns of newer tables to restored column registries: names that were first seen after the backup keep the
+ * columns that they made. Call it before any role starts. Returns the number of added names. Transient Faults.
  */
 export const recoverColumnNames = async (
   buckets: { readonly records: KvBucket; readonly columns: KvBucket },

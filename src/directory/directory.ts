@@ -10,31 +10,31 @@ import { tokenMatches } from './tokens.ts';
 
 export type { Source } from './sources.ts';
 
-/** The records of all data ids in memory, kept by a watch; the last state stays while NATS is away. */
+/** The records of all data ids in memory, kept current by a watch; the last state remains while NATS is down. */
 export type Directory = {
   /** False until the first whole state was read: until then nothing may be refused as unknown. */
   readonly isReady: boolean;
   source(dataId: number): Source | undefined;
   /**
-   * The source whose token this is, current or not yet expired: from memory, else looked up once in KV (and not again for a
-   * second for the same pair). Undefined for an unknown data id and for a wrong token alike. Throws a transient Fault when KV
-   * does not answer.
+   * The source of this token, current or not yet expired: from memory, else by one read of KV (and no further one for a
+   * second for the same pair). Undefined for an unknown data id and for a wrong token alike. Throws a transient Fault
+   * when KV does not answer.
    */
   authorize(dataId: number, token: string): Promise<Source | undefined>;
-  /** The application whose write token this is, in the same way. Undefined for an unknown token. */
+  /** The application of this write token, in the same way. Undefined for an unknown token. */
   authorizeApplication(token: string): Promise<ApplicationSource | undefined>;
   /** The same from memory alone. */
   application(token: string): ApplicationSource | undefined;
-  /** Whether this is a token of any data id or application, from memory; for taking secrets out of what is shown. */
+  /** Whether this is a token of any data id or application, from memory; for the removal of secrets from samples. */
   isCredential(text: string): boolean;
-  /** Takes in a registry that this process has just written, before the watch tells of it. */
+  /** Adds a registry that this process has just written, before the watch delivers it. */
   applyRegistry(registry: ColumnRegistry): Source | undefined;
   /** As of `Sources`. */
   takeLastSeen(seconds: number): LastSeen[];
   stop(): void;
 };
 
-/** Records whose change may turn a credential that was unknown into a known one. */
+/** Records whose change may make an unknown credential valid. */
 const holdsToken = /^(data_source|previous_token|application|previous_application_token)\./;
 
 const tokenHolder = z.object({ token: z.string() });
@@ -49,18 +49,18 @@ export type DirectoryOptions = {
   readonly onInvalid: (key: string, error: unknown) => void;
 };
 
-/** A bucket as far as it was told of: its watch, and what is looked up beside it. */
+/** A bucket as far as this process has read it: its watch, and single reads. */
 type Followed = {
-  /** Those of these keys that are there. */
+  /** The values of those of these keys that exist. */
   read(keys: readonly string[]): Promise<Change[]>;
-  /** Takes in what was read, but for what the watch has told of meanwhile. */
+  /** Adds the values of a read, except where the watch has delivered newer ones meanwhile. */
   catchUp(found: readonly Change[]): void;
   stop(): void;
 };
 
 /**
- * A lookup may be overtaken by the watch. The watch tells of changes in the order of their revisions, so what it has passed was
- * told already, or something newer.
+ * The watch may overtake a lookup. It delivers changes in the order of their revisions, so it has already delivered
+ * everything up to its revision, or something newer.
  */
 const follow = (
   bucket: KvBucket,

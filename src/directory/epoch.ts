@@ -6,10 +6,13 @@ import { systemKeys } from './keys.ts';
 const originMs = Date.UTC(2024, 0, 1);
 const epochEnd = 2 ** 24;
 
-/** The least epoch that is given out at this time: minutes since 2024. */
+/** The least epoch at this time: minutes since 2024. */
 export const epochNow = (nowMs: number): number => Math.floor((nowMs - originMs) / 60_000);
 
-/** Puts a number of the bucket to what `next` makes of the last one (0 without one), by compare-and-set; answers it. Transient Faults. */
+/**
+ * Replaces a number of the bucket by the result of `next` for the last one (0 without one), by compare-and-set; returns
+ * the new number. Transient Faults.
+ */
 export const raiseNumber = async (
   system: KvBucket,
   key: string,

@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
 
 /**
- * KV buckets. Records and the column registry are watched by every role; the system bucket holds counters and epochs; in
- * the rates bucket the receivers tell each other their demand.
+ * KV buckets. Every role watches the records and the column registry; the system bucket holds counters and epochs; in
+ * the rates bucket the receivers publish their demand.
  */
 export const buckets = {
   records: 'tidemark-records',
@@ -14,8 +14,8 @@ export const buckets = {
 const sha256Hex = (text: string): string => createHash('sha256').update(text).digest('hex');
 
 /**
- * Keys of the records bucket. Data source, group and table of one data id share that id in their keys, so that a receiver
- * finds all three with nothing but the id; what users type is hashed, because KV keys allow few characters.
+ * Keys of the records bucket. Data source, group and table of one data id share that id in their keys, so that a
+ * receiver finds all three with the id alone; texts of users are hashed, because KV keys allow few characters.
  */
 export const recordKeys = {
   report: (customReportId: number): string => `report.${customReportId}`,
@@ -25,7 +25,7 @@ export const recordKeys = {
   application: (appId: number): string => `application.${appId}`,
   /** The QuestDB instance of a data id's table, written before its group and its table. */
   placement: (dataId: number): string => `placement.${dataId}`,
-  /** What a data id and an application do otherwise than the pipeline files say. */
+  /** The differences of a data id or an application from the pipeline files. */
   sourcePolicy: (dataId: number): string => `source_policy.${dataId}`,
   applicationPolicy: (appId: number): string => `application_policy.${appId}`,
   /** The write token before the last rotation. */
@@ -55,9 +55,9 @@ export const systemKeys = {
   boot: 'boot',
   counter: (name: 'data_id' | 'custom_report_id' | 'time_series_group_id' | 'app_id'): string =>
     `counter.${name}`,
-  /** Put to let the consumers of a pipeline go on that their breaker stopped. */
+  /** A value here lets the consumers of a pipeline continue that their breaker stopped. */
   resume: (pipeline: string): string => `resume.${pipeline}`,
-  /** A day (since 1970 UTC) of spans that is to be merged because rows are there twice; gone once it is. */
+  /** A day (since 1970 UTC) of spans that needs a merge because rows are doubled; erased after the merge. */
   owedMerge: (day: string): string => `merge.${day}`,
 } as const;
 

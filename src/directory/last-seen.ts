@@ -7,7 +7,7 @@ import { columnsKey } from './keys.ts';
 import { columnRegistrySchema } from './records.ts';
 import type { LastSeen } from './sources.ts';
 
-/** `last_seen` of a name is no older than this while it is sent, plus the time between two rounds. */
+/** `last_seen` of a name in use is at most this old, plus the time between two rounds. */
 export const lastSeenSeconds = 3_600;
 
 const everyMs = 60_000;
@@ -39,12 +39,12 @@ const write = async (
   };
   if (isDeepStrictEqual(next, registry)) return;
   await columns.update(key, next, stored.revision).catch((error: unknown) => {
-    // Somebody registered a name or wrote the same time: the next round writes the rest.
+    // Another process registered a name or wrote the same time: the next round writes the rest.
     if (!isConflict(error)) throw error;
   });
 };
 
-/** Writes down which names this process has seen since the last call, where the registry does not say so for an hour. */
+/** Stores which names this process has seen since the last call, where the registry's time is older than an hour. */
 export const writeLastSeen = async (
   directory: Pick<Directory, 'takeLastSeen'>,
   columns: KvBucket,
@@ -56,7 +56,10 @@ export const writeLastSeen = async (
   }
 };
 
-/** Does so every minute until `stop`. `onFault` hears of failures; what was seen then is written after it is seen again. */
+/**
+ * Does so every minute until `stop`. `onFault` receives failures; names of a failed round are stored after the next
+ * time they occur.
+ */
 export const startLastSeen = (
   directory: Pick<Directory, 'takeLastSeen'>,
   columns: KvBucket,

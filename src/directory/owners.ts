@@ -5,19 +5,22 @@ import { columnsKey, recordKeys } from './keys.ts';
 import type { SourceRules } from './rules.ts';
 import { createSources, type Source } from './sources.ts';
 
-/** Whether what comes for a data id or an application is taken, and if not why. */
+/** Whether a receiver accepts the items of a data id or an application, and if not, the reason. */
 export type OwnerState = 'enabled' | 'disabled' | 'deleted' | 'purged';
 
 export type SourceNow = { readonly source: Source; readonly state: OwnerState };
 
 export type ApplicationNow = { readonly appId: number; readonly bizId: number; readonly state: OwnerState };
 
-/** What KV says at this moment, for those who keep no copy of the directory. Every call may throw transient Faults. */
+/**
+ * Reads of the present state of KV, for processes without a copy of the directory. Every call may throw transient
+ * Faults.
+ */
 export type Owners = {
   /** Undefined where a record of the data id is missing. */
   source(dataId: number): Promise<SourceNow | undefined>;
   application(appId: number): Promise<ApplicationNow | undefined>;
-  /** Registers names within the caps of the source's rules: whoever asks for it again has them. */
+  /** Registers names within the limits of the source's rules; the next read has them. */
   register(source: Source, metrics: readonly string[], dimensions: readonly string[]): Promise<void>;
 };
 
@@ -32,7 +35,7 @@ const applicationSchema = z.object({
 
 const isDeleted = (record: unknown): boolean => deletedSchema.safeParse(record).data?.is_delete === true;
 
-/** `rules`: what holds for a data id without a policy. */
+/** `rules`: the rules of a data id without a policy. */
 export const createOwners = (
   { records, columns }: { readonly records: KvBucket; readonly columns: KvBucket },
   rules: SourceRules,

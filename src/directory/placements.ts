@@ -2,7 +2,7 @@ import type { KvBucket } from '../bus/kv.ts';
 import { defaultInstance } from '../model/instances.ts';
 import { placementSchema } from './records.ts';
 
-/** What no instance can be called: rows whose record cannot be read wait, and are not taken for the first instance's. */
+/** A name that no instance can have: rows whose record cannot be read wait, and do not go to the first instance. */
 const unreadable = '-';
 
 /** What receivers and consumers need of a placement. Both read every placement, so that neither takes a table for one of the first instance. */
@@ -12,7 +12,7 @@ export const readPlacementSchema = placementSchema.pick({ questdb: true }).catch
 export type Placements = {
   /** Resolves when all records were read for the first time. */
   readonly whenReady: Promise<void>;
-  /** The first instance where no record says another. */
+  /** The first instance where no record names another. */
   instanceOf(dataId: number): string;
   /** Instances that records name and that are not among these, each with how many data ids. */
   unknown(names: readonly string[]): ReadonlyMap<string, number>;
@@ -25,7 +25,7 @@ const dataIdOf = (key: string): number => Number(keyPattern.exec(key)?.[1] ?? Nu
 
 /** Starts the watch on the records bucket. */
 export const startPlacements = (records: Pick<KvBucket, 'watch'>): Placements => {
-  /** Those that are not on the first instance: none in most deployments. */
+  /** The tables that are not on the first instance: none in most deployments. */
   const elsewhere = new Map<number, string>();
   const { promise: whenReady, resolve } = Promise.withResolvers<void>();
   const watch = records.watch(

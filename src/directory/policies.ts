@@ -11,8 +11,8 @@ const windows = {
 };
 
 /**
- * What one data id does otherwise than the pipeline file says, as it stands in KV; a field that is not there is as the file has
- * it. `points_max` counts the points of one request; `retention_days` is the TTL of the table, null = for ever.
+ * The differences of one data id from the pipeline file, as stored in KV; an absent field means the value of the file.
+ * `points_max` is the limit of points in one request; `retention_days` is the TTL of the table, null = unlimited.
  */
 export const sourcePolicySchema = z.object({
   ...windows,

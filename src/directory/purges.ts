@@ -1,6 +1,9 @@
 import type { KvBucket } from '../bus/kv.ts';
 
-/** The data ids that are being purged or were: their items are to be dropped, for ever. Kept by a watch of nothing else. */
+/**
+ * The data ids that are or were purged: transfer drops their items, without end. A watch on these keys alone keeps them
+ * current.
+ */
 export type Purges = {
   /** False until the first whole state was read. */
   readonly isReady: boolean;
@@ -14,7 +17,7 @@ const keyPattern = /^purge\.(\d{1,15})$/;
 
 const dataIdOf = (key: string): number => Number(keyPattern.exec(key)?.[1] ?? Number.NaN);
 
-/** Starts the watch on the records bucket. What the record says is of no matter here: that it is there counts. */
+/** Starts the watch on the records bucket. Only the existence of the record counts, not its content. */
 export const startPurges = (records: KvBucket): Purges => {
   let isReady = false;
   const purged = new Set<number>();

@@ -5,13 +5,15 @@ import type { ColumnCaps } from '../wire/column-naming.ts';
 import type { TraceLimits } from '../wire/otlp/types.ts';
 import type { ApplicationPolicy, SourcePolicy } from './policies.ts';
 
-/** What holds for the points of one data id: its table's caps, the points of one request, and when a point may be of. */
+/**
+ * The rules for the points of one data id: the limits of its table, the points of one request, and the windows of time.
+ */
 export type SourceRules = ColumnCaps & { readonly time: TimePolicy; readonly pointsMax: number };
 
-/** What holds for the spans of one application. */
+/** The rules for the spans of one application. */
 export type ApplicationRules = { readonly time: SpanTimePolicy; readonly limits: TraceLimits };
 
-/** What the pipeline files say; it holds wherever a policy says nothing. */
+/** The values of the pipeline files; they apply where a policy has no value. */
 export type RuleDefaults = { readonly source: SourceRules; readonly application: ApplicationRules };
 
 const dayMs = 86_400_000;
@@ -30,7 +32,7 @@ export const ruleDefaults = ({ metrics, traces }: Pick<Pipelines, 'metrics' | 't
   };
 };
 
-/** Milliseconds of a policy's window: null is no bound, and one that is not named is the pipeline file's. */
+/** Milliseconds of a policy's window: null is no limit, and an absent one is the pipeline file's. */
 const windowMs = (own: number | null | undefined, inherited: number | undefined): number | undefined => {
   if (own === undefined) return inherited;
   return own === null ? undefined : own * 1000;
@@ -39,7 +41,10 @@ const windowMs = (own: number | null | undefined, inherited: number | undefined)
 const smaller = (a: number | undefined, b: number | undefined): number | undefined =>
   a === undefined || b === undefined ? (a ?? b) : Math.min(a, b);
 
-/** The rules of a data id: its policy, else `inherited`. What is older than the retention would go at once, so it is too old. */
+/**
+ * The rules of a data id: its policy, else `inherited`. A point older than the retention would expire at once, so it is
+ * too old.
+ */
 export const sourceRules = (policy: SourcePolicy | undefined, inherited: SourceRules): SourceRules => {
   if (policy === undefined) return inherited;
   const { retention_days: days } = policy;

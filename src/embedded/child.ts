@@ -6,8 +6,8 @@ import type { Readable } from 'node:stream';
 export type LogLine = (source: string, line: string) => void;
 
 /**
- * What to run. `env` replaces the environment; without it the child inherits ours. `input` is what its stdin begins with, which stays
- * open. It inherits the open files in `inherited`, from descriptor 3 on.
+ * The program to run. `env` replaces the environment; without it the child inherits that of this process. Its stdin
+ * begins with `input` and stays open. It inherits the open files in `inherited`, from descriptor 3 on.
  */
 export type Command = {
   command: string;
@@ -36,7 +36,9 @@ const lastLinesMax = 60;
 
 let deathSignal: readonly string[] | undefined;
 
-/** What to put before a command. Linux only: setpriv has the kernel kill the child when this process dies, however it dies. */
+/**
+ * The prefix of a command. Linux only: with setpriv the kernel kills the child when this process dies for any reason.
+ */
 export const deathSignalPrefix = (): readonly string[] => {
   if (deathSignal === undefined) {
     const prefix = ['setpriv', '--pdeathsig', 'KILL'];
@@ -49,9 +51,9 @@ export const deathSignalPrefix = (): readonly string[] => {
 const run = ({ command, args, env, inherited = [] }: Command): ChildProcess => {
   const [first = command, ...rest] = [...deathSignalPrefix(), command, ...args];
   return spawn(first, rest, {
-    // A group of its own: Ctrl-C in a terminal reaches only the parent, which stops its children in order.
+    // In its own process group: Ctrl-C in a terminal reaches only the parent, which stops its children in order.
     detached: true,
-    // The open stdin tells a child that cares that its parent is gone.
+    // The end of its stdin shows a child that its parent has died.
     stdio: ['pipe', 'pipe', 'pipe', ...inherited],
     ...(env === undefined ? {} : { env }),
   });
@@ -107,7 +109,7 @@ export const spawnChild = (name: string, command: Command, log: LogLine): Child 
     signal,
     stop: async (graceMs) => {
       signal('SIGTERM');
-      // A child paused by SIGSTOP sees SIGTERM only once it runs again.
+      // A child paused by SIGSTOP handles SIGTERM only once it runs again.
       signal('SIGCONT');
       const timer = setTimeout(() => signal('SIGKILL'), graceMs);
       try {

@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import type { EngineAccount } from '../config/engine-credentials.ts';
 import { basicAuthorization } from './credentials.ts';
 
-/** What the ClickHouse child is told to serve. `mark` is its own: a query carrying it proves who answers. */
+/** The configuration of the ClickHouse child. `mark` is unique: a query that carries it identifies the server. */
 export type ClickhouseServing = {
   readonly library: string;
   readonly folder: string;
@@ -15,9 +15,9 @@ export type ClickhouseServing = {
 export const configurationFiles = { server: 'tidemark-server.xml', users: 'tidemark-users.xml' } as const;
 
 /**
- * The command line of clickhouse-local that serves the HTTP interface until the last query is cancelled.
- * That query sleeps; its log_comment is the mark by which the serving process is told from any other. `BACKUP … TO File(name)`
- * writes into the folder's `backups`.
+ * The command line of clickhouse-local that serves the HTTP interface until the last query is cancelled. That query
+ * sleeps; its log_comment is the mark that identifies the serving process. `BACKUP … TO File(name)` writes into the
+ * folder's `backups`.
  */
 export const clickhouseArguments = ({
   folder,
@@ -51,7 +51,7 @@ export const markQuery = (mark: string): string =>
 export const endQuery = (mark: string): string =>
   `KILL QUERY WHERE Settings['log_comment'] = '${mark}' ASYNC`;
 
-/** One query over HTTP on a connection of its own: a kept one would hold up the server's end. Throws unless 200. */
+/** One query over HTTP on a separate connection: an open one would delay the server's end. Throws unless 200. */
 export const askClickhouse = async (
   { host, port, account }: { readonly host: string; readonly port: number; readonly account: EngineAccount },
   query: string,

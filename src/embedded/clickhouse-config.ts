@@ -20,7 +20,7 @@ const ownNames = '(127\\.0\\.0\\.1|localhost|\\[::1\\])';
 
 const matching = (pattern: string): string => `regex:${pattern}`;
 
-/** Requests are answered to this machine's own names and pages, and to whoever says who they are. */
+/** The server answers requests from this machine's own names and pages that have credentials. */
 const handlers = (port: number): readonly Xml[] => {
   const local = {
     // At any port: a proxy has another.
@@ -59,7 +59,9 @@ const tableEngines = [
   ...['CoalescingMergeTree', 'GraphiteMergeTree'],
 ];
 
-/** All of SQL but what reaches files or the network: sources, dictionaries, further listeners, the rights of users. */
+/**
+ * All of SQL except what reaches files or the network: sources, dictionaries, further listeners, the rights of users.
+ */
 const operatorRights = [
   'SHOW, SELECT, INSERT, CHECK, ALTER, DROP, UNDROP TABLE, TRUNCATE, OPTIMIZE, BACKUP, KILL QUERY, dictGet',
   'CREATE DATABASE, CREATE TABLE, CREATE VIEW, CREATE ARBITRARY TEMPORARY TABLE, CREATE TEMPORARY VIEW, CREATE FUNCTION',
@@ -69,7 +71,7 @@ const operatorRights = [
 
 const grants = (...rights: readonly string[]): Xml => ({ query: rights.map((right) => `GRANT ${right}`) });
 
-/** Settings that name files or disks of one's own: nobody changes them. */
+/** Settings that name files or disks: no user may change them. */
 const fixedSettings: Xml = Object.fromEntries(
   [
     ...['merge_tree_disk', 'format_schema', 'output_format_schema', 'format_template_row'],
@@ -77,7 +79,7 @@ const fixedSettings: Xml = Object.fromEntries(
   ].map((name) => [name, { const: '' }]),
 );
 
-/** Of a reader: what one query may take. A value of 0 would be no limit. */
+/** The limits of one query of a reader. A value of 0 would be no limit. */
 export const readerLimits = {
   max_execution_time: 60,
   max_rows_to_read: 1_000_000_000,

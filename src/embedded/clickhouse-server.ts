@@ -1,4 +1,4 @@
-// A process of its own: libchdb holds one data folder per process, and a crash in it must end nothing else.
+// A separate process: libchdb holds one data folder per process, and its crash must end nothing else.
 import { readdirSync, readFileSync } from 'node:fs';
 import { setPriority } from 'node:os';
 import { createInterface } from 'node:readline';
@@ -16,7 +16,7 @@ const accountSchema = z.object({ user: z.string(), password: z.string() });
 // Who may end it, as the first line: neither the environment nor the arguments are kept from the library.
 const { promise: account, resolve: setAccount } = Promise.withResolvers<z.infer<typeof accountSchema>>();
 
-/** Not 0 once the end was asked for: the thread's exit code. */
+/** Not 0 once the end was requested: the thread's exit code. */
 const asked = new Int32Array(new SharedArrayBuffer(4));
 
 const end = (): void => {
@@ -31,13 +31,16 @@ process.on('SIGTERM', end);
 process.on('SIGINT', end);
 const input = createInterface({ input: process.stdin });
 input.once('line', (line) => setAccount(accountSchema.parse(JSON.parse(line))));
-// The parent holds our stdin open: its end means the parent is gone.
+// The parent holds this process's stdin open: its end means that the parent died.
 input.once('close', end);
 
-/** Niceness of the threads that merge parts, and how often they are looked for until they are there. */
+/** Niceness of the threads that merge parts, and the interval of the search for them until they exist. */
 const merging = { niceness: 10, pollMs: 1_000 };
 
-/** Lets the threads that merge parts go after all others; false while there are none, or where the system does not list threads. */
+/**
+ * Gives the threads that merge parts the lowest priority; false while there are none, or where the system does not list
+ * threads.
+ */
 const yieldMerges = (): boolean => {
   try {
     const threads = readdirSync('/proc/self/task').filter(
@@ -52,7 +55,8 @@ const yieldMerges = (): boolean => {
 
 /**
  * Merges have the lowest priority; inserts, queries and the other processes of this machine go first. A server has a
- * setting for it (`os_threads_nice_value_merge_mutate`), the library has none. The threads are there from the first table on.
+ * setting for it (`os_threads_nice_value_merge_mutate`), the library has none. The threads exist from the first table
+ * on.
  */
 const poll = setInterval(() => {
   if (yieldMerges()) clearInterval(poll);
@@ -63,7 +67,7 @@ const thread = new Worker(new URL('clickhouse-thread.ts', import.meta.url), {
   workerData: { ...serving, asked },
   resourceLimits: { stackSizeMb: 8 },
 });
-// It ends the process itself. What fails before the library runs comes as an error.
+// The thread ends the process itself. A failure before the library runs arrives as an error.
 thread.once('error', (error) => {
   process.stderr.write(`${errorText(error)}\n`);
   process.exit(1);

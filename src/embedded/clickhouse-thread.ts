@@ -1,4 +1,4 @@
-// A thread of its own, confined before the library runs: what the library starts inherits it.
+// A separate thread, confined before the library runs: every thread of the library inherits that.
 import { writeSync } from 'node:fs';
 import { workerData } from 'node:worker_threads';
 import { DataType, load, open } from 'ffi-rs';
@@ -14,12 +14,15 @@ const { library, isUnconfined, asked, ...serving } = z
     port: z.number(),
     mark: z.string(),
     isUnconfined: z.boolean(),
-    /** Not 0 once the end was asked for. */
+    /** Not 0 once the end was requested. */
     asked: z.instanceof(Int32Array),
   })
   .parse(workerData);
 
-/** Figures of the machine and of this process, which has no secrets in its environment; it asks for them all the time. */
+/**
+ * Figures of the machine and of this process, which has no secrets in its environment; the library reads them all the
+ * time.
+ */
 const figures = [
   ...[
     '/sys',
@@ -35,7 +38,7 @@ const figures = [
 
 const args = ['clickhouse-local', ...clickhouseArguments(serving)];
 
-/** What the library says of its end, given the address of its result; undefined where it says nothing. */
+/** The message of the library about its end, from the address of its result; undefined where there is none. */
 const reasonOf = (result: number): string | undefined => {
   const call = {
     library: 'chdb',
@@ -48,7 +51,7 @@ const reasonOf = (result: number): string | undefined => {
   return reason.split('\n')[0];
 };
 
-/** Ends the process from here: what the library left in this thread does not stand an orderly end of it. */
+/** Ends the process from here: the state that the library left in this thread does not survive an orderly end. */
 const exit = (code: number, reason?: string): void => {
   if (reason !== undefined) writeSync(2, `${reason}\n`);
   open({ library: 'c', path: '' });

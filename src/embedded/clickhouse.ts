@@ -18,13 +18,13 @@ type ClickhouseOptions = EngineOptions<{ http: number }> & {
   readonly isUnconfined?: boolean;
 };
 
-/** Whoever could write here before must not choose what is written now, and where. */
+/** Another program that could write here before must not choose the content or the place of this file. */
 const writeAnew = async (path: string, text: string): Promise<void> => {
   await rm(path, { recursive: true, force: true });
   await writeFile(path, text, { mode: 0o600, flag: 'wx' });
 };
 
-/** The environment of the child, which SQL can read: nothing but what a server looks at. */
+/** The environment of the child, which SQL can read: only the variables that a server uses. */
 const environment = (): NodeJS.ProcessEnv =>
   Object.fromEntries(['PATH', 'LANG', 'TZ'].map((name) => [name, process.env[name]]));
 

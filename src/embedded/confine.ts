@@ -1,17 +1,17 @@
 import { closeSync, constants, existsSync, openSync, statSync } from 'node:fs';
 import { DataType, load, open } from 'ffi-rs';
 
-/** What the thread that confines itself, and every thread it starts, may still reach. */
+/** The files and ports that the thread that confines itself, and every thread it starts, may still reach. */
 export type Confinement = {
   /** Folders below which it may do everything but run programs. */
   readonly writable: readonly string[];
-  /** Files and folders that it may read; those that are not there are passed over. */
+  /** Files and folders that it may read; missing ones are skipped. */
   readonly readable: readonly string[];
   /** TCP ports it may listen on. */
   readonly ports: readonly number[];
 };
 
-/** This machine cannot confine a thread. The message says why. */
+/** This machine cannot confine a thread. The message has the reason. */
 export class ConfinementError extends Error {
   override readonly name = 'ConfinementError';
 }
@@ -24,7 +24,7 @@ type Architecture = {
   readonly audit: number;
   readonly seccomp: number;
   readonly sendto: number;
-  /** Ways out that a server which only answers never needs. */
+  /** System calls that a server which only answers never needs. */
   readonly denied: readonly number[];
 };
 
@@ -90,7 +90,7 @@ const restrictFiles = ({ writable, readable, ports }: Confinement): void => {
   }
   const all = fileRights(version);
   const hasPorts = version >= 4;
-  // Files; listening and connecting; abstract sockets and signals: as far as this kernel knows them.
+  // Files; listening and connecting; abstract sockets and signals: as far as this kernel supports them.
   const scopes = version >= 6 ? 3 : 0;
   const attributes = structure([8, all], [8, hasPorts ? 3 : 0], [8, scopes]);
   const size = version >= 6 ? 24 : hasPorts ? 16 : 8;
@@ -133,7 +133,7 @@ const filterOf = ({ audit, sendto }: Architecture, denied: readonly number[]): r
   [bpf.ifAtLeast, 0, 1, x32],
   deny,
   ...denied.flatMap((number): Step[] => [[bpf.ifEqual, 0, 1, number], deny]),
-  // Without an address it answers on a connection that somebody else has made.
+  // Without an address it sends on an existing connection.
   [bpf.ifEqual, 0, 5, sendto],
   [bpf.load, 0, 0, fields.address],
   [bpf.ifEqual, 0, 2, 0],
@@ -154,7 +154,10 @@ const architectureHere = (): Architecture => {
   return architecture;
 };
 
-/** Answers EACCES to these system calls of this thread, and of every thread and program it starts. Needs `setNoNewPrivileges`. */
+/**
+ * Makes these system calls fail with EACCES in this thread, and in every thread and program it starts. Needs
+ * `setNoNewPrivileges`.
+ */
 const denyCalls = (denied: readonly number[]): void => {
   const architecture = architectureHere();
   const steps = filterOf(architecture, denied);
@@ -163,7 +166,7 @@ const denyCalls = (denied: readonly number[]): void => {
       structure([2, code], [1, ifTrue], [1, ifFalse], [4, operand]),
     ),
   );
-  // The kernel takes a pointer to the program: its bytes have to stand at an address that we know.
+  // The kernel takes a pointer to the program: its bytes must be at a known address.
   const address = call('malloc', [integer(program.length)]);
   call('memcpy', [integer(address), bytes(program), integer(program.length)]);
   const pointed = structure([2, steps.length], [2, 0], [4, 0], [8, address]);
@@ -172,13 +175,16 @@ const denyCalls = (denied: readonly number[]): void => {
 
 const setNoNewPrivileges = 38;
 
-/** Once and for all: no program that this thread starts has more rights than it, which is what lets anybody restrict themselves. */
+/**
+ * From now on no program that this thread starts has more rights than it; without that, an unprivileged thread may not
+ * confine itself.
+ */
 const giveUpPrivileges = (): void => {
   const set: Argument[] = [1, 0, 0, 0].map(integer);
   call('prctl', [[I32, setNoNewPrivileges], ...set]);
 };
 
-/** What an older kernel is like: this thread, and what it starts, cannot be confined any more. For tests. */
+/** Simulates an older kernel: this thread, and all that it starts, cannot be confined any more. For tests. */
 export const forgetLandlock = (): void => {
   open({ library, path: '' });
   giveUpPrivileges();

@@ -9,12 +9,15 @@ import {
   parseCredentials,
 } from '../config/engine-credentials.ts';
 
-/** The data folder's credentials cannot be used; the message says which file, and the way out. */
+/** The data folder's credentials cannot be used; the message has the file and the remedy. */
 export class CredentialsError extends Error {
   override readonly name = 'CredentialsError';
 }
 
-/** 192 random bits as hexadecimal digits: nothing to quote in an address, a shell or a file of settings, and no dash at the front that a command takes for an option. */
+/**
+ * 192 random bits as hexadecimal digits: nothing to quote in an address, a shell or a file of settings, and no leading
+ * dash that a command reads as an option.
+ */
 export const createPassword = (): string => randomBytes(24).toString('hex');
 
 /** The header that opens an engine's HTTP interface. */
@@ -48,8 +51,9 @@ const isMissing = (error: unknown): boolean =>
   error instanceof Error && 'code' in error && error.code === 'ENOENT';
 
 /**
- * The credentials of the engines on this data folder, made at the first call and the same ever after. The caller is the only one on the
- * folder. Throws CredentialsError where the file is there and cannot be used: other ones would lock out whoever has those.
+ * The credentials of the engines on this data folder, made at the first call and the same ever after. The caller must
+ * hold the folder alone. Throws CredentialsError where the file exists and cannot be used: new credentials would lock
+ * out every user of the old ones.
  */
 export const ensureCredentials = async (dataFolder: string): Promise<EngineCredentials> => {
   const path = join(dataFolder, credentialsFile);

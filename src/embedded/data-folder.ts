@@ -1,6 +1,6 @@
 import { chmodSync, mkdirSync, statSync } from 'node:fs';
 
-/** Nobody but its owner. */
+/** Access for the owner alone. */
 const folderMode = 0o700;
 const othersBits = 0o077;
 

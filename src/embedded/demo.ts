@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
 
-/** What the demo's commands need: the credentials of one custom report and of one application. */
+/** The credentials of one custom report and of one application, for the demo's commands. */
 export type Demo = {
   report: { name: string; bizId: number; dataId: number; token: string; table: string };
   application: { name: string; bizId: number; token: string };
@@ -40,7 +40,7 @@ const connect = (apiUrl: string, token: string): Ask => {
   };
 };
 
-/** Views mask tokens; this shows one, and the audit log says that it was shown. */
+/** Views mask tokens; this call shows one, and the audit log records that. */
 const reveal = async (ask: Ask, path: string): Promise<string> =>
   (await ask(revealedSchema, 'POST', `${path}/reveal-token`, {})).token;
 
@@ -52,7 +52,7 @@ const ensureReport = async (ask: Ask): Promise<Demo['report']> => {
     const token = await reveal(ask, `/api/v1/data-sources/${found.mon_data_id}`);
     return { ...own, dataId: found.mon_data_id, token, table: found.table_id };
   }
-  // One that was cut off in its creation is finished by the same call again.
+  // A repeat of the same call finishes an interrupted creation.
   const request = { mon_biz_id: demoBizId, name: reportName };
   const created = await ask(createdReportSchema, 'POST', `/operations/${createReport}`, request);
   const { data_source: source, result_table: table } = created;
@@ -72,7 +72,7 @@ const ensureApplication = async (ask: Ask): Promise<Demo['application']> => {
   return { ...own, token: application.token };
 };
 
-/** Finds the demo's records, or creates them where they are missing or deleted. Throws what the admin API answered when it refuses. */
+/** Finds the demo's records, or creates missing and deleted ones. Throws the admin API's error when it refuses. */
 export const ensureDemo = async (apiUrl: string, dataFolder: string): Promise<Demo> => {
   const token = (await readFile(join(dataFolder, 'admin.token'), 'utf8')).trim();
   const ask = connect(apiUrl, token);

@@ -9,7 +9,7 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { versions } from './versions.ts';
 
-/** The parts of the environment an installation looks at. */
+/** The parts of the environment that an installation reads. */
 export type InstallEnvironment = {
   PATH?: string | undefined;
   JAVA_HOME?: string | undefined;
@@ -17,7 +17,7 @@ export type InstallEnvironment = {
   XDG_CACHE_HOME?: string | undefined;
 };
 
-/** Receives one line for each step an installation takes: what it does, and how long it took. */
+/** Receives one line for each step of an installation: the step, and how long it took. */
 export type Progress = (line: string) => void;
 
 /** Something an engine needs is not on this machine. The message is one sentence with every way out. */
@@ -30,10 +30,13 @@ export class InstallError extends Error {
   override readonly name = 'InstallError';
 }
 
-/** Paths of java, of QuestDB's jar, of the guard of its HTTP interface, and of the archive of their classes, which need not be there. */
+/**
+ * Paths of java, of QuestDB's jar, of the guard of its HTTP interface, and of the archive of their classes, which may
+ * be missing.
+ */
 export type QuestdbProgram = { java: string; jar: string; guard: string; classArchive: string };
 
-/** Where each engine's program is. What is not on the machine is installed into the cache by the first call. */
+/** The path of each engine's program. The first call installs missing programs into the cache. */
 export type Installer = {
   /** Path of a nats-server of the pinned version. */
   nats(): Promise<string>;
@@ -51,7 +54,7 @@ const isExecutable = (path: string): Promise<boolean> =>
     () => false,
   );
 
-/** Whether a file or folder is there. */
+/** Whether a file or folder exists. */
 export const exists = (path: string): Promise<boolean> =>
   access(path).then(
     () => true,
@@ -85,8 +88,8 @@ export const secondsSince = (startedAt: number): string =>
 type Step = { label: string; folder: string; tool: string; args: (target: string) => string[]; how: string };
 
 /**
- * Runs one installing tool into a temporary folder and renames it into place, so that what is in the cache is
- * complete and two installations at once do not meet.
+ * Runs one installing tool into a temporary folder and renames it into place, so that the cache has only complete
+ * entries and two concurrent installations do not collide.
  */
 const installInto = async (
   { label, folder, tool, args, how }: Step,
@@ -173,8 +176,8 @@ const locateJava = async (env: InstallEnvironment): Promise<{ java: string; vers
 const guardJar = fileURLToPath(new URL('../../deploy/questdb/questdb-guard.jar', import.meta.url));
 
 /**
- * The guard beside QuestDB's jar, where it is the same file for all checkouts: an archive of classes is one of the files that they came
- * from.
+ * The guard beside QuestDB's jar, where it is the same file for all checkouts: an archive of classes depends on the
+ * paths of its files.
  */
 const placeGuard = async (folder: string): Promise<string> => {
   const bytes = await readFile(guardJar);
@@ -254,7 +257,7 @@ const once = <T>(locate: () => Promise<T>): (() => Promise<T>) => {
   };
 };
 
-/** Finds or installs the engines' programs; each call of it looks once and remembers what it found. */
+/** Finds or installs the engines' programs; each function looks once and remembers the result. */
 export const createInstaller = (
   env: InstallEnvironment = process.env,
   progress: Progress = () => {},

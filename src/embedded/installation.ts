@@ -5,7 +5,7 @@ import { engineUrls, type Settings } from '../config/settings.ts';
 import type { StackPlan } from './stack.ts';
 import { addressesFile, curlFile, type EngineName, upFolder, urlFile } from './up-files.ts';
 
-/** Where an installation is reached, without credentials. An engine of one's own has no Postgres wire that we know of. */
+/** The addresses of an installation, without credentials. An external engine has no known Postgres port. */
 const addressesSchema = z.object({
   push_url: z.string(),
   otlp_url: z.string(),
@@ -91,7 +91,7 @@ export const writeInstallation = (
   write(addressesFile(dataFolder), JSON.stringify(addressesOf(plan), null, 2));
 };
 
-/** Takes away what was left there. */
+/** Removes the files of an earlier installation. */
 export const removeInstallation = (dataFolder: string): void =>
   rmSync(upFolder(dataFolder), { recursive: true, force: true });
 
@@ -129,7 +129,7 @@ const databaseAccess = (
   given: string | undefined,
   own: DatabaseAccounts | undefined,
 ): DatabaseAccess => {
-  // Of a server of one's own we know the account that the roles use, and no other.
+  // Of an external server only the account of the roles is known.
   const reader = given === undefined ? own : undefined;
   return {
     ...access(url, given, own),
@@ -138,7 +138,7 @@ const databaseAccess = (
   };
 };
 
-/** The installation on the data folder of these settings; undefined where there are no credentials to know of. */
+/** The installation on the data folder of these settings; undefined without known credentials. */
 export const readInstallation = (settings: Settings): Installation | undefined => {
   const own = readCredentials(settings.dataFolder);
   const { nats, questdb, clickhouse, admin } = settings;

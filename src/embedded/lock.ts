@@ -21,7 +21,10 @@ export class FolderInUseError extends Error {
   override readonly name = 'FolderInUseError';
 }
 
-/** The folder is ours while this is held, whoever asks: by the kernel, for every process and container of this machine. */
+/**
+ * The folder belongs to this process while it holds the lock: by the kernel, for every process and container of this
+ * machine.
+ */
 export type FolderLock = {
   /** Held by every process that has it open, too: pass it to each process that writes into the folder. */
   readonly fd: number;
@@ -38,7 +41,8 @@ type Holder = z.infer<typeof holderSchema>;
 const ended = ['Z', 'X'];
 
 /**
- * When a process started, in the kernel's ticks: tells it from a later one with the same number. Empty where there is none. Linux only.
+ * When a process started, in the kernel's ticks: distinguishes it from a later one with the same number. Empty where
+ * there is none. Linux only.
  */
 const startOf = (pid: number): string => {
   try {
@@ -51,7 +55,7 @@ const startOf = (pid: number): string => {
   }
 };
 
-/** Who wrote that it holds the folder; undefined where nobody did. */
+/** The process that noted in the file that it holds the folder; undefined without a note. */
 const holderIn = (path: string): Holder | undefined => {
   try {
     return holderSchema.parse(JSON.parse(readFileSync(path, 'utf8')));
@@ -60,7 +64,10 @@ const holderIn = (path: string): Holder | undefined => {
   }
 };
 
-/** Whether this is a process that we see: one of another container is none, or another process. */
+/**
+ * Whether this process is visible: the number of one in another container is unused here, or belongs to another
+ * process.
+ */
 const isSeen = ({ pid, startedAt }: Holder): boolean => startedAt !== '' && startOf(pid) === startedAt;
 
 /**
@@ -88,7 +95,7 @@ const isSameFile = (path: string, fd: number): boolean => {
   }
 };
 
-/** What we see of the processes that have this file open, as `name (process 5)`. */
+/** The visible processes that have this file open, as `name (process 5)`. */
 const openersOf = (path: string): string[] => {
   const found: string[] = [];
   for (const pid of readdirSync('/proc').filter(
@@ -99,7 +106,7 @@ const openersOf = (path: string): string[] => {
       if (files.some((fd) => readlinkSync(`/proc/${pid}/fd/${fd}`) === path))
         found.push(`${readFileSync(`/proc/${pid}/comm`, 'utf8').trim()} (process ${pid})`);
     } catch {
-      // Ended, or somebody else's.
+      // It ended, or belongs to another user.
     }
   }
   return found;
@@ -121,14 +128,15 @@ const refusal = (folder: string, path: string): FolderInUseError => {
   );
 };
 
-/** The file as it is named now, locked; undefined while somebody else has it. */
+/** The file under its present name, locked; undefined while another process has it. */
 const openLocked = (path: string): number | undefined => {
   for (;;) {
     const fd = openSync(path, constants.O_RDWR | constants.O_CREAT, 0o600);
     let isOurs = false;
     try {
       if (!tryFlock(fd, 'exclusive')) return undefined;
-      // Who had it may have removed it between our opening and our lock: then nobody else will find it.
+      // Its former holder may have removed it between the opening and the lock here: then no other process will find
+      // it.
       isOurs = isSameFile(path, fd);
       if (isOurs) return fd;
     } finally {
@@ -137,14 +145,15 @@ const openLocked = (path: string): number | undefined => {
   }
 };
 
-/** How long a holder may take to be gone: what was killed dies while its successor starts. Shorter for one that we see. */
+/** How long a holder may take to end: a killed process dies while its successor starts. Shorter for a visible one. */
 const dyingMs = { seen: 500, unseen: 5_000 } as const;
 const pollMs = 50;
 
 /**
- * Makes this process the only one on `folder`, which is there, until it releases it or dies and no process that was given the
- * lock is left. Throws FolderInUseError with one sentence that names the holder: after half a second where that is seen to
- * live, else after five. Holds for all processes and containers of one machine; not over a network file system.
+ * Makes this process the only one on `folder`, which must exist, until it releases it or dies and no process that
+ * inherited the lock is left. Throws FolderInUseError with one sentence that names the holder: after half a second
+ * where that process is visible, else after five. Holds for all processes and containers of one machine; not over a
+ * network file system.
  */
 export const lockFolder = async (folder: string): Promise<FolderLock> => {
   const path = join(folder, fileName);
@@ -153,7 +162,7 @@ export const lockFolder = async (folder: string): Promise<FolderLock> => {
     const fd = openLocked(path);
     const holder = holderIn(path);
     const isHeld = holder !== undefined && isSeen(holder);
-    // One of an older version says so in the file, and does not lock it.
+    // An older version notes itself in the file, and does not lock it.
     if (fd !== undefined && (!isHeld || holder.pid === process.pid)) {
       ftruncateSync(fd);
       writeSync(fd, JSON.stringify({ pid: process.pid, startedAt: startOf(process.pid) }), 0);
@@ -172,7 +181,7 @@ export const lockFolder = async (folder: string): Promise<FolderLock> => {
   }
 };
 
-/** Whether somebody holds the folder now. */
+/** Whether any process holds the folder now. */
 export const isLocked = (folder: string): boolean => {
   let fd: number;
   try {

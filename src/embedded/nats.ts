@@ -24,7 +24,10 @@ const environment = (): NodeJS.ProcessEnv => ({
 const userLine = ({ user, password }: EngineAccount): string =>
   `users: [ { user: ${JSON.stringify(user)}, password: ${JSON.stringify(password)} } ]`;
 
-/** Streams are in the account of clients that name none: whoever knows the password is in it, as everybody was before there was one. */
+/**
+ * Streams are in the account of clients without a name: every client with the password is in it, as every client was
+ * before passwords.
+ */
 const configuration = (
   folder: string,
   address: string,
@@ -53,9 +56,9 @@ type NatsOptions = EngineOptions<{ client: number }> & {
   readonly account?: EngineAccount;
 };
 
-/** An engine that also tells of itself. */
+/** An engine that also reports its state. */
 export type NatsEngine = Engine & {
-  /** What its monitoring would answer, which has no port. */
+  /** The answers of its monitoring, which has no port. */
   ask(endpoint: MonitorEndpoint, options?: object): Promise<unknown>;
 };
 

@@ -37,7 +37,10 @@ export const requireFreePorts = async (
   if (sentences.length > 0) throw new PortInUseError(sentences.join('\n'));
 };
 
-/** Below what Linux hands out for outgoing connections (32768 and up): one of those could take a port before its server does. */
+/**
+ * Below the ports that Linux uses for outgoing connections (32768 and up): one of those could take a port before its
+ * server does.
+ */
 const freePortRange = { first: 15_000, end: 32_000 } as const;
 
 /** `count` different ports nothing listens on right now. Another process may still take one before you do. */

@@ -10,7 +10,7 @@ import { versions } from './versions.ts';
 
 const host = '127.0.0.1';
 
-/** What loads the classes that a start and a first write need. */
+/** Loads the classes that a start and a first write need. */
 const statements = [
   'CREATE TABLE warm (timestamp TIMESTAMP, uid LONG, target SYMBOL, value DOUBLE) TIMESTAMP(timestamp) PARTITION BY DAY WAL DEDUP UPSERT KEYS(timestamp, uid)',
   "INSERT INTO warm VALUES (now(), 1, 'a', 1.5)",
@@ -20,7 +20,7 @@ const statements = [
 
 /**
  * Runs QuestDB once and keeps its loaded classes beside its jar, if that was not done for this Java: a start then takes
- * half the processor time. Where it cannot be done QuestDB starts without, and a line says so.
+ * half the processor time. On failure QuestDB starts without them, and a line reports that.
  */
 export const archiveQuestdbClasses = async (program: QuestdbProgram, progress: Progress): Promise<void> => {
   if (await exists(program.classArchive)) return;

@@ -10,7 +10,7 @@ import { filesAmple, filesMax } from './open-files.ts';
 
 const heapMax = '512m';
 
-/** What Java is told to find QuestDB and the guard of its HTTP interface. */
+/** The options of Java for the path of QuestDB and of the guard of its HTTP interface. */
 export const questdbModules = ({ jar, guard }: Pick<QuestdbProgram, 'jar' | 'guard'>): readonly string[] => [
   ...['-p', jar, '--add-modules', 'io.questdb'],
   ...['-cp', guard],
@@ -23,8 +23,9 @@ const mainClass = 'tidemark.QuestdbGuard';
 const workers = String(Math.max(1, Math.min(4, Math.floor(availableParallelism() / 2))));
 
 /**
- * A table that is written to holds about seventy files. Where files are few, those of a table that rests are closed within two seconds:
- * at its defaults (two to ten minutes) some hundred tables would take 20,000, and QuestDB suspends tables whose files it cannot open.
+ * An active table holds about seventy files. Where the limit is low, QuestDB closes those of a resting table within two
+ * seconds: with its defaults (two to ten minutes) some hundred tables would take 20,000, and QuestDB suspends tables
+ * whose files it cannot open.
  */
 const restingTables = (files: number): Record<string, string> =>
   files >= filesAmple
@@ -37,10 +38,11 @@ const restingTables = (files: number): Record<string, string> =>
       };
 
 /**
- * QuestDB reads `QDB_` and the upper-cased key. Pages are per column and per open writer: at their defaults of up
- * to 16 MB a table of some hundred columns takes gigabytes. Workers spin before they sleep, at their defaults through 7000 turns
- * after each write: fewer and sleepier ones leave the cores to those who have work. The one that applies writes to tables looks for
- * them ten times a second: what came meanwhile is merged into the table at once, where each write by itself would copy its end again.
+ * QuestDB reads `QDB_` and the upper-cased key. Pages are per column and per open writer: with their defaults of up to
+ * 16 MB a table of some hundred columns takes gigabytes. Workers spin before they sleep, by default 7000 times after
+ * each write: fewer workers that sleep earlier leave the cores to busy processes. The worker that applies writes to
+ * tables looks for them ten times a second and merges all of them at once; each write by itself would copy the end of
+ * the table again.
  */
 const settings = (
   host: string,
@@ -85,7 +87,7 @@ const settings = (
   QDB_LOG_W_STDOUT_LEVEL: 'ADVISORY,ERROR,CRITICAL',
 });
 
-/** Both interfaces ask for credentials; the readonly user is one of both. */
+/** Both interfaces require credentials; the readonly user is valid on both. */
 const credentials = (accounts: DatabaseAccounts): Record<string, string> => ({
   QDB_HTTP_USER: accounts.user,
   QDB_HTTP_PASSWORD: accounts.password,
@@ -99,7 +101,7 @@ const credentials = (accounts: DatabaseAccounts): Record<string, string> => ({
 /** Names by which its HTTP interface may be called, at any port: a proxy has another. */
 const hostNames = (host: string): string => [...new Set([host, '127.0.0.1', 'localhost', '[::1]'])].join();
 
-/** Options of Java that read the archive of loaded classes, or write it at the end. An unusable one is passed over. */
+/** Options of Java that read the archive of loaded classes, or write it at the end. An unusable one is skipped. */
 const classOptions = async (archive: string, isArchiving = false): Promise<string[]> => {
   if (isArchiving) return [`-XX:ArchiveClassesAtExit=${archive}`];
   return (await exists(archive))
@@ -115,8 +117,8 @@ type QuestdbOptions = EngineOptions<{ http: number; pg: number }> & {
 };
 
 /**
- * QuestDB on the machine's Java; its root is `folder`. A QDB_ variable of the environment wins over ours, but for users and
- * passwords.
+ * QuestDB on the machine's Java; its root is `folder`. A QDB_ variable of the environment overrides the one of
+ * Tidemark, except users and passwords.
  */
 export const createQuestdbEngine = (
   options: QuestdbOptions,

@@ -8,7 +8,7 @@ export type RoleName = 'metadata' | 'transfer' | 'ingress';
 
 /** One role as a child process. `url` is its operations port. */
 export type Role = Service<RoleName> & {
-  /** Why it is not ready, in its own words; undefined while it says nothing. */
+  /** The reason why it is not ready; undefined before its first report. */
   notReady(): string | undefined;
 };
 

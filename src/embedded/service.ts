@@ -1,7 +1,7 @@
 import { type Child, type Command, describeExit, type Exit, type LogLine, spawnChild } from './child.ts';
 import { type NamedPort, requireFreePorts } from './ports.ts';
 
-/** Receives how a service ended that nobody had asked to end, and the last lines it wrote. */
+/** Receives how a service ended that was not stopped, and its last lines. */
 export type ExitListener = (
   code: number | null,
   signal: NodeJS.Signals | null,
@@ -16,13 +16,13 @@ export type Service<Name extends string = string> = {
   readonly running: boolean;
   readonly pid: number | undefined;
   /**
-   * Resolves when our own child is alive and answers. Throws PortInUseError before anything is started,
-   * ServiceStartError, and what its preparation throws (for engines MissingToolError and InstallError).
+   * Resolves when the child of this process is alive and answers. Throws PortInUseError before anything is started,
+   * ServiceStartError, and the errors of its preparation (for engines MissingToolError and InstallError).
    */
   start(): Promise<void>;
   /** SIGTERM, SIGKILL after its grace time. Ends a start under way, which then throws. */
   stop(): Promise<void>;
-  /** SIGKILL; resolves once the process is gone. */
+  /** SIGKILL; resolves once the process has ended. */
   kill(): Promise<void>;
   /** Stops it if it runs, and starts it on the same folder and ports. */
   restart(): Promise<void>;
@@ -32,13 +32,13 @@ export type Service<Name extends string = string> = {
   resume(): void;
   onExit(listener: ExitListener): void;
   /**
-   * False when it runs and does not answer well, for a service that comes right only by a restart; always true for others, and
+   * False when it runs and does not answer well, for a service that only a restart repairs; always true for others, and
    * for one that does not run or is being started or stopped.
    */
   isWell(): Promise<boolean>;
 };
 
-/** What differs between the services. */
+/** The differences between the services. */
 export type ServiceDefinition<Name extends string = string> = {
   name: Name;
   url: string;
@@ -47,13 +47,13 @@ export type ServiceDefinition<Name extends string = string> = {
   log: LogLine;
   /** Open files that the child holds too, for as long as it lives. */
   inherited?: readonly number[];
-  /** Installs what is missing, writes the configuration and says what to run. */
+  /** Installs missing programs, writes the configuration and returns the command to run. */
   prepare(): Promise<Command>;
   /** A line our own child writes once it listens; another server on its port writes nothing into our pipe. */
   listening?: RegExp;
   /** Whether it answers like the expected service before `signal` is aborted; a rejection means not yet. */
   answers(signal: AbortSignal): Promise<boolean>;
-  /** What makes it answer badly passes only with a restart. */
+  /** Only a restart repairs a service that answers badly. */
   needsRestartWhenUnwell?: boolean;
   startTimeoutMs: number;
   stopGraceMs: number;
@@ -98,7 +98,7 @@ const waitUntilReady = async (
   throw new ServiceStartError(`${name} was not ready after ${startTimeoutMs / 1000} s`, child.lastLines());
 };
 
-/** Builds a service out of what differs between them. */
+/** Builds a service from its differences to other services. */
 export const createService = <Name extends string>(definition: ServiceDefinition<Name>): Service<Name> => {
   const { name, url, host, ports, log, listening, stopGraceMs } = definition;
   const listeners: ExitListener[] = [];

@@ -17,7 +17,7 @@ export type StackPlan = {
   engineHost: string;
   /** The roles, from this machine. */
   roleHost: string;
-  /** Configured addresses as they were given, those of the engines that are started here without their credentials. */
+  /** Configured addresses unchanged, those of the engines that are started here without their credentials. */
   urls: EngineUrls;
   ports: PortPlan;
   /** The ports of the engines that are started here, and of the roles. */
@@ -53,7 +53,7 @@ type PortPlan = ReturnType<typeof portsOf>;
 
 const loopback = '127.0.0.1';
 
-/** Decides where everything listens; a port given as 0 becomes a free one. */
+/** Decides on every port; the port 0 becomes a free one. */
 export const planStack = async (settings: Settings): Promise<StackPlan> => {
   const ports = portsOf(settings);
   const open = Object.values(ports).filter(({ port }) => port === 0);
@@ -86,7 +86,7 @@ export const createMachineInstaller = (
   progress: Progress,
 ): Installer => createInstaller({ ...env, TIDEMARK_CACHE: settings.cacheFolder }, progress);
 
-/** The addresses by which the roles come in: with the credentials of the engines that are started here. */
+/** The addresses for the roles: with the credentials of the engines that are started here. */
 export const rolesUrls = (settings: Settings, { urls }: StackPlan, own: EngineCredentials): EngineUrls => {
   const { nats, questdb, clickhouse } = settings;
   return {
@@ -96,7 +96,7 @@ export const rolesUrls = (settings: Settings, { urls }: StackPlan, own: EngineCr
   };
 };
 
-/** What a stack is made with. */
+/** The parameters of a stack. */
 export type StackDeps = {
   readonly installer: Installer;
   readonly log: LogLine;
@@ -144,9 +144,9 @@ const createEngines = (
 
 const roleEnvironment = (settings: Settings, plan: StackPlan, env: NodeJS.ProcessEnv): NodeJS.ProcessEnv => {
   const ownPorts = Object.values(plan.ports).map(({ variable, port }) => [variable, String(port)]);
-  // One machine trying things out is not the shared deployment the limit protects; a value given anywhere holds.
+  // The limit protects a shared deployment, not one machine for trials; any configured value overrides this.
   const rate = settings.maxRateDefault === 1000 && env.TIDEMARK_MAX_RATE_DEFAULT === undefined;
-  // By files: they hold passwords. Given both ways they would be refused.
+  // As files: they contain passwords. A role refuses a setting that is given both ways.
   const engines = ['nats', 'questdb', 'clickhouse'] as const;
   const variables = engines.map((engine) => [engine, `TIDEMARK_${engine.toUpperCase()}_URL`] as const);
   const isOfEngines = (name: string): boolean =>
@@ -180,6 +180,6 @@ export const createStack = (settings: Settings, plan: StackPlan, deps: StackDeps
     transfer: role('transfer', transferOps, []),
     ingress: role('ingress', ingressOps, [push, otlp]),
   };
-  // Nothing new comes in, what is in the stream is finished, and the stream ends last.
+  // No new requests come in, transfer finishes the stream, and the stream ends last.
   return { engines, roles, inStopOrder: [roles.ingress, roles.transfer, roles.metadata, ...engines] };
 };

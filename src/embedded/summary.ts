@@ -27,7 +27,7 @@ const pointsQuery = (curl: string, questdbUrl: string, { report }: Demo): string
   return `${curl} -G ${shellQuoted(`${questdbUrl}/exec`)} --data-urlencode ${shellQuoted(`query=${sql}`)}`;
 };
 
-/** A span whose ids and times are of the moment of pasting: each is a request of its own. */
+/** A span whose ids and times are of the moment of pasting: each paste is a new request. */
 const spanCommand = (tracesUrl: string, { application }: Demo): string => {
   const span = {
     traceId: 'TRACE',
@@ -55,7 +55,7 @@ const spansQuery = (curl: string, clickhouseUrl: string): string => {
   return `${curl} ${shellQuoted(`${clickhouseUrl}/`)} --data ${shellQuoted(sql)}`;
 };
 
-/** What `tidemark up` prints once everything is ready: addresses, credentials, commands that work as pasted. */
+/** The output of `tidemark up` once everything is ready: addresses, credentials, commands that work as pasted. */
 export const summarise = ({ roleHost, urls, ports }: StackPlan, demo: Demo, dataFolder: string): string => {
   const at = (port: { port: number }): string => `http://${roleHost}:${port.port}`;
   const pushUrl = `${at(ports.push)}/v2/push/`;

@@ -1,4 +1,4 @@
-/** Every pinned version of the embedded engines and of what builds them. package.json repeats the npm ones. */
+/** Every pinned version of the embedded engines and of their build tools. package.json repeats the npm ones. */
 export const versions = {
   nats: '2.15.2',
   questdb: '9.3.4',

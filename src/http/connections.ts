@@ -19,7 +19,7 @@ export type Admission =
 export type ConnectionCount = {
   /** Whether the next connection is one too many. */
   readonly isFull: boolean;
-  /** Judges a new connection and counts it until it is closed or released. */
+  /** Admits or refuses a new connection, and counts it until it is closed or released. */
   admit(socket: Socket): Admission;
   /** Counts a connection no longer, that is about to be closed. */
   release(socket: Socket): void;

@@ -7,7 +7,7 @@ export const holdContinue = (request: IncomingMessage, response: ServerResponse)
   waiting.set(request, response);
 };
 
-/** Tells a client that waits for it to send its body. A request refused before this costs no body at all. */
+/** Sends 100 Continue to a client that waits for it. A request refused before this costs no body at all. */
 export const sendContinue = (request: IncomingMessage): void => {
   const response = waiting.get(request);
   if (response === undefined) return;

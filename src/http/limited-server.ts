@@ -24,24 +24,24 @@ import { isNormalTarget, unknownTarget } from './request-target.ts';
 
 /** Limits of each connection. Times in ms; 0 = no limit. */
 export type HttpLimits = {
-  /** Until a whole request header is there. */
+  /** Until a request header is complete. */
   readonly headersTimeoutMs: number;
-  /** Until the body is there, too. */
+  /** Until the body is complete too. */
   readonly requestTimeoutMs: number;
   /** Between requests. */
   readonly idleTimeoutMs: number;
-  /** Without a byte in either direction while a request or its answer is under way. */
+  /** Without a byte in either direction during a request or its answer. */
   readonly stallTimeoutMs: number;
   readonly headerBytesMax: number;
 };
 
-/** A certificate, and who is told of the next one. */
+/** A certificate, and a subscription to its renewals. */
 export type Certificate = {
   readonly options: TlsOptions;
   onChange(listener: (context: SecureContextOptions) => void): void;
 };
 
-/** What a server is given to hold its clients to. */
+/** The limits of a server and its callbacks. */
 export type Limits = {
   readonly limits: HttpLimits;
   readonly connections: ConnectionCount;
@@ -53,21 +53,21 @@ export type LimitedServer = {
   readonly listener: RequestListener;
   readonly protocolAnswer: ProtocolAnswer;
   readonly overloadAnswer: OverloadAnswer;
-  /** The listener says itself when it wants a body (see `sendContinue`); else whoever asks is told at once. */
+  /** The listener itself requests the body (see `sendContinue`); without it, every client gets 100 at once. */
   readonly holdsContinue?: true;
   /** A connection too many takes the place of the oldest that has no request under way, as long as there is one. */
   readonly makesRoom?: true;
-  /** Told of each connection that the server refuses or ends, by reason. */
+  /** Called for each connection that the server refuses or ends, with the reason. */
   readonly onEnded?: (reason: string) => void;
-  /** Told of each connection that comes (1) and goes (-1). */
+  /** Called for each connection that opens (1) and closes (-1). */
   readonly onConnections?: (by: 1 | -1) => void;
 };
 
-/** Requests of one connection without an answer: more are the end of it. Pipelining by hand or by a bench stays far below. */
+/** Requests of one connection without an answer: more end it. Pipelining by hand or by a bench stays far below. */
 const openRequestsMax = 128;
-/** How long the rest of a refused body is read, so that its sender comes to read the answer. */
+/** How long the rest of a refused body is read, so that its sender can read the answer. */
 const discardMs = 10_000;
-/** How long a connection too many may take to bring the request that is answered 503. */
+/** How long a connection beyond the limit may take to send the request that gets the answer 503. */
 const refusedMs = 5000;
 
 const optionsOf = ({ headersTimeoutMs, requestTimeoutMs, ...limits }: HttpLimits): ServerOptions => {
@@ -79,7 +79,7 @@ const optionsOf = ({ headersTimeoutMs, requestTimeoutMs, ...limits }: HttpLimits
     connectionsCheckingInterval: Math.max(50, Math.min(1000, ...times.map((time) => time / 4))),
     keepAliveTimeout: limits.idleTimeoutMs,
     maxHeaderSize: limits.headerBytesMax,
-    // A missing Host is left to the adapter, which lets us answer it.
+    // The adapter handles a missing Host, with an answer of Tidemark's form.
     requireHostHeader: false,
   };
 };
@@ -92,14 +92,14 @@ const createHttpServer = (
   const options = optionsOf(limits);
   if (tls === undefined) return createServer(options, serve);
   const server = createTlsServer({ ...options, ...tls.options }, serve);
-  // Connections that are there go on with what they began with.
+  // Open connections continue with the certificate that they began with.
   tls.onChange((context) => server.setSecureContext(context));
   return server;
 };
 
 const peerOf = ({ remoteAddress, remotePort }: Socket): string => `${remoteAddress} ${remotePort}`;
 
-/** How many Host fields a request has: two name it differently for whoever stands in front and for us. */
+/** The number of Host fields of a request: with two, a proxy and this server could read different ones. */
 const hostsOf = ({ rawHeaders }: IncomingMessage): number => {
   let hosts = 0;
   for (let index = 0; index < rawHeaders.length; index += 2) {
@@ -233,9 +233,9 @@ const createServe = (
 };
 
 /**
- * An HTTP server, plain or over TLS, that lets no client hold more than its limits: every connection ended for one is told of by
- * reason and, where an answer can still be read, told why in the owner's own form. A request whose target has no normal form comes
- * to the listener as one for a path that is not there.
+ * An HTTP server, plain or over TLS, that limits each client: for every connection that it ends, it reports the reason
+ * to the owner and, where an answer can still be read, sends one in the owner's form. A request whose target has no
+ * normal form reaches the listener as one for an unknown path.
  */
 export const createLimitedServer = (owner: LimitedServer, { limits, connections, tls }: Limits): Server => {
   const { protocolAnswer, holdsContinue, makesRoom, onEnded: ended = () => {}, onConnections } = owner;

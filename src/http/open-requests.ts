@@ -1,20 +1,21 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
 
-/** What is under way on each connection. */
+/** The open requests of each connection. */
 export type OpenRequests = {
-  /** Counts a request until its answer is out. Answers how many are open on its connection. */
+  /** Counts a request until its answer is sent. Returns the number of open requests on its connection. */
   add(request: IncomingMessage, response: ServerResponse): number;
   count(socket: Duplex): number;
-  /** Whether a request ever came over the connection. */
+  /** Whether the connection ever had a request. */
   hasServed(socket: Duplex): boolean;
   /** Whether the body of the last request is still coming in. */
   isInBody(socket: Duplex): boolean;
   /** Whether the connection waits for its last answers. */
   isEnding(socket: Duplex): boolean;
   /**
-   * Calls `then` once the answers due before the broken bytes are out: at once when there are none. Those bytes are the body of
-   * the last request or come after it; `isAnswered` says that the last request has its answer already and its body was broken.
+   * Calls `then` once the answers before the malformed bytes are sent: at once when there are none. Those bytes are the
+   * body of the last request or come after it; `isAnswered`: the last request has its answer already and its body was
+   * malformed.
    */
   afterAnswers(socket: Duplex, then: (isAnswered: boolean) => void): void;
 };
@@ -58,7 +59,7 @@ export const createOpenRequests = (): OpenRequests => {
       const connection = of(socket);
       const isBodyBroken = isInBody(connection);
       const isAnswered = isBodyBroken && connection.last?.response.headersSent === true;
-      // The broken request itself gets no other answer.
+      // The malformed request itself gets no other answer.
       const before = isBodyBroken && !isAnswered ? 1 : 0;
       let isDone = false;
       const check = (): void => {

@@ -2,7 +2,7 @@ import { type IncomingMessage, type RequestListener, type Server, STATUS_CODES }
 import type { Duplex } from 'node:stream';
 import type { OpenRequests } from './open-requests.ts';
 
-/** Statuses of what is no request that a route could be asked for. */
+/** Statuses for bytes that are not a request for any route. */
 export type ProtocolStatus = 400 | 408 | 417 | 431;
 
 type Content = {
@@ -10,13 +10,13 @@ type Content = {
   readonly headers: Readonly<Record<string, string>>;
 };
 
-/** What a receiver says to bytes that are no request of its own: body and headers of a status. */
+/** The answer of a receiver to bytes that are not a request: body and headers of a status. */
 export type ProtocolAnswer = (status: ProtocolStatus) => Content;
 
-/** What a receiver says 503 with to a request on a connection too many. */
+/** The 503 of a receiver to a request on a connection beyond the limit. */
 export type OverloadAnswer = (request: IncomingMessage) => Content;
 
-/** Why a connection is ended for what came over it; a label of metrics. */
+/** Why received bytes end a connection; a label of metrics. */
 export type WireFault =
   | 'header_timeout'
   | 'request_timeout'
@@ -25,12 +25,12 @@ export type WireFault =
   | 'tls_handshake'
   | 'reset';
 
-/** Time for a client to read its last answer before its connection is cut, in ms. */
+/** Time for a client to read its last answer before its connection is closed, in ms. */
 const lingerMs = 2000;
 /** Time for the answers due before it, in ms: longer than any of them takes. */
 const answersMs = 15_000;
 
-/** Which fault an error of Node's stands for. `isInRequest`: a header was complete, the body was not. */
+/** The fault for an error of Node. `isInRequest`: a header was complete, the body was not. */
 export const wireFaultOf = (code: string | undefined, isInRequest: boolean): WireFault => {
   if (code === 'ERR_HTTP_REQUEST_TIMEOUT') return isInRequest ? 'request_timeout' : 'header_timeout';
   if (code === 'HPE_HEADER_OVERFLOW') return 'header_too_large';
@@ -67,8 +67,8 @@ const cutAfter = (socket: Duplex, ms: number): void => {
 };
 
 /**
- * Says on a connection that its bytes are no request, and ends it; after the answers that are due before, so that no client takes
- * this for the answer to an earlier request. A status of undefined ends it without a word.
+ * Answers that the bytes of a connection are not a request, and ends it; after the answers that are due before, so that
+ * no client assigns this one to an earlier request. With the status undefined it ends without an answer.
  */
 export const endWith = (
   socket: Duplex,
@@ -89,8 +89,8 @@ export const endWith = (
 };
 
 /**
- * Gives a body to what Node refuses before any route is asked: broken requests, header fields beyond the limit, slow headers and
- * unknown expectations. `onFault` is told of each connection that ends so.
+ * Adds a body to the answers of Node that come before any route: malformed requests, header fields beyond the limit,
+ * slow headers and unknown expectations. `onFault` is called for each connection that ends so.
  */
 export const answerProtocolErrors = (
   server: Server,
@@ -111,7 +111,7 @@ export const answerProtocolErrors = (
   server.on('checkExpectation', refuseExpectation);
 };
 
-/** The answer to a request whose Host is missing or none, for the adapter's error handler. */
+/** The answer to a request whose Host is missing or invalid, for the adapter's error handler. */
 export const hostResponse = (answer: ProtocolAnswer): Response => {
   const { body, headers } = answer(400);
   return new Response(body, { status: 400, headers });

@@ -4,7 +4,7 @@ import { patternTextMax } from '../model/text-forms.ts';
 const unreserved = /^[A-Za-z0-9._~-]$/;
 const percentCode = /^[0-9A-Fa-f]{2}$/;
 
-/** Characters that readers of a URL turn into others, drop, or take for the end of the path. */
+/** Characters that readers of a URL convert, drop, or treat as the end of the path. */
 const ambiguous = ['\\', '#', '\t', '\n', '\r'];
 
 const hasNormalCodes = (path: string): boolean => {
@@ -16,7 +16,10 @@ const hasNormalCodes = (path: string): boolean => {
   return true;
 };
 
-/** The path of a request target, up to its query: of the origin form as it stands, of the absolute form behind the authority. */
+/**
+ * The path of a request target, up to its query: of the origin form unchanged, of the absolute form after the
+ * authority.
+ */
 export const pathOf = (target: string): string | undefined => {
   const scheme = ['http://', 'https://'].find((each) => target.toLowerCase().startsWith(each));
   const start = scheme === undefined ? 0 : target.indexOf('/', scheme.length);
@@ -26,9 +29,9 @@ export const pathOf = (target: string): string | undefined => {
 };
 
 /**
- * Whether the path of a request target can be read in one way only: no segments `.` and `..`, no empty ones within it, no percent code
- * for a character that needs none, no backslash. What stands in front judges by the path that it reads, and nothing here may read
- * another. `*` is the target of OPTIONS.
+ * Whether the path of a request target has only one reading: no segments `.` and `..`, no empty ones within it, no
+ * percent code for a character that needs none, no backslash. A proxy in front authorizes by the path that it reads,
+ * and this server must not read another. `*` is the target of OPTIONS.
  */
 export const isNormalTarget = (target: string): boolean => {
   if (target === '*') return true;
@@ -38,5 +41,8 @@ export const isNormalTarget = (target: string): boolean => {
   return !path.split('/').some((segment) => segment === '.' || segment === '..') && hasNormalCodes(path);
 };
 
-/** A target that no route has: what has no normal form is looked up as this, so that each port answers it as any path it does not know. */
+/**
+ * A target that no route has. A path without a normal form is looked up as this one, so that each port answers it like
+ * any unknown path.
+ */
 export const unknownTarget = '/not-in-normal-form';

@@ -2,9 +2,9 @@
 const stepMin = 1_000;
 
 /**
- * A clock for how long something has been left alone, in ms. It never goes back, even if the wall clock does, and it moves on by the
- * time that a machine slept, which the steady clock of some does not count. A wall clock that is set ahead moves it on, too: what is taken
- * for older than it is comes again and is looked at, which costs time and nothing else.
+ * A clock for the time since a thing was last handled, in ms. It never goes back, even if the wall clock does, and it
+ * includes the time that a machine slept, which some steady clocks omit. A wall clock that is set ahead advances it
+ * too: things then seem older than they are and are handled again, which costs only time.
  */
 export const createElapsed = (
   wall: () => number = Date.now,

@@ -1,7 +1,6 @@
 /**
- * What a failure means for the work it hit:
- * `transient`: the same call may succeed later; `permanent`: the same input will always fail;
- * `internal`: a defect of Tidemark.
+ * The kind of a failure, by its meaning for the work in progress: `transient`: the same call may succeed later;
+ * `permanent`: the same input will always fail; `internal`: a defect of Tidemark.
  */
 export type FaultKind = 'transient' | 'permanent' | 'internal';
 

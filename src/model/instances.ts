@@ -1,4 +1,4 @@
-/** The QuestDB instance of `TIDEMARK_QUESTDB_URL`, and of every table whose records name none. */
+/** The QuestDB instance of `TIDEMARK_QUESTDB_URL`, and of every table without an instance in its records. */
 export const defaultInstance = 'default';
 
 const namePattern = /^[a-z][a-z0-9_-]{0,31}$/;

@@ -1,4 +1,4 @@
-/** Who can mend what a reason names. */
+/** Who can fix the cause of a reason. */
 export type FixableBy = 'sender' | 'operator' | 'tidemark';
 
 /** One row of the closed table: why an item (or one of its values, or a whole request) did not go the normal way. */
@@ -6,7 +6,7 @@ export type Reason = {
   readonly code: string;
   /** The reason applies to a whole request, to one item of it, or to single values of a kept item. */
   readonly of: 'request' | 'item' | 'value';
-  /** Where the verdict falls. Time is judged in transfer (specification 4.2). */
+  /** The stage that applies the rule. Transfer validates time (specification 4.2). */
   readonly stage: 'receiver' | 'transfer';
   readonly fixableBy: FixableBy;
   readonly meaning: string;
@@ -308,7 +308,7 @@ export type DeadLetterReason = (typeof deadLetterReasons)[number][0];
 export type DropReason = PointReason | TimeReason | 'data_source_purged' | 'purged_by_operator';
 /** Why single values of a kept point were dropped. */
 export type ValueReason = 'metric_columns_exceeded';
-/** Why an event or a link of a kept span was left out. */
+/** Why an event or a link of a kept span was dropped. */
 export type SpanPartReason = 'event_time_invalid' | 'link_id_invalid';
 
 const rows = (

@@ -7,7 +7,7 @@ export type SpanTimePolicy = TimePolicy & { readonly ttlSeconds?: number | undef
 /** A span's time as sent: decimal text (the digits of a JSON number alike), protobuf's fixed64, or undefined when absent. */
 export type RawSpanTime = string | bigint | undefined;
 
-/** No time has more characters; longer text is not a number for us, so that nobody has to carry it. */
+/** No time has more characters; a longer text counts as not numeric, so that no message carries it. */
 export const spanTimeLengthMax = 40;
 
 const digits = /^[0-9]{1,40}$/;
@@ -23,8 +23,9 @@ export const millisOfText = (text: string): number =>
 export const restOfText = (text: string): number => Number(text.slice(-6));
 
 /**
- * Judges one time, split into whole milliseconds and the nanoseconds beyond, so that doubles hold it exactly and no time costs
- * a BigInt: undefined when it can be stored, else the first reason that hits (architecture 6.2). NaN is not numeric.
+ * Validates one time, split into whole milliseconds and the nanoseconds beyond, so that doubles hold it exactly and no
+ * time costs a BigInt. Undefined when it can be stored, else the first reason that applies (architecture 6.2). NaN is
+ * not numeric.
  */
 export const validateSpanInstant = (
   millis: number,
@@ -62,9 +63,9 @@ const split = (raw: RawSpanTime): { millis: number; rest: number } => {
 };
 
 /**
- * Judges the times of a span as sent: undefined when both can be stored, else the first reason that hits, start before end, and
- * last `end_before_start` (architecture 6.2). Nothing is converted, clamped or repaired; a redelivery with the same arrival and
- * policy gets the same answer.
+ * Validates the times of a span as sent: undefined when both can be stored, else the first reason that applies, start
+ * before end, and last `end_before_start` (architecture 6.2). Converts, clamps and repairs nothing; a redelivery with
+ * the same arrival and policy gets the same result.
  */
 export const validateSpanTime = (
   rawStart: RawSpanTime,

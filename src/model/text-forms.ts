@@ -1,14 +1,17 @@
-/** No regular expression looks through more characters of what came from outside; some would take hours for a body of megabytes. */
+/**
+ * The most characters of untrusted text that a regular expression reads; some expressions would take hours for a body
+ * of megabytes.
+ */
 export const patternTextMax = 2_048;
 
-/** Whether a text has a form; one that is longer than any expression looks through has none. */
+/** Whether a text has a form; a text beyond the limit of expressions has none. */
 export const hasForm = (pattern: RegExp, text: string): boolean =>
   text.length <= patternTextMax && pattern.test(text);
 
-/** What stands behind a text that was cut. */
+/** The end of a truncated text. */
 export const ellipsis = '…';
 
-/** The text, or its beginning with an ellipsis where it is longer than what expressions look through. */
+/** The text, or its beginning with an ellipsis where it exceeds the limit of expressions. */
 export const headOf = (text: string): string =>
   text.length <= patternTextMax ? text : `${text.slice(0, patternTextMax - 1)}${ellipsis}`;
 

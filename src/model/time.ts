@@ -1,17 +1,21 @@
 import type { TimeReason } from './reasons.ts';
 
-/** Windows around the arrival in milliseconds; undefined = no bound. They travel with a message, so that a redelivery is judged alike. */
+/**
+ * Windows around the arrival in milliseconds; undefined = no limit. They travel with a message, so that a redelivery
+ * gets the same result.
+ */
 export type TimePolicy = { readonly aheadMsMax: number | undefined; readonly ageMsMax: number | undefined };
 
 /** One hour ahead, any age (architecture 6.2). */
 export const defaultTimePolicy: TimePolicy = { aheadMsMax: 3_600_000, ageMsMax: undefined };
 
-/** The last millisecond QuestDB holds: 9999-12-31T23:59:59.999Z; one later it answers 500 and stores nothing. */
+/** The last millisecond QuestDB holds: 9999-12-31T23:59:59.999Z; for a later one it answers 500 and stores nothing. */
 const questdbMsLast = 253_402_300_799_999;
 
 /**
- * Judges the timestamp of a push point: undefined when it is an integer of milliseconds inside the windows, else the first
- * reason that hits (architecture 6.2). `raw` is the JSON value as sent; nothing is converted, clamped or repaired.
+ * Validates the timestamp of a push point: undefined when it is an integer of milliseconds inside the windows, else the
+ * first reason that applies (architecture 6.2). `raw` is the JSON value as sent; nothing is converted, clamped or
+ * repaired.
  */
 export const validatePointTime = (
   raw: unknown,

@@ -44,7 +44,7 @@ export const uidText = (base: UidBase, ordinal: number): string => {
   return high === 0 ? String(low) : high + String(low + billion).slice(1);
 };
 
-/** Where an item stood when it was received: its request's uid base (decimal) and its ordinal there. */
+/** The place of an item as received: its request's uid base (decimal) and its ordinal there. */
 export type ItemPlace = { readonly base: string; readonly ordinal: number };
 
 /** A base of which this item is the first. */

@@ -1,7 +1,7 @@
 /**
- * What a terminal obeys, or what shows as nothing: controls (C0, DEL, C1), format characters (they turn the direction of a text, join or
- * have no width), separators of lines and of paragraphs, halves of a character, and what Unicode lets a reader ignore but for the
- * selectors that say how the character before them looks.
+ * Characters that a terminal obeys or that are invisible: controls (C0, DEL, C1), format characters (they change the
+ * direction of a text, join or have no width), separators of lines and of paragraphs, halves of a character, and the
+ * characters that Unicode lets a reader ignore, except the selectors that set the look of the character before them.
  */
 const unseen =
   /^[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}[\p{Default_Ignorable_Code_Point}--\p{Variation_Selector}]]$/v;

@@ -54,8 +54,8 @@ const order = (left: Balance, right: Balance): number =>
   left.appId - right.appId;
 
 /**
- * What became of the items of each data id and application, points first; `byMinute`: of each minute of arrival, the newest first.
- * Those of which there are refusals alone are among them. Throws the Faults of the ClickHouse client.
+ * The outcomes of the items of each data id and application, points first; `byMinute`: of each minute of arrival, the
+ * newest first. Owners with refusals alone are included. Throws the Faults of the ClickHouse client.
  */
 export const readAccounts = async (
   clickhouse: Clickhouse,

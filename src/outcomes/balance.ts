@@ -3,7 +3,7 @@ import { type Clickhouse, database } from '../stores/clickhouse/client.ts';
 import { ledgerTables, type OutcomeRow } from './rows.ts';
 import { deadLetteredOutcome, droppedOutcome, storedOutcome } from './tally.ts';
 
-/** What became of the items of one data id (points; `appId` is 0) or application (spans; `dataId` is 0). */
+/** The outcomes of the items of one data id (points; `appId` is 0) or application (spans; `dataId` is 0). */
 export type Balance = {
   readonly pipeline: OutcomeRow['pipeline'];
   readonly dataId: number;
@@ -87,10 +87,13 @@ const toBalance = ({
   };
 };
 
-/** So far back, a window's records fit into memory; what FINAL would read is the whole table, for it prunes nothing by time. */
+/**
+ * The records of a window this long fit into memory; FINAL would read the whole table, because it prunes nothing by
+ * time.
+ */
 const shortWindowMs = 2 * 3_600_000;
 
-/** The records themselves, the last one of each key. Within a window of time that is the last one that the window holds. */
+/** The records themselves, the last one of each key. Within a window of time that is the last one in the window. */
 const recordsOf = (filter: BalanceFilter, where: string): string => {
   const table = `${database}.${ledgerTables.outcomes}`;
   const { sinceMs } = filter;
@@ -113,9 +116,9 @@ export const balancesQuery = (filter: BalanceFilter, byMinute: boolean) => {
 };
 
 /**
- * The balance of each data id and application that has records, points first; `byMinute`: of each minute of
- * arrival, the newest first. Once the streams are empty and nobody writes,
- * received = stored + dropped + dead-lettered. Throws the Faults of ClickHouse.
+ * The balance of each data id and application that has records, points first; `byMinute`: of each minute of arrival,
+ * the newest first. Once the streams are empty and no process writes, received = stored + dropped + dead-lettered.
+ * Throws the Faults of ClickHouse.
  */
 export const readBalances = async (
   clickhouse: Clickhouse,

@@ -93,7 +93,7 @@ const parseLine = (line: string): Drop | undefined => {
   }
 };
 
-/** The examples of a message of LEDGER that the filter leaves (its times count nothing); what cannot be read is left out. */
+/** The samples of a message of LEDGER that match the filter (its times have no effect); malformed lines are skipped. */
 export const dropsIn = (payload: Uint8Array, { dataId, appId, reason }: DropFilter): Drop[] =>
   Buffer.from(payload)
     .toString('utf8')

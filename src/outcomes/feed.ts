@@ -14,22 +14,22 @@ export type FeedDependencies = {
   readonly samples: Samples;
   /** The epoch of this process; undefined while there is none. */
   readonly boot: () => number | undefined;
-  /** How full LEDGER is, 0 to 1: outcomes wait for room in it, examples do not have to. */
+  /** The fill of LEDGER, 0 to 1: outcomes wait for room in it, samples need not. */
   readonly fill: () => Promise<number>;
   readonly onPublished: (kind: Kind, rows: number) => void;
   readonly onLost: (kind: Kind, rows: number) => void;
   readonly log: Log;
 };
 
-/** Brings refusals and samples to LEDGER, once a second. Nobody waits for it. */
+/** Publishes refusals and samples to LEDGER, once a second. No request waits for it. */
 export type Feed = { stop(): Promise<void> };
 
 type Batch = { readonly kind: Kind; readonly id: string; readonly payload: Buffer; readonly rows: number };
 
 const everyMs = 1_000;
-/** What waits for LEDGER while that refuses; the oldest gives way. */
+/** The batches that wait while LEDGER refuses; the oldest is dropped first. */
 const waitingBytesMax = 4 * 2 ** 20;
-/** Above this share of LEDGER's budget examples are left out: its rest is for outcomes. */
+/** Above this share of LEDGER's budget samples are omitted: the rest of it is for outcomes. */
 const fillMax = 0.5;
 const fillEveryMs = 10_000;
 const stopMsMax = 2_000;
@@ -37,7 +37,7 @@ const stopMsMax = 2_000;
 const linesOf = (rows: readonly object[]): Buffer =>
   Buffer.from(rows.map((row) => `${JSON.stringify(row)}\n`).join(''));
 
-/** Whether LEDGER has room for examples, asked for now and then. */
+/** Whether LEDGER has room for samples, read at intervals. */
 const createFillCheck = (fill: () => Promise<number>) => {
   let askedAt = Number.NEGATIVE_INFINITY;
   let hasRoom = true;
@@ -54,8 +54,8 @@ const createFillCheck = (fill: () => Promise<number>) => {
 };
 
 /**
- * Best effort, in bounded memory: a batch that is not confirmed is sent again under the same id, so that it is counted once; the
- * oldest of more than 4 MiB is given up and told to `onLost`. A process that is killed takes its last second with it.
+ * Best effort, in bounded memory: an unconfirmed batch is sent again under the same id, so that it is counted once;
+ * beyond 4 MiB the oldest is dropped and passed to `onLost`. A kill loses the last second of its process.
  */
 // biome-ignore lint/complexity/noExcessiveLinesPerFunction: one queue and its timer.
 export const startFeed = (deps: FeedDependencies): Feed => {

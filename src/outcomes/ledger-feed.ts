@@ -17,12 +17,12 @@ export type LedgerFeedOptions = {
   readonly log: Log;
 };
 
-/** What a process tells LEDGER beside the outcomes. */
+/** The lines of a process for LEDGER beside the outcomes. */
 export type LedgerFeed = { readonly refusals: Refusals; readonly samples: Samples; stop(): Promise<void> };
 
 const stream = 'LEDGER';
 
-/** Nobody waits for these publishes, so they may take as long as a server takes to come back. */
+/** No caller waits for these publishes, so they may take as long as a server takes to return. */
 const publishing = { deadlineMs: 10_000, awayMs: 10_000 };
 
 /** Refusals and samples of this process, on their way to LEDGER from now on. To be stopped before its bus is closed. */

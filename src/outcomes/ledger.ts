@@ -2,7 +2,7 @@ import type { Publisher } from '../bus/publisher.ts';
 import { envelopeVersion } from '../wire/frame.ts';
 import { ledgerSubjects, type OutcomeRow } from './rows.ts';
 
-/** Takes the records of what became of items, in stream LEDGER. */
+/** Publishes outcome records to stream LEDGER. */
 export type Ledger = {
   /**
    * Resolves after the PubAck of every row. Rejects with the publisher's Faults: some of the rows may be recorded then, and

@@ -4,10 +4,10 @@ import { Fault } from '../model/fault.ts';
 import { type DropFilter, dropsIn } from './drops.ts';
 import { ledgerSubjects } from './rows.ts';
 
-/** Examples as they are published, to whoever listens. */
+/** Samples as they are published, for every subscriber. */
 export type LiveDrops = {
   /**
-   * Newline-delimited JSON without an end: a `Drop` a line; `{"skipped": n}` where a reader was too slow; now and then
+   * Newline-delimited JSON without an end: a `Drop` a line; `{"skipped": n}` where a reader was too slow; at intervals
    * an empty line. Transient Faults: `too_many_readers`, `stopping`, or when NATS does not answer.
    */
   open(filter: DropFilter): Promise<ReadableStream<Uint8Array>>;
@@ -15,10 +15,10 @@ export type LiveDrops = {
   stop(): void;
 };
 
-/** Each has a subscription and a buffer of its own. */
+/** Each reader has its own subscription and buffer. */
 const readersMax = 64;
 const linesMax = 1_000;
-/** So that a proxy between does not take the silence for an end, and a reader that has gone is noticed. */
+/** Interval of empty lines: a proxy in between does not close a silent stream, and the end of a reader is noticed. */
 const quietMs = 10_000;
 
 export const createLiveDrops = (bus: Bus): LiveDrops => {
@@ -27,7 +27,7 @@ export const createLiveDrops = (bus: Bus): LiveDrops => {
   let isStopped = false;
 
   const open = async (filter: DropFilter): Promise<ReadableStream<Uint8Array>> => {
-    // A reader that comes again over a connection that is left would hold up the stop.
+    // A reader that reconnects over an open connection would delay the stop.
     if (isStopped) throw new Fault('transient', 'stopping', 'the admin API stops');
     if (ends.size >= readersMax) {
       throw new Fault('transient', 'too_many_readers', `the limit of ${readersMax} readers is reached`);

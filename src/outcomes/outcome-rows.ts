@@ -8,7 +8,7 @@ import { minuteText, momentText } from './times.ts';
 
 type Keyed = { readonly base: string; readonly first: number };
 
-/** What a header says of its sections, as far as a key can be taken from it. */
+/** The parts of a header that a key is made of. */
 type KeyedHeader = {
   readonly key?: MessageKey;
   readonly parts: readonly Keyed[];
@@ -25,7 +25,7 @@ export const messageKeyOf = ({ key, parts, deferred }: KeyedHeader): MessageKey 
   return { base, first: part?.first ?? group?.ordinals[0] ?? 0 };
 };
 
-/** The key of a message that tells none: its bytes are the same in every delivery. */
+/** The key of a message without one: its bytes are the same in every delivery. */
 export const keyOfBytes = (bytes: Uint8Array): MessageKey => {
   const digest = createHash('sha256').update(bytes).digest();
   return { base: (digest.readBigUInt64BE(0) >> 1n).toString(), first: 0 };
@@ -35,8 +35,8 @@ export const keyOfBytes = (bytes: Uint8Array): MessageKey => {
 export type ItemKey = MessageKey & { readonly ordinal: number };
 
 /**
- * Key of the item with this uid: its message's and its ordinal there. An item of a later request in a shared message may stand
- * before that one's base: then its own uid stands for it.
+ * Key of the item with this uid: that of its message and its ordinal there. An item of a later request in a shared
+ * message may come before the message's base: then its own uid is the key.
  */
 export const itemKeyOf = (key: MessageKey, uid: bigint): ItemKey => {
   const ordinal = uid - BigInt(key.base);
@@ -84,8 +84,8 @@ export const outcomeRows = (
 };
 
 /**
- * The record of a message that nobody can read: one item of nobody, until it is redriven or purged. One that was redriven and
- * still cannot be read changes nothing: its redrive's record takes nothing out of the dead letters.
+ * The record of a malformed message: one item without an owner, until it is redriven or purged. A redriven message that
+ * is still malformed changes nothing: its redrive's record removes nothing from the dead letters.
  */
 export const unreadableRow = (
   pipeline: Pipeline,
@@ -101,8 +101,8 @@ export const unreadableRow = (
 });
 
 /**
- * The records of a message from the dead letters: its items are taken out of them and counted as what they came to, dead-lettered
- * again among that. None where no record was written of the dead letter.
+ * The records of a message from the dead letters: they remove its items there and count their new outcomes,
+ * dead-lettered again among them. None where the dead letter has no record.
  */
 export const redriveRows = (
   pipeline: Pipeline,

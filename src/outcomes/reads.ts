@@ -3,7 +3,7 @@ import { isConsumerMissing, isStreamMissing, type StreamState, streamState } fro
 import type { Clickhouse } from '../stores/clickhouse/client.ts';
 import { createLiveDrops, type LiveDrops } from './live.ts';
 
-/** What the outcomes are read from. */
+/** The sources of the outcomes. */
 export type OutcomeReads = {
   readonly clickhouse: Clickhouse;
   /** Streams and their consumers, as they are now; without those of further QuestDB instances that are not there (yet). */
@@ -28,7 +28,7 @@ const stateOf = async (
     return await streamState(bus, name, consumer);
   } catch (error) {
     if (isFurther === true && isStreamMissing(error)) return undefined;
-    // What lies in a stream that lost its consumer is in flight all the more.
+    // Items in a stream that lost its consumer are in flight too.
     if (isConsumerMissing(error)) return await streamState(bus, name);
     throw error;
   }
@@ -40,7 +40,7 @@ export const createOutcomeReads = (
   streams: readonly ReadStream[],
 ): OutcomeReads => ({
   clickhouse,
-  // What has a consumer is on its way somewhere.
+  // Only messages of a stream with a consumer are in flight.
   inFlight: async () => {
     const states = streams.flatMap((stream) =>
       stream.consumer === undefined ? [] : [stateOf(bus, stream, stream.consumer.name)],

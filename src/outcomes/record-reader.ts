@@ -8,7 +8,10 @@ export type RecordKey = Pick<
   'pipeline' | 'data_id' | 'app_id' | 'base' | 'first' | 'ordinal' | 'redrive'
 >;
 
-/** What the record with this key says; undefined where there is none (yet). Throws a transient Fault while ClickHouse does not answer. */
+/**
+ * The content of the record with this key; undefined where there is none (yet). Throws a transient Fault while
+ * ClickHouse does not answer.
+ */
 export type ReadRecord = (key: RecordKey) => Promise<OutcomeCounts | undefined>;
 
 const recordRow = z.object({ outcomes: z.record(z.string(), z.coerce.number()) });

@@ -1,11 +1,11 @@
 import { ellipsis, headOf, patternTextMax } from '../model/text-forms.ts';
 
-/** What stands where a secret was. */
+/** Replaces a secret. */
 export const redacted = '[redacted]';
 
-/** Takes secrets out of what was received and bounds it, for what is shown and kept of it. */
+/** Removes secrets from received text and limits its length, before it is shown or kept. */
 export type Redaction = {
-  /** A text of at most this many bytes; `secrets` are the credentials that came with the request, right or wrong. */
+  /** A text of at most this many bytes; `secrets` are the credentials of the request, valid or not. */
   text(text: string, bytesMax: number, secrets?: readonly string[]): string;
   /** A value as JSON of at most this many bytes (if truncated, it ends in `…`); each text in it is truncated, too. The cost has a limit, too. */
   json(value: unknown, bytesMax: number, secrets?: readonly string[]): string;
@@ -23,7 +23,7 @@ const secretInText = new RegExp(
 );
 const bearerInText = /\b(bearer|basic)\s{1,32}[\w.~+/=-]{4,}/gi;
 
-/** What a credential may look like in a text: looked up, because ids look the same. */
+/** The forms of a credential in a text: looked up, because ids have the same forms. */
 const words = /[A-Za-z0-9_.~+/=-]{8,}/g;
 const plainWords = /[A-Za-z0-9]{8,}/g;
 const hexRuns = /[0-9a-f]{32,}/gi;
@@ -34,13 +34,13 @@ const adminTokenLength = 64;
 const valueCharactersMax = 256;
 const depthMax = 8;
 
-/** Stands for a secret while a text is looked through: it makes no text longer, and no well-formed text holds it. */
+/** Marks a secret during the search: it makes no text longer, and no well-formed text holds it. */
 const mark = '\uDC00';
 
 /** A truncated word counts as the beginning of a secret within these lengths. */
 const tornMin = 4;
 const tornMax = 256;
-/** Places that are tried for the beginning of one secret, before the first of them is taken for it. */
+/** Places that are tried for the beginning of one secret, before the first of them counts as it. */
 const tornTriesMax = 64;
 
 const isWordCode = (code: number): boolean =>
@@ -51,14 +51,14 @@ const isWordCode = (code: number): boolean =>
   code === 0x5f ||
   code === 0x7e;
 
-/** Where the word begins that stands before `end`; `end` where it is too short to tell anything. */
+/** The start of the word before `end`; `end` where it is too short to identify anything. */
 const tornWordStart = (text: string, from: number, end: number): number => {
   let start = end;
   while (start > from && end - start < tornMax && isWordCode(text.charCodeAt(start - 1))) start--;
   return end - start >= tornMin ? start : end;
 };
 
-/** Where a text begins to be the beginning of a secret that goes on behind it; its length where it does not. */
+/** The place from which a text is the beginning of a secret that continues after it; its length where it is not. */
 const tornSecretStart = (text: string, secret: string): number => {
   const head = secret.slice(0, tornMin);
   let first = text.length;
@@ -97,13 +97,13 @@ const cutTo = (text: string, bytesMax: number): string => {
 
 type Budget = { left: number };
 
-/** Whether the value under this name is taken for a secret; a name that is too long to be looked through is. */
+/** Whether the value under this name counts as a secret; that of a name that is too long to read does. */
 const isSecretName = (name: string): boolean => name.length > patternTextMax || secretName.test(name);
 
 /** `isCredential`: whether a text is a credential of this deployment, current or not. */
-// biome-ignore lint/complexity/noExcessiveLinesPerFunction: one pass over a text, its forms side by side.
+// biome-ignore lint/complexity/noExcessiveLinesPerFunction: a text is read once; its forms stand side by side.
 export const createRedaction = (isCredential: (text: string) => boolean): Redaction => {
-  // A token is written in lower case; one in capitals is it all the same, for whoever reads it.
+  // A token is written in lower case; in capitals it is just as readable.
   const known = (word: string): string =>
     isCredential(word) || isCredential(word.toLowerCase()) ? mark : word;
 
@@ -190,5 +190,5 @@ export const createRedaction = (isCredential: (text: string) => boolean): Redact
   };
 };
 
-/** Whether a field's path ends in a name whose value is taken for a secret. */
+/** Whether a field's path ends in a name whose value counts as a secret. */
 export const namesSecret = isSecretName;

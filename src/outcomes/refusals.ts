@@ -4,8 +4,8 @@ import { minuteText } from './times.ts';
 /** Refused requests, duplicates and dropped values of a receiver, outside the balance of acknowledged items. */
 export type Refusals = {
   /**
-   * Counts `requests` and `items` for a data id (metrics) or an application (traces); `owner` 0 where nobody has shown a right
-   * to that name, or an attacker could name what does not exist.
+   * Counts `requests` and `items` for a data id (metrics) or an application (traces); `owner` 0 for a request without a
+   * valid credential, which could name owners that do not exist.
    */
   add(
     pipeline: Pipeline,
@@ -15,7 +15,7 @@ export type Refusals = {
     requests: number,
     items: number,
   ): void;
-  /** What was counted since the last call, under this epoch and count. */
+  /** The counts since the last call, under this epoch and count. */
   take(boot: number, seq: number): RefusalRow[];
 };
 
@@ -23,7 +23,7 @@ type Counted = Omit<RefusalRow, 'boot' | 'seq' | 'requests' | 'items'> & { reque
 
 export type RefusalOptions = {
   readonly now: () => number;
-  /** Different rows between two calls of `take`; what is beyond is counted under owner 0. */
+  /** Different rows between two calls of `take`; beyond the limit owner 0 counts. */
   readonly rowsMax?: number;
 };
 

@@ -1,6 +1,6 @@
 /**
- * What travels in LEDGER (architecture 10.3): lines of JSON, each a row of the ClickHouse table that the message's subject names.
- * Times are text that ClickHouse reads: `YYYY-MM-DD hh:mm:ss[.mmm]`, UTC.
+ * The content of LEDGER (architecture 10.3): lines of JSON, each a row of the ClickHouse table that the message's
+ * subject names. Times are text that ClickHouse reads: `YYYY-MM-DD hh:mm:ss[.mmm]`, UTC.
  */
 export const ledgerSubjects = {
   outcomes: 'ledger.outcomes',
@@ -19,11 +19,11 @@ export const ledgerTables: Readonly<Record<LedgerKind, string>> = {
   samples: 'ingest_samples',
 };
 
-/** `stored`, `dead_lettered` or `dropped/<reason>` → items. Negative where a record takes back what another one said. */
+/** `stored`, `dead_lettered` or `dropped/<reason>` → items. Negative where a record corrects another one. */
 export type OutcomeCounts = Readonly<Record<string, number>>;
 
 /**
- * What became of the items that one message brought for one data id or application; or, with `ordinal` ≥ 0, of one item that was
+ * The outcomes of the items of one message for one data id or application; or, with `ordinal` ≥ 0, of one item that was
  * redriven or purged (`received` is then 0). Key: pipeline, data_id, app_id, base, first, ordinal, redrive.
  */
 export type OutcomeRow = {
@@ -49,7 +49,7 @@ export type OutcomeRow = {
 /** Refused requests, duplicates and dropped values of one minute, as one receiver process counted them. */
 export type RefusalRow = {
   readonly pipeline: Pipeline;
-  /** 0 where it is not known whose it was. */
+  /** 0 where the owner is unknown. */
   readonly data_id: number;
   readonly app_id: number;
   readonly minute: string;

@@ -5,7 +5,7 @@ import { momentText } from './times.ts';
 /** A sample of a dropped, refused or dead-lettered item as received: it is redacted and truncated here. */
 export type Sample = {
   readonly pipeline: Pipeline;
-  /** Data id or application; 0 where nobody has shown a right to one. */
+  /** Data id or application; 0 without a valid credential. */
   readonly owner: number;
   readonly stage: 'receiver' | 'transfer';
   readonly reason: string;
@@ -18,19 +18,19 @@ export type Sample = {
   readonly payload: unknown;
   readonly sender: string;
   readonly sdk: string;
-  /** Credentials that came with it, right or wrong. */
+  /** Credentials of the request, valid or not. */
   readonly secrets?: readonly string[];
 };
 
 /** Takes examples, few of each kind, and never more than a bound. */
 export type Samples = {
   /**
-   * Whether an example of this is wanted now; each yes is one of the few of its minute, so ask only to add. Cheap enough to ask
-   * for each item that is dropped.
+   * Whether a sample is wanted now; each yes is one of the few of its minute, so call it only to add one. Cheap enough
+   * to call for each dropped item.
    */
   wants(pipeline: Pipeline, owner: number, reason: string): boolean;
   add(sample: Sample): void;
-  /** What was added since the last call. */
+  /** The samples since the last call. */
   take(boot: number): SampleRow[];
 };
 
@@ -60,7 +60,7 @@ export const sampleBytesMax = {
 
 const minuteMs = 60_000;
 
-/** What is told of a value, and the value as far as it is shown there: `expected a number, got "12"`. */
+/** The text about a value, and the value as the text shows it: `expected a number, got "12"`. */
 export const splitGot = (detail: string): { readonly why: string; readonly got: string | undefined } => {
   const at = detail.indexOf('got ');
   if (at === -1) return { why: detail, got: undefined };
@@ -117,7 +117,7 @@ export const createSamples = ({ now, redaction, onLost }: SampleOptions): Sample
     return {
       field: redaction.text(field, sampleBytesMax.field, secrets),
       value: isSecret && typeof value !== 'number' && shown !== '' ? redacted : shown,
-      // What was got stands in `value`; here it may have been cut before it was redacted.
+      // `value` has the received value; this text may have been truncated before its redaction.
       detail: redaction.text(
         isSecret || value !== undefined ? splitGot(detail).why : detail,
         sampleBytesMax.detail,

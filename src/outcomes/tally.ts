@@ -1,6 +1,6 @@
 /**
- * What became of the items of one message, by data id (points) or application (spans): `stored`, `dead_lettered` or
- * `dropped/<reason>` -> items. What was received is the sum.
+ * The outcomes of the items of one message, by data id (points) or application (spans): `stored`, `dead_lettered` or
+ * `dropped/<reason>` -> items. Their sum is the number of received items.
  */
 export type Tally = Map<number, Map<string, number>>;
 
@@ -17,8 +17,8 @@ export const addOutcome = (tally: Tally, owner: number, outcome: string, items: 
 };
 
 /**
- * Turns stored items into dead-lettered ones, as many as there are; answers how many. Fewer than asked for where several rows of one
- * item were refused: the item is counted once.
+ * Turns up to this many stored items into dead-lettered ones; returns the number. It is smaller than the given one
+ * where several rows of one item were refused: the item is counted once.
  */
 export const moveToDeadLetters = (tally: Tally, owner: number, items: number): number => {
   const counts = tally.get(owner);
@@ -31,7 +31,7 @@ export const moveToDeadLetters = (tally: Tally, owner: number, items: number): n
   return moved;
 };
 
-/** What the receiver dropped: it travels in the message. */
+/** Dropped by the receiver: the message carries these counts. */
 export const addReceiverDrops = (
   tally: Tally,
   owner: number,

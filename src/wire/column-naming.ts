@@ -18,7 +18,7 @@ export const isValidName = (name: string): boolean => name.length <= nameLengthM
 
 export type ColumnCaps = { readonly metricsMax: number; readonly dimensionsMax: number };
 
-/** What a table's views begin with: its table_id up to and with the dot before `__default__`. */
+/** The common beginning of a table's views: its table_id up to and with the dot before `__default__`. */
 export const viewPrefix = (tableId: string): string => tableId.slice(0, tableId.lastIndexOf('.') + 1);
 
 /** The longest that the column of a metric, or in a narrow table its view behind the prefix, may be called. */
@@ -60,9 +60,9 @@ const columnsOf = (entries: readonly RegisteredName[]): string[] =>
   entries.map((entry) => entry.column.toLowerCase());
 
 /**
- * Adds names to a registry, in order, until the caps are reached: the first comer keeps its name, later ones that fold to the
- * same get `__2`, `__3`… In a wide table metrics and dimensions share the columns; in a narrow one dimensions name columns
- * and metrics name views. Names that are there stay as they are. Answers the same object when nothing was added.
+ * Adds names to a registry, in order, until the limits are reached: the first name keeps its form, later ones that fold
+ * to the same get `__2`, `__3`… In a wide table metrics and dimensions share the columns; in a narrow one dimensions
+ * name columns and metrics name views. Existing names do not change. Returns the same object when nothing was added.
  */
 export const registerNames = (
   registry: ColumnRegistry,

@@ -1,10 +1,13 @@
 import type { ColumnRegistry, Layout, RegisteredName } from '../model/records.ts';
 import { isValidName, metricColumnLengthMax, takenColumns } from './column-naming.ts';
 
-/** What a table has in QuestDB: columns of metrics (of a split table its views) and of dimensions, in their order. */
+/**
+ * The contents of a table in QuestDB: columns of metrics (of a split table its views) and of dimensions, in their
+ * order.
+ */
 export type FoundColumns = { readonly metrics: readonly string[]; readonly dimensions: readonly string[] };
 
-/** What the second and later comers of a name get behind it. */
+/** The suffix of the second and later names that fold to the same column. */
 const numbered = /^(.+)__\d+$/;
 
 /**
@@ -33,8 +36,8 @@ const certainNames = (
 };
 
 /**
- * A registry with the names that it does not have and that certainly made columns which are there: for one that is older than its
- * table. What is not certain is left out, and is registered when it comes. Answers the same object when nothing was added.
+ * A registry that is older than its table, with the missing names that certainly made existing columns. Uncertain names
+ * are omitted; a receiver registers them when they occur. Returns the same object when nothing was added.
  */
 export const recoverNames = (
   registry: ColumnRegistry,
@@ -53,7 +56,7 @@ export const recoverNames = (
     ...dimensionColumns,
     ...(layout === 'wide' ? metricColumns : []),
   ]);
-  // What is as long as it may be was perhaps cut.
+  // A name of the greatest length may be truncated.
   const lengthMax = metricColumnLengthMax(layout, tableId);
   const whole = found.metrics.filter((column) => column.length < lengthMax);
   const metrics = certainNames(registry.metrics, whole, forMetrics, nowSeconds);

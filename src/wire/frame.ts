@@ -1,12 +1,12 @@
 /**
- * The layout of every message: header length (u32, little endian), header (JSON), then sections whose lengths the
- * header tells. The header is in the payload because NATS headers end at 64 KB.
+ * The layout of every message: header length (u32, little endian), header (JSON), then sections whose lengths are in
+ * the header. The header is in the payload because NATS headers end at 64 KB.
  */
 
 /** The version of the frame and of all headers that this program writes, and the newest it reads. */
 export const envelopeVersion = 1;
 
-/** What reading a frame can come to: a header and the bytes after it, a newer program's message, or bytes that are no frame. */
+/** The result of reading a frame: a header and the bytes after it, a newer program's message, or malformed bytes. */
 export type Frame =
   | { readonly kind: 'frame'; readonly header: Readonly<Record<string, unknown>>; readonly body: Buffer }
   | { readonly kind: 'newer'; readonly version: number }
@@ -25,7 +25,7 @@ export const sectionsLength = (sections: readonly Section[]): number => {
   return length;
 };
 
-/** The parts of a frame, one after the other: what stands before the sections, and the sections as they are. */
+/** The parts of a frame, one after the other: the bytes before the sections, and the sections unchanged. */
 export const frameParts = (header: object, sections: readonly Section[]): Section[] => {
   const text = JSON.stringify(header);
   const length = Buffer.byteLength(text);
@@ -50,8 +50,8 @@ export const isCount = (value: unknown): value is number =>
 const unreadable = (why: string): Frame => ({ kind: 'unreadable', why });
 
 /**
- * Reads a frame; never throws. `versionInHeader` is the NATS header's version where there is one: it lets a program tell a
- * newer message even if the layout of its payload has changed.
+ * Reads a frame; never throws. `versionInHeader` is the NATS header's version where there is one: it identifies a newer
+ * message even if the layout of its payload has changed.
  */
 export const decodeFrame = (payload: Uint8Array, versionInHeader: number | undefined): Frame => {
   if (versionInHeader !== undefined && versionInHeader > envelopeVersion) {

@@ -1,7 +1,7 @@
 const quote = 0x22;
 const backslash = 0x5c;
 
-/** 1 for what begins or divides parts of a JSON text, 2 for quotes. */
+/** 1 for bytes that begin or separate parts of a JSON text, 2 for quotes. */
 const kinds = new Uint8Array(256);
 for (const mark of '{[,') kinds[mark.charCodeAt(0)] = 1;
 kinds[quote] = 2;

@@ -58,5 +58,5 @@ const lastUid = /[, ]uid=(\d+)i(?: -?\d+)?\n?$/;
 /** Longer than a uid and a time behind it. */
 const rowEndLength = 80;
 
-/** The uid of a row, which is its last field: what a text before it holds may look like one. Undefined where there is none. */
+/** The uid of a row, which is its last field: a text before it may look like one. Undefined where there is none. */
 export const uidOfRow = (row: string): string | undefined => lastUid.exec(row.slice(-rowEndLength))?.[1];

@@ -1,8 +1,8 @@
 import { isCount, isObject } from './frame.ts';
 
 /**
- * Names a message for ever, across redeliveries: uid base (decimal) and first ordinal of its run; of a shared
- * message those of its first request.
+ * Identifies a message across redeliveries: uid base (decimal) and first ordinal of its run; of a shared message those
+ * of its first request.
  */
 export type MessageKey = { readonly base: string; readonly first: number };
 

@@ -1,15 +1,15 @@
 import { isCount, isObject } from './frame.ts';
 
 /**
- * What a message from the dead letters says of itself: which record of outcomes its items are in, so that a record of its own
- * (with `number`) can take them out of there and say what became of them.
+ * The origin of a message from the dead letters: the outcome record that has its items, so that a second record (with
+ * `number`) can remove them there and add their new outcome.
  */
 export type Redrive = {
   /** How often it was sent back, from 1. */
   readonly number: number;
   /** Items that the record counts as dead-lettered for it. */
   readonly items: number;
-  /** Key of that record; undefined for a dead letter of which none was written. */
+  /** Key of that record; undefined for a dead letter without one. */
   readonly outcome?: {
     readonly base: string;
     readonly first: number;

@@ -28,7 +28,7 @@ const pins: readonly (readonly [string, string])[] = [
   ['Python `bk-monitor-report`', pinnedVersion('bk-monitor-report-requirements.txt', 'bk-monitor-report')],
 ];
 
-// A document that names other versions than those that were run would promise what nobody has seen.
+// A document with other versions than the tested ones would promise untested behaviour.
 describe('docs/receivers/clients.md', () => {
   it.each(pins)('names the version that is run of %s: %s', (client, version) => {
     const line = document.split('\n').find((each) => each.includes(client));

@@ -20,7 +20,9 @@ beforeAll(async () => {
 });
 afterAll(() => on?.stop());
 
-/** The client once it is built; without what it takes its guarantees are counted as skipped, and the name says why. */
+/**
+ * The client once it is built; without its tools its guarantees are counted as skipped, and the name has the reason.
+ */
 const describeBuilt = async (
   prepare: () => Promise<string>,
   missing: string | undefined,

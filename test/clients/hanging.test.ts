@@ -89,16 +89,16 @@ beforeAll(async () => {
 afterAll(() => on?.stop());
 
 describe.each(prepared)('$kind.name', ({ kind, built }) => {
-  // A span that is neither stored nor missed by anybody is the one thing that must not be.
+  // A span must be stored, or its loss must be in a log.
   it.skipIf('why' in built).each([12, 28])(
-    'has every span stored, or says in its log that it gave up, when NATS hangs for %i s',
+    'has every span stored, or logs that it gave up, when NATS hangs for %i s',
     async (seconds) => {
       const application = await on.application();
       const client = kind.start('path' in built ? built.path : '', {
         url: on.url,
         token: application.token,
       });
-      // A client that starts slowly must not find the bus away for so long that the receiver has noticed.
+      // For a client that starts slowly, the bus must not hang so long that the receiver notices it.
       const before = await client.export({ first: 0, count: 5 });
       expect(before.ok, client.log()).toBe(true);
       await pauseBus(on);

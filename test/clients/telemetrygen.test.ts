@@ -45,7 +45,7 @@ const generate = async ({ url, token, args }: Run): Promise<string> => {
   return `${stdout}${stderr}`.replaceAll(token, '<token>');
 };
 
-/** How many traces its workers say they made. */
+/** The number of traces in the log of its workers. */
 const tracesOf = (log: string): number =>
   [...log.matchAll(/"traces":\s*(\d+)/g)].reduce((sum, [, count]) => sum + Number(count), 0);
 
@@ -82,7 +82,7 @@ describe.skipIf('why' in prepared)(`telemetrygen ${version}${leftOut}`, () => {
     expect(await on.storedSpans(application)).toHaveLength(40);
   });
 
-  it('does not send again what a partial success rejects', async () => {
+  it('does not retry the spans that a partial success rejects', async () => {
     const application = await on.application();
     const tap = await startTap(on.stack.ingress[0]?.ports['otlp'] ?? 0, '/v1/traces');
     const attributes = Array.from({ length: 130 }, (_, index) => ['--telemetry-attributes', `a${index}="1"`]);

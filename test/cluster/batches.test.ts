@@ -2,7 +2,7 @@ import { it } from 'vitest';
 import { expectWholeUnderKills } from '../support/push/batch-kills.ts';
 import { startEngines } from '../support/stack/engines.ts';
 
-// A leader stages a batch in its memory; one that is killed takes it along, or has told its followers of all of it.
+// A leader stages a batch in its memory; with the leader the batch is lost, or its followers have all of it.
 it('200 batches at once while leaders are killed are each stored whole or not at all, as answered', async () => {
   const engines = await startEngines({ nats: true }, { hasNatsCluster: true });
   try {

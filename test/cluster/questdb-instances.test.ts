@@ -69,7 +69,7 @@ const sqlOf = (instance: Instance): QuestdbSql => {
 const tablesOn = async (instance: Instance): Promise<unknown[]> =>
   (await sqlOf(instance).exec('SELECT table_name FROM tables()')).dataset.map(([name]) => name);
 
-/** Rows, and points: a row that is there twice would make them differ. */
+/** Rows, and points: a row that is stored twice would make them differ. */
 const countsOf = async (instance: Instance, { result_table: { table_id: table } }: Report) =>
   (await sqlOf(instance).exec(`SELECT count(), count_distinct(timestamp::long) FROM "${table}"`)).dataset[0];
 
@@ -108,7 +108,7 @@ const readySchema = z.object({ failing: z.record(z.string(), z.string()) });
 const failingOf = async (role: Stack['metadata'] | undefined): Promise<Record<string, string>> =>
   readySchema.parse(await (await fetch(`http://127.0.0.1:${role?.ports['ops']}/readyz`)).json()).failing;
 
-it('new tables go to the instance with the fewest or to the one that is named, and to no other', async () => {
+it('new tables go to the instance with the fewest tables, or to the named one, and to no other', async () => {
   const made = [
     await stack.createReport('spread 1'),
     await stack.createReport('spread 2', { is_split_measurement: true }),
@@ -157,7 +157,7 @@ it('with one instance killed under load and started again, every point is once o
   expect(await tablesOn('b')).not.toContain(here.result_table.table_id);
 });
 
-/** Rows are to be seen before their message is acknowledged. */
+/** Rows are visible before their message is acknowledged. */
 const untilOneWaits = (): Promise<unknown> =>
   until(
     'one message alone is left in METRICS',
@@ -175,8 +175,8 @@ const partOf = ({ data_source, result_table }: Report, n: number): { part: Part;
   return { part: { dataId, table, layout: 'wide', ...one, ...times }, row };
 };
 
-// Such messages are left by a receiver that did not know of a placement yet, or by a table that was moved.
-it('a message with rows of both, in the stream of either, waits only for what is missing', async () => {
+// A receiver that has not read a placement yet, or a table that was moved, leaves such messages.
+it('a message with rows of both, in the stream of either, waits only for the missing table', async () => {
   const here = await stack.createReport('stray here', { questdb: 'default' });
   const there = await stack.createReport('stray there', { questdb: 'b' });
   const publisher = createPublisher(bus, { deadlineMs: 10_000, awayMs: 1_000 });
@@ -211,7 +211,7 @@ it('a message with rows of both, in the stream of either, waits only for what is
   expect(await countsOf('default', here)).toEqual([3, 3]);
 });
 
-it('a table whose records say nothing of an instance is on the first one', async () => {
+it('a table without an instance in its records is on the first one', async () => {
   const report = await stack.createReport('from before', { questdb: 'default' });
   const { mon_data_id: dataId } = report.data_source;
   await records.delete(recordKeys.placement(dataId));
@@ -222,7 +222,7 @@ it('a table whose records say nothing of an instance is on the first one', async
   ]);
 });
 
-it('rows of an instance that no setting names wait, readiness says so, and everything else goes on', async () => {
+it('rows of an instance that no setting names wait, readiness reports it, and everything else continues', async () => {
   const [lost, other] = [
     await stack.createReport('lost', { questdb: 'default' }),
     await stack.createReport('other', { questdb: 'default' }),
@@ -241,7 +241,7 @@ it('rows of an instance that no setting names wait, readiness says so, and every
   const message = { ...header, key: { base: '1', first: 0 }, parts: [part], deferred: [], outcomes: [] };
   await publisher.publish('metrics.0', 'lost:1', encodeEnvelope(message, [row]), envelopeVersion);
   publisher.close();
-  // There is no stream for it: the producer keeps what nobody could store.
+  // There is no stream for it: the producer keeps points that no one could store.
   const sentAt = performance.now();
   const refused = await push(lost, 2, 1);
   expect([refused.status, refused.headers.get('retry-after')]).toEqual([503, '1']);

@@ -7,7 +7,7 @@ const seed = 11;
 const pointsEach = 200_000;
 const drainMsMax = 300_000;
 
-/** Fills METRICS while nobody drains it; answers the table and what is owed to it. */
+/** Fills METRICS without a consumer; returns the table and its owed points. */
 const fill = async (stack: Stack, name: string): Promise<{ table: string; books: Books }> => {
   const report = await stack.createReport(name);
   const books = await produce(report, Date.now() - 60_000, {
@@ -21,7 +21,10 @@ const fill = async (stack: Stack, name: string): Promise<{ table: string; books:
   return { table: report.result_table.table_id, books };
 };
 
-/** Starts so many transfer processes and waits until the stream is empty; one of them is killed half way, if asked for. Answers the seconds. */
+/**
+ * Starts this many transfer processes and waits until the stream is empty; on request one of them is killed half way.
+ * Returns the seconds.
+ */
 const drain = async (stack: Stack, processes: number, hasKill: boolean): Promise<number> => {
   const before = (await stack.streamState('METRICS')).messages;
   const running = stack.transfer.slice(0, processes);

@@ -25,7 +25,8 @@ describe.each(receivers)('%s', (receiver) => {
     });
   });
 
-  // Architecture 6.1: in = kept + dropped by reason, and a deferred item is dropped in transfer for the reason its sender was told.
+  // Architecture 6.1: in = kept + dropped by reason, and transfer drops a deferred item for the reason in the warning
+  // to its sender.
   describe('of all cases together', () => {
     const pipeline = receiver === 'push' ? 'metrics' : 'traces';
     const label = receiver === 'push' ? 'push' : 'otlp';
@@ -34,11 +35,11 @@ describe.each(receivers)('%s', (receiver) => {
       ['dropped', 'tidemark_ingress_items_dropped_total'],
       ['deferred', 'tidemark_ingress_items_deferred_total'],
       ['values_dropped', 'tidemark_ingress_values_dropped_total'],
-    ] as const)('the receiver counted what is %s, by reason', (of, name) => {
+    ] as const)('the receiver counted the %s items by reason', (of, name) => {
       expect(ran.grown('ingress', name, { pipeline }, 'reason')).toEqual(summed(cases[receiver], of));
     });
 
-    it('the receiver counted what it accepted, and the repeats among it', () => {
+    it('the receiver counted the accepted items, and the repeats among them', () => {
       const total = (of: 'accepted' | 'repeats'): number =>
         cases[receiver].reduce((sum, { outcome }) => sum + Number(outcome[of] ?? 0), 0);
       expect([
@@ -47,7 +48,7 @@ describe.each(receivers)('%s', (receiver) => {
       ]).toEqual([total('accepted'), total('repeats')]);
     });
 
-    it('the receiver counted what it refused, by reason', () => {
+    it('the receiver counted the refused requests by reason', () => {
       const refused = ran.grown(
         'ingress',
         'tidemark_ingress_requests_refused_total',
@@ -57,12 +58,12 @@ describe.each(receivers)('%s', (receiver) => {
       expect(refused).toEqual(summed(cases[receiver], 'refused'));
     });
 
-    it('transfer stored what was accepted and not a repeat', () => {
+    it('transfer stored the accepted items except repeats', () => {
       const stored = ran.grown('transfer', 'tidemark_transfer_items_stored_total', { pipeline })['all'] ?? 0;
       expect(stored).toBe(cases[receiver].reduce((sum, { outcome }) => sum + storedOf(outcome), 0));
     });
 
-    it('transfer dropped what was deferred, for the same reasons, and set nothing aside', () => {
+    it('transfer dropped the deferred items, for the same reasons, and dead-lettered nothing', () => {
       const dropped = ran.grown('transfer', 'tidemark_transfer_items_dropped_total', { pipeline }, 'reason');
       expect(dropped).toEqual(summed(cases[receiver], 'deferred'));
       expect(ran.grown('transfer', 'tidemark_transfer_dead_letters_total', { pipeline })).toEqual({});
@@ -72,21 +73,21 @@ describe.each(receivers)('%s', (receiver) => {
 
 // Architecture 4.6: each leniency is counted, so that operators see which sender is off the specification.
 describe('of all traces together', () => {
-  it('the receiver counted what it was lenient with, by kind', () => {
+  it('the receiver counted its leniencies by kind', () => {
     const counted = ran.grown('ingress', 'tidemark_ingress_otlp_leniencies_total', {}, 'kind');
     expect(counted).toEqual(summed(cases.traces, 'leniencies'));
   });
 });
 
 describe('after all this', () => {
-  it('no request was answered for a defect of ours', () => {
+  it('no answer reports an internal error', () => {
     const errors = ran.stack.ingress.flatMap(({ lines }) =>
       lines.filter((line) => line.includes('"level":50')),
     );
     expect(errors).toEqual([]);
   });
 
-  // Replies end in logs of senders, logs in systems that many can read: a token in either is a token given away.
+  // Replies end in logs of senders, and many people can read logs: a token in either is disclosed.
   it('no reply and no line of any log holds a token', () => {
     const { ingress, transfer, metadata } = ran.stack;
     const lines = [...ingress, ...transfer, metadata].flatMap((role) => role.lines).join('\n');

@@ -16,7 +16,10 @@ beforeAll(async () => {
 });
 afterAll(() => on?.stop());
 
-/** How long an export may take in all: a receiver that starts anew on a busy machine needs more than the ten seconds of the SDKs. */
+/**
+ * How long an export may take in all: a receiver that restarts on a busy machine needs more than the ten seconds of the
+ * SDKs.
+ */
 const patienceSeconds = 60;
 const patience = { OTEL_EXPORTER_OTLP_TRACES_TIMEOUT: String(patienceSeconds) };
 
@@ -44,7 +47,7 @@ describe.each([
     logsPartialSuccess: true,
   });
 
-  it('exports 1,000 spans in two requests, and every row is what it held', async () => {
+  it('exports 1,000 spans in two requests, and every row equals its span', async () => {
     const application = await on.application();
     const exporter = new Exporter({ url: on.url, headers: { 'X-MON-TOKEN': application.token } });
     const held = (await exportWithSdk(exporter, 1000, 7)).map(rowOfSdk);
@@ -76,7 +79,7 @@ describe.skipIf(missing !== undefined).each([
   });
 
   it.each(['gzip', 'deflate'])(
-    'exports spans with compression %s, and every row is what it held',
+    'exports spans with compression %s, and every row equals its span',
     async (compression) => {
       const application = await on.application();
       const env = { ...patience, OTEL_EXPORTER_OTLP_TRACES_COMPRESSION: compression };

@@ -2,7 +2,8 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type PointsBatch, pointsBatch, spansBatch } from '../support/push/batches.ts';
 import { type Stack, startStack } from '../support/stack/stack.ts';
 
-// NATS that hangs (here: is stopped) answers nothing and keeps its connections. Whoever sends must be told before it gives up.
+// NATS that hangs (here: is stopped) answers nothing and keeps its connections. A sender needs an answer before it
+// gives up.
 
 const deadlineMs = 2_000;
 /** Far above the deadline, and below what the parts of the way took one after the other. */
@@ -41,7 +42,7 @@ const pushOf = (batch: PointsBatch, points: object[], token = batch.accessToken)
 
 const point = (change: object = {}): object => ({ metrics: { value: 1 }, timestamp: Date.now(), ...change });
 
-/** Does it while NATS stands still, and lets it go on. */
+/** Does it while NATS is stopped, and lets it continue. */
 const whileHanging = async <T>(work: () => Promise<T>): Promise<T> => {
   stack.engines.nats.pause();
   try {

@@ -22,7 +22,7 @@ const msPerMiB = 5;
 const waitMsMax = 300 * slack;
 const mebi = 2 ** 20;
 
-/** Stands before the receivers in one test, and says whose a request is. */
+/** A proxy before the receivers in one test, which names the address of a request. */
 const proxyAddress = '127.0.9.9';
 const neighbour = '127.0.0.1';
 
@@ -92,7 +92,7 @@ const neighbourWaits = async (act: () => Promise<unknown>): Promise<number[]> =>
 };
 
 const addresses = { last: 0 };
-/** An address that nobody has used. */
+/** An unused address. */
 const strange = (): string => {
   addresses.last += 1;
   return `127.1.${addresses.last >> 8}.${addresses.last & 255 || 1}`;
@@ -139,7 +139,7 @@ const ofOwner = (): readonly CostlyBody[] => {
 };
 
 describe('a request without a valid credential', () => {
-  it('costs no more than reading what it sent, whatever that would build', async () => {
+  it('costs no more than reading its bytes, for any content', async () => {
     const before = pid();
     for (const { what, receiver, headers, bytes, inflatedBytes } of [
       ...bombsOfNobody(),
@@ -157,7 +157,7 @@ describe('a request without a valid credential', () => {
     expect([pid(), stack.ingress[0]?.running]).toEqual([before, true]);
   });
 
-  it('is refused for what it would build or how far it inflates, and not looked into', async () => {
+  it('is refused for its number of elements or its inflation, before it is decoded', async () => {
     const reasons: unknown[] = [];
     for (const { receiver, headers, bytes } of bombsOfNobody()) {
       const answer = await send(receiver, bytes, strange(), headers);
@@ -169,7 +169,7 @@ describe('a request without a valid credential', () => {
 });
 
 describe('a request with a valid credential', () => {
-  it('holds the event loop for moments alone, whatever it may hold', async () => {
+  it('holds the event loop only for moments, with any content', async () => {
     for (const { what, receiver, headers, bytes } of ofOwner()) {
       await eventLoopLagMs();
       const answered: Answer[] = [];
@@ -225,7 +225,7 @@ describe('failures of an address', () => {
     ...new Set(answers.map(({ status }) => status)),
   ];
 
-  it('are limited above 20 a second, and the answer says for how long', async () => {
+  it('are limited above 20 a second, and the answer names the time to wait', async () => {
     const from = strange();
     const answers = await failing(60, from);
     expect(statusesOf(answers).sort()).toEqual([401, 429]);
@@ -247,12 +247,12 @@ describe('failures of an address', () => {
     expect((await send('push', pushBody, from)).status).toBe(200);
   });
 
-  it('are those of the client behind a trusted proxy, and of nobody else', async () => {
+  it('count for the client behind a trusted proxy, and for no other address', async () => {
     const client = (address: string) => ({ 'x-forwarded-for': address });
     expect(statusesOf(await failing(60, proxyAddress, client('198.51.100.1')))).toContain(429);
     expect(statusesOf(await failing(1, proxyAddress, client('198.51.100.2')))).toEqual([401]);
     expect((await send('push', pushBody, proxyAddress, client('198.51.100.3'))).status).toBe(200);
-    // Who is no trusted proxy names nobody else.
+    // A client that is not a trusted proxy cannot name another address.
     const liar = strange();
     const answers = await Promise.all(
       Array.from({ length: 60 }, (_, index) => send('push', wrong, liar, client(`203.0.113.${index}`))),

@@ -90,7 +90,7 @@ type Shape = {
   readonly reason?: string;
 };
 
-// Whoever stands in front may see other borders between requests than we do: one answer, and the connection ends.
+// A proxy may see other borders between requests than this server: one answer, and the connection ends.
 const shapes: Shape[] = [
   {
     what: 'Content-Length and Transfer-Encoding',
@@ -230,7 +230,7 @@ describe.each(['push', 'otlp'] as const)('the %s receiver', (name) => {
     expect(answer?.status).toBe(200);
   });
 
-  // It has stored something: whoever sent it has to learn that.
+  // The request is stored: its sender must get the answer.
   it('answers a client that ended its side after the request', async () => {
     const connection = await openRaw(portOf(name));
     connection.socket.end(good(name));
@@ -238,12 +238,12 @@ describe.each(['push', 'otlp'] as const)('the %s receiver', (name) => {
   });
 
   // A 400 ahead of its turn would be taken for the answer to a request that was stored.
-  it('answers what came before broken bytes first', async () => {
+  it('answers the requests before malformed bytes first', async () => {
     const answers = answersIn(await exchange(portOf(name), `${good(name).repeat(3)}\0\r\n\r\n`));
     expect(answers.map(({ status }) => status)).toEqual([200, 200, 200, 400]);
   });
 
-  it('says 100 Continue when it wants the body, and refuses without a body when it does not', async () => {
+  it('sends 100 Continue when it reads the body, and refuses without a body when it does not', async () => {
     const wanted = await openRaw(portOf(name));
     wanted.send(good(name, 'Connection: close\r\nExpect: 100-continue\r\n').split('{')[0] ?? '');
     await wanted.until('HTTP/1.1 100 Continue\r\n\r\n');
@@ -256,7 +256,7 @@ describe.each(['push', 'otlp'] as const)('the %s receiver', (name) => {
     expect(answersIn(refused).map(({ status }) => status)).toEqual([413]);
   });
 
-  it('forgets what a connection held that was reset in mid-body', async () => {
+  it('frees the memory of a connection that was reset in mid-body', async () => {
     const connection = await openRaw(portOf(name));
     connection.send(`${head(name)}Content-Length: 9000000\r\n\r\n`);
     connection.send(Buffer.alloc(4_000_000, ' '));
@@ -273,7 +273,7 @@ describe.each(['push', 'otlp'] as const)('the %s receiver', (name) => {
     );
   });
 
-  it('tells who is too slow 408 and ends the connection, each within its time', async () => {
+  it('answers 408 to a slow client and ends the connection, each within its time', async () => {
     const dribble = async (bytes: string, every: number, more = 'x'): Promise<string> => {
       const connection = await openRaw(portOf(name));
       connection.send(bytes);
@@ -348,7 +348,7 @@ it('a client that sends thousands of requests without waiting for an answer is c
   expect(await growth('push', 'pipelined', flood)).toBe(1);
 });
 
-// Answers that nobody reads pile up in the kernel first, then in the process.
+// Unread answers fill the kernel's buffers first, then the process.
 it('a client that never reads its answers is cut once they pile up', async () => {
   const data = Array.from({ length: 20 }, () => ({ metrics: { [`${'x'.repeat(90)}-`]: 1 } }));
   const body = JSON.stringify({ ...JSON.parse(bodies.push), data });

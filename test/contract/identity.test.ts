@@ -202,7 +202,7 @@ describe('two receivers', () => {
       expect(await batch.settled()).toEqual(settledOnce(batch.items));
     });
 
-    it('is no reason to take a new request for a repeat: another key, or other bytes', async () => {
+    it('does not make a new request a repeat: another key, or other bytes', async () => {
       const batch = await pointsBatch(stack, nextName(), { key: 'a key' });
       await batch.sendUntilTaken(0);
       const token = await rotated(`data-sources/${batch.dataId}`);

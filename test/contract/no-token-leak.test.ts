@@ -15,7 +15,7 @@ import { waitFor } from '../support/wait.ts';
 let stack: Stack;
 let traffic: TokenTraffic;
 let bus: Bus;
-/** Every message that anybody published, as its stream keeps it: subject, headers and payload. */
+/** Every published message, as its stream keeps it: subject, headers and payload. */
 const published: { subject: string; text: string }[] = [];
 /** Where the dimension is stored that holds a token. */
 let plainTable = '';
@@ -47,7 +47,7 @@ const questdbRows = async (): Promise<{ table: string; text: string }[]> => {
   );
 };
 
-/** Every table of ClickHouse that somebody writes, ours and the server's own logs. */
+/** Every table of ClickHouse that is written to, those of Tidemark and the server's own logs. */
 const clickhouseRows = async (): Promise<{ table: string; text: string }[]> => {
   const tables = await stack.spansQuery(
     `SELECT database, name FROM system.tables WHERE database IN ('otel', 'default')
@@ -97,7 +97,7 @@ afterAll(async () => {
   await stack?.stop();
 });
 
-// A token in a log, a label or a table is read by people who must not send as somebody else.
+// People without the right to send in another name read logs, labels and tables.
 describe('no token is found', () => {
   it('where there is something to be found', async () => {
     const { secrets, misplaced } = traffic;

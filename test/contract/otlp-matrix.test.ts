@@ -71,7 +71,7 @@ const expectedOf = (combination: Combination): Expected => {
 
 const codes: Readonly<Record<number, number>> = { 400: 3, 405: 12, 413: 3, 415: 3 };
 
-/** What a body says, read by a decoder that is not ours where there is one. */
+/** The contents of a body, read by an independent decoder where there is one. */
 const decoded = (encoding: Encoding, answer: OtlpAnswer): unknown => {
   if (answer.status === 204) return answer.bytes.toString('latin1');
   if (answer.status !== 200) return wholeStatusOf(encoding, answer);
@@ -94,7 +94,7 @@ const meant = ({ status, rejected }: Expected, message: unknown): unknown => {
   return { code, message, details };
 };
 
-/** The headers that an answer is judged by. */
+/** The headers of an answer that the test checks. */
 const shownHeaders = ({ headers }: OtlpAnswer): Record<string, unknown> => ({
   type: headers['content-type'],
   origin: headers['access-control-allow-origin'],
@@ -188,7 +188,7 @@ afterAll(async () => {
 });
 
 describe.each(methods)('%s', (method) => {
-  it.each(typeNames)('of type %s has the right answer, whatever its encoding and content', (type) => {
+  it.each(typeNames)('of type %s has the right answer for every encoding and content', (type) => {
     const encoding = encodingOf(type);
     const wrong: unknown[] = [];
     const own = combinations.filter((each) => each.method === method && each.type === type);
@@ -217,7 +217,7 @@ const isSame = (a: unknown, b: unknown): boolean => {
 };
 
 describe('after all of them', () => {
-  it('exactly the good spans of what was answered 200 are stored', async () => {
+  it('exactly the valid spans of the requests with 200 are stored', async () => {
     const names = combinations.flatMap((combination, number) =>
       combination.content.endsWith('bad') || combination.content === 'good'
         ? expectedOf(combination).status === 200 && combination.content !== 'all bad'

@@ -72,7 +72,7 @@ const held = (): Promise<number> => figure('tidemark_ingress_bytes_in_flight');
 const refusedOf = (name: Name): Promise<number> =>
   figure('tidemark_ingress_requests_total', `receiver="${name}"`, 'status="503"');
 
-/** Fills the room for bytes with a body that comes in fast enough to keep it. Ends when told to. */
+/** Fills the room for bytes with a body that arrives fast enough to keep it. Ends on request. */
 const fillRoom = async (): Promise<() => void> => {
   const connection = await openRaw(portOf('push'));
   connection.send(`${head('push')}Content-Length: 16000000\r\n\r\n`);
@@ -107,7 +107,7 @@ const expectOverload = (name: Name, { status, headers, body }: RawAnswer): void 
 
 describe.each(names)('a full %s receiver', (name) => {
   // Under overload each byte that is read and each body that is parsed for a refusal is taken from who could be served.
-  it('answers 503 without reading the body, whether its length is known or not', async () => {
+  it('answers 503 without reading the body, with a known and with an unknown length', async () => {
     const empty = await fillRoom();
     try {
       const before = await figure('tidemark_ingress_body_bytes_total');
@@ -132,8 +132,8 @@ describe.each(names)('a full %s receiver', (name) => {
   });
 });
 
-// Whoever sends slowly, by intent or over a bad line, must not keep all others out.
-it('a body that stalls gives way to those that wait for its room', async () => {
+// A slow sender, by intent or over a bad line, must not block all others.
+it('a stalled body is ended for requests that wait for its room', async () => {
   const stalled = await openRaw(portOf('push'));
   stalled.send(`${head('push')}Content-Length: 16000000\r\n\r\n`);
   stalled.send(Buffer.alloc(bytesInFlightMax, ' '));
@@ -160,7 +160,7 @@ it('bodies that grow when inflated are held to the same room', async () => {
 describe('a limited source', () => {
   const policy = '"max_rate";q=1000;w=1';
 
-  it('is told what is left in every answer after its token was judged, whatever the answer', async () => {
+  it('has RateLimit headers in every answer after its token was checked', async () => {
     const limited = await stack.createReport('limited', { max_rate: 1000 });
     const { token } = await stack.createApplication('limited', { max_rate: 1000 });
     await waitFor('the records to be known', 60_000, async () => {
@@ -192,7 +192,7 @@ describe('a limited source', () => {
     for (const { headers } of strangers) expect(headers).not.toHaveProperty('ratelimit');
   });
 
-  it('beyond its rate is answered 429 with Retry-After and what is left', async () => {
+  it('gets 429 with Retry-After and the remaining requests beyond its rate', async () => {
     const limited = await stack.createReport('slow', { max_rate: 1 });
     const { token } = await stack.createApplication('slow', { max_rate: 1 });
     const requests = { push: request('push', pushBody(limited)), otlp: request('otlp', '{}', token) };
@@ -229,7 +229,7 @@ describe('exporters against a receiver that is overloaded for some seconds', () 
     try {
       const working = work();
       const refused = waitFor('a refusal', 60_000, async () => (await refusedOf('otlp')) > before);
-      // An exporter that ends before it was refused has failed, and says why.
+      // An exporter that ends before it was refused has failed, and reports why.
       await Promise.race([refused, working]);
       const end = setTimeout(empty, overloadMs);
       const result = await working;

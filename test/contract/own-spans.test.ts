@@ -130,7 +130,7 @@ const line = (pipeline: string, route: string, store: string) => [
 ];
 
 describe('spans of the program itself', () => {
-  // Whoever looks for a request that hangs has to find every station of it under the trace that its sender knows.
+  // To find why a request hangs, an operator needs every station of it under the trace that its sender knows.
   it('lead one push through ingress, bus and transfer into QuestDB, in the trace of its sender', async () => {
     const traceId = hex(16);
     const answer = await push({ traceparent: `00-${traceId}-${hex(8)}-01` });
@@ -149,13 +149,13 @@ describe('spans of the program itself', () => {
     expect(await stepsOnce(traceOf(answer), 6)).toEqual(line('traces', '/v1/traces', 'ClickHouse'));
   });
 
-  it('are left out where the sender does not sample', async () => {
+  it('are omitted where the sender does not sample', async () => {
     const answer = await push({ traceparent: `00-${hex(16)}-${hex(8)}-00` });
     expect([answer.status, answer.headers.get('traceresponse')]).toEqual([200, null]);
   });
 
   // Each export of spans would make spans of its own, which are exported: a stack that is never at rest again.
-  it('are not made of requests that bring such spans, whichever way they came, nor of one whose body nobody saw', async () => {
+  it('are not made of requests with such spans, on any way, nor of a request whose body was not read', async () => {
     const relayed = await exportSpans(otlpBody(['service.name', ownSpansMark], hex(16)));
     expect([relayed.status, relayed.headers.get('traceresponse')]).toEqual([200, null]);
     const unseen = await exportSpans('x', 'text/plain');
@@ -187,7 +187,7 @@ describe('spans of the program itself', () => {
     }
   });
 
-  it('change nothing of what a message is: a repeat without them is a repeat', async () => {
+  it('do not change the identity of a message: a repeat without them is a repeat', async () => {
     const before = Number(
       (await stack.query(`SELECT count() FROM "${report.result_table.table_id}"`)).dataset[0]?.[0],
     );

@@ -85,7 +85,7 @@ const exportTo = (exporter: OtlpClient, token: string, spans: object[]): Promise
     body: JSON.stringify({ resourceSpans: [{ scopeSpans: [{ spans }] }] }),
   });
 
-/** What an exporter is told: the status, and reasons where some span did not go the normal way. */
+/** The answer to an exporter: the status, and reasons where some span was dropped or deferred. */
 const toldBy = (answer: OtlpAnswer): string =>
   answer.status === 200 ? (partialOf('json', answer)?.errorMessage ?? '') : String(answer.status);
 
@@ -158,7 +158,7 @@ describe('a policy of a data id', () => {
     ],
   ];
   it.each(cases)(
-    'holds at every receiver within a second of its change, and no longer than it stands: %s',
+    'takes effect at every receiver within a second of its change, and ends with it: %s',
     async (_what, policy, data, isBefore, isAfter) => {
       const report = await newReport();
       const push = (pusher: PushClient) => pusher.send({ body: bodyOf(report, data()) });
@@ -191,8 +191,9 @@ describe('a policy of a data id', () => {
     expect(stored).toEqual(['h', '{"rack":"r"}']);
   });
 
-  // Transfer has no policies: it judges again by what the receiver used, and would set a point aside that it finds valid.
-  it('travels with what it defers: transfer drops that for the same reason', async () => {
+  // Transfer has no policies: it validates again with the receiver's values, and would dead-letter a point that it
+  // finds valid.
+  it('travels with deferred points: transfer drops them for the same reason', async () => {
     const report = await newReport();
     await live.sourcePolicy(report.data_source.mon_data_id, { retention_days: 1 });
     const before = [await droppedInTransfer('metrics', 'timestamp_too_old'), await deadLetters()];
@@ -237,7 +238,7 @@ describe('a policy of an application', () => {
     ['links', { links_max: 1 }, () => [spanAt(0, { links: [link, link] })], '', 'too_many_links 1'],
   ];
   it.each(cases)(
-    'holds at every receiver within a second of its change, and no longer than it stands: %s',
+    'takes effect at every receiver within a second of its change, and ends with it: %s',
     async (_what, policy, spans, before, after) => {
       const application = await newApplication();
       const isTold = (told: string) => async (exporter: OtlpClient) => {
@@ -252,7 +253,7 @@ describe('a policy of an application', () => {
     },
   );
 
-  it('cuts values, stores repeats and leaves hosts alone when it says so', async () => {
+  it('truncates values, stores repeats and does not fill hosts, as it is set', async () => {
     const application = await newApplication();
     await live.applicationPolicy(application.app_id, {
       value_bytes_max: 5,
@@ -276,7 +277,7 @@ describe('a policy of an application', () => {
     expect(rows).toEqual([row, row]);
   });
 
-  it('lets nothing in that is older than the retention of the deployment, and transfer drops it for the same reason', async () => {
+  it('accepts nothing older than the retention of the deployment, and transfer drops it for the same reason', async () => {
     const application = await newApplication();
     const before = [await droppedInTransfer('traces', 'timestamp_too_old'), await deadLetters()];
     const isTooOld = async (exporter: OtlpClient) =>

@@ -59,7 +59,7 @@ describe('a data id', () => {
     expect(rows.filter((row) => 'cpu' in row)).toHaveLength(1);
   });
 
-  /** Changes a stored record as nobody can over the API, and answers what a push is answered from then on. */
+  /** Changes a stored record in a way that the API does not allow, and returns the answer to a push from then on. */
   const answerAfter = async (
     own: Report,
     key: string,
@@ -109,7 +109,7 @@ describe('a data id', () => {
 });
 
 describe('max_rate', () => {
-  it('refuses what comes beyond it, says when to come again, and takes it then', async () => {
+  it('refuses requests beyond it, names the time to wait, and accepts them then', async () => {
     const own = await on.report({ max_rate: 1 });
     const first = await on.push(own, [{ metrics: { n: 1 } }]);
     expect([first.status, first.text]).toEqual([200, plainSuccess]);
@@ -147,7 +147,7 @@ describe('max_rate', () => {
     expect(dataset).toEqual(taken.toSorted((a, b) => a - b).map((n) => [n]));
   });
 
-  it('is told on every answer to who has the token, and on no other', async () => {
+  it('has RateLimit headers on every answer to a valid token, and on no other', async () => {
     const own = await on.report({ max_rate: 500 });
     const send = (change: Record<string, unknown>) => on.send({ body: bodyOf(own, [good], change) });
     const limited = [{}, { data: undefined }, { data: [] }, { data: [5] }, { data: [good, 5] }];

@@ -7,7 +7,7 @@ import { startEngines, type TestEngines } from '../support/stack/engines.ts';
 import { type Report, type Stack, startStack } from '../support/stack/stack.ts';
 import { waitFor } from '../support/wait.ts';
 
-/** Calls `send` so many times a second, evenly, for so long: late calls are made up for at once. */
+/** Calls `send` at this rate, evenly, for this long: it makes up for late calls at once. */
 const atRate = (perSecond: number, seconds: number, send: () => void): Promise<void> =>
   new Promise((resolve) => {
     const start = performance.now();
@@ -40,7 +40,8 @@ describe('max_rate of a data id over three receivers', () => {
   it('of 100 admits 1000 requests in ten seconds, a tenth more or less, cold and with one of them ten times as loaded', async () => {
     const limited = await stack.createReport('limited', { max_rate: 100 });
     const known = await stack.createReport('known', { max_rate: 0 });
-    // Only tells that every receiver has read the records: a report made later than the limited one is taken by all.
+    // Only proves that every receiver has read the records: all of them apply a report that is later than the limited
+    // one.
     for (const client of clients) {
       await waitFor('the record to be known', 60_000, async () => {
         return (await client.send({ body: bodyOf(known) })).status === 200;
@@ -58,7 +59,7 @@ describe('max_rate of a data id over three receivers', () => {
       clients.map((client, index) => {
         const own = pending[index] ?? new Set();
         return atRate(index === 0 ? 250 : 25, 10, () => {
-          // Requests that pile up on a slow machine would be judged after the ten seconds.
+          // Requests that pile up on a slow machine would be admitted after the ten seconds.
           if (own.size >= 50) return;
           const sending = send(client).finally(() => own.delete(sending));
           own.add(sending);
@@ -68,7 +69,7 @@ describe('max_rate of a data id over three receivers', () => {
     await Promise.all(pending.flatMap((each) => [...each]));
     expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200, 429]));
     const inTime = answers.filter(({ atMs }) => atMs <= startMs + 10_000);
-    // Less than twice the rate would say nothing: the machine was too slow to bring the load.
+    // Less than twice the rate would prove nothing: the machine was too slow for the load.
     expect(inTime.length).toBeGreaterThanOrEqual(2000);
     const admitted = inTime.filter(({ status }) => status === 200).length;
     expect(admitted).toBeGreaterThanOrEqual(900);
@@ -98,7 +99,7 @@ describe('the exchange of shares', () => {
   };
   type Receiver = Awaited<ReturnType<typeof join>>;
 
-  /** How many of so many requests of one instant a receiver admits: half a second of its share of 1000 a second. */
+  /** How many of these requests of one instant a receiver admits: half a second of its share of 1000 a second. */
   const burst = ({ limiter }: Receiver, key: string): number => {
     const now = Date.now();
     return Array.from({ length: 600 }, () => limiter.admit(key, 1000, now)).filter(
@@ -107,7 +108,7 @@ describe('the exchange of shares', () => {
   };
 
   let probes = 0;
-  /** Waits until a key that nobody has used finds its rate cut in so many parts. */
+  /** Waits until the rate of an unused key is divided into this many parts. */
   const untilSharedBy = (receiver: Receiver, parts: number): Promise<boolean> =>
     waitFor(`${parts} to share`, 60_000, () => {
       const admitted = burst(receiver, `d:probe-${probes++}`);
@@ -115,7 +116,7 @@ describe('the exchange of shares', () => {
       return true;
     });
 
-  it('counts who is there, who leaves, and who dies without a word', async () => {
+  it('counts live receivers, and those that stop and that are killed no more', async () => {
     const [one, two, three] = [await join(), await join(), await join()];
     await untilSharedBy(one, 3);
     await untilSharedBy(three, 3);
@@ -126,13 +127,13 @@ describe('the exchange of shares', () => {
     await one.stop();
   });
 
-  it('keeps the last shares while NATS is away, and goes on by itself when it is back with nothing in memory', async () => {
+  it('keeps the last shares while NATS is down, and continues by itself when it is back with an empty memory', async () => {
     const [one, two] = [await join(), await join()];
     await untilSharedBy(one, 2);
     await untilSharedBy(two, 2);
     await engines.nats.kill();
     await waitFor('the connections to be lost', 60_000, () => !one.bus.connected && !two.bus.connected);
-    // Both are loaded far beyond the rate: what they admit together is the rate, with nobody to ask.
+    // Both have a load far beyond the rate: together they admit the rate, without any exchange.
     const admitted = { count: 0 };
     const seconds = 5;
     const load = (receiver: Receiver): Promise<void> =>
@@ -149,7 +150,7 @@ describe('the exchange of shares', () => {
     await Promise.all([one.stop(), two.stop(), three.stop()]);
   });
 
-  it('begins anew when the bucket is taken away under it', async () => {
+  it('starts again when its bucket is deleted', async () => {
     const [one, two] = [await join(), await join()];
     await untilSharedBy(one, 2);
     await (await one.bus.manager()).streams.delete('KV_tidemark-rates');

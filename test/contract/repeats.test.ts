@@ -31,7 +31,7 @@ let appIds = 900_000;
 const newToken = (): string => randomBytes(16).toString('hex');
 
 let spansMade = 0;
-/** So many spans with two attributes, of nobody else's traces. */
+/** This many spans with two attributes, each in traces of its own. */
 const spans = (count: number, ageMs = 0): object[] =>
   Array.from({ length: count }, () => {
     const nanos = `${Date.now() - ageMs}000000`;
@@ -68,7 +68,7 @@ const bodyOf = (...resources: object[]): string => JSON.stringify({ resourceSpan
 const plainSuccess = { status: 200, text: '{}' };
 const repeat = { status: 200, text: expect.stringContaining('counted as duplicate_request') };
 
-/** An application that the receiver knows. */
+/** An application that the receiver has read. */
 const newApplication = async (): Promise<{ appId: number; token: string }> => {
   const [appId, token] = [++appIds, newToken()];
   await live.application(appId, token);
@@ -106,7 +106,7 @@ describe('an export of which nothing is kept', () => {
       600_000,
     ],
   ] as const)(
-    'is a first one again once its policy is mended (%s)',
+    'is a first one again once its policy is corrected (%s)',
     async (_, strict, mended, reason, age) => {
       const { appId, token } = await newApplication();
       const body = bodyOf(resource(spans(5, age)));
@@ -166,7 +166,7 @@ describe('an export with several credentials', () => {
       await waitFor('it is disabled', 60_000, async () => (await post(token, '{}')).status === 403);
     }
     const body = bodyOf(resource(spans(3)), resource(spans(4), token), resource(spans(2)));
-    // Its PubAck is lost: it is stored, and its sender is told only after another try of the receiver's own.
+    // Its PubAck is lost: it is stored, and its sender gets the answer only after another try of the receiver.
     const hold = gate.hold('the PubAck', pubAckOf('TRACES'));
     const answering = post(known.token, body);
     await hold.arrived();
@@ -184,7 +184,7 @@ describe('an export with several credentials', () => {
     expect(await rowsOf(appId)).toEqual({ rows: 4, uids: 4 });
   });
 
-  // Both tries then bring spans of the same application, which no name of a message tells apart.
+  // Both tries then have spans of the same application, and no message id separates them.
   it('of one application stores once what one of them stood for at the first try and both at the next', async () => {
     const known = await newApplication();
     const token = newToken();

@@ -126,7 +126,7 @@ describe('the receivers over TLS', () => {
     exporter.destroy();
   });
 
-  it('listen where they were told alone', async () => {
+  it('listen only on the configured ports', async () => {
     await expect(openRaw(ingress().ports['otlp'] ?? 0, { host: '127.0.0.1' })).rejects.toThrow(
       'ECONNREFUSED',
     );
@@ -191,8 +191,8 @@ describe('a certificate that changes', () => {
   });
 });
 
-describe('a receiver that asks for certificates of clients', () => {
-  // Last in the file: the process starts anew with another setting.
+describe('a receiver that requires certificates of clients', () => {
+  // Last in the file: the process restarts with another setting.
   it('takes those of its authority alone', async () => {
     const { env } = stack;
     const options = (own: Certificate | undefined) => ({

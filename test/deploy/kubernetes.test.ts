@@ -74,7 +74,7 @@ describe.skipIf(missing !== undefined)(`the manifests ${missing ?? ''}`, () => {
   });
 
   // The check itself: a misspelt field must not pass.
-  it('a field that Kubernetes does not know is found', async () => {
+  it('a field that Kubernetes does not have is found', async () => {
     const copy = await tempFolder();
     cpSync(join(folder, 'base'), copy, { recursive: true });
     const path = join(copy, 'ingress.yaml');
@@ -85,7 +85,7 @@ describe.skipIf(missing !== undefined)(`the manifests ${missing ?? ''}`, () => {
   });
 
   describe.each(overlays)('%s', (overlay) => {
-    it('runs each role as the program knows it: arguments, ports, settings', () => {
+    it('runs each role with arguments, ports and settings of the program', () => {
       const { resources } = reportOf(overlay);
       const known = new Set(
         settingDefinitions.flatMap((definition) => [definition.env, fileVariable(definition) ?? '']),
@@ -191,7 +191,7 @@ describe.skipIf(missing !== undefined)(`the manifests ${missing ?? ''}`, () => {
       expect(JSON.stringify(policy?.spec['egress'])).not.toMatch(/9000|8123|8812/);
     });
 
-    it('secrets stand in none of it, and images have exact versions', () => {
+    it('none of it has a secret, and images have exact versions', () => {
       const { resources } = reportOf(overlay);
       expect(ofKind(resources, 'Secret')).toEqual([]);
       expect(JSON.stringify(resources)).not.toMatch(/:\/\/[^/"]*:[^/"]*@/);
@@ -256,7 +256,7 @@ describe.skipIf(missing !== undefined)(`the manifests ${missing ?? ''}`, () => {
   });
 
   // Two instances under one name would be one Service before both.
-  it('two-questdb: each QuestDB has a disk, a service and a policy of its own, and the roles are told of both', () => {
+  it('two-questdb: each QuestDB has its own disk, service and policy, and the roles have both addresses', () => {
     const { resources } = reportOf('two-questdb');
     const labels = (chosen: unknown): string | undefined =>
       selector.parse(chosen).matchLabels['app.kubernetes.io/name'];

@@ -133,8 +133,8 @@ describe.skipIf(missing !== undefined)(
       expect(await promtool(temporary, 'check', 'config', config)).toContain('SUCCESS');
     });
 
-    // An alarm that is wrong is silent when it counts, or cries until nobody listens.
-    it('each alarm fires and is quiet as its cases say', async () => {
+    // A wrong alarm is silent when it counts, or fires until it is ignored.
+    it('each alarm fires and is quiet as in its cases', async () => {
       expect(await promtool(rulesFolder, 'test', 'rules', 'rules.test.yaml')).toContain('SUCCESS');
     });
 
@@ -177,7 +177,7 @@ describe.skipIf(missing !== undefined)(
         expect(rules.filter(({ state }) => state === 'firing').map(({ name }) => name)).toEqual([]);
       });
 
-      it('an alarm fires when a role is gone', async () => {
+      it('an alarm fires when a role is down', async () => {
         await stack.transfer[0]?.kill();
         await waitFor('it is pending', 60_000, async () => {
           const rules = await prometheus.rules();

@@ -52,7 +52,7 @@ beforeEach(async () => {
 afterEach(async () => {
   for (const tokens of opened.splice(0)) tokens.stop();
   for (const connection of connections.splice(0)) await connection.close();
-  // Emptied and not deleted: for a moment the server answers reads of a stream made anew out of the deleted one.
+  // Emptied and not deleted: for a moment the server answers reads of a new stream from the deleted one.
   await (await bus.manager()).streams.purge(`KV_${buckets.system}`);
 });
 
@@ -95,7 +95,7 @@ const boundMs = 5_000;
 const someone = { name: 'ops', creator: 'admin' } as const;
 
 describe('the first start', () => {
-  it('makes an admin token, tells it to nobody but a file of its owner, and uses it ever after', async () => {
+  it('creates an admin token, writes it only to a file of its owner, and uses it ever after', async () => {
     const first = await open();
     const token = await tokenIn(folder);
     expect(token).toMatch(/^[0-9a-f]{64}$/);
@@ -134,7 +134,7 @@ describe('the first start', () => {
     expect(await readdir(folder)).toEqual([]);
   });
 
-  it('never trusts a file with another token, and says what helps', async () => {
+  it('never trusts a file with another token, and names the remedy', async () => {
     await open();
     const elsewhere = await mkdtemp(join(engines.folder, 'data-'));
     await writeFile(join(elsewhere, 'admin.token'), 'planted');
@@ -146,7 +146,7 @@ describe('the first start', () => {
 });
 
 describe('a token', () => {
-  it('is told once, has the role it was given, and is shown without its hash', async () => {
+  it('is shown once, has the role of its creation, and is listed without its hash', async () => {
     const tokens = await open();
     for (const role of adminRoles) {
       const mon_biz_id = role === 'node' ? 7 : null;
@@ -173,7 +173,7 @@ describe('a token', () => {
     for (const secret of [token, await tokenIn(folder)]) expect(text).not.toContain(secret);
   });
 
-  it('counts at once in a process that was not told of it', async () => {
+  it('is valid at once in another process, before its watch delivers it', async () => {
     const [one, other] = [await open(), await open()];
     for (let round = 0; round < 20; round++) {
       const { token } = await one.create({ ...someone, role: 'viewer' });
@@ -181,8 +181,8 @@ describe('a token', () => {
     }
   });
 
-  // Whoever guesses must not load the bus, and who was given a token a moment ago must not wait for it.
-  it('that nobody was given costs no reads of its own, however many are tried', async () => {
+  // Guesses must not load the bus, and the owner of a new token must not wait for it.
+  it('that does not exist costs no reads of its own, for any number of tries', async () => {
     const [one, other] = [await open(), await open()];
     const unknown = (count: number): string[] =>
       Array.from({ length: count }, () => randomBytes(32).toString('hex'));
@@ -197,7 +197,7 @@ describe('a token', () => {
       const refused = await Promise.all(flood.map((token) => other.authorize(token)));
       expect(refused.every((identity) => identity === undefined)).toBe(true);
     });
-    // Twenty a second, whatever comes.
+    // Twenty a second, for any number of guesses.
     expect(grown).toBeLessThanOrEqual(2 + (performance.now() - began) / 50);
     // The same ones again are known to be unknown.
     expect(
@@ -212,7 +212,7 @@ describe('a token', () => {
     }
   });
 
-  it('that was revoked is refused within a second by every process, for ever', async () => {
+  it('that was revoked is refused within a second by every process, for good', async () => {
     const [one, other] = [await open(), await open()];
     const { record, token } = await one.create({ ...someone, role: 'admin' });
     expect(await other.authorize(token)).toBeDefined();
@@ -241,18 +241,18 @@ describe('a token', () => {
     await expect(creating).rejects.toMatchObject({ kind: 'permanent', code: 'invalid_value' });
   });
 
-  it.each(['', 'x', '0'.repeat(64), 'sha256'])('that nobody made is refused: %j', async (bearer) => {
+  it.each(['', 'x', '0'.repeat(64), 'sha256'])('with invalid values is refused: %j', async (bearer) => {
     expect(await (await open()).authorize(bearer)).toBeUndefined();
   });
 
-  it('that is not there is not found', async () => {
+  it('that does not exist is not found', async () => {
     const tokens = await open();
     const missing = { kind: 'permanent', code: 'not_found' };
     await expect(tokens.get(99)).rejects.toMatchObject(missing);
     await expect(tokens.revoke(99)).rejects.toMatchObject(missing);
   });
 
-  it('made at the same time as others has an id of its own', async () => {
+  it('created concurrently with others has its own id', async () => {
     const all = await Promise.all([open(), open(), open()]);
     const made = await Promise.all(
       all.flatMap((tokens) => [1, 2, 3].map(() => tokens.create({ ...someone, role: 'viewer' }))),
@@ -265,7 +265,7 @@ describe('a token', () => {
 describe('the last admin token', () => {
   const last = { kind: 'permanent', code: 'last_admin_token' };
 
-  it('cannot be revoked, whatever other tokens there are', async () => {
+  it('cannot be revoked, with any other tokens', async () => {
     const tokens = await open();
     await tokens.create({ ...someone, role: 'editor' });
     const revoked = await tokens.create({ ...someone, role: 'admin' });
@@ -300,7 +300,7 @@ describe('the last admin token', () => {
   });
 });
 
-it('lets an admin do what editors may, and an editor what viewers may, and nodes only poll', () => {
+it('lets an admin do all that editors may, and an editor all that viewers may, and nodes only poll', () => {
   const allowed = adminRoles.map((role) => [role, adminRoles.filter((needed) => roleAllows(role, needed))]);
   expect(Object.fromEntries(allowed)).toEqual({
     admin: ['admin', 'editor', 'viewer', 'node'],
@@ -310,8 +310,8 @@ it('lets an admin do what editors may, and an editor what viewers may, and nodes
   });
 });
 
-describe('NATS away', () => {
-  it('leaves known tokens valid, and a server without its data gets the tokens of who remembers them', async () => {
+describe('an outage of NATS', () => {
+  it('leaves known tokens valid, and a server without its data gets the tokens from a process that has them', async () => {
     const tokens = await open();
     const { token } = await tokens.create({ ...someone, role: 'editor' });
     await engines.nats.kill();

@@ -43,7 +43,7 @@ beforeEach(async () => {
   log = { debug: write, info: write, warn: write, error: write };
 });
 afterEach(async () => {
-  // Emptied and not deleted: for a moment the server answers reads of a stream made anew out of the deleted one.
+  // Emptied and not deleted: for a moment the server answers reads of a new stream from the deleted one.
   await (await bus.manager()).streams.purge('AUDIT');
 });
 
@@ -124,7 +124,7 @@ describe('an audited call', () => {
     expect(await entries()).toMatchObject([{ target: { kind: 'application', id: '12' } }]);
   });
 
-  it('has the state at the moment it was noted, whatever the caller does with the object then', async () => {
+  it('has the state at the moment of its note, even if the caller changes the object later', async () => {
     await open().run(request, async (note) => {
       const after = { name: 'b' };
       note({ before: { name: 'a' }, after });
@@ -133,7 +133,7 @@ describe('an audited call', () => {
     expect(await entries()).toMatchObject([{ changes: [{ after: { name: 'b' } }] }]);
   });
 
-  // Refused requests change nothing: a log of them would let anybody push the real entries out.
+  // Refused requests change nothing: in the log, they could push the real entries out.
   it('leaves nothing when it was refused before it changed anything', async () => {
     await expect(open().run(request, () => Promise.reject(refusal))).rejects.toBe(refusal);
     expect(await entries()).toEqual([]);
@@ -164,7 +164,7 @@ describe('an audited call', () => {
   });
 });
 
-describe('a process that goes away', () => {
+describe('a process that dies', () => {
   // The change is done and its entry is not written: the one moment at which a change could stay unseen.
   it('between its work and its entry leaves exactly one, which any of several others brings', async () => {
     const child = spawn(process.execPath, [
@@ -223,7 +223,7 @@ describe('a process that goes away', () => {
     expect(await intentKeys()).toEqual([]);
   });
 
-  it('with the audit log away answers its result; the whole entry follows', async () => {
+  it('returns its result during an outage of the audit log; the complete entry follows', async () => {
     await (await bus.manager()).streams.delete('AUDIT');
     const result = await open().run(request, async (note) => {
       note({ before: { name: 'a' }, after: { name: 'b' } });
@@ -256,7 +256,7 @@ describe('an entry', () => {
   const messages = async (): Promise<number> =>
     (await (await bus.manager()).streams.info('AUDIT')).state.messages;
 
-  // The message id is forgotten after the duplicate window of five minutes; a process can stand still for longer.
+  // NATS forgets the message id after the duplicate window of five minutes; a process can stall for longer.
   it('is stored once, even when its message id is long forgotten', async () => {
     await publishOnce(bus, 'audit.k.1.a', 'a', payload);
     await publishOnce(bus, 'audit.k.1.a', 'a', payload);
@@ -363,7 +363,7 @@ describe('the list', () => {
   });
 });
 
-describe('the bus away', () => {
+describe('an outage of the bus', () => {
   // A change that could not be entered must not be made.
   it('refuses a call before its work begins', async () => {
     await engines.nats.kill();

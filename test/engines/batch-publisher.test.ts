@@ -32,7 +32,7 @@ describe('a batch', () => {
     await engines?.stop();
   });
 
-  it('is stored in order, whole, as messages of their own', async () => {
+  it('is stored in order, whole, as separate messages', async () => {
     await makeStream(bus, 'ORDER', {});
     const messages = messagesFor('ORDER', 5);
     await batches.publish({ messages, version: 1, deadlineAt: soon() });
@@ -62,7 +62,7 @@ describe('a batch', () => {
     expect(await storedIn(bus, 'PLAIN')).toEqual([]);
   });
 
-  // A server whose disk was full in the middle of a commit may have kept a part: the ids it knows are not all there are.
+  // A server whose disk was full in the middle of a commit may have kept a part: a known id does not prove the others.
   it('of which a part is stored already is stored whole', async () => {
     await makeStream(bus, 'PART', {});
     const messages = messagesFor('PART', 4);
@@ -84,7 +84,7 @@ describe('a batch', () => {
   });
 
   // It may be stored once the server goes on: the sender must not take it for lost.
-  it('that nobody answers in time is told as unconfirmed only if its last message was sent', async () => {
+  it('without an answer in time is reported as unconfirmed only if its last message was sent', async () => {
     await makeStream(bus, 'HANG', {});
     engines.nats.pause();
     const messages = messagesFor('HANG', 3);

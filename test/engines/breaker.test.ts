@@ -72,7 +72,7 @@ const storedOf = async (traceId: string): Promise<number> =>
 
 // A rule that refuses everything is a bad deployment: its spans must wait in the stream instead of becoming dead letters.
 describe('a consumer whose spans are all refused', () => {
-  it('stops with an alarm, loses nothing, and goes on by itself once the cause is mended', async () => {
+  it('stops with an alarm, loses nothing, and continues by itself once the cause is removed', async () => {
     await clickhouse("ALTER TABLE otel.otel_traces ADD CONSTRAINT nothing CHECK SpanName = ''");
     await send(30);
     await until('the breaker is open', async () => (await figure('tidemark_transfer_breaker_open')) === 1);
@@ -98,9 +98,10 @@ describe('a consumer whose spans are all refused', () => {
   });
 });
 
-// What cannot be kept must not be acknowledged; and the consumer must not need anybody once there is room.
+// A message whose dead letter cannot be stored must not be acknowledged; and the consumer must continue by itself once
+// there is room.
 describe('a full stream of dead letters', () => {
-  it('holds the consumer with an alarm and loses nothing; it goes on by itself once there is room', async () => {
+  it('holds the consumer with an alarm and loses nothing; it continues by itself once there is room', async () => {
     const manager = await bus.manager();
     const info = await manager.streams.info('DEADLETTER');
     const letters = info.state.messages;

@@ -45,7 +45,7 @@ const runBlocks = async (up: Up, folder: string, blocks: readonly Block[]): Prom
 };
 
 // A chapter whose commands no longer work, or print something else, is worse than none.
-it.each(['life-of-a-report.md'])('%s prints what it says', async (name) => {
+it.each(['life-of-a-report.md'])('%s prints the shown output', async (name) => {
   const blocks = blocksOf(await readFile(new URL(name, chapters), 'utf8'));
   expect(blocks.length).toBeGreaterThan(1);
   const folder = await tempFolder();

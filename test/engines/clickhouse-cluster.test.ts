@@ -17,7 +17,7 @@ import { createCli } from '../support/clients/cli.ts';
 import { startEngines, type TestEngines } from '../support/stack/engines.ts';
 import { fetchEngine } from '../support/stack/fetch-engine.ts';
 
-// There is no Keeper here: statements are held against the engine's own parser, and nothing of a cluster runs.
+// There is no Keeper here: the engine's own parser checks the statements, and nothing of a cluster runs.
 const folder = join(resolve(import.meta.dirname, '../..'), 'schemas/sql/clickhouse');
 const log = createLog('test', 'silent');
 const alters = [
@@ -39,7 +39,7 @@ afterAll(async () => {
 });
 beforeEach(() => clickhouse.run('DROP DATABASE IF EXISTS otel SYNC'));
 
-/** What its parser makes of a statement; throws what it says of one that it does not understand. */
+/** The statement as its parser reads it; throws the error of the parser. */
 const treeOf = async (statement: string): Promise<string> => {
   const response = await fetchEngine(engines.clickhouse.url, {
     method: 'POST',
@@ -105,8 +105,8 @@ describe('the statements of a writer on a cluster', () => {
     expect(await treeOf(statement)).not.toBe('');
   });
 
-  // One replica away would else stop every guarded insert, until it is back.
-  it('looks for and ends inserts without the replicas that are away, and only on a cluster', async () => {
+  // Otherwise one replica that is down would stop every guarded insert until it is back.
+  it('finds and ends inserts without the unreachable replicas, and only on a cluster', async () => {
     const asked: unknown[] = [];
     const spied: Clickhouse = {
       ...clickhouse,
@@ -138,7 +138,7 @@ describe('the statements of a writer on a cluster', () => {
     expect(await clickhouse.rows(one, 'SELECT 1 AS one', { settings })).toEqual([{ one: 1 }]);
   });
 
-  // The guard looks at one replica: what another one took has to be there first.
+  // The guard reads one replica: the rows of another one must have arrived there first.
   it('a guarded insert waits for the other replicas, and only on a cluster', async () => {
     const ran: string[] = [];
     const spied: Clickhouse = {

@@ -49,7 +49,7 @@ const rawStatus = async (headers: Record<string, string>): Promise<number> =>
 
 const lines = async (sql: string): Promise<string[]> => (await ask(sql)).body.split('\n');
 
-/** Asks all of them, some at a time. Answers how each was answered. */
+/** Runs all of them, some at a time. Returns the answer to each. */
 const askAll = async (statements: readonly string[], account: typeof reader): Promise<Answer[]> => {
   const answers: Answer[] = [];
   const rest = statements.values();
@@ -83,7 +83,7 @@ afterAll(async () => {
 });
 
 describe('the embedded ClickHouse', () => {
-  // Each name that a version brings is a new way out, so the server is asked for its names.
+  // Each name that a version adds may be a new way out, so the server lists its names.
   it.each([
     ['the operator', accounts],
     ['the reader', reader],
@@ -97,14 +97,14 @@ describe('the embedded ClickHouse', () => {
       expect(answers.filter(({ body }) => body.includes(canary))).toEqual([]);
       expect(outside.connections).toBe(0);
       expect(outside.listing()).toBe(before);
-      // It lives, and says no for the right reason: none of them was only written wrong.
+      // The server is alive, and refuses for the right reason: none of the statements was only malformed.
       expect((await ask('SELECT 1', account)).body).toBe('1');
       const denied = answers.filter(({ body }) => /Code: (497|452|76|74)\./.test(body));
       expect(denied.length).toBeGreaterThan(500);
     },
   );
 
-  it('lets the operator do what roles, migrations and backups do', async () => {
+  it('lets the operator run the statements of roles, migrations and backups', async () => {
     const statements = [
       'CREATE DATABASE kept',
       'CREATE TABLE kept.t (n UInt64) ENGINE = ReplacingMergeTree ORDER BY n TTL toDate(60000) + n',
@@ -211,14 +211,14 @@ describe('on a kernel that cannot confine it', () => {
     return { code: child.exitCode, output };
   };
 
-  // An open door that nobody was told of would be worse than a closed one.
-  it('ClickHouse is not started, and says what to do', async () => {
+  // An undocumented open door would be worse than a closed one.
+  it('ClickHouse does not start, and names the remedy', async () => {
     const { output } = await start(false);
     expect(output).toContain('clickhouse exited with code 1 while starting');
     expect(output).toContain('TIDEMARK_CLICKHOUSE_UNCONFINED=true');
   });
 
-  it('it is started where the setting says so', async () => {
+  it('it starts with the setting', async () => {
     expect((await start(true)).output).toContain('started');
   });
 });

@@ -61,7 +61,7 @@ type Wire = {
   readonly isAnswered: boolean;
 };
 
-/** A wire to ClickHouse that passes on at most `bytesMax` of a connection, and nothing more from when `isCut` says so. */
+/** A proxy to ClickHouse that passes at most `bytesMax` of a connection, and nothing more once `isCut` returns true. */
 const wireTo = async (
   isCut: (wire: Wire) => boolean,
   bytesMax = Number.POSITIVE_INFINITY,
@@ -140,7 +140,7 @@ describe('ClickHouse killed during an insert', () => {
   });
 });
 
-describe('killing what may still write', () => {
+describe('killing running inserts', () => {
   /** An insert that takes a minute; what it answers is its failure. */
   const slowInsert = async (queryId: string, sequences?: number[]): Promise<string> => {
     const query = `INSERT INTO otel.otel_traces SELECT * FROM (${spanSelect({ ...batch, count: 60 })})
@@ -189,7 +189,9 @@ describe('killing what may still write', () => {
     expect(await stored()).toBe(0);
   });
 
-  /** An insert of which a little more than its head has arrived, as a worker leaves it that is paused or cut off. */
+  /**
+   * An insert of which a little more than its head has arrived, as a worker leaves it that is paused or disconnected.
+   */
   const halfSentInsert = async (queryId: string, sequences: number[]) => {
     const blocks = [await nativeOf(url, spanSelect({ ...batch, count: 40 }))];
     const wire = await wireTo(() => false, 4_000);

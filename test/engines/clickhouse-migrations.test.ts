@@ -12,7 +12,7 @@ import { startEngines, type TestEngines } from '../support/stack/engines.ts';
 import { tempFolder } from '../support/stack/temp-folder.ts';
 
 const ownFolder = new URL('../../schemas/sql/clickhouse', import.meta.url).pathname;
-/** What a run that changes nothing beside its steps says. */
+/** The output of a run that changes nothing beside its steps. */
 const unchanged = { ttlChanged: [], durabilityChanged: [], restored: [] };
 
 const names = [
@@ -168,7 +168,7 @@ describe('the span table', () => {
 });
 
 describe('a migration', () => {
-  it('applies each step once, in order, and says which and what version that makes', async () => {
+  it('applies each step once, in order, and reports the steps and the resulting version', async () => {
     expect(await run()).toEqual({ ...unchanged, applied: names, version });
     expect(await run()).toEqual({ ...unchanged, applied: [], version });
     expect(await readSchemaVersion(clickhouse)).toBe(version);
@@ -189,7 +189,7 @@ describe('a migration', () => {
     expect(await countOf('otel.schema_migrations FINAL')).toBe(version);
   });
 
-  it('that was killed between a step and its record goes on from there', async () => {
+  it('that was killed between a step and its record continues from there', async () => {
     await run();
     await clickhouse.run('DROP TABLE otel.otel_traces_trace_id_ts_mv SYNC');
     await clickhouse.run(
@@ -242,11 +242,11 @@ describe('a migration', () => {
     });
   });
 
-  it('says that there is no folder', async () => {
+  it('reports a missing folder', async () => {
     await expect(run(join(await tempFolder(), 'none'))).rejects.toMatchObject({ code: 'migrations_invalid' });
   });
 
-  it('names the file whose statement is refused, and goes on once it is mended', async () => {
+  it('names the file whose statement is refused, and continues once it is corrected', async () => {
     const folder = await folderCopy();
     renameSync(join(folder, '002_otel_traces_trace_id_ts.sql'), join(folder, 'kept'));
     writeFileSync(join(folder, '002_otel_traces_trace_id_ts.sql'), 'CREATE TABEL x');
@@ -280,8 +280,8 @@ describe('a migration', () => {
   });
 });
 
-describe('a table that somebody dropped', () => {
-  it('is made again by the next run, and what fills it too', async () => {
+describe('a dropped table', () => {
+  it('is created again by the next run, with the view that fills it', async () => {
     await run();
     await clickhouse.run('DROP TABLE otel.otel_traces SYNC');
     expect(await run()).toEqual({ ...unchanged, applied: [], version, restored: names });
@@ -326,7 +326,7 @@ describe('tidemark migrate', () => {
       env: { PATH: process.env.PATH, TIDEMARK_CLICKHOUSE_URL: url },
     });
 
-  it('says what it applied, as text and as JSON', async () => {
+  it('prints the applied steps, as text and as JSON', async () => {
     const first = await tidemark(engines.clickhouse.url);
     expect(first.stdout).toBe(
       `${names.map((name) => `applied ${name}\n`).join('')}schema version ${version}\n`,
@@ -360,7 +360,7 @@ describe('at the start of the stack', () => {
     expect((await result).version).toBe(version);
   });
 
-  it('it ends with the signal, and at once for what no waiting mends', async () => {
+  it('it ends with the signal, and at once for a fault that no waiting removes', async () => {
     const folder = await folderCopy();
     writeFileSync(join(folder, 'bad.sql'), '');
     await expect(start(AbortSignal.timeout(60_000), folder)).rejects.toMatchObject({

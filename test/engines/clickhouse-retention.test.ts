@@ -71,7 +71,7 @@ describe('the retention of spans', () => {
     expect(await ttls()).toEqual(['', '']);
   });
 
-  it('takes what was stored before and is older, and nothing else', async () => {
+  it('removes the stored rows that are older, and nothing else', async () => {
     await run();
     await clickhouse.run(
       `INSERT INTO otel.otel_traces (Timestamp, TraceId, uid)
@@ -86,7 +86,7 @@ describe('the retention of spans', () => {
     expect(await daysStored()).toEqual(expect.arrayContaining([0, 1, 2, 3, 4]));
   });
 
-  it('follows pipelines/traces.yaml in `tidemark migrate`, which says what it changed', async () => {
+  it('follows pipelines/traces.yaml in `tidemark migrate`, which prints the change', async () => {
     const pipelines = join(await tempFolder(), 'pipelines');
     cpSync(join(root, 'pipelines'), pipelines, { recursive: true });
     const file = join(pipelines, 'traces.yaml');

@@ -127,7 +127,7 @@ describe('the indexes', () => {
     (await fetchEngine(url, { method: 'POST', body: `EXPLAIN indexes = 1 ${query}` })).text();
 
   // The guard looks for uids in fresh parts; bloom filters serve queries, and cost a third of an insert.
-  it('of numbers are there with the insert, bloom filters once its part is merged, and are used then', async () => {
+  it('of numbers exist with the insert, bloom filters once its part is merged, and are used then', async () => {
     await plain(batch);
     const fresh = await indexBytes();
     expect(fresh['idx_uid']).toBeGreaterThan(0);
@@ -144,13 +144,13 @@ describe('the indexes', () => {
 });
 
 describe('a guarded insert', () => {
-  it('adds no row of a batch that is there', async () => {
+  it('adds no row of a stored batch', async () => {
     await plain(batch);
     expect(await guarded(batch)).toBe(false);
     expect(await counts()).toEqual([batch.count, batch.count]);
   });
 
-  it('adds every row of a batch that is not there', async () => {
+  it('adds every row of a batch that is not stored', async () => {
     await plain({ ...batch, first: 1n });
     expect(await guarded(batch)).toBe(true);
     expect(await counts()).toEqual([2 * batch.count, 2 * batch.count]);
@@ -164,7 +164,7 @@ describe('a guarded insert', () => {
     ['odd ones', 'uid % 2 = 1'],
     ['first half', `uid < ${batch.first + 1_000n}`],
     ['one service', "ServiceName = 'it\\'s \\\\a\\\\ \"name\"'"],
-  ])('adds exactly the missing rows when the %s are there', async (_, there) => {
+  ])('adds exactly the missing rows when the %s are stored', async (_, there) => {
     const blocks = [await nativeOf(url, `SELECT * FROM (${spanSelect(batch)}) WHERE ${there}`)];
     await writer.insertPlain({ queryId: queryId(), blocks });
     expect((await counts())[0]).toBeLessThan(batch.count);
@@ -227,16 +227,16 @@ describe.each([['plain'], ['guarded']])('a %s insert that cannot be done', (kind
 
   // By default ClickHouse drops the values of such a column without a word.
   it('is refused whole when a block has a column that the table lacks', async () => {
-    const block = await nativeOf(url, `SELECT *, 1 AS Unheard FROM (${spanSelect(batch)})`);
+    const block = await nativeOf(url, `SELECT *, 1 AS Unlisted FROM (${spanSelect(batch)})`);
     await expect(insert([...(await blocksOf(batch)), block])).rejects.toMatchObject({
       kind: 'permanent',
       code: 'clickhouse_rows_refused',
-      message: expect.stringContaining('Unheard'),
+      message: expect.stringContaining('Unlisted'),
     });
     expect(await counts()).toEqual([0, 0]);
   });
 
-  it('is refused whole when a block ends early or is none', async () => {
+  it('is refused whole when a block ends early or is malformed', async () => {
     const [block = new Uint8Array()] = await blocksOf(batch);
     for (const bytes of [block.subarray(0, 1_000), block.subarray(0, -1), Buffer.from('no block at all')]) {
       await expect(insert([bytes])).rejects.toMatchObject({ kind: 'permanent' });
@@ -268,14 +268,14 @@ describe('a failure', () => {
     });
   });
 
-  it('with a code that is in no list is transient and told apart', async () => {
+  it('with an unlisted code is transient and has its own code', async () => {
     await expect(clickhouse.run("SELECT throwIf(1, 'x')")).rejects.toMatchObject({
       kind: 'transient',
       code: 'clickhouse_unclassified',
     });
   });
 
-  it('of a server that stands still is unknown after the time limit', async () => {
+  it('of a stalled server is unknown after the time limit', async () => {
     const impatient = createSpanWriter(clickhouse, { insertMsMax: 100 });
     const blocks = await blocksOf(batch);
     engines.clickhouse.pause();
@@ -304,7 +304,7 @@ describe('the lookup of traces', () => {
     return row?.c ?? Number.NaN;
   };
 
-  it('finds every trace after an insert, and again after a repair when its part is gone', async () => {
+  it('finds every trace after an insert, and again after a repair when its part is missing', async () => {
     // A tenth of a second between spans: each trace starts in one second and ends in another.
     const rows = { ...batch, stepNs: 100_000_000n };
     const traces = await tracesOf(url, rows);
@@ -336,7 +336,7 @@ describe('the lookup of traces', () => {
   });
 });
 
-// What Grafana's ClickHouse plugin asks with "use OTel columns" on and nothing mapped by hand.
+// The queries of Grafana's ClickHouse plugin with "use OTel columns" on and nothing mapped by hand.
 describe("the queries of Grafana's plugin", () => {
   const searchColumns = `"TraceId" AS traceID, "ServiceName" AS serviceName, "SpanName" AS operationName,
     "Timestamp" AS startTime, multiply("Duration", 0.000001) AS duration`;

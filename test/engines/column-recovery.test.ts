@@ -47,7 +47,7 @@ const registryOf = async (dataId: number): Promise<unknown> => {
   return [metrics, dimensions].map((names) => names.map(({ name, column }) => `${name} -> ${column}`));
 };
 
-// A dimension that takes the name of a column of numbers has its rows refused until somebody looks.
+// A dimension with the name of a column of numbers would have its rows refused until an operator looks.
 it('names that were first seen after the copy of NATS are taken out of the tables of QuestDB', async () => {
   await tables.createTable('wide', tableOf(1500001));
   await tables.createTable('narrow', tableOf(1500002));
@@ -75,6 +75,6 @@ it('names that were first seen after the copy of NATS are taken out of the table
   expect(await registryOf(1500001)).toEqual([['cpu -> cpu', 'host -> host'], ['zone -> zone']]);
   expect(await registryOf(1500002)).toEqual([['load -> load'], ['zone -> zone']]);
   expect(await registryOf(1500003)).toEqual([['up -> up'], []]);
-  // Cut off and done again it adds nothing.
+  // Interrupted and repeated it adds nothing.
   expect(await recoverColumns(bus, instances)).toBe(0);
 });

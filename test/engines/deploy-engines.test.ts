@@ -44,7 +44,7 @@ const roleAccount = (name: string): EngineAccount => {
   return { user, password };
 };
 
-it('NATS of deploy/ takes the roles by their password, nobody else, and shows itself only inside its container', async () => {
+it('NATS of deploy/ accepts only the roles, by their password, and is visible only inside its container', async () => {
   const folder = await tempFolder();
   const [client = 0, monitor = 0] = await takePorts(2);
   const path = join(folder, 'nats.conf');
@@ -100,7 +100,7 @@ it('QuestDB of deploy/ is guarded: who may do all, who reads, and names of other
   child.stderr?.setEncoding('utf8').on('data', (text: string) => {
     errors += text;
   });
-  // As its health check asks, and a probe by the address of a pod.
+  // The request of its health check, and a probe by the address of a pod.
   await waitFor('its health check passes', 60_000, async () => {
     if (child.exitCode !== null) throw new Error(errors);
     const { status } = await rawRequest(`http://${host}:${health}/status`, { host: '10.1.2.3:9003' });

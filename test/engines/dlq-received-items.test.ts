@@ -71,7 +71,7 @@ const doneSchema = z.object({ done: z.number(), failed: z.array(z.object({ detai
 const lettersOf = async (filter: string) => (await cli.json(listSchema, `dlq list ${filter}`)).items;
 
 const onlyLetterOf = async (filter: string): Promise<number> => {
-  const letter = await until('it is set aside', async () => (await lettersOf(filter))[0]);
+  const letter = await until('it is dead-lettered', async () => (await lettersOf(filter))[0]);
   expect(letter.reason).toBe('deferred_item_valid');
   return letter.sequence;
 };
@@ -108,7 +108,7 @@ const publishAgain = async (sequence: number): Promise<void> => {
 const point = { metrics: { cpu: 1.5, load: 2 }, target: 'h1', dimension: { zone: 'a b' } };
 
 // The item was acknowledged: it must not be lost to two versions that run side by side, and not be there twice either.
-describe('a point that was set aside as it was received', () => {
+describe('a point that was dead-lettered as received', () => {
   it.each([
     ['wide', false, 1, [['1.5', '2', 'h1', 'a b']]],
     [
@@ -156,7 +156,7 @@ describe('a point that was set aside as it was received', () => {
     },
   );
 
-  it('stays where it is while its data id is disabled, deleted or purged, and the answer says which', async () => {
+  it('stays in DEADLETTER while its data id is disabled, deleted or purged, and the answer names which', async () => {
     const report = await stack.createReport('received refused');
     const { mon_data_id: dataId } = report.data_source;
     await putOff({ dataId }, { ...point, timestamp: arrivedAt }, 0);
@@ -202,7 +202,7 @@ describe('a point that was set aside as it was received', () => {
   });
 });
 
-describe('a span that was set aside as it was received', () => {
+describe('a span that was dead-lettered as received', () => {
   const nanos = `${arrivedAt - 2_000}000000`;
   const span = {
     traceId: 'd'.repeat(32),

@@ -84,7 +84,7 @@ const stored = async (traceId: string): Promise<{ plain: unknown[]; distinct: un
   return { plain: rows.map((row) => row['SpanName']), distinct: new Set(rows.map((row) => row['uid'])).size };
 };
 
-/** What the records say became of an application's spans. */
+/** The outcomes of an application's spans in the records. */
 const balance = async ({ app_id: appId }: Application): Promise<Record<string, number>> => {
   const rows = await stack.spansQuery(
     `SELECT kind, sum(count) AS items FROM otel.ingest_outcomes FINAL ARRAY JOIN mapKeys(outcomes) AS kind, mapValues(outcomes) AS count
@@ -156,7 +156,7 @@ describe('a dead letter that is redriven', () => {
     await allStored(application, traceId, 'p1');
   });
 
-  it('and refused again is kept anew with its redrive counted, and stored once by the next redrive', async () => {
+  it('and refused again is kept again with its redrive counted, and stored once by the next redrive', async () => {
     const { application, traceId, sequence } = await withLetter('p2');
     await cli.text(`dlq redrive ${sequence}`);
     const again = await until('it is refused again', async () =>
@@ -198,7 +198,7 @@ describe('a dead letter that is redriven', () => {
     await allStored(application, traceId, 'p4');
   });
 
-  // A copy of the bus that is older than the redrive: what was redriven since is there again.
+  // A copy of the bus that is older than the redrive has the dead letters again that were redriven since.
   it('and comes back with a copy of DEADLETTER is removed by a purge, and its item stays recorded as stored', async () => {
     const { application, traceId, sequence } = await withLetter('p9');
     const { streams } = await bus.manager();
@@ -226,23 +226,23 @@ describe('a dead letter that is redriven', () => {
     expect(await claims.get(`dead_letter.${sequence}`)).toBeUndefined();
   });
 
-  it('of a message that cannot be read goes back as the bytes it is, and comes again with its redrive counted', async () => {
-    const garbage = Buffer.from('no envelope, whoever reads it');
+  it('of a malformed message is published with the same bytes, and returns with its redrive counted', async () => {
+    const garbage = Buffer.from('not an envelope, for any version');
     await publishConfirmed(bus, { subject: 'traces.0', messageId: 'garbage', payload: garbage, version: 1 });
     const find = async (redrive: number) =>
       (await readDeadLetters(bus)).find(
         ({ header, bytes }) => bytes.equals(garbage) && header['redrive'] === redrive,
       );
-    const first = await until('it is set aside', () => find(0));
+    const first = await until('it is dead-lettered', () => find(0));
     await cli.text(`dlq redrive ${first.sequence}`);
-    await until('it comes again', () => find(1));
+    await until('it is dead-lettered again', () => find(1));
     await settled();
     expect(await find(0)).toBeUndefined();
   });
 });
 
 describe('a dead letter that is purged', () => {
-  it('is gone for ever and its item counts as dropped by the operator; not without a yes, nor by who may not', async () => {
+  it('is removed for good and its item counts as dropped by the operator; not without a confirmation, nor without the role', async () => {
     const { application, traceId, sequence } = await withLetter('p6');
     await accept('p6');
     const { code, stderr } = await cli.run(`dlq purge --app-id ${application.app_id}`);
@@ -258,9 +258,9 @@ describe('a dead letter that is purged', () => {
   });
 });
 
-// The way of a table that was set aside: a part of many rows in one dead letter.
-describe('the points of a table that was set aside', () => {
-  it('are all stored once when they are redriven after the table is there', async () => {
+// As for a table that is unavailable: a part of many rows in one dead letter.
+describe('the dead-lettered points of a table', () => {
+  it('are all stored once when they are redriven after the table exists', async () => {
     const report = await stack.createReport('redriven points');
     const table = report.result_table.table_id;
     const rows = [1, 2, 3]
@@ -312,7 +312,7 @@ describe('the points of a table that was set aside', () => {
 
 // An operator who has mended the cause does not want to wait for the end of a pause.
 describe('a consumer that its breaker stopped', () => {
-  it('goes on at once when it is told to', async () => {
+  it('continues at once after a resume', async () => {
     const application = await stack.createApplication('resumed');
     const isOpen = async (): Promise<boolean> =>
       figureOf((await stack.transfer[0]?.metrics()) ?? '', 'tidemark_transfer_breaker_open', {

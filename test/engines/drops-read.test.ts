@@ -75,7 +75,7 @@ beforeAll(async () => {
     expect(row).toMatchObject({ received: 7, refused: 2 });
     return Number(row?.['samples']) >= 4;
   });
-  // Outcomes are to be seen before the messages they are of are acknowledged.
+  // Outcomes are visible before their messages are acknowledged.
   for (const stream of ['METRICS', 'TRACES'] as const) await stack.waitForEmptyStream(stream);
 });
 afterAll(() => stack?.stop());
@@ -121,7 +121,7 @@ const ofReport = () => ({
   ],
 });
 
-// The one question an operator is asked: "we sent so many, where are they?"
+// The one question of a sender to an operator: "we sent 1,000, where are they?"
 describe('the balance', () => {
   it('accounts for every item of a data id and of an application, over the API and as a command', async () => {
     const dataId = report.data_source.mon_data_id;
@@ -142,7 +142,7 @@ describe('the balance', () => {
     expect(await cli.text('ledger')).toMatch(new RegExp(`^data id ${dataId} +5 +3 +2 .*yes`, 'm'));
   });
 
-  it('is told minute by minute, and of a time in which nothing came it is empty', async () => {
+  it('is listed minute by minute, and for a time without items it is empty', async () => {
     const { items } = await cli.json(balancesSchema, `ledger --data-id ${ofReport().data_id} --by-minute`);
     expect(items.reduce((sum, { received }) => sum + received, 0)).toBe(5);
     for (const { minute } of items) expect(Number(minute) % 60).toBe(0);
@@ -165,7 +165,7 @@ describe('the balance', () => {
   });
 });
 
-describe('examples of what was dropped', () => {
+describe('samples of dropped items', () => {
   it('are listed newest first, by owner and reason, page by page', async () => {
     const dataId = report.data_source.mon_data_id;
     const all = await cli.json(dropsSchema, `drops --data-id ${dataId} --since 1h`);
@@ -205,7 +205,7 @@ describe('examples of what was dropped', () => {
     });
   });
 
-  it('come as they happen, those that were asked for, and go on after metadata was away', async () => {
+  it('arrive as they are published, by the filter, and continue after an outage of metadata', async () => {
     const own = await stack.createReport('tailed');
     const other = await stack.createReport('not tailed');
     const dataId = own.data_source.mon_data_id;
@@ -253,9 +253,9 @@ describe('examples of what was dropped', () => {
   });
 });
 
-// Last: it takes ClickHouse away.
-describe('while ClickHouse is away', () => {
-  it('names it in a 503, and shows what comes all the same', async () => {
+// Last: it stops ClickHouse.
+describe('during an outage of ClickHouse', () => {
+  it('names it in a 503, and still shows live samples', async () => {
     await stack.engines.clickhouse.stop();
     for (const path of ['/api/v1/outcomes', '/api/v1/drops']) {
       expect(await stack.api('GET', path)).toMatchObject({

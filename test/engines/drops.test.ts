@@ -100,8 +100,8 @@ const sampleOf = (dataId: number, reason: string, appId = 0): Promise<SampleRow>
     tap.samples().find((row) => row.data_id === dataId && row.app_id === appId && row.reason === reason),
   );
 
-// An operator sees that a data id sends less than it should; these rows are what tells why without asking its sender.
-describe('what receivers turned away', () => {
+// An operator sees that a data id stores less than expected; these rows explain why without a question to its sender.
+describe('requests that receivers refused', () => {
   it('is counted by data id, reason, requests and items', async () => {
     const dataId = report.data_source.mon_data_id;
     const point = { metrics: { cpu: 1 }, target: 'a' };
@@ -128,7 +128,7 @@ describe('what receivers turned away', () => {
       { requests: 0, items: 1 },
     );
     await countedAs({ kind: 'duplicate', data_id: dataId }, { requests: 1, items: 2 });
-    // Whoever may not write must not be able to name what is counted.
+    // A sender without rights must not choose the names that are counted.
     expect(tap.refusals().some((row) => row.data_id === 1_999_999)).toBe(false);
   });
 
@@ -161,7 +161,7 @@ describe('what receivers turned away', () => {
 });
 
 describe('examples', () => {
-  it('show a dropped point: where it came from, what was wrong with it, and the point', async () => {
+  it('show a dropped point: its origin, its error, and the point', async () => {
     const own = await stack.createReport('examples');
     const dataId = own.data_source.mon_data_id;
     const points = [
@@ -196,7 +196,7 @@ describe('examples', () => {
     });
   });
 
-  it('show a rejected and a deferred span, without what an earlier span has left', async () => {
+  it('show a rejected and a deferred span, without values of an earlier span', async () => {
     const { app_id: appId, token } = await stack.createApplication('examples');
     const good = span({ traceId: 'aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa' });
     const bad = span({ traceId: 'nothex', spanId: '0000000000000000', name: 'bad ids' });

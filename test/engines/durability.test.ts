@@ -17,7 +17,7 @@ const cases: [Durability, boolean][] = [
   ['power', true],
 ];
 
-// That the disk itself keeps its word when the power goes is beyond a test: what is asked of the engines is tested.
+// No test can prove that the disk itself keeps its promise at a loss of power: these test the settings of the engines.
 describe.each(cases)('durability %s of the embedded engines', (durability, isSynced) => {
   it(`NATS ${isSynced ? 'syncs' : 'does not sync'} before it confirms a publish`, async () => {
     const folder = await tempFolder();

@@ -61,12 +61,12 @@ afterAll(async () => {
   await folder?.remove();
 });
 
-/** Every item that was acknowledged, by whichever version, is stored once or accounted for, and nothing else is. */
+/** Every item that any version acknowledged is stored once or accounted for, and nothing else is. */
 const expectExact = async (): Promise<void> => {
   expect(await figuresOf(line, earlier.ledger)).toEqual(expectedOf(earlier.ledger));
 };
 
-/** Sends what is known by name twice more; the second time the bus has just been told the name. */
+/** Sends the same request twice more; the second time the bus has just got its id. */
 const repeat = async (send: () => Promise<{ status: number; text: string }>): Promise<string> => {
   await waitFor('the token is taken', 60_000, async () => (await send()).status === 200);
   const { status, text } = await send();
@@ -101,18 +101,18 @@ const dropsSchema = z.object({
 
 // One after another: each adds to what the next one counts.
 describe('a data folder of an earlier version that was killed with messages in its streams', () => {
-  it('holds each acknowledged item once, also those that waited', async () => {
+  it('holds each acknowledged item once, also those that waited in the stream', async () => {
     await expectExact();
   });
 
-  it('shows what it dropped, with the reason', async () => {
+  it('shows its dropped items, with the reason', async () => {
     const { wide } = earlier.ledger;
     const { items } = await cli.json(dropsSchema, `drops --data-id ${wide.dataId} --reason ${droppedReason}`);
     const drop = { reason: droppedReason, data_id: wide.dataId, field: 'timestamp' };
     expect(items).toEqual([drop, drop]);
   });
 
-  it('takes new items, whose uids no row has yet', async () => {
+  it('accepts new items, whose uids no row has yet', async () => {
     // As many as the earlier version counted: from the same number on they would meet.
     await pushPoints(line, earlier.ledger, 'wide', 2_000, 1);
     await pushPoints(line, earlier.ledger, 'narrow', 30);
@@ -120,7 +120,7 @@ describe('a data folder of an earlier version that was killed with messages in i
     await expectExact();
   });
 
-  it('stores nothing again of what its senders repeat under the tokens they sent it with', async () => {
+  it('stores no repeat of an earlier request under its earlier token', async () => {
     await repeatPushes((own) => own, 'K1', 'K2', 'K3');
     await repeatExports((own) => own, earlier.ledger.exports);
     await expectExact();
@@ -153,7 +153,7 @@ describe('a data folder of an earlier version that was killed with messages in i
     expect(await line.clickhouse(poison)).toBe('1\n');
   });
 
-  it('is shut, and its engines ask for credentials', async () => {
+  it('is closed to other users, and its engines require credentials', async () => {
     expect(statSync(data).mode & 0o777).toBe(0o700);
     expect(statSync(join(data, 'credentials.json')).mode & 0o777).toBe(0o600);
     const { host } = new URL(earlier.addresses.nats);

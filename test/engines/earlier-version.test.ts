@@ -39,7 +39,7 @@ describe('a receiver of the version before beside one of this', () => {
   it.each([
     ['this version to the one before', now, before],
     ['the version before to this one', before, now],
-  ])('stores once what is tried again from %s', async (_, first, second) => {
+  ])('stores a retry from %s once', async (_, first, second) => {
     const pushed = await pointsBatch(stack, nextName(), { key: 'a key' });
     // Several messages: each receiver cuts a request into the same ones.
     const large = await pointsBatch(stack, nextName(), { key: 'a key', items: 3_000, targetLength: 400 });
@@ -51,7 +51,7 @@ describe('a receiver of the version before beside one of this', () => {
     }
   });
 
-  it('stores once what the one before took under a token that was rotated since', async () => {
+  it('stores once the requests of the earlier version, under a token that was rotated since', async () => {
     const pushed = await pointsBatch(stack, nextName(), { key: 'a key' });
     const exported = await spansBatch(stack, nextName());
     await pushed.sendUntilTaken(before);
@@ -74,7 +74,7 @@ describe('a receiver of the version before beside one of this', () => {
     ];
     for (const [batch, send] of again) {
       await waitFor('the new token is taken', 60_000, async () => (await send()) === 200);
-      // The one before knows the old token, which holds for an hour.
+      // The earlier version has the old token, which is valid for an hour.
       await batch.sendUntilTaken(before);
       expect(await batch.settled()).toEqual(settledOnce(batch.items));
     }

@@ -116,7 +116,7 @@ describe('an engine that dies while starting', () => {
 });
 
 describe('a running engine', () => {
-  it('tells how it ended when nobody had asked for it, and keeps quiet when somebody had', async () => {
+  it('reports how it ended without a stop, and reports nothing after a stop', async () => {
     const engine = create('nats', await tempFolder(), await takePorts(2));
     const exits: unknown[] = [];
     engine.onExit((code, signal, lines) => exits.push([code, signal, lines.at(-1)]));
@@ -129,7 +129,7 @@ describe('a running engine', () => {
     expect(engine.running).toBe(false);
   });
 
-  it('answers nothing while it is paused, and goes on where it was', async () => {
+  it('answers nothing while it is paused, and continues from the same state', async () => {
     const [client = 0] = await takePorts(1);
     const engine = createNatsEngine({ folder: await tempFolder(), host, ports: { client }, log: () => {} });
     onTestFinished(() => engine.kill());

@@ -68,7 +68,7 @@ const count: Record<Engine['name'], () => Promise<number>> = {
 };
 
 describe.each(['nats', 'questdb', 'clickhouse'] as const)('%s', (name) => {
-  it('keeps what it acknowledged when it is killed', async () => {
+  it('keeps the acknowledged data when it is killed', async () => {
     await write[name]();
     await engines[name].kill();
     expect(engines[name].running).toBe(false);
@@ -76,7 +76,7 @@ describe.each(['nats', 'questdb', 'clickhouse'] as const)('%s', (name) => {
     await expect.poll(() => count[name]()).toBe(1);
   });
 
-  it('ends by itself when it is asked to, and keeps its data', async () => {
+  it('ends by itself on a stop, and keeps its data', async () => {
     const startedAt = performance.now();
     await engines[name].stop();
     expect(engines[name].running).toBe(false);

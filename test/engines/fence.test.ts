@@ -23,7 +23,7 @@ afterAll(async () => {
 });
 
 // A server that was killed may have forgotten what it delivered: what was in the stream before is never taken for new.
-it('clears only what came after the last connect, and only once a duplicate window has passed', async () => {
+it('clears only messages from after the last connect, and only once a duplicate window has passed', async () => {
   let now = 1_000_000;
   for (let count = 0; count < 3; count++) await bus.js.publish('f.x', 'before');
   const fence = createFence(bus, {
@@ -53,7 +53,7 @@ it('clears only what came after the last connect, and only once a duplicate wind
 });
 
 // It delivers again, as if for the first time, what was delivered and not acknowledged before.
-it('clears nothing of a consumer that was made anew while the connection stood, until a duplicate window has passed', async () => {
+it('clears nothing of a consumer that was created again during the connection, until a duplicate window has passed', async () => {
   let now = 1_000_000;
   const fence = createFence(bus, {
     stream: 'F',

@@ -76,7 +76,7 @@ const taken = async (opsPort: number): Promise<number> => {
 };
 
 // On a machine with cores to spare, one process is all that a receiver could use.
-test('processes of one ingress share its ports; one that dies is started again while the others go on', async () => {
+test('processes of one ingress share its ports; one that dies is restarted while the others continue', async () => {
   const ports = await portsOfTwo();
   const ingress = startTwo(ports);
   try {
@@ -146,7 +146,7 @@ test('the health of a container with several processes is that of each of them',
   }
 });
 
-// Restarted for ever, processes that cannot start would hide from whoever started them that nothing is taken.
+// If processes that cannot start were restarted without end, the operator would not see that nothing is accepted.
 test('a port that is taken ends all processes with the reason', async () => {
   const ports = await portsOfTwo();
   const ingress = startTwo({ ...ports, push: stack.ingress[0]?.ports['push'] ?? 0 });

@@ -30,7 +30,7 @@ describe('a missing tool', () => {
     ],
     ['Maven', { java: java17 }, 'questdb', 'install Maven', 'TIDEMARK_QUESTDB_URL'],
   ] as const)(
-    '%s is said in one sentence with every way out',
+    '%s is reported in one sentence with every remedy',
     async (_what, scripts, engine, install, variable) => {
       const cache = await tempFolder();
       const env = { PATH: await pathWith(scripts), JAVA_HOME: undefined, TIDEMARK_CACHE: cache };
@@ -46,7 +46,7 @@ describe('a missing tool', () => {
 });
 
 describe('an installation', () => {
-  it('is complete or not there: a tool that fails leaves nothing in the cache and shows what it said', async () => {
+  it('is complete or missing: a tool that fails leaves nothing in the cache and its output is shown', async () => {
     const cache = await tempFolder();
     const go = 'touch "$GOBIN/nats-server"; echo "no route to the proxy" >&2; exit 1';
     const found = createInstaller({
@@ -77,7 +77,7 @@ describe('an installation', () => {
     ]);
   });
 
-  it('is left out where the machine has the pinned version, and only then', async () => {
+  it('is skipped where the machine has the pinned version, and only then', async () => {
     const cache = await tempFolder();
     await mkdir(join(cache, `nats-server-${versions.nats}`));
     await writeFile(join(cache, `nats-server-${versions.nats}`, 'nats-server'), '');

@@ -45,9 +45,9 @@ const publishRefused = (id: string, lines: number): Promise<unknown> =>
 const inLedger = async (): Promise<number> =>
   (await (await bus.manager()).streams.info('LEDGER')).state.messages;
 
-// Tables that do not fit refuse every record: the stream has to keep the books until somebody has mended them, and points and spans
-// must go on meanwhile.
-it('stops when ClickHouse refuses every record, warns, and goes on when it is resumed', async () => {
+// Tables that do not fit refuse every record: the stream must keep the records until an operator has repaired them, and
+// points and spans must continue meanwhile.
+it('stops when ClickHouse refuses every record, warns, and continues when it is resumed', async () => {
   await publishRefused('first', inARowMax + 5);
   const warned = await until('a warning', async () => {
     const ready = await readiness();

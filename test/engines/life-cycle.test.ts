@@ -66,7 +66,7 @@ const sourcePath = ({ mon_data_id }: Source): string => `/api/v1/data-sources/${
 const valuesOf = async (table: string): Promise<number[]> =>
   (await stack.query(`SELECT load FROM "${table}" ORDER BY load`)).dataset.map(([value]) => Number(value));
 
-describe('what the records say, both receivers do', () => {
+describe('both receivers follow the records', () => {
   it('a report takes points from its creation on, none while it is disabled, and again when it is enabled', async () => {
     const report = await stack.createReport('switched');
     const source = report.data_source;
@@ -189,7 +189,7 @@ describe('with transfer stopped', () => {
     await restart();
     await stack.waitForRows(neighbour.result_table.table_id, kept);
     await stack.waitForEmptyStream('METRICS');
-    // Counters begin anew with the process.
+    // Counters start at zero with the process.
     await until('the backlog is counted', async () => (await dropped()) === waiting);
     expect(before).toBe(0);
     await until('the report is purged', async () => {

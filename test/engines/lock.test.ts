@@ -10,7 +10,7 @@ import { tempFolder } from '../support/stack/temp-folder.ts';
 
 const lockModule = JSON.stringify(resolve('src/embedded/lock.ts'));
 
-/** A process that takes the lock, says so in a line, and does what `then` says. */
+/** A process that takes the lock, prints a line, and runs `then`. */
 const holderOf = async (folder: string, then: string, prefix: readonly string[] = []) => {
   const script = `
     import { spawn } from 'node:child_process';
@@ -38,7 +38,7 @@ const isAloneInFolder = async (folder: string): Promise<void> => {
 };
 
 describe('the lock of a data folder', () => {
-  it('lets one living process in and names it to the next', async () => {
+  it('admits one living process and names it to the next', async () => {
     const folder = await tempFolder();
     const lock = await lockFolder(folder);
     await expect(lockFolder(folder)).rejects.toThrow(FolderInUseError);
@@ -52,7 +52,7 @@ describe('the lock of a data folder', () => {
     await isAloneInFolder(folder);
   });
 
-  // A killed `up` leaves its file; a process that happens to have its number now is somebody else.
+  // A killed `up` leaves its file; another process may have its number now.
   it.each([
     ['of a dead process', { pid: 2 ** 22 + 1, startedAt: '1' }],
     ['of a number that another process has now', { pid: process.pid, startedAt: '1' }],
@@ -85,7 +85,7 @@ describe('the lock of a data folder', () => {
   });
 
   // An engine that outlives its `up` for a moment still writes: the next one has to wait for it.
-  it('stays with what was given it, names that, and goes when it ends', async () => {
+  it('stays with a child that inherited it, names that child, and ends with it', async () => {
     const folder = await tempFolder();
     const { child, line } = await holderOf(
       folder,
@@ -123,7 +123,7 @@ describe('the lock of a data folder', () => {
     second.release();
   });
 
-  it('leaves nothing open where somebody else has it', async () => {
+  it('leaves no open file where another process has it', async () => {
     const folder = await tempFolder();
     const lock = await lockFolder(folder);
     const open = async (): Promise<number> => (await readdir('/proc/self/fd')).length;
@@ -138,7 +138,7 @@ describe('the lock of a data folder', () => {
 const unshare = ['unshare', '--pid', '--fork', '--net', '--mount-proc'];
 const canUnshare = spawnSync(unshare[0] ?? '', [...unshare.slice(1), 'true']).status === 0;
 
-// In another container a process number says nothing: it is nobody's there, or somebody else's.
+// In another container a process number has no meaning: it is unused there, or belongs to another process.
 it.skipIf(!canUnshare)(
   'the lock of a data folder holds for another PID and network namespace too (where unshare is permitted)',
   async () => {

@@ -40,7 +40,7 @@ describe('tidemark refresh and subscription', () => {
     failed: z.tuple([]),
   });
 
-  it('refresh alone runs the job; its record and what it made can be listed and shown', async () => {
+  it('refresh alone runs the job; its record and its subscriptions can be listed and shown', async () => {
     const { mon_data_id: dataId } = await newReport('subscribed');
     const run = await cli.json(runSchema, 'refresh');
     expect(run).toEqual(await answered(`/api/v1/refresh-runs/${run.run_id}`));
@@ -154,7 +154,7 @@ describe('tidemark export and import', () => {
     });
   });
 
-  it('a file that is none says so, and leaves a whole file when it cannot be written', async () => {
+  it('a malformed file is reported, and a whole file stays when it cannot be written', async () => {
     const folder = await tempFolder();
     await writeFile(join(folder, 'text'), 'no JSON');
     expect((await cli.run(`import ${folder}/text`)).stderr).toMatch(
@@ -191,12 +191,12 @@ describe('a command that fails', () => {
     ['an unknown application', 'app disable 42', /^tidemark: application 42 does not exist$/m],
     ['an unknown admin token', 'admin-token revoke 42', /^tidemark: admin token 42 does not exist$/m],
     ['nothing to set', 'report set 1500001', /^tidemark: nothing to set: give --description/],
-  ])('by %s says so in one sentence', async (_, line, sentence) => {
+  ])('by %s reports it in one sentence', async (_, line, sentence) => {
     await metadata.ask('POST', operations.report, { mon_biz_id: 9, name: 'twice' });
     expectFailure(await cli.run(`${line} --json`), sentence);
   });
 
-  it('says where it looked when nothing answers there, and which variable changes it', async () => {
+  it('names the address without an answer, and the variable that changes it', async () => {
     const env = { ...metadata.env, TIDEMARK_ADMIN_URL: 'http://127.0.0.1:1' };
     expectFailure(
       await cli.run('report list', env),
@@ -204,7 +204,7 @@ describe('a command that fails', () => {
     );
   });
 
-  it('says which file and variable it needs when it has no token, and when it has a wrong one', async () => {
+  it('names the file and the variable that it needs when it has no token, and when it has a wrong one', async () => {
     const none = { ...metadata.env, TIDEMARK_DATA: join(engines.folder, 'nowhere') };
     expectFailure(await cli.run('report list', none), /TIDEMARK_ADMIN_TOKEN.*nowhere\/admin\.token/);
     const wrong = { ...metadata.env, TIDEMARK_ADMIN_TOKEN: 'wrong' };

@@ -59,7 +59,7 @@ const newApplication = async (app_name: string) => {
 };
 
 describe('tidemark report', () => {
-  it('create --json prints what the operation answered, the token in full; the others answer on its data id', async () => {
+  it('create --json prints the answer of the operation, with the whole token; the others answer on its data id', async () => {
     const created = await cli.json(createdReportSchema, 'report create --biz 12 --name demo --max-rate 7');
     for (const kind of recordKinds) expectSpecified(kind, created[kind]);
     expect(created.time_series_group).toMatchObject({ max_rate: 7, is_split_measurement: false });
@@ -104,7 +104,7 @@ describe('tidemark report', () => {
     );
   });
 
-  it('list goes on where a page ends, by the cursor it names', async () => {
+  it('list continues where a page ends, by the cursor it names', async () => {
     for (const name of ['one', 'two', 'three']) await newReport(name, 6);
     const { code, stderr } = await cli.run('report list --biz 6 --limit 2');
     expect(code).toBe(0);
@@ -114,7 +114,7 @@ describe('tidemark report', () => {
     expect(rest).toContain(' three ');
   });
 
-  it('set changes what describes a report', async () => {
+  it('set changes the description of a report', async () => {
     const { mon_data_id: dataId } = await newReport('described');
     const changed = await cli.json(
       recordsSchema,
@@ -129,7 +129,7 @@ describe('tidemark report', () => {
     expect(await cli.text(`report set ${dataId} --description ""`)).toMatch(/^description +–$/m);
   });
 
-  it('columns lists what came in', async () => {
+  it('columns lists the received names', async () => {
     const { mon_data_id: dataId, time_series_group_id: groupId } = await newReport('columns');
     const page = await cli.json(pageSchema, `report columns ${dataId}`);
     expect(page).toEqual(await answered(`/api/v1/time-series-groups/${groupId}/columns`));
@@ -183,7 +183,7 @@ describe('tidemark app', () => {
 });
 
 describe('tidemark token', () => {
-  it('rotate issues a new one and says until when the one before is taken; show shows both', async () => {
+  it('rotate issues a new one and prints until when the one before is valid; show shows both', async () => {
     const { mon_data_id: dataId, data_source: source } = await newReport('rotated');
     const before = Math.floor(Date.now() / 1000);
     const rotated = await cli.json(rotatedSchema, `token rotate ${dataId} --overlap 15m`);
@@ -214,7 +214,7 @@ describe('tidemark token', () => {
     expect(audit.trim().split('\n')).toHaveLength(2);
   });
 
-  it('--app and --data-id say what an id is, and not both', async () => {
+  it('--app and --data-id name the kind of an id, and exclude each other', async () => {
     expect((await cli.run('token show 1500001 --app')).stderr).toContain(
       'application 1500001 does not exist',
     );
@@ -309,7 +309,7 @@ describe('tidemark policy', () => {
     });
   });
 
-  it('refuses in one sentence what it cannot set', async () => {
+  it('refuses in one sentence a value that it cannot set', async () => {
     const { mon_data_id: dataId } = await newReport('refused');
     for (const [options, sentence] of [
       ['--spans-max 5', /^tidemark: --spans-max cannot be set for \d+, which is a data id$/m],

@@ -82,7 +82,7 @@ const expectWhole = async (name: string): Promise<CustomReport> => {
 };
 
 describe('a creation that dies', () => {
-  // The operator's script runs again after a crash: it must get one report, not a second one or a refusal for ever.
+  // The operator's script runs again after a crash: it must get one report, not a second one or a permanent refusal.
   it.each(['before', 'after'] as const)(
     '%s any of its writes is finished by the same call, with the same ids',
     async (when) => {
@@ -116,7 +116,7 @@ describe('a creation that dies', () => {
     },
   );
 
-  it('is not finished by a call that says something else, and the refusal names the field', async () => {
+  it('is not finished by a call with other values, and the refusal names the field', async () => {
     await expect(createCustomTimeSeries(dyingAt(deps, 5, 'after'), request('differs'))).rejects.toThrow(Died);
     await expect(
       createCustomTimeSeries(deps, request('differs', { is_split_measurement: true })),
@@ -148,7 +148,7 @@ describe('creations at the same time', () => {
     return { won: results.length - codes.length, codes };
   };
 
-  it('of one name make one report: one call wins, the others are told of the conflict', async () => {
+  it('of one name make one report: one call wins, the others get the conflict', async () => {
     const other = await openDeps();
     for (let round = 0; round < 5; round++) {
       const name = `race ${round}`;
@@ -162,7 +162,7 @@ describe('creations at the same time', () => {
     other.records.stop();
   });
 
-  it('of many names get ids of their own', async () => {
+  it('of many names get different ids', async () => {
     const other = await openDeps();
     const created = await Promise.all(
       Array.from({ length: 12 }, (_, index) =>

@@ -23,7 +23,7 @@ import { makeTables, startEngines, type TestEngines } from '../support/stack/eng
 
 const seed = 20_261_121;
 const rounds = 64;
-/** What deletes comes seldom: else all that is left to ask for is gone. */
+/** Deletions are rare: otherwise nothing would be left to request. */
 const deletesEvery = 4;
 const plantedEvery = 16;
 /** Rounds of reading and importing at the end. */
@@ -91,7 +91,7 @@ const plantDeadLetters = async (): Promise<void> => {
   await bus.close();
 };
 
-/** Records in every state, so that most requests meet one, whatever those before have deleted. */
+/** Records in every state, so that most requests meet one, after any deletions before. */
 const plant = async (round: number, seen: Seen): Promise<void> => {
   for (const verb of ['keep', 'keep on', 'disable', 'delete', 'purge']) {
     const name = `planted ${round} ${verb}`;
@@ -125,7 +125,7 @@ const isSuicide = (target: string): boolean => /\/admin-tokens\/[^/]*[1-5]\/revo
 
 type Run = { readonly operation: Operation; readonly given: Case };
 
-/** So many cases of each operation, taken in turns, so that each meets what the others have left. */
+/** This many cases of each operation, in turn, so that each meets the state that the others have left. */
 const inTurns = (all: readonly Operation[], count: number): Run[][] => {
   const perOperation = all.map((operation) =>
     fc.sample(casesOf(operation, document), { seed, numRuns: count }).map((given) => ({ operation, given })),
@@ -176,7 +176,7 @@ const jsonOf = (answer: RawAnswer): unknown => {
   }
 };
 
-/** What was sent, what came of it, and where it is not what the document says. */
+/** The request, its answer, and the deviation from the document. */
 type Outcome = {
   readonly statuses: Map<number, number>;
   readonly reached: Set<string>;
@@ -215,8 +215,8 @@ const told = ({ statuses }: Outcome): string =>
     .map((pair) => pair.join(': '))
     .join(', ');
 
-describe('what the OpenAPI document promises', () => {
-  it('holds for whatever is sent to any of its operations', async () => {
+describe('the promises of the OpenAPI document', () => {
+  it('hold for any request to any of its operations', async () => {
     const all = operationsOf(document);
     const isLast = ({ path }: Operation): boolean => lastPaths.includes(path);
     const outcome: Outcome = { statuses: new Map(), reached: new Set(), breaches: [] };

@@ -61,9 +61,9 @@ type Scenario<I> = {
   readonly writesLeast: number;
   /** Makes what the call works on. */
   readonly prepare: () => Promise<I>;
-  /** After the kill: finishes the call somehow, and says what must be true then. */
+  /** After the kill: finishes the call in some way, and returns the expected state. */
   readonly finish: (input: I, gap: Gap) => Promise<void>;
-  /** Calls that meet in a counter are not told apart by the number of their writes. */
+  /** The number of writes does not distinguish calls that meet in a counter. */
   readonly atOnce?: 1;
 };
 
@@ -175,7 +175,7 @@ describe('CreateCustomTimeSeries', () => {
   });
 
   // A caller who gives up must get the name back, or the name is lost to everyone.
-  it('that nobody repeats leaves a report that can be deleted, and its name is free', async () => {
+  it('without a repeat leaves a report that can be deleted, and its name is free', async () => {
     await everyGap({
       call: 'createReport',
       writesLeast: 13,
@@ -311,7 +311,7 @@ describe('a deletion', () => {
     });
   });
 
-  it('that nobody repeats is finished by the keeper once its state is written, and frees the name at once', async () => {
+  it('without a repeat is finished by the keeper once its state is written, and frees the name at once', async () => {
     await everyGap({
       call: 'deleteReport',
       writesLeast: 4,
@@ -368,7 +368,7 @@ describe('a purge', () => {
     });
   });
 
-  it('that nobody repeats is finished by the keeper once it is written down, and else is a deletion', async () => {
+  it('without a repeat is finished by the keeper once it is stored, and else is a deletion', async () => {
     await everyGap({
       call: 'purgeReport',
       writesLeast: 6,
@@ -421,8 +421,8 @@ describe('a purge', () => {
 });
 
 describe('a rotation', () => {
-  // Cut off, whoever has the old token must not be refused: nobody has heard of the new one.
-  it('of a data source that is cut off leaves the old token good, and the same call gives a new one', async () => {
+  // After an interruption the old token must still be valid: no sender has the new one.
+  it('of a data source that is interrupted leaves the old token valid, and the same call gives a new one', async () => {
     await everyGap({
       call: 'rotateDataSourceToken',
       writesLeast: 2,

@@ -31,7 +31,7 @@ const reportOnEach = async (name: string) => {
   return { there, here };
 };
 
-it('an instance that hangs holds up no purge of another, and one that is away is not tried', async () => {
+it('an instance that hangs delays no purge of another, and one that is down is not tried', async () => {
   const { there, here } = await reportOnEach('purged');
   const tried: string[] = [];
   const hanging = Promise.withResolvers<void>();
@@ -77,7 +77,7 @@ it('an instance that hangs holds up no purge of another, and one that is away is
   }
 });
 
-it('an instance that hangs holds up no table of another that is gone, and one that is away is not asked', async () => {
+it('an instance that hangs delays no missing table of another, and one that is down is not queried', async () => {
   const { here } = await reportOnEach('mended');
   const hanging = Promise.withResolvers<never>();
   let asked = 0;
@@ -105,7 +105,7 @@ it('an instance that hangs holds up no table of another that is gone, and one th
   away.clear();
   const round = repair.round();
   await until(
-    'the table is made again',
+    'the table is created again',
     async () => (await deps.tables.names()).includes(here.table_id),
     boundMs,
   );

@@ -151,7 +151,7 @@ const expectAudited = (entries: readonly AuditEntry[]): void => {
 };
 
 // Operators retry, two of them work at once, and any process may be killed: the records must stay true all the same.
-it('whatever is called in whatever order, on two processes that are killed, the records are what was asked for', async () => {
+it('after any calls in any order, on two processes that are killed, the records are the requested ones', async () => {
   const counts = new Map<string, number>();
   const world: World = { pair, witness, registerMetric, expectInvariants, counts };
   let bizId = 10;

@@ -33,7 +33,7 @@ describe('the admin token', () => {
     expect((await metadata.ask('GET', '/api/v1/custom-reports')).status).toBe(200);
   });
 
-  it('counts for a second metadata process as well, which makes none of its own', async () => {
+  it('is valid for a second metadata process as well, which creates none', async () => {
     const second = await startMetadataRole(engines, 'second');
     try {
       const token = (await readFile(tokenFile(metadata), 'utf8')).trim();
@@ -44,7 +44,7 @@ describe('the admin token', () => {
     }
   });
 
-  it('is not replaced by a file that says something else', async () => {
+  it('is not replaced by a file with another one', async () => {
     const token = (await readFile(tokenFile(metadata), 'utf8')).trim();
     const second = await startMetadataRole(engines, 'third');
     try {
@@ -60,7 +60,7 @@ describe('the admin token', () => {
   });
 });
 
-it('stops at once when it is told to right after its start', async () => {
+it('stops at once when it is stopped right after its start', async () => {
   for (let round = 0; round < 5; round++) {
     await (round === 0 ? metadata.role.restart() : metadata.role.start());
     const before = performance.now();
@@ -70,9 +70,9 @@ it('stops at once when it is told to right after its start', async () => {
   await metadata.role.start();
 });
 
-describe('a dependency that is away', () => {
-  it('is a 503 that says so; the creation is finished by the same call when QuestDB is back', async () => {
-    // The very first data id is asked of QuestDB: it must not be one that a table there has.
+describe('an outage of a dependency', () => {
+  it('is a 503 that names it; the creation is finished by the same call when QuestDB is back', async () => {
+    // The very first data id is checked in QuestDB: it must not be one that a table there has.
     await createReport(metadata, { mon_biz_id: 2, name: 'before' });
     await engines.questdb.kill();
     const request = { mon_biz_id: 2, name: 'while questdb is away' };
@@ -93,7 +93,7 @@ describe('a dependency that is away', () => {
     });
   });
 
-  it('is a 503 for reads and writes alike while NATS is gone, and all works again when it is back', async () => {
+  it('is a 503 for reads and writes alike while NATS is down, and all works again when it is back', async () => {
     await engines.nats.kill();
     for (const [method, path, body] of [
       ['GET', '/api/v1/custom-reports', undefined],
@@ -153,8 +153,8 @@ describe('a dependency that is away', () => {
 });
 
 describe('NATS without its data', () => {
-  // Somebody removes the stream's folder: tables of QuestDB must not get new owners, and the token must work again.
-  it('makes metadata start anew: the same token, and data ids that no table in QuestDB has', async () => {
+  // After a loss of the stream's folder, tables of QuestDB must not get new owners, and the token must work again.
+  it('makes metadata start again: the same token, and data ids that no table in QuestDB has', async () => {
     const used = (await tableNames(engines)).flatMap((name) => /_time_series_(\d+)\./.exec(name)?.[1] ?? []);
     await metadata.role.stop();
     await engines.nats.kill();

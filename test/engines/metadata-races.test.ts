@@ -20,7 +20,7 @@ afterAll(() => metadata?.stop());
 
 const createReport = (name: string) => metadataCalls.createReport(deps, { mon_biz_id: 2, name });
 
-// Whoever rotates a leaked token without overlap must be sure that it is dead.
+// After the rotation of a leaked token without overlap, the token must be invalid.
 it('a rotation that is refused does not prolong a token that another has replaced meanwhile', async () => {
   const { mon_data_id: id, token } = (await createReport('rotated')).data_source;
   await rotateDataSourceToken(deps.records, id, 60, { operator: 'first', revision: undefined });
@@ -50,7 +50,7 @@ it('a rotation that is refused does not prolong a token that another has replace
   );
 });
 
-it('a purged table that a process makes which stood still is dropped again', async () => {
+it('a purged table that a stalled process creates again is dropped again', async () => {
   const { custom_report } = await createReport('returns');
   const { custom_report_id: id, mon_data_id, table_id } = custom_report;
   await metadataCalls.purgeReport(deps, { id, table_id });

@@ -98,8 +98,8 @@ it('a table that is not split has no views', async () => {
   expect(await viewsOf(wide)).toEqual([]);
 });
 
-// One table in trouble, here one that somebody dropped, must not keep the others' metrics from being queried.
-it('a table whose views cannot be made does not hold up the others', async () => {
+// One faulty table, here a dropped one, must not keep the others' metrics from being queried.
+it('a table whose views cannot be created does not delay the others', async () => {
   const dropped = await createSource('dropped', true);
   await sql.exec(`DROP TABLE "${dropped.tableId}"`);
   await register(dropped, 'narrow', ['cpu']);
@@ -111,7 +111,7 @@ it('a table whose views cannot be made does not hold up the others', async () =>
 });
 
 // Registration goes on while QuestDB is down: its metrics must not stay without views until the next restart.
-it('views of names that were registered while QuestDB was away are made when it is back', async () => {
+it('views of names that were registered while QuestDB was down are created when it is back', async () => {
   const source = await createSource('away', true);
   await engines.questdb.kill();
   const registry = await register(source, 'narrow', ['one', 'two']);

@@ -17,7 +17,7 @@ import { until } from '../support/until.ts';
 const root = resolve(import.meta.dirname, '../..');
 const { streams } = withInstances(loadPipelines(`${root}/pipelines`), ['default', 'b']);
 const registry = new Registry();
-// Nothing listens there: streams are read whatever ClickHouse does.
+// Nothing listens there: streams are read in any state of ClickHouse.
 const clickhouse = createClickhouse({ url: 'http://127.0.0.1:1', connectionsMax: 1 });
 
 let engines: TestEngines;
@@ -52,20 +52,20 @@ afterAll(async () => {
 
 const inFlight = async (): Promise<string[]> => (await reads.inFlight()).map(({ name }) => name);
 
-/** Waits for what the metrics say of the stream; answers the streams of which there are figures. */
+/** Waits for the metrics of the stream; returns the streams that have figures. */
 const seenMissing = (missing: 0 | 1): Promise<string[]> =>
   until(`tidemark_stream_missing is ${missing}`, async () => {
     const text = await registry.metrics();
     const label = '{stream="METRICS-b"}';
     if (!text.includes(`tidemark_stream_missing${label} ${missing}`)) return undefined;
-    // The look goes through all streams one by one: the last of them tells that it is through.
+    // The watch reads all streams one by one: the figures of the last one prove that it is done.
     if (figureOf(text, 'tidemark_watch_last_success_timestamp_seconds', { what: 'streams' }) === 0)
       return undefined;
     return [...text.matchAll(/tidemark_stream_bytes_max\{stream="([^"]+)"\}/g)].map(([, name = '']) => name);
   });
 
 // NATS has no room for the stream of a further instance: the ledger and the figures that scale transfer must not go blind for it.
-it('a stream of a further QuestDB instance that is not there is passed over by the ledger and told by the metrics', async () => {
+it('a missing stream of a further QuestDB instance is skipped by the ledger and reported by the metrics', async () => {
   expect(await inFlight()).toEqual(['METRICS', 'TRACES', 'LEDGER']);
   expect(await seenMissing(1)).toEqual(expect.arrayContaining(['METRICS', 'TRACES', 'LEDGER', 'DEADLETTER']));
   expect(await seenMissing(1)).not.toContain('METRICS-b');
@@ -76,7 +76,7 @@ it('a stream of a further QuestDB instance that is not there is passed over by t
   expect(await seenMissing(0)).toContain('METRICS-b');
   expect([...watch.missing]).toEqual([]);
 
-  // Nobody takes what lies in it: that is in flight all the more, and told as missing.
+  // No consumer takes its messages: they are in flight, and the stream is reported as missing.
   await (await bus.manager()).consumers.delete('METRICS-b', 'questdb-b');
   expect(await inFlight()).toContain('METRICS-b');
   expect(await seenMissing(1)).not.toContain('METRICS-b');
@@ -85,5 +85,5 @@ it('a stream of a further QuestDB instance that is not there is passed over by t
 it('a stream that every deployment has is missed aloud', async () => {
   await (await bus.manager()).streams.delete('TRACES');
   await expect(reads.inFlight()).rejects.toMatchObject({ code: 'stream_not_found' });
-  await until('it is told', () => Promise.resolve(watch.missing.has('TRACES') || undefined));
+  await until('it is reported', () => Promise.resolve(watch.missing.has('TRACES') || undefined));
 });

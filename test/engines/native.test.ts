@@ -149,7 +149,7 @@ describe('blocks of FORMAT Native in ClickHouse', () => {
     ]);
   });
 
-  it('pass the guard that leaves out what is stored already', async () => {
+  it('pass the guard, which omits stored rows', async () => {
     const table = await createTable('guarded');
     const random = createRandom(6);
     const encoded = [0, 1, 2].map((index) =>

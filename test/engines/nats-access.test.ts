@@ -26,7 +26,7 @@ const start = async (folder: string, client: number): Promise<NatsEngine> => {
 const open = (port: number, ...[user, pass = '']: string[]): Promise<NatsConnection> =>
   connect({ servers: `${host}:${port}`, reconnect: false, ...(user === undefined ? {} : { user, pass }) });
 
-/** What the server writes to whoever says this to it. */
+/** The answer of the server to this text. */
 const talk = async (port: number, said: string): Promise<string> => {
   const socket = createConnection(port, host);
   onTestFinished(() => {
@@ -42,7 +42,7 @@ const talk = async (port: number, said: string): Promise<string> => {
   return text;
 };
 
-it('NATS takes nothing without user and password, and lets the operator do everything', async () => {
+it('NATS accepts nothing without user and password, and lets the operator do everything', async () => {
   const [port = 0] = await takePorts(1);
   await start(await tempFolder(), port);
   await expect(open(port)).rejects.toThrow(/Authorization Violation/);
@@ -62,7 +62,7 @@ it('NATS takes nothing without user and password, and lets the operator do every
   await nc.close();
 });
 
-it('NATS tells of itself without a port that asks nobody', async () => {
+it('NATS reports its state without an open port', async () => {
   const [port = 0] = await takePorts(1);
   const engine = await start(await tempFolder(), port);
   expect(await engine.ask('HEALTHZ')).toMatchObject({ status_code: 200 });

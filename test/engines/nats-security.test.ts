@@ -50,7 +50,7 @@ const targetOf = (env: NodeJS.ProcessEnv): NatsTarget => natsTarget(loadSettings
 
 const unreachable = { kind: 'transient', code: 'nats_unreachable' };
 
-it('a server with TLS is reached with the authority it is told, and by nobody who does not trust it', async () => {
+it('a server with TLS is reached with the configured authority, and not without trust in it', async () => {
   const folder = await tempFolder();
   const authority = makeAuthority(folder, 'authority');
   const { certFile, keyFile } = makeCertificate(folder, 'server', authority);

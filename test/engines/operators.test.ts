@@ -1,8 +1,8 @@
 import { afterAll } from 'vitest';
 import { sharedStack } from './operators/stack.ts';
 
-// What operators look at, in rooms of one stack. Figures are judged to the item before anything else is sent, and transfer is
-// stopped after all that needs it.
+// The tools of operators, in rooms of one stack. Figures are checked to the item before anything else is sent, and
+// transfer is stopped after all tests that need it.
 import './operators/metrics.ts';
 import './operators/dashboards.ts';
 import './operators/questions.ts';

@@ -74,8 +74,8 @@ const forgetRemovals = async (engines: TestEngines, bus: Bus): Promise<void> => 
   await waitFor('the connection is back', 60_000, () => bus.connected);
 };
 
-// Such messages are delivered to nobody and never leave: the stream fills, and its books never close.
-it('what NATS keeps although it was acknowledged is removed, and nothing that is owed', async () => {
+// Such messages are never delivered and never leave: the stream fills, and its balances never close.
+it('an acknowledged message that NATS kept is removed, and no other message', async () => {
   const engines = await startEngines({ nats: true });
   const bus = await connectBus(engines.nats.url, 'test');
   onTestFinished(async () => {
@@ -112,6 +112,6 @@ it('what NATS keeps although it was acknowledged is removed, and nothing that is
   });
   expect([...new Set(delivered)].sort((a, b) => a - b)).toEqual([...owed, published + 1]);
   // Those between two that are owed went once the floor had passed them.
-  await until('all of them are told as removed', () => removed >= published - owed.length);
+  await until('all of them are reported as removed', () => removed >= published - owed.length);
   expect(removed).toBe(published - owed.length);
 });

@@ -88,8 +88,8 @@ const signals = [
 describe.each(signals)('transfer killed with %s', (_, stream, send) => {
   const instants: [string, StepMatch, boolean][] = [
     ['before the outcomes are sent', publishTo('LEDGER'), false],
-    ['after they are recorded, before it hears of it', pubAckOf('LEDGER'), true],
-    ['after it heard of it, before the ack', ackOf(stream), true],
+    ['after they are recorded, before the PubAck arrives', pubAckOf('LEDGER'), true],
+    ['after the PubAck, before the ack', ackOf(stream), true],
     ['after they are in ClickHouse, before the ack of their message', ackOfOutcomes(), true],
   ];
   it.each(instants)('%s: the balance is exact and nothing is stored twice', async (what, step, recorded) => {

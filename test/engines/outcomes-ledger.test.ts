@@ -54,7 +54,7 @@ const setBudget = async (bytes: number): Promise<void> => {
   await (await bus.manager()).streams.update('LEDGER', { max_bytes: bytes });
 };
 
-describe('while ClickHouse is away', () => {
+describe('during an outage of ClickHouse', () => {
   it('points are stored and acknowledged, readiness warns, and the balance is exact afterwards', async () => {
     const report = await stack.createReport('clickhouse-away');
     await stack.engines.clickhouse.kill();
@@ -75,8 +75,8 @@ describe('while ClickHouse is away', () => {
     await until('no warning', async () => (await readiness()).warnings === undefined);
   });
 
-  // An ack without a record would be an item that nobody can account for.
-  it('and LEDGER is full, nothing is acknowledged, readiness says so, and all of it goes on by itself', async () => {
+  // An ack without a record would be an item without an account.
+  it('and with a full LEDGER, nothing is acknowledged, readiness reports it, and all of it continues by itself', async () => {
     const report = await stack.createReport('ledger-full');
     await stack.engines.clickhouse.kill();
     await setBudget(4_096);
@@ -123,7 +123,7 @@ describe('while ClickHouse is away', () => {
 });
 
 describe('the ledger', () => {
-  // One bad record would otherwise stop all records behind it for ever.
+  // One bad record would otherwise stop all records behind it for good.
   it('sets a line aside that ClickHouse refuses, as ledger_line_refused, and stores those around it', async () => {
     const publishedAt = Date.now();
     const line = (base: number, change: object = {}): string =>

@@ -131,7 +131,7 @@ const deadLetterHeaders = async (): Promise<Record<string, unknown>[]> => {
   return found;
 };
 
-// An item that is in no record is lost without anybody knowing; one that is in two hides a loss elsewhere.
+// An item in no record is lost without a trace; an item in two hides a loss elsewhere.
 describe('the balance of a data id', () => {
   it('has every point of a push that was answered 200: stored, dropped at the receiver, dropped for its time', async () => {
     const report = await stack.createReport('balance-push');
@@ -252,7 +252,7 @@ describe('the balance of a data id', () => {
     ]);
   });
 
-  it('of nobody has the messages that cannot be read, each once', async () => {
+  it('without an owner has the malformed messages, each once', async () => {
     const received = async (): Promise<number> => (await outcomes.settled({ dataId: 0 }))[0]?.received ?? 0;
     const before = await received();
     const garbage = Buffer.from(`no envelope ${nextId}`);
@@ -264,7 +264,7 @@ describe('the balance of a data id', () => {
   });
 
   // A message is delivered at least once: a second record of it would count its points twice.
-  it('does not change when a message comes again', async () => {
+  it('does not change after a redelivery', async () => {
     const report = await stack.createReport('again');
     const drops = [{ dataId: dataIdOf(report), dropped: { metrics_empty: 3 } }];
     const parts = [partOf(report, ['target=a up=1,uid=5000', 'target=a up=2,uid=5001'])];
@@ -277,7 +277,7 @@ describe('the balance of a data id', () => {
     }
   });
 
-  it('is taken from a message of a program that told no key', async () => {
+  it('is taken from a message of a program that wrote no key', async () => {
     const report = await stack.createReport('keyless');
     const drops = [{ dataId: dataIdOf(report), dropped: { metrics_empty: 3 } }];
     const { key: _, ...keyless } = { key: undefined, outcomes: drops };

@@ -17,7 +17,7 @@ beforeAll(async () => {
   stack = await startStack({ traces: true });
   bus = await connectBus(stack.engines.nats.url, 'test');
   publisher = createPublisher(bus, { deadlineMs: 10_000, awayMs: 5_000 });
-  // A rule that only the database knows of: what a row may be can change under our feet.
+  // A rule that only the database has: the limits of a row can change with its version.
   await fetchEngine(
     `${stack.engines.clickhouse.url}/?query=${encodeURIComponent("ALTER TABLE otel.otel_traces ADD CONSTRAINT no_poison CHECK SpanName != 'poison'")}`,
     {
@@ -60,7 +60,7 @@ const many = (count: number, poisoned: readonly number[]): string[] =>
   Array.from({ length: count }, (_, index) => (poisoned.includes(index) ? 'poison' : `span ${index}`));
 
 describe('poison among spans', () => {
-  it('is set aside span by span, each as a block of its own with its uid; every other span of the request is stored once', async () => {
+  it('is dead-lettered span by span, each as a block of its own with its uid; every other span of the request is stored once', async () => {
     const application = await stack.createApplication('poisoned');
     const names = many(200, [0, 77, 199]);
     const [traceId, beside] = await Promise.all([send(application, names), send(application, many(50, []))]);
@@ -90,7 +90,7 @@ describe('poison among spans', () => {
     expect(String(letters[1]?.header['error'])).toContain('469');
   });
 
-  it('that is no block at all is set aside whole with its bytes; what came with it is stored', async () => {
+  it('that is not a block is dead-lettered whole with its bytes; the other messages are stored', async () => {
     const application = await stack.createApplication('garbage');
     const garbage = Buffer.from(
       'no block, and its lengths promise gigabytes \xff\xff\xff\xff\xff\xff',
@@ -130,7 +130,7 @@ describe('poison among spans', () => {
 });
 
 // QuestDB refuses by what a connection saw of the columns when it first wrote: good points would go on to the dead letters.
-it('a column that was made with a wrong type and mended costs the points of that time, and none after it', async () => {
+it('a column that was created with a wrong type and repaired costs the points of that time, and none after it', async () => {
   const report = await stack.createReport('mended');
   const table = report.result_table.table_id;
   let time = Date.now() - 600_000;
@@ -159,8 +159,9 @@ it('a column that was made with a wrong type and mended costs the points of that
   await stack.waitForRows(table, 13);
 });
 
-// The texts are QuestDB's own and change between versions: read wrongly, a good row is set aside or a bad one stops the line.
-describe('what the pinned QuestDB answers', () => {
+// The texts are QuestDB's own and change between versions: after a wrong reading, a good row is dead-lettered or a bad
+// one stops the line.
+describe('the answer of the pinned QuestDB', () => {
   const table = 'texts';
   let writer: ReturnType<typeof createQuestdbWriter>;
 
@@ -175,7 +176,7 @@ describe('what the pinned QuestDB answers', () => {
   const write = (rows: string) => writer.write(Buffer.from(rows));
   const good = `${table},target=a num=1,uid=1i 1700000000000\n`;
 
-  it('to a table that is not there names the table', async () => {
+  it('to a missing table names the table', async () => {
     expect(await write(`${good}nowhere,target=a num=1,uid=1i 1700000000000\n`)).toEqual({
       kind: 'table_missing',
       table: 'nowhere',
@@ -185,7 +186,7 @@ describe('what the pinned QuestDB answers', () => {
   it.each([
     ['text for a number', `${table},target=a num="x",uid=2i 1700000000000\n`],
     ['a time before 1970', `${table},target=a num=1,uid=2i -5\n`],
-    ['a line that is none', `${table},target=a num=1,uid=2i notatime\n`],
+    ['a malformed line', `${table},target=a num=1,uid=2i notatime\n`],
     ['a number that no double holds', `${table},target=a num=1e400,uid=2i 1700000000000\n`],
     ['a name with a character that is not allowed', `${table},target=a nu?m=1,uid=2i 1700000000000\n`],
   ])('to %s names its line, so that it is that row which is refused', async (_, bad) => {
@@ -193,7 +194,7 @@ describe('what the pinned QuestDB answers', () => {
     expect(await write(good)).toEqual({ kind: 'stored' });
   });
 
-  it('is what the reading expects, word for word, of a table that is not there', () => {
+  it('is the expected one, word for word, for a missing table', () => {
     const text = JSON.stringify({
       message: 'table: t; table does not exist, creating new tables is disabled',
       line: 1,

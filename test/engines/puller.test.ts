@@ -10,7 +10,7 @@ const pullBytesMax = 1024 * 1024;
 const heldBytesMax = 2 * pullBytesMax;
 const messages = 200;
 
-// A backlog is larger than memory: what is taken is bounded by what is let go, whatever the store's pace.
+// A backlog is larger than memory: the worker takes only as much as it releases, at any pace of the store.
 it('a worker that lets go of one message at a time never holds more than its bound and one pull', async () => {
   const engines = await startEngines({ nats: true });
   const bus = await connectBus(engines.nats.url, 'test');

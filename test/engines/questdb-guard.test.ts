@@ -84,7 +84,7 @@ describe('the embedded QuestDB', () => {
       await expect(wire(wrong, 'SELECT 1')).rejects.toThrow(/invalid username\/password/);
     }
     expect(await exec(undefined, 'SELECT 1')).toMatchObject({ status: 401 });
-    // The ones that it has where nobody sets any.
+    // The ones that it has without any setting.
     for (const [user, password] of [
       ['admin', 'quest'],
       ['user', 'quest'],
@@ -109,7 +109,7 @@ describe('the embedded QuestDB', () => {
     const headers = { authorization: basicAuthorization(reader) };
     const written = await rawRequest(`${url}/write`, headers, { method: 'POST', body: 'kept n=8i\n' });
     expect(written.status).toBe(403);
-    // It refuses before it has read the file, and may cut the connection over that: what counts is what comes of it.
+    // It refuses before it has read the file, and may close the connection then: only the result counts.
     const importAs = async (account: EngineAccount, table: string): Promise<void> => {
       const form = new FormData();
       form.set('data', new Blob(['a,b\n1,2\n3,4\n']), 'data.csv');
@@ -152,8 +152,8 @@ describe('the embedded QuestDB', () => {
     });
   });
 
-  // Each request is asked who it is: a connection is shared by whoever the client serves.
-  it('does not remember on a connection who was there before', async () => {
+  // Each request must authenticate: users of one client share a connection.
+  it('does not remember the user of an earlier request on a connection', async () => {
     const agent = new Agent({ keepAlive: true, maxSockets: 1 });
     const ask = (headers: Record<string, string>): Promise<{ status: number; reused: boolean }> =>
       new Promise((done, fail) => {

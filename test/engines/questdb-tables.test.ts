@@ -67,13 +67,13 @@ describe.each([
     expect(await rows(`SELECT uid FROM "${tableId}" ORDER BY uid`)).toEqual([[7], [8]]);
   });
 
-  it('may be made again, and by many at once', async () => {
+  it('may be created again, and by several callers at once', async () => {
     await Promise.all(Array.from({ length: 8 }, () => tables.createTable(layout, tableId)));
     expect(await columnsOf(tableId)).toMatchObject(columns);
   });
 });
 
-it('keeps rows for the days it is told, else for ever', async () => {
+it('keeps rows for the given days, else without end', async () => {
   await tables.createTable('wide', 'kept_time_series_1.__default__', 30);
   await tables.createTable('wide', 'kept_time_series_2.__default__');
   expect(
@@ -84,7 +84,7 @@ it('keeps rows for the days it is told, else for ever', async () => {
   ]);
 });
 
-describe('a table that is there and cannot store exactly once', () => {
+describe('an existing table that cannot store exactly once', () => {
   const points = 'timestamp TIMESTAMP, uid LONG, target SYMBOL, more_dimensions VARCHAR';
   it.each([
     ['without WAL', `(${points}) TIMESTAMP(timestamp) PARTITION BY DAY BYPASS WAL`, /not a WAL table/],
@@ -116,7 +116,7 @@ describe('a table that is there and cannot store exactly once', () => {
     );
   });
 
-  // QuestDB folds case: IF NOT EXISTS is content with a table that only looks like ours.
+  // QuestDB folds case: IF NOT EXISTS accepts a table of a similar name.
   it('under the same name in other letters is refused', async () => {
     await tables.createTable('wide', 'Folded.__default__');
     await expect(tables.createTable('wide', 'folded.__default__')).rejects.toThrow(/exactly this name/);

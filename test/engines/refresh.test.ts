@@ -95,7 +95,7 @@ const lastSequences = async (bus: Bus): Promise<Record<string, number>> => {
 };
 
 describe('a run with polling nodes', () => {
-  it('gives each active report its document, changes what changed and removes what is gone', async () => {
+  it('gives each active report its document, updates changed ones and removes the others', async () => {
     const opened = await open();
     const { records, refresh } = opened;
     const made = [await putReport(records, 1), await putReport(records, 2), await putReport(records, 3, 3)];
@@ -332,7 +332,7 @@ describe('the polling endpoint', () => {
 });
 
 describe('the figures', () => {
-  it('tell what the runs did', async () => {
+  it('report the results of the runs', async () => {
     const opened = await open();
     await putReport(opened.records, 1);
     await known(opened, 1);

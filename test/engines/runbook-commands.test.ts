@@ -37,7 +37,7 @@ const runs: Readonly<Record<string, { readonly prints: RegExp; readonly code?: n
   'tidemark dlq list --limit 5': { prints: /SEQUENCE/ },
   'tidemark dlq list --reason table_unavailable': { prints: /SEQUENCE/ },
   'tidemark dlq show <number>': { prints: /unreadable_message/ },
-  // Bare, as the short name of what has to be said more closely: nothing may happen.
+  // Bare, as the short name of a longer command: nothing may happen.
   'tidemark dlq redrive': { prints: /all: true/, code: 1 },
   'tidemark dlq purge': { prints: /all: true/, code: 1 },
   'tidemark dlq redrive --reason table_unavailable': { prints: /^0 dead letters/ },
@@ -133,7 +133,7 @@ const newestRun = async (): Promise<string> => {
   return String((await cliJson(runsSchema, 'refresh list')).items[0]?.run_id);
 };
 
-/** The command with this stack's values in the place of what stands in brackets. */
+/** The command with this stack's values instead of the texts in brackets. */
 const filled = async (command: string): Promise<string> => {
   let line = command
     .replace('<process>:<operations port>', `127.0.0.1:${stack.transfer[0]?.ports['ops']}`)
@@ -171,7 +171,9 @@ beforeAll(async () => {
       payload: Buffer.from(`no envelope: ${text}`),
       version: 1,
     });
-  await until('all is set aside', async () => ((await readDeadLetters(bus)).length === 4 ? true : undefined));
+  await until('all is dead-lettered', async () =>
+    (await readDeadLetters(bus)).length === 4 ? true : undefined,
+  );
   await shell(`tidemark token rotate ${data_id} --overlap 1h`);
   await shell('tidemark refresh');
   await until('the example is kept', async () =>
@@ -187,7 +189,7 @@ afterAll(async () => {
 
 // What an operator pastes at night has to work.
 describe('every command of the runbook and of operations', () => {
-  it('is run here, or it is said why not', () => {
+  it('runs here, or has a reason why it does not', () => {
     expect(commands.toSorted()).toEqual([...Object.keys(runs), ...Object.keys(notRun)].toSorted());
     const unknown = blocks.filter(
       (block) => !block.startsWith('B=') && !blocksNotRun.some(([begin]) => block.startsWith(begin)),

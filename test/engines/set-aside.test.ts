@@ -46,7 +46,7 @@ const rowsIn = async (table: string): Promise<number> =>
 
 // One table that was dropped by hand must not stop the tables of everybody else, nor may its points be lost.
 describe('a table that fails alone', () => {
-  it('waits without holding up the others, then is set aside, and takes rows by itself when it is back', async () => {
+  it('waits without delaying the others, then is dead-lettered, and accepts rows by itself when it is back', async () => {
     const healthy = await stack.createReport('healthy');
     const brokenId = 2_000_000;
     const brokenTable = unknownTable(brokenId);
@@ -62,7 +62,7 @@ describe('a table that fails alone', () => {
       await push(healthy, ++healthyRows);
       return (await figure('tidemark_transfer_tables_set_aside')) === 1;
     };
-    await until('the table is set aside', isUnavailable, 60_000);
+    await until('the points of the table are dead-lettered', isUnavailable, 60_000);
     await stack.waitForRows(healthyTable, healthyRows);
     await pushTo(brokenId, 3);
     await until('its messages are settled', async () => (await messages()) === 0, 60_000);
@@ -93,8 +93,8 @@ describe('a table that fails alone', () => {
     });
   });
 
-  // Else the points of all others would wait for a table that nobody mends: nobody but they could show that QuestDB lives.
-  it('is set aside within its time also when nothing else is delivered', async () => {
+  // Otherwise the points of all other tables would wait for a broken one: only they could prove that QuestDB works.
+  it('is dead-lettered within its time also when nothing else is delivered', async () => {
     const dataId = 2_000_001;
     const before = (await readDeadLetters(bus)).length;
     await pushTo(dataId, 1);
@@ -107,7 +107,7 @@ describe('a table that fails alone', () => {
     ]);
   });
 
-  it('is not set aside while most of the tables that were written fail like it: then it is QuestDB', async () => {
+  it('is not dead-lettered while most of the written tables fail like it: then it is QuestDB', async () => {
     const ids = [2_000_002, 2_000_003, 2_000_004, 2_000_005, 2_000_006];
     const before = (await readDeadLetters(bus)).length;
     const deadLettered = await figure('tidemark_transfer_tables_set_aside');

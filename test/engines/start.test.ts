@@ -52,7 +52,7 @@ describe('a role that is given a wrong pipeline file', () => {
     ['broken YAML', 'metrics.yaml', 'receiver:', 'receiver: [', /metrics\.yaml:\d+:\d+: /],
   ] as const;
   for (const [name, file, from, to, expected] of cases) {
-    it(`with ${name} ends with exit code 78 and says file, place, reason and remedy`, () => {
+    it(`with ${name} ends with exit code 78 and names file, place, reason and remedy`, () => {
       for (const role of ['ingress', 'transfer']) {
         const { status, stderr } = run(role, {
           TIDEMARK_PIPELINES: brokenPipelines(`${role}-${name}`, file, from, to),

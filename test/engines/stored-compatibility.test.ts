@@ -21,8 +21,8 @@ const row = z.record(z.string(), z.unknown());
 const rows = z.array(row);
 
 /**
- * All that a deployment of a released version had stored: what waited in its streams, its records, and what it made of the messages
- * itself once the dead letters were redriven. Never written anew.
+ * All data of a deployment of a released version: the messages in its streams, its records, and the rows that it made
+ * of the messages itself once the dead letters were redriven. Never written again.
  */
 const storedSchema = z.strictObject({
   version: z.int(),
@@ -74,7 +74,7 @@ it('there is a deployment of the version that is written now', () => {
 });
 
 // What is stored during an upgrade was written by the version before.
-describe.each(deployments)('what a deployment left behind, %s:', (_, stored) => {
+describe.each(deployments)('the data of an earlier deployment, %s:', (_, stored) => {
   const { expected, tokens } = stored;
   let stack: Stack;
 
@@ -139,7 +139,7 @@ describe.each(deployments)('what a deployment left behind, %s:', (_, stored) => 
     const outcomes = 'SELECT * EXCEPT at FROM otel.ingest_outcomes FINAL';
     const found = await stack.spansQuery(`${outcomes} ORDER BY pipeline, base, first, ordinal, redrive`);
     expect(found).toEqual(expected.ingest_outcomes);
-    // What transfer has to tell itself comes once a second.
+    // Transfer publishes its own refusals and samples once a second.
     for (const table of ['ingest_refusals', 'ingest_samples'] as const)
       await waitFor(`the rows of ${table}`, 60_000, async () => {
         const stored = await stack.spansQuery(`SELECT * FROM otel.${table} FINAL`);

@@ -79,7 +79,7 @@ describe('a stream with gaps', () => {
     }
   });
 
-  it('is read from where it is asked for', async () => {
+  it('is read from the given sequence', async () => {
     const backwards = await reader.readBackwards('G', { beforeSequence: 1_000, limit: 2 });
     expect(backwards.entries.map(({ sequence }) => sequence)).toEqual([600, 599]);
     const forwards = await reader.readForwards('G', { fromSequence: 1_000, limit: 2 });
@@ -133,7 +133,7 @@ it('reads messages that are larger than a batch, in pages of bounded size', asyn
   expect(Math.max(...pageBytes)).toBeLessThanOrEqual(16 * 2 ** 20);
 });
 
-it('answers an empty stream with nothing, and one that is not there with a permanent Fault', async () => {
+it('returns nothing for an empty stream, and a permanent Fault for a missing one', async () => {
   await makeStream('E');
   expect(await reader.readBackwards('E', { limit: 10 })).toEqual({ entries: [], next: undefined });
   expect(await reader.readForwards('E', { limit: 10 })).toEqual({ entries: [], next: undefined });

@@ -55,8 +55,8 @@ const createProducer = (bus: Bus) => {
 };
 
 /**
- * Takes messages as transfer does: what it has stored is acknowledged afterwards, in the order of the stream. It stops after the
- * first half of the backlog, until it is told to go on: a fast one would leave nothing for the backup.
+ * Takes messages as transfer does: it acknowledges each after it has stored it, in the order of the stream. It stops
+ * after the first half of the backlog, until it may continue: a fast one would leave nothing for the backup.
  */
 const createWorker = (bus: Bus) => {
   const stored = new Set<number>();
@@ -119,7 +119,7 @@ it('a backup under load holds all that was acknowledged before it and not stored
   await until('the worker works', () => worker.stored.size > 0);
   const before = new Set(producer.acknowledged);
 
-  // As slow as over a network: so many messages are published and, if the worker is given any, stored between two pieces.
+  // As slow as over a network: this many messages are published and, if the worker gets any, stored between two pieces.
   let published = 0;
   const slow = held(await connect(), async (count) => {
     if (count % 10 !== 0 || published === 10 * burst) return;
@@ -148,6 +148,6 @@ it('a backup under load holds all that was acknowledged before it and not stored
   // One unbroken run: no file of the stream is missing.
   expect(copied.size).toBe(Math.max(...copied) - Math.min(...copied) + 1);
   expect(worker.faults).toEqual([]);
-  // Else nothing would have been asked of the copy.
+  // Otherwise the copy would not have been tested at all.
   expect(stored.size).toBeLessThan(before.size);
 });

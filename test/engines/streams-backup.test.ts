@@ -66,8 +66,8 @@ const consume = async (bus: Bus, stream: string, consumer: string, count: number
 const modeOf = async (path: string): Promise<string> => ((await stat(path)).mode & 0o777).toString(8);
 
 describe('a backup of the streams and records', () => {
-  // A consumer's position that came along could be ahead of the restored messages: later ones would be passed over.
-  it('comes back message by message, and every message is delivered, those that come later too', async () => {
+  // A restored position of a consumer could be ahead of the restored messages: it would skip later ones.
+  it('is restored message by message, and every message is delivered, later ones too', async () => {
     const bus = await filledNats();
     for (let index = 1; index <= 5; index++) await publish(bus, 'metrics.0', `m${index}`);
     expect(await consume(bus, 'METRICS', 'questdb', 2)).toEqual(['m1', 'm2']);
@@ -111,8 +111,8 @@ describe('a backup of the streams and records', () => {
     expect((await restored.get(systemKeys.counter('app_id')))?.value).toBe(idGap);
   });
 
-  // Told of one instance alone, the command would leave out what waits for the others.
-  it('holds the points of every QuestDB instance, also of one that it was not told of', async () => {
+  // With the settings of one instance alone, the command would omit the messages for the others.
+  it('holds the points of every QuestDB instance, also of one that its settings lack', async () => {
     const bus = await emptyNats();
     await ensureTopology(bus, withInstances(pipelines, ['default', 'b']).streams);
     await publish(bus, 'metrics-b.0', 'm1');
@@ -125,7 +125,7 @@ describe('a backup of the streams and records', () => {
   });
 
   // A command that was killed must not keep the stores waiting, and a role that starts meanwhile must not spoil the copy.
-  it('pauses the workers of a stream for minutes at most, whatever role starts meanwhile, and lets them go on', async () => {
+  it('pauses the workers of a stream for minutes at most, even if a role starts meanwhile, and lets them continue', async () => {
     const bus = await filledNats();
     const { consumers } = await bus.manager();
     const pauseEnd = async () => (await consumers.info('METRICS', 'questdb')).config.pause_until;
@@ -184,7 +184,7 @@ describe('a backup of the streams and records', () => {
     await expect(putBack(bus, folder, quiet)).rejects.toMatchObject({ code: 'backup_unusable' });
   });
 
-  it('says so when there is nothing of ours', async () => {
+  it('reports a server without streams of Tidemark', async () => {
     const folder = join(await tempFolder(), 'backup');
     await expect(takeBackup(await emptyNats(), pipelines, folder, quiet)).rejects.toMatchObject({
       code: 'nothing_to_back_up',
@@ -206,7 +206,7 @@ describe('a restore', () => {
   });
 
   // Roles that were not stopped make empty streams; messages put under them would pass for new ones.
-  it('changes nothing where a stream is there with other content', async () => {
+  it('changes nothing where a stream exists with other content', async () => {
     const bus = await filledNats();
     const folder = join(await tempFolder(), 'backup');
     await takeBackup(bus, pipelines, folder, quiet);
@@ -215,14 +215,14 @@ describe('a restore', () => {
     expect((await messagesOf(bus, 'METRICS')).length).toBe(1);
   });
 
-  it('that was cut off is finished by the same call', async () => {
+  it('that was interrupted is finished by the same call', async () => {
     const bus = await filledNats();
     await publish(bus, 'metrics.0', 'm1');
     await publish(bus, 'traces.0', 't1');
     const folder = join(await tempFolder(), 'backup');
     await takeBackup(bus, pipelines, folder, quiet);
     const fresh = await emptyNats();
-    const stop = new Error('cut off');
+    const stop = new Error('interrupted');
     await expect(
       putBack(fresh, folder, ({ stream }) => {
         if (stream === 'METRICS') throw stop;
@@ -233,7 +233,7 @@ describe('a restore', () => {
     expect((await messagesOf(fresh, 'TRACES')).length).toBe(1);
   });
 
-  it('that was cut off while it raised the numbers is finished by the same call', async () => {
+  it('that was interrupted while it raised the numbers is finished by the same call', async () => {
     const bus = await filledNats();
     const system = await openKvBucket(bus, buckets.system);
     await system.put(systemKeys.counter('data_id'), 1_500_001);
@@ -241,7 +241,7 @@ describe('a restore', () => {
     const folder = join(await tempFolder(), 'backup');
     await takeBackup(bus, pipelines, folder, quiet);
     const fresh = await emptyNats();
-    const stop = new Error('cut off');
+    const stop = new Error('interrupted');
     await expect(
       putBack(fresh, folder, ({ stream }) => {
         if (stream === `KV_${buckets.system}`) throw stop;

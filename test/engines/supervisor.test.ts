@@ -7,7 +7,7 @@ import { tempFolder } from '../support/stack/temp-folder.ts';
 
 const policy = { firstMs: 20, mostMs: 100, healthyMs: 60_000, lookEveryMs: 50 };
 
-/** A service that says it listens and then runs `script`. */
+/** A service that prints that it listens and then runs `script`. */
 const createScript = (
   name: string,
   script: string,
@@ -62,8 +62,8 @@ describe('a supervised service', () => {
     await supervisor.stop([service]);
   });
 
-  // A NATS whose disk was full answers and stores nothing until it is started anew.
-  it('is started anew when it stays unwell, and left alone when it is unwell only for a moment', async () => {
+  // A NATS whose disk was full answers and stores nothing until it is restarted.
+  it('is restarted when it stays unwell, and not when it is unwell only for a moment', async () => {
     const { supervisor, lines } = watch();
     let answers: boolean[] = [];
     const service = createScript('engine', lives, {
@@ -93,7 +93,7 @@ describe('a supervised service', () => {
     expect(lines[0]).toBe('role exited with code 3 and is restarted');
   });
 
-  // Starting it again would only repeat the same sentence for ever.
+  // A restart would only repeat the same message without end.
   it('is not started again when it refuses its configuration', async () => {
     const { supervisor, fatal, lines } = watch();
     const gate = join(await tempFolder(), 'gate');
@@ -105,7 +105,7 @@ describe('a supervised service', () => {
     expect(service.running).toBe(false);
   });
 
-  it('is stopped in the order that is asked for', async () => {
+  it('is stopped in the given order', async () => {
     const { supervisor } = watch();
     const names: string[] = [];
     const services = ['a', 'b', 'c'].map((name) => {

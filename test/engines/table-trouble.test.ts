@@ -38,7 +38,7 @@ const tableOf = (report: Report): string => report.result_table.table_id;
 
 const readiness = (): Promise<Record<string, string>> => createReadiness(stack)();
 
-/** Rows are to be seen before their message is acknowledged, and until then transfer may still ask the table for its proof. */
+/** Rows are visible before their message is acknowledged, and until then transfer may still check the table. */
 const untilStored = async (report: Report, rows: number): Promise<void> => {
   await stack.waitForRows(tableOf(report), rows);
   await stack.waitForEmptyStream('METRICS');
@@ -55,7 +55,7 @@ const untilFine = (): Promise<boolean> =>
   waitFor('nothing fails', 60_000, async () => Object.keys(await readiness()).length === 0);
 
 describe('a table of points in trouble', () => {
-  it('that QuestDB suspended takes rows, is named in readiness and metrics, and is resumed without hands', async () => {
+  it('that QuestDB suspended takes rows, is named in readiness and metrics, and is resumed by itself', async () => {
     const report = await stack.createReport('suspended');
     await push(report, 3);
     await untilStored(report, 3);
@@ -97,7 +97,7 @@ describe('a table of points in trouble', () => {
     await untilFine();
   });
 
-  it('that is dropped under load is made again, and what comes from then on is in it once; others go on', async () => {
+  it('that is dropped under load is created again, and holds later points once; others continue', async () => {
     await stack.metadata.ready();
     const dropped = await stack.createReport('dropped');
     const other = await stack.createReport('other');
@@ -129,7 +129,7 @@ describe('a table of points in trouble', () => {
     expect((await stack.query(countSince)).dataset).toEqual([[100]]);
   });
 
-  it('whose upsert keys were switched off is not written to until they are on again', async () => {
+  it('whose upsert keys were disabled gets no writes until they are enabled again', async () => {
     const report = await stack.createReport('keyless');
     const table = tableOf(report);
     await push(report, 2);

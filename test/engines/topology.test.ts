@@ -31,8 +31,8 @@ const changed = (stream: StreamDefinition): StreamDefinition => ({
     : { consumer: { ...stream.consumer, ackWaitMs: 12_000, ackPendingMax: 77 } }),
 });
 
-// Every role would stand still at its next start, for an instance that holds a part of the tables.
-it('streams of further instances that NATS has no room for are told, and made as soon as there is room', async () => {
+// Every role would fail at its next start, for an instance that holds a part of the tables.
+it('streams of further instances without room in NATS are reported, and created as soon as there is room', async () => {
   const all = withInstances(pipelines, ['default', 'b', 'c']).streams;
   const large = all.map((stream) =>
     stream.name === 'METRICS-b' ? { ...stream, bytesMax: 2 ** 52 } : stream,
@@ -63,7 +63,7 @@ it('streams of further instances that NATS has no room for are told, and made as
 });
 
 // A role that cannot bring a consumer to its definition never starts: every change of an ack wait would be an outage.
-it('streams and consumers that are there follow their definition, and keep their messages and positions', async () => {
+it('existing streams and consumers follow their definition, and keep their messages and positions', async () => {
   await ensureTopology(bus, streams);
   for (const text of ['first', 'second']) await bus.js.publish('metrics.0', text);
   const consumer = await bus.js.consumers.get('METRICS', 'questdb');

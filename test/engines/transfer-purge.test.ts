@@ -59,7 +59,7 @@ const waitingDataIds = async (): Promise<number[][]> => {
   return found;
 };
 
-/** Publishes a message of one point of each report, as a receiver that does not know of a purge yet. */
+/** Publishes a message of one point of each report, as a receiver that has not read of a purge yet. */
 const publish = async (...reports: Report[]): Promise<void> => {
   const now = Date.now();
   const sections = reports.map((report) => `${tableOf(report)},target=a up=1,uid=${nextUid++}i ${now}\n`);
@@ -93,8 +93,8 @@ const publish = async (...reports: Report[]): Promise<void> => {
   await publisher.publish('metrics.0', `purge-${nextUid++}`, payload, 1);
 };
 
-// A purge is asked for because data must go: nothing of the backlog may come into the table, nothing may be lost uncounted, and
-// nobody else's points may suffer.
+// A purge must remove the data: no point of the backlog may reach the table, none may be lost uncounted, and points of
+// other owners must not suffer.
 describe('a purge', () => {
   it('of a data id with a backlog drops and counts its points when transfer starts, and stores those of others in the same messages', async () => {
     const [gone, kept] = [await stack.createReport('purge-gone'), await stack.createReport('purge-kept')];
@@ -103,7 +103,7 @@ describe('a purge', () => {
     const answers = await Promise.all(
       Array.from({ length: pushes }, (_, index) => {
         const point = { metrics: { up: index }, target: `t${index}` };
-        // The second point of each is deferred: its time is none.
+        // The second point of each is deferred: its time is malformed.
         return client.send({
           body: bodyOf(index % 2 === 0 ? gone : kept, [point, { ...point, timestamp: 'N' }]),
         });
@@ -128,7 +128,7 @@ describe('a purge', () => {
     );
   });
 
-  it('that comes while transfer runs holds for what arrives from then on, and outlives the table', async () => {
+  it('during the run of transfer applies to later points, and outlives the table', async () => {
     const [gone, kept] = [await stack.createReport('running-gone'), await stack.createReport('running-kept')];
     const before = { purged: await purgedPoints(), stored: await storedPoints() };
     await publish(gone, kept);
@@ -154,7 +154,7 @@ describe('a purge', () => {
     expect(await deadLetters()).toBe(0);
   });
 
-  it('ends the waiting of messages whose table was gone before anybody knew why', async () => {
+  it('ends the waiting of messages whose table was dropped before the purge was known', async () => {
     const gone = await stack.createReport('table-first');
     const before = await purgedPoints();
     await stack.query(`DROP TABLE "${tableOf(gone)}"`);

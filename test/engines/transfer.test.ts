@@ -76,7 +76,7 @@ const metricValue = async (pattern: RegExp): Promise<number> =>
   Number(pattern.exec((await stack.transfer[0]?.metrics()) ?? '')?.[1] ?? Number.NaN);
 
 describe('transfer', () => {
-  it('sets a message that cannot be read aside with its bytes, and goes on', async () => {
+  it('dead-letters a malformed message with its bytes, and continues', async () => {
     const report = await stack.createReport('after-unreadable');
     const garbage = Buffer.from('this is no envelope at all');
     await publish(garbage);
@@ -107,7 +107,7 @@ describe('transfer', () => {
     expect(refused[0]?.error).toContain('cast error');
   });
 
-  it('holds a message for a missing table back and stores what came with it', async () => {
+  it('holds a message for a missing table back and stores the others', async () => {
     const there = await stack.createReport('there');
     const missing = '2_mon_time_series_2000000.__default__';
     const now = Date.now();
@@ -116,7 +116,7 @@ describe('transfer', () => {
     await publish(messageOf([[partOf(there, lost, { table: missing, dataId: 2_000_000 }), lost]]));
     await publish(messageOf([[partOf(there, good), good]]));
     await stack.waitForRows(there.result_table.table_id, 1);
-    // A row is to be seen before its message is acknowledged.
+    // A row is visible before its message is acknowledged.
     await waitFor('one message is left', 60_000, async () => (await streamMessages('METRICS')) === 1);
     // The table appears (a purge undone by hand, a slow metadata): the message goes through by itself.
     await stack.query(
@@ -126,7 +126,7 @@ describe('transfer', () => {
     await waitFor('the stream is empty', 60_000, async () => (await streamMessages('METRICS')) === 0);
   });
 
-  it('holds a message of a newer program back, says so in readiness and metrics, and goes on with the others', async () => {
+  it('holds a message of a newer program back, reports it in readiness and metrics, and continues with the others', async () => {
     const report = await stack.createReport('beside-newer');
     const table = report.result_table.table_id;
     await publish(Buffer.from('a layout that only version 7 knows'), 7);
@@ -134,14 +134,14 @@ describe('transfer', () => {
     await publish(messageOf([[partOf(report, rows), rows]]));
     await stack.waitForRows(table, 1);
     await waitFor(
-      'the version is told',
+      'the version is reported',
       60_000,
       async () => (await metricValue(/newer_envelope_version\S* (\d+)/)) === 7,
     );
     const ready = await fetch(`http://127.0.0.1:${stack.transfer[0]?.ports['ops']}/readyz`);
     expect(ready.status).toBe(503);
     expect(await ready.text()).toContain('version 7 is newer');
-    // A row is to be seen before its message is acknowledged.
+    // A row is visible before its message is acknowledged.
     await waitFor('one message is left', 60_000, async () => (await streamMessages('METRICS')) === 1);
     expect((await deadLetters()).some((letter) => letter.bytes.toString().includes('version 7'))).toBe(false);
     await (await bus.manager()).streams.purge('METRICS');

@@ -72,7 +72,7 @@ const passwords = (): string[] =>
 
 const portOf = (url: string | null): number => Number(new URL(url ?? '').port);
 
-describe('what tidemark env prints', () => {
+describe('the output of tidemark env', () => {
   it('opens the two databases and NATS, to the reader for reading', async () => {
     expect(await questdb('SELECT 1')).toContain('[[1]]');
     expect(await questdb('SELECT 1', readerOf(own.questdb))).toContain('[[1]]');
@@ -153,7 +153,7 @@ describe.skipIf(!canBeSomebody)('another user of this machine (where this one ma
 
 const browserPath = await ensureChromium();
 
-// Chromium itself says what a page may send, with which headers: no list of ours would.
+// Chromium itself decides what a page may send, with which headers: no list of the test's own would be complete.
 describe.skipIf(browserPath === undefined)(
   'a page of another origin (in Chromium, where that is or can be installed)',
   () => {
@@ -284,7 +284,7 @@ describe.skipIf(browserPath === undefined)(
     });
 
     // Else all of the above would hold because nothing is answered at all.
-    it('is told from a page of the engine itself, which is answered', async () => {
+    it('is distinguished from a page of the engine itself, which gets its answers', async () => {
       const { page } = await pageAt(
         `${own.questdb.url}/index.html`,
         basicAuthorization(accountOf(own.questdb)),
@@ -301,7 +301,7 @@ const canUnshare = spawnSync(container[0] ?? '', [...container.slice(1), 'true']
 
 // Its nats-server would take the files of the first one for its own, and what the first acknowledges from then on would be gone.
 describe.skipIf(!canUnshare)('a second tidemark up in another container (where unshare is permitted)', () => {
-  it('starts nothing, and what the first acknowledged is stored', async () => {
+  it('starts nothing, and the acknowledged items of the first are stored', async () => {
     const data = join(folder.path, 'data');
     const pids = new Map(
       childrenOf(up.child.pid).map((pid) => [

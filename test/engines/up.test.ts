@@ -45,7 +45,7 @@ describe('tidemark up', () => {
   });
 
   // Ports and data of the next start must not be held by what a killed one left behind.
-  it('brings back what is killed, and leaves nothing behind when it is killed itself', async () => {
+  it('restarts killed processes, and leaves nothing behind when it is killed itself', async () => {
     const up = startUp(await tempFolder());
     await untilReady(up);
     for (const pid of childrenOf(up.child.pid)) process.kill(pid, 'SIGKILL');
@@ -58,7 +58,7 @@ describe('tidemark up', () => {
     await expect.poll(() => children.filter(isAlive)).toEqual([]);
   });
 
-  it('says which ports are in use and what moves them, before anything starts', async () => {
+  it('names the ports that are in use and the settings that move them, before anything starts', async () => {
     const folder = await tempFolder();
     const [nats = 0, push = 0] = await takePorts(2);
     await startImpostor(nats);
@@ -100,7 +100,7 @@ describe('tidemark up', () => {
     expect(await readdir(folder)).toEqual([]);
   });
 
-  // A role that cannot use its settings says so once; starting it again and again would hide the sentence.
+  // A role with unusable settings reports them once; repeated restarts would hide the message.
   it('stops when a role refuses its configuration, with the sentence of that role', async () => {
     const up = startUp(await tempFolder(), { TIDEMARK_REFRESH_CRON: 'every now and then' });
     expect(await up.exitCode).toBe(78);

@@ -17,7 +17,7 @@ const clickhouse = async (url: string, sql: string): Promise<string> => {
   return text;
 };
 
-/** A producer and an exporter whose items are all different, on whatever stack there is now. */
+/** A producer and an exporter with items that are all different, on the present stack. */
 const createSender = (report: Report, application: Application) => {
   let points = 0;
   let spans = 0;
@@ -156,7 +156,7 @@ it('everything is had back from a backup into empty engines, each item once, and
   await backUp(first, folder, async () => {
     transfer?.start();
     await transfer?.ready();
-    // Later than the copy of NATS, and processes with epochs that it does not know.
+    // Later than the copy of NATS, and from processes with epochs that the copy lacks.
     for (let start = 0; start < 3; start++) {
       await ingress?.kill();
       ingress?.start();

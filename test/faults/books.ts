@@ -19,9 +19,9 @@ const add = (dropped: Map<string, number>, reason: string): void => {
 export const swingReason = 'timestamp_too_old';
 
 /**
- * What the outcomes have to say of one target once `isPresent` tells which numbers are stored: every item of every request that
- * is owed, and of the uncertain ones that turned out to be there (their first item is a good one, and they are there whole or
- * not at all).
+ * The expected outcomes of one target, from the numbers that are stored by `isPresent`: every item of every request
+ * that is owed, and of the uncertain ones that turned out to be stored (their first item is a good one, and they are
+ * stored whole or not at all).
  */
 export const expectedBalance = (
   claims: readonly Claim[],

@@ -60,7 +60,7 @@ const killWhileColumnsCome = async (round: number): Promise<Map<string, number>>
 };
 
 // QuestDB 9.3.4 confirms rows for a table that it has damaged and never shows them. How often a kill does so is luck, about one in ten.
-it('a table that QuestDB was killed out of loses nothing: it is set aside, made anew, and redriven', async (context) => {
+it('a table that a kill of QuestDB damaged loses nothing: it is dead-lettered, created again, and redriven', async (context) => {
   const all = new Map<string, number>();
   let mended: string[] = [];
   for (let round = 0; round < roundsMax && mended.length === 0; round++) {

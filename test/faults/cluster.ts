@@ -9,7 +9,7 @@ import { engineNames } from './schedule.ts';
 export type Victim = {
   readonly name: string;
   readonly isRunning: boolean;
-  /** SIGKILL; resolves when it is gone. */
+  /** SIGKILL; resolves when the process has ended. */
   kill(): Promise<void>;
   /** SIGTERM, and SIGKILL when it has not ended in time; answers whether it ended by itself. */
   stop(): Promise<boolean>;
@@ -32,7 +32,7 @@ export type Cluster = {
 
 export const ackWaitSeconds = 6;
 
-/** Above this a role that was told to stop is killed, ms: an insert that was left half sent ends after 30 s. */
+/** Beyond this a stopped role is killed, ms: a half-sent insert ends after 30 s. */
 const stopMsMax = 60_000;
 
 const victimOfRole = (role: RoleProcess): Victim => ({
@@ -70,7 +70,7 @@ const victimOfEngine = (engine: Engine): Victim => ({
 });
 
 export type ClusterOptions = {
-  /** How long the streams know an id again; until then after each connect every insert of spans is guarded. */
+  /** How long the streams remember an id; until then after each connect every insert of spans is guarded. */
   readonly duplicateWindowSeconds: number;
   /** Three NATS servers in a cluster; what befalls NATS befalls the one that leads METRICS. */
   readonly hasNatsCluster?: boolean;

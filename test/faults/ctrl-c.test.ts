@@ -24,7 +24,7 @@ const query = async (folder: string, sql: string): Promise<unknown[][]> => {
 };
 
 describe('Ctrl-C under load', () => {
-  it('ends in order; after the next start the table holds what was acknowledged, once', async () => {
+  it('ends in order; after the next start the table holds the acknowledged points, once', async () => {
     const folder = await tempFolder();
     const first = startUp(folder);
     await untilReady(first);

@@ -17,7 +17,7 @@ export type DoneFault = {
 
 export type Driven = {
   readonly done: readonly DoneFault[];
-  /** Processes that ended without being told to, with their last lines. They were started again. */
+  /** Processes that ended without a stop, with their last lines. They were restarted. */
   readonly crashes: readonly string[];
 };
 
@@ -32,7 +32,7 @@ export type DriverOptions = {
   readonly flooded: Readonly<Record<'METRICS' | 'TRACES', Target>>;
   /** Ends the plan early, for instance because the time is up. */
   readonly signal: AbortSignal;
-  /** Told of each fault once it is over. */
+  /** Called for each fault once it is over. */
   readonly onDone: (done: DoneFault) => void;
 };
 
@@ -74,7 +74,7 @@ const doProcessFault = async (fault: ProcessFault, victim: Victim): Promise<stri
       const hasEnded = await victim.stop();
       await delay(fault.downMs);
       await startAgain(victim);
-      return hasEnded ? '' : 'it did not end when it was told to and was killed';
+      return hasEnded ? '' : 'it did not end when it was stopped, and was killed';
     }
     case 'pause':
       victim.signal('SIGSTOP');
@@ -106,7 +106,7 @@ export const drive = async (faults: readonly Fault[], options: DriverOptions): P
       .finally(() => {
         for (const name of names) if (held.get(name) === mine) held.delete(name);
       });
-    // A failure is told when the round is over.
+    // A failure is reported when the round is over.
     mine.catch(() => undefined);
     for (const name of names) held.set(name, mine);
     all.push(mine);
@@ -201,7 +201,7 @@ export const drive = async (faults: readonly Fault[], options: DriverOptions): P
     }
   };
 
-  /** Like any supervisor: what ended by itself is started again, and told. */
+  /** Like any supervisor: restarts a process that ended by itself, and reports it. */
   const supervise = async (): Promise<void> => {
     for (const victim of cluster.victims.values()) {
       if (victim.isRunning || held.has(victim.name)) continue;
@@ -237,7 +237,7 @@ export const untilReceiving = async ({ stack }: Cluster): Promise<void> => {
   for (const role of [stack.metadata, ...stack.ingress]) await role.ready(readyMsMax);
 };
 
-/** Waits until every process is there and every role says that it can do its work. */
+/** Waits until every process runs and every role is ready. */
 export const untilReady = async (cluster: Cluster): Promise<void> => {
   for (const role of [cluster.stack.metadata, ...cluster.stack.ingress, ...cluster.stack.transfer]) {
     await role.ready(readyMsMax);

@@ -18,7 +18,7 @@ describe('spans through two ingress and two transfer processes', () => {
   });
   afterAll(() => stack.stop());
 
-  it('100,000 in mixed sizes: count() equals what was acknowledged, every value is there, every trace is found by its id', async () => {
+  it('100,000 in mixed sizes: count() equals the acknowledged spans, every value is stored, every trace is found by its id', async () => {
     const application = await stack.createApplication('exact');
     const baseSeconds = Math.floor(Date.now() / 1000) - 600;
     const books = await exportSpans(baseSeconds, {

@@ -103,7 +103,7 @@ describe('two ingress and two transfer processes', () => {
     expect(refusals[0]?.status).toBe(401);
   });
 
-  it('a stopped NATS is answered 503 with Retry-After within 2 s (five times the slack), and taking goes on without a restart', async () => {
+  it('a stopped NATS is answered 503 with Retry-After within 2 s (five times the slack), and ingress continues without a restart', async () => {
     const report = await stack.createReport('nats-stop');
     const body = JSON.stringify({
       data_id: report.data_source.mon_data_id,

@@ -13,7 +13,8 @@ it('eight kills over all six kinds of process, with faults of links between them
     duplicateWindowSeconds: 300,
     hasOutcomes: true,
     calmRounds: [],
-    // QuestDB 9.3.4 that is killed while it makes the first columns of a table may refuse that table for ever: docs/exactly-once.md.
+    // QuestDB 9.3.4 that is killed while it creates the first columns of a table may refuse that table from then on:
+    // docs/exactly-once.md.
     isWarm: true,
     msMax: 300_000,
     say: () => {},

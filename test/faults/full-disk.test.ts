@@ -76,7 +76,7 @@ describe.skipIf(!canMount)('a disk that is full', () => {
     await waitFor('all is well', 60_000, async () => Object.keys(await failingChecks(stack)).length === 0);
   });
 
-  it("ClickHouse's: exports are still taken, readiness says why nothing is stored, and with room again all of it is, once", async () => {
+  it("ClickHouse's: exports are still accepted, readiness reports why nothing is stored, and with room again all of it is, once", async () => {
     const { stack, fill, makeRoom } = await stackWithSmallDisk('clickhouse', 200);
     const probe = await spanProbe(stack);
     const send = async (spans: number): Promise<void> => expect(await probe.send(spans)).toEqual([200, '{}']);

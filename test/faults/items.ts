@@ -10,8 +10,8 @@ export type Layout = 'wide' | 'narrow' | 'spans';
 export type World = { readonly seed: number; readonly baseMs: number };
 
 /**
- * What has to become of an item: `good` is stored; `swing` is stored or dropped as `timestamp_too_old`, as the policy was when
- * it was judged; anything else is the reason it is dropped for.
+ * The expected outcome of an item: `good` is stored; `swing` is stored or dropped as `timestamp_too_old`, by the policy
+ * at its validation; any other value is the reason of its drop.
  */
 export type Fate = 'good' | 'swing' | BadPoint | BadSpan;
 
@@ -100,7 +100,7 @@ const spoilPoint = (text: string, fate: Fate, time: number, nowMs: number): stri
 export const widePoint = (id: number, fate: Fate, { seed, baseMs }: World) =>
   pointOf(id, seed, pointTime(id, fate, baseMs));
 
-/** What narrow rows of this number hold: every value tells the number, and the metric by its last bits. */
+/** The values of the narrow rows of this number: every value contains the number, and the metric in its last bits. */
 export const narrowPoint = (id: number, fate: Fate, { seed, baseMs }: World) => {
   const random = createRandom(seed * 17 + id);
   const metrics: Record<string, number> = { load: id * 8 + 1 };
@@ -114,7 +114,7 @@ export const narrowPoint = (id: number, fate: Fate, { seed, baseMs }: World) => 
   };
 };
 
-/** The number that a value of a narrow row tells. */
+/** The number in a value of a narrow row. */
 export const numberOfNarrowValue = (value: number): number => Math.floor(value / 8);
 
 /** The point as a producer writes it, spoilt when it has to be dropped. */

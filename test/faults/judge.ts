@@ -14,7 +14,7 @@ export type Verdict = {
   readonly overlaps: number;
   /** Spans there twice for a plain query because their request came again after the streams had forgotten its id. */
   readonly lateRepeats: number;
-  /** Items of uncertain requests that are there, and that are not. */
+  /** Items of uncertain requests that are stored, and that are not. */
   readonly uncertainPresent: number;
   readonly uncertainAbsent: number;
 };
@@ -22,7 +22,7 @@ export type Verdict = {
 export type Case = Owed & {
   readonly stack: Stack;
   readonly targets: readonly Target[];
-  /** Whether the outcomes are held against the books. */
+  /** Whether the outcomes are compared with the books. */
   readonly hasOutcomes: boolean;
 };
 
@@ -50,7 +50,7 @@ const messagesIn = async (stack: Stack): Promise<ReadonlyMap<string, number>> =>
   return new Map(details.map(({ name, state }) => [name, state.messages]));
 };
 
-/** All that NATS says of the streams that are not empty, and of their consumers; for people. */
+/** The state of the streams that are not empty, and of their consumers, as NATS reports it; for people. */
 const statesOfLeft = async (stack: Stack): Promise<string> => {
   const left = [...(await messagesIn(stack))].filter(([, messages]) => messages > 0).map(([name]) => name);
   const { account_details: accounts } = z
@@ -146,7 +146,7 @@ const overlapsOf = async (stack: Stack, targets: readonly Target[]): Promise<num
   return first;
 };
 
-/** Judges a case whose streams are empty: rows, answers, dead letters and outcomes. */
+/** Checks a case whose streams are empty: rows, answers, dead letters and outcomes. */
 export const judge = async (given: Case): Promise<Verdict> => {
   const { stack, targets, claims, world } = given;
   const overlaps = await overlapsOf(stack, targets);

@@ -101,14 +101,14 @@ describe('transfer killed during dead-lettering', () => {
     await stack.waitForEmptyStream('METRICS');
   };
 
-  it.each(steps)('%s: a message that cannot be read is set aside once', async (_, step) => {
+  it.each(steps)('%s: a malformed message is dead-lettered once', async (_, step) => {
     const garbage = `garbage ${nextName()}`;
     await killAt(step, () => bus.js.publish('metrics.0', garbage));
     expect((await streamBodies('DEADLETTER')).filter((body) => body.includes(garbage))).toHaveLength(1);
   });
 
   it.each(steps)(
-    '%s: a row that QuestDB refuses is set aside once, its neighbours are stored once',
+    '%s: a row that QuestDB refuses is dead-lettered once, its neighbours are stored once',
     async (_, step) => {
       const batch = await pointsBatch(stack, nextName(), { key: 'k' });
       await stack.query(`ALTER TABLE "${batch.table}" ADD COLUMN poison BOOLEAN`);

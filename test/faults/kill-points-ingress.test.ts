@@ -78,7 +78,7 @@ describe.each(signals)('ingress killed with a request of %s', (_signal, make) =>
     expect(await batch.settled()).toEqual(settledOnce(batch.items));
   });
 
-  it('between two messages of one request: the retry adds what is missing', async () => {
+  it('between two messages of one request: the retry adds the missing ones', async () => {
     const batch = await make(ofTwoMessages);
     await killAt(batch, 'the second publish', second(publishTo(batch.stream)), 1);
     const { rows } = await batch.settled();
@@ -131,7 +131,7 @@ describe.each(signals)('NATS killed with a request of %s', (_signal, make) => {
     expect(await batch.settled()).toEqual(settledOnce(batch.items));
   });
 
-  it('between the first store and the retry, the message waiting: the stream knows its id again', async () => {
+  it('between the first store and the retry, while the message waits: the stream knows its id again', async () => {
     const batch = await make();
     await stack.transfer[0]?.kill();
     const before = await lastSequence(batch);

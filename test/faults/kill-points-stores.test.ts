@@ -48,7 +48,8 @@ describe('QuestDB killed', () => {
     ['after its commit, before the 204: the write is sent again and changes nothing', pointsStored],
   ])('%s', async (_, step) => {
     const batch = await pointsBatch(stack, nextName(), { items: large.items, targetLength: large.length });
-    // QuestDB 9.3.4 that is killed while it makes the first columns of a table may refuse that table for ever: docs/exactly-once.md.
+    // QuestDB 9.3.4 that is killed while it creates the first columns of a table may refuse that table from then on:
+    // docs/exactly-once.md.
     expect((await batch.push([{ metrics: { value: 0 }, target: 'first' }])).status).toBe(200);
     expect(await batch.settled()).toEqual(settledOnce(1));
     await killStoreAt('questdb', step, batch.sendUntilTaken);
@@ -85,7 +86,7 @@ describe('ClickHouse killed', () => {
   it('between source part and view part: the trace is found by its id after the next try', async () => {
     const batch = await spansBatch(stack, nextName());
     await killStoreAt('clickhouse', spansStored, batch.sendUntilTaken, async () => {
-      // What a kill between the two leaves: the view's part is not there. Its 200 is held, so both are there before.
+      // The state after a kill between the two: the view's part is missing. Its 200 is held, so both existed before.
       expect(await batch.stored()).toEqual(storedOnce(batch.items));
       await command('TRUNCATE TABLE otel.otel_traces_trace_id_ts');
       expect((await batch.stored()).lostTraces).toBe(2);
@@ -93,7 +94,7 @@ describe('ClickHouse killed', () => {
     expect(await batch.settled()).toEqual(settledOnce(batch.items));
   });
 
-  it('during merge: the parts it was merging are there again, and merge to the same rows', async () => {
+  it('during merge: the parts of the merge exist again, and merge to the same rows', async () => {
     const count = 40_000;
     const rows = { first: 1n << 40n, count, startNs: 1_700_000_000_000_000_000n, stepNs: 1_000n };
     const columns = 'SELECT * FROM';

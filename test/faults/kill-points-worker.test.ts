@@ -114,7 +114,7 @@ describe.each(signals)('transfer killed with $name', ({ name, engine, write, sto
     expect(await batch.settled()).toEqual(settledOnce(batch.items));
   });
 
-  it('after its outcome is recorded, before it hears of it: stored once, recorded once', async () => {
+  it('after its outcome is recorded, before the PubAck arrives: stored once, recorded once', async () => {
     const batch = await make();
     await killAt(batch, stack.gate('transfer-0', 'nats'), 'the PubAck of the outcome', pubAckOf('LEDGER'));
     expect(await batch.settled()).toEqual(settledOnce(batch.items));
@@ -206,7 +206,7 @@ describe.each(signals)('a worker of $name', ({ name, engine, write, make }) => {
     const batch = await make();
     try {
       const hold = await overtake(batch, () => first?.kill());
-      // Else a merge may come before anybody has seen the rows twice.
+      // Otherwise a merge may come before the test has seen the rows twice.
       await command('SYSTEM STOP MERGES otel.otel_traces');
       hold.release();
       if (name === 'spans') {
@@ -228,11 +228,11 @@ describe.each(signals)('a worker of $name', ({ name, engine, write, make }) => {
   });
 });
 
-describe('a day of spans that are there twice', () => {
+describe('a day of spans that are stored twice', () => {
   const mergeOfDay: StepMatch = ({ from, text, request }) =>
     from === 'client' && `${request} ${text}`.includes('OPTIMIZE TABLE otel.otel_traces PARTITION');
 
-  // The parts of an old day may never be merged by themselves, and a plain count would stay wrong for ever.
+  // The parts of an old day may never be merged by themselves, and a plain count would stay wrong.
   it('whose worker is killed after its acks and before the merge that it owes is merged by the next', async () => {
     const [first, second] = stack.transfer;
     const gate = stack.gate('transfer-0', 'clickhouse');
@@ -269,8 +269,9 @@ describe('a day of spans that are there twice', () => {
   });
 });
 
-describe('a consumer that is deleted and made anew by hand', () => {
-  // What is not acknowledged comes from it as if for the first time, and nothing in the delivery tells that it was inserted.
+describe('a consumer that is deleted and created again by hand', () => {
+  // Unacknowledged messages arrive from it as if for the first time, and nothing in the delivery shows that they were
+  // inserted.
   it('brings spans that are stored already: they are stored once', async () => {
     await guardIsDown();
     const batch = await spansBatch(stack, `worker ${++batches}`);

@@ -18,7 +18,7 @@ describe('spans, one of each, under load', () => {
   });
   afterAll(() => stack.stop());
 
-  /** Starts an exporter, runs the fault beside it, stops the exporter and judges. */
+  /** Starts an exporter, runs the fault beside it, stops the exporter and checks. */
   const underLoad = async (name: string, fault: () => Promise<void>) => {
     await stack.ready();
     const application = await stack.createApplication(name);
@@ -39,7 +39,7 @@ describe('spans, one of each, under load', () => {
     return { books, verdict: await settleAndJudge(stack, application, books, seed, baseSeconds) };
   };
 
-  it('ClickHouse away for 20 s: the receiver goes on answering 200; exact', async () => {
+  it('ClickHouse down for 20 s: the receiver continues to answer 200; exact', async () => {
     const { books, verdict } = await underLoad('clickhouse-stop', async () => {
       await stack.engines.clickhouse.stop();
       const stoppedAt = Date.now();

@@ -7,7 +7,7 @@ const seed = 7;
 
 const pushUrl = (stack: Stack): string => `http://127.0.0.1:${stack.ingress[0]?.ports['push']}/v2/push/`;
 
-/** Waits until every acknowledged id is visible; a message of a killed worker takes an ack wait to come again. */
+/** Waits until every acknowledged id is visible; NATS redelivers a message of a killed worker after an ack wait. */
 const waitForAcknowledged = async (stack: Stack, table: string, books: Books): Promise<void> => {
   await waitFor('every acknowledged point is visible', 150_000, async () => {
     const { dataset } = await stack.query(`SELECT count() FROM "${table}"`);
@@ -33,7 +33,7 @@ describe('points, one of each, under load', () => {
   });
   afterAll(() => stack.stop());
 
-  /** Starts a producer, runs the fault beside it, stops the producer and judges. */
+  /** Starts a producer, runs the fault beside it, stops the producer and checks. */
   const underLoad = async (name: string, fault: () => Promise<void>) => {
     await stack.ready();
     const report = await stack.createReport(name);
@@ -67,7 +67,7 @@ describe('points, one of each, under load', () => {
     expect(verdict).toEqual(cleanVerdict);
   });
 
-  it('QuestDB away for 20 s under load: the receiver goes on answering 200, nothing is lost, nothing is stored twice', async () => {
+  it('QuestDB down for 20 s under load: the receiver continues to answer 200, nothing is lost, nothing is stored twice', async () => {
     const { books, verdict } = await underLoad('questdb-stop', async () => {
       await stack.engines.questdb.stop();
       const stoppedAt = Date.now();
@@ -103,7 +103,7 @@ describe('points, one of each, under load', () => {
     expect(verdict).toEqual(cleanVerdict);
   });
 
-  it('ingress killed -9 under load: what it acknowledged is stored once', async () => {
+  it('ingress killed -9 under load: its acknowledged points are stored once', async () => {
     const { books, verdict } = await underLoad('ingress-kill', async () => {
       for (let kills = 0; kills < 2; kills++) {
         await stack.ingress[0]?.kill();
@@ -115,7 +115,7 @@ describe('points, one of each, under load', () => {
     expect(verdict).toEqual(cleanVerdict);
   });
 
-  it('metadata away: known data ids go on', async () => {
+  it('metadata down: known data ids continue', async () => {
     const { books, verdict } = await underLoad('metadata-kill', async () => {
       await stack.metadata.kill();
       const seen = Date.now();

@@ -22,7 +22,7 @@ export type LoadOptions = {
 
 /** Senders at work. */
 export type Load = {
-  /** Sends large requests to this target from `connections` senders until a receiver says that there is no room. */
+  /** Sends large requests to this target from `connections` senders until a receiver answers that there is no room. */
   flood(target: Target, boundMs: number): Promise<boolean>;
   /** Claims no more; resolves once every request that may be sent again was answered 2xx. */
   finish(): Promise<void>;
@@ -38,7 +38,10 @@ const answerTimeoutMs = 10_000;
 const floodCountOf = (sender: number): number => (sender === 0 ? 1_800 : severalMessages);
 const retryMs = { least: 100, most: 600 };
 
-/** Of requests with a name that were answered 200 so many are sent again, once or twice, this long afterwards at most. */
+/**
+ * This many of the requests with an identity that were answered 200 are sent again, once or twice, this long afterwards
+ * at most.
+ */
 const repeated = { share: 0.15, pauseMsMax: 2_000 };
 
 const olderTokenShare = 0.2;
@@ -111,7 +114,7 @@ const spansWire = (claim: Claim, world: World, isJson: boolean, isPacked: boolea
   });
 };
 
-/** Why a receiver refused; OTLP says it in words. */
+/** The reason of a refusal; OTLP has it in the text. */
 const reasonIn = (text: string): string => {
   const told = /"reason":"(\w+)"/.exec(text)?.[1];
   if (told !== undefined) return told;
@@ -198,8 +201,8 @@ export const startLoad = (options: LoadOptions): Load => {
   };
 
   /**
-   * Sends a request again that was stored, as one does that lost the answer. Nothing may come of it. Where the policy changes the outcomes may
-   * say of it what the rows do not, once NATS has forgotten it: docs/exactly-once.md.
+   * Repeats a stored request, like a sender that lost the answer. It must change nothing. Where the policy changes, the
+   * outcomes may differ from the rows once NATS has forgotten the request: docs/exactly-once.md.
    */
   const repeat = async (agent: Agent, claim: Claim, wireOf: WireOf, random: () => number): Promise<void> => {
     const isWanted = claim.debt === 'owed' && claim.isNamed && !claim.target.hasSwing;
@@ -264,7 +267,7 @@ export const startLoad = (options: LoadOptions): Load => {
   const senders = options.targets.flatMap((target) =>
     Array.from({ length: options.sendersEach }, (_, sender) => send(target, sender)),
   );
-  // A defect of a sender is told when all of them are waited for.
+  // A defect of a sender is reported when all of them have ended.
   for (const sender of senders) sender.catch(() => undefined);
   return {
     flood,

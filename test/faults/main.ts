@@ -5,8 +5,8 @@ import { run } from './run.ts';
 
 /**
  * `make faults SEED=… KILLS=… MINUTES=…`: the whole line under mixed load while its processes are killed, paused and
- * stopped, then every item held against what was answered. The seed repeats the faults and the items. Exits with 1 on a
- * violation and with 2 when the time was up before all kills were done, or when it was told something that it cannot use.
+ * stopped, then a comparison of every item with its answer. The seed repeats the faults and the items. Exits with 1 on
+ * a violation and with 2 when the time was up before all kills were done, or for an invalid argument.
  */
 const optionsOrEnd = (): FaultsOptions => {
   try {
@@ -36,7 +36,7 @@ const result = await run({
   killsPerRound: 25,
   gapMs: 2_000,
   sendersEach: 2,
-  // Three in a row last longer than the duplicate window: in the third, inserts of spans go past the guard.
+  // Three in a row last longer than the duplicate window: in the third, inserts of spans run without the guard.
   calmRounds: isOdd ? [2, 3, 4] : [],
   isWarm: false,
   interrupt: interrupt.signal,

@@ -22,7 +22,7 @@ const namedTables = async ({ transfer }: Stack): Promise<Set<string>> => {
 
 const letters = z.object({ items: z.array(z.object({ table: z.string().nullable(), error: z.string() })) });
 
-/** Tables whose points were set aside for it: a process that was started anew since then does not know. */
+/** Tables whose points were dead-lettered for it: a process that has restarted since then does not know. */
 const setAsideTables = async (stack: Stack): Promise<string[]> => {
   const { body } = await stack.api('GET', '/api/v1/dead-letters?reason=table_unavailable&limit=500');
   const damaged = /transaction metadata|WAL structure version|getColumnMetadata/;
@@ -61,8 +61,8 @@ const makeAnew = async (stack: Stack, table: string): Promise<void> => {
 const bulkAnswer = z.looseObject({ matched: z.number() });
 
 /**
- * Does what an operator would: makes the tables anew that QuestDB cannot change any more since it was killed, and sends their dead
- * letters back until all of them are stored. Answers the tables.
+ * Acts like an operator: creates the tables again that QuestDB cannot change since it was killed, and redrives their
+ * dead letters until all of them are stored. Returns the tables.
  */
 export const mendBrokenTables = async (stack: Stack): Promise<string[]> => {
   const tables = await waitFor('broken tables are looked for', mendMsMax, async () => [

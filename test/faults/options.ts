@@ -1,7 +1,7 @@
-/** What a run of the faults is told. */
+/** The options of a run of the faults. */
 export type FaultsOptions = { readonly seed: number; readonly kills: number; readonly minutes: number };
 
-/** Something a run was told that it cannot use; nothing was started. */
+/** An invalid option; nothing was started. */
 export class FaultsUsageError extends Error {
   override readonly name = 'FaultsUsageError';
 }

@@ -33,11 +33,11 @@ export type Try = {
   readonly isRepeat?: boolean;
   /** The token was another one than at the first try. */
   readonly isOtherToken?: boolean;
-  /** The answer said that it was received before. */
+  /** The answer reported an earlier request. */
   readonly isRecognised?: boolean;
 };
 
-/** A request and the numbers of its items: `first` and so many after it. */
+/** A request and the numbers of its items: `first` and the following ones. */
 export type Claim = {
   readonly target: Target;
   readonly first: number;
@@ -88,7 +88,7 @@ export const claimOf = (claims: readonly Claim[], id: number): Claim | undefined
     const middle = (low + high) >> 1;
     const claim = claims[middle];
     if (claim === undefined) return undefined;
-    // What is no number at all belongs to nobody.
+    // A value that is not a number belongs to no item.
     if (!(id >= claim.first)) high = middle - 1;
     else if (id >= claim.first + claim.count) low = middle + 1;
     else return claim;

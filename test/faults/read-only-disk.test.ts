@@ -13,8 +13,8 @@ const run = (command: string, ...args: string[]): string =>
   execFileSync(command, args, { stdio: ['ignore', 'pipe', 'pipe'], encoding: 'utf8' }).trim();
 
 /**
- * A file system of its own in a file. Linux makes one read-only when it meets an error on its disk, and so does this one when
- * `breakIt` reports such an error to it; it can be written to again once it was mounted anew.
+ * A separate file system in a file. Linux makes one read-only when it meets an error on its disk, and this one does so
+ * when `breakIt` reports such an error; it is writable again after the next mount.
  */
 const mountBreakable = (folder: string, megabytes: number) => {
   const image = `${folder}.img`;
@@ -72,7 +72,7 @@ const stackOn = async (wanted: EngineName, durability: Durability = 'process') =
   return {
     stack,
     breakIt: (): void => disk?.breakIt(),
-    /** What the operator does: the engine is ended, its disk mounted anew, and the engine started. */
+    /** The steps of the operator: the engine is ended, its disk mounted again, and the engine started. */
     mend: async (): Promise<void> => {
       await stack.engines[wanted].kill();
       disk?.mountAnew();
@@ -83,7 +83,7 @@ const stackOn = async (wanted: EngineName, durability: Durability = 'process') =
 
 // Needs the right to mount, loop devices and ext4.
 describe.skipIf(!canMount)('a disk that has become read-only', () => {
-  it("QuestDB's: pushes are still taken, readiness says that nothing is stored, and once it is mounted anew all of it is, once", async () => {
+  it("QuestDB's: pushes are still accepted, readiness reports that nothing is stored, and once it is writable again all of it is, once", async () => {
     // Without the sync of each commit QuestDB confirms for seconds what it has in memory only: docs/stores-in-trouble.md.
     const { stack, breakIt, mend } = await stackOn('questdb', 'power');
     const { table, push } = await pushProbe(stack);
@@ -102,7 +102,7 @@ describe.skipIf(!canMount)('a disk that has become read-only', () => {
     await waitFor('all is well', 60_000, async () => Object.keys(await failingChecks(stack)).length === 0);
   });
 
-  it("ClickHouse's: exports are still taken, readiness says that nothing is stored, and once it is mounted anew all of it is, once", async () => {
+  it("ClickHouse's: exports are still accepted, readiness reports that nothing is stored, and once it is writable again all of it is, once", async () => {
     const { stack, breakIt, mend } = await stackOn('clickhouse');
     const probe = await spanProbe(stack);
     expect(await probe.send(10)).toEqual([200, '{}']);
@@ -119,7 +119,7 @@ describe.skipIf(!canMount)('a disk that has become read-only', () => {
     await waitFor('all is well', 60_000, async () => Object.keys(await failingChecks(stack)).length === 0);
   });
 
-  it("NATS's: what is not stored is answered 503, and once it is mounted anew everything acknowledged is stored", async () => {
+  it("NATS's: a push that is not stored is answered 503, and once it is writable again everything acknowledged is stored", async () => {
     const { stack, breakIt, mend } = await stackOn('nats');
     const { table, push, stored } = await pushProbe(stack);
     expect(await push(10)).toBe(200);

@@ -8,7 +8,7 @@ import { describeFault, isProcessFault, processKinds, weightOf } from './schedul
 import { type Finding, offences } from './verdict.ts';
 
 const shownMax = 20;
-/** Faults this long before and after a request are told with it, ms. */
+/** Faults this long before and after a request are reported with it, ms. */
 const nearMs = 10_000;
 
 const sum = <T>(items: readonly T[], value: (item: T) => number): number =>
@@ -102,9 +102,9 @@ export const summaryOf = ({ rounds, seconds, isWhole }: Run): string[] => {
     tokenLine(rounds, claims),
     `items: ${items('owed')} acknowledged, ${items('uncertain')} uncertain (${sum(verdicts, (verdict) => verdict.uncertainPresent)} of them stored), ${items('absent')} refused for good`,
     `rows read: ${sum(verdicts, ({ rows }) => rows)}; seen twice by overlaps when the streams had just become empty: ${sum(verdicts, ({ overlaps }) => overlaps)}; late repeats: ${sum(verdicts, ({ lateRepeats }) => lateRepeats)}`,
-    `inserts of spans past the guard, in processes that saw the end of a round: ${sum(rounds, ({ plainInserts }) => plainInserts)}`,
+    `inserts of spans without the guard, in processes that saw the end of a round: ${sum(rounds, ({ plainInserts }) => plainInserts)}`,
     `violations: ${judged.join(', ')}`,
-    `tables that QuestDB could not change any more, made anew and redriven: ${sum(rounds, ({ mended }) => mended.length)}`,
+    `tables that QuestDB could not change any more, created again and redriven: ${sum(rounds, ({ mended }) => mended.length)}`,
     `processes that ended by themselves: ${crashes.length}; that had to be killed to stop: ${slow.length}`,
     ...crashes,
     `${seconds.toFixed(0)} s`,

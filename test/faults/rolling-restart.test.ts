@@ -67,7 +67,7 @@ describe('a rolling restart under load', () => {
     }
     const known = stack.ingress.length * pointsOfRequest;
     const senders = startSenders(8);
-    // Out of the rotation, as a balancer does during the wait before the stop; requests under way are there still.
+    // Out of the rotation, as a balancer does during the wait before the stop; open requests continue.
     for (const role of [...stack.ingress, ...stack.transfer, stack.metadata]) {
       const before = senders.total();
       await waitFor('requests go on', 60_000, () => senders.total() > before + 50);

@@ -12,7 +12,7 @@ import {
 } from './items.ts';
 import { type Claim, claimOf, type Target } from './oracle.ts';
 
-/** A stored row: whose it is, which of its item's rows (a bit), and whether every value is what the number says. */
+/** A stored row: its owner, which of its item's rows it is (a bit), and whether every value matches the number. */
 export type SeenRow = {
   readonly id: number;
   readonly bit: number;

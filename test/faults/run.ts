@@ -17,7 +17,7 @@ export type RunOptions = {
   readonly kills: number;
   /** Whether pauses and stops come on top of the kills instead of being some of them; default false. */
   readonly isKillsAlone?: boolean;
-  /** Kills, pauses and stops of one round: after each the streams are emptied and everything is judged. */
+  /** Kills, pauses and stops of one round: after each the streams are emptied and everything is checked. */
   readonly killsPerRound: number;
   /** From one fault of a process to the next, on average, ms. */
   readonly gapMs: number;
@@ -44,9 +44,9 @@ export type Round = {
   readonly verdict: Verdict;
   readonly done: readonly DoneFault[];
   readonly crashes: readonly string[];
-  /** Inserts of spans that went past the guard, by transfer processes as they are at the end of the round. */
+  /** Inserts of spans without the guard, by the transfer processes at the end of the round. */
   readonly plainInserts: number;
-  /** Tables that QuestDB could not change any more, made anew as an operator would. */
+  /** Tables that QuestDB could not change any more, created again as an operator would. */
   readonly mended: readonly string[];
   readonly seconds: Readonly<Record<'driving' | 'settling' | 'judging', number>>;
 };
@@ -63,12 +63,12 @@ export type Run = {
   readonly logs: ReadonlyMap<string, readonly string[]>;
 };
 
-/** A slow machine may lose a call of ours too: what only reads, or makes something new, is tried again. */
+/** A slow machine may lose a call of the harness too: a call that only reads, or creates something new, is retried. */
 const callMsMax = 120_000;
 /** Longest to wait for the answers to what is sent again, once every fault is over. */
 const finishMsMax = 180_000;
 
-/** Sources of a round of their own: a judge reads no more than one round's rows. */
+/** Each round has its own sources: a judge reads no more than one round's rows. */
 const createTargets = async ({ stack }: Cluster, round: number): Promise<Target[]> => {
   let tries = 0;
   const create = async (name: string, layout: Target['layout'], hasSwing: boolean): Promise<Target> => {
@@ -170,7 +170,7 @@ const runRound = async (
   });
   const drivenAt = Date.now();
   await untilReceiving(cluster);
-  // What is open still is found by the judge.
+  // The judge finds what is still open.
   await Promise.race([load.finish(), delay(finishMsMax, undefined, { ref: false })]);
   const mended = await mendBrokenTables(cluster.stack);
   await untilReady(cluster);
@@ -198,8 +198,8 @@ export const killsOf = (done: readonly DoneFault[], isKillsAlone = false): numbe
   }, 0);
 
 /**
- * Starts everything, drives faults in rounds and judges after each; ends all that it started, however it ends. Stops at
- * the first round with a violation, since what follows would be judged on its ruins.
+ * Starts everything, drives faults in rounds and checks after each; ends all that it started, on every exit. Stops at
+ * the first round with a violation, since it would make the following checks meaningless.
  */
 export const run = async (options: RunOptions): Promise<Run> => {
   const startedAt = Date.now();

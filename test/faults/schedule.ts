@@ -52,7 +52,7 @@ export type Fault =
   /** A target gets another token; the one before is taken for a day more. `target` counts them. */
   | { readonly atMs: number; readonly kind: 'rotate'; readonly target: number };
 
-/** Whether it counts against the number of kills, pauses and stops that were asked for. */
+/** Whether it counts against the requested number of kills, pauses and stops. */
 export const isProcessFault = (fault: Fault): fault is ProcessFault => 'process' in fault;
 
 /** Kills, pauses and stops that a fault stands for. */
@@ -65,7 +65,10 @@ export type ScheduleOptions = {
   /** From one of them to the next, on average. */
   readonly gapMs: number;
   readonly ackWaitMs: number;
-  /** Spare NATS and transfer, and the ways to NATS: only then do messages go past the guard, a duplicate window later. */
+  /**
+   * Spare NATS and transfer, and the connections to NATS: only then do messages pass without the guard, a duplicate
+   * window later.
+   */
   readonly isCalm?: boolean;
   /** The kinds of process that are killed, paused and stopped; default all six. */
   readonly processKinds?: readonly ProcessKind[] | undefined;

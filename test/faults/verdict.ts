@@ -3,11 +3,12 @@ import { type Claim, claimOf, type Target } from './oracle.ts';
 import { bitsOf, type SeenRow } from './rows.ts';
 
 /**
- * What may not be. `missing`: owed and not there. `twice`: there more than once (spans: also as FINAL sees it). `unmerged`: a span
- * there twice for a plain query alone, still after the streams were empty for a while. `changed`: a value differs.
- * `unexpected`: nobody may have stored it. `torn`: a part of a request that is there whole or not at all. `unfindable`: a
- * trace that its id does not find. `balance`: the outcomes differ from the books. `stuck`: never answered 2xx though sent to
- * the end. `answer`: a status that no fault explains. `dead_letter`: something was set aside though nothing was poison.
+ * Violations. `missing`: owed and not stored. `twice`: stored more than once (spans: also as FINAL sees it).
+ * `unmerged`: a span stored twice for a plain query alone, still after the streams were empty for a while. `changed`: a
+ * value differs. `unexpected`: stored without an owed item. `torn`: a part of a request that must be stored whole or
+ * not at all. `unfindable`: a trace that its id does not find. `balance`: the outcomes differ from the books. `stuck`:
+ * never answered 2xx though sent to the end. `answer`: a status that no fault explains. `dead_letter`: something was
+ * dead-lettered though nothing was poison.
  */
 export const offences = [
   'missing',
@@ -33,16 +34,16 @@ export type Finding = {
   readonly claim?: Claim | undefined;
 };
 
-/** What a table is held against. */
+/** The expectations for a table. */
 export type Owed = {
   readonly world: World;
   /** In the order of their numbers. */
   readonly claims: readonly Claim[];
-  /** How long the streams know an id again. */
+  /** How long the streams remember an id. */
   readonly duplicateWindowSeconds: number;
 };
 
-/** Which rows of which items are there, and what is wrong with them. */
+/** The stored rows of each item, and their errors. */
 export type Presence = {
   readonly bits: Map<number, number>;
   readonly findings: Finding[];
@@ -53,7 +54,7 @@ export type Presence = {
 const isLate = ({ tries }: Claim, windowSeconds: number): boolean =>
   (tries.at(-1)?.answeredAt ?? 0) - (tries[0]?.sentAt ?? 0) > windowSeconds * 1000;
 
-/** Who is there, and what is wrong with single rows. */
+/** The stored items, and the errors of single rows. */
 const lookAtRows = (
   rows: readonly SeenRow[],
   target: Target,
@@ -78,7 +79,7 @@ const lookAtRows = (
   return { bits, findings, lateRepeats };
 };
 
-/** Holds who is there against what is owed, item by item. */
+/** Compares the stored items with the owed ones, item by item. */
 const holdAgainstDebts = ({ bits, findings }: Presence, { claims, world }: Owed, target: Target): void => {
   for (const claim of claims) {
     if (claim.target !== target) continue;
@@ -99,7 +100,7 @@ const holdAgainstDebts = ({ bits, findings }: Presence, { claims, world }: Owed,
   }
 };
 
-/** Judges every row of one target, as a plain query sees them, and every item that is owed there. */
+/** Checks every row of one target, as a plain query sees them, and every item that is owed there. */
 export const judgeRows = (rows: readonly SeenRow[], target: Target, owed: Owed): Presence => {
   const presence = lookAtRows(rows, target, owed);
   holdAgainstDebts(presence, owed, target);
@@ -113,7 +114,7 @@ export const judgeAnswers = (claims: readonly Claim[]): Finding[] => {
     const target = claim.target.name;
     if (claim.debt === 'open') findings.push({ offence: 'stuck', target, claim, detail: 'still open' });
     for (const { status } of claim.tries) {
-      // Receivers know a new token a moment later, and the one before the last no more.
+      // Receivers accept a new token a moment later, and the one before the last no more.
       const isStale = status === 401 && claim.target.tokens.length > 1;
       if (![0, 200, 503].includes(status) && !isStale)
         findings.push({ offence: 'answer', target, claim, detail: `${status}` });

@@ -36,7 +36,7 @@ const allowed = (batch: PointsBatch, { status, text }: Awaited<ReturnType<Points
   return JSON.parse(text).reason === 'not_stored' ? [nothing] : [nothing, whole];
 };
 
-it('a push of several messages without a key that the stream has no room for is not stored, and its sender is told', async () => {
+it('a push of several messages without a key that the stream has no room for is not stored, and its answer is 503', async () => {
   const large = await pointsBatch(stack, `whole ${++batches}`, { items: 9_000, targetLength: 400 });
   const answer = await large.send();
   expect(await large.settled()).toEqual(nothing);

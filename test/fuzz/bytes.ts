@@ -1,6 +1,6 @@
 import { pick, type Random } from '../support/otlp/plain/mutations.ts';
 
-// Mutations that know nothing of what they change.
+// Mutations without knowledge of the format.
 
 export const randomBytes = (random: Random, length: number): Buffer =>
   Buffer.from(Array.from({ length }, () => random(256)));

@@ -17,13 +17,13 @@ export type Report = {
 export type RunOptions = {
   readonly seed: number;
   readonly count: number;
-  /** Called before each case with its number; a case that never ends is told by it. */
+  /** Called before each case with its number, which identifies a case that never ends. */
   readonly onCase?: (index: number, bytes: Buffer) => void;
   /** Frees what can be freed, so that what is held can be measured. */
   readonly collectGarbage?: (() => void) | undefined;
 };
 
-/** A corpus serves so many cases; then another is made, so that a long run does not go around in one. */
+/** A corpus serves this many cases; then another is made, so that a long run does not repeat itself. */
 const casesPerCorpus = 4000;
 /** Inputs whose every prefix is tried, and how long they may be. */
 const sweptPerCorpus = 2;

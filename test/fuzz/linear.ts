@@ -18,7 +18,7 @@ export type Dimension = {
   readonly decode: (bytes: Buffer) => void;
 };
 
-/** CPU per byte may be so many times as much at eight times the size: caches and noise, and no more. */
+/** At eight times the size, CPU per byte may be this many times as much: caches and noise, and no more. */
 export const growthMax = 3;
 
 const range = <T>(size: number, make: (index: number) => T): T[] =>
@@ -86,7 +86,7 @@ const valueBody = (value: string): Buffer =>
     ),
   );
 
-/** Requests that both encodings can say. */
+/** Requests that both encodings can express. */
 const requests: readonly (readonly [string, number, (n: number) => OtlpRequest])[] = [
   ['spans', 500, (n) => spansOf(...range(n, () => goodSpan))],
   [

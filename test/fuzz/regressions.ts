@@ -5,7 +5,10 @@ import type { Finding, Target } from './target.ts';
 
 const folder = join(import.meta.dirname, 'regressions');
 
-/** What was found once, to be tried for ever: file name and bytes. JSON is kept as bytes too, or the formatter would mend it. */
+/**
+ * Earlier findings, tried in every run: file name and bytes. JSON is kept as bytes too, or the formatter would repair
+ * it.
+ */
 export const regressionsOf = ({ name }: Target): { file: string; bytes: Buffer }[] =>
   readdirSync(folder)
     .filter((file) => file.startsWith(`${name}.`) && file.endsWith('.bin'))

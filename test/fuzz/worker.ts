@@ -1,4 +1,4 @@
-// Fuzzes one decoder in a thread of its own, so that a case that never ends can be told and ended from outside.
+// Fuzzes one decoder in a separate thread, so that a case that never ends can be detected and ended from outside.
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { parentPort, workerData } from 'node:worker_threads';

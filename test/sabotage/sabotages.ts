@@ -1,19 +1,19 @@
-/** A place in a file of the sources, and what stands there instead. The text has to be there exactly once. */
+/** A text in a source file, and its replacement. The file must have the text exactly once. */
 export type Edit = { readonly file: string; readonly from: string; readonly to: string };
 
-/** A way to break the promise of exactly once, and the test that has to fail of it. */
+/** A way to break the promise of exactly once, and the test that must fail then. */
 export type Sabotage = {
   readonly name: string;
   readonly edits: readonly Edit[];
   readonly project: 'unit' | 'engines';
   readonly file: string;
-  /** What the names of the tests that are run hold; ` > ` stands between a group and its test. */
+  /** A part of the names of the tests to run; ` > ` separates a group and its test. */
   readonly tests: string;
 };
 
 const worker = 'test/faults/kill-points-worker.test.ts';
 
-/** Each takes away one thing that the promise rests on (docs/exactly-once.md), and nothing else. */
+/** Each removes one thing that the promise rests on (docs/exactly-once.md), and nothing else. */
 export const sabotages: readonly Sabotage[] = [
   {
     name: 'ack before write',
@@ -278,7 +278,7 @@ export const sabotages: readonly Sabotage[] = [
     ],
     project: 'engines',
     file: worker,
-    tests: 'a consumer that is deleted and made anew by hand',
+    tests: 'a consumer that is deleted and created again by hand',
   },
   {
     name: 'a purge that replaces the record of a redrive',

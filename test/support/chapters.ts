@@ -1,4 +1,4 @@
-/** A block of commands in a chapter, and what they print where the chapter says so. */
+/** A block of commands in a chapter, and their output where the chapter shows it. */
 export type Block = {
   readonly line: number;
   readonly commands: string;
@@ -33,7 +33,7 @@ const isAs = (actual: string, expected: string): boolean => {
   return new RegExp(`^${pattern}$`).test(actual);
 };
 
-/** What was printed, with `…` where the chapter has it; equal to the chapter exactly when it is as the chapter says. */
+/** The output, with `…` where the chapter has it; equal to the chapter exactly when the output matches. */
 export const asInChapter = (printed: string, chapter: string): string[] => {
   const expected = linesOf(chapter);
   return linesOf(printed).map((line, index) => {

@@ -1,11 +1,13 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 
-const root = resolve(import.meta.dirname, '../..');
+/** The folder of the repository. */
+export const root = resolve(import.meta.dirname, '../..');
 
 /** Every document, by its path in the repository. */
 export const documents: readonly string[] = [
   'README.md',
+  'CONTRIBUTING.md',
   ...['docs', 'deploy'].flatMap((folder) =>
     readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' })
       .filter((name) => name.endsWith('.md') && !name.includes('node_modules'))
@@ -15,7 +17,7 @@ export const documents: readonly string[] = [
 
 export const readDocument = (path: string): string => readFileSync(join(root, path), 'utf8');
 
-/** The lines of its code: of blocks as they stand, of spans one each. Prose may say "make room". */
+/** The lines of its code: of blocks unchanged, of spans one each. Prose may contain "make room". */
 export const codeOf = (text: string): string[] => {
   const fence = /^```[^\n]*\n(.*?)^```/gms;
   const blocks = [...text.matchAll(fence)].flatMap(([, block = '']) =>

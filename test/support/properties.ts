@@ -3,7 +3,7 @@ import fc from 'fast-check';
 /** Fixed, so that a run can be repeated: fast-check prints it, with the path to the case, when a property fails. */
 const seed = 20_261_121;
 
-/** Checks that a property holds for so many generated cases, always the same ones. */
+/** Checks that a property holds for this many generated cases, always the same ones. */
 export const always = <Ts>(property: fc.IProperty<Ts>, runs = 300): void => {
   fc.assert(property, { seed, numRuns: runs });
 };

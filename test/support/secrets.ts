@@ -7,15 +7,15 @@ export type Leak = `${string}: ${string}`;
 
 /** Tokens that a test uses, each with a name of its own, to be looked for wherever they must not be. */
 export type Secrets = {
-  /** Notes a token or password that somebody issued; answers it. */
+  /** Notes a token or password that was issued; returns it. */
   note(name: string, token: string): string;
-  /** A new token of this name that nobody issued. */
+  /** A new token of this name that was never issued. */
   invent(name: string): string;
   /** How many there are. */
   readonly size: number;
-  /** Those that stand in the text, in upper or lower case. */
+  /** The secrets in the text, in upper or lower case. */
   in(place: string, text: string): Leak[];
-  /** Those that stand in a file of the folder, as UTF-8 or UTF-16. Paths that `isExempt` names are passed over. */
+  /** The secrets in the files of the folder, as UTF-8 or UTF-16. Paths that `isExempt` matches are skipped. */
   inFiles(folder: string, isExempt: (path: string) => boolean): Leak[];
 };
 

@@ -7,7 +7,7 @@ const shortened = (text: string): string => (text.length > lengthMax ? `${text.s
 const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
-/** What a generator or a matcher stands for, in few words. */
+/** A generator or a matcher in few words. */
 const generated = (form: Record<string, unknown>): string | undefined => {
   const times = String(form['times']);
   if ('$repeat' in form) return `${written(form['$repeat'])} × ${times}`;
@@ -38,10 +38,10 @@ const written = (value: unknown): string => {
   return generated(value) ?? `{${fields.join(', ')}}`;
 };
 
-/** A value as JSON, names and generators in words, cut where it is long. */
+/** A value as JSON, with names and generators in words, truncated at `lengthMax` characters. */
 export const shown = (value: unknown): string => shortened(written(value));
 
-/** Control characters would not be seen. */
+/** Control characters would be invisible. */
 const plainText = (text: string): string => (/\p{Control}/u.test(text) ? JSON.stringify(text) : text);
 
 const bodyOf = (form: RequestForm): string => {
@@ -73,12 +73,12 @@ const wordsOf = (form: RequestForm): string[] => {
   return words;
 };
 
-/** A request that is a variable is written out in the table. */
+/** The table of a case has the request that is a variable. */
 const isVariable = (form: unknown): form is string => typeof form === 'string';
 
 const defaults: Readonly<Record<Receiver, string>> = { push: '/v2/push/', traces: '/v1/traces' };
 
-/** What of a request differs from the usual, and its body. */
+/** The parts of a request that differ from the usual one, and its body. */
 export const requestOf = (receiver: Receiver, form: RequestForm): { head: string; body: string } => {
   if (isVariable(form)) return { head: `\`${form}\``, body: '' };
   const headers = isObject(form.headers)
@@ -104,7 +104,7 @@ const saidOf = ({ says, message }: ResponseForm): string => {
   return `…${(typeof says === 'string' ? [says] : says).join('…')}…`;
 };
 
-/** A reply lists what is deferred among what is dropped. */
+/** An answer lists deferred items among the dropped ones. */
 const outcomeFields = (outcome: Outcome): string => {
   const lost = { ...Object(outcome.dropped), ...Object(outcome.deferred) };
   const dropped = typeof outcome === 'string' ? '{…}' : written(lost);

@@ -20,7 +20,7 @@ const code = (text: string): string => {
 
 const sentence = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1);
 
-/** A heading has no variables: what stands in their places is in the table below it. */
+/** A heading has no variables: the table below it has their values. */
 const headingOf = ({ name }: CaseForm): string => sentence(name.replace(/\$\([^)]*\)/g, '…'));
 
 const timesOf = ({ times }: Exchange): string =>
@@ -104,24 +104,25 @@ const caseLines = (receiver: Receiver, form: CaseForm): string[] => {
 const pages: Readonly<Record<Receiver, readonly [title: string, about: string]>> = {
   push: [
     'The push receiver, case by case',
-    'What a producer of custom metrics sends, what it is answered, and what is stored. A request goes to port 10205; unless a case ' +
-      'says otherwise it is `POST /v2/push/` with the `data_id` and `access_token` of its own data id, and only `data` is shown.',
+    'Requests of senders of custom metrics, the answer to each, and the rows that are stored. Unless a case shows another one, a ' +
+      'request is `POST /v2/push/` on port 10205 with the `data_id` and `access_token` of its own data id, and the case shows its `data` alone.',
   ],
   traces: [
     'The trace receiver, case by case',
-    'What an OTLP exporter sends, what it is answered, and what is stored. A request goes to port 4318; unless a case says otherwise ' +
-      'it is `POST /v1/traces` with the write token of its own application in `X-MON-TOKEN`. Spans are shown by what they have beside ' +
-      'a good one, and rows by the columns that the case is about. JSON and protobuf are answered alike, each in its own encoding.',
+    'Requests of OTLP exporters, the answer to each, and the rows that are stored. Unless a case shows another one, a request is ' +
+      '`POST /v1/traces` on port 4318 with the write token of its own application in `X-MON-TOKEN`. A case shows of a span the fields ' +
+      'in which it differs from a valid one, and of a row the columns that the case is about. JSON and protobuf get the same answer, ' +
+      'each in its own encoding.',
   ],
 };
 
 const notation =
   '`$now` is the moment of the request in milliseconds (`$now_s`, `$now_us`, `$now_ns` in other units, `$nanos` as decimal ' +
-  'nanoseconds), `$data_id` and `$token` are those of the source, `$absent` is a field that is left out. Where a case has a table, ' +
-  'the other `$names` stand for its columns, one request a row. A rule names where it is demanded: sections of the ' +
-  '[specification](../specification.md) and of the [architecture](../architecture.md), with H1 to H18 of its 4.5; "original" is what ' +
-  'senders know from the original collector, and ' +
-  '"differs" where ours is another answer than its. What a reason means is in [reasons](../reasons.md).';
+  'nanoseconds), `$data_id` and `$token` are those of the data id or application, `$absent` is a field that the request lacks. Where ' +
+  'a case has a table, the other `$names` are its columns, and each row is one request. A rule cites the section of the ' +
+  '[specification](../specification.md) or of the [architecture](../architecture.md) that demands it; H1 to H18 are the requirements ' +
+  'in section 4.5 of the architecture. "original" means that the original collector gives this answer, "differs" means that it gives ' +
+  'another one. [Reasons](../reasons.md) lists the reasons with their meaning and remedy.';
 
 /** docs/receivers/<receiver>.md: the files under schemas/examples as a reference for those who send. */
 export const examplesDocument = (receiver: Receiver): string => {
@@ -130,8 +131,8 @@ export const examplesDocument = (receiver: Receiver): string => {
   return [
     `# ${title}`,
     '',
-    `Written from \`schemas/examples/${receiver}\` by \`node tools/docs/write-examples.ts\`. Every case here is run against real engines by`,
-    '`test/contract/examples.test.ts`.',
+    `\`make docs\` writes this page from \`schemas/examples/${receiver}\`. \`test/contract/examples.test.ts\` runs every case against`,
+    'real engines.',
     '',
     about,
     '',

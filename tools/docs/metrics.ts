@@ -28,7 +28,7 @@ const registryOf = (role: Role): Registry => {
   return registry;
 };
 
-/** Every figure that the code of a role defines, those of its operations port included. */
+/** Every metric that the code of a role defines, those of its operations port included. */
 export const definedMetrics = async (role: Role): Promise<DocumentedMetric[]> => {
   const registry = registryOf(role);
   const ops = await startOpsServer({ host: '127.0.0.1', port: 0, variable: '', registry, checks: {} });
@@ -75,20 +75,23 @@ const section = async (
   ];
 };
 
-/** docs/metrics.md: every figure on `/metrics` of the three roles. */
+/** docs/metrics.md: every metric on `/metrics` of the three roles. */
 export const metricsDocument = async (): Promise<string> =>
   [
     '# Metrics',
     '',
-    'Each role serves Prometheus text at `/metrics` on its operations port: ingress 10310, transfer 10311, metadata 10312. What is not in',
-    'these tables and begins with `process_` or `nodejs_` comes from prom-client as it is. Where the OpenTelemetry Collector has the same',
-    'thing, its name stands in the meaning, so that rules can be brought over. Alarms: `docs/runbook.md`.',
+    '`make docs` writes this page from `src/telemetry`.',
     '',
-    'Of an ingress with several processes (`TIDEMARK_INGRESS_PROCESSES`) each has an operations port and figures of its own, 10 apart: 10310,',
-    '10320, 10330. Scrape all of them as targets of the job `tidemark-ingress`; take the `sum` of counters and of what is held.',
+    'Each role serves Prometheus text at `/metrics` on its operations port: ingress 10310, transfer 10311, metadata 10312. prom-client',
+    'adds metrics that begin with `process_` or `nodejs_`; those without an entry below are its own, unchanged. Where the OpenTelemetry',
+    'Collector has the same metric, the meaning names it, so that its rules can be adapted. The alarms are in `docs/runbook.md`.',
     '',
-    'Lag and fill of the streams come from metadata: it is there while transfer is scaled to nothing or stands still. Every metadata process',
-    'tells the same, so take `max`, not `sum`.',
+    'An ingress with several processes (`TIDEMARK_INGRESS_PROCESSES`) has an operations port and metrics for each of them, 10 apart: 10310,',
+    '10320, 10330. Scrape all of them as targets of the job `tidemark-ingress`, and take the `sum` of counters and of gauges that count',
+    'bytes, requests or connections.',
+    '',
+    'Metadata reports lag and fill of the streams, so these metrics exist while transfer is scaled to zero or stalls. Every metadata',
+    'process reports the same values, so take `max`, not `sum`.',
     ...(await section('Every role', 'metadata', metricRemedies.every)),
     ...(await section('ingress', 'ingress', metricRemedies.ingress)),
     ...(await section('transfer', 'transfer', metricRemedies.transfer)),
@@ -96,7 +99,7 @@ export const metricsDocument = async (): Promise<string> =>
     '',
     '## Labels',
     '',
-    'A label has one of few values; none takes what a sender writes without a bound.',
+    'Every label has a bounded set of values; no label takes an unbounded value from a sender.',
     '',
     '| label | values |',
     '|---|---|',

@@ -65,13 +65,13 @@ export type Document = z.output<typeof documentSchema>;
 /** The committed copy. */
 export const documentFile = new URL('../../schemas/openapi/admin.json', import.meta.url);
 
-/** Fails unless it is a document as ours are. */
+/** Throws unless the value is a document of the form that this API makes. */
 export const readDocument = (value: unknown): Document => documentSchema.parse(value);
 
 /** The document as the committed file has it. */
 export const readCommitted = (): unknown => JSON.parse(readFileSync(documentFile, 'utf8'));
 
-/** What an API works on, for its routes and its document, which need nothing of it. */
+/** Empty dependencies: routes and document of the API do not use them. */
 export const depsOfNothing = (): ApiDeps =>
   z
     .custom<ApiDeps>(() => true)
@@ -85,7 +85,7 @@ export const depsOfNothing = (): ApiDeps =>
 /** The API on nothing. */
 export const apiOnNothing = (): ReturnType<typeof createApi> => createApi(depsOfNothing());
 
-/** The document that the code makes, as it is served. */
+/** The document that the code makes, as the API serves it. */
 export const documentOfCode = async (): Promise<unknown> =>
   (await apiOnNothing().request('/openapi.json')).json();
 

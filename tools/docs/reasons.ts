@@ -21,13 +21,15 @@ const sections: readonly (readonly [title: string, about: string, isIn: (reason:
   ['Whole requests', 'Nothing of the request is stored.', ({ of }) => of === 'request'],
 ];
 
-/** docs/reasons.md: every row of the closed table, by what it is said of. */
+/** docs/reasons.md: every row of the closed table, by the kind of thing that it applies to. */
 export const reasonDocument = (): string =>
   [
     '# Reasons',
     '',
-    'Every item, value or request that does not go the normal way has one of these codes, in answers, metrics and dead letters alike.',
-    '`tidemark explain <code>` prints the same.',
+    '`make docs` writes this page from `src/model/reasons.ts`.',
+    '',
+    'Every item, value or request that is dropped, deferred, dead-lettered or refused has one of these codes, the same one in answers,',
+    'metrics, samples and dead letters. `tidemark explain <code>` prints its row.',
     ...sections.flatMap(([title, about, isIn]) => [
       '',
       `## ${title}`,

@@ -34,12 +34,12 @@ const records: Readonly<Record<RecordName, { title: string; path: string; intro:
     title: 'Custom report',
     path: '/api/v1/custom-reports/{id}',
     intro:
-      'What the three above are created, switched, deleted and purged with. Its PATCH also takes `max_rate`, which is the group’s.',
+      'It creates, enables, disables, deletes and purges the three records above. Its PATCH also takes `max_rate`, a field of the group.',
   },
   application: {
     title: 'Application',
     path: '/api/v1/applications/{id}',
-    intro: 'The owner of a write token of traces.',
+    intro: 'It owns a write token of traces.',
   },
 };
 
@@ -152,35 +152,35 @@ const requestTable = ([call, schema]: (typeof requests)[number]): string => {
 const values = `## Values
 
 - **Labels** (\`label\`, \`scenario\`): ${labels.map((label) => `\`${label}\``).join(', ')}.
-- **Data ids** are given out from ${dataIdRange.first} to ${dataIdRange.last}, each once for ever; when they are used up, creations answer 409 \`data_ids_exhausted\`.
+- **Data ids** run from ${dataIdRange.first} to ${dataIdRange.last}, and none is used twice; when all of them are used, a creation gets 409 \`data_ids_exhausted\`.
   The other ids (\`custom_report_id\`, \`time_series_group_id\`, \`app_id\`) count from 1.
-- **Names** have no white space at their ends. A name is unique within its business among what is not deleted: a deletion frees it, the data id is
-  never given out again.
+- **Names** have no white space at their ends. A name is unique within its business among the records that are not deleted: a deletion frees the name,
+  but not the data id.
   - \`data_name\` is \`<biz_id>_custom_time_series_<name>\`.
   - \`table_id\` is \`<biz_id>_<prefix>_time_series_<data_id>.__default__\`; the prefix is \`TIDEMARK_TABLE_PREFIX\` (\`mon\`), and business 0 has no \`<biz_id>_\`.
 - **Texts** of any kind (names, descriptions, \`operator\`, \`source_system\`, \`custom_label\`, names of admin tokens) hold no control characters, no characters
-  that turn the direction of text, and none that are invisible (Unicode's Cc, Cf, Zl, Zp, halves of characters): a terminal would obey them, and two
+  that change the direction of text, and no invisible ones (Unicode's Cc, Cf, Zl, Zp, halves of characters): a terminal would obey them, and two
   names could look alike. So a description is one line: a line feed and a tab are control characters too. Descriptions and \`custom_label\` may have the two
-  joiners (U+200C, U+200D) that some scripts and emoji are written with. Anything else is a 422 that names the field and the character. What was stored
-  before is read, listed, exported and imported as it is, for a backup that cannot be put back is none; only a creation or a PATCH that names such a text is refused.
-  The commands print it all as \`\\u{1b}\`, and with \`--json\` as JSON's own escapes.
-- **Authors** (\`creator\`, \`last_modify_user\`): the name of the admin token. A request may say in \`operator\` who asks for it, 1 to 64 characters; then
-  it is \`<operator> via <token>\`, at most 133 characters. Neither an operator nor the name of a token has the word \`via\`, in capitals or not, so what stands behind
-  the last one is the token, and nobody passes for a token by naming it. An operator that is the token's own name is not said twice. Records of
-  before have the operator alone. The audit log keeps both apart.
-- **\`max_rate\`**, in requests per second of the whole cluster: above 0 that many; 0 without a limit (the default of applications); -1 the platform default,
+  joiners (U+200C, U+200D) that some scripts and emoji need. Any other such character is a 422 that names the field and the character. Texts of earlier
+  versions are still read, listed, exported and imported unchanged, so that every backup can be restored; only a creation or a PATCH that names such a text is
+  refused. The commands print such a character as \`\\u{1b}\`, and with \`--json\` as JSON's own escape.
+- **Authors** (\`creator\`, \`last_modify_user\`) have the name of the admin token. A request may name in \`operator\` the person behind it, 1 to 64 characters; then
+  the author is \`<operator> via <token>\`, at most 133 characters. Neither an operator nor the name of a token contains the word \`via\`, in capitals or not, so the
+  text behind the last \`via\` is always the token, and no operator passes for a token. An operator that equals the token's name is written once. Records of
+  earlier versions have the operator alone. The audit log has both in separate fields.
+- **\`max_rate\`**, in requests per second of the whole cluster: above 0 it is the limit; 0 is no limit (the default of applications); -1 is the platform default,
   1000 (the default of groups); below -1 every request is refused.
 - **Spaces**: a business above 0 has the space \`moncc__<biz_id>\` of type \`moncc\`. Business 0 is the platform: type \`all\`, space \`all__0\`, \`is_platform_data_id\` true; \`is_platform\` in a
-  request does the same for any business. A business below 0 is a space that is no business: the request must bring \`space_uid\`, as
-  \`<space_type_id>__<id>\`, and its part before \`__\` becomes the type.
+  request does the same for any business. A business below 0 stands for another kind of space: the request must name it in \`space_uid\`, as
+  \`<space_type_id>__<id>\`, and the part before \`__\` becomes the type.
 
-A field that nobody changes is fixed at creation: a PATCH with another value answers 409 \`fixed_at_creation\`, with the value it has it is taken, so that a
-record can be read, edited and sent back. A field that the record does not have is a 422.`;
+A field that nobody changes is fixed at creation. A PATCH with another value gets 409 \`fixed_at_creation\`; a PATCH with the present value succeeds, so that
+a record can be read, edited and sent back. An unknown field is a 422.`;
 
-/** docs/records.md as it is to be: all of it follows from the code. */
+/** docs/records.md: all of it follows from the code. */
 export const recordDocs = (): string =>
   `${[
-    '# Records\n\nMade by `node tools/docs/write-records.ts` from `src/directory/records.ts` and `src/metadata/records/requests.ts`; a test compares it with them,\nand the defaults and who changes what with the running service. Defaults are those of a creation that names a business and a name alone.',
+    '# Records\n\n`make docs` writes this page from `src/directory/records.ts` and `src/metadata/records/requests.ts`. A test compares the defaults and the callers that\nchange a field with the running service. Defaults are those of a creation that names only a business and a name.',
     ...(['data-source', 'time-series-group', 'result-table', 'custom-report', 'application'] as const).map(
       recordTable,
     ),

@@ -10,18 +10,22 @@ const row = (definition: SettingDefinition): string => {
   return `| \`${env}\` | ${place} | ${kind.shown} | ${value} | ${cell(meaning)} |`;
 };
 
-/** docs/settings.md: every setting there is. */
+/** docs/settings.md: every setting. */
 export const settingsDocument = (): string =>
   [
     '# Settings',
     '',
-    'Every role and command reads these. The environment wins over the file that `TIDEMARK_CONFIG` names (YAML, by the keys of this',
-    'table), the file over the default. An unknown variable that begins with `TIDEMARK_`, an unknown key and a value that cannot be used',
-    'end the start with exit code 78 and a message that names place, reason and remedy. Sizes are bytes or take `KiB`, `MiB`, `GiB`.',
+    '`make docs` writes this page from `src/config/setting-definitions.ts`.',
     '',
-    '`tidemark config check` says whether everything can be used; `tidemark config print` shows each value and where it comes from.',
+    'Every role and command reads these settings. The environment overrides the file that `TIDEMARK_CONFIG` names (YAML, with the keys of',
+    'this table), and the file overrides the default. An unknown variable that begins with `TIDEMARK_`, an unknown key or an invalid value',
+    'ends the start with exit code 78 and a message that names the place, the reason and the remedy. A size is a number of bytes, or has the',
+    'unit `KiB`, `MiB` or `GiB`.',
     '',
-    'Addresses may hold a user and a password. Those and secrets can stand in files instead; the end of the line does not count:',
+    '`tidemark config check` checks all of them; `tidemark config print` prints each value and its origin.',
+    '',
+    'An address may contain a user and a password. Addresses and secrets can be in files instead; the line feed at the end of such a file',
+    'does not count. These variables name the files:',
     `${settingDefinitions
       .flatMap((definition) => fileVariable(definition) ?? [])
       .map((name) => `\`${name}\``)

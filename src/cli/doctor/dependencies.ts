@@ -11,7 +11,7 @@ import type { QuestdbSql } from '../../stores/questdb/sql.ts';
 import { readTableStates } from '../../stores/questdb/table-states.ts';
 import type { AdminClient } from '../client.ts';
 
-/** What was looked at, whether it is well, and what was seen. Times are milliseconds. */
+/** The checked thing, whether it is healthy, and the finding. Times are milliseconds. */
 export type Finding = {
   readonly name: string;
   readonly ok: boolean;
@@ -19,10 +19,13 @@ export type Finding = {
   readonly ms: number;
 };
 
-/** The other machine's clock less ours beyond which times are judged wrongly somewhere. */
+/**
+ * Difference of the other machine's clock from the local one beyond which transfer or ingress would validate times
+ * wrongly.
+ */
 const skewMsMax = 5_000;
 
-/** Runs one check; what it throws is the finding. */
+/** Runs one check; an error that it throws is the finding. */
 export const look = async (name: string, check: () => Promise<string>): Promise<Finding> => {
   const startedAt = performance.now();
   const done = (ok: boolean, detail: string): Finding => ({
@@ -38,7 +41,7 @@ export const look = async (name: string, check: () => Promise<string>): Promise<
   }
 };
 
-/** Throws a Fault where the clock is too far off; `read` answers the other one's ms since the epoch. */
+/** Throws a Fault where the clock differs too much; `read` returns the other one's ms since the epoch. */
 const skewText = async (read: () => Promise<number>): Promise<string> => {
   const before = Date.now();
   const theirs = await read();
@@ -85,7 +88,7 @@ export const lookAtNats = async (settings: Settings): Promise<Finding[]> => {
 
 const nowSchema = z.tuple([z.coerce.number()]);
 
-/** A QuestDB instance, its clock, and the state of the tables of points on it. `what` is how findings call it. */
+/** A QuestDB instance, its clock, and the state of its tables of points. Findings call it `what`. */
 export const lookAtQuestdb = async (what: string, sql: QuestdbSql): Promise<Finding[]> => [
   await look(what, async () => {
     await sql.exec('SELECT 1');
@@ -118,7 +121,7 @@ const wantedTables = [
   'ingest_samples',
 ];
 
-/** ClickHouse, its clock, and whether its tables are there. */
+/** ClickHouse, its clock, and whether its tables exist. */
 export const lookAtClickhouse = async (clickhouse: Clickhouse): Promise<Finding[]> => [
   await look('clickhouse', async () => {
     await clickhouse.rows(millisecondsRow, 'SELECT 1 AS ms');

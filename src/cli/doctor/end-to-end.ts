@@ -11,7 +11,7 @@ import { type Finding, look } from './dependencies.ts';
 
 export type EndToEndDeps = {
   readonly client: AdminClient;
-  /** A client for the QuestDB instance of this name; undefined for one that the settings do not name. */
+  /** A client for the QuestDB instance of this name; undefined if the settings have no such instance. */
   readonly sqlOf: (instance: string) => QuestdbSql | undefined;
   readonly clickhouse: Clickhouse;
   readonly pushUrl: string;
@@ -64,14 +64,14 @@ const send = async (url: string, headers: Record<string, string>, body: object):
   }
 };
 
-/** Sends until it is answered 2xx: a receiver learns of new records within a second. */
+/** Sends until the answer is 2xx: a receiver has new records within a second. */
 const sendUntilTaken = async (timeoutMs: number, request: () => Promise<Response>): Promise<string> => {
   let last = '';
   await waitUntil('the receiver accepted it', timeoutMs, async () => {
     const answer = await request();
     last = `${answer.status} ${(await answer.text()).slice(0, 300)}`;
     if (answer.ok) return true;
-    // A wrong token may be one that is not known yet; anything else does not pass by waiting.
+    // A receiver may not have read a new token yet; no other refusal passes by waiting.
     if (answer.status === 401 || answer.status === 503) return false;
     throw new Fault('permanent', 'refused', `the receiver answered ${last}`);
   }).catch((error: unknown) => {
@@ -133,7 +133,7 @@ const receivedOf = async (
   return balances.reduce((sum, { received }) => sum + received, 0);
 };
 
-/** The stages after one another; the rest is left out once one fails. */
+/** The stages in order; after a failed one the rest is omitted. */
 const inOrder = async (stages: readonly (readonly [string, () => Promise<string>])[]): Promise<Finding[]> => {
   const findings: Finding[] = [];
   for (const [name, stage] of stages) {

@@ -27,7 +27,7 @@ const entrySchema = z.strictObject({
 const manifestSchema = z.strictObject({
   format: z.literal('tidemark-streams'),
   version: z.literal(1),
-  /** RFC 3339. What was answered 2xx after the start may be missing. */
+  /** RFC 3339. Requests that were answered 2xx after the start may be missing. */
   started_at: z.iso.datetime(),
   finished_at: z.iso.datetime(),
   streams: z.array(entrySchema).min(1),
@@ -36,7 +36,7 @@ const manifestSchema = z.strictObject({
 /** One stream of a backup, and the file of its snapshot. */
 export type BackupEntry = z.output<typeof entrySchema>;
 
-/** What a backup holds, in the order in which it was taken. */
+/** The contents of a backup, in the order of their copies. */
 export type Manifest = z.output<typeof manifestSchema>;
 
 const manifestName = 'backup.json';
@@ -46,7 +46,7 @@ const unwritable = (folder: string, error: unknown): Fault =>
 
 /** A folder for one backup. Everything in it is readable for its owner alone: the records hold tokens. */
 export type BackupFolder = {
-  /** Writes the snapshot that `take` brings piece by piece, and has it on the disk before it answers; a repeat replaces it. */
+  /** Writes the snapshot that `take` delivers piece by piece, and returns once it is on disk; a repeat replaces it. */
   write(
     stream: string,
     take: (onPiece: (piece: Uint8Array) => Promise<void>) => Promise<SnapshotHead>,
@@ -133,8 +133,8 @@ const checkFile = async (folder: string, entry: BackupEntry): Promise<void> => {
 };
 
 /**
- * What a folder holds, once every file of it was compared with its checksum. Permanent Fault `backup_unusable` for one that was
- * not finished, was damaged, or is no backup.
+ * The contents of a folder, after a comparison of each file with its checksum. Permanent Fault `backup_unusable` for an
+ * unfinished or damaged backup, and for any other folder.
  */
 export const readManifest = async (folder: string): Promise<Manifest> => {
   const text = await readFile(join(folder, manifestName), 'utf8').catch((error: unknown) => {

@@ -9,10 +9,10 @@ import { type BackupEntry, piecesOf, readManifest } from './folder.ts';
 
 const systemStream = `KV_${buckets.system}`;
 
-/** The mark that says of the last stream that the restore is over. */
+/** The mark on the last stream that the restore is complete. */
 const doneMark = ({ sha256 }: BackupEntry): string => `done ${sha256}`;
 
-/** What came in while the copy was written may be there beside what it began with. */
+/** Messages that arrived during the copy may be stored in addition to the first ones. */
 const checkWhole = ({ stream, state }: BackupEntry, found: SnapshotState): void => {
   if (found.lastSequence >= state.lastSequence) return;
   const held = `${counted(found.messages, 'message')} up to sequence ${found.lastSequence}`;
@@ -23,7 +23,7 @@ const checkWhole = ({ stream, state }: BackupEntry, found: SnapshotState): void 
   );
 };
 
-/** Streams that are not there yet. What this restore made before it was cut off bears its mark, and stays. */
+/** The streams that do not exist yet. Streams of an interrupted run of this restore have its mark, and are kept. */
 const missingOf = async (bus: Bus, entries: readonly BackupEntry[]): Promise<BackupEntry[]> => {
   const missing: BackupEntry[] = [];
   const others: string[] = [];
@@ -43,10 +43,11 @@ const missingOf = async (bus: Bus, entries: readonly BackupEntry[]): Promise<Bac
 };
 
 /**
- * Puts a backup into a NATS that holds none of these streams, and raises the numbers that must not be given out twice. No role may
- * run meanwhile. `afterRaise` is the last thing before the restore is over. Cut off, the same call again finishes it. Throws Faults: permanent `backup_unusable` and `restore_not_empty`
- * (nothing was changed then; also for a restore that is over), transient when NATS does not answer, internal `restore_differs` for
- * a copy that holds less than it says.
+ * Restores a backup into a NATS without any of these streams, and raises the numbers that must not be used twice. No
+ * role may run meanwhile. `afterRaise` runs last, before the restore is complete. After an interruption the same call
+ * completes it. Throws Faults: permanent `backup_unusable` and `restore_not_empty` (nothing was changed then; also for
+ * a complete restore), transient when NATS does not answer, internal `restore_differs` for a copy with fewer messages
+ * than its manifest.
  */
 export const putBack = async (
   bus: Bus,

@@ -10,13 +10,13 @@ const bucketPrefix = 'KV_tidemark-';
 const deadLetters = 'DEADLETTER';
 const afterTheirMessages: readonly string[] = ['LEDGER', deadLetters, 'AUDIT'];
 
-/** A bucket whose values change while it is copied is copied again, at most this many times. */
+/** A bucket whose values change during the copy is copied again, at most this many times. */
 const attemptsMax = 5;
 
 /**
- * A message moves METRICS or TRACES -> LEDGER, DEADLETTER: in this order it is in one of the snapshots, whenever it moves. The records
- * come after the messages, so that each message's data id, application and column names are among them. Streams of points are
- * those that the server has: this command may not know of every QuestDB instance.
+ * A message moves METRICS or TRACES -> LEDGER, DEADLETTER: with this order it is in one of the snapshots, whenever it
+ * moves. The records come after the messages, so that the copy has each message's data id, application and column
+ * names. The server lists the streams of points, because this command may not know every QuestDB instance.
  */
 const inOrder = async (bus: Bus, { streams, metrics }: Pipelines): Promise<string[]> => {
   const names: string[] = streams.map(({ name }) => name);
@@ -33,7 +33,7 @@ const inOrder = async (bus: Bus, { streams, metrics }: Pipelines): Promise<strin
 
 const removedOf = async (bus: Bus): Promise<number> => (await stateOfStream(bus, deadLetters))?.removed ?? 0;
 
-/** A letter that left may be on its way back, past the copy of the stream that it goes to. */
+/** A dead letter that was removed may be in redrive to a stream that was copied already. */
 const checkDeadLetters = async (bus: Bus, before: number): Promise<void> => {
   if ((await removedOf(bus)) === before) return;
   throw new Fault(
@@ -68,10 +68,11 @@ const copyWhole = async (
 };
 
 /**
- * Takes every stream and every bucket of records into a new folder while everything runs; workers are given nothing from a stream
- * while that one is copied. Throws Faults: permanent for a folder that cannot be used and for a NATS without streams of Tidemark
- * (`nothing_to_back_up`), transient when NATS does not answer, when messages left a stream while it was copied (`stream_moved`) or
- * when dead letters were redriven meanwhile (`dead_letters_moved`). The folder is no backup then.
+ * Copies every stream and every bucket of records into a new folder while the roles run; workers receive no message of
+ * a stream while it is copied. Throws Faults: permanent for an unusable folder and for a NATS without streams of
+ * Tidemark (`nothing_to_back_up`), transient when NATS does not answer, when messages left a stream during its copy
+ * (`stream_moved`) or when dead letters were redriven meanwhile (`dead_letters_moved`). The folder is not a backup
+ * then.
  */
 export const takeBackup = async (
   bus: Bus,

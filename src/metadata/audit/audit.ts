@@ -20,18 +20,18 @@ import {
 import { type AuditDeps, createSettling, type Intent, intentPrefix, subjectToken } from './intents.ts';
 import { createAuditSweeper } from './sweeper.ts';
 
-/** What is about to be done. `target.id` is null or left out where it is not known yet: the first change of its kind tells it. */
+/** The planned action. `target.id` is null or absent where it is not known yet: the first change of its kind has it. */
 export type AuditRequest = {
   readonly actor: AuditActor;
   /** The operator that the caller named. */
   readonly operator?: string | null | undefined;
   readonly action: string;
   readonly target: { readonly kind: string; readonly id?: string | number | null | undefined };
-  /** What the caller sent. */
+  /** The parameters of the caller. */
   readonly request?: unknown;
 };
 
-/** One thing that was changed, whole, before (left out: it was not there) and after (left out: it is gone). */
+/** One changed thing, complete, before (absent: it did not exist) and after (absent: it was removed). */
 export type NotedChange = {
   /** Default: the target of the request. */
   readonly target?: { readonly kind: string; readonly id: string | number } | undefined;
@@ -52,34 +52,34 @@ export type AuditQuery = {
   readonly actor?: string | undefined;
 };
 
-/** Newest first. There may be fewer items than asked for (even none) and yet a cursor. */
+/** Newest first. A page may have fewer items than the limit (even none) and yet a cursor. */
 export type AuditPage = { readonly items: AuditEntry[]; readonly next_cursor: string | null };
 
 /** The audit log. */
 export type Audit = {
   /**
-   * Does `work` and writes its audit entry even if this process is killed: the intent is written first, and
-   * when that fails, `work` is not begun (transient Fault). Answers or throws what `work` does. A permanent Fault before any
-   * change was noted leaves no entry: nothing was changed. Once the work is done, its result is answered even if the entry
-   * cannot be stored yet: it follows.
+   * Does `work` and writes its audit entry even if this process is killed: the intent is written first, and when that
+   * fails, `work` does not begin (transient Fault). Returns or throws the result of `work`. A permanent Fault before the
+   * first noted change leaves no entry: nothing was changed. Once the work is done, its result is returned even if the
+   * entry cannot be stored yet: the sweeper stores it later.
    *
-   * Exactly one entry comes of a call, for ever: the intent decides by compare-and-set whether it is this process's or a
-   * sweeper's, and its subject takes one message. A process that stood still for longer than `orphanMs` in its work finds it
-   * entered as `interrupted`; its changes are then not in the log.
+   * Each call has exactly one entry, permanently: compare-and-set on the intent decides whether this process or a sweeper
+   * writes it, and its subject takes one message. If a process stalls in its work for longer than `orphanMs`, the entry is
+   * `interrupted`, and its changes are not in the log.
    */
   run<T>(request: AuditRequest, work: (note: Note) => Promise<T>): Promise<T>;
-  /** Transient Fault while NATS is away; permanent Fault `invalid_value` for a cursor that is none. */
+  /** Transient Fault while NATS is down; permanent Fault `invalid_value` for a malformed cursor. */
   list(query: AuditQuery): Promise<AuditPage>;
-  /** The entry with this audit_id, while the log has it. Transient Fault while NATS is away. */
+  /** The entry with this audit_id, while the log has it. Transient Fault while NATS is down. */
   get(auditId: string): Promise<AuditEntry | undefined>;
-  /** Begins to look after the entries of processes that went away, and of this one that could not be stored. */
+  /** Starts to publish the entries of dead processes, and those of this one that could not be stored. */
   start(): void;
   stop(): Promise<void>;
 };
 
 const stream = 'AUDIT';
 const orphanMsDefault = 30_000;
-/** Entries that one call of `list` looks at, at most. */
+/** Entries that one call of `list` reads at most. */
 const scanMax = 4_000;
 const scanPage = 256;
 
@@ -92,7 +92,7 @@ const toChange = (entry: AuditEntry, { target, before, after }: NotedChange): Au
   ...changedFields(before, after),
 });
 
-/** The entry with what was noted, without secrets. */
+/** The entry with the noted changes, without secrets. */
 const withChanges = (pending: AuditEntry, noted: readonly NotedChange[], request: unknown): AuditEntry => {
   const secrets = secretsIn(request, ...noted.flatMap(({ before, after }) => [before, after]));
   const first = noted.find(({ target }) => target?.kind === pending.target.kind)?.target;
@@ -237,7 +237,7 @@ const readEntry = async (reader: StreamReader, auditId: string): Promise<AuditEn
   return auditEntrySchema.safeParse(JSON.parse(Buffer.from(entry.payload).toString())).data;
 };
 
-/** The audit log on this bus. `orphanMs` as in `AuditDeps`, 30 s where it is left out. */
+/** The audit log on this bus. `orphanMs` as in `AuditDeps`, 30 s by default. */
 export const openAudit = (bus: Bus, system: KvBucket, log: Log, orphanMs = orphanMsDefault): Audit =>
   createAudit({
     system,

@@ -9,7 +9,7 @@ export const auditActorSchema = z.strictObject({
   role: z.enum(['admin', 'editor', 'viewer', 'node']),
 });
 
-/** One thing that a call changed: its changed fields before and after; null = it was not there, or is gone. */
+/** One thing that a call changed: its changed fields before and after; null = it did not exist, or was removed. */
 export const auditChangeSchema = z.strictObject({
   kind: z.string(),
   id: z.string().nullable(),
@@ -18,8 +18,8 @@ export const auditChangeSchema = z.strictObject({
 });
 
 /**
- * An entry of the audit log. `at` is in Unix seconds. `interrupted` means that the process went away (or stood still)
- * during the call: the change may have happened. Secrets are masked.
+ * An entry of the audit log. `at` is in Unix seconds. `interrupted` means that the process died (or stalled) during the
+ * call: the change may have happened. Secrets are masked.
  */
 export const auditEntrySchema = z.strictObject({
   audit_id: z.string(),
@@ -28,13 +28,13 @@ export const auditEntrySchema = z.strictObject({
   /** The operator that the caller named, as free text. */
   operator: z.string().nullable(),
   action: z.string(),
-  /** `id` is null where none was known: a creation that was refused. */
+  /** `id` is null where it is unknown: a creation that was refused. */
   target: z.strictObject({ kind: z.string(), id: z.string().nullable() }),
   outcome: z.enum(['done', 'failed', 'interrupted']),
   /** Code of the Fault of a call that failed. */
   code: z.string().optional(),
   changes: z.array(auditChangeSchema),
-  /** Changes that were left out of an entry that would have been too large. */
+  /** Changes that were omitted from an entry that would have been too large. */
   changes_cut: z.int().optional(),
   request: z.unknown(),
 });
@@ -46,13 +46,16 @@ export type AuditEntry = z.output<typeof auditEntrySchema>;
 /** Largest entry, as JSON in UTF-8. */
 export const entryBytesMax = 256 * 1024;
 
-/** What stands where a secret was. */
+/** Replaces a secret. */
 export const mask = '*'.repeat(32);
 
 const depthMax = 32;
 const cut = (what: string): string => `(cut: ${what})`;
 
-/** `token`, `access_token`, `previousToken`, `X-BK-TOKEN`, `secret`…, and not `token_id`; also what is too long for a name. */
+/**
+ * `token`, `access_token`, `previousToken`, `X-BK-TOKEN`, `secret`…, and not `token_id`; also any text too long for a
+ * name.
+ */
 const isSecretName = (name: string): boolean =>
   name.length > patternTextMax ||
   /(token|secret|password|document)s?$/.test(name.toLowerCase().replaceAll(/[^a-z0-9]/g, ''));
@@ -63,7 +66,7 @@ const tokenLengthLeast = 32;
 const isHex = (code: number): boolean =>
   (code >= 0x30 && code <= 0x39) || (code >= 0x61 && code <= 0x66) || (code >= 0x41 && code <= 0x46);
 
-/** By hand, for a text in a request has no bound of its own. */
+/** Without an expression, because a text in a request has no limit of its own. */
 const withoutTokenLike = (text: string): string => {
   let out = '';
   let kept = 0;
@@ -99,7 +102,7 @@ const collectSecrets = (value: unknown, into: Set<string>, depth = 0): void => {
   }
 };
 
-/** Every text that stands under the name of a secret in `values`, at any depth. */
+/** Every text under the name of a secret in `values`, at any depth. */
 export const secretsIn = (...values: readonly unknown[]): ReadonlySet<string> => {
   const secrets = new Set<string>();
   for (const value of values) collectSecrets(value, secrets);
@@ -123,11 +126,11 @@ const redactValue = (value: unknown, secrets: readonly string[], depth: number):
 };
 
 /**
- * The same JSON value without secrets: fields named as tokens, secrets, passwords or documents are always masked,
- * and in all other text what looks like a token or is one of `secrets`.
+ * The same JSON value without secrets: fields named as tokens, secrets, passwords or documents are always masked, and
+ * in all other text every part that looks like a token or is one of `secrets`.
  */
 export const redact = (value: unknown, secrets: ReadonlySet<string> = secretsIn(value)): unknown =>
-  // The longest first: one that contains another must not be broken up by it.
+  // The longest first: a secret within another must not break it up.
   redactValue(
     value,
     [...secrets].sort((left, right) => right.length - left.length),
@@ -147,7 +150,7 @@ export const changedFields = (before: unknown, after: unknown): { before: unknow
 
 const bytesOf = (value: unknown): number => Buffer.byteLength(JSON.stringify(value) ?? '');
 
-/** Cuts what is above `bytesMax`: the large fields of an object, else the whole. */
+/** Truncates above `bytesMax`: the large fields of an object, else the whole. */
 const cutTo = (value: unknown, bytesMax: number): unknown => {
   const bytes = bytesOf(value);
   if (bytes <= bytesMax) return value;
@@ -166,7 +169,9 @@ const textLengthMax = 1024;
 const cutText = (text: string): string =>
   text.length <= textLengthMax ? text : `${text.slice(0, textLengthMax)}${cut(`${text.length} characters`)}`;
 
-/** The entry within `entryBytesMax`: what is too large in it is replaced by a mark, and changes beyond that are left out. */
+/**
+ * The entry within `entryBytesMax`: a mark replaces parts that are too large, and changes beyond the limit are omitted.
+ */
 export const bounded = (entry: AuditEntry): AuditEntry => {
   const texts: AuditEntry = {
     ...entry,

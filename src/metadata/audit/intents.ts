@@ -16,15 +16,15 @@ export type AuditDeps = {
   /** Unix seconds. */
   readonly now: () => number;
   readonly log: Log;
-  /** An intent that nobody renewed for this long belongs to a process that is gone. */
+  /** An intent without renewal for this long belongs to a dead process. */
   readonly orphanMs: number;
 };
 
-/** What `audit_intent.<audit_id>` holds: the entry if nothing more is heard, and the final one once it is known. */
+/** The content of `audit_intent.<audit_id>`: the entry in case the process dies, and the final one once it is known. */
 export const intentSchema = z.strictObject({
   pending: auditEntrySchema,
   final: auditEntrySchema.optional(),
-  /** Counted up while the work goes on. */
+  /** Counts up while the work continues. */
   renewals: z.int(),
 });
 
@@ -38,16 +38,16 @@ const decidesMax = 20;
 export const subjectToken = (text: string | null): string =>
   text === null || text === '' ? '-' : text.slice(0, 64).replaceAll(/[^A-Za-z0-9_-]/g, '_');
 
-/** A subject of its own for each entry, so that a repeat is known for as long as the entry is there. */
+/** A separate subject for each entry, so that NATS recognises a repeat for as long as the entry exists. */
 const subjectOf = ({ audit_id, target }: AuditEntry): string =>
   `audit.${subjectToken(target.kind)}.${subjectToken(target.id)}.${audit_id}`;
 
 /** How entries get from the system bucket to the stream. Every step may be repeated, by any process. */
 export type Settling = {
   /**
-   * Makes what `conclude` answers the final entry unless there is one already, stores the final one and removes the intent.
-   * With `revision` it concludes only an intent that still has it. Answers the entry that counts, or undefined when the
-   * intent is gone or was not concluded. Transient Faults: to be called again.
+   * Makes the result of `conclude` the final entry unless there is one already, stores the final one and removes the
+   * intent. With `revision` it concludes only an intent that still has it. Returns the entry that counts, or undefined
+   * when the intent was removed or not concluded. Transient Faults: call it again.
    */
   settle(
     auditId: string,

@@ -22,9 +22,9 @@ const tickMsMax = 5_000;
 const isTransient = (error: unknown): boolean => error instanceof Fault && error.kind === 'transient';
 
 /**
- * Any number of processes may sweep at once. An intent is an orphan when its revision has not changed for `orphanMs` by this
- * process's own clock; clocks of other machines do not count, and a bus that was away, where nobody could renew, starts the
- * time again.
+ * Any number of processes may sweep in parallel. An intent is an orphan when its revision has not changed for
+ * `orphanMs` by this process's own clock; clocks of other machines do not count, and after an outage of the bus, when
+ * no process could renew, the time starts again.
  */
 // biome-ignore lint/complexity/noExcessiveLinesPerFunction: one timer and the rounds that it starts.
 export const createAuditSweeper = (deps: AuditDeps, settling: Settling): AuditSweeper => {
@@ -64,10 +64,10 @@ export const createAuditSweeper = (deps: AuditDeps, settling: Settling): AuditSw
         if (entry !== undefined) log.warn({ audit_id: auditId }, `audit entry published: ${entry.outcome}`);
       } catch (error) {
         if (isTransient(error)) throw error;
-        // One that cannot be read must not keep the others back.
+        // A malformed one must not delay the others.
         log.error({ audit_id: auditId }, `an audit intent cannot be settled: ${errorText(error)}`);
       }
-      // What was renewed in the meantime, the watch tells again.
+      // The watch delivers again what was renewed in the meantime.
       if (seen.get(auditId)?.revision === revision) seen.delete(auditId);
     }
   };

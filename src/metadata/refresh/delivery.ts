@@ -12,11 +12,11 @@ export type DeliveryDeps = {
   readonly lease: HeldLease;
   /** Unix seconds. */
   readonly now: () => number;
-  /** Hears of what an operator has to clean up by hand. */
+  /** Receives what an operator must clean up by hand. */
   readonly onOrphan: (subscription: Subscription) => void;
 };
 
-/** What one report's subscription is to hold. */
+/** The content that one report's subscription must have. */
 type Target = Pick<
   Subscription,
   'mon_data_id' | 'custom_report_id' | 'mon_biz_id' | 'adapter' | 'md5' | 'params_md5' | 'document'
@@ -45,7 +45,7 @@ const holds = (subscription: Subscription, target: Target): boolean =>
   subscription.md5 === target.md5 &&
   subscription.params_md5 === target.params_md5;
 
-/** Brings one subscription to what its report wants. A killed process leaves a state from which the next one goes on. */
+/** Makes one subscription match its report. A killed process leaves a state from which the next one continues. */
 export type Delivery = {
   deliver(wanted: WantedReport): Promise<'created' | 'updated' | 'unchanged'>;
   remove(dataId: number): Promise<void>;
@@ -100,8 +100,8 @@ class Deliveries implements Delivery {
   }
 
   /**
-   * Sends the create call that `intent` stands for and writes its answer down. A refusal of the first try with a key means
-   * that there is nothing, so the intent is given up; after any other failure the same call is made again by the next run.
+   * Sends the create call of `intent` and stores its answer. A refusal of the first try with a key proves that no
+   * subscription exists, so the intent is given up; after any other failure the next run makes the same call again.
    */
   private async finishCreate(held: HeldSubscription, isFirst: boolean): Promise<HeldSubscription> {
     const { intent, mon_data_id } = held.value;

@@ -3,7 +3,7 @@ import type { SourcePolicy } from '../../directory/policies.ts';
 import type { DataSource, TimeSeriesGroup } from '../../directory/records.ts';
 import { patternTextMax } from '../../model/text-forms.ts';
 
-/** What a collector is told about one data id. */
+/** The facts of one data id for a collector. */
 export type CollectorValues = {
   readonly dataId: number;
   readonly bizId: number;
@@ -15,7 +15,7 @@ export type CollectorValues = {
   readonly aheadSecondsMax: number;
 };
 
-/** What holds where the records of a data id say nothing. */
+/** The values where the records of a data id have none. */
 export type CollectorDefaults = {
   /** Requests per second where max_rate is -1; 0 = unlimited. */
   readonly maxRate: number;
@@ -45,7 +45,9 @@ export const collectorValues = (
 
 const hex = (codePoint: number, digits: number): string => codePoint.toString(16).padStart(digits, '0');
 
-/** A double quoted YAML scalar in ASCII: what JSON escapes YAML reads alike, and line separators must not break the line. */
+/**
+ * A double quoted YAML scalar in ASCII: YAML reads the escapes of JSON, and line separators must not break the line.
+ */
 const quoted = (text: string): string =>
   JSON.stringify(text).replaceAll(/[^\x20-\x7e]/gu, (character) => {
     const codePoint = character.codePointAt(0) ?? 0;

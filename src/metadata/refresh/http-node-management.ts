@@ -29,7 +29,7 @@ export const parseHosts = (text: string | undefined): Hosts => {
 const createdSchema = z.object({ subscription_id: z.int().positive() });
 const infoSchema = z.array(z.unknown());
 
-/** Scope and steps as node management takes them. `prefix` stands for the platform in its names. */
+/** Scope and steps in the form of node management. `prefix` is that of the platform in its names. */
 const describe = (values: CollectorValues, hosts: Hosts, prefix: string): SubscriptionParams => {
   const hostIds = new Set([...(hosts.get(0) ?? []), ...(hosts.get(values.bizId) ?? [])]);
   if (hostIds.size === 0) {
@@ -60,7 +60,7 @@ const describe = (values: CollectorValues, hosts: Hosts, prefix: string): Subscr
   };
 };
 
-/** The values that node management renders the template with: the same document as ours. */
+/** The values with which node management renders the template: the same document as Tidemark's. */
 const contextOf = (values: CollectorValues, prefix: string): Record<string, unknown> => ({
   [`${prefix}_biz_id`]: values.bizId,
   [`${prefix}_data_id`]: values.dataId,
@@ -87,11 +87,11 @@ export type HttpNodeManagementOptions = {
 };
 
 /**
- * A node management API with the original's calls, each a POST of JSON to `<url>/subscription/<call>/` answered by
- * `{result, code, message, data}`: create, update, run, switch, delete, and info to learn whether a refused subscription is
- * there at all. Create carries `Idempotency-Key`: an API that knows it never makes a second subscription for one key; one that
- * does not may make a second one where a process was killed between the call and its answer. Throws a permanent Fault
- * `config_invalid` where no host is named.
+ * A node management API with the original's calls, each a POST of JSON to `<url>/subscription/<call>/` with the answer
+ * `{result, code, message, data}`: create, update, run, switch, delete, and info, which shows whether a refused
+ * subscription exists. Create carries `Idempotency-Key`: an API that supports it never makes a second subscription for
+ * one key; another may make a second one where a process was killed between the call and its answer. Throws a permanent
+ * Fault `config_invalid` without a host.
  */
 export const createHttpNodeManagement = ({
   settings,
@@ -109,7 +109,7 @@ export const createHttpNodeManagement = ({
   const hosts = parseHosts(settings.hosts);
   const call = createClient({ url, token, tokenFile, tokenHeader, timeoutMs, backOffMs, signal });
 
-  /** A refusal of a subscription that is not there is told apart from any other. */
+  /** A refusal because of a missing subscription differs from any other. */
   const callOn = async (action: string, subscriptionId: number, more: object): Promise<void> => {
     try {
       await call(action, { subscription_id: subscriptionId, ...more });

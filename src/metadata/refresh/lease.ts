@@ -4,7 +4,9 @@ import type { KvBucket } from '../../bus/kv.ts';
 import { isConflict } from '../../bus/kv.ts';
 import { Fault } from '../../model/fault.ts';
 
-/** How long a lease lives without renewal, and how often it is renewed; both by the clock of whoever measures. */
+/**
+ * How long a lease lives without renewal, and how often it is renewed; both by the clock of the process that measures.
+ */
 export type LeaseTimes = { readonly ttlMs: number; readonly renewMs: number };
 
 export const leaseTimesDefault: LeaseTimes = { ttlMs: 30_000, renewMs: 10_000 };
@@ -19,10 +21,10 @@ export type HeldLease = {
   release(): Promise<void>;
 };
 
-/** What stands in KV about the lease. `expired`: nobody renewed it while this process looked on for a whole ttl. */
+/** The state of the lease in KV. `expired`: this process has seen no renewal for a whole ttl. */
 export type Observation<N> = {
   readonly state: 'free' | 'held' | 'expired';
-  /** What the last holder noted; undefined when there was none. */
+  /** The note of the last holder; undefined when there was none. */
   readonly note: N | undefined;
 };
 
@@ -31,8 +33,8 @@ export type Lease<N> = {
   /** Reads the lease. Throws a transient Fault when KV does not answer: the watched time then restarts. */
   observe(): Promise<Observation<N>>;
   /**
-   * Takes the lease if it is free or expired and `judge` answers a note for it; undefined when it is held, was taken by
-   * another in this moment, or `judge` answers undefined.
+   * Takes the lease if it is free or expired and `judge` returns a note for it; undefined when another process holds it
+   * or has just taken it, or `judge` returns undefined.
    */
   acquire(judge: (seen: Observation<N>) => N | undefined): Promise<HeldLease | undefined>;
 };
@@ -70,7 +72,7 @@ const hold = <N>(
       revision = await bucket.update(key, next, revision);
     } catch (error) {
       if (!isConflict(error)) throw error;
-      // Our own write whose answer got lost looks like another's.
+      // A write of this process whose answer was lost looks like that of another one.
       const stored = await bucket.get(key);
       if (stored === undefined || schema.parse(stored.value).holder !== entry.holder) throw lose();
       revision = stored.revision;
@@ -123,7 +125,7 @@ const hold = <N>(
       isReleased = true;
       clearTimeout(timer);
       await renewing;
-      // Not given back, it expires.
+      // A lease that is not released expires.
       if (!losing.signal.aborted) {
         await bucket.update(key, { ...entry, holder: null }, revision).catch(() => undefined);
       }
@@ -132,7 +134,7 @@ const hold = <N>(
   };
 };
 
-/** The lease under `key`; `note` is the schema of what its holder notes in it. */
+/** The lease under `key`; `note` is the schema of its holder's note. */
 export const createLease = <N>(
   bucket: KvBucket,
   key: string,
@@ -144,7 +146,7 @@ export const createLease = <N>(
 
   const look = async (): Promise<Observation<N> & { revision: number }> => {
     const stored = await bucket.get(key).catch((error: unknown) => {
-      // Where KV was away for us it may have been for the holder too.
+      // While KV was unreachable for this process, the holder may not have reached it either.
       seen = undefined;
       throw error;
     });

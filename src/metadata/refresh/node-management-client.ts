@@ -29,14 +29,14 @@ const envelopeSchema = z.object({
   data: z.unknown(),
 });
 
-/** An API that answers errors may echo what it was sent. */
+/** An API may repeat the request in its errors. */
 const withoutSecrets = (text: string, token: string | undefined): string =>
   (token === undefined || token === '' ? text : text.replaceAll(token, '*'))
     .replaceAll(/[0-9a-f]{32,}/gi, '*'.repeat(32))
     .replaceAll(/\s+/g, ' ')
     .slice(0, 200);
 
-/** `fetch` says only that it failed; why is in the cause. */
+/** The error of `fetch` only says that it failed; its cause has the reason. */
 const whyOf = (error: unknown): string => {
   const cause = error instanceof Error ? error.cause : undefined;
   return cause === undefined ? errorText(error) : `${errorText(error)}, ${errorText(cause)}`;
@@ -76,8 +76,9 @@ const parseEnvelope = (text: string): z.output<typeof envelopeSchema> | undefine
 };
 
 /**
- * A client that tries a call three times where it may work later (no answer in time, no connection, 408, 429, 5xx, an answer
- * that is none of this API's). A refusal after a try whose outcome is unknown is transient too: the first may have been done.
+ * A client that tries a call three times where it may work later (no answer in time, no connection, 408, 429, 5xx, an
+ * answer of another form). A refusal after a try with an unknown result is transient too: the first try may have
+ * succeeded.
  */
 export const createClient = (options: ClientOptions): Call => {
   const base = options.url.replace(/\/+$/, '');

@@ -7,10 +7,10 @@ import { type Problem, parseInput, toProblem } from '../problem.ts';
 import { documentName } from './document.ts';
 import type { Subscription, Subscriptions } from './subscriptions.ts';
 
-/** Whose subscriptions a node token may read: of one business, or of all (null). */
+/** The subscriptions that a node token may read: of one business, or of all (null). */
 export type NodeIdentity = { readonly bizId: number | null };
 
-/** The identity that a node token stands for; undefined for one that is none. */
+/** The identity of a node token; undefined for any other text. */
 export type AuthorizeNode = (token: string) => NodeIdentity | undefined | Promise<NodeIdentity | undefined>;
 
 /** One file for a collector: `document` is its content, with the access token. */
@@ -64,7 +64,7 @@ const createViews = (subscriptions: Subscriptions): ((bizId: number) => View) =>
       source = all;
     }
     const view = views.get(bizId) ?? make(all, bizId);
-    // Anybody with a token for all may ask for any number.
+    // A token for all businesses may read any number.
     if (view.items.length > 0) views.set(bizId, view);
     return view;
   };
@@ -72,7 +72,7 @@ const createViews = (subscriptions: Subscriptions): ((bizId: number) => View) =>
 
 const refused = (code: string, message: string): Fault => new Fault('permanent', code, message);
 
-/** What differs from the admin API's problems of the same code, and the codes that only this endpoint has. */
+/** The differences from the admin API's problems of the same code, and the codes that only this endpoint has. */
 const problems: Readonly<Record<string, Partial<Problem>>> = {
   unauthorized: {
     status: 401,
@@ -102,10 +102,10 @@ const matches = (ifNoneMatch: string, etag: string): boolean =>
   ifNoneMatch.split(',').some((tag) => ['*', etag].includes(withoutWeak(tag.trim())));
 
 /**
- * `GET /v1/subscriptions/<biz>`: the collector files of a business, of all of them for business 0, by ascending data id. The
- * ETag is of the whole set, on every page; a cursor is of that set too, and once the set has changed it is refused with 409,
- * so that pages which were read to the end are one state. 401 and 403 as the node token says, 503 until the subscriptions
- * were read for the first time: a node that took an empty list for the truth would remove its files.
+ * `GET /v1/subscriptions/<biz>`: the collector files of a business, of all of them for business 0, by ascending data
+ * id. The ETag is of the whole set, on every page; a cursor is of that set too, and after a change of the set it is
+ * refused with 409, so that a complete reading of the pages is one state. 401 and 403 by the node token, 503 until the
+ * subscriptions were read for the first time: a node would remove its files after an empty list.
  */
 export const createPollingApp = (subscriptions: Subscriptions, authorizeNode: AuthorizeNode): Hono => {
   const viewOf = createViews(subscriptions);

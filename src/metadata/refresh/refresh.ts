@@ -51,8 +51,9 @@ export type Refresh = {
   /** Ends the run of this process, if there is one, and gives the lease back. */
   stop(): Promise<void>;
   /**
-   * Runs now and answers the run record, or waits for the run that is going on in any process and answers that. Transient
-   * Fault `refresh_running` when it takes longer than a call waits: the run goes on and its record is in the list.
+   * Runs now and returns the run record, or waits for the run in progress in any process and returns that one's.
+   * Transient Fault `refresh_running` when it takes longer than a call waits: the run continues and its record is in
+   * the list.
    */
   runNow(): Promise<RefreshRun>;
   readonly runs: Pick<Runs, 'list' | 'get'>;

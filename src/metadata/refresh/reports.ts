@@ -8,7 +8,7 @@ export type ReadSet<T> = {
   get(id: number): Promise<{ readonly value: T } | undefined>;
 };
 
-/** What the job reads of the records. All but the reports are by their mon_data_id. */
+/** The records that the job reads. All but the reports are by their mon_data_id. */
 export type RefreshRecords = {
   readonly reports: ReadSet<CustomReport>;
   readonly dataSources: ReadSet<DataSource>;
@@ -19,7 +19,7 @@ export type RefreshRecords = {
   readonly ready: Promise<void>;
 };
 
-/** A report that has a subscription, and what its collectors are to be told. */
+/** A report with a subscription, and the facts for its collectors. */
 export type WantedReport = { readonly report: CustomReport; readonly values: CollectorValues };
 
 type Parts = {

@@ -14,7 +14,10 @@ export type RunDeps = {
   readonly runs: Runs;
   readonly nodeManagement: NodeManagement;
   readonly defaults: CollectorDefaults;
-  /** How long a run may take: what it has not begun by then fails, so that a hanging node management ends too. */
+  /**
+   * How long a run may take: the reports that it has not begun by then fail, so that a run with a hanging node
+   * management ends too.
+   */
   readonly runMsMax: number;
   /** Milliseconds since the epoch. */
   readonly now: () => number;
@@ -30,7 +33,7 @@ type Step = { readonly dataId: number; readonly report: string; readonly work: (
 
 const failuresShown = 1000;
 
-/** Errors of a report in the run record: the stable code, then what happened. */
+/** Errors of a report in the run record: the stable code, then the message. */
 const codedText = (error: unknown): string =>
   error instanceof Fault ? `${error.code}: ${error.message}` : errorText(error);
 
@@ -52,7 +55,7 @@ const stepsOf = (deps: RunDeps, lease: HeldLease): Step[] => {
   const names = new Map(records.reports.list().map(({ value }) => [value.mon_data_id, value.name]));
 
   const remove = async (held: Subscription): Promise<Outcome> => {
-    // The copy of the records may be behind; what it does not know must not cost a live report its subscription.
+    // The copy of the records may be behind; a record that it lacks must not cost a live report its subscription.
     const { custom_report_id, mon_data_id } = held;
     const stillWanted = await readWantedReport(records, custom_report_id, mon_data_id, defaults);
     if (stillWanted !== undefined) return delivery.deliver(stillWanted);
@@ -76,7 +79,7 @@ const stepsOf = (deps: RunDeps, lease: HeldLease): Step[] => {
   ];
 };
 
-/** Takes every step, `atOnce` at once, and counts into `run`. One that fails stops no other. */
+/** Takes every step, `atOnce` in parallel, and counts into `run`. A step that fails does not stop the others. */
 const takeSteps = async (
   steps: readonly Step[],
   run: RefreshRun,
@@ -117,9 +120,9 @@ const concludeInterrupted = async ({ runs, now, log }: RunDeps, runId: number): 
 };
 
 /**
- * One run under the lease: every enabled, undeleted, active report gets its subscription, every other subscription goes.
- * Answers the run record, which is in KV. Transient Fault when KV does not take the record; `lease_lost` when another process
- * may have taken over, which then marks this run interrupted.
+ * One run under the lease: every enabled, undeleted, active report gets its subscription, every other subscription is
+ * removed. Returns the run record, which is in KV. Transient Fault when KV does not accept the record; `lease_lost`
+ * when another process may have taken over, which then marks this run interrupted.
  */
 export const runOnce = async (
   deps: RunDeps,

@@ -3,11 +3,11 @@ import type { KvBucket, Stored } from '../../bus/kv.ts';
 
 const count = z.int().nonnegative();
 
-/** What one run did. Times are Unix seconds; `finished` and `duration_ms` are null while it runs. */
+/** The result of one run. Times are Unix seconds; `finished` and `duration_ms` are null while it runs. */
 export const refreshRunSchema = z.strictObject({
   run_id: z.int().positive(),
   trigger: z.enum(['schedule', 'manual']),
-  /** `interrupted`: its process went away, stopped or lost the lease; the next run brings what it left. */
+  /** `interrupted`: its process ended, stopped or lost the lease; the next run does the rest. */
   state: z.enum(['running', 'done', 'interrupted']),
   started: count,
   finished: count.nullable(),
@@ -33,7 +33,7 @@ export type Runs = {
   list(): Promise<RefreshRun[]>;
   /** Writes a run that is new. */
   begin(run: RefreshRun): Promise<void>;
-  /** Replaces it, unless the record is no longer `running`: what the next run has concluded stays. */
+  /** Replaces it only while the record is `running`: the conclusion of the next run stays. */
   finish(run: RefreshRun): Promise<void>;
 };
 

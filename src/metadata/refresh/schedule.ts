@@ -11,7 +11,7 @@ export type TimeTable = {
   next(afterMs: number): number | undefined;
 };
 
-/** Throws a permanent Fault `config_invalid` for what is no cron expression, or one that never comes. */
+/** Throws a permanent Fault `config_invalid` for a malformed cron expression, or one without any time. */
 export const parseCron = (expression: string): TimeTable => {
   const fault = (why: string): Error =>
     settingFault(

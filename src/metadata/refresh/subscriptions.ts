@@ -18,7 +18,7 @@ const shape = {
   params_md5: z.string(),
   document: z.string(),
   /**
-   * `creating`: the create call may have been made, its answer is not known. `installing`: it is there, its first run is
+   * `creating`: the create call may have been made, its answer is unknown. `installing`: it exists, its first run is
    * not confirmed. `deleting`: the delete call may have been made.
    */
   state: z.enum(['creating', 'installing', 'active', 'deleting']),
@@ -30,10 +30,10 @@ const shape = {
 export const subscriptionSchema = z.strictObject(shape);
 export type SubscriptionView = z.output<typeof subscriptionSchema>;
 
-/** A subscription as it stands in KV. */
+/** A subscription as stored in KV. */
 export const heldSubscriptionSchema = z.object({
   ...shape,
-  /** While `creating`: what a repeat of the create call has to send again. */
+  /** While `creating`: the parameters that a repeat of the create call must send again. */
   intent: z.object({ key: z.string(), params: z.record(z.string(), z.unknown()) }).optional(),
 });
 export type Subscription = z.output<typeof heldSubscriptionSchema>;
@@ -48,10 +48,10 @@ export type Subscriptions = {
   known(dataId: number): Subscription | undefined;
   /** From KV. */
   read(dataId: number): Promise<HeldSubscription | undefined>;
-  /** Writes over `before`, or makes it. Permanent Fault `kv_conflict` when it was changed meanwhile. */
+  /** Replaces `before`, or creates the key. Permanent Fault `kv_conflict` when it was changed meanwhile. */
   save(value: Subscription, before: HeldSubscription | undefined): Promise<HeldSubscription>;
   remove(dataId: number): Promise<void>;
-  /** Resolves when the copy was filled for the first time; until then it must not be taken for the whole. */
+  /** Resolves when the copy was filled for the first time; before that it is incomplete. */
   readonly ready: Promise<void>;
   readonly isReady: boolean;
   stop(): void;
@@ -77,10 +77,12 @@ const parse = (dataId: number, value: unknown): Subscription => {
   );
 };
 
-/** Opens the copy. `onInvalid` hears of stored values that cannot be read; the copy does without them. */
+/** Opens the copy. `onInvalid` receives stored values that cannot be read; the copy omits them. */
 // biome-ignore lint/complexity/noExcessiveLinesPerFunction: one watch, and what is read from it.
 export const openSubscriptions = (bucket: KvBucket, onInvalid: (fault: unknown) => void): Subscriptions => {
-  /** `isOwn`: written here and not yet told by the watch, which may still bring what was before it. */
+  /**
+   * `isOwn`: written by this process and not yet delivered by the watch, which may still deliver the value before it.
+   */
   type Known = HeldSubscription & { isOwn: boolean };
   const copy = new Map<number, Known>();
   const removedAt = new Map<number, number>();

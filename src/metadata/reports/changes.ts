@@ -22,13 +22,13 @@ import { modified } from '../records/values.ts';
 import { isGone } from './deletion.ts';
 import { type ChangeBy, type ReportWithRecords, readReport } from './life-cycle.ts';
 
-/** A JSON merge patch (RFC 7396) as it came: fields to change, and any other field of the record with the value it has. */
+/** A JSON merge patch (RFC 7396) as sent: fields to change, and any other field of the record with the value it has. */
 export type MergePatch = Readonly<Record<string, unknown>>;
 
 /**
- * The part of a patch that `schema` lets change. Another field of the record may be there with its own value, so that a
- * record can be read, edited and sent back; with another value it is a permanent Fault `fixed_at_creation`, and a field that
- * the record does not have is `invalid_value`.
+ * The part of a patch that `schema` allows to change. The patch may have another field of the record with its present
+ * value, so that a record can be read, edited and sent back; another value is a permanent Fault `fixed_at_creation`,
+ * and an unknown field is `invalid_value`.
  */
 const changeOf = <S extends z.ZodObject>(schema: S, shown: object, patch: MergePatch): z.output<S> => {
   const change: Record<string, unknown> = {};
@@ -42,7 +42,7 @@ const changeOf = <S extends z.ZodObject>(schema: S, shown: object, patch: MergeP
   return parseInput(schema, change);
 };
 
-/** The record with the fields of `change` that are there; the same object when it has these values already. */
+/** The record with the given fields of `change`; the same object when it has these values already. */
 const changed = <T extends CustomReport | DataSource | TimeSeriesGroup | ResultTable | Application>(
   record: T,
   change: object,
@@ -80,8 +80,8 @@ export const patchResultTable = patchRecord((records) => records.tables, resultT
 export const patchApplication = patchRecord((records) => records.applications, applicationChangeSchema);
 
 /**
- * The group and the table get what the report says, again while other calls change it: of two at once the later one counts in all
- * three records.
+ * Copies the values of the report to group and table, and repeats that while other calls change it: of two concurrent
+ * calls the later one counts in all three records.
  */
 const passOn = async (
   records: Records,
@@ -101,8 +101,8 @@ const passOn = async (
 };
 
 /**
- * The same of a custom report, whose scenario is the label of its group and table, whose data_label is the table's, and whose
- * max_rate is the group's. Permanent Fault `report_not_active` for one that is not.
+ * The same for a custom report, whose scenario is the label of its group and table, whose data_label is the table's,
+ * and whose max_rate is the group's. Permanent Fault `report_not_active` for a report in another state.
  */
 export const patchReport = async (
   records: Records,

@@ -27,7 +27,7 @@ export type ReportRecords = {
   result_table: ResultTable;
 };
 
-/** What creation works on. */
+/** The dependencies of a creation. */
 export type CreationDeps = {
   readonly records: Records;
   readonly tables: QuestdbTables;
@@ -35,7 +35,7 @@ export type CreationDeps = {
   readonly tablePrefix: string;
 };
 
-/** What a report in state `creating` already says: the call that finishes it must say the same. */
+/** The values of a report in state `creating`: the call that finishes it must have the same. */
 const recordedFields = [
   'scenario',
   'data_label',
@@ -62,7 +62,7 @@ const inProgress = (name: string): Fault =>
     `another call is creating report ${JSON.stringify(name)} now`,
   );
 
-/** A lost compare-and-set on the report means that another call has it now. */
+/** A lost compare-and-set on the report means that another call continues it now. */
 const asInProgress =
   (name: string) =>
   (error: unknown): never => {
@@ -96,8 +96,8 @@ const reserveDataName = async (records: Records, name: string, dataId: number): 
 type GroupName = Pick<TimeSeriesGroup, 'mon_biz_id' | 'time_series_group_name'>;
 
 /**
- * True while the group of `holder` has this name, or may still get it: a call that ended before it wrote the group has left the
- * name to its data id. A data id whose group got another name by another call holds nothing.
+ * True while the group of `holder` has this name, or may still get it: a call that ended before it wrote the group has
+ * left the name to its data id. A data id whose group got another name by another call holds no name.
  */
 const isGroupNameHeld = async (records: Records, wanted: GroupName, holder: number): Promise<boolean> => {
   const group = (await records.groups.get(holder))?.value;
@@ -143,8 +143,8 @@ const refuseHeldNames = async (records: Records, report: CustomReport): Promise<
 };
 
 /**
- * The report in state `creating` that this call works on: a new one, or the one that a call before left. Taking over
- * writes it, so that of several calls only the last one to take over can finish.
+ * The report in state `creating` that this call continues: a new one, or that of an earlier call. To take it over, the
+ * call writes it, so that of several calls only the last one can finish.
  */
 const openReport = async (deps: CreationDeps, request: ReportRequest): Promise<Versioned<CustomReport>> => {
   const { records } = deps;
@@ -155,7 +155,7 @@ const openReport = async (deps: CreationDeps, request: ReportRequest): Promise<V
       const report = await records.reports.get(holder);
       if (report === undefined || report.value.state === 'creating') return 'own';
       if (!isGone(report.value)) return 'other';
-      // A deletion that was cut off may still hold the names of the records below it.
+      // An interrupted deletion may still hold the names of the records below it.
       await finishDeletion(records, report.value);
       return 'gone';
     },
@@ -177,7 +177,7 @@ const openReport = async (deps: CreationDeps, request: ReportRequest): Promise<V
   return records.reports.create(reportId, report).catch(asInProgress(request.name));
 };
 
-/** The record of this data id: what a call before has written, else `make()`. */
+/** The record of this data id: that of an earlier call, else `make()`. */
 const ensure = async <T>(set: RecordSet<T>, dataId: number, make: () => T): Promise<T> => {
   const there = await set.get(dataId);
   if (there !== undefined) return there.value;

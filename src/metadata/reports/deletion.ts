@@ -2,13 +2,13 @@ import type { CustomReport, DataSource, ResultTable, TimeSeriesGroup } from '../
 import type { RecordSet, Records } from '../records/store.ts';
 import { modified } from '../records/values.ts';
 
-/** The states of a report whose name is free again. */
+/** The states of a report whose name is free. */
 const goneStates: readonly CustomReport['state'][] = ['deleted', 'purging', 'purged'];
 
 /** True once a report was deleted, with or without its rows. */
 export const isGone = ({ state }: Pick<CustomReport, 'state'>): boolean => goneStates.includes(state);
 
-/** Changes the record if it is there. */
+/** Changes the record if it exists. */
 const changeIfThere = async <T>(set: RecordSet<T>, id: number, edit: (value: T) => T): Promise<void> => {
   if ((await set.get(id)) !== undefined) await set.change(id, edit);
 };
@@ -32,20 +32,20 @@ const tableDeleted =
       ? modified(table, operator, { is_enable: false, is_deleted: true })
       : table;
 
-/** Sets the flags of a deleted data id on those of its records that are there (architecture 8.5). May be repeated. */
+/** Sets the flags of a deleted data id on those of its records that exist (architecture 8.5). May be repeated. */
 export const flagDeleted = async (records: Records, dataId: number, operator: string): Promise<void> => {
   await changeIfThere(records.groups, dataId, groupDeleted(operator));
   await changeIfThere(records.tables, dataId, tableDeleted(operator));
   await changeIfThere(records.dataSources, dataId, disabled(operator));
 };
 
-/** The rest of the deletion of a report whose state says that it is gone. */
+/** The rest of the deletion of a report in state `deleted`. */
 export const finishDeletion = (
   records: Records,
   { mon_data_id, last_modify_user }: CustomReport,
 ): Promise<void> => flagDeleted(records, mon_data_id, last_modify_user);
 
-/** True when the copies say that a deletion was cut off before the last flag. */
+/** True when the copies show that a deletion was interrupted before the last flag. */
 export const isDeletionOpen = (records: Records, report: CustomReport): boolean => {
   if (!isGone(report)) return false;
   const dataId = report.mon_data_id;

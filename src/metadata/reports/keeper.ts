@@ -9,12 +9,12 @@ import { knownInstanceOf } from '../tables/placement.ts';
 import type { TableRepair } from '../tables/repair.ts';
 import { finishDeletion, isDeletionOpen } from './deletion.ts';
 
-/** What the keeper works on. */
+/** The dependencies of the keeper. */
 export type KeeperDeps = {
   readonly records: Records;
   readonly tables: QuestdbTables;
   readonly repair: TableRepair;
-  /** Whether a QuestDB instance does not answer just now: what is to be done there waits for the next round. */
+  /** Whether a QuestDB instance does not answer now: its work waits for the next round. */
   readonly isAway: (instance: string) => boolean;
   /** How long after its request a purged table may still be written to: ack wait and store timeout of the consumer. */
   readonly purgeWaitMs: number;
@@ -34,7 +34,7 @@ const everyMs = 1_000;
 const tablesEveryMs = 30_000;
 const repairEveryMs = 5_000;
 
-/** A deletion or purge whose call ended half way. */
+/** A deletion or purge whose call ended early. */
 const finishReport = async (records: Records, report: CustomReport): Promise<void> => {
   if (isDeletionOpen(records, report)) await finishDeletion(records, report);
   const purge = records.purges.known(report.mon_data_id)?.value;
@@ -45,7 +45,7 @@ const finishReport = async (records: Records, report: CustomReport): Promise<voi
   }
 };
 
-/** Drops the table of a purge that has waited long enough, and says so in its records. */
+/** Drops the table of a purge that has waited long enough, and notes that in its records. */
 const dropPurged = async ({ records, tables, log }: KeeperDeps, purge: Purge): Promise<void> => {
   await tables.drop(purge.table_id);
   await records.purges.change(purge.mon_data_id, (current) =>
@@ -54,7 +54,7 @@ const dropPurged = async ({ records, tables, log }: KeeperDeps, purge: Purge): P
   log.info({ mon_data_id: purge.mon_data_id, table_id: purge.table_id }, 'the table is purged');
 };
 
-/** A process that stood still since before the purge can make the table once more; nothing will ever read it. */
+/** A process that stalled before the purge may create the table once more; no reader needs it. */
 const dropReturned = async ({ records, tables, log }: KeeperDeps): Promise<void> => {
   const purged = records.purges.list().filter(({ value }) => value.state === 'purged');
   if (purged.length === 0) return;
@@ -70,7 +70,7 @@ const dropReturned = async ({ records, tables, log }: KeeperDeps): Promise<void>
   }
 };
 
-/** The tables keep their rows as long as the policies say. */
+/** The tables keep their rows as long as the policies require. */
 const alignTtls = async ({ records, tables, log }: KeeperDeps): Promise<void> => {
   const wanted = records.sourcePolicies.list();
   if (wanted.length === 0) return;
@@ -107,7 +107,7 @@ export const startKeeper = (deps: KeeperDeps): Keeper => {
         value.state === 'purging' && now() - value.requested_at >= deps.purgeWaitMs ? [value] : [],
       );
     const byInstance = Map.groupBy(due, ({ mon_data_id }) => knownInstanceOf(records, mon_data_id));
-    // At once: one that hangs holds up no purge of another.
+    // In parallel: a purge that hangs delays no other.
     await Promise.all(
       [...byInstance].map(async ([instance, purges]) => {
         if (deps.isAway(instance)) return;

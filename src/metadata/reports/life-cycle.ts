@@ -18,7 +18,7 @@ import { found } from './operations.ts';
 /** Who changes something, and (If-Match) the revision the record must have. */
 export type ChangeBy = { readonly operator: string; readonly revision: number | undefined };
 
-/** A report and those of its records that are there: all of them once it was `active`. */
+/** A report and those of its records that exist: all of them once it was `active`. */
 export type ReportWithRecords = {
   custom_report: CustomReport;
   data_source?: DataSource;
@@ -79,7 +79,7 @@ export const setRecordEnabled = async <T extends Flagged>(
   isEnabled: boolean,
   { operator, revision }: ChangeBy,
 ): Promise<Versioned<T>> => {
-  // A DataSource has no flag of its own that says so.
+  // A DataSource has no flag for that.
   if (isEnabled && !(await isDataIdAlive(records, dataId))) throw recordDeleted();
   return set.change(dataId, switched(isEnabled, operator), revision);
 };
@@ -113,7 +113,7 @@ export const setReportEnabled = async (
     if (revision !== undefined && revision !== before.revision) throw preconditionFailed(before.revision);
     return before;
   }
-  // The report first: of two calls on the strength of one revision, one goes on.
+  // The report first: of two calls with one revision, only one continues.
   await records.reports.change(
     reportId,
     (report) => {
@@ -131,9 +131,9 @@ export const setReportEnabled = async (
 };
 
 /**
- * Deletes a report: its state first, which frees the name, then the flags of its records (architecture 8.5). The data id
- * is never given out again; rows stay, and what waits in the stream is still stored. The same call again finishes one
- * that was cut off. Permanent Faults `not_found`, `precondition_failed`.
+ * Deletes a report: its state first, which frees the name, then the flags of its records (architecture 8.5). The data
+ * id is never used again; rows stay, and transfer still stores the points in the stream. A repeat of the call finishes
+ * an interrupted one. Permanent Faults `not_found`, `precondition_failed`.
  */
 export const deleteReport = async (
   records: Records,
@@ -169,9 +169,10 @@ const beginPurge = async (
 };
 
 /**
- * Begins to purge a report, deleting it first if need be: from now on transfer drops its items, and the table is dropped
- * once no write can be under way. `typedTableId` must be the table's name. The same call again changes nothing. Permanent
- * Faults `not_found`, `purge_not_confirmed`, `report_not_active` for one that is half created, `precondition_failed`.
+ * Begins to purge a report, which it first deletes if need be: from now on transfer drops its items, and the keeper
+ * drops the table once no write can be in flight. `typedTableId` must be the table's name. A repeat of the call changes
+ * nothing. Permanent Faults `not_found`, `purge_not_confirmed`, `report_not_active` for an unfinished creation,
+ * `precondition_failed`.
  */
 export const purgeReport = async (
   records: Records,
@@ -210,7 +211,7 @@ export const purgeDataSource = async (
   return (await records.dataSources.get(dataId)) ?? source;
 };
 
-/** What belongs to a report is deleted and purged with it. Permanent Fault `belongs_to_report`. */
+/** The records of a report are deleted and purged with it. Permanent Fault `belongs_to_report`. */
 const refuseReports = (records: Records, dataId: number): void => {
   const report = records.reportOf(dataId);
   if (report === undefined) return;

@@ -23,7 +23,7 @@ import {
 import { ensurePlacement } from '../tables/placement.ts';
 import { type CreationDeps, isDataIdAlive, reserveGroupName } from './creation.ts';
 
-/** What these lookups promise: the record, or a permanent Fault `not_found`. */
+/** The promise of these lookups: the record, or a permanent Fault `not_found`. */
 export const found = async <T>(entry: Promise<{ value: T } | undefined>, what: string): Promise<T> => {
   const stored = await entry;
   if (stored === undefined) throw notFound(what);
@@ -34,7 +34,7 @@ const exists = (code: string, text: string) => (error: unknown) => {
   throw isConflict(error) ? new Fault('permanent', code, text) : error;
 };
 
-/** Another process may be creating a report with this data_name that our copy does not know yet. */
+/** Another process may be creating a report with this data_name that this copy does not have yet. */
 const readReportOf = async (records: Records, dataName: string): Promise<void> => {
   const [, biz = '', name = ''] = /^(-?\d+)_custom_time_series_(.+)$/.exec(dataName) ?? [];
   const reportId = await records.holderOf(reservedNames.report(Number(biz), name));
@@ -66,7 +66,7 @@ export const createDataSource = async (
   return created.value;
 };
 
-/** The data source, which must be there and not of something deleted. */
+/** The data source, which must exist and not belong to a deleted report. */
 const requireDataSource = async (records: Records, dataId: number): Promise<DataSource> => {
   if ((await records.purges.get(dataId)) !== undefined) {
     throw new Fault('permanent', 'data_id_purged', `data id ${dataId} is purged`);
@@ -168,8 +168,8 @@ export const createResultTable = async (
 };
 
 /**
- * The first call writes the policy, even where it says nothing: of two calls that want other policies one is refused, and none
- * gives the application of the other its own. An application that is there is not touched.
+ * The first call writes the policy, even an empty one: of two calls with different policies one is refused, and neither
+ * gives its policy to the application of the other. An existing application does not change.
  */
 const beginPolicy = async (
   { applicationPolicies }: Records,

@@ -12,7 +12,7 @@ import type { QuestdbTables } from '../../stores/questdb/tables.ts';
 import { preconditionFailed, type RecordSet, type Records } from '../records/store.ts';
 import { found } from './operations.ts';
 
-/** What holds where a policy says nothing: the pipeline files. */
+/** The values where a policy has none: the pipeline files. */
 export type PolicyDefaults = {
   readonly source: Readonly<Record<keyof SourcePolicy, number | boolean | null>>;
   readonly application: Readonly<Record<keyof ApplicationPolicy, number | boolean | null>>;
@@ -46,7 +46,7 @@ export const policyDefaultsOf = ({
   },
 });
 
-/** What a field of a policy may be set to: a value, `off` where there may be no bound, null for the default. */
+/** The values of a field of a policy: a value, `off` where no limit is allowed, null for the default. */
 const settable = (schema: z.ZodType): z.ZodType => {
   const inner = schema instanceof z.ZodOptional ? schema.unwrap() : schema;
   return inner instanceof z.ZodNullable
@@ -62,7 +62,7 @@ const changeSchemaOf = (schema: z.ZodObject) =>
     Object.fromEntries(Object.entries(schema.shape).map(([field, type]) => [field, settable(type)])),
   );
 
-/** The bodies that change a policy, as merge patches: what is left out stays, null goes back to the default. */
+/** The bodies that change a policy, as merge patches: an absent field stays, null returns to the default. */
 export const sourcePolicyChangeSchema = changeSchemaOf(sourcePolicySchema).meta({
   examples: [{ age_seconds_max: 86_400, points_max: null, retention_days: 'off' }],
 });
@@ -148,9 +148,9 @@ export const showApplicationPolicy = async (
 };
 
 /**
- * Changes the policy of a data id, and writes nothing when it has these values; receivers follow within a second, and the TTL of its table before this returns. Permanent
- * Faults `not_found`, `precondition_failed`; transient ones when QuestDB is away (the same call again finishes it, and so
- * does the keeper of the tables).
+ * Changes the policy of a data id, and writes nothing when it has these values; receivers follow within a second, and
+ * the TTL of its table before this returns. Permanent Faults `not_found`, `precondition_failed`; transient ones when
+ * QuestDB is down (a repeat of the call finishes it, and so does the keeper of the tables).
  */
 export const setSourcePolicy = async (
   { records, tables }: { records: Records; tables: QuestdbTables },

@@ -9,7 +9,7 @@ import { modified, newToken } from '../records/values.ts';
 import { isGone } from './deletion.ts';
 import type { ChangeBy } from './life-cycle.ts';
 
-/** What a rotation answers: the new token, and until when (Unix seconds) the one before is taken too. */
+/** The result of a rotation: the new token, and until when (Unix seconds) receivers accept the one before too. */
 export type Rotated<T> = {
   readonly value: T;
   readonly revision: number;
@@ -20,7 +20,7 @@ type Tokened = DataSource | Application;
 
 const conflictsMax = 20;
 
-/** What a write answers, or undefined when it lost its compare-and-set. */
+/** The result of a write, or undefined when it lost its compare-and-set. */
 const unlessConflict = <T>(write: Promise<T>): Promise<T | undefined> =>
   write.catch((error: unknown) => {
     if (isConflict(error)) return undefined;
@@ -35,7 +35,7 @@ type Rotation<T extends Tokened> = {
   readonly overlapSeconds: number;
   readonly by: ChangeBy;
   readonly refuse: (record: T) => void;
-  /** Called with the new token before any receiver may be asked about it. */
+  /** Called with the new token before any receiver may get it. */
   readonly announce: (token: string) => Promise<void>;
 };
 
@@ -48,8 +48,8 @@ type Swap<T extends Tokened> = {
 };
 
 /**
- * Keeps the first token as what repeats are recognised by, before there is another one: a receiver that knows the new token knows this
- * too, for a watch tells of changes in their order.
+ * Stores the first token, which identifies repeats, before another one exists: a receiver with the new token has this
+ * one too, because a watch delivers changes in their order.
  */
 const keepIdentity = async <T extends Tokened>(
   { identities, id }: Rotation<T>,
@@ -60,9 +60,9 @@ const keepIdentity = async <T extends Tokened>(
 };
 
 /**
- * The old token goes into its own record first: cut off in between, both records name the same token and nobody is refused.
- * Answers undefined when another call changed either record meanwhile. Then the previous token is again what it was: a call
- * that is refused must not let an old token live longer.
+ * The old token goes into its own record first: after an interruption in between, both records name the same token and
+ * every sender is still accepted. Returns undefined when another call changed either record meanwhile. Then the
+ * previous token is restored: a refused call must not extend the life of an old token.
  */
 const swap = async <T extends Tokened>({
   rotation: { set, previous, id, by, announce },
@@ -106,8 +106,9 @@ const rotate = async <T extends Tokened>(rotation: Rotation<T>): Promise<Rotated
 };
 
 /**
- * Gives a data source a new token; the one before is taken for `overlapSeconds` more, and the one before that not at all.
- * Permanent Faults `not_found`, `report_not_active` when its report is not, `precondition_failed`.
+ * Gives a data source a new token; the one before stays valid for `overlapSeconds` more, and the one before that
+ * becomes invalid. Permanent Faults `not_found`, `report_not_active` when its report is in another state,
+ * `precondition_failed`.
  */
 export const rotateDataSourceToken = (
   records: Records,

@@ -19,7 +19,7 @@ export type PlacedInstance = {
 export type Placing = {
   /** In the order of the settings. */
   readonly names: readonly string[];
-  /** Whether it did not answer lately: a new table goes to another one then. */
+  /** Whether it did not answer lately: a new table is placed on another one then. */
   isAway(name: string): boolean;
 };
 
@@ -33,11 +33,11 @@ export const openInstances = (
     return { name, sql, tables: createQuestdbTables(sql, schemasFolder) };
   });
 
-/** The instance that the tables of a data id lie on, from this process's copy: the first one where no record says another. */
+/** The instance of the tables of a data id, from this process's copy: the first one where no record names another. */
 export const knownInstanceOf = ({ placements }: Pick<Records, 'placements'>, dataId: number): string =>
   placements.known(dataId)?.value.questdb ?? defaultInstance;
 
-/** The same, from KV where the copy has nothing. A placement is there before anything that it places. */
+/** The same, from KV where the copy has nothing. A placement is written before anything that it places. */
 const instanceOf = async ({ placements }: Pick<Records, 'placements'>, dataId: number): Promise<string> =>
   (placements.known(dataId) ?? (await placements.get(dataId)))?.value.questdb ?? defaultInstance;
 
@@ -49,7 +49,9 @@ export const unknownInstance = (name: string, what: string): Fault =>
     `${what} is on QuestDB instance ${name}, which TIDEMARK_QUESTDB_URLS lacks`,
   );
 
-/** Data ids whose records place them on an instance that the settings do not name, as a text; undefined when there are none. */
+/**
+ * Data ids whose records place them on an instance that the settings lack, as a text; undefined when there are none.
+ */
 export const unknownPlacements = (
   { placements }: Pick<Records, 'placements'>,
   names: readonly string[],
@@ -84,7 +86,7 @@ export const createPlacedTables = (
       (await of(tableId)).createMetricView(tableId, column, metric),
     setTtl: async (tableId, ttlDays) => (await of(tableId)).setTtl(tableId, ttlDays),
     drop: async (tableId) => (await of(tableId)).drop(tableId),
-    // Of those that answer: one that is away has its turn later.
+    // Of the instances that answer: the others follow later.
     ttls: async () => {
       const answers = await Promise.allSettled(instances.map(({ tables }) => tables.ttls()));
       const ttls = answers.flatMap((answer) => (answer.status === 'fulfilled' ? [...answer.value] : []));
@@ -92,7 +94,7 @@ export const createPlacedTables = (
       if (failed !== undefined && ttls.length === 0) throw failed.reason;
       return new Map(ttls);
     },
-    // Of all: what is not known to be there might be made again, or its id given out twice.
+    // Of all instances: a table that is overlooked might be created again, or its id used twice.
     names: () => tableNames(instances),
   };
 };
@@ -119,10 +121,10 @@ const leastLoaded = (
 };
 
 /**
- * Decides once which instance the table of a data id lies on, before its group or its table is there, and writes it down: the one that
- * is asked for, else the one with the fewest tables. A group that is there without such a record is from before there were several
- * instances, and on the first. Permanent Faults `invalid_value` for an instance that there is not, `creation_differs` where it was
- * decided otherwise.
+ * Decides once on the instance for the table of a data id, before its group or its table exists, and stores it: the
+ * requested one, else the one with the fewest tables. A group without such a record is older than the support of
+ * several instances, and on the first. Permanent Faults `invalid_value` for an unknown instance, `creation_differs`
+ * after a different decision.
  */
 export const ensurePlacement = async (
   { records, placing }: { readonly records: Records; readonly placing: Placing },

@@ -17,23 +17,26 @@ export type TableRepairDeps = {
   readonly tables: QuestdbTables;
   /** Of each QuestDB instance, by its name. */
   readonly sqls: ReadonlyMap<string, QuestdbSql>;
-  /** Whether an instance does not answer just now: nothing is tried there. */
+  /** Whether an instance does not answer now: the repair skips it. */
   readonly isAway: (instance: string) => boolean;
   readonly now: () => number;
   readonly log: Log;
 };
 
-/** Mends tables that somebody or something broke, so that what waits in the stream for them gets in without hands. */
+/**
+ * Repairs tables that are missing, suspended or without their keys, so that their points in the stream are stored
+ * without an operator.
+ */
 export type TableRepair = {
-  /** One look at all tables; throws the first failure after the rest was tried. */
+  /** One check of all tables; throws the first failure after it has tried the rest. */
   round(): Promise<void>;
 };
 
 const resumeBackOff = { firstMs: 5_000, mostMs: 300_000 };
 
 /**
- * - A table that two looks have missed is made again, empty, from its template with the retention of its policy.
- * - A table whose upsert keys were switched off gets them back.
+ * - A table that two checks have missed is created again, empty, from its template with the retention of its policy.
+ * - A table without its upsert keys gets them back.
  * - A suspended table is resumed: at once, and while it is suspended again for the same fault at growing intervals up to
  *   five minutes.
  */
@@ -113,7 +116,7 @@ export const createTableRepair = ({
     round: async () => {
       const failures: unknown[] = [];
       const byInstance = Map.groupBy(wantedGroups(), (group) => knownInstanceOf(records, group.mon_data_id));
-      // At once: one that hangs holds up no table of another.
+      // In parallel: a table that hangs delays no other.
       await Promise.all(
         [...byInstance].map(async ([instance, wanted]) => {
           if (isAway(instance)) return;

@@ -12,7 +12,7 @@ import type { Records } from '../records/store.ts';
 const backOff = { firstMs: 500, mostMs: 5_000 };
 const viewsAtOnce = 8;
 
-/** What makes the views of split tables. */
+/** Creates the views of split tables. */
 export type ViewKeeper = {
   /** Resolves when all registries there are were read for the first time. */
   readonly ready: Promise<void>;
@@ -28,9 +28,9 @@ type Deps = {
 };
 
 /**
- * Makes a view for each metric that a registry of a split table names, as soon as it is registered, and tries again with
- * a growing delay until QuestDB has it. Any number of processes may do so at once. Until a view is there its points are
- * in the table all the same.
+ * Creates a view for each metric that a registry of a split table names, as soon as it is registered, and retries with
+ * a growing delay until QuestDB has it. Any number of processes may do so in parallel. Points are stored in the table
+ * even before their view exists.
  */
 // biome-ignore lint/complexity/noExcessiveLinesPerFunction: one queue and its worker.
 export const keepMetricViews = (deps: Deps): ViewKeeper => {
@@ -60,14 +60,14 @@ export const keepMetricViews = (deps: Deps): ViewKeeper => {
     if (failure !== undefined) throw failure;
   };
 
-  /** Until the delay is over, something new is registered or the end has come. */
+  /** Until the delay is over, a new name is registered, or it is stopped. */
   const pause = async (delayMs: number): Promise<void> => {
     await Promise.race([delay(delayMs, undefined, { signal: stopping.signal }), news.promise]).catch(
       () => undefined,
     );
   };
 
-  /** Works off what is pending, one data id after another; one that fails does not hold up the others. */
+  /** Handles pending data ids one after another; one that fails does not delay the others. */
   const run = async (): Promise<void> => {
     let failures = 0;
     let lastMessage = '';

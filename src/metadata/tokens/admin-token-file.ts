@@ -14,7 +14,7 @@ const hasCode = (error: unknown, code: string): boolean =>
 const unwritable = (file: string, error: unknown): Fault =>
   new Fault('permanent', 'admin_token_unwritable', `${file} cannot be written: ${errorText(error)}`, error);
 
-/** The token in the file; undefined where there is none. Permanent Fault when the file is there and cannot be read. */
+/** The token in the file; undefined where there is none. Permanent Fault when the file exists and cannot be read. */
 export const readTokenFile = async (file: string): Promise<string | undefined> => {
   try {
     const token = (await readFile(file, 'utf8')).trim();
@@ -36,7 +36,7 @@ const writeDraft = async (file: string, token: string): Promise<string> => {
   return draft;
 };
 
-/** Puts a whole file there at once, or answers false when another process was first. */
+/** Creates a whole file at once, or returns false when another process was first. */
 const writeOnce = async (file: string, token: string): Promise<boolean> => {
   const draft = await writeDraft(file, token);
   try {
@@ -65,7 +65,7 @@ export const tokenOfFolder = async (dataFolder: string, newToken: () => string):
   return (await readTokenFile(file)) ?? token;
 };
 
-/** Puts the token into the folder's file, whole at any moment, and answers its path. Permanent Fault. */
+/** Writes the token into the folder's file, whole at any moment, and returns its path. Permanent Fault. */
 export const replaceTokenFile = async (dataFolder: string, token: string): Promise<string> => {
   const file = adminTokenPath(dataFolder);
   try {

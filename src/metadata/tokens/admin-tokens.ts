@@ -11,7 +11,7 @@ import { adminTokenPath, readTokenFile, replaceTokenFile, tokenOfFolder } from '
 import { type AdminRole, adminRoles } from './roles.ts';
 import { createSharedReads } from './shared-reads.ts';
 
-/** Whose token a request bears. `mon_biz_id`: of a node's token, the one business it may ask for; null = all. */
+/** The owner of the token of a request. `mon_biz_id`: of a node's token, the one business that it may read; null = all. */
 export type AdminIdentity = {
   readonly token_id: number;
   readonly name: string;
@@ -41,7 +41,7 @@ type StoredToken = z.output<typeof storedTokenSchema>;
 const stateSchema = z.strictObject({ last_id: z.int().nonnegative(), tokens: z.array(storedTokenSchema) });
 type State = z.output<typeof stateSchema>;
 
-/** What a new token is to be. `expires_at` is in Unix seconds. */
+/** The values of a new token. `expires_at` is in Unix seconds. */
 export type NewAdminToken = {
   readonly name: string;
   readonly role: AdminRole;
@@ -53,20 +53,23 @@ export type NewAdminToken = {
 /** The admin tokens of a deployment. KV has their SHA-256 only. */
 export type AdminTokens = {
   /**
-   * Whose token this is; undefined for one that is unknown, revoked or expired. A revocation counts within a second on every
-   * metadata process, a new token at once: one that is not known here is looked up in KV (transient Fault when NATS is away). Unknown
-   * ones share such reads, 20 a second at most, and the answer to one that was looked up counts for a second.
+   * The owner of this token; undefined for an unknown, revoked or expired token. A revocation takes effect within a
+   * second on every metadata process, a new token at once: a token that this process lacks is looked up in KV
+   * (transient Fault when NATS is down). Unknown tokens share such reads, 20 a second at most, and the result of a
+   * lookup counts for a second.
    */
   authorize(bearer: string): Promise<AdminIdentity | undefined>;
-  /** A new token, 64 hex digits, which is told this once. Permanent Faults `invalid_value`, `admin_tokens_full`. */
+  /**
+   * A new token, 64 hex digits, which only this call returns. Permanent Faults `invalid_value`, `admin_tokens_full`.
+   */
   create(token: NewAdminToken): Promise<{ record: AdminToken; token: string }>;
   /** All of them by ascending id, revoked and expired ones too. */
   list(): Promise<AdminToken[]>;
   /** Permanent Fault `not_found`. */
   get(tokenId: number): Promise<AdminToken>;
   /**
-   * Revokes a token for ever; again changes nothing. Permanent Faults `not_found`, and `last_admin_token` for the last admin
-   * token that is neither revoked nor expired, of two at once too.
+   * Revokes a token for good; a repeat changes nothing. Permanent Faults `not_found`, and `last_admin_token` for the
+   * last admin token that is neither revoked nor expired, also for two concurrent calls.
    */
   revoke(tokenId: number): Promise<AdminToken>;
   stop(): void;
@@ -74,7 +77,10 @@ export type AdminTokens = {
 
 const order: Readonly<Record<AdminRole, number>> = { node: 0, viewer: 1, editor: 2, admin: 3 };
 
-/** Whether a token of `role` may do what needs `needed`: admin > editor > viewer; what nodes do, nodes and admins may. */
+/**
+ * Whether a token of `role` may do what needs `needed`: admin > editor > viewer; the rights of nodes belong to nodes
+ * and admins.
+ */
 export const roleAllows = (role: AdminRole, needed: AdminRole): boolean =>
   needed === 'node' ? role === 'node' || role === 'admin' : order[role] >= order[needed];
 
@@ -85,7 +91,10 @@ const formerSchema = z.object({ sha256: z.string().regex(/^[0-9a-f]{64}$/) });
 
 const tokensMax = 4_096;
 
-/** Unknown tokens cost the bus at most one read per this many ms, and one that was looked up is not looked up again for a second. */
+/**
+ * Unknown tokens cost the bus at most one read in this many ms, and a token that was looked up is not looked up again
+ * for a second.
+ */
 const readEveryMs = 50;
 const missMemoryMs = 1_000;
 const missesMax = 10_000;
@@ -107,7 +116,9 @@ const parseState = (value: unknown): State => {
   throw new Fault('internal', 'record_invalid', `${key} in KV is malformed`);
 };
 
-/** Replaces the state by what `edit` makes of it, again on a conflict. `edit` may throw; the same object writes nothing. */
+/**
+ * Replaces the state by the result of `edit`, again on a conflict. `edit` may throw; the same object writes nothing.
+ */
 const change = async (
   system: KvBucket,
   edit: (state: State | undefined) => State,
@@ -135,7 +146,7 @@ const added = (state: State, token: NewAdminToken, sha256: string, now: number):
   const { name, role, mon_biz_id = null, expires_at = null, creator } = token;
   let { tokens } = state;
   if (tokens.length >= tokensMax) {
-    // The audit log keeps what they were.
+    // The audit log keeps their former values.
     const dead = tokens.findIndex((candidate) => !isAlive(candidate, now));
     if (dead < 0) {
       throw new Fault(
@@ -170,10 +181,10 @@ const lastOf = (state: State): StoredToken => {
 };
 
 /**
- * Makes sure that there is an admin token. The first start makes one and writes it to `<dataFolder>/admin.token` before its
- * hash goes to KV; later starts and other metadata processes use what KV has. Where KV has none (a first start, or NATS lost
- * its data) the file's token is registered; a file with another token is never trusted. Permanent Faults when the file
- * cannot be read or written.
+ * Ensures that an admin token exists. The first start creates one and writes it to `<dataFolder>/admin.token` before
+ * its hash goes to KV; later starts and other metadata processes use the one in KV. Where KV has none (a first start,
+ * or NATS lost its data) the file's token is registered; a file with another token is never trusted. Permanent Faults
+ * when the file cannot be read or written.
  */
 const ensureFirst = async (system: KvBucket, dataFolder: string, log: Log): Promise<void> => {
   const file = adminTokenPath(dataFolder);
@@ -222,7 +233,7 @@ const revoked = (state: State | undefined, tokenId: number, now: number): State 
   return { ...state, tokens };
 };
 
-/** What this process knows of the tokens, by hash. */
+/** The tokens as this process has read them, by hash. */
 const createCopy = () => {
   let revision = -1;
   let state = noTokens;
@@ -238,14 +249,14 @@ const createCopy = () => {
       state = next;
       byHash = new Map(next.tokens.map((token) => [token.sha256, token]));
     },
-    /** A server that lost its data counts revisions from 1 again: what was read before must not win. */
+    /** A server that lost its data counts revisions from 1 again: an earlier reading must not win. */
     age: (): void => {
       revision = -1;
     },
   };
 };
 
-/** Makes sure that there is an admin token, and follows them all. See `AdminTokens` and `ensureFirst` for what is promised. */
+/** Ensures that an admin token exists, and follows all of them. `AdminTokens` and `ensureFirst` have the promises. */
 // biome-ignore lint/complexity/noExcessiveLinesPerFunction: the operations of one set of tokens.
 export const openAdminTokens = async (
   bus: Bus,
@@ -294,15 +305,15 @@ export const openAdminTokens = async (
     }
     return found;
   };
-  /** Where NATS lost its data, what this process remembers is the state. */
+  /** Where NATS lost its data, the memory of this process is the state. */
   const edited = async (edit: (state: State) => State): Promise<State> => {
     const { state, revision } = await change(system, (current) => edit(current ?? copy.state));
     copy.take(state, revision);
     return state;
   };
   return {
-    // The token itself is compared with nothing: what the lookup's time could tell is about its digest, of which a caller can
-    // neither choose the bytes nor go back to the token.
+    // The token itself is never compared: the lookup's time could only reveal its digest, whose bytes a caller cannot
+    // choose and from which it cannot get the token.
     authorize: async (bearer) => {
       const token = await find(hashOf(bearer));
       if (token === undefined || !isAlive(token, nowSeconds())) return undefined;

@@ -1,6 +1,6 @@
 /**
- * Reads for whoever asks, at most once in `everyMs` however many ask: a call is answered by a read that began after it was made, so
- * that what was written before it is seen. Fails as that read fails.
+ * Reads that all callers share, at most one in `everyMs`: a read serves only the calls that were made before it began,
+ * so that each call sees everything written before it. Fails as that read fails.
  */
 export const createSharedReads = (
   read: () => Promise<void>,

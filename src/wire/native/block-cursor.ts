@@ -1,7 +1,7 @@
 /** Texts of a column: where each begins and ends in the block. */
 export type Texts = { readonly starts: Uint32Array; readonly ends: Uint32Array };
 
-/** Bytes that are no block, or one of types that spans do not use. */
+/** Thrown for bytes that are not a block, or a block with types that spans do not use. */
 export class UnreadableBlock extends Error {
   constructor(what: string) {
     super(`the block cannot be read: ${what}`);
@@ -9,7 +9,7 @@ export class UnreadableBlock extends Error {
   }
 }
 
-/** What a type is made of, or undefined when it has no parts. */
+/** The parts of a type, or undefined when it has none. */
 export const insideOf = (type: string, name: string): string | undefined =>
   type.startsWith(`${name}(`) && type.endsWith(')') ? type.slice(name.length + 1, -1) : undefined;
 
@@ -18,7 +18,10 @@ export const wordTypes = /^(?:U?Int64|DateTime64\(\d\))$/;
 /** More rows than any block of Tidemark has. */
 export const rowsMax = 2 ** 28;
 
-/** A place in a block that is read from its beginning. Every call throws UnreadableBlock where the block does not hold what is asked for. */
+/**
+ * A position in a block that is read from its beginning. Every call throws UnreadableBlock where the block does not
+ * hold the requested bytes.
+ */
 export class BlockCursor {
   readonly bytes: Buffer;
   at = 0;
@@ -122,7 +125,7 @@ const dictionaryVersion = 1;
 /** Flag of a dictionary that is written with its rows. */
 const ownDictionary = 0x200;
 
-/** Passes over what a type states before its data. */
+/** Skips the prefix of a type before its data. */
 export const readPrefix = (cursor: BlockCursor, type: string): void => {
   if (type === 'LowCardinality(String)') {
     if (cursor.count(0) !== dictionaryVersion) throw new UnreadableBlock('unknown version of a dictionary');
@@ -141,7 +144,7 @@ export const partsOfMap = (inside: string): [string, string] => {
   return [inside.slice(0, comma), inside.slice(comma + 2)];
 };
 
-/** Bytes of each row's number, as a LowCardinality column with rows says before its dictionary. */
+/** Bytes of each row's number; a LowCardinality column with rows states them before its dictionary. */
 export const takeLowWidth = (cursor: BlockCursor): number => {
   const flags = cursor.count(0);
   const width = 1 << (flags & 0xff);
@@ -150,7 +153,7 @@ export const takeLowWidth = (cursor: BlockCursor): number => {
   return width;
 };
 
-/** Passes over the rows' numbers behind the dictionary; answers where they begin. */
+/** Skips the rows' numbers behind the dictionary; returns their start. */
 export const takeLowRows = (cursor: BlockCursor, rows: number, width: number): number => {
   if (cursor.count(width) !== rows)
     throw new UnreadableBlock('a column and the block differ in their number of rows');

@@ -1,6 +1,9 @@
 import { readBlock } from './block-reader.ts';
 
-/** What the guard compares by and the lookup of traces is made of. Times are nanoseconds since the epoch, one a row as trace ids are. */
+/**
+ * The keys that the guard compares, and the rows of the lookup of traces. Times are nanoseconds since the epoch, one
+ * for each row, as trace ids are.
+ */
 export type BlockKeys = {
   /** The different pairs of ServiceName and SpanName; of columns without dictionaries one a row. */
   readonly names: [service: string, span: string][];

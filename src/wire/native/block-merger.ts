@@ -2,7 +2,10 @@ import { BlockCursor, readPrefix, UnreadableBlock } from './block-cursor.ts';
 import { encodeBlock, type NamedColumn } from './columns.ts';
 import { type MergedColumn, mergedColumn } from './merged-columns.ts';
 
-/** Bounds of a merged block: ClickHouse gains little beyond, and the bytes are there twice until the insert is done. */
+/**
+ * Limits of a merged block: ClickHouse gains little beyond them, and memory holds the bytes twice until the insert is
+ * done.
+ */
 export type MergeBounds = { readonly rowsMax: number; readonly bytesMax: number };
 
 type HeadedColumn = NamedColumn<MergedColumn> & { readonly type: string };
@@ -23,7 +26,7 @@ const headAt = (cursor: BlockCursor): { head: Buffer; type: string } => {
   return { head: cursor.bytes.subarray(start, cursor.at), type };
 };
 
-/** Whether the bytes at the cursor are this head, which is passed over then. */
+/** Whether the bytes at the cursor are this head; if so, skips it. */
 const isAt = (cursor: BlockCursor, head: Buffer): boolean => {
   const { bytes, at } = cursor;
   if (bytes.compare(head, 0, head.length, at, Math.min(bytes.length, at + head.length)) !== 0) return false;
@@ -57,7 +60,10 @@ const mergeAll = (blocks: readonly Uint8Array[]): Buffer => {
   return encodeBlock(columns, rowsTotal);
 };
 
-/** What is merged with what; undefined for a block without rows, which states no types, and for what is no block. */
+/**
+ * The key of blocks that can be merged; undefined for a block without rows, which states no types, and for malformed
+ * bytes.
+ */
 const shapeOf = (block: Uint8Array): { columns: number; rows: number } | undefined => {
   try {
     const counts = countsOf(new BlockCursor(block));
@@ -81,9 +87,9 @@ const mergedOrSame = (blocks: readonly Uint8Array[]): readonly Uint8Array[] => {
 type Group = { blocks: Uint8Array[]; rows: number; bytes: number };
 
 /**
- * The same rows in fewer blocks of FORMAT Native: ClickHouse's work for a block of a hundred rows is twice that for the same
- * rows in a large one. A block that leaves out columns (a request without events does) is merged with its like; those that
- * cannot be merged are given back as they are. Rows of like blocks keep their order.
+ * The same rows in fewer blocks of FORMAT Native: ClickHouse's work for a block of a hundred rows is twice that for the
+ * same rows in a large one. A block that lacks columns (a request without events does) is merged only with its like; a
+ * block that cannot be merged is returned unchanged. Rows of like blocks keep their order.
  */
 export const mergeBlocks = (blocks: readonly Uint8Array[], bounds: MergeBounds): Uint8Array[] => {
   const result: Uint8Array[] = [];

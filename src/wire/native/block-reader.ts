@@ -37,7 +37,7 @@ type ReadColumn = Words | Plain | Low | List | Pairs;
 
 export { UnreadableBlock } from './block-cursor.ts';
 
-/** What a row holds: text, 64 bits (DateTime64 in its own unit), arrays and maps of these. */
+/** A value of a row: text, 64 bits (DateTime64 in its own unit), arrays and maps of these. */
 export type NativeValue = string | bigint | readonly NativeValue[] | ReadonlyMap<string, NativeValue>;
 
 const readLow = (cursor: BlockCursor, rows: number): Low => {
@@ -71,7 +71,7 @@ const readData = (cursor: BlockCursor, type: string, rows: number): ReadColumn =
   return { kind: 'map', offsets, keys, values: readData(cursor, valueType, items) };
 };
 
-/** A decoded block of FORMAT Native. Its columns are views of the block; a value is made when it is asked for. */
+/** A decoded block of FORMAT Native. Its columns are views of the block; a value is decoded when it is read. */
 export class NativeBlock {
   readonly rows: number;
   private readonly bytes: Buffer;
@@ -131,8 +131,8 @@ export class NativeBlock {
   }
 
   /**
-   * The different pairs of texts that rows have in two columns; throws UnreadableBlock when there is no such column of text. Of
-   * columns with dictionaries a text is made once for each pair, not for each row.
+   * The different pairs of texts of the rows in two columns; throws UnreadableBlock when there is no such column of
+   * text. For columns with dictionaries each pair is decoded once, not once for each row.
    */
   pairs(one: string, other: string): [string, string][] {
     const [left, right] = [this.columns.get(one), this.columns.get(other)];
@@ -237,8 +237,9 @@ const copyColumn = (source: ByteSource, column: ReadColumn, rows: Uint32Array): 
 };
 
 /**
- * Decodes one block of the types that spans have (DateTime64, Int64, UInt64, String, LowCardinality(String), and Array and Map of
- * them). With `wanted` only those columns can be asked for afterwards, and the others are passed over unread. Throws UnreadableBlock, and nothing else, for other bytes.
+ * Decodes one block of the types that spans have (DateTime64, Int64, UInt64, String, LowCardinality(String), and Array
+ * and Map of them). With `wanted` only those columns can be read afterwards, and the others are skipped. Throws only
+ * UnreadableBlock, for all other bytes.
  */
 export const readBlock = (bytes: Uint8Array, wanted?: ReadonlySet<string>): NativeBlock => {
   const cursor = new BlockCursor(bytes);

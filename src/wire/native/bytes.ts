@@ -14,7 +14,7 @@ export const sourceOf = (text: string): ByteSource => new ByteSource(Buffer.from
 /** Longer copies go through the engine's own, whose fixed cost is then the smaller part. */
 const shortMax = 256;
 
-/** Has a bit of each byte set that is not ASCII. */
+/** A mask with the bit of each byte that is not ASCII. */
 export const notAscii = 0x80808080;
 
 /**
@@ -84,7 +84,7 @@ export const grow = (bytes: Uint8Array, length: number, extra: number): Buffer<A
   return larger;
 };
 
-/** Writes a count below 2³² as a varint of at most five bytes; answers where it ends. */
+/** Writes a count below 2³² as a varint of at most five bytes; returns its end. */
 export const writeVarint = (target: Uint8Array, at: number, value: number): number => {
   let rest = value;
   let to = at;
@@ -103,7 +103,7 @@ export const varintSize = (value: number): number => {
   return size;
 };
 
-/** Writes a count as 64 bits, little endian; answers where it ends. */
+/** Writes a count as 64 bits, little endian; returns its end. */
 export const writeCount = (target: Uint8Array, at: number, value: number): number => {
   let rest = value;
   for (let index = 0; index < 8; index++) {

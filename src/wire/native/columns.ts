@@ -12,28 +12,29 @@ import {
 import { Dictionary, repair, type TextTally } from './dictionary.ts';
 
 /**
- * Columns of a block under construction, in ClickHouse's FORMAT Native. They are cleared and filled again for the next block:
- * their buffers grow to what a block needs and a row costs no objects. Sizes are exact, so that a block is allocated once.
+ * Columns of a block under construction, in ClickHouse's FORMAT Native. They are cleared and filled again for the next
+ * block: their buffers grow to the size of a block, and a row costs no objects. Sizes are exact, so that a block is
+ * allocated once.
  */
 export type Column = WritableColumn & {
   readonly type: string;
   clear(): void;
 };
 
-/** What a block is written of. */
+/** The interface of a column for the writer of a block. */
 export type WritableColumn = {
   /** Bytes that `writePrefix` and `write` take together. */
   size(): number;
-  /** What the type states before its data; nested types state theirs in order. Answers where it ends. */
+  /** Writes the prefix of the type before its data; nested types write theirs in order. Returns the end. */
   writePrefix(target: Buffer, at: number): number;
-  /** The rows. Answers where they end. */
+  /** Writes the rows. Returns their end. */
   write(target: Buffer, at: number): number;
 };
 
 // Small, because a request may touch many days, each with a block; the usual block is a reused one.
 const rowsStart = 16;
 const bytesStart = 256;
-/** Buffers that one block made larger than this are given back with the next. */
+/** The next block frees buffers that one block made larger than this. */
 const keptBytesMax = 512 * 1024;
 
 /** 64-bit values as two halves, least significant first: UInt64, Int64, DateTime64 and offsets alike. */
@@ -115,7 +116,7 @@ export class ConstantColumn implements Column {
   }
 }
 
-/** String: a varint length and the bytes of each row. What is not UTF-8 gets U+FFFD. */
+/** String: a varint length and the bytes of each row. Bytes that are not UTF-8 become U+FFFD. */
 export class TextColumn implements Column {
   readonly type = 'String';
   private readonly tally: TextTally;
@@ -166,7 +167,7 @@ export class TextColumn implements Column {
   }
 }
 
-/** Says that a block's texts are numbered in a dictionary of its own, written before the numbers. */
+/** The flag that a block numbers its texts in its own dictionary, written before the numbers. */
 const dictionaryVersion = 1;
 const ownDictionary = 0x600;
 
@@ -257,7 +258,7 @@ export class LowTextColumn implements Column {
   }
 }
 
-/** Writes numbers of one, two or four bytes, little endian; answers where they end. */
+/** Writes numbers of one, two or four bytes, little endian; returns their end. */
 const writeIndexes = (
   target: Uint8Array,
   at: number,

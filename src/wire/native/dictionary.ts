@@ -2,12 +2,12 @@ import { isUtf8 } from 'node:buffer';
 import { ByteSource, copyBytes, growSource, isSame, notAscii, writeVarint } from './bytes.ts';
 
 const tableSizeStart = 16;
-/** A table or a text buffer that one block made larger is given back with the next. */
+/** The next block frees a table or a text buffer that one block made larger. */
 const keptEntriesMax = 4096;
 const keptBytesMax = 256 * 1024;
 const bytesStart = 256;
 
-/** Different in each process, so that nobody can prepare texts that all fall into one place. */
+/** Different in each process, so that no sender can prepare texts with equal hashes. */
 const hashSeed = Math.floor(Math.random() * 2 ** 32) | 1;
 
 const hashOf = ({ bytes }: ByteSource, start: number, end: number): number => {
@@ -16,12 +16,12 @@ const hashOf = ({ bytes }: ByteSource, start: number, end: number): number => {
   return hash ^ (hash >>> 15);
 };
 
-/** What columns of one block count together: texts that were not UTF-8 and got U+FFFD for it. */
+/** A count that the columns of one block share: texts that were not UTF-8 and got U+FFFD. */
 export type TextTally = { repairs: number };
 
 /**
- * The different texts of one column of a block, numbered in the order they came. `texts` up to `length` are those texts as
- * FORMAT Native writes a String column, so that a finished dictionary is copied whole.
+ * The different texts of one column of a block, numbered in the order of their first use. `texts` up to `length` are
+ * those texts as FORMAT Native writes a String column, so that a finished dictionary is copied whole.
  */
 export class Dictionary {
   texts = new ByteSource(Buffer.allocUnsafeSlow(bytesStart));
@@ -50,7 +50,7 @@ export class Dictionary {
     }
   }
 
-  /** Whether number `index` is this text. False for a number that is not given yet. */
+  /** Whether number `index` is this text. False for an unused number. */
   is(index: number, source: ByteSource, start: number, end: number): boolean {
     if (index >= this.count) return false;
     const at = this.starts[index] ?? 0;
@@ -120,6 +120,6 @@ const widened = (array: Int32Array, size: number): Int32Array<ArrayBuffer> => {
   return result;
 };
 
-/** The same text with U+FFFD for what is not UTF-8. */
+/** The same text with U+FFFD for bytes that are not UTF-8. */
 export const repair = (bytes: Uint8Array, start: number, end: number): ByteSource =>
   new ByteSource(Buffer.from(Buffer.from(bytes.subarray(start, end)).toString('utf8')));

@@ -11,8 +11,8 @@ import { ByteSource, writeCount } from './bytes.ts';
 import { LowTextColumn, type WritableColumn } from './columns.ts';
 
 /**
- * A column that is put together from the same column of several blocks. What is the same in the result is not decoded: bytes of
- * numbers and texts are copied block by block, ends of arrays are moved on, and dictionaries become one.
+ * A column that joins the same column of several blocks. Bytes that are the same in the result are not decoded: numbers
+ * and texts are copied block by block, ends of arrays are shifted, and dictionaries become one.
  */
 export type MergedColumn = WritableColumn & {
   /** Appends the data of this many rows at the cursor, and skips it. Throws UnreadableBlock; the merger is then unusable. */
@@ -92,7 +92,7 @@ class MergedLow implements MergedColumn {
     this.merged.pushBlock(cursor.bytes, start, width, rows, this.numbers);
   }
 
-  /** Finds the new number of each text; answers how many there are. */
+  /** Finds the new number of each text; returns their count. */
   private addDictionary(cursor: BlockCursor, entries: number): number {
     if (entries > this.numbers.length) this.numbers = new Uint32Array(2 * entries);
     const source = new ByteSource(cursor.bytes);
@@ -154,7 +154,7 @@ class MergedLists implements MergedColumn {
     for (const [index, { bytes }] of this.cursors.entries()) {
       let from = this.starts[index] ?? 0;
       for (let row = 0; row < (this.rows[index] ?? 0); row++) {
-        // Below 2³², as was seen when it was read.
+        // Below 2³², as the reader has checked.
         to = writeCount32(target, to, before + bytes.readUInt32LE(from));
         from += 8;
       }

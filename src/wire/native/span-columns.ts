@@ -1,12 +1,13 @@
-/** A column of the span table: what it is called and its type in ClickHouse. */
+/** A column of the span table: its name and its type in ClickHouse. */
 export type SpanColumn = { readonly name: string; readonly type: string };
 
 const lowString = 'LowCardinality(String)';
 const attributes = 'Map(LowCardinality(String), String)';
 
 /**
- * The columns of `otel.otel_traces` in order: those of the OpenTelemetry ClickHouse exporter, then ours (architecture 9.2).
- * The tables are made from this list and the blocks carry it; a block may send a column in another type that ClickHouse casts.
+ * The columns of `otel.otel_traces` in order: those of the OpenTelemetry ClickHouse exporter, then those of Tidemark
+ * (architecture 9.2). The tables follow this list and the blocks carry it; a block may have a column in another type
+ * that ClickHouse casts.
  */
 export const spanColumns = [
   { name: 'Timestamp', type: 'DateTime64(9)' },

@@ -12,13 +12,16 @@ export type NestedValue =
   | readonly NestedValue[]
   | ReadonlyMap<string, NestedValue>;
 
-/** Arrays and lists in one another, the outermost counted; what lies deeper becomes null and is counted as cut. */
+/** The greatest depth of arrays and lists, the outermost counted; deeper ones become null and count as truncated. */
 export const nestingMax = 32;
 
-/** What reading an id answers for one that is right, for none, and for one of zeros alone; anything else says what is wrong. */
+/** Results of reading an id: a valid one, none, or one of zeros alone; any other value names the error. */
 export const idIs = { valid: '', absent: 'it is missing', zero: 'it is all zeros' } as const;
 
-/** What the cutting rule counts beside the length of texts, so that rows of many small things have a bound too. */
+/**
+ * The amount that the cutting rule counts beside the length of texts, so that rows of many small values have a limit
+ * too.
+ */
 export const itemSizes = {
   /** A number or a boolean. */
   scalar: 8,
@@ -29,12 +32,15 @@ export const itemSizes = {
 } as const;
 
 /**
- * What the cutting rule may count for one array or list before it is kept no further: with more, its span or resource is too large for
- * any message.
+ * The most that the cutting rule may count for one array or list before the reader stops keeping it: with more, its
+ * span or resource is too large for any message.
  */
 export const nestedSizeMax = 2 ** 20;
 
-/** A double as ES6 writes it, with what JSON lacks by name (NaN, Infinity, -Infinity), and -0: as the Collector's pdata writes it. */
+/**
+ * A double as ES6 writes it, with names for the values that JSON lacks (NaN, Infinity, -Infinity), and -0: as the
+ * Collector's pdata writes it.
+ */
 export const doubleText = (value: number): string => (Object.is(value, -0) ? '-0' : String(value));
 
 const writeNested = (value: NestedValue): string => {

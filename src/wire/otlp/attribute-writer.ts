@@ -10,9 +10,11 @@ export class AttributeWriter {
   readonly column: MapColumn<LowTextColumn, TextColumn>;
   private readonly tally: SpanTally;
   private readonly place: PlaceReader;
-  /** The numbers of the keys of the row at hand, −1 where the key comes again later. */
+  /** The numbers of the keys of the current row, −1 where the key occurs again later. */
   private keys = new Int32Array(16);
-  /** By position: the key that stood there in the row before. Spans of one kind have the same keys in the same order. */
+  /**
+   * By position: the key at that position in the row before. Spans of one kind have the same keys in the same order.
+   */
   private likely = new Int32Array(16);
   /** By position: where that key was read. In one body a place has one text. */
   private likelyStarts = new Int32Array(16).fill(nowhere);
@@ -20,7 +22,7 @@ export class AttributeWriter {
   private rowOf = new Int32Array(16);
   private positionOf = new Int32Array(16);
   private row = 0;
-  /** How many keys the row before has; −1 where one of them came again. */
+  /** The number of keys of the row before; −1 where one of them was repeated. */
   private wholeCount = -1;
 
   constructor(tally: SpanTally) {
@@ -72,7 +74,7 @@ export class AttributeWriter {
     return true;
   }
 
-  /** Fills `keys`; answers how many stay. */
+  /** Fills `keys`; returns the number of keys that remain. */
   private numberKeys(state: ReadState, list: AttributeSlots, from: number, to: number): number {
     const { dictionary } = this.column.keys;
     if (to - from > this.keys.length) {

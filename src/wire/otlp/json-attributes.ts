@@ -25,13 +25,13 @@ const keyEnd = 5;
 const isInteger = 6;
 
 /**
- * Reads attributes of the forms that nearly all have: a key and a string or an integer in this order, without white space and
- * without escapes. The spans of a body have the same keys again and again, many with the same values. So what stood in the body
- * before is remembered by its place, and what begins with the same bytes needs no second look: its key is that key (and gets its
- * place, so that equal keys can be told by that), and the rest is read from where it differs.
+ * Reads attributes of the most frequent forms: a key and a string or an integer in this order, without white space and
+ * without escapes. The spans of a body repeat the same keys, many with the same values. So the reader remembers an
+ * earlier attribute by its place, and does not scan an attribute again that begins with the same bytes: its key is that
+ * key (and gets its place, which identifies equal keys), and the rest is read from the first difference.
  */
 export class PlainAttributes {
-  /** What the cutting rule counts for the attribute that was read last. */
+  /** The amount that the cutting rule counts for the last attribute. */
   size = 0;
   private readonly cursor: JsonCursor;
   private readonly value: JsonValueReader;
@@ -51,8 +51,8 @@ export class PlainAttributes {
   }
 
   /**
-   * Reads the attribute that begins here into the list. `index` is its place in the list as sent. False for any other form, and
-   * then the cursor stands where it stood and the list is as it was.
+   * Reads the attribute that begins here into the list. `index` is its place in the list as sent. False for any other
+   * form; the cursor and the list are unchanged then.
    */
   read(list: AttributeSlots, index: number): boolean {
     const { cursor } = this;
@@ -78,7 +78,7 @@ export class PlainAttributes {
     return (mixed >>> this.shift) * fields;
   }
 
-  /** Reads what begins like the attribute of that slot; false where it does not, or goes on in another way. */
+  /** Reads an attribute that begins like the one of that slot; false where it does not, or continues in another way. */
   private readKnown(list: AttributeSlots, slot: number): boolean {
     const { cursor, known } = this;
     const { at } = cursor;

@@ -13,18 +13,21 @@ const closeBracket = 0x5d;
 /** Other JSON readers stop here too; nothing of OTLP is nested so deep. */
 const depthMax = 10_000;
 
-/** What closes the brackets that `skip` is within. One for all: a body may hold millions of values that are skipped. */
+/**
+ * The closing brackets of the values that `skip` is within. One array for all: a body may hold millions of skipped
+ * values.
+ */
 const closers = new Uint8Array(depthMax);
 
 export type JsonKind = 'object' | 'array' | 'string' | 'number' | 'true' | 'false' | 'null';
 
-/** 1 for what ends a run of plain characters in a string: the quote, the backslash and control characters. */
+/** 1 for bytes that end a run of plain characters in a string: the quote, the backslash and control characters. */
 const stringStops = new Uint8Array(256);
 stringStops.fill(1, 0, 0x20);
 stringStops[quote] = 1;
 stringStops[backslash] = 1;
 
-/** What a byte is to `pass`. */
+/** The class of a byte for `pass`. */
 const passes = { plain: 0, quote: 1, open: 2, close: 3, comma: 4 } as const;
 const passKinds = new Uint8Array(256);
 passKinds[quote] = passes.quote;
@@ -47,7 +50,7 @@ const stopsIn = (word: number): number => {
   );
 };
 
-/** One character takes so many at most. */
+/** The most bytes of one character. */
 const escapedBytesMax = 4;
 /** Fewer bytes are copied one by one. */
 const viewedBytesMin = 16;
@@ -67,9 +70,9 @@ const hexValue = (byte: number): number => {
 const isDigit = (byte: number): boolean => byte >= 0x30 && byte <= 0x39;
 
 /**
- * Goes through the bytes of a JSON text, which is valid UTF-8, without making values of it. A string or a number that was read
- * lies between `start` and `end` (see Scratch). Throws MalformedBody, and nothing else, where the text is not JSON; however
- * deep a text is nested, no call nests with it.
+ * Walks the bytes of a JSON text, which is valid UTF-8, without making values of it. A string or a number that was read
+ * lies between `start` and `end` (see Scratch). Throws only MalformedBody, where the text is not JSON; for any depth of
+ * nesting, its calls do not nest.
  */
 export class JsonCursor {
   readonly body: Uint8Array;
@@ -90,7 +93,7 @@ export class JsonCursor {
     return new MalformedBody(`the body is not JSON: ${what} ${where}`);
   }
 
-  /** The next byte that is not white space, where the cursor then stands; −1 at the end. */
+  /** Moves to the next byte that is not white space, and returns it; −1 at the end. */
   peek(): number {
     const { body } = this;
     let { at } = this;
@@ -107,7 +110,7 @@ export class JsonCursor {
     return at < body.length ? 0 : -1;
   }
 
-  /** What kind of value begins here. */
+  /** The kind of the value that begins here. */
   kind(): JsonKind {
     const byte = this.peek();
     if (byte === quote) return 'string';
@@ -129,12 +132,12 @@ export class JsonCursor {
     return false;
   }
 
-  /** Goes on to the next member of an object; false when it ends, and then it is left. */
+  /** Moves to the next member of an object; false at its end, which is skipped. */
   nextMember(): boolean {
     return this.next(closeBrace);
   }
 
-  /** Goes on to the next item of an array; false when it ends, and then it is left. */
+  /** Moves to the next item of an array; false at its end, which is skipped. */
   nextItem(): boolean {
     return this.next(closeBracket);
   }
@@ -162,13 +165,16 @@ export class JsonCursor {
     return place;
   }
 
-  /** Whether these bytes stand at `at`. */
+  /** Whether the text has these bytes at `at`. */
   stands(pattern: ByteSource, at: number): boolean {
     const size = pattern.bytes.length;
     return at + size <= this.body.length && isSame(this.source, at, pattern, 0, size);
   }
 
-  /** Where the run of characters of a string that begins at `at` ends: at its quote, an escape, or what is no JSON. */
+  /**
+   * The end of the run of plain characters of a string that begins at `at`: its quote, an escape, or a byte that is not
+   * valid JSON.
+   */
   plainEnd(at: number): number {
     const { body, source } = this;
     let end = at;
@@ -216,7 +222,7 @@ export class JsonCursor {
     this.at += word.length;
   }
 
-  /** Passes over the value that begins here, whatever it is. */
+  /** Skips the value that begins here, of any kind. */
   skip(): void {
     let depth = 0;
     for (;;) {
@@ -244,8 +250,8 @@ export class JsonCursor {
   }
 
   /**
-   * Passes over the value that begins here by its strings and brackets alone: what is between them may be anything. Several times
-   * faster than `skip`.
+   * Skips the value that begins here by its strings and brackets alone, without a check of the bytes between them.
+   * Several times faster than `skip`.
    */
   pass(): void {
     const { body } = this;
@@ -312,7 +318,7 @@ export class JsonCursor {
     throw this.malformed('expected a digit');
   }
 
-  /** Reads a string again whose first escape is there, into the scratch. */
+  /** Reads a string with an escape from its start into the scratch. */
   private escapedString(firstEscape: number): void {
     const { body, scratch } = this;
     const from = scratch.length;
@@ -347,7 +353,7 @@ export class JsonCursor {
     scratch.length = length;
   }
 
-  /** Writes what the escape at `at` stands for; answers where it ends. */
+  /** Writes the character of the escape at `at`; returns its end. */
   private unescape(at: number): number {
     const { body, scratch } = this;
     const name = body[at + 1] ?? 0;
@@ -368,7 +374,7 @@ export class JsonCursor {
         return at + 12;
       }
     }
-    // A surrogate without its other half is no character.
+    // A surrogate without its other half is not a character.
     this.writeCodePoint(first >= 0xd800 && first < 0xe000 ? 0xfffd : first);
     return at + 6;
   }

@@ -24,7 +24,7 @@ const wordForm = /^-?\d{1,10}$/;
 
 const shownText = (text: string): string => JSON.stringify(text.length > 80 ? `${text.slice(0, 80)}…` : text);
 
-/** The fields that messages of OTLP have in common, each read leniently from where the cursor stands. */
+/** The common fields of the messages of OTLP, each read leniently from the cursor. */
 export class JsonFields {
   /** Place of the text that `text` read. */
   start = 0;
@@ -48,7 +48,7 @@ export class JsonFields {
     return this.value.member(keys, seen);
   }
 
-  /** Reads a string; null is an empty one, anything else a fault. Answers its size. */
+  /** Reads a string; null is an empty one, any other value a fault. Returns its size. */
   text(fault: FaultSlot, field: string): number {
     const { cursor } = this;
     this.start = this.end = 0;
@@ -67,7 +67,7 @@ export class JsonFields {
     return 0;
   }
 
-  /** Passes over a value that is not what the field takes. */
+  /** Skips a value of a kind that the field does not take. */
   refuse(fault: FaultSlot, field: string, expected: string): void {
     const from = this.cursor.at;
     this.cursor.skip();
@@ -112,7 +112,7 @@ export class JsonFields {
     return 0;
   }
 
-  /** Reads an id in hexadecimal of either case into `target`, in lower case; see `idIs` for the answer. */
+  /** Reads an id in hexadecimal of either case into `target`, in lower case; `idIs` has the results. */
   id(ids: ByteSource, place: number, length: number): string {
     const { cursor, state } = this;
     const { at } = cursor;
@@ -155,7 +155,10 @@ export class JsonFields {
     return text.length === 4 * Math.ceil(length / 6) && isBase64(text) ? `${expected} of base64` : expected;
   }
 
-  /** Reads nanoseconds: a string of digits, a number, or the halves {low, high}; anything else is no number, null no time. */
+  /**
+   * Reads nanoseconds: a string of digits, a number, or the halves {low, high}; any other value is not a number, null
+   * is an absent time.
+   */
   time(time: TimeSlot): void {
     const { cursor, state } = this;
     if (this.usualTime(time)) return;
@@ -194,7 +197,9 @@ export class JsonFields {
     return true;
   }
 
-  /** Reads a list of attributes whose own part of `list` begins at `from`. Answers what the cutting rule counts. */
+  /**
+   * Reads a list of attributes whose part of `list` begins at `from`. Returns the amount that the cutting rule counts.
+   */
   attributes(list: AttributeSlots, from: number, fault: FaultSlot, field: string): number {
     const { cursor, state } = this;
     const { attributesMax } = state.limits;
@@ -222,7 +227,7 @@ export class JsonFields {
     return size;
   }
 
-  /** Reads one attribute, of this number in its list as sent. Answers what the cutting rule counts. */
+  /** Reads one attribute, of this number in its list as sent. Returns the amount that the cutting rule counts. */
   attribute(list: AttributeSlots, fault: FaultSlot, field: string, index: number): number {
     return this.plain.read(list, index) ? this.plain.size : this.unusual(list, fault, field, index);
   }

@@ -5,7 +5,9 @@ const hexDigits = new Uint8Array(256);
 for (const digit of '0123456789abcdef')
   hexDigits[digit.charCodeAt(0)] = hexDigits[digit.toUpperCase().charCodeAt(0)] = digit.charCodeAt(0);
 
-/** Copies hexadecimal digits in lower case; answers the bits in which they differ from zeros, −1 for another character. */
+/**
+ * Copies hexadecimal digits in lower case; returns the bits in which they differ from zeros, −1 for another character.
+ */
 export const copyHex = (
   source: Uint8Array,
   start: number,
@@ -24,7 +26,7 @@ export const copyHex = (
   return any;
 };
 
-/** What `copyLowerHex` answers for anything but hexadecimal digits in lower case. */
+/** The result of `copyLowerHex` for anything but hexadecimal digits in lower case. */
 export const notHex = -1;
 
 /** Has the high bit of each byte set. */

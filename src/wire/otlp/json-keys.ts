@@ -9,7 +9,7 @@ export class KeySet {
   private readonly nexts: Uint8Array;
   private readonly snakeFrom: number;
   private readonly members: readonly ByteSource[];
-  /** By place: the place of the name that came after it last. */
+  /** By place: the place of the name that followed it last. */
   private readonly followers: Uint8Array;
   private last = 0;
   private likely = 0;
@@ -31,12 +31,12 @@ export class KeySet {
     }
   }
 
-  /** The member `"name":` that is likely to come next: senders write the members of an object in one order. */
+  /** The member `"name":` that is likely to be next: senders write the members of an object in one order. */
   get likelyMember(): ByteSource {
     return this.members[this.likely] ?? noMember;
   }
 
-  /** Notes that the likely member has come; answers its place. */
+  /** Notes that the likely member was next; returns its place. */
   takeLikely(): number {
     const place = this.likely;
     this.last = place;
@@ -63,7 +63,7 @@ export class KeySet {
     return place;
   }
 
-  /** Number of the name at a place that `find` answered. */
+  /** Number of the name at a place that `find` returned. */
   numberOf(place: number): number {
     return this.numbers[place] ?? -1;
   }
@@ -75,7 +75,7 @@ export class KeySet {
 
 const noMember = sourceOf('\u0000');
 
-/** What a protobuf library prints that does not use the JSON names. */
+/** Names that a protobuf library prints without the JSON names. */
 export const snakeOf = (camel: string): string =>
   camel.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 

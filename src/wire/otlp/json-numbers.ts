@@ -27,7 +27,7 @@ export const wholeDigits = (source: string): string | undefined => {
 /** Digits of every nanosecond from the year 2001 to 2286. */
 export const usualTimeLength = 19;
 
-/** The number that four digits stand for, the first in the lowest byte; −1 where one of them is no digit. */
+/** The number of four digits, the first in the lowest byte; −1 where one of them is not a digit. */
 const fourDigits = (word: number): number => {
   const tens = 0xf0f0f0f0 | 0;
   if ((word & tens) !== 0x30303030 || ((word + 0x06060606) & tens) !== 0x30303030) return -1;

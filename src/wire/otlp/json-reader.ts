@@ -11,7 +11,7 @@ const resourceKeys = new KeySet(['attributes']);
 const scopeSpansKeys = new KeySet(['scope', 'spans']);
 const scopeKeys = new KeySet(['name', 'version']);
 
-/** OTLP's, though nothing is made of them. */
+/** OTLP's, but without a column. */
 const ignoredKeys = new Set(['schemaUrl', 'schema_url']);
 
 const unknownKeysMax = 10;
@@ -24,10 +24,10 @@ const noArray = (name: string, kind: JsonKind): MalformedBody =>
   );
 
 /**
- * Reads the JSON form of ExportTraceServiceRequest from its bytes into slots, without objects and leniently (architecture 4.6):
- * of each message first what its children need (resource before scopes, scope before spans), then the children, wherever they
- * stand. What is not OTLP above the spans makes the body malformed; within a span it is a fault of that span. Throws
- * MalformedBody, and RepeatedKey where an object names a field of OTLP twice.
+ * Reads the JSON form of ExportTraceServiceRequest from its bytes into slots, without objects and leniently
+ * (architecture 4.6): of each message first the fields that its children need (resource before scopes, scope before
+ * spans), then the children, in any order. Anything above the spans that is not OTLP makes the body malformed; within a
+ * span it is a fault of that span. Throws MalformedBody, and RepeatedKey where an object has a field of OTLP twice.
  */
 export class JsonReader {
   /** Top-level names that are not OTLP's, the first few. */
@@ -66,7 +66,7 @@ export class JsonReader {
     if (cursor.peek() !== -1) throw cursor.malformed('expected the end of the body');
   }
 
-  /** Nobody asks for them once there is a span. */
+  /** Only a body without a span needs them. */
   private noteUnknownKey(keys: Set<string>, path: string): void {
     if (this.hasSpans || keys.size >= unknownKeysMax) return;
     const text = this.state.textAt(this.cursor.start, this.cursor.end);
@@ -184,7 +184,7 @@ export class JsonReader {
     }
   }
 
-  /** False for null, which is as good as absent, and then passed over. */
+  /** False for null, which means absent and is skipped. */
   private enterObject(name: string): boolean {
     const kind = this.cursor.kind();
     if (kind !== 'object' && kind !== 'null') throw new MalformedBody(`a ${name} is not an object`, name);

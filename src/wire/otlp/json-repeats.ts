@@ -32,17 +32,17 @@ const depthMax = 10_000;
 
 type Member = { readonly start: number; next: number };
 
-/** What is known of an object that was entered: where the last member of each name begins, and where the one behind it. */
+/** The members of the current object: the start of the last member of each name, and of the one after it. */
 type Members = { readonly byName: Map<string, Member>; last: Member };
 
 const noMember = (): Member => ({ start: 0, next: 0 });
 
 /** Members that an object may have: none of OTLP has a hundredth of it. */
 const membersMax = 10_000;
-/** Makes one number of two places in a body, which has to be shorter. */
+/** Makes one number of two places in a body, which must be shorter. */
 const placesMax = 2 ** 26;
 
-/** Goes through a JSON text and overwrites members that come again later in their object, with the comma behind them. */
+/** Overwrites the members of a JSON text that occur again later in their object, with the comma after them. */
 class RepeatEraser {
   /** Where those members begin and end, as start × placesMax + end; some lie within others. */
   private repeated = new Float64Array(64);
@@ -89,7 +89,7 @@ class RepeatEraser {
     }
   }
 
-  /** Passes over a value without parts; true for an object or an array, which is entered. */
+  /** Skips a value without parts; true for an object or an array, which is entered. */
   private enterValue(): boolean {
     const { cursor, open } = this;
     const kind = cursor.kind();
@@ -147,8 +147,8 @@ class RepeatEraser {
 }
 
 /**
- * The same JSON with each name once in each object, the last one sent, where it stands; undefined when no name is repeated. Slow:
- * used only for a body that a reader could not make sense of. Throws MalformedBody and TooManyElements.
+ * The same JSON with each name once in each object, the last one sent, in its place; undefined when no name is
+ * repeated. Slow: used only for a body that a reader has refused. Throws MalformedBody and TooManyElements.
  */
 export const withoutRepeats = (body: Uint8Array): Buffer | undefined => {
   if (body.length >= placesMax) return undefined;

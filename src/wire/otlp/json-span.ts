@@ -123,7 +123,7 @@ export class JsonSpanReader {
     }
   }
 
-  /** Goes through an array of a span's objects; what is no such array is a fault of the span. */
+  /** Reads an array of a span's objects; any other value is a fault of the span. */
   private eachObject(field: string, read: () => void): void {
     const { fields } = this;
     const { cursor } = fields;

@@ -18,9 +18,9 @@ const partsFree = 10_000;
 const bytesPerPart = 32;
 
 /**
- * Goes to the resources of a JSON request and notes their tokens; all else is passed over by its brackets alone. Names are taken
- * however often they come: which of them counts is for the reader of the spans to tell. Throws MalformedBody, RepeatedKey where
- * an attribute names one thing twice, TooManyTokens and TooManyElements.
+ * Finds the resources of a JSON request and notes their tokens; it skips everything else by its brackets alone. It
+ * takes names as often as they occur: the reader of the spans decides which of them counts. Throws MalformedBody,
+ * RepeatedKey where an attribute has a member twice, TooManyTokens and TooManyElements.
  */
 export class JsonTokenReader {
   private readonly state: ReadState;
@@ -63,7 +63,10 @@ export class JsonTokenReader {
     owner.resource.count = 0;
   }
 
-  /** Whether the attribute at hand has the key of a token, and then it is still to be read. Any other is passed: its value may be costly. */
+  /**
+   * Whether the current attribute has the key of a token; if so, it still has to be read. Any other is skipped: its
+   * value may be costly.
+   */
   private namesToken(): boolean {
     const { cursor, state } = this;
     if (cursor.kind() !== 'object') {
@@ -88,7 +91,7 @@ export class JsonTokenReader {
     return hasName;
   }
 
-  /** Calls `read` at the value of each member of the object at hand that has the one name of these. */
+  /** Calls `read` at the value of each member of the current object that has one of these names. */
   private members(keys: KeySet, read: () => void): void {
     const { cursor } = this;
     if (cursor.kind() !== 'object') return cursor.pass();
@@ -99,7 +102,7 @@ export class JsonTokenReader {
     }
   }
 
-  /** Calls `read` at each item of the array at hand. */
+  /** Calls `read` at each item of the current array. */
   private items(read: () => void): void {
     const { cursor } = this;
     if (cursor.kind() !== 'array') return cursor.pass();

@@ -40,13 +40,13 @@ const namedDoubles = new Map([
 /** An object names one thing twice: which of the two counts is settled before the body is read again. */
 export class RepeatedKey extends Error {}
 
-/** The value is not what OTLP allows; the cursor has passed it. */
+/** OTLP does not allow the value; the cursor is after it. */
 const invalid = Symbol('invalid');
 type Read<T> = T | typeof invalid;
 
 /**
- * Reads AnyValue, every kind into the text that a row holds (architecture 4.6): its place is left in `start` and `end`, what the
- * cutting rule counts for it in `size`, and in `problem` what is wrong with it, if anything.
+ * Reads AnyValue, every kind into the text of a row (architecture 4.6): leaves its place in `start` and `end`, the
+ * amount that the cutting rule counts in `size`, and the error, if any, in `problem`.
  */
 export class JsonValueReader {
   start = 0;
@@ -75,7 +75,10 @@ export class JsonValueReader {
     this.cutBefore = this.cutValues;
   }
 
-  /** Number of a member's name in `keys`, its value ahead; −1 for a name that is not OTLP's. `seen` has a bit for each so far. */
+  /**
+   * Number of a member's name in `keys`, with the cursor before its value; −1 for a name that is not OTLP's. `seen` has
+   * a bit for each name so far.
+   */
   member(keys: KeySet, seen: number): number {
     const place = this.cursor.key(keys);
     this.cursor.peek();

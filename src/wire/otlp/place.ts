@@ -2,7 +2,7 @@ import { ByteSource } from '../native/bytes.ts';
 import type { TextTally } from '../native/dictionary.ts';
 import type { ReadState } from './span-slots.ts';
 
-/** What is counted of the rows of a block. */
+/** The counts of the rows of a block. */
 export type SpanTally = TextTally & {
   cutValues: number;
   repeatedKeys: number;
@@ -17,7 +17,7 @@ export const cutEnd = (bytes: Uint8Array, start: number, bytesMax: number): numb
   return end;
 };
 
-/** Turns a place of a reader (see Scratch) into bytes, cut to the limit of a value. */
+/** Turns a place of a reader (see Scratch) into bytes, truncated to the limit of a value. */
 export class PlaceReader {
   source = new ByteSource(new Uint8Array(0));
   start = 0;

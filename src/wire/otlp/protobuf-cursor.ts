@@ -48,7 +48,7 @@ export class ProtobufCursor {
     this.longVarint();
   }
 
-  /** Enters a length-delimited field of a message that ends at `end`; answers where the field ends. */
+  /** Enters a length-delimited field of a message that ends at `end`; returns the end of the field. */
   enter(end: number): number {
     const length = this.body[this.at] ?? 0x80;
     if (length >= 0x80) return this.enterLong(end);
@@ -71,7 +71,7 @@ export class ProtobufCursor {
     return this.view.getFloat64(this.at - 8, true);
   }
 
-  /** Passes over a field that was entered by `tag`. */
+  /** Skips a field that was entered by `tag`. */
   skip(tag: number, end: number): void {
     const type = tag & 7;
     if (type === 0) this.varint();

@@ -9,7 +9,7 @@ const hexPairs = Uint16Array.from({ length: 256 }, (_, byte) =>
 
 const hexForm = /^[0-9A-Fa-f]+$/;
 
-/** What is wrong with an id of this length in bytes. */
+/** The error of an id of this length in bytes. */
 export const idProblem = (length: number, expected: number): string =>
   length === 0 ? idIs.absent : `expected ${expected} bytes, got ${length}`;
 

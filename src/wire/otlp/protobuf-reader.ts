@@ -38,9 +38,9 @@ const smallVarint = (body: Uint8Array, start: number, end: number): number => {
 };
 
 /**
- * Reads ExportTraceServiceRequest from the wire into slots, without objects: of each message first what its children need
- * (resource before scopes, scope before spans), then the children, wherever they stand. Unknown fields are passed over; a
- * known field of another wire type is unknown. Throws MalformedBody and nothing else.
+ * Reads ExportTraceServiceRequest from the wire into slots, without objects: of each message first the fields that its
+ * children need (resource before scopes, scope before spans), then the children, in any order. Unknown fields are
+ * skipped; a known field of another wire type is unknown. Throws only MalformedBody.
  */
 export class ProtobufReader {
   /** Top-level fields that are not OTLP's, the first few. */
@@ -52,9 +52,9 @@ export class ProtobufReader {
   private readonly wantsSpans: boolean;
   private readonly cursor: ProtobufCursor;
   private readonly value: ProtobufValueReader;
-  /** Scratch that the resource and the scope at hand occupy; a span's texts begin there. */
+  /** Scratch that the current resource and scope occupy; a span's texts begin after it. */
   private keptScratch = 0;
-  /** What the cutting rule counts for the key and the value that `readPlain` read. */
+  /** The amount that the cutting rule counts for the key and the value that `readPlain` read. */
   private plainSize = 0;
   private fieldsLeft: number;
 
@@ -257,7 +257,7 @@ export class ProtobufReader {
     setTimeOfWords(time, this.cursor.low, this.cursor.high);
   }
 
-  /** An enum is the lower 32 bits of its varint; one that OTLP does not have counts as the first. */
+  /** An enum is the lower 32 bits of its varint; a value that OTLP does not have counts as the first. */
   private knownEnum(value: number, last: number): number {
     if (value >= 0 && value <= last) return value;
     this.state.forgive('enum_unknown');
@@ -282,8 +282,8 @@ export class ProtobufReader {
   }
 
   /**
-   * Reads a KeyValue into the list, whose own part begins at `from`. Over the limit it sets a fault and empties the list.
-   * Answers what the cutting rule counts.
+   * Reads a KeyValue into the list, whose part begins at `from`. Over the limit it sets a fault and empties the list.
+   * Returns the amount that the cutting rule counts.
    */
   private readAttribute(
     end: number,
@@ -322,7 +322,10 @@ export class ProtobufReader {
     return itemSizes.entry + keyEnd - keyStart + value.size;
   }
 
-  /** Passes over a KeyValue whose key names no token, so that nothing is built of its value; false for another, and then nothing is read. */
+  /**
+   * Skips a KeyValue whose key is not that of a token, so that its value is never decoded; false for a token's key, and
+   * then nothing is read.
+   */
   private passAttribute(end: number, list: AttributeSlots): boolean {
     const { cursor, state } = this;
     const start = cursor.at;
@@ -354,7 +357,7 @@ export class ProtobufReader {
     const { body, at } = cursor;
     const keyLength = body[at + 1] ?? 0x80;
     const value = at + 2 + keyLength;
-    // Two tags and two lengths stand before the text, and it has to fill the rest.
+    // Two tags and two lengths precede the text, and it must fill the rest.
     const length = end - value - 4;
     if (body[at] !== 0x0a || keyLength >= 0x80 || length < -1 || length >= 0x7e) return false;
     if (body[value] !== 0x12 || body[value + 1] !== length + 2) return false;

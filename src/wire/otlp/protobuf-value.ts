@@ -19,8 +19,8 @@ const integerOf = (low: number, high: number): number | bigint => {
 };
 
 /**
- * Reads AnyValue, every kind into the text that a row holds (architecture 4.6): after `clear`, `read` and `finish` its place is left
- * in `start` and `end`, what the cutting rule counts for it in `size`.
+ * Reads AnyValue, every kind into the text of a row (architecture 4.6): after `clear`, `read` and `finish` its place is
+ * in `start` and `end`, the amount that the cutting rule counts in `size`.
  */
 export class ProtobufValueReader {
   start = 0;
@@ -28,7 +28,7 @@ export class ProtobufValueReader {
   size = 0;
   /** Values that were nested too deep, since the caller set it to 0. */
   cutValues = 0;
-  /** The array or list that was read last, if nothing came after it: more of the same kind is appended to it. */
+  /** The array or list that was read last, while it is the last value: more of the same kind is appended to it. */
   private container: NestedValue[] | Map<string, NestedValue> | undefined;
   private readonly cursor: ProtobufCursor;
   private readonly scratch: Scratch;
@@ -46,8 +46,8 @@ export class ProtobufValueReader {
   }
 
   /**
-   * Reads the AnyValue from where the cursor stands up to `end`. Of several kinds the last counts; what was read since `clear` is
-   * merged with it, as protobuf says of a message that comes twice.
+   * Reads the AnyValue from the cursor up to `end`. Of several kinds the last counts; parts that were read since
+   * `clear` are merged with it, as protobuf merges a repeated message.
    */
   read(end: number): void {
     const { cursor } = this;
@@ -111,7 +111,7 @@ export class ProtobufValueReader {
     this.end = ~this.scratch.length;
   }
 
-  /** `before` is what was read of the same field so far: an array that comes twice is one. */
+  /** `before` holds the earlier parts of the same field: an array that occurs twice is one. */
   private readList(end: number, depth: number, before?: NestedValue): NestedValue[] {
     const { cursor } = this;
     const items: NestedValue[] = Array.isArray(before) ? before : [];
@@ -161,7 +161,7 @@ export class ProtobufValueReader {
     entries.set(key, value);
   }
 
-  /** `depth` counts the arrays and lists around the value; `before` is what was read of the same field so far. */
+  /** `depth` counts the arrays and lists around the value; `before` holds the earlier parts of the same field. */
   private readNested(end: number, depth: number, before: NestedValue): NestedValue {
     const { cursor } = this;
     let value = before;

@@ -10,10 +10,10 @@ const hostBytes = sourceOf(hostKey);
 const sdkNameBytes = sourceOf('telemetry.sdk.name');
 const sdkLanguageBytes = sourceOf('telemetry.sdk.language');
 
-/** Longer ones are no name of an SDK. */
+/** A longer text is not the name of an SDK. */
 const sdkLengthMax = 60;
 
-/** Addresses that tell nothing about a host. */
+/** Addresses that identify no host. */
 const placeholders = new Set(['', '0.0.0.0', '127.0.0.1', '::', '::1']);
 
 const isKey = (state: ReadState, index: number, key: ByteSource): boolean => {
@@ -27,14 +27,14 @@ const isKey = (state: ReadState, index: number, key: ByteSource): boolean => {
     : isSame(state.body, start, key, 0, size);
 };
 
-/** Whether an attribute of the resource at hand holds a write token. */
+/** Whether an attribute of the current resource holds a write token. */
 const isToken = ({ owner, scratch, body, tokenKeys }: ReadState, index: number): boolean => {
   const start = owner.resource.keyStarts[index] ?? 0;
   const end = owner.resource.keyEnds[index] ?? 0;
   return start < 0 ? tokenKeys.has(scratch.source, ~start, ~end) : tokenKeys.has(body, start, end);
 };
 
-/** The value of the resource at hand under this key; undefined when it has none. Of several the last counts. */
+/** The value of the current resource under this key; undefined when it has none. Of several the last counts. */
 const textUnder = (state: ReadState, key: ByteSource): string | undefined => {
   const { resource } = state.owner;
   for (let index = resource.count - 1; index >= 0; index--) {
@@ -44,14 +44,16 @@ const textUnder = (state: ReadState, key: ByteSource): string | undefined => {
   return undefined;
 };
 
-/** Place of the attribute that holds the write token of the resource at hand; −1 for none. Of several the last counts. */
+/**
+ * Place of the attribute that holds the write token of the current resource; −1 for none. Of several the last counts.
+ */
 const tokenIndex = (state: ReadState): number => {
   let index = state.mayHoldTokens ? state.owner.resource.count - 1 : -1;
   while (index >= 0 && !isToken(state, index)) index--;
   return index;
 };
 
-/** The write token of the resource at hand; undefined when it has none. */
+/** The write token of the current resource; undefined when it has none. */
 export const tokenOf = (state: ReadState): string | undefined => {
   const { resource } = state.owner;
   const index = tokenIndex(state);
@@ -60,7 +62,7 @@ export const tokenOf = (state: ReadState): string | undefined => {
     : state.textAt(resource.valueStarts[index] ?? 0, resource.valueEnds[index] ?? 0);
 };
 
-/** Where that token stands, for telling its sender; empty when there is none. */
+/** The path of that token, for the answer to its sender; empty when there is none. */
 export const tokenField = (state: ReadState): string => {
   const { resource } = state.owner;
   const index = tokenIndex(state);
@@ -68,7 +70,7 @@ export const tokenField = (state: ReadState): string => {
   return `resource.attributes["${state.textAt(resource.keyStarts[index] ?? 0, resource.keyEnds[index] ?? 0)}"]`;
 };
 
-/** The SDK of the resource at hand as `name/language`; empty when it says neither. */
+/** The SDK of the current resource as `name/language`; empty when it names neither. */
 export const sdkOf = (state: ReadState): string => {
   const parts = [textUnder(state, sdkNameBytes), textUnder(state, sdkLanguageBytes)];
   return parts
@@ -78,8 +80,8 @@ export const sdkOf = (state: ReadState): string => {
 };
 
 /**
- * Empties the part of a list that begins at `from`, because it is over the limit. Of a resource the last token stays: its spans are
- * rejected, and that is told to the application they belong to.
+ * Empties the part of a list that begins at `from`, because it is over the limit. The last token of a resource stays:
+ * it names the application whose outcomes count the rejected spans.
  */
 export const dropAttributes = (state: ReadState, list: AttributeSlots, from: number): void => {
   let last = list.count - 1;
@@ -97,7 +99,7 @@ export const dropAttributes = (state: ReadState, list: AttributeSlots, from: num
  */
 export const tokensMax = 256;
 
-/** Notes the token of the resource at hand. Throws TooManyTokens. */
+/** Notes the token of the current resource. Throws TooManyTokens. */
 export const noteToken = (state: ReadState, tokens: Set<string>): void => {
   const token = tokenOf(state);
   if (token === undefined) return;
@@ -119,7 +121,7 @@ export class ResourceRow {
     this.attributes = attributes;
   }
 
-  /** Takes over the resource at hand. */
+  /** Takes over the current resource. */
   set(state: ReadState, owner: SpanOwner, clientIp: string): void {
     const { resource } = state.owner;
     this.attributes.count = 0;

@@ -16,14 +16,14 @@ export class Scratch {
       this.source = growSource(this.source, this.length, size);
   }
 
-  /** Gives back what one unusual body made large. */
+  /** Frees the memory that one unusual body needed. */
   shrink(): void {
     this.length = 0;
     if (this.source.bytes.length > keptSizeMax)
       this.source = new ByteSource(Buffer.allocUnsafeSlow(sizeStart));
   }
 
-  /** Appends a text as UTF-8; its end is `~length` afterwards. Answers its start. */
+  /** Appends a text as UTF-8; its end is `~length` afterwards. Returns its start. */
   add(text: string): number {
     const start = this.length;
     this.reserve(3 * text.length);

@@ -61,14 +61,14 @@ const endArray = (offsets: WordColumn, row: number, items: number): void => {
 
 const named = (name: SpanColumnName, column: Column): NamedColumn => nameColumn(name, column);
 
-/** What is built of one part, column by column. `clear` makes it ready for another part. */
+/** The columns of one part under construction. `clear` prepares it for another part. */
 export class SpanBlock {
   owner: SpanOwner | undefined;
   day = 0;
   rows = 0;
   /** The most rows it ever had: so large are its buffers. */
   rowsPeak = 0;
-  /** What was counted of the rows so far. */
+  /** The counts of the rows so far. */
   readonly tally: SpanTally = {
     repairs: 0,
     cutValues: 0,
@@ -84,7 +84,7 @@ export class SpanBlock {
   private maxRest = 0;
   private readonly place = new PlaceReader(this.tally);
 
-  // What the rows of one resource and one scope repeat, as numbers in this block's dictionaries.
+  // The values that all rows of one resource and one scope share, as numbers in this block's dictionaries.
   private resourceNumber = 0;
   private scopeNumber = 0;
   private readonly resourceKeys: number[] = [];
@@ -166,7 +166,7 @@ export class SpanBlock {
     setInteger(this.arrivedAt, arrivedAt);
   }
 
-  /** Appends the span at hand, whose times were judged, as the row with this uid. */
+  /** Appends the current span, whose times are valid, as the row with this uid. */
   append(state: ReadState, row: ResourceRow, uidLow: number, uidHigh: number): void {
     const { span } = state;
     if (state.owner.resourceNumber !== this.resourceNumber) this.takeResource(state, row);

@@ -7,7 +7,7 @@ import { defaultTraceLimits, type Leniency, type TraceLimits } from './types.ts'
 const slotsStart = 64;
 const keptSlotsMax = 4096;
 
-/** Attributes as read: places of keys and values (see Scratch). Lists of several owners stand one after the other. */
+/** Attributes as read: places of keys and values (see Scratch). Lists of several owners follow one another. */
 export class AttributeSlots {
   count = 0;
   keyStarts = new Int32Array(slotsStart);
@@ -30,7 +30,7 @@ export class AttributeSlots {
     this.count = index + 1;
   }
 
-  /** Gives back what one unusual body made large. */
+  /** Frees the memory that one unusual body needed. */
   shrink(): void {
     if (this.keyStarts.length <= keptSlotsMax) return;
     this.count = 0;
@@ -47,7 +47,10 @@ const doubled = (array: Int32Array): Int32Array<ArrayBuffer> => {
   return larger;
 };
 
-/** A time as read: milliseconds (NaN: no number), nanoseconds beyond, and the place of its text where it came as text. */
+/**
+ * A time as read: milliseconds (NaN: not a number), nanoseconds beyond, and the place of its text where it was sent as
+ * text.
+ */
 export type TimeSlot = { millis: number; rest: number; textStart: number; textEnd: number };
 
 export type EventSlot = {
@@ -59,7 +62,7 @@ export type EventSlot = {
 };
 
 export type LinkSlot = {
-  /** Whether both ids are right; they stand in hexadecimal, 48 characters. */
+  /** Whether both ids are valid; they are written in hexadecimal, 48 characters. */
   isValid: boolean;
   readonly ids: ByteSource;
   stateStart: number;
@@ -129,8 +132,8 @@ export class FaultSlot {
 }
 
 /**
- * One span as both readers leave it, in fields that the next span overwrites: a span costs no objects. What a reader has to
- * refuse it writes into `fault`, and reads on, because the span's size decides where the request is cut.
+ * One span as both readers leave it, in fields that the next span overwrites: a span costs no objects. A reader notes
+ * the reason to reject the span in `fault` and continues, because the span's size decides where the request is cut.
  */
 export class SpanSlots {
   readonly fault = new FaultSlot();
@@ -197,12 +200,12 @@ export class SpanSlots {
   }
 }
 
-/** The resource and scope that the spans at hand belong to. */
+/** The resource and scope of the current spans. */
 export class OwnerSlots {
   readonly fault = new FaultSlot();
   /** The widest that any resource of the request is held to. */
   requestLimits: TraceLimits = defaultTraceLimits;
-  /** What is read is held to these: the request's until it is known whose the resource is. */
+  /** The limits of the reader: those of the request until the owner of the resource is known. */
   limits: TraceLimits = defaultTraceLimits;
   /** Different for each resource and each scope of the request. */
   resourceNumber = 0;
@@ -236,7 +239,7 @@ export class OwnerSlots {
 
 const noBody = new ByteSource(new Uint8Array(0));
 
-/** What a reader and the encoder share while a request is read. */
+/** The state that a reader and the encoder share while they process a request. */
 export class ReadState {
   body = noBody;
   readonly scratch = new Scratch();
@@ -244,11 +247,11 @@ export class ReadState {
   readonly span = new SpanSlots();
   /** The resource's attributes that rows hold. */
   readonly keptResource = new AttributeSlots();
-  /** What the reader of JSON remembers of attributes while it reads a body: 256 of eight numbers (see PlainAttributes). */
+  /** The attributes of a body that the reader of JSON remembers: 256 of eight numbers (see PlainAttributes). */
   readonly knownAttributes = new Int32Array(2048);
   leniencies = new Map<Leniency, number>();
   tokenKeys = defaultTokenKeys;
-  /** Whether one of those names may stand in the body. */
+  /** Whether the body may contain one of those names. */
   mayHoldTokens = true;
 
   begin(body: Uint8Array, limits: TraceLimits, tokenKeys: TokenKeys, mayHoldTokens: boolean): void {
@@ -264,7 +267,7 @@ export class ReadState {
     return this.owner.limits;
   }
 
-  /** Gives back what one unusual body made large. */
+  /** Frees the memory that one unusual body needed. */
   shrink(): void {
     this.scratch.shrink();
     for (const list of [
@@ -287,7 +290,10 @@ export class ReadState {
       : this.tokenKeys.isSecret(this.body, start, end);
   }
 
-  /** Takes what must not be kept out of the list, from `from` to its end. The resource's list stays: its token is to be found. */
+  /**
+   * Removes attributes that must not be kept from the list, from `from` to its end. The resource's list stays complete:
+   * its token is still needed.
+   */
   dropSecrets(list: AttributeSlots, from: number): void {
     if (!this.mayHoldTokens || list === this.owner.resource) return;
     const { count } = list;
@@ -314,7 +320,7 @@ export class ReadState {
   }
 }
 
-/** What a reader calls as it goes through a request, in the order of the spans. */
+/** The calls of a reader while it reads a request, in the order of the spans. */
 export type SpanVisitor = {
   /** `owner` holds another resource; spans that follow belong to it. */
   resource(): void;

@@ -12,10 +12,13 @@ const endsWith = (source: ByteSource, start: number, end: number, part: ByteSour
   return end - start >= size && isSame(source, end - size, part, 0, size);
 };
 
-/** The names of attributes that hold write tokens. An attribute whose name ends in `.data.token` is never stored, sampled or dead-lettered. */
+/**
+ * The names of attributes that hold write tokens. An attribute whose name ends in `.data.token` is never stored,
+ * sampled or dead-lettered.
+ */
 export class TokenKeys {
   private readonly keys: readonly ByteSource[];
-  /** What a body has to hold somewhere for any of this to matter. */
+  /** The bytes without which a body has no such attribute. */
   private readonly marks: readonly Buffer[];
 
   constructor(keys: readonly string[] = [defaultKey]) {
@@ -24,19 +27,19 @@ export class TokenKeys {
     this.marks = [credentialSuffix, ...others].map((mark) => Buffer.from(mark));
   }
 
-  /** Whether one of the names may stand in the bytes, as it is written without escapes. */
+  /** Whether the bytes may contain one of the names, written without escapes. */
   mayBeIn(bytes: Buffer): boolean {
     return this.marks.some((mark) => bytes.includes(mark));
   }
 
-  /** Whether the name in [start, end) is one that credentials of requests stand under. */
+  /** Whether the name in [start, end) is that of a write token. */
   has(source: ByteSource, start: number, end: number): boolean {
     return this.keys.some(
       (key) => key.bytes.length === end - start && isSame(source, start, key, 0, end - start),
     );
   }
 
-  /** Whether what stands under the name in [start, end) must not be kept. */
+  /** Whether the value under the name in [start, end) must not be kept. */
   isSecret(source: ByteSource, start: number, end: number): boolean {
     return endsWith(source, start, end, suffix) || this.has(source, start, end);
   }

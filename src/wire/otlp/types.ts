@@ -3,19 +3,19 @@ import type { SpanTimePolicy } from '../../model/span-time.ts';
 import type { UidBase } from '../../model/uid.ts';
 import type { TokenKeys } from './token-keys.ts';
 
-/** The application a credential stands for. */
+/** The application of a credential. */
 export type SpanOwner = {
   readonly appId: number;
   readonly bizId: number;
   /** Whether a missing or placeholder `net.host.ip` is filled with the client's address (architecture 4.8). */
   readonly fillDimensions: boolean;
-  /** It travels with deferred spans, so that transfer judges them alike. */
+  /** It travels with deferred spans, so that transfer validates them with the same values. */
   readonly policy: SpanTimePolicy;
-  /** What its spans are held to; the request's limits when it has none of its own. */
+  /** The limits of its spans; the request's limits when it has none. */
   readonly limits?: TraceLimits;
 };
 
-/** What one request, span and value may hold. */
+/** The limits of one request, span and value. */
 export type TraceLimits = {
   readonly spansMax: number;
   readonly attributesMax: number;
@@ -25,7 +25,7 @@ export type TraceLimits = {
   readonly valueBytesMax: number;
 };
 
-/** Where neither the pipeline file nor a policy says otherwise (architecture 11.1). */
+/** The limits where neither the pipeline file nor a policy sets them (architecture 11.1). */
 export const defaultTraceLimits: TraceLimits = {
   spansMax: 50_000,
   attributesMax: 128,
@@ -36,8 +36,8 @@ export const defaultTraceLimits: TraceLimits = {
 
 export type TracesContext = {
   /**
-   * Whose spans these are: by the write token of their ResourceSpans, or by the request's credential when it has none.
-   * Asked once for each different token of a request, in no promised order.
+   * The owner of spans: by the write token of their ResourceSpans, or by the request's credential when it has none.
+   * Called once for each different token of a request, in no promised order.
    */
   readonly resolve: (token: string | undefined) => SpanOwner | 'invalid' | 'disabled';
   /** The client's address, for `net.host.ip`. */
@@ -49,11 +49,11 @@ export type TracesContext = {
   readonly limits: TraceLimits;
   /** Attributes that hold write tokens; `mon.data.token` by default. */
   readonly tokenKeys?: TokenKeys;
-  /** Asked of each span that is rejected or deferred: whether to show it among the samples. `appId` is 0 for nobody's. */
+  /** Called for each rejected or deferred span: whether to keep it as a sample. `appId` is 0 without an owner. */
   readonly wantsSample?: (appId: number, reason: SpanReason | TimeReason) => boolean;
 };
 
-/** Values of one application that were left out of its accepted spans, or cut. */
+/** Values of one application that were dropped from its accepted spans, or truncated. */
 export type LostValues = {
   readonly appId: number;
   cutValues: number;
@@ -74,9 +74,9 @@ export type TracePart = {
 };
 
 /**
- * Spans of one application whose time failed. Each text is a JSON object {resource, scope, span} in OTLP's form that stands for
- * itself: the resource without token and already filled, attribute values as the text the row would hold, times as sent
- * (a number as its decimal digits; what is longer than any time is cut).
+ * Spans of one application with an invalid time. Each text is a complete JSON object {resource, scope, span} in OTLP's
+ * form: the resource without token and already filled, attribute values as the text of a row, times as sent (a number
+ * as its decimal digits; a text longer than any time is truncated).
  */
 export type DeferredSpans = {
   readonly appId: number;
@@ -93,7 +93,7 @@ export type RejectedSpans = {
   readonly reasons: Map<SpanReason, number>;
 };
 
-/** What one message takes of a request: ordinals `first` to `last`, all of them accounted for. */
+/** The part of a request in one message: ordinals `first` to `last`, each of them counted. */
 export type TraceRun = {
   readonly first: number;
   last: number;
@@ -123,7 +123,7 @@ export type SpanSample = SpanExample & {
   readonly item: object;
 };
 
-/** What an encoder forgave a sender; counted, so that operators see who is off the specification. */
+/** Leniencies toward a sender; counted, so that operators see which senders deviate from the specification. */
 export const leniencyKinds = [
   'snake_case',
   'enum_name',
@@ -142,7 +142,7 @@ export type Leniency = (typeof leniencyKinds)[number];
 export type EncodedTraces = {
   /** Empty when the request holds no span. */
   readonly runs: TraceRun[];
-  /** What each different credential of the request stands for, in the order in which they appear in it. */
+  /** The application of each different credential of the request, in the order in which they occur. */
   readonly owners: (SpanOwner | 'invalid' | 'disabled')[];
   /** Spans as received. */
   spans: number;
@@ -150,20 +150,20 @@ export type EncodedTraces = {
   accepted: number;
   /** Never stored; those of a wrong or disabled token are in no run's `dropped`, for they belong to no application. */
   readonly rejected: Map<SpanReason, number>;
-  /** Judged again, dropped and counted in transfer. */
+  /** Validated again, dropped and counted in transfer. */
   readonly deferred: Map<TimeReason, number>;
   /** The first 20 rejected or deferred. */
   readonly examples: SpanExample[];
-  /** Those that were wanted. */
+  /** The samples that were wanted. */
   readonly samples: SpanSample[];
   readonly leniencies: Map<Leniency, number>;
   /** By application, where there is any. */
   readonly lost: LostValues[];
   /** Values of accepted spans that were longer than the limit or nested too deep. */
   cutValues: number;
-  /** Events of accepted spans that were left out for their time. */
+  /** Events of accepted spans that were dropped for their time. */
   eventsDropped: number;
-  /** Links of accepted spans that were left out for their ids. */
+  /** Links of accepted spans that were dropped for their ids. */
   linksDropped: number;
   /** Filled only when the request holds no span: keys that are not OTLP's (JSON) or field numbers (protobuf). */
   readonly unknownTopLevelKeys: string[];
@@ -210,26 +210,26 @@ export class TooManySpans extends Error {
   }
 }
 
-/** A request that is made of more parts than its length allows for: nothing that a sender has reason to send. */
+/** Thrown for a request with more parts than its length allows: no sender has a reason to send it. */
 export class TooManyElements extends Error {
   override readonly name = 'TooManyElements';
 }
 
-/** A request whose resources name more different tokens than are looked up for one request; nobody was asked about any. */
+/** Thrown for a request whose resources name more different tokens than the limit of lookups; none was looked up. */
 export class TooManyTokens extends Error {
   override readonly name = 'TooManyTokens';
 }
 
-/** One encoding of OTLP. What the calls throw for what a sender can send stands with them, and they throw nothing else. */
+/** One encoding of OTLP. Each call names the errors that it throws for a sender's input, and throws no others. */
 export type TraceReader = {
   /**
-   * The different write tokens of the request's resources: they are looked up before encoding. Nothing is built, and of what is no
-   * resource only the ends are found; so some tokens may be told that do not count in the end, and of a body that cannot be read
-   * those before the place where that shows. Throws TooManyTokens and TooManyElements.
+   * The different write tokens of the request's resources, for a lookup before encoding. It decodes no value, and finds
+   * only the ends of everything that is not a resource; so the list may include tokens that do not count in the end,
+   * and of a malformed body those before the malformed place. Throws TooManyTokens and TooManyElements.
    */
   readonly collectTokens: (bytes: Uint8Array, tokenKeys?: TokenKeys) => string[];
   /**
-   * Judges and encodes the spans of one request. `bytes` are not changed. Throws MalformedBody for a body that cannot be read,
+   * Validates and encodes the spans of one request. Does not change `bytes`. Throws MalformedBody for a malformed body,
    * TooManySpans and TooManyElements.
    */
   readonly encodeTraces: (bytes: Uint8Array, context: TracesContext) => EncodedTraces;

@@ -1,4 +1,4 @@
-// Forms of values that may be as long as a body. Read by hand: no regular expression looks through a text without a bound.
+// Forms of values that may be as long as a body. Without regular expressions, which never read a text without a limit.
 
 const base64Codes = new Uint8Array(128);
 for (const letter of 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/-_')

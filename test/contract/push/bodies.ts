@@ -16,7 +16,7 @@ beforeAll(async () => {
 const mebi = 2 ** 20;
 const { good } = pointsAt(Date.now());
 
-/** A body of exactly so many bytes: blanks after the JSON are JSON. */
+/** A body of exactly this many bytes: blanks after the JSON are JSON. */
 const padded = (bytes: number): Buffer => {
   const buffer = Buffer.alloc(bytes, ' ');
   buffer.write(bodyOf(report, [good]));
@@ -24,7 +24,8 @@ const padded = (bytes: number): Buffer => {
 };
 
 describe('a body that is refused', () => {
-  // A sender that is cut off while it sends sees a broken pipe, tries the same again for ever, and never learns why.
+  // A sender whose connection is closed while it sends sees a broken pipe, retries without end, and never gets the
+  // reason.
   it.each([
     ['is too large by its Content-Length', () => ({ body: padded(16 * mebi + 1) }), 413],
     ['is much too large by its Content-Length', () => ({ body: padded(40 * mebi) }), 413],
@@ -34,7 +35,7 @@ describe('a body that is refused', () => {
       () => ({ headers: { 'Content-Encoding': 'br' }, body: padded(8 * mebi) }),
       415,
     ],
-  ])('because it %s tells its sender so every time', async (_, request, status) => {
+  ])('because it %s gets the same refusal every time', async (_, request, status) => {
     for (let count = 0; count < 15; count++) expect((await on.send(request())).status).toBe(status);
   });
 

@@ -17,7 +17,7 @@ beforeAll(async () => {
 
 const { good, timestamp } = pointsAt(Date.now());
 
-describe('a point whose time is wrong', () => {
+describe('a point with an invalid time', () => {
   it('does not hold up the others, however many come at once', async () => {
     const own = await on.report();
     await on.push(own, [good]);
@@ -160,7 +160,7 @@ describe('after all this', () => {
     expect(await counters(transfer, 'tidemark_transfer_dead_letters_total')).toEqual({});
   });
 
-  it('no request was answered for a defect of ours', () => {
+  it('no answer reports an internal error', () => {
     expect(
       on.stack.ingress.flatMap(({ lines }) => lines.filter((line) => line.includes('"level":50'))),
     ).toEqual([]);

@@ -20,7 +20,7 @@ const reportOf = (layout: Layout): Promise<Report> =>
 
 const withoutUid = (rows: readonly StoredRow[]): StoredRow[] => rows.map(({ uid: _, ...row }) => row);
 
-/** The metrics of each point that was stored, whatever the layout: by timestamp. */
+/** The metrics of each stored point, in any layout: by timestamp. */
 const metricsByTime = (
   rows: readonly StoredRow[],
   layout: Layout,
@@ -36,7 +36,7 @@ const metricsByTime = (
   return points;
 };
 
-describe.each(layouts)('what a point may hold (%s)', (layout) => {
+describe.each(layouts)('the contents of a point (%s)', (layout) => {
   type Case = { what: string; point: Record<string, unknown>; stored: Record<string, unknown> };
   const odd = ' a,b=c\\"\'\n\r\t\u0001\u007fä漢😀 \\';
   const cases: Case[] = [
@@ -290,7 +290,7 @@ describe.each(layouts)('the same request again (%s)', (layout) => {
     const report = await reportOf(layout);
     await on.push(report, data, key);
     const first = await on.storedRows(report);
-    // Bit 62 says that the uid comes from the identity (architecture 5.2).
+    // With bit 62 the uid comes from the identity (architecture 5.2).
     for (const { uid } of first) expect(BigInt(String(uid)) >= 2n ** 62n).toBe(true);
     await on.push(report, data, key);
     expect(await on.storedRows(report)).toEqual(first);

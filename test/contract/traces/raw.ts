@@ -62,7 +62,7 @@ const sendOne = async (first: string, headers: readonly string[], body = ''): Pr
 const answerOf = ({ status, body }: Raw) => ({ status, headers: {}, bytes: Buffer.from(body, 'latin1') });
 
 describe('on the wire', () => {
-  it('a success in JSON is two bytes under the bare type, and says how long it is', async () => {
+  it('a success in JSON is two bytes under the bare type, with its length', async () => {
     const body = newBody().toString();
     const raw = await sendOne('POST /v1/traces HTTP/1.1', commonHeaders(body), body);
     expect([
@@ -73,7 +73,7 @@ describe('on the wire', () => {
     ]).toEqual([200, '{}', 'application/json', '2']);
   });
 
-  it('a success in protobuf is no bytes, and says so', async () => {
+  it('a success in protobuf is no bytes, with the length 0', async () => {
     const headers = commonHeaders('').map((line) =>
       line.replace('application/json', 'application/x-protobuf'),
     );
@@ -90,25 +90,22 @@ describe('on the wire', () => {
     encodings.flatMap((encoding) =>
       ['/', '/v1/trace', '/v1/traces/', '/v1/metrics', '/%'].map((path) => ({ encoding, path })),
     ),
-  )(
-    '$path does not exist and is answered 404 in $encoding, whatever the method',
-    async ({ encoding, path }) => {
-      for (const method of ['GET', 'POST', 'OPTIONS', 'DELETE', 'PATCH']) {
-        const raw = await sendOne(`${method} ${path} HTTP/1.1`, [
-          'Host: collector',
-          `Content-Type: ${contentTypes[encoding]}`,
-          'Content-Length: 0',
-        ]);
-        expect([method, raw.status, raw.headers.get('content-type')]).toEqual([
-          method,
-          404,
-          contentTypes[encoding],
-        ]);
-        expect(raw.headers.get('access-control-allow-origin')).toBe('*');
-        expect(statusOf(encoding, answerOf(raw))).toMatchObject({ code: 5 });
-      }
-    },
-  );
+  )('$path does not exist and is answered 404 in $encoding, for every method', async ({ encoding, path }) => {
+    for (const method of ['GET', 'POST', 'OPTIONS', 'DELETE', 'PATCH']) {
+      const raw = await sendOne(`${method} ${path} HTTP/1.1`, [
+        'Host: collector',
+        `Content-Type: ${contentTypes[encoding]}`,
+        'Content-Length: 0',
+      ]);
+      expect([method, raw.status, raw.headers.get('content-type')]).toEqual([
+        method,
+        404,
+        contentTypes[encoding],
+      ]);
+      expect(raw.headers.get('access-control-allow-origin')).toBe('*');
+      expect(statusOf(encoding, answerOf(raw))).toMatchObject({ code: 5 });
+    }
+  });
 
   it.each([
     ['/v1/traces', 405],
@@ -183,7 +180,7 @@ const withExpectation = (headers: readonly string[], body: string): Promise<stri
   });
 
 describe('a client that waits for 100 Continue', () => {
-  it('is told to go on, and then has its answer', async () => {
+  it('gets 100 Continue, and then its answer', async () => {
     const body = newBody().toString();
     const text = await withExpectation(commonHeaders(body), body);
     expect(text).toMatch(/^HTTP\/1\.1 100 Continue\r\n\r\nHTTP\/1\.1 200 OK\r\n/);
@@ -200,8 +197,8 @@ describe('a client that waits for 100 Continue', () => {
   });
 });
 
-describe('a client that goes away in mid-body', () => {
-  it('leaves nothing behind: what it sent is not stored, and the next is served', async () => {
+describe('a client that disconnects in mid-body', () => {
+  it('leaves nothing behind: none of its spans is stored, and the next client is served', async () => {
     const application = await on.application();
     const body = newBody().toString();
     const socket = connect(port, '127.0.0.1');

@@ -15,7 +15,7 @@ beforeAll(async () => {
   on = await sharedTraceStack();
 });
 
-/** The script of somebody who has curl and no SDK: `time` is a line of shell that sets NOW and LATER. */
+/** The script of a user who has curl and no SDK: `time` is a line of shell that sets NOW and LATER. */
 const scriptOf = (time: string): string => `
 ${time}
 curl -s -w '\\n%{http_code} %{content_type}\\n' -X POST "$URL" -H "Content-Type: application/json" -H "X-MON-TOKEN: $TOKEN" -d '{
@@ -38,7 +38,7 @@ const runScript = async (time: string, { token }: Application, path?: string): P
   return stdout.trim().split('\n');
 };
 
-/** A folder whose `date` knows no %N, as that of macOS before 15 and of BusyBox: it leaves the letter as it is. */
+/** A folder whose `date` does not support %N, as that of macOS before 15 and of BusyBox: it prints the letter. */
 const folderOfOldDate = async (): Promise<string> => {
   const folder = join(await tempFolder(), 'bin');
   await mkdir(folder);
@@ -62,7 +62,7 @@ describe('a span of a shell script and curl', () => {
     ]);
   });
 
-  it('with the trailing N of a date that knows no %N is answered 200 with a warning and dropped in transfer', async () => {
+  it('with the trailing N of a date without %N is answered 200 with a warning and dropped in transfer', async () => {
     const application = await on.application();
     const labels = { reason: 'timestamp_not_numeric' };
     const before = await on.counter('transfer', 'tidemark_transfer_items_dropped_total', labels);

@@ -12,7 +12,7 @@ import {
 } from '../../support/otlp/trace-cases.ts';
 import { sharedTraceStack, type TraceStack } from '../../support/otlp/trace-stack.ts';
 
-// What one request and its answer can show stands in schemas/examples/traces; here is what needs more than that.
+// schemas/examples/traces has the cases that one request and its answer can show; this file has those that need more.
 
 let on: TraceStack;
 beforeAll(async () => {

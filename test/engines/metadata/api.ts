@@ -78,7 +78,7 @@ describe('CreateCustomTimeSeries', () => {
     });
   });
 
-  it('takes what it is given', async () => {
+  it('accepts the given values', async () => {
     const created = await createReport(metadata, {
       mon_biz_id: 7,
       name: 'given',
@@ -122,7 +122,7 @@ describe('CreateCustomTimeSeries', () => {
     expect(await tableNames(engines)).toContain(tableId);
   });
 
-  it('answers 409 when the name is taken, and 422 naming the field of what cannot be used', async () => {
+  it('answers 409 when the name is in use, and 422 naming the field of an invalid value', async () => {
     await createReport(metadata, { mon_biz_id: 2, name: 'taken' });
     expectProblem(
       await metadata.ask('POST', operations.report, { mon_biz_id: 2, name: 'taken' }),

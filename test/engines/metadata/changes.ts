@@ -56,7 +56,7 @@ describe('a merge patch', () => {
     ],
     ['time-series-groups', 'time_series_group', { label: 'os', max_rate: 7 }],
     ['result-tables', 'result_table', { table_name_zh: 'shown', label: 'os', data_label: 'a,b' }],
-  ] as const)('changes fields of %s and says who and when', async (path, kind, change) => {
+  ] as const)('changes fields of %s and records who and when', async (path, kind, change) => {
     const created = await createReport(metadata, { mon_biz_id: 2, name: `patched ${kind}` });
     const id = {
       data_source: created.mon_data_id,
@@ -170,7 +170,7 @@ describe('a token', () => {
     for (const line of engines.lines) expect(line).not.toContain(second);
   });
 
-  it('of the API allows what its role says', async () => {
+  it('of the API allows the calls of its role', async () => {
     const tokens = new Map<string, string>();
     for (const role of ['viewer', 'editor', 'node']) {
       const made = await metadata.ask('POST', '/api/v1/admin-tokens', { name: `a ${role}`, role });
@@ -200,7 +200,7 @@ describe('a token', () => {
 });
 
 describe('the audit log', () => {
-  it('shows one entry by its id, and 404 for what is none', async () => {
+  it('shows one entry by its id, and 404 for an unknown one', async () => {
     await createReport(metadata, { mon_biz_id: 2, name: 'audited' });
     const listed = await metadata.ask('GET', '/api/v1/audit?limit=1');
     const { items } = z.object({ items: z.array(record) }).parse(listed.body);
@@ -213,7 +213,7 @@ describe('the audit log', () => {
 });
 
 describe('a policy', () => {
-  it('shows what holds, takes "off" and null, and refuses by the field', async () => {
+  it('shows the values in effect, accepts "off" and null, and names the field in a refusal', async () => {
     const { mon_data_id } = await createReport(metadata, { mon_biz_id: 2, name: 'policy' });
     const url = `/api/v1/data-sources/${mon_data_id}/policy`;
     const defaults = {

@@ -11,7 +11,7 @@ let token: string;
 const ports = { api: 0, ops: 0 };
 type Port = keyof typeof ports;
 
-/** Half a header, which nobody ever ends. */
+/** Half a header, which never ends. */
 const halfOpen = new Map<Port, { readonly since: number; readonly all: RawConnection[] }>();
 const halfOpenCount = 300;
 
@@ -36,7 +36,7 @@ const ask = async (port: Port, text: string) => answersIn(await exchange(ports[p
 const known = { api: '/api/v1/custom-reports', ops: '/livez' };
 
 describe.each(['api', 'ops'] as const)('the %s port of metadata', (port) => {
-  it('answers what it is there for, while hundreds of clients hold half a header', async () => {
+  it('answers its requests while hundreds of clients hold half a header', async () => {
     const [answer] = await ask(port, request(known[port]));
     expect(answer?.status).toBe(200);
   });
@@ -50,7 +50,7 @@ describe.each(['api', 'ops'] as const)('the %s port of metadata', (port) => {
     expect([400, 404]).toContain(answer?.status);
   });
 
-  it('refuses two Host fields, none, and what is no HTTP, in its own form', async () => {
+  it('refuses two Host fields, none, and bytes that are not HTTP, in its own form', async () => {
     const type = port === 'api' ? 'application/problem+json' : 'text/plain';
     for (const text of [
       request(known[port], 'Host: b\r\n'),
@@ -79,18 +79,18 @@ it('the admin API takes parameters in paths that are percent-encoded where they 
   const created = await createReport(metadata, { mon_biz_id: 51, name: 'größe' });
   const path = `/api/v1/result-tables/${encodeURIComponent(String(created.result_table['table_id']))}`;
   expect((await metadata.ask('GET', path)).status).toBe(200);
-  // An id of nobody's, and no other route.
+  // An unused id, and no other route.
   expect((await metadata.ask('GET', '/api/v1/result-tables/a%2Fb')).status).toBe(404);
   const listed = await metadata.ask('GET', `/api/v1/custom-reports?name=${encodeURIComponent('größe')}`);
   expect(listed.body).toMatchObject({ items: [{ name: 'größe' }] });
 });
 
-it('what has no normal form is answered only to who may ask', async () => {
+it('a target without a normal form gets an answer only with a valid token', async () => {
   expect((await metadata.askAs(undefined, 'GET', '/api/v1/%65xport')).status).toBe(401);
   expect((await metadata.ask('GET', '/api/v1/%65xport')).status).toBe(404);
 });
 
-it('a reader of drops too many is refused as often as it asks, and the log tells of it once', async () => {
+it('a reader of drops beyond the limit is refused each time, and logged once', async () => {
   const headers = { Authorization: `Bearer ${token}` };
   const ending = new AbortController();
   const listen = () => fetch(`${metadata.url}/api/v1/drops/live`, { headers, signal: ending.signal });
@@ -108,7 +108,7 @@ it('a reader of drops too many is refused as often as it asks, and the log tells
   }
 });
 
-it('who never ends a header is told so and cut after ten seconds, on both ports', async () => {
+it('a client that never ends a header gets an answer and is disconnected after ten seconds, on both ports', async () => {
   for (const [port, { since, all }] of halfOpen) {
     const texts = await Promise.all(all.map(({ ended }) => ended));
     // Ten seconds, and the grain at which they are looked at; a busy machine gets more.

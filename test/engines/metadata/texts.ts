@@ -18,7 +18,10 @@ beforeAll(async () => {
 
 const cli = createCli(() => metadata.env);
 
-/** What no text of a record may hold: a control of each kind, what turns text, what nobody sees, half a character. */
+/**
+ * The characters that no text of a record may hold: a control of each kind, characters that change direction, invisible
+ * ones, half a character.
+ */
 const refused = [
   '\u0000',
   '\t',
@@ -36,7 +39,7 @@ const refused = [
 ];
 
 const create = '/api/v1/applications';
-/** Every call that takes a text of its caller's own making, with the field that it stands in. */
+/** Every call with a text of its caller, and the field of that text. */
 const calls = (): readonly (readonly [method: string, path: string, field: string, body: object])[] => [
   ['POST', operations.report, 'name', { mon_biz_id: 2 }],
   ['POST', operations.report, 'desc', { mon_biz_id: 2, name: 'texts' }],
@@ -73,7 +76,7 @@ let reportPath: string;
 let dataId: number;
 let tableId: string;
 
-// An editor may write them, and an admin's terminal shows them: it would do what they say.
+// An editor may write them, and an admin's terminal shows them: it would obey them.
 describe('texts of records', () => {
   beforeAll(async () => {
     const created = await createReport(metadata, { mon_biz_id: 41, name: 'texts' });
@@ -99,7 +102,7 @@ describe('texts of records', () => {
     expect(answer).toMatchObject({ status: 200, body: { custom_report: { description } } });
   });
 
-  // A backup that cannot be put back is none (see export and import), and nobody could look at what is there.
+  // A backup must be restorable (see export and import), and existing records must be readable.
   it('of a former version are read, listed, exported, printed and changed as they are', async () => {
     const { mon_data_id: old } = await createReport(metadata, { mon_biz_id: 41, name: 'old' });
     await makeOld(engines, old);
@@ -126,7 +129,7 @@ describe('texts of records', () => {
   });
 });
 
-// Who did it is a token. What a caller says of itself stands before it and is never taken for one.
+// The author is a token. The operator that a caller names stands before it and is never taken for one.
 describe('authors of records', () => {
   it('are the token, with the operator that the request names before it', async () => {
     const made = await metadata.ask('POST', '/api/v1/admin-tokens', { name: 'portal', role: 'editor' });

@@ -115,7 +115,7 @@ describe('every query of the dashboards', () => {
     await fill();
   });
 
-  // As who only reads, like Grafana. A panel with a query that fails is found by whoever needs it at night.
+  // As the reader, like Grafana. Without this test an operator would find a failing panel at night.
   it.each([...queriesTo(questdb), ...variables(questdb)])(
     '$place answers rows from QuestDB',
     async ({ text }) => {

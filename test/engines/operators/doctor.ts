@@ -60,7 +60,7 @@ describe('tidemark doctor', () => {
     expect(text).not.toMatch(/[0-9a-f]{32}\.|token":/);
   });
 
-  it('names a dependency that is away, and goes on with the others', async () => {
+  it('names a dependency that is down, and continues with the others', async () => {
     const { code, findings } = await doctor({ TIDEMARK_QUESTDB_URL: 'http://127.0.0.1:1' }, '--no-trial');
     expect(code).toBe(1);
     expect(failing(findings)).toEqual(['questdb', 'clock of questdb', 'tables of questdb']);

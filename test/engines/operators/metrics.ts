@@ -69,9 +69,9 @@ beforeAll(async () => {
   await stack.waitForEmptyStream('TRACES');
 });
 
-describe('what the roles expose under load', () => {
+describe('the metrics of the roles under load', () => {
   // A dashboard on a figure that no process exposes stays empty, and an alarm on it silent.
-  it.each(roles)('is what docs/metrics.md says (%s)', async (role) => {
+  it.each(roles)('are those of docs/metrics.md (%s)', async (role) => {
     const { kinds } = readExposition(await processOf(role).metrics());
     const defined = await definedMetrics(role);
     const ours = [...kinds.keys()].filter((name) => name.startsWith('tidemark_'));
@@ -81,7 +81,7 @@ describe('what the roles expose under load', () => {
     expect(defined.filter(({ name, kind }) => kinds.get(name) !== kind)).toEqual([]);
   });
 
-  it.each(roles)('has only labels that are bounded (%s)', async (role) => {
+  it.each(roles)('have only bounded labels (%s)', async (role) => {
     const wrong = (await samplesOf(role))
       .filter(({ name }) => name.startsWith('tidemark_'))
       .flatMap(({ name, labels }) =>
@@ -92,7 +92,7 @@ describe('what the roles expose under load', () => {
     expect(wrong).toEqual([]);
   });
 
-  it('counts what was accepted, deferred, refused, stored and dropped', async () => {
+  it('count accepted, deferred, refused, stored and dropped items', async () => {
     const ingress = await samplesOf('ingress');
     const metrics = { pipeline: 'metrics' };
     expect(sumOf(ingress, 'tidemark_ingress_items_deferred_total', metrics)).toBe(2);
@@ -109,7 +109,7 @@ describe('what the roles expose under load', () => {
     });
   });
 
-  it('tells of streams, parts and outcomes, each read', async () => {
+  it('report streams, parts and outcomes, each read', async () => {
     // It looks at each when it starts, and at parts not again for half a minute.
     await processOf('metadata').stop();
     processOf('metadata').start();
@@ -133,7 +133,7 @@ describe('what the roles expose under load', () => {
 
 describe('the lag', () => {
   // It decides how many transfer processes run: it must be there when none does.
-  it('is told while transfer is away, and gone once everything is stored', async () => {
+  it('exists while transfer is down, and ends once everything is stored', async () => {
     await processOf('transfer').stop();
     await push(report.data_source.token, [Date.now()]);
     const label = { stream: 'METRICS' };

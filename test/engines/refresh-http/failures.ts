@@ -90,7 +90,7 @@ describe('a failing node management API', () => {
     expect(run.failed.filter(({ error }) => error.startsWith('run_deadline'))).not.toEqual([]);
   });
 
-  it('of which a call by hand does not wait for ever', async () => {
+  it('does not make a call by hand wait without end', async () => {
     const server = await startNodeManagement();
     const opened = await openTestRefresh(natsUrl(), envOf(server), { waitMsMax: 200 });
     await putReport(opened.records, 1);

@@ -8,7 +8,7 @@ describe('a leader that is killed', () => {
   const spawnPatient = (server: NodeManagementServer) =>
     spawnRefresh(natsUrl(), envOf(server, { TIDEMARK_NODE_MANAGEMENT_TIMEOUT_MS: '60000' }));
 
-  /** A leader that has asked for five subscriptions, of none of which it hears. */
+  /** A leader that has requested five subscriptions and got none of the answers. */
   const leaderAtWork = async () => {
     const { server, opened } = await setUp(5);
     server.behave(({ action }) => (action === 'create' ? 'lost' : undefined));
@@ -17,7 +17,7 @@ describe('a leader that is killed', () => {
     return { server, opened, leader };
   };
 
-  /** What is there after a run that nobody disturbed. */
+  /** The state after an undisturbed run. */
   const expectComplete = async (
     opened: Opened,
     server: NodeManagementServer,
@@ -76,7 +76,7 @@ describe('a leader that is killed', () => {
     await expectComplete(opened, server, 5);
   });
 
-  // A paused machine does not know that it was paused.
+  // A paused machine does not notice its pause.
   it('or was only paused, writes nothing once another has taken over', async () => {
     const { server, opened, leader } = await leaderAtWork();
     leader.pause();

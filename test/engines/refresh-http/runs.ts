@@ -132,7 +132,7 @@ describe('a run with a node management API', () => {
     });
   });
 
-  it('makes a subscription anew that was removed on the other side', async () => {
+  it('creates a subscription again that was removed on the other side', async () => {
     const { server, opened, refresh } = await setUp(2);
     await refresh.runNow();
     const lost = (await held(opened, 1_500_001))?.subscription_id ?? 0;
@@ -145,7 +145,7 @@ describe('a run with a node management API', () => {
     expect(await refresh.runNow()).toMatchObject({ deleted: 1, failed: [] });
   });
 
-  it('tells the operator and starts anew where the adapter changes', async () => {
+  it('logs a change of the adapter and starts again', async () => {
     const { server, opened, refresh } = await setUp(1);
     await refresh.runNow();
     await refresh.stop();

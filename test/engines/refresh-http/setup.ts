@@ -42,7 +42,7 @@ export const known = (opened: Opened, count: number): Promise<true> =>
     return true;
   });
 
-/** A server, the job, and so many active reports of business 2. */
+/** A server, the job, and this many active reports of business 2. */
 export const setUp = async (count: number, more: NodeJS.ProcessEnv = {}) => {
   const server = await startNodeManagement();
   const opened = await openTestRefresh(natsUrl(), envOf(server, more));

@@ -15,7 +15,7 @@ import type { Target } from '../target.ts';
 
 const bytesMax = 100_000;
 
-/** The first byte of a case says which encoding the rest is read in. */
+/** The first byte of a case selects the encoding of the rest. */
 const encodings = ['gzip', 'deflate', 'zstd'] as const satisfies readonly CompressedEncoding[];
 
 const deflaters = { gzip: gzipSync, deflate: deflateSync, zstd: zstdCompressSync };

@@ -27,7 +27,7 @@ const check = (bytes: Buffer): string => {
     if (error instanceof UnreadableBlock) return 'unreadable';
     throw error;
   }
-  // A row is at least a byte of each column: whoever goes through the rows does not go further than the bytes do.
+  // A row is at least a byte of each column: a reader of the rows never goes further than the bytes.
   assert.ok(block.rows <= bytes.length, `${block.rows} rows in ${bytes.length} bytes`);
   const all = Uint32Array.from({ length: block.rows }, (_, row) => row);
   assert.deepStrictEqual(shown(readBlock(block.select(all))), shown(block));

@@ -98,7 +98,7 @@ const comparable = (encoded: EncodedTraces): unknown => ({
   examples: encoded.examples.map(({ index, reason, field }) => ({ index, reason, field })),
 });
 
-/** Both encodings of what a canonical request says; undefined when the bytes are none. */
+/** Both encodings of a canonical request; undefined for malformed bytes. */
 const bothOf = (bytes: Buffer): readonly [json: Buffer, protobuf: Buffer] | undefined => {
   try {
     const request: OtlpRequest = JSON.parse(bytes.toString('utf8'));

@@ -83,7 +83,7 @@ const expectBalance = (encoded: EncodedPoints, data: readonly unknown[], layout:
   assert.equal(next, encoded.ordinals);
 };
 
-/** What a row says, without the names of columns, which depend on what was registered before. */
+/** The values of a row, without the names of columns, which depend on earlier registrations. */
 type Shown = { readonly values: readonly number[]; readonly tags: readonly string[]; readonly time: number };
 
 const rowsShown = (encoded: EncodedPoints, layout: Layout): Shown[] =>
@@ -93,7 +93,7 @@ const rowsShown = (encoded: EncodedPoints, layout: Layout): Shown[] =>
     return { values, tags: Object.values(layout === 'narrow' ? rest : tags).map(asSent), time };
   });
 
-/** Every point judged and every row made once more, by the plain rules. */
+/** Every point validated and every row made once more, by the plain rules. */
 const expectRows = (encoded: EncodedPoints, data: readonly unknown[], layout: Layout, isKeyed: boolean) => {
   const verdicts = data.map((point) => plainVerdict(point, arrivedAt, isKeyed));
   const reasons = new Map<string, number>();
@@ -110,7 +110,7 @@ const expectRows = (encoded: EncodedPoints, data: readonly unknown[], layout: La
       for (const value of verdict.values)
         rows.push({ values: [value], tags: [verdict.target, ...verdict.dimensions], time: verdict.time });
   }
-  // Names beyond the caps make other rows, and points of more than a message are not judged here.
+  // Names beyond the limits make other rows, and this check omits points larger than a message.
   const isCapped = encoded.valuesDropped.size > 0 || encoded.dropped.has('metric_columns_exceeded');
   const hasMore = encoded.runs.some(({ text }) => text.includes('more_dimensions='));
   if (isCapped || hasMore || encoded.dropped.has('item_too_large')) return;
@@ -129,9 +129,9 @@ const checkPoints = (data: readonly unknown[], bodyLength: number): void => {
   }
 };
 
-/** Refusals that there are before anybody knows whose the request is. */
+/** Refusals before the owner of the request is known. */
 const refusals = ['body_empty', 'body_not_json', 'body_not_object', 'data_id_invalid', 'unauthorized'];
-/** Of a larger body it is not told for certain whether it is JSON before that. */
+/** For a larger body it is uncertain before that whether it is JSON. */
 const diagnosedBytesMax = 4096;
 
 const check = (bytes: Buffer): string => {

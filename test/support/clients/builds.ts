@@ -34,7 +34,7 @@ export type Build = {
   readonly name: string;
   /** The folder of the sources; default that of the clients. */
   readonly folder?: string;
-  /** What it is made of: a change of one of these files of the sources makes it anew. */
+  /** Its sources: a change of one of these files builds it again. */
   readonly sources: readonly string[];
   /** Further inputs, such as a version. */
   readonly key?: string;
@@ -106,8 +106,8 @@ export const buildGo = async (
 };
 
 /**
- * Programs of Go packages that the module in this folder pins by its `tool` lines, so that versions and checksums of all they are
- * made of are ours. Answers the folder with the programs.
+ * Programs of Go packages that the module in this folder pins by its `tool` lines, so that the repository fixes
+ * versions and checksums of all their parts. Returns the folder with the programs.
  */
 export const buildGoTools = (
   from: string,
@@ -160,7 +160,7 @@ export const installMaven = (folder: string): Promise<string> =>
       ]),
   });
 
-/** What package managers say when they do not reach a registry, or are not given what they ask for. */
+/** The messages of package managers that do not reach a registry, or do not get a package. */
 const unreachable =
   /no such host|dial tcp|i\/o timeout|proxyconnect|(403|404|410|50[0-9]) [A-Z][a-z]+|ENOTFOUND|EAI_AGAIN|ECONNREFUSED|ETIMEDOUT|Could not transfer|Unknown host|NewConnectionError|No matching distribution/;
 

@@ -25,13 +25,13 @@ export const runCli = (args: readonly string[], env: NodeJS.ProcessEnv, input = 
     child.stdin.end(input);
   });
 
-/** A command line: what stands in quotation marks is one argument. */
+/** A command line: a text in quotation marks is one argument. */
 const split = (line: string): string[] =>
   [...line.matchAll(/"([^"]*)"|(\S+)/g)].map(([, quoted, bare]) => quoted ?? bare ?? '');
 
 /** The commands of one test file; lines are written as in a shell, without the program's name. */
 export type Cli = {
-  /** Whatever it does. */
+  /** For any behaviour of the command. */
   run(line: string, env?: NodeJS.ProcessEnv): Promise<Outcome>;
   /** What it prints for people; it must work. */
   text(line: string): Promise<string>;

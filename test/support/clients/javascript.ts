@@ -4,7 +4,7 @@ import { onTestFinished } from 'vitest';
 import { createSdk, rowOfSdk } from '../otlp/sdk-spans.ts';
 import type { RunningClient, Target } from './process.ts';
 
-/** ExportResultCode.SUCCESS of @opentelemetry/core, which is no dependency of ours. */
+/** ExportResultCode.SUCCESS of @opentelemetry/core, which is not a dependency of Tidemark. */
 const success = 0;
 
 /** The JavaScript SDK of this process with one of its exporters; it ends with the test. */
@@ -40,7 +40,7 @@ export const startJavascript = (
     export: async ({ first, count, attributes = 0 }) => {
       told = [];
       sdk.make(first, count, attributes);
-      // It rejects with what the exporter says of a failure, which the exporter has told us already.
+      // It rejects with the exporter's error, which the exporter has reported already.
       await sdk.provider.forceFlush({ timeoutMillis: 60_000 }).catch(log);
       const ok = told.length > 0 && told.every((code) => code === success);
       return { ok, rows: sdk.takeHeld().map(rowOfSdk) };

@@ -7,14 +7,14 @@ import { onTestFinished } from 'vitest';
 export type Batch = {
   readonly first: number;
   readonly count: number;
-  /** So many attributes more on the first of them. */
+  /** This many more attributes on the first of them. */
   readonly attributes?: number;
 };
 
 /** The columns of a span by the client's own account of it, without the ids of its application. */
 export type HeldRow = Readonly<Record<string, unknown>>;
 
-/** What a client says of a batch: the spans it made, and whether its exporter told of a success. */
+/** A client's report of a batch: the spans it made, and whether its exporter reported a success. */
 export type Exported = { readonly ok: boolean; readonly rows: readonly HeldRow[] };
 
 /** A real client with one exporter. */

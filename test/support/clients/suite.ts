@@ -6,20 +6,20 @@ import { waitFor } from '../wait.ts';
 import type { HeldRow, RunningClient, Target } from './process.ts';
 import { cutFirstConnection, type Exchange, startTap } from './tap.ts';
 
-/** A client as it is known to be: what it does is observed, and a release that does otherwise is to be seen. */
+/** The known behaviour of a client: the tests observe it, and show a release that differs. */
 export type ClientKind = {
   /** With its version. */
   readonly name: string;
   start(target: Target): Promise<RunningClient> | RunningClient;
   /** Spans of the first test. */
   readonly spans?: number;
-  /** Whether it waits at least as long as Retry-After says. */
+  /** Whether it waits at least as long as Retry-After. */
   readonly heedsRetryAfter: boolean;
   /** Whether it sends again what was answered 429. */
   readonly repeats429: boolean;
   /** Whether it sends again what it was sending when the connection was lost. */
   readonly repeatsLostConnection: boolean;
-  /** Whether it logs what a partial success says. */
+  /** Whether it logs the message of a partial success. */
   readonly logsPartialSuccess: boolean;
 };
 
@@ -42,7 +42,7 @@ export const expectStored = async (
   );
 };
 
-/** Allows the application one request a second, and waits until the receiver knows. */
+/** Allows the application one request a second, and waits until the receiver has read that. */
 const limitRate = async (on: TraceStack, { app_id: id, token }: Application): Promise<void> => {
   expect((await on.stack.api('PATCH', `/api/v1/applications/${id}`, { max_rate: 1 })).status).toBe(200);
   await waitFor('the rate to be limited', 60_000, async () => {
@@ -64,7 +64,7 @@ export const pauseBus = async (on: TraceStack): Promise<void> => {
 
 const otlpPort = (on: TraceStack): number => on.stack.ingress[0]?.ports['otlp'] ?? 0;
 
-/** How long after each refusal the next request came, less what it was told to wait; in ms. */
+/** How long after each refusal the next request came, less its Retry-After; in ms. */
 const impatience = (exchanges: readonly Exchange[]): number[] =>
   exchanges.flatMap(({ status, retryAfterSeconds = 0, answeredAt }, index) => {
     const next = exchanges[index + 1];
@@ -81,7 +81,10 @@ const expectPatience = (kind: ClientKind, exchanges: readonly Exchange[]): void 
   if (kind.heedsRetryAfter) expect(early).toEqual([]);
 };
 
-/** The same guarantees for any client, judged by the rows in ClickHouse against what the client says it made and exported. */
+/**
+ * The same guarantees for any client: compares the rows in ClickHouse with the spans that the client reports as made
+ * and exported.
+ */
 export const describeClient = (stack: () => TraceStack, kind: ClientKind): void => {
   describe(kind.name, () => {
     const started = async (url: string) => {
@@ -98,11 +101,11 @@ export const describeClient = (stack: () => TraceStack, kind: ClientKind): void 
     });
 
     // A receiver that cannot confirm must make its clients wait and repeat, and must not store what it has stored.
-    it('sends what was answered 503 again, and it is stored once', async () => {
+    it('sends a request again that was answered 503, and it is stored once', async () => {
       const on = stack();
       const tap = await startTap(otlpPort(on), '/v1/traces');
       const { application, client } = await started(tap.url);
-      // A client that starts slowly must not find the bus away for so long that the receiver has noticed.
+      // For a client that starts slowly, the bus must not hang so long that the receiver notices it.
       const before = await client.export({ first: 0, count: 5 });
       const warm = tap.exchanges.length;
       await pauseBus(on);
@@ -119,7 +122,7 @@ export const describeClient = (stack: () => TraceStack, kind: ClientKind): void 
       await expectStored(on, application, [...before.rows, ...rows]);
     });
 
-    it(`${kind.repeats429 ? 'sends what was answered 429 again' : 'tells what was answered 429 as failed'}, and nothing else is missing`, async () => {
+    it(`${kind.repeats429 ? 'retries spans that were answered 429' : 'reports spans that were answered 429 as failed'}, and nothing else is missing`, async () => {
       const on = stack();
       const tap = await startTap(otlpPort(on), '/v1/traces');
       const { application, client } = await started(tap.url);
@@ -139,7 +142,7 @@ export const describeClient = (stack: () => TraceStack, kind: ClientKind): void 
       );
     });
 
-    it(`goes on after a restart of ingress, and what was under way is ${kind.repeatsLostConnection ? 'stored' : 'told as failed'}`, async () => {
+    it(`continues after a restart of ingress, and spans in flight are ${kind.repeatsLostConnection ? 'stored' : 'reported as failed'}`, async () => {
       const on = stack();
       const [ingress] = on.stack.ingress;
       if (ingress === undefined) throw new Error('no ingress');
@@ -165,7 +168,7 @@ export const describeClient = (stack: () => TraceStack, kind: ClientKind): void 
       );
     });
 
-    it(`takes a partial success for a success and ${kind.logsPartialSuccess ? 'logs it' : 'says nothing of it'}`, async () => {
+    it(`treats a partial success as a success and ${kind.logsPartialSuccess ? 'logs it' : 'does not log it'}`, async () => {
       const on = stack();
       const tap = await startTap(otlpPort(on), '/v1/traces');
       const { application, client } = await started(tap.url);

@@ -83,7 +83,7 @@ export const startTap = async (port: number, path: string): Promise<Tap> => {
 };
 
 /**
- * Listens on the port of a process that is gone and cuts the first connection, as a process that dies does. Resolves once that
+ * Listens on the port of a stopped process and cuts the first connection, as a dying process does. Resolves once that
  * has happened and the port is free again.
  */
 export const cutFirstConnection = async (port: number): Promise<{ readonly cut: Promise<void> }> => {

@@ -29,7 +29,7 @@ const scaledObject = z.looseObject({
 
 type Rules = z.output<typeof rules>;
 
-/** What the scaler of transfer is told to do, as the manifest says it. */
+/** The configuration of the scaler of transfer, as in the manifest. */
 export type ScalerSpec = {
   readonly min: number;
   readonly max: number;
@@ -66,8 +66,9 @@ const tolerance = 0.1;
 type Change = { readonly at: number; readonly by: number };
 
 /**
- * Kubernetes' HorizontalPodAutoscaler (autoscaling/v2) with external metrics, as KEDA sets it up: the most that any metric asks for,
- * a tolerance, the stabilization windows, then what the policies allow. The replicas it asks for are there at once.
+ * Kubernetes' HorizontalPodAutoscaler (autoscaling/v2) with external metrics, as KEDA configures it: the largest number
+ * that any metric requires, a tolerance, the stabilization windows, then the limits of the policies. The required
+ * replicas exist at once.
  */
 export const createScaler = (spec: ScalerSpec) => {
   let replicas = spec.min;
@@ -124,7 +125,7 @@ export const createScaler = (spec: ScalerSpec) => {
 /** Replicas after each round, and how often they went the other way than before. */
 export type Course = { readonly replicas: readonly number[]; readonly turns: number };
 
-/** Runs the scaler over so many seconds of a lag that may depend on the replicas there are. */
+/** Runs the scaler over this many seconds of a lag that may depend on the number of replicas. */
 export const runScaler = (
   spec: ScalerSpec,
   seconds: number,

@@ -1,4 +1,4 @@
-/** A pipeline file that is broken in one place, and what the refusal says. */
+/** A pipeline file with an error in one place, and the message of the refusal. */
 export type Broken = {
   what: string;
   file: string;
@@ -17,7 +17,8 @@ export const ledgerFile = 'ledger.yaml';
 export const streamsFile = 'streams.yaml';
 export const tracesFile = 'traces.yaml';
 
-// A typo in a file nobody validates runs as the default for months: every one has to stop the start and say where it is.
+// Without validation a typo in a file runs as the default for months: every error must stop the start and name its
+// place.
 export const broken: readonly Broken[] = [
   {
     what: 'a stream of outcomes there is not',

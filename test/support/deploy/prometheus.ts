@@ -19,7 +19,7 @@ export const prometheusPrograms = (): Promise<string> =>
     ['-tags=remove_all_sd'],
   );
 
-/** What promtool says; rejects with it when it refuses. */
+/** The output of promtool; rejects with it when promtool refuses. */
 export const promtool = async (cwd: string, ...args: readonly string[]): Promise<string> => {
   const program = join(await prometheusPrograms(), 'promtool');
   const { stdout, stderr } = await run(program, [...args], { cwd });
@@ -59,7 +59,7 @@ export type RuleState = z.output<typeof rulesSchema>['groups'][number]['rules'][
 
 /** A real Prometheus. */
 export type Prometheus = {
-  /** An instant query; throws what Prometheus says against it. */
+  /** An instant query; throws the error of Prometheus. */
   query(expression: string): Promise<QueryRow[]>;
   rules(): Promise<RuleState[]>;
   stop(): Promise<void>;

@@ -150,7 +150,7 @@ const checkTraces = (
   }
 };
 
-/** Fails unless the answer is what the case says, in status, headers and body. */
+/** Fails unless the answer matches the case, in status, headers and body. */
 export const checkAnswer = (example: ExampleCase, answered: Answered): void => {
   const { exchange, answer, lookup } = answered;
   const { response } = exchange;
@@ -208,7 +208,7 @@ const checkQuery = async (
   expect(answer).toEqual(expected(form.answer, lookup));
 };
 
-/** Fails unless a source of the case holds exactly what the case says. */
+/** Fails unless a source of the case holds exactly the rows of the case. */
 export const checkStored = async (
   example: ExampleCase,
   { sources, lookup }: Ran,

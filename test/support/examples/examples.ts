@@ -4,7 +4,9 @@ import { Ajv } from 'ajv';
 import { parseYamlFile } from '../../../src/config/yaml-file.ts';
 import { fillVariables } from './values.ts';
 
-/** The form of the files under schemas/examples; schemas/examples/examples.schema.json says what each field means. */
+/**
+ * The form of the files under schemas/examples; schemas/examples/examples.schema.json has the meaning of each field.
+ */
 export type ExampleFile = {
   readonly receiver: Receiver;
   readonly order: number;
@@ -153,7 +155,10 @@ const checkedCase = (value: unknown, name: string): CaseForm =>
 /** A file and the name of its topic. */
 export type Topic = { readonly topic: string; readonly file: ExampleFile };
 
-/** The checked files of a receiver in the order of its page. Throws with file, line and remedy where one is not as the schema says. */
+/**
+ * The checked files of a receiver in the order of its page. Throws with file, line and remedy where one does not match
+ * the schema.
+ */
 export const readTopics = (receiver: Receiver): Topic[] => {
   const folder = join(root, 'schemas/examples', receiver);
   return readdirSync(folder)

@@ -32,7 +32,7 @@ export type RanExamples = {
 
 const sent = 12;
 
-/** Runs the tasks, so many at a time. */
+/** Runs the tasks, this many at a time. */
 const pooled = async (tasks: readonly (() => Promise<void>)[], width: number): Promise<void> => {
   const left = tasks.values();
   const worker = async (): Promise<void> => {

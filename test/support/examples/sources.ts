@@ -69,7 +69,7 @@ const prepareApplication = async (stack: Stack, form: SourceForm): Promise<Prepa
   return { id, token, tokenBefore, table: 'otel.otel_traces' };
 };
 
-/** Makes a data id or an application as a case wants it. The receivers know of it once `allKnown` has resolved. */
+/** Creates a data id or an application for a case. The receivers have it once `allKnown` has resolved. */
 export const prepareSource = (stack: Stack, receiver: Receiver, form: SourceForm): Promise<PreparedSource> =>
   receiver === 'push' ? prepareReport(stack, form) : prepareApplication(stack, form);
 

@@ -8,7 +8,7 @@ export type RawOptions = {
   readonly tls?: { readonly ca: string; readonly cert?: string; readonly key?: string };
 };
 
-/** A connection that sends exactly what it is told to, and notes all that comes back. */
+/** A connection that sends exactly the given bytes, and records all received ones. */
 export type RawConnection = {
   readonly socket: Socket;
   /** What came so far, a character a byte. */
@@ -16,7 +16,7 @@ export type RawConnection = {
   /** Resolves with all that came once the server has ended the connection, or cut it. */
   readonly ended: Promise<string>;
   send(bytes: string | Buffer): void;
-  /** Resolves with all that came once this stands in it; rejects when the connection ends before. */
+  /** Resolves with all received bytes once they contain this; rejects when the connection ends before. */
   until(mark: string | RegExp): Promise<string>;
   destroy(): void;
 };

@@ -51,7 +51,7 @@ export const createRecordWriter = (records: KvBucket) => ({
     records.put(recordKeys.sourcePolicy(dataId), policy),
   applicationPolicy: (appId: number, policy: ApplicationPolicy) =>
     records.put(recordKeys.applicationPolicy(appId), policy),
-  /** Changes fields of a record that is there. */
+  /** Changes fields of an existing record. */
   edit: async (key: string, change: Record<string, unknown>): Promise<void> => {
     const stored = await records.get(key);
     if (typeof stored?.value !== 'object') throw new Error(`there is no ${key}`);

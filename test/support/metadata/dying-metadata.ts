@@ -1,5 +1,5 @@
-// A metadata process that does one call and is killed in a gap between two of its writes:
-// node test/support/metadata/dying-metadata.ts <JSON of what `Task` says>. Without a gap it lives and tells how many writes there were.
+// A metadata process that makes one call and is killed in a gap between two of its writes: node
+// test/support/metadata/dying-metadata.ts <JSON of a `Task`>. Without a gap it lives and reports the number of writes.
 import { z } from 'zod';
 import { connectBus } from '../../../src/bus/connection.ts';
 import { createQuestdbSql } from '../../../src/stores/questdb/sql.ts';

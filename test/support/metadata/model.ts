@@ -79,7 +79,7 @@ export const act = <T>({ name, args, check, run }: Act<T>): fc.Arbitrary<Command
     toString: () => `${name}(${fc.stringify(chosen)})`,
   }));
 
-/** Which process is asked, by whom, and which of the things there are. */
+/** The called process, the caller, and the thing that the call names. */
 export const who = { process: fc.nat(1), actor: fc.nat(1), pick: fc.nat(40) };
 
 export const pick = <T>(things: readonly T[], index: number): T => {
@@ -157,7 +157,7 @@ export const change = async (
   return reply;
 };
 
-/** The records of a report are what the model says. */
+/** The records of a report match the model. */
 export const expectReport = async (world: World, process: number, report: ModelReport): Promise<void> => {
   const reply = await world.pair.call(process, 0, {
     method: 'GET',

@@ -10,7 +10,10 @@ export type NodeManagementCall = {
   readonly key: string | undefined;
 };
 
-/** `lost`: the call is done but nobody hears of it. `wrong_shape`: the call is done, the envelope right, its data is not. */
+/**
+ * `lost`: the call is done but its answer is lost. `wrong_shape`: the call is done, the envelope right, its data is
+ * not.
+ */
 export type Behaviour =
   | 'error'
   | 'refuse'
@@ -34,7 +37,7 @@ export type RemoteSubscription = {
 export type NodeManagementServer = {
   readonly url: string;
   readonly calls: readonly NodeManagementCall[];
-  /** What is there, by id. */
+  /** The subscriptions, by id. */
   readonly subscriptions: ReadonlyMap<number, RemoteSubscription>;
   /** How the server behaves at a call; undefined = as it should. */
   behave(rule: (call: NodeManagementCall) => Behaviour | undefined): void;

@@ -10,7 +10,7 @@ export const oldTexts = {
   creator: 'ann\u001b[31m',
 } as const;
 
-/** Writes them into a data source that is there, as a former version would have. */
+/** Writes them into an existing data source, as an earlier version would have. */
 export const makeOld = async (engines: TestEngines, dataId: number): Promise<void> => {
   const bus = await connectBus(engines.nats.url, 'old-records');
   try {

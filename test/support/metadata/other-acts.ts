@@ -189,7 +189,7 @@ const exportAll = act({
   },
 });
 
-/** Makes a call, kills its process when so many records have changed, and repeats the call at the other one. */
+/** Makes a call, kills its process when this many records have changed, and repeats the call at the other one. */
 const killedIn = async (
   world: World,
   { process, actor, changes, call }: { process: number; actor: number; changes: number; call: Call },
@@ -220,7 +220,8 @@ const killCreation = act({
     const call = creationOf(model, name, isSplit);
     const reply = await killedIn(world, { process, actor, changes, call });
     if (reply.status === 200) return expectReport(world, process, enter(model, name, reply));
-    // It was finished before the kill, and only its answer was lost: the report is deleted, as its token was never heard of.
+    // It was finished before the kill, and only its answer was lost: the report is deleted, because no one has its
+    // token.
     expectStatus(reply, 409, 'name_taken');
     const path = `/api/v1/custom-reports?mon_biz_id=${model.bizId}&name=${name}&state=active`;
     const { fields } = await world.pair.call(process + 1, actor, { method: 'GET', path });

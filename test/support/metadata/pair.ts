@@ -38,7 +38,7 @@ export type MetadataPair = {
   readonly written: Written[];
   /** How many operators were named so far: the next one is `operator <one more>`. */
   operators(): number;
-  /** Operators of the calls that a kill may have cut off. */
+  /** Operators of the calls that a kill may have interrupted. */
   readonly cutOff: Set<string>;
   /** Every token that an answer showed, and the admin tokens. */
   readonly tokens: Set<string>;

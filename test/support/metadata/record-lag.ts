@@ -2,9 +2,9 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { runLoad } from '../../../bench/load.ts';
 import { startStack } from '../stack/stack.ts';
 
-// Records what the scaler of transfer is told while one worker, held up for most of the time, is given a step and bursts of points, and
-// until it has stored all of them. Prints JSON for test/support/deploy/lag-of-a-stack.json; takes about five minutes:
-//   node test/support/metadata/record-lag.ts > test/support/deploy/lag-of-a-stack.json
+// Records the metrics for the scaler of transfer while one worker, paused for most of the time, gets a step and bursts
+// of points, and until it has stored all of them. Prints JSON for test/support/deploy/lag-of-a-stack.json; takes about
+// five minutes: node test/support/metadata/record-lag.ts > test/support/deploy/lag-of-a-stack.json
 const sampleSeconds = 5;
 const pointsPerBody = 1000;
 

@@ -5,13 +5,13 @@ import { buckets } from '../../../src/directory/keys.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
 
-/** Sees every change of every record as it is stored, whoever makes it. */
+/** Sees every change of every record as it is stored, by any process. */
 export type RecordWitness = {
   /** Changes that no call may ever make. */
   readonly broken: readonly string[];
   /** Every write token that a record has had. */
   readonly tokens: ReadonlySet<string>;
-  /** Resolves when so many more records have changed. */
+  /** Resolves when this many more records have changed. */
   more(changes: number): Promise<void>;
   stop(): void;
 };

@@ -1,7 +1,7 @@
 import type { KvBucket, Stored } from '../../../src/bus/kv.ts';
 import { Fault } from '../../../src/model/fault.ts';
 
-/** A bucket in memory, for tests of what clocks do; it can be away, and lose the answer of a write that was done. */
+/** A bucket in memory, for tests of clocks; it can be unreachable, and lose the answer of a write that was done. */
 export type MemoryKv = KvBucket & { isAway: boolean; losesAnswers: boolean };
 
 const away = (): Fault => new Fault('transient', 'nats_unavailable', 'away');

@@ -274,7 +274,7 @@ const patchFreely = act({
     const now = await world.pair.call(process, actor, { method: 'GET', path });
     report.scenario = String(now.fields['scenario']);
     expect(scenarios).toContain(report.scenario);
-    // The label of group and table is the scenario of the report, whoever came last.
+    // The label of group and table is the scenario of the report, after calls in any order.
     await expectReport(world, process, report);
   },
 });

@@ -13,7 +13,7 @@ const parsed = (text: string): { readonly value: unknown } | undefined => {
   }
 };
 
-/** Says what a value has against a schema of the document; undefined when nothing. */
+/** The errors of a value against a schema of the document; undefined without any. */
 export const createSchemaCheck = (document: Document) => {
   const ajv = new Ajv2020({ allowUnionTypes: true, keywords: ['components', 'example'] });
   const compiled = new Map<Json, ValidateFunction>();
@@ -46,7 +46,7 @@ export const breachesOf = (operation: Operation, answer: RawAnswer, check: Schem
   const media = promised.content[type];
   if (media === undefined) return [...breaches, `${answer.status} of type ${JSON.stringify(type)}`];
   const body = parsed(answer.text);
-  if (body === undefined) return [...breaches, `${answer.status} whose body is no JSON`];
+  if (body === undefined) return [...breaches, `${answer.status} whose body is not valid JSON`];
   const wrong = check(media.schema, body.value);
   return wrong === undefined ? breaches : [...breaches, `${answer.status}: ${wrong}`];
 };

@@ -16,7 +16,7 @@ export type RawAnswer = {
   readonly text: string;
 };
 
-/** A client that keeps its connection and sends whatever HTTP can carry. */
+/** A client that keeps its connection and sends anything that HTTP can carry. */
 export const createRawClient = (url: string) => {
   const agent = new Agent({ keepAlive: true, maxSockets: 1 });
   const { hostname, port } = new URL(url);

@@ -8,7 +8,10 @@ const isObject = (value: unknown): value is Schema =>
 
 const objects = (value: unknown): Schema[] => (Array.isArray(value) ? value.filter(isObject) : []);
 
-/** Stands in a generated value for one that the service has told, under the same name, when it is sent. */
+/**
+ * A placeholder in a generated value: when it is sent, a value replaces it that the service has returned under the same
+ * name.
+ */
 export class Pick {
   readonly name: string;
   readonly index: number;
@@ -45,7 +48,10 @@ const integerOf = (schema: Schema): fc.Arbitrary<number> => {
   );
 };
 
-/** Patterns of ours have a few characters more than their first match: longer texts come from minLength and maxLength. */
+/**
+ * Tidemark's patterns have a few characters more than their first match: longer texts come from minLength and
+ * maxLength.
+ */
 const textOf = (schema: Schema): fc.Arbitrary<string> => {
   const minLength = numberOf(schema['minLength']) ?? 0;
   const maxLength = numberOf(schema['maxLength']) ?? 300;
@@ -125,7 +131,7 @@ const deep = (depth: number): unknown => {
   return value;
 };
 
-/** What no field of ours should break at: other types, bounds and beyond, odd text, nesting. */
+/** Values at which no field should fail: other types, bounds and beyond, odd text, nesting. */
 const oddValue: fc.Arbitrary<unknown> = fc.oneof(
   fc.constantFrom<unknown>(
     null,

@@ -4,13 +4,13 @@ import { anyText } from '../properties.ts';
 import type { RawAnswer, RawRequest } from './client.ts';
 import { mutantsOf, oddEdits, Pick, valuesOf } from './json-schema-arbitrary.ts';
 
-/** Who a request says it is from. */
+/** The caller that a request names. */
 export type Caller = 'admin' | 'editor' | 'viewer' | 'node' | 'nobody' | 'garbage';
 
 /** What a request carries: JSON, or text or bytes that are none. */
 export type Body = { readonly value: unknown } | { readonly text: string | Buffer } | undefined;
 
-/** A request for one operation, before what the service told meanwhile is put into it. */
+/** A request for one operation, before values of earlier answers are put into it. */
 export type Case = {
   readonly path: readonly unknown[];
   readonly query: readonly (readonly [name: string, value: unknown])[];
@@ -29,7 +29,7 @@ const keptPerName = 40;
 /** Under which name whole objects are kept, by their fields. */
 const copiesOf = (fields: readonly string[]): string => `{${[...fields].sort().join()}}`;
 
-/** What the service has told so far: values by the names of their fields, and the ETags of paths. */
+/** The values of earlier answers: by the names of their fields, and the ETags of paths. */
 export const createSeen = () => {
   const values = new Map<string, unknown[]>();
   const etags = new Map<string, string>();
@@ -38,7 +38,7 @@ export const createSeen = () => {
     if (known.includes(value)) return;
     values.set(name, [...known.slice(-keptPerName + 1), value]);
   };
-  /** All that was told of the thing with an id, whichever record told it. */
+  /** All known values of the thing with an id, from any record. */
   const about = new Map<string, Json>();
   const relate = (value: Json): void => {
     for (const [name, id] of Object.entries(value)) {
@@ -73,7 +73,7 @@ export const createSeen = () => {
       .find((known) => known !== undefined);
   return {
     harvest,
-    /** Remembers the ETag of what was asked for. */
+    /** Remembers the ETag of a read. */
     note: (target: string, { headers: { etag } }: RawAnswer): void => {
       if (typeof etag === 'string') etags.set(recordOf(target), etag);
     },
@@ -285,7 +285,7 @@ const segment = (value: unknown): string => {
   return /^[\w.,;%'*-]+$/.test(text) ? text : encodeURIComponent(text.toWellFormed());
 };
 
-/** The ids and the body of a case, with what the service has told by now. */
+/** The ids and the body of a case, with the values of the answers so far. */
 export const settled = (
   operation: Operation,
   { path, body }: Case,

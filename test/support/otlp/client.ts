@@ -25,7 +25,7 @@ export type OtlpSend = {
   readonly body?: Buffer | string;
 };
 
-/** An exporter that sends exactly what it is told to. */
+/** An exporter that sends exactly the given request. */
 export type OtlpClient = { send(what: OtlpSend): Promise<OtlpAnswer>; close(): Promise<void> };
 
 export const createOtlpClient = (port: number): OtlpClient => {
@@ -104,7 +104,7 @@ export const statusOf = (encoding: Encoding, answer: OtlpAnswer): Record<string,
   return status;
 };
 
-/** What a partial_success says: `rejectedSpans` as decimal text. */
+/** The contents of a partial_success: `rejectedSpans` as decimal text. */
 export type PartialSuccess = { readonly rejectedSpans: string; readonly errorMessage: string };
 
 /** The partial_success of an ExportTraceServiceResponse; undefined where there is none and nothing else either. */
@@ -124,7 +124,7 @@ export const partialOf = (encoding: Encoding, { bytes }: OtlpAnswer): PartialSuc
   return { rejectedSpans: String(fields.get(1) ?? 0n), errorMessage: textOf(fields.get(2)) };
 };
 
-/** Sends these bytes, whatever they are, and answers all that comes back until the server closes. */
+/** Sends any bytes, and returns all that the server sends until it closes. */
 export const sendRaw = async (port: number, bytes: string): Promise<string> => {
   const socket = connect(port, '127.0.0.1').setEncoding('latin1');
   socket.end(bytes);

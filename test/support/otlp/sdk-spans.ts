@@ -28,9 +28,9 @@ const hexOf = (random: () => number, characters: number): string =>
 /** An SDK of a test's own. */
 export type Sdk = {
   readonly provider: TracerProvider;
-  /** What it held since this was asked last. */
+  /** The spans since the last call. */
   takeHeld(): ReadableSpan[];
-  /** Makes the spans with these numbers, the first of them with so many attributes more. */
+  /** Makes the spans with these numbers, the first of them with this many more attributes. */
   make(first: number, count: number, attributes?: number): void;
 };
 
@@ -110,7 +110,7 @@ export const createSdk = (exporter: SpanExporter, spansMax: number, seed: number
   };
 };
 
-/** Makes so many spans with the SDK, exports them and answers what the SDK held of them. */
+/** Makes this many spans with the SDK, exports them and returns the SDK's own values of them. */
 export const exportWithSdk = async (
   exporter: SpanExporter,
   count: number,

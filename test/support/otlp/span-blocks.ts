@@ -2,7 +2,7 @@ import { type NativeValue, readBlock } from '../../../src/wire/native/block-read
 import { spanColumns } from '../../../src/wire/native/span-columns.ts';
 import type { EncodedTraces } from '../../../src/wire/otlp/types.ts';
 
-// The rows in blocks of FORMAT Native, in the form in which plain-otlp/twin.ts says what they should be.
+// The rows in blocks of FORMAT Native, in the form of the expected rows of plain-otlp/twin.ts.
 
 /** A row by column; maps are lists of pairs, so that their order is compared too. */
 export type SpanRow = Record<string, unknown>;

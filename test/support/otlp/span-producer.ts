@@ -2,7 +2,7 @@ import { Agent, request } from 'undici';
 import { createRandom } from '../../../bench/bodies.ts';
 import type { Application, Stack } from '../stack/stack.ts';
 
-/** What a producer knows of its spans, by the number in their attribute `id`. */
+/** A producer's own record of its spans, by the number in their attribute `id`. */
 export type SpanBooks = {
   /** In a request answered 200: owed exactly once. */
   readonly acknowledged: Set<number>;
@@ -160,7 +160,7 @@ export const countOf = async (stack: Stack, appId: number): Promise<number> => {
   return Number(row?.['spans']);
 };
 
-/** Judges what an application's exporter sent, once nothing of it is in the stream any more. */
+/** Checks the stored spans of an application's exporter, once none of them is in the stream any more. */
 export const settleAndJudge = async (
   stack: Stack,
   application: Application,

@@ -57,7 +57,7 @@ export const nativeOf = async (url: string, query: string, rowsPerBlock = 500): 
   return new Uint8Array(await response.arrayBuffer());
 };
 
-/** What the guard is told of these rows. */
+/** The keys of these rows for the guard. */
 export const boundsOf = ({ first, count, startNs, stepNs }: SpanRows): BatchBounds => ({
   uidRanges: [[first, first + BigInt(count - 1)]],
   timeMin: startNs,
@@ -65,7 +65,7 @@ export const boundsOf = ({ first, count, startNs, stepNs }: SpanRows): BatchBoun
   names: services.flatMap((service) => operations.map((operation) => [service, operation] as const)),
 });
 
-/** The traces of these rows by number, as the lookup is told of them; ids are asked of ClickHouse. */
+/** The traces of these rows by number, as the lookup has them; ids are read from ClickHouse. */
 export const tracesOf = async (url: string, rows: SpanRows): Promise<TraceTimes[]> => {
   const body =
     'SELECT TraceId, toString(toUnixTimestamp64Nano(min(Timestamp))), toString(toUnixTimestamp64Nano(max(Timestamp))) ' +

@@ -157,7 +157,7 @@ export const sendExports = async (traffic: TokenTraffic): Promise<void> => {
   await stack.api('POST', `/api/v1/applications/${application.app_id}/disable`, {});
   await waitFor('the disabled application is refused', 60_000, async () => (await post(json, '{}')) === 403);
   await client.close();
-  const raw = secrets.invent('OTLP that is no HTTP');
+  const raw = secrets.invent('OTLP that is not HTTP');
   answers.push(
     await sendRaw(
       port,

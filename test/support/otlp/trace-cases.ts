@@ -19,7 +19,7 @@ export const spanAt = (start: bigint, number: number, change: Partial<OtlpSpan> 
   ...change,
 });
 
-/** One resource with these spans; whatever they are, so that broken ones can be sent. */
+/** One resource with these spans, of any form, so that malformed ones can be sent. */
 export const requestOf = <T>(spans: readonly T[], attributes: readonly OtlpAttribute[] = []) => ({
   resourceSpans: [{ resource: { attributes: [...attributes] }, scopeSpans: [{ spans: [...spans] }] }],
 });

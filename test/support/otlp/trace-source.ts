@@ -14,13 +14,13 @@ import { rowsOfTraces, type SpanRow } from './span-blocks.ts';
 
 export const arrivedAt = Date.UTC(2026, 5, 1, 12);
 
-/** Nanoseconds of a moment so many milliseconds from the arrival. */
+/** Nanoseconds of a moment this many milliseconds from the arrival. */
 export const nanosAt = (offsetMs: number, rest = 0): string =>
   String(BigInt(arrivedAt + offsetMs) * 1_000_000n + BigInt(rest));
 
 export const owner: SpanOwner = { appId: 12, bizId: 2, fillDimensions: false, policy: defaultTimePolicy };
 
-/** A context in which everybody is `owner` unless it says otherwise. */
+/** A context in which every credential belongs to `owner` by default. */
 export const contextWith = ({
   limits,
   ...rest

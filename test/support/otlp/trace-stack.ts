@@ -13,7 +13,10 @@ import type { OtlpRequest } from './protobuf.ts';
 /** Spans that started longer ago than this are too old for the stack. */
 export const spanAgeSecondsMax = 10 * 365 * 86_400;
 
-/** A stored span: times as decimal nanoseconds, maps as objects, without what every delivery has anew (uid, ArrivedAt). */
+/**
+ * A stored span: times as decimal nanoseconds, maps as objects, without the values that differ in every delivery (uid,
+ * ArrivedAt).
+ */
 export type StoredSpan = Readonly<Record<string, unknown>>;
 
 /** What a span is read back by: every column but uid and ArrivedAt. */
@@ -103,7 +106,7 @@ export const startTraceStack = async (
 
 let shared: Promise<TraceStack> | undefined;
 
-/** The one stack of all rooms of a test file, started by the first that asks. The file stops it after its last test. */
+/** The one stack of all rooms of a test file; the first call starts it. The file stops it after its last test. */
 export const sharedTraceStack = (): Promise<TraceStack> => {
   shared ??= startTraceStack((text) => text.replace(/body_bytes_max: \S+/, 'body_bytes_max: 1MiB'));
   return shared;

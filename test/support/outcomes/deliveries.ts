@@ -1,6 +1,6 @@
 import type { Delivery } from '../../../src/bus/puller.ts';
 
-/** The first delivery of a message of points; nobody hears what is answered to it. */
+/** The first delivery of a message of points; its acknowledgement goes nowhere. */
 export const firstDelivery: Delivery = {
   payload: new Uint8Array(),
   subject: 'metrics.0',

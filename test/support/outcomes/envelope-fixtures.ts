@@ -9,11 +9,11 @@ const fixtureSchema = z.strictObject({
   version: z.int(),
   /** The whole message, base64. */
   message: z.string(),
-  /** What its header says. */
+  /** The contents of its header. */
   header: z.record(z.string(), z.unknown()),
 });
 
-/** Messages as released versions wrote them, by file. They are never written anew. */
+/** Messages as released versions wrote them, by file. They are never written again. */
 export const envelopeFixtures = () =>
   new Map(
     readdirSync(folder).map((file) => [

@@ -4,13 +4,13 @@ import type { Application, Report, Stack } from '../stack/stack.ts';
 /** Where tokens are sent to and fro, and what is known of them. */
 export type TokenTraffic = {
   readonly stack: Stack;
-  /** Credentials: they may stand in no log, metric, table, stream or dead letter, and in no answer of a receiver. */
+  /** Credentials: no log, metric, table, stream or dead letter may contain them, and no answer of a receiver. */
   readonly secrets: Secrets;
   /** Good tokens that a sender puts among its own data: where that is stored they are, like all it sends. Nowhere else. */
   readonly misplaced: Secrets;
   /** What the receivers answered. */
   readonly answers: string[];
-  /** The token of an application that is there to be misplaced, noted under this name. */
+  /** The token of an application for tests of misplaced tokens, noted under this name. */
   misplace(name: string): string;
   newReport(name: string): Promise<Report>;
   newApplication(name: string): Promise<Application>;

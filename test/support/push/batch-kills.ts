@@ -50,7 +50,7 @@ export const idsOf = (messages: readonly BatchMessage[]): string[] =>
 /** A deadline. */
 export const soon = (ms = 20_000): number => performance.now() + ms;
 
-/** What became of a batch, as its sender is told. */
+/** The outcome of a batch, as its sender gets it. */
 export const outcome = async (publishing: Promise<void>): Promise<string> => {
   try {
     await publishing;
@@ -69,8 +69,8 @@ export type KillsOptions = {
 };
 
 /**
- * Publishes 200 batches at once, those that were not stored again, while NATS is killed; expects each of them to be in the stream
- * once and whole, or not at all where its sender was told that it may not be.
+ * Publishes 200 batches at once, and unstored ones again, while NATS is killed; expects each of them to be in the
+ * stream once and whole, or not at all where its sender was informed that it may not be.
  */
 export const expectWholeUnderKills = async (
   engines: TestEngines,

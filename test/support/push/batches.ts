@@ -7,11 +7,11 @@ import { waitFor } from '../wait.ts';
 export type Stored = {
   readonly rows: number;
   readonly uids: number;
-  /** Spans: traces that the lookup table does not know. */
+  /** Spans: traces that the lookup table lacks. */
   readonly lostTraces: number;
 };
 
-/** The same, and what the records of outcomes say of it. */
+/** The same, and the contents of the outcome records. */
 export type Settled = Stored & {
   /** Items that requests answered 2xx brought, as recorded. */
   readonly received: number;
@@ -155,7 +155,7 @@ export type SpansOptions = {
   readonly items?: number;
   /** Characters of an attribute of each span: 3000 spans of 400 take two messages. */
   readonly attributeLength?: number;
-  /** The spans start on so many days. */
+  /** The spans start on this many days. */
   readonly days?: number;
 };
 

@@ -17,7 +17,7 @@ export type PushAnswer = {
   readonly text: string;
   readonly bytes: Buffer;
   readonly json: unknown;
-  /** Whether the server said 100 Continue first. */
+  /** Whether the server sent 100 Continue first. */
   readonly continued: boolean;
   /** Local port of the connection it came over. */
   readonly localPort: number | undefined;
@@ -44,7 +44,7 @@ export type PushClient = {
   close(): void;
 };
 
-/** Of itself Node sends the body of a GET or a DELETE with nothing that says where it ends. */
+/** By default Node sends the body of a GET or a DELETE without a mark of its end. */
 const framingOf = (body: PushRequest['body']): Record<string, string> => {
   if (body === undefined) return {};
   if (typeof body === 'string' || Buffer.isBuffer(body))
@@ -85,7 +85,9 @@ export const createPushClient = (port: number, connections = Number.POSITIVE_INF
   return { send, close: () => agent.destroy() };
 };
 
-/** A connection that has announced a body of so many bytes and sends nothing of it. Resolves once it is established. */
+/**
+ * A connection that has announced a body of this many bytes and sends nothing of it. Resolves once it is established.
+ */
 export const announceBody = (port: number, bytes: number): Promise<Socket> =>
   new Promise((resolve, reject) => {
     const socket = connect(port, '127.0.0.1');

@@ -16,7 +16,7 @@ const gzip = { 'content-encoding': 'gzip' };
 const json = { 'content-type': 'application/json' };
 const protobuf = { 'content-type': 'application/x-protobuf' };
 
-/** The part again and again, up to so many bytes. */
+/** The part repeated, up to this many bytes. */
 const filled = (part: string | Buffer, size: number): Buffer => {
   const one = Buffer.from(part);
   return Buffer.alloc(Math.floor(size / one.length) * one.length, one);
@@ -53,7 +53,7 @@ const pushOf = (what: string, content: Buffer, inflatedBytes: number, level = 1)
   bytes: gzipSync(content, { level }),
 });
 
-/** Pushes of nobody: with a wrong credential where it comes first, where it comes last, and without one. */
+/** Pushes without a valid credential: with a wrong one where it comes first, where it comes last, and without one. */
 export const pushesOfNobody = (): CostlyBody[] => {
   const wrong = pairOf({ dataId: 1, token: 'x' });
   return dense.flatMap(([what, part]) => {
@@ -90,7 +90,7 @@ export const bombsOfNobody = (): CostlyBody[] => [
   },
 ];
 
-/** Exports of nobody. */
+/** Exports without a valid credential. */
 export const exportsOfNobody = (): CostlyBody[] => {
   const head = joined('{"y":', ballast(160_000), ',"x":"mon.data.token",');
   const resources = '"resourceSpans":[';
@@ -125,7 +125,7 @@ export const exportsOfNobody = (): CostlyBody[] => {
   }));
 };
 
-/** As many elements as are asked for, or as fit. */
+/** The requested number of elements, or as many as fit. */
 const listed = (elementOf: (index: number) => string, bytesMax: number, count: number): Buffer => {
   const parts: string[] = [];
   let length = 0;
@@ -162,7 +162,7 @@ export const pushesOfOwner = (
     ['points of 38 metrics', wide, () => listed((index) => broad(index, `${index}.5`), size, points)],
     ['points whose metrics are all NaN', wide, () => listed((index) => broad(index, 'NaN'), size, points)],
     [
-      'points whose time is none',
+      'points with a malformed time',
       wide,
       () => listed((index) => `{${metricsOf(38, '1')},"target":"h${index}","timestamp":"N"}`, size, points),
     ],
@@ -228,7 +228,7 @@ export const exportsOfOwner = (token: string, now: number): readonly CostlyBody[
   const contents: readonly (readonly [string, () => Buffer])[] = [
     ['50,000 spans', () => exportOf(listed((index) => spanText(index, now, 15), size, 50_000))],
     [
-      'spans whose time is none',
+      'spans with a malformed time',
       () => exportOf(listed((index) => spanText(index, now, 15, 'N'), size, 50_000)),
     ],
     [

@@ -1,6 +1,6 @@
 import type { Stack } from '../stack/stack.ts';
 
-/** What the first transfer process says it lacks, by the name of the check. */
+/** The failing checks of the first transfer process, by name. */
 export const failingChecks = async (stack: Stack): Promise<Record<string, string>> => {
   const response = await fetch(`http://127.0.0.1:${stack.transfer[0]?.ports['ops']}/readyz`);
   const body: { failing: Record<string, string> } = JSON.parse(await response.text());

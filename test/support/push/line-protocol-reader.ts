@@ -7,7 +7,7 @@ export type ReadRow = {
   readonly time: number;
 };
 
-/** Reads rows character by character, as InfluxDB line protocol is defined, and knows nothing of how ours are written. */
+/** Reads rows character by character, as InfluxDB line protocol is defined, without code of Tidemark's writer. */
 class Reader {
   private readonly text: string;
   private at = 0;

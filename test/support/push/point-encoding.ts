@@ -31,7 +31,7 @@ export const rowsOf = (encoded: EncodedPoints): ReadRow[] =>
 const total = (counts: ReadonlyMap<string, number>): number =>
   [...counts.values()].reduce((sum, count) => sum + count, 0);
 
-/** What holds of every encoded request, whatever its points were (architecture 6.1). */
+/** The invariants of every encoded request, for any points (architecture 6.1). */
 export const expectBalanced = (encoded: EncodedPoints, data: readonly unknown[], layout: Layout): void => {
   const { runs } = encoded;
   expect(encoded.accepted + total(encoded.dropped)).toBe(data.length);

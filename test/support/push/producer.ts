@@ -5,7 +5,7 @@ import type { Stack } from '../stack/stack.ts';
 /** What a producer needs of a custom report. */
 export type Target = { data_source: { mon_data_id: number; token: string } };
 
-/** What a producer knows of its points, by the number in their metric `id`. */
+/** A producer's own record of its points, by the number in their metric `id`. */
 export type Books = {
   /** In a request answered 200: owed exactly once. */
   readonly acknowledged: Set<number>;
@@ -52,7 +52,7 @@ const anyDouble = (random: () => number): number => {
   }
 };
 
-/** The point of a number: everything in it follows from the number, so that a judge can tell a changed value. */
+/** The point of a number: everything in it follows from the number, so that a judge recognises a changed value. */
 export const pointOf = (id: number, seed: number, timestamp: number) => {
   const random = createRandom(seed * 1_000_003 + id);
   return {
@@ -123,7 +123,7 @@ export const produce = async (report: Target, baseMs: number, options: ProducerO
   return books;
 };
 
-/** What a judge found in the table; all zero when the promise holds. */
+/** The errors in the table; all zero when the promise holds. */
 export type Verdict = { missing: number; twice: number; unexpected: number; changed: number };
 
 /** Holds rows (id, value_a, value_b, target, module, host) against the books: ids and every value. */

@@ -29,7 +29,7 @@ export type Receiver = {
 
 /** Receivers with the product's limiter and exchange; reports reach each reader in order, late by chance. Vitest's fake clock. */
 export type Cluster = {
-  /** The max_rate that all requests are judged by. */
+  /** The max_rate of all requests. */
   rate: number;
   /** Whether reports are lost. */
   isAway: boolean;

@@ -2,7 +2,7 @@ import { deflateSync, gzipSync, zstdCompressSync } from 'node:zlib';
 import { expect } from 'vitest';
 import type { PushAnswer } from './client.ts';
 
-/** The bytes that say: every point was kept with all its values. */
+/** The bytes of the answer for: every point was kept with all its values. */
 export const plainSuccess = '{"code":"200","result":"true","message":""}';
 
 /** Fails unless the answer is this JSON under the headers that every answer has. */

@@ -8,7 +8,7 @@ import { ageMsMax } from './point-cases.ts';
 
 export const arrivedAt = Date.UTC(2026, 5, 1, 12);
 
-/** A data id as the directory knows it, with these names registered. */
+/** A data id as in the directory, with these names registered. */
 export const sourceWith = (
   layout: Layout,
   metrics: readonly string[] = [],

@@ -102,7 +102,7 @@ export const startPushStack = async ({ deadlineMs }: { deadlineMs?: number } = {
 
 let shared: Promise<PushStack> | undefined;
 
-/** The one stack of all rooms of a test file, started by the first that asks. The file stops it after its last test. */
+/** The one stack of all rooms of a test file; the first call starts it. The file stops it after its last test. */
 export const sharedPushStack = (): Promise<PushStack> => {
   shared ??= startPushStack();
   return shared;

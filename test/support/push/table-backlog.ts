@@ -10,8 +10,9 @@ const bulkAnswer = z.looseObject({ matched: z.number() });
 const atOnce = 200;
 
 /**
- * So many messages wait for a table that is not there, and ten for another behind them: more than the consumer delivers without an
- * acknowledgement. The ten have to be stored long before a table is given up for the time that it fails; of the others none is lost.
+ * This many messages wait for a missing table, and ten for another behind them: more than the consumer delivers without
+ * an acknowledgement. The ten must be stored long before the points of the missing table are dead-lettered; of the
+ * others none is lost.
  */
 export const holdTableBacklog = async (
   stack: Stack,

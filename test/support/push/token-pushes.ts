@@ -102,7 +102,7 @@ export const sendPushes = async ({
     return (await send({ body: bodyOf({ data_id: disabledId, access_token: disabledToken }) })) === 403;
   });
   client.close();
-  const raw = secrets.invent('a request that is no HTTP');
+  const raw = secrets.invent('a request that is not HTTP');
   for (const bytes of [
     `POST /v2/push/?t=${raw} HTTP/1.1\r\nHost: a\r\nX-Mon-Token ${raw}\r\n\r\n`,
     `${raw}\r\n\r\n`,

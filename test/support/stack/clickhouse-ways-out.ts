@@ -5,7 +5,7 @@ export type ClickhouseNames = Readonly<
   Record<'tableFunctions' | 'tableEngines' | 'databaseEngines' | 'functions', readonly string[]>
 >;
 
-/** Functions that wait, or end the statement they stand in. */
+/** Functions that wait, or end their statement. */
 const unhelpful = /^(sleep|sleepEachRow|throwIf)$/i;
 
 const tableFunctionsOut = (names: readonly string[], { folder, files, server }: Outside): string[] => {

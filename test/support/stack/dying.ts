@@ -8,7 +8,7 @@ export class Died extends Error {}
 
 /**
  * The same dependencies for a process that dies at its `step`-th write (from 1): right before it, or right after the
- * write was done and before its caller heard of it.
+ * write was done and before its caller got the answer.
  */
 export const dyingAt = (deps: CreationDeps, step: number, when: 'before' | 'after'): CreationDeps => {
   let steps = 0;
@@ -43,12 +43,12 @@ export const dyingAt = (deps: CreationDeps, step: number, when: 'before' | 'afte
   return { ...deps, records: dyingRecords, tables: { ...tables, createTable: dying(tables.createTable) } };
 };
 
-/** Right before a write, or right after it was confirmed and before its caller heard of it. Steps count from 1. */
+/** Right before a write, or right after it was confirmed and before its caller got the answer. Steps count from 1. */
 export type Gap = { readonly step: number; readonly side: 'before' | 'after' };
 
 /**
- * Counts every write of this process, to JetStream over this bus and to QuestDB through the tables that are answered, and kills
- * the process with SIGKILL in the gap that is asked for.
+ * Counts every write of this process, to JetStream over this bus and to QuestDB through the returned tables, and kills
+ * the process with SIGKILL in the given gap.
  */
 export const killedIn = (
   gap: Gap | undefined,

@@ -14,7 +14,7 @@ export type OwnerName = 'wide' | 'narrow' | 'spans';
 /** What has to become of the items that were acknowledged. */
 type Books = { stored: number; readonly dropped: Record<string, number>; deadLettered: number };
 
-/** A push with a key; the same points each time, under whatever token. */
+/** A push with a key; the same points each time, under any token. */
 export type KeyedPush = { readonly key: string; readonly token: string; body(token: string): string };
 
 /** An export of spans, and the token that it was sent with. */
@@ -66,7 +66,7 @@ const spansNamed = (...names: string[]): string => {
 const bodyOf = (dataId: number, token: string, data: readonly object[]): string =>
   JSON.stringify({ data_id: dataId, access_token: token, data });
 
-/** Until the receivers know the token, which they refuse before. */
+/** Until the receivers have the token, which they refuse before. */
 const taken = async (send: () => Promise<{ status: number; text: string }>): Promise<void> => {
   await waitFor('the request is taken', 60_000, async () => {
     const { status, text } = await send();
@@ -75,7 +75,7 @@ const taken = async (send: () => Promise<{ status: number; text: string }>): Pro
   });
 };
 
-/** Pushes so many points, and as many more that are dropped. */
+/** Pushes this many points, and as many more that are dropped. */
 export const pushPoints = async (
   line: WholeLine,
   { books, ...ledger }: Ledger,
@@ -157,7 +157,7 @@ const exportPoison = async (line: WholeLine, ledger: Ledger): Promise<void> => {
   ledger.books.spans.deadLettered++;
 };
 
-/** What is stored of each owner, and what the outcomes say of it. */
+/** The stored items of each owner, and their outcomes. */
 export const figuresOf = async (line: WholeLine, ledger: Ledger) => {
   await line.settled();
   const { wide, narrow, spans } = ledger;
@@ -217,7 +217,7 @@ const leaveBacklog = async (line: WholeLine, ledger: Ledger, up: Up): Promise<vo
   ledger.exports.push(await exportSpans(line, ledger, ...names));
   const [metrics, traces] = [await line.messages('METRICS'), await line.messages('TRACES')];
   if (metrics !== 10 || traces !== 1) throw new Error(`${metrics} and ${traces} messages wait`);
-  // The example of what was dropped: receivers tell it once a second.
+  // The sample of a dropped item: receivers publish it once a second.
   await waitFor('the example', 60_000, async () => {
     const { entries } = await createStreamReader(line.bus).readForwards('LEDGER', {
       fromSequence: 1,
@@ -259,7 +259,7 @@ export type EarlierData = {
   readonly env: Readonly<Record<string, string>>;
 };
 
-/** Has the earlier version make `dataFolder`; `pipelinesFolder` is there for pipelines with a short ack wait. */
+/** Lets the earlier version make `dataFolder`; `pipelinesFolder` is for pipelines with a short ack wait. */
 export const makeEarlierData = async (dataFolder: string, pipelinesFolder: string): Promise<EarlierData> => {
   const names = settingDefinitions.filter(({ kind }) => kind === kinds.port).map(({ env }) => env);
   const ports = await takePorts(names.length);
@@ -274,7 +274,7 @@ export const makeEarlierData = async (dataFolder: string, pipelinesFolder: strin
     questdb: at('QUESTDB_HTTP'),
     clickhouse: at('CLICKHOUSE_HTTP'),
   };
-  // Whatever this process would make of it, it is as open as an earlier version left it.
+  // Under any umask of this process, it is as open as an earlier version left it.
   mkdirSync(dataFolder);
   chmodSync(dataFolder, 0o755);
   const program = unpackEarlierProgram();

@@ -1,8 +1,8 @@
 import { connectBus } from '../../../src/bus/connection.ts';
 
 /**
- * Empties every KV bucket of a NATS server: what follows is a new deployment. Emptied and not deleted: for a moment the server
- * answers reads of a stream made anew out of the deleted one.
+ * Empties every KV bucket of a NATS server, for a new deployment. Emptied and not deleted: for a moment the server
+ * answers reads of a new stream from the deleted one.
  */
 export const emptyBuckets = async (natsUrl: string): Promise<void> => {
   const bus = await connectBus(natsUrl, 'empty-buckets');

@@ -19,11 +19,11 @@ type EngineName = Engine['name'];
 
 /** Real engines of one test file. */
 export type TestEngines = {
-  /** Each of the three throws when it was not asked for. */
+  /** Each of the three throws when it was not requested. */
   readonly nats: Engine;
   readonly questdb: Engine;
   readonly clickhouse: Engine;
-  /** What NATS tells of itself. */
+  /** The state that NATS reports. */
   askNats(endpoint: MonitorEndpoint, options?: object): Promise<unknown>;
   /** Who only reads, in both databases. */
   readonly reader: EngineAccount;

@@ -12,9 +12,9 @@ export type Step = {
   readonly offset: number;
 };
 
-/** A step that a gate is told to stop. What comes after it on the same connection in the same direction waits behind it. */
+/** A step at which a gate stops. Later bytes of the same connection in the same direction wait behind it. */
 export type Hold = {
-  /** Resolves when the step is there, and stands; throws when it does not come. */
+  /** Resolves when the step has been reached, and stands; throws when it does not come. */
   arrived(): Promise<Step>;
   /** What has come behind it by now, as latin1. */
   behind(): string;
@@ -109,7 +109,7 @@ const decoded = (path: string): string => {
   }
 };
 
-/** What both directions of a connection know of each other. */
+/** The shared state of both directions of a connection. */
 type Exchange = { request: string };
 
 /** One direction of a connection: takes bytes, answers the steps in them. */
@@ -151,7 +151,7 @@ export const openGate = async (protocol: Protocol, engineUrl: string): Promise<G
     return undefined;
   };
 
-  /** Carries one direction. Answers whether something is held that shall still arrive after its sender is gone. */
+  /** Carries one direction. Returns whether held bytes must still arrive after their sender has ended. */
   const carry = (from: Socket, to: Socket, side: Step['from'], protocolExchange: Exchange) => {
     const read = createReader(side, protocol, protocolExchange);
     const state = { outlives: false };

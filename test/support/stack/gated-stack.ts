@@ -6,7 +6,7 @@ type EngineName = 'nats' | 'questdb' | 'clickhouse';
 /** A stack whose roles reach their engines through gates, one for each role and engine. */
 export type GatedStack = Stack & { gate(role: string, engine: EngineName): Gate };
 
-/** Ack wait of the consumers: a killed worker's messages come again after this. */
+/** Ack wait of the consumers: NATS redelivers a killed worker's messages after this. */
 export const ackWaitSeconds = 3;
 
 const protocols = { nats: 'nats', questdb: 'http', clickhouse: 'http' } as const;

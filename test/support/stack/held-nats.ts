@@ -3,19 +3,19 @@ import { createServer, type Socket } from 'node:net';
 /** What a client published: the header fields' bytes and the payload. */
 export type HeldMessage = { reply: string; line: string; fields: string; payload: Buffer };
 
-/** A NATS server of a few lines that stores nothing: it reads when it is told to, and answers what it is told. */
+/** A NATS server of a few lines that stores nothing: it reads on request, and sends the given answers. */
 export type HeldNats = {
   readonly url: string;
   readonly messages: readonly HeldMessage[];
   /** From now on what comes stays in the client and in the system's buffers. */
   hold(): void;
   release(): void;
-  /** The next connection is held as soon as it is there. */
+  /** The next connection is held as soon as it opens. */
   holdNext(): void;
   readonly isHeld: boolean;
   /** Answers as JetStream does for a message that was stored. */
   confirm(message: HeldMessage): void;
-  /** Answers as a server does for a subject that nobody listens on. */
+  /** Answers as a server does for a subject without a subscriber. */
   denyResponders(message: HeldMessage): void;
   /** Ends every connection; clients come back. */
   disconnect(): void;

@@ -7,13 +7,13 @@ type Watcher = {
   readonly matches: (key: string) => boolean;
 };
 
-/** A bucket in memory whose watch tells nothing before it is asked to, as one behind a slow connection. */
+/** A bucket in memory whose watch delivers nothing before it is released, as one behind a slow connection. */
 export type MemoryBucket = KvBucket & {
-  /** Keys that were asked for. */
+  /** Keys that were read. */
   readonly gets: string[];
-  /** Tells the watch of the next so many changes (all). */
+  /** Delivers this many changes to the watch (all by default). */
   tell(changes?: number): void;
-  /** Reads the whole state anew, as after a reconnect; pending changes are in it. */
+  /** Reads the whole state again, as after a reconnect; pending changes are in it. */
   snapshot(): void;
   /** Holds the answer to the next `get` of this key, which has read its value by then, until `release` is called. */
   holdGet(key: string): { readonly isAsked: () => boolean; readonly release: () => void };

@@ -14,14 +14,14 @@ export type ServerPorts = { readonly client: number; readonly monitor: number; r
 /** Three servers that look like one engine: what is killed, stopped or paused is the one that leads METRICS. */
 export type NatsCluster = Engine & {
   readonly servers: readonly Engine[];
-  /** What a server that runs tells of itself. */
+  /** The state that a running server reports. */
   ask: NatsEngine['ask'];
   /** Name and place of the server that leads a stream; undefined while none does. */
   leaderOf(stream: string): Promise<number | undefined>;
   end(): Promise<void>;
 };
 
-// Servers tell clients of each other otherwise, and a client would go round its proxy.
+// Otherwise servers give clients the addresses of each other, and a client would bypass its proxy.
 const configuration = (
   folder: string,
   own: ServerPorts,

@@ -4,10 +4,10 @@ import { type AddressInfo, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-/** What stands in every file and answer of the outside: whoever shows it has been there. */
+/** The contents of every file and answer outside: a program that shows them has been there. */
 export const canary = 'CANARY42';
 
-/** Files and a server that nobody should reach, and what shows that somebody did. */
+/** Files and a server that no engine should reach, and the proof that one did. */
 export type Outside = {
   readonly folder: string;
   /** Files of the kinds that engines read, each with the canary in it. */

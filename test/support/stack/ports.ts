@@ -6,7 +6,7 @@ const host = '127.0.0.1';
 const range = { first: 11_000, end: 15_000 } as const;
 const blockSize = 100;
 
-/** Listens on a port for as long as this process lives; false when somebody else does. */
+/** Listens on a port for as long as this process lives; false when another process does. */
 const hold = (port: number): Promise<boolean> =>
   new Promise((resolve, reject) => {
     const server = createServer();
@@ -20,7 +20,7 @@ const hold = (port: number): Promise<boolean> =>
     });
   });
 
-/** Whether nobody listens on a port of ours: what a killed test left may still do. */
+/** Whether a port is free: the processes of a killed test may still listen. */
 const isFree = (port: number): Promise<boolean> =>
   new Promise((resolve) => {
     const server = createServer();
@@ -43,8 +43,8 @@ async function* portsOfBlocks(): AsyncGenerator<number, never> {
 const ports = portsOfBlocks();
 
 /**
- * So many ports that nothing listens on, ascending, and that no other test process takes while this one lives, also when
- * what listened there is killed and started again.
+ * This many free ports, ascending, that no other test process takes while this one lives, also while their servers are
+ * killed and started again.
  */
 export const takePorts = async (count: number): Promise<number[]> => {
   const taken: number[] = [];

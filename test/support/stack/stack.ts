@@ -62,7 +62,7 @@ export type Stack = {
   query(sql: string): Promise<QueryAnswer>;
   /** Rows of a query to ClickHouse, 64-bit numbers as text. */
   spansQuery(sql: string): Promise<Record<string, unknown>[]>;
-  /** What the server says of a stream now. */
+  /** The present state of a stream on the server. */
   streamState(name: StreamName): Promise<StreamState>;
   /** Waits until nothing of this stream is left. */
   waitForEmptyStream(name: StreamName, boundMs?: number): Promise<void>;
@@ -132,8 +132,9 @@ const roleProcess = (
 };
 
 /**
- * Pipelines with a short ack wait, so that a killed worker's messages come again within a test's patience, and outcomes that are
- * written as they come: whoever looks at a balance has nothing to wait for. `program` is the folder of the program they are of.
+ * Pipelines with a short ack wait, so that NATS redelivers a killed worker's messages within the timeout of a test, and
+ * outcomes that are written at once, so that a test need not wait for a balance. `program` is the folder of the program
+ * that reads them.
  */
 export const testPipelines = (
   folder: string,
@@ -181,7 +182,7 @@ export type StackOptions = {
   readonly ingress?: number;
   readonly transfer?: number;
   readonly ackWaitSeconds?: number;
-  /** Of every stream: how long it knows a message id again, and how long the guard is on after each connect. */
+  /** Of every stream: how long it remembers a message id, and how long the guard is on after each connect. */
   readonly duplicateWindowSeconds?: number;
   /** Byte budgets of streams, as the pipeline file writes them (`4MiB`). */
   readonly bytesMax?: Readonly<Record<string, string>>;
@@ -203,11 +204,11 @@ export type StackOptions = {
   readonly program?: string;
   /** The same for single roles, by name: `ingress-1`. */
   readonly programs?: Readonly<Record<string, string>>;
-  /** What stands before the program, so that it runs as somebody else; it has to end them with the test. */
+  /** The prefix of the command, so that the program runs as another user; the prefix must end it with the test. */
   readonly command?: readonly string[];
 };
 
-/** Starts NATS, QuestDB, metadata and as many ingress and transfer processes as asked for (one each). */
+/** Starts NATS, QuestDB, metadata and the requested number of ingress and transfer processes (one each). */
 export const startStack = async (options: StackOptions = {}): Promise<Stack> => {
   const engines = await startEngines(
     { nats: true, questdb: true, clickhouse: options.traces === true },
@@ -225,7 +226,7 @@ export const startStack = async (options: StackOptions = {}): Promise<Stack> => 
   const next = (): number => ports.pop() ?? 0;
   mkdirSync(join(engines.folder, 'data'), { recursive: true });
   const env: Record<string, string> = {
-    // Where no ClickHouse was asked for, outcomes wait in LEDGER and go into nobody else's.
+    // Without ClickHouse outcomes wait in LEDGER, and reach no other ClickHouse.
     TIDEMARK_CLICKHOUSE_URL: 'http://127.0.0.1:1',
     ...engines.env,
     TIDEMARK_DATA: join(engines.folder, 'data'),
@@ -240,7 +241,7 @@ export const startStack = async (options: StackOptions = {}): Promise<Stack> => 
     ...options.env,
   };
   setBudgets(join(engines.folder, 'pipelines'), options.bytesMax ?? {});
-  // Roles that run as somebody else have to reach it.
+  // Roles that run as another user must reach it.
   if (options.command !== undefined) {
     chmodSync(engines.folder, 0o755);
     chmodSync(join(engines.folder, 'data'), 0o777);

@@ -28,7 +28,7 @@ export type TcpProxy = {
 /** A pipe holds so much of what is delayed before it reads no more. */
 const delayedBytesMax = 4 * 1024 * 1024;
 
-/** Text only where a socket is told to decode, which ours are not. */
+/** Text only where a socket decodes, which these do not. */
 type Bytes = Buffer | string;
 
 /** One direction of a connection. */
@@ -110,7 +110,7 @@ const join = (client: Socket, port: number, first: Weather, onEnd: () => void): 
     socket.on('error', cut);
   }
   client.on('close', cut);
-  // An answer of ours may still be on its way to the client.
+  // An answer of the proxy may still be in flight to the client.
   server.on('close', () => {
     if (!client.writableEnded) cut();
   });

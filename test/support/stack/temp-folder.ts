@@ -9,7 +9,7 @@ export const openTempFolder = async (): Promise<{ readonly path: string; remove(
   return { path, remove: () => rm(path, { recursive: true, force: true }) };
 };
 
-/** A new folder that is gone after the test that asks for it. */
+/** A new folder that is removed after the present test. */
 export const tempFolder = async (): Promise<string> => {
   const { path, remove } = await openTempFolder();
   onTestFinished(remove);

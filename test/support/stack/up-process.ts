@@ -18,7 +18,8 @@ const anyPorts = Object.fromEntries(
 export type Up = { child: ChildProcess; lines: string[]; exitCode: Promise<number | null> };
 
 /**
- * Starts it on free ports; whoever starts it ends it. `prefix` is what stands before the command, `program` the folder of another program.
+ * Starts it on free ports; the caller ends it. `prefix` precedes the command, `program` is the folder of another
+ * program.
  */
 export const spawnUp = (
   dataFolder: string,
@@ -56,7 +57,7 @@ export const untilReady = async ({ lines, child }: Up): Promise<void> => {
   expect(child.exitCode, lines.slice(-20).join('\n')).toBe(null);
 };
 
-/** What `tidemark env --json` says of the installation on this folder. */
+/** The output of `tidemark env --json` for the installation on this folder. */
 export const installationOn = async (dataFolder: string): Promise<Installation> => {
   const { stdout } = await promisify(execFile)('bin/tidemark', ['env', '--json'], {
     env: { ...process.env, TIDEMARK_DATA: dataFolder },
@@ -85,7 +86,7 @@ export const killUp = async (up: Up): Promise<void> => {
   child.kill('SIGKILL');
   await exitCode;
   await waitFor('engines and roles are gone', 30_000, () => {
-    // They die with it only where the system can be told so.
+    // They die with it only where the system supports that.
     for (const pid of children.filter(isAlive)) process.kill(pid, 'SIGKILL');
     return !children.some(isAlive);
   });

@@ -5,12 +5,12 @@ import { waitFor } from '../wait.ts';
 import { fetchEngine } from './fetch-engine.ts';
 import type { Application, QueryAnswer, Report } from './stack.ts';
 
-/** Where a `tidemark up` is reached; engines with user and password where they ask for them. */
+/** The addresses of a `tidemark up`; engines with user and password where they require them. */
 export type LineAddresses = Readonly<
   Record<'push' | 'otlp' | 'admin' | 'nats' | 'questdb' | 'clickhouse', string>
 >;
 
-/** What the outcomes say of one data id or application. */
+/** The outcomes of one data id or application. */
 export type OutcomesOf = {
   readonly received: number;
   readonly stored: number;
@@ -33,7 +33,7 @@ export type WholeLine = {
   /** The text that ClickHouse answers. */
   clickhouse(sql: string): Promise<string>;
   messages(stream: string): Promise<number>;
-  /** Waits until nothing is on its way and all that QuestDB confirmed is to be seen. */
+  /** Waits until nothing is in flight and all rows that QuestDB confirmed are visible. */
   settled(): Promise<void>;
   outcomes(owner: `data_id=${number}` | `app_id=${number}`): Promise<OutcomesOf | undefined>;
   close(): Promise<void>;

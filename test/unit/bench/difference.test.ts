@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { differencesOf, readFigures } from '../../../bench/difference.ts';
 
-test('figures are read from the lines for programs, whatever stands between them', () => {
+test('figures are read from the lines for programs, with any text between them', () => {
   const output = [
     'Push to visible',
     '  1000 points a request   5,000 points/s',
@@ -35,7 +35,7 @@ test('the change is that of pairs of runs that followed each other', () => {
   ]);
 });
 
-test('what one of the revisions did not measure is not compared', () => {
+test('a figure that one of the revisions did not measure is not compared', () => {
   expect(differencesOf([run(100)], [run(100, 'another')])).toEqual([]);
   expect(differencesOf([run(1), new Map()], [run(1), run(1)])).toEqual([]);
 });

@@ -18,7 +18,7 @@ test('the spread is least, middle and greatest, and leaves its input as it was',
   expect(values).toEqual([7, 3, 5]);
 });
 
-// A p99 that skips the slowest requests would hide the stall that it is asked for.
+// A p99 that skips the slowest requests would hide the stall that it should show.
 test('a percentile is the least value that so large a share of the values does not pass', () => {
   const hundred = Array.from({ length: 100 }, (_, index) => 100 - index);
   expect(percentile(hundred, 0.5)).toBe(50);
@@ -34,7 +34,7 @@ test('nothing measured is not a number, never a good one', () => {
   expect(spreadOf([]).median).toBeNaN();
 });
 
-test('the slope of growing memory is what it grows by for each step', () => {
+test('the slope of growing memory is its growth for each step', () => {
   expect(
     slopeOf([
       [0, 100],
@@ -52,7 +52,7 @@ test('the slope of growing memory is what it grows by for each step', () => {
   expect(slopeOf([[5, 100]])).toBe(0);
 });
 
-test('a change is in percent of what was before', () => {
+test('a change is in percent of the value before', () => {
   expect(changePercent(200, 150)).toBe(-25);
 });
 

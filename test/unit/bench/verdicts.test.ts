@@ -7,7 +7,7 @@ const wanted: readonly Target[] = [
   { target: 'cpu', figure: 'cpu', unit: 'CPU s/M', atMost: 3 },
 ];
 
-test('a target is met at its bound, missed beyond it, and not judged when it was not measured', () => {
+test('a target is met at its limit, missed beyond it, and open when it was not measured', () => {
   const met = (figures: Record<string, number>) =>
     judge(figures, wanted).map((each) => [each.target, each.met]);
   expect(met({ rate: 100, cpu: 3 })).toEqual([
@@ -26,7 +26,7 @@ test('a figure that is not a number is a missed target', () => {
   expect(judge({ rate: Number.NaN, cpu: Number.NaN }, wanted).map(({ met }) => met)).toEqual([false, false]);
 });
 
-test('no two targets judge one figure', () => {
+test('no two targets use one figure', () => {
   const figures = targets.map(({ figure }) => figure);
   expect(new Set(figures).size).toBe(figures.length);
 });
@@ -62,13 +62,13 @@ test('each figure in which a peer is not beaten is named', () => {
   expect(behind([ours, row({ items_per_second: 100, cpu_per_million: 5 })])).toHaveLength(2);
 });
 
-test('a peer is held against ours of the same bodies and durability only', () => {
+test('a peer is compared only with a figure of the same bodies and durability', () => {
   expect(behind([ours, row({ contest: 'push, power' })])).toEqual([
-    'peer: nothing of ours was measured beside it',
+    'peer: no figure of Tidemark was measured beside it',
   ]);
 });
 
-test('after a kill, what was acknowledged and is not there is lost, and what is there again was stored twice', () => {
+test('after a kill, an acknowledged item without a row is lost, and one with two rows was stored twice', () => {
   const stored = new Map([
     [1, { rows: 10, items: 10 }],
     [2, { rows: 14, items: 10 }],

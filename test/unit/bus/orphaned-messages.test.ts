@@ -1,11 +1,11 @@
 import { describe, expect, it } from 'vitest';
 import { orphanedUpTo, type QueueLook } from '../../../src/bus/orphaned-messages.ts';
 
-/** A queue of which 100 messages were acknowledged and 3 of those are there still. */
+/** A queue that still has 3 of 100 acknowledged messages. */
 const left: QueueLook = { messages: 3, firstSequence: 71, lastSequence: 120, consumers: 1, ackFloor: 100 };
 
-// What is removed is gone. Each of these states holds messages that may be owed to somebody, or is no trouble at all.
-describe('what a work queue keeps although it was acknowledged', () => {
+// A removal is final. Each of these states holds messages that may still be owed, or needs no repair.
+describe('messages that a work queue kept although they were acknowledged', () => {
   it('is found when it is at or below the ack floor at two looks', () => {
     expect(orphanedUpTo(left, left)).toBe(100);
   });

@@ -42,7 +42,7 @@ const expectOwnBytes = (message: HeldMessage, size: number): void => {
   expect(message.payload.equals(payloadOf(Number(id.replace('id-', '')), size)), `bytes of ${id}`).toBe(true);
 };
 
-describe('what goes to NATS', () => {
+describe('the bytes sent to NATS', () => {
   // A command that differs by a byte is refused, or ends the connection with everything that waits on it.
   const traced = '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01';
   it.each([
@@ -52,7 +52,7 @@ describe('what goes to NATS', () => {
     [5000, undefined],
     [31_000, traced],
     [700_000, undefined],
-  ])('is for %i bytes and the trace %s what the client itself would send', async (size, trace) => {
+  ])('are those of the client for %i bytes and the trace %s', async (size, trace) => {
     const payload = payloadOf(1, size);
     const published = publisher.publish('metrics.0', 'id-1', payload, 1, trace);
     const [ours] = await received(1);
@@ -134,7 +134,7 @@ describe('what goes to NATS', () => {
 });
 
 // A producer would otherwise wait ten seconds for its 503, and hold its bytes in memory for as long.
-it('a publish that no stream takes fails at once where none is known, and waits for its stream where one is', async () => {
+it('a publish without a stream fails at once where none is known, and waits for its stream where one is', async () => {
   const choosy = createPublisher(bus, {
     deadlineMs: 60_000,
     awayMs: 60_000,

@@ -31,7 +31,7 @@ describe('the credentials of the engines', () => {
     expect((await stat(join(folder, 'credentials.json'))).mode & 0o777).toBe(0o600);
   });
 
-  // New ones would lock out whoever has the old.
+  // New ones would lock out every user of the old ones.
   it('are not replaced where their file cannot be read', async () => {
     const folder = await tempFolder();
     const path = join(folder, 'credentials.json');
@@ -40,7 +40,7 @@ describe('the credentials of the engines', () => {
     expect(await readFile(path, 'utf8')).toBe('{"nats": {}}');
   });
 
-  it('let roles and commands on this data folder in, and nobody into an address that is set', async () => {
+  it('give roles and commands on this data folder access, and none to an address that is set', async () => {
     const folder = await tempFolder();
     const { nats, questdb } = await ensureCredentials(folder);
     const urls = engineUrls(
@@ -75,19 +75,19 @@ it.each([
   ['nats://user:pw@a:1,nats://user:pw@b:2', 'nats://a:1,nats://b:2'],
   ['http://user:p%40w@a:1', 'http://a:1'],
   ['http://a:1', 'http://a:1'],
-])('an address is shown without what opens it: %s', (url, shown) => {
+])('an address is shown without its credentials: %s', (url, shown) => {
   expect(withoutAccount(url)).toBe(shown);
 });
 
 describe('tidemark env', () => {
-  it('says that there is nothing to know of, and ends with 1', async () => {
+  it('reports that there are no credentials yet, and ends with 1', async () => {
     const folder = await tempFolder();
     const { code, stdout, stderr } = await runCli(['env'], envOf(folder));
     expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
     expect(stderr).toContain(`${folder} has no credentials`);
   });
 
-  it('prints what is known as one object, and says on stderr that nothing runs', async () => {
+  it('prints the known values as one object, and reports on stderr that nothing runs', async () => {
     const folder = await tempFolder();
     const { nats, questdb, clickhouse } = await ensureCredentials(folder);
     await writeFile(join(folder, 'admin.token'), 'abc\n');
@@ -114,7 +114,7 @@ describe('tidemark env', () => {
     });
   });
 
-  it('prints lines that a shell takes, whatever is in them, and no setting of the program', async () => {
+  it('prints lines that a shell accepts, with any values, and no setting of the program', async () => {
     const folder = await tempFolder();
     const { questdb } = await ensureCredentials(folder);
     const token = `a'b "c" $(false) \\`;

@@ -1,17 +1,15 @@
 import { execFile } from 'node:child_process';
-import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { describe, expect, it } from 'vitest';
 import { reasons } from '../../../src/model/reasons.ts';
-import { reasonDocument } from '../../../tools/docs/reasons.ts';
 
 const root = join(import.meta.dirname, '../../..');
 const run = promisify(execFile);
 const explain = (...given: string[]) => run(join(root, 'bin/tidemark'), ['explain', ...given]);
 
 describe('tidemark explain', () => {
-  it('says of a code what it means, what to do and who can', async () => {
+  it('prints meaning, remedy and owner of the remedy for a code', async () => {
     const { stdout } = await explain('timestamp_not_numeric');
     expect(stdout).toMatch(/meaning +the timestamp is not a whole decimal number/);
     expect(stdout).toMatch(/remedy +\S/);
@@ -19,7 +17,7 @@ describe('tidemark explain', () => {
     expect(stdout).toMatch(/stage +transfer/);
   });
 
-  it('says all that a code is said of', async () => {
+  it('prints every row of a code', async () => {
     const { stdout } = await explain('metric_columns_exceeded');
     expect(stdout.match(/^code /gm)).toHaveLength(2);
   });
@@ -30,15 +28,10 @@ describe('tidemark explain', () => {
     expect(JSON.parse((await explain('--json')).stdout)).toEqual({ items: reasons });
   });
 
-  it('says that a code does not exist', async () => {
+  it('reports an unknown code', async () => {
     await expect(explain('nonsense')).rejects.toMatchObject({
       code: 1,
       stderr: expect.stringContaining('unknown reason "nonsense"'),
     });
   });
-});
-
-it('docs/reasons.md is the table of the code', () => {
-  const written = readFileSync(join(root, 'docs/reasons.md'), 'utf8');
-  expect(written, 'run: node tools/docs/write-reasons.ts').toBe(reasonDocument());
 });

@@ -38,7 +38,7 @@ describe('ids', () => {
   });
 });
 
-it('writes only the parameters that are there, escaped', () => {
+it('writes only the given parameters, escaped', () => {
   expect(queryText({ a: undefined })).toBe('');
   expect(queryText({ a: 'x&y', b: undefined, c: 0 })).toBe('?a=x%26y&c=0');
 });

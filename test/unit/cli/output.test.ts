@@ -41,7 +41,7 @@ it('writes times in UTC to the second, and a dash where there is none', () => {
 const range = (first: number, last: number): number[] =>
   Array.from({ length: last - first + 1 }, (_, index) => first + index);
 
-/** What a terminal obeys, what turns the direction of a text, and what nobody sees. */
+/** Characters that a terminal obeys, that change the direction of a text, and that are invisible. */
 const unseen = [
   ...range(0, 0x1f),
   ...range(0x7f, 0x9f),
@@ -74,8 +74,8 @@ const seen = [
   'e\u0301',
 ];
 
-// Names, descriptions, errors and samples were written by others: whoever lists them may hold the admin token.
-describe('what is printed', () => {
+// Other people write names, descriptions, errors and samples, and the reader of a list may hold the admin token.
+describe('printed text', () => {
   afterEach(() => {
     vi.restoreAllMocks();
   });
@@ -101,7 +101,7 @@ describe('what is printed', () => {
     ['a line of a log', (text) => createLogStream((line) => process.stdout.write(line))('questdb', text)],
   ];
 
-  it.each(ways)('holds nothing raw that a terminal obeys or nobody sees: %s', (_, print) => {
+  it.each(ways)('has no raw character that a terminal obeys or that is invisible: %s', (_, print) => {
     for (const code of unseen) {
       const character = String.fromCodePoint(code);
       const text = printed(() => print(`a${character}b`));
@@ -137,7 +137,7 @@ describe('what is printed', () => {
     expect(printed(() => sayLines('tidemark: a\u009b'))).toBe('tidemark: a\\u{9b}\n');
   });
 
-  it('goes through here, whichever command prints', () => {
+  it('passes through here for every command', () => {
     const folder = join(import.meta.dirname, '../../../src/cli');
     const writers = globSync('**/*.ts', { cwd: folder }).filter((file) =>
       /(?:stdout|stderr)\.write|console\./.test(readFileSync(join(folder, file), 'utf8')),
@@ -147,8 +147,8 @@ describe('what is printed', () => {
   });
 });
 
-describe('a character that is not to be seen', () => {
-  it('is found in a name, whatever it is', () => {
+describe('an invisible character', () => {
+  it('is found in a name, for every kind of it', () => {
     for (const code of unseen)
       expect(unseenIn(`a${String.fromCodePoint(code)}b`)).toBe(
         `U+${code.toString(16).toUpperCase().padStart(4, '0')}`,

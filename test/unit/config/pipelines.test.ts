@@ -36,7 +36,7 @@ const refusalOf = (pipelinesFolder: string): string => {
   throw new Error('the pipelines were taken');
 };
 
-/** Replaces the one place where `from` stands and says on which line that is. */
+/** Replaces the one occurrence of `from` and returns its line. */
 const breakFile = async (file: string, from: string, to: string): Promise<number> => {
   const text = await readFile(file, 'utf8');
   const [before = '', after, ...more] = text.split(from);
@@ -152,7 +152,7 @@ describe('the shipped pipelines', () => {
     });
   });
 
-  it('keep spans for ever unless they say for how many days', async () => {
+  it('keep spans without end unless they set a number of days', async () => {
     expect(loadPipelines(join(root, 'pipelines')).traces.retentionDays).toBeUndefined();
     const folder = await copied();
     await breakFile(join(folder, tracesFile), 'retention_days: off', 'retention_days: 30');
@@ -221,7 +221,7 @@ describe('the pipelines folder', () => {
     expect(refusalOf(folder)).toContain(`${join(folder, file)}: cannot be read`);
   });
 
-  it('must be there', async () => {
+  it('must exist', async () => {
     const folder = join(await tempFolder(), 'none');
     expect(refusalOf(folder)).toContain(folder);
   });
@@ -229,7 +229,7 @@ describe('the pipelines folder', () => {
 
 // Operators' own files are of the version that they were copied from.
 describe('a list of stages, as files of earlier versions have it', () => {
-  it('changes nothing, and is told of with its place', async () => {
+  it('changes nothing, and its place is named in a warning', async () => {
     const folder = await copied();
     const file = join(folder, metricsFile);
     await breakFile(file, '  kind: push', '  kind: push\n  stages: [admit, inflate, decode, authorize]');
@@ -261,7 +261,7 @@ describe('schemas/', () => {
 
   it.each(published)('%s says what the program checks', async (name, schema) => {
     const written: unknown = JSON.parse(await readFile(join(schemas, name), 'utf8'));
-    expect(written, 'run: node tools/docs/write-pipeline-schemas.ts').toEqual(schema);
+    expect(written, 'run: make docs').toEqual(schema);
   });
 
   it.each(files)('allow the shipped %s', (file) => {

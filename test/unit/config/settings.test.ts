@@ -71,7 +71,7 @@ describe('settings', () => {
     });
   });
 
-  it('have a name, a key and a meaning of their own', () => {
+  it('have a unique name, key and meaning', () => {
     for (const field of ['env', 'key', 'meaning'] as const) {
       const values = settingDefinitions.map((definition) => definition[field]);
       expect(new Set(values).size).toBe(values.length);
@@ -187,7 +187,7 @@ describe('a setting that cannot be used', () => {
     },
   );
 
-  // An empty value in YAML is null: it must not become the text "null", an address or a folder that nobody meant.
+  // An empty value in YAML is null: it must not become the text "null" as an address or a folder.
   it('is refused or the default where the file leaves it empty', async () => {
     const taken: string[] = [];
     for (const key of inFile.map((definition) => definition.key)) {
@@ -238,7 +238,7 @@ describe('a setting that cannot be used', () => {
   });
 });
 
-// What a start refuses goes to logs and consoles that more people read than may know the password.
+// More people read the logs and consoles with a refused start than may have the password.
 describe('a secret', () => {
   const secret = 's3cr3t-Pa55';
   it.each([
@@ -312,7 +312,7 @@ describe('the engines', () => {
       },
       ['nats://n:1', 'http://q:2', 'http://c:3', 'http://a:4'],
     ],
-  ])('are reached where %j says', (env, expected) => {
+  ])('are reached at the address of %j', (env, expected) => {
     expect(urls(env)).toEqual(expected);
   });
 

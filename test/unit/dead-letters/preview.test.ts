@@ -29,7 +29,7 @@ const letterOf = (bytes: Buffer, change: Record<string, unknown> = {}) => {
 };
 
 // A viewer reads dead letters: what a producer sent under the name of a secret is not for everybody.
-describe('what is shown of a dead letter', () => {
+describe('the preview of a dead letter', () => {
   it('is text with values under names of secrets masked, in line protocol and in items alike', () => {
     const line = 't,target=a,api_key=abc\\ def,host=h1 up=1,more_dimensions="{\\"x\\":1}",uid=5i 1\n';
     expect(showBytes(letterOf(Buffer.from(line))).text).toBe(line.replace('abc\\ def', '********'));
@@ -42,12 +42,12 @@ describe('what is shown of a dead letter', () => {
     expect(text).toContain('"name":"x"');
   });
 
-  it('is bounded, and says how much is left out', () => {
+  it('is limited, and states the omitted length', () => {
     const { text, cut } = showBytes(letterOf(Buffer.from('x'.repeat(100_000))));
     expect([text?.length, cut]).toEqual([16 * 1024, 100_000 - 16 * 1024]);
   });
 
-  it('is base64 for bytes that are no text', () => {
+  it('is base64 for bytes that are not text', () => {
     expect(showBytes(letterOf(Buffer.from([0xff, 0x00, 0xfe])))).toEqual({
       form: 'base64',
       text: '/wD+',
@@ -56,7 +56,7 @@ describe('what is shown of a dead letter', () => {
   });
 });
 
-describe('the message that sends a dead letter back', () => {
+describe('the message that redrives a dead letter', () => {
   const row = Buffer.from('t,target=a up=1,uid=80i 1\n');
   const part = {
     dataId: 1_500_001,
@@ -112,7 +112,7 @@ describe('the message that sends a dead letter back', () => {
     expect(read.envelope.header).toMatchObject({ arrivedAt: 1_234, parts: [part] });
   });
 
-  it('is refused, with what to do instead, for bytes that are neither rows nor a message', () => {
+  it('is refused, with the remedy, for bytes that are neither rows nor a message', () => {
     expect(() => redriveMessage(letterOf(Buffer.from('{}'), { reason: 'deferred_item_valid' }))).toThrow(
       /look at them, then purge it/,
     );

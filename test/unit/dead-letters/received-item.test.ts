@@ -49,8 +49,8 @@ describe('a point of a dead letter with a name that is new', () => {
     expect(Buffer.from(bytes).toString('utf8')).toContain('fresh=1');
   });
 
-  // A follower of a cluster may not have heard of it: the row would go into the column of another name, or into the uid's.
-  it('waits where a server does not know the name yet', async () => {
+  // A follower of a cluster may not have it yet: the row would go into the column of another name, or into the uid's.
+  it('waits where a server does not have the name yet', async () => {
     const { encode } = encoderOf([], []);
     const error = await encode(letter, { isForGood: true, isBegun: false }).catch(
       (thrown: unknown) => thrown,
@@ -59,7 +59,7 @@ describe('a point of a dead letter with a name that is new', () => {
     expect(error).toMatchObject({ kind: 'transient' });
   });
 
-  it('is judged without registering anything where nothing is to be sent', async () => {
+  it('is validated without registering anything where nothing is redriven', async () => {
     const { encode, registered } = encoderOf([]);
     await encode(letter, { isForGood: false, isBegun: false });
     expect(registered).toEqual([]);

@@ -137,7 +137,7 @@ it('has a user that reads, within the limits that the embedded one has', () => {
   }
 });
 
-it('secrets stand in none of it, and images have the version that is tested', () => {
+it('none of it has a secret, and images have the tested version', () => {
   const { users } = clickhouse.spec.configuration;
   expect(Object.keys(users).filter((name) => /(?<!k8s_secret_)password/.test(name))).toEqual([]);
   for (const { spec } of [clickhouse, keeper])

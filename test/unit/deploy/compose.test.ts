@@ -78,7 +78,7 @@ describe('the compose stack', () => {
     ]);
   });
 
-  it('scrapes each role on its operations port, under the job that alarms know', () => {
+  it('scrapes each role on its operations port, under the job of the alarms', () => {
     const config = z
       .looseObject({
         scrape_configs: z.array(
@@ -98,7 +98,7 @@ describe('the compose stack', () => {
     ).toEqual(roles.map((role) => [`tidemark-${role}`, [role], settings[role].opsPort]));
   });
 
-  it('starts each service once what it needs is healthy, and has a check of each', () => {
+  it('starts each service once its dependencies are healthy, and has a check of each', () => {
     for (const [name, { depends_on: needs, healthcheck }] of Object.entries(services)) {
       for (const [needed, { condition }] of Object.entries(needs)) {
         const isRole = roles.some((role) => role === needed);
@@ -112,7 +112,7 @@ describe('the compose stack', () => {
     expect(Object.keys(service('transfer').depends_on)).toEqual(['nats', 'questdb', 'migrate']);
   });
 
-  it('runs the roles with a root that cannot be written, and lets them drain', () => {
+  it('runs the roles with a root that cannot be written, and gives them time to drain', () => {
     for (const role of roles) {
       expect(service(role)).toMatchObject({ read_only: true, stop_grace_period: '40s' });
     }
@@ -124,8 +124,8 @@ describe('the compose stack', () => {
     }
   });
 
-  // A default password is one that everybody knows.
-  it('starts with no password but those that its script makes, which stay once they are there', async () => {
+  // A default password is public.
+  it('starts only with the passwords that its script makes, which stay once they exist', async () => {
     expect(composeText).not.toMatch(/\$\{?\w+(?:\}|:?-)/);
     const literals = Object.values(services).flatMap(({ environment }) =>
       Object.entries(environment).filter(([name, value]) => /PASSWORD/.test(name) && !value.includes('${')),
@@ -154,7 +154,7 @@ describe('the compose stack', () => {
     expect(QDB_PG_READONLY_USER).toBe(QUESTDB_PG_USER);
   });
 
-  it('mounts only what is there', () => {
+  it('mounts only existing files', () => {
     for (const { volumes: mounts } of Object.values(services)) {
       for (const mount of mounts) {
         const [source = ''] = mount.split(':');

@@ -89,7 +89,7 @@ describe('transfer by the manifest', () => {
     expect(replicas.at(-1)).toBe(spec.min);
   });
 
-  it('does so each time it comes again', () => {
+  it('does so after each repetition', () => {
     const pause = minutes(20);
     const { replicas, turns } = runScaler(spec, 3 * (recordedSeconds + pause), (second) =>
       recordedAt(second % (recordedSeconds + pause)),

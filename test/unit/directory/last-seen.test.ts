@@ -74,7 +74,7 @@ describe('last_seen of a column', () => {
     expect((await columns.get(columnsKey(dataId)))?.value).toEqual(registry);
   });
 
-  it('of what was seen before is not told twice', async () => {
+  it('of names that were seen before is not written twice', async () => {
     const { directory } = await startWithNames();
     directory.source(dataId)?.metrics.get('load');
     expect(directory.takeLastSeen(first + 1)).toEqual([{ dataId, metrics: ['load'], dimensions: [] }]);

@@ -27,7 +27,7 @@ const watched = () => {
 
 const on = (questdb: unknown) => ({ mon_data_id: 1, table_id: 't', questdb });
 
-it('a data id without a record is on the first instance, and a record says another until it is gone', () => {
+it('a data id without a record is on the first instance, and on another while a record names it', () => {
   const { placements, tell, snapshot } = watched();
   expect(placements.instanceOf(1)).toBe('default');
   tell(1, on('b'));

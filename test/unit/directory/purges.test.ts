@@ -4,7 +4,7 @@ import { startPurges } from '../../../src/directory/purges.ts';
 import { createRecordWriter } from '../../support/metadata/directory-records.ts';
 import { createMemoryBucket } from '../../support/stack/memory-bucket.ts';
 
-// Until they are read nobody may take a point for one that is not purged.
+// Before they are read, no point may count as one of a data id that is not purged.
 it('purges are ready with the first whole reading and follow the records', async () => {
   const records = createMemoryBucket();
   const write = createRecordWriter(records);
@@ -21,7 +21,7 @@ it('purges are ready with the first whole reading and follow the records', async
   await turned;
   expect([purges.isReady, purges.has(1), purges.has(2)]).toEqual([true, true, false]);
   await write.purge(2, 'table');
-  // Whatever a newer program writes into the record: that it is there counts.
+  // With any content that a newer program writes: the existence of the record counts.
   await records.put(recordKeys.purge(3), null);
   await records.put(recordKeys.dataSource(4), {});
   records.tell();

@@ -46,11 +46,11 @@ describe('the rules of a data id', () => {
       { retention_days: 1, age_seconds_max: null },
       { time: { ...time, ageMsMax: dayMs } },
     ],
-  ])('are those of the pipeline file but for what its policy names: %s', (_what, policy, change) => {
+  ])('are those of the pipeline file except the fields of its policy: %s', (_what, policy, change) => {
     expect(sourceRules(policy, sourceDefaults)).toEqual({ ...sourceDefaults, ...change });
   });
 
-  it('have no age where the policy takes the window of the file away', () => {
+  it('have no age where the policy removes the window of the file', () => {
     const inherited = { ...sourceDefaults, time: { aheadMsMax: 1, ageMsMax: 2 } };
     expect(sourceRules({ age_seconds_max: null }, inherited).time).toEqual({
       aheadMsMax: 1,
@@ -70,11 +70,11 @@ describe('the rules of an application', () => {
     ['events', { events_max: 3 }, { limits: { ...limits, eventsMax: 3 } }],
     ['links', { links_max: 4 }, { limits: { ...limits, linksMax: 4 } }],
     ['bytes of a value', { value_bytes_max: 5 }, { limits: { ...limits, valueBytesMax: 5 } }],
-  ])('are those of the pipeline file but for what its policy names: %s', (_what, policy, change) => {
+  ])('are those of the pipeline file except the fields of its policy: %s', (_what, policy, change) => {
     expect(applicationRules(policy, applicationDefaults)).toEqual({ ...applicationDefaults, ...change });
   });
 
-  // The table drops what is older than its TTL, whatever a policy says of windows.
+  // The table drops rows older than its TTL, with any windows of a policy.
   it('never let a span be older than the retention of the deployment', () => {
     const kept = { ...applicationDefaults, time: { ...time, ttlSeconds: 7 * 86_400 } };
     const ageOf = (policy: ApplicationPolicy | undefined): number | undefined =>
@@ -88,7 +88,7 @@ describe('the rules of an application', () => {
 });
 
 describe('the directory', () => {
-  it('follows a policy that is set, changed and taken away, by the watch and by a whole reading', async () => {
+  it('follows a policy that is set, changed and removed, by the watch and by a whole reading', async () => {
     const records = createMemoryBucket();
     const columns = createMemoryBucket();
     const directory = startOn(records, columns);
@@ -121,7 +121,7 @@ describe('the directory', () => {
     expect([pointsMax(), spans()]).toEqual([sourceDefaults.pointsMax, plain]);
   });
 
-  it('keeps what it knew when a policy does not parse', async () => {
+  it('keeps the last values when a policy does not parse', async () => {
     const records = createMemoryBucket();
     const columns = createMemoryBucket();
     const invalid: string[] = [];

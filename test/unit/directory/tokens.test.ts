@@ -11,7 +11,7 @@ const oldToken = '0123456789abcdef0123456789abcdef';
 const newToken = 'fedcba9876543210fedcba9876543210';
 const startSeconds = 1_780_000_000;
 
-/** A directory on buckets whose watch tells what it is asked to, at a time that tests set. */
+/** A directory on buckets whose watch delivers the given changes, at a time that tests set. */
 const start = () => {
   const records = createMemoryBucket();
   const columns = createMemoryBucket();
@@ -59,7 +59,8 @@ const kinds = [
 ] as const;
 
 describe.each(kinds)('the token of $name', ({ create, rotate, takes, disable, isEnabled, recordKey }) => {
-  // Producers are changed over one by one: those that still send the old token must not lose points, and nobody may keep it for ever.
+  // Operators change producers over one by one: those with the old token must not lose points, and the old token must
+  // expire.
   it('is taken beside the new one until it expires, with no event at that moment', async () => {
     const started = start();
     const { records, clock } = started;
@@ -75,7 +76,7 @@ describe.each(kinds)('the token of $name', ({ create, rotate, takes, disable, is
     expect([await takes(started, oldToken), await takes(started, newToken)]).toEqual([false, true]);
   });
 
-  it('is taken at every step of a rotation that the watch tells of', async () => {
+  it('is accepted at every step of a rotation that the watch delivers', async () => {
     const started = start();
     const { records } = started;
     await create(started);
@@ -88,7 +89,7 @@ describe.each(kinds)('the token of $name', ({ create, rotate, takes, disable, is
     expect(await takes(started, newToken)).toBe(true);
   });
 
-  // A rotation that was cut off names the current token as the previous one: that must not let it expire.
+  // An interrupted rotation names the current token as the previous one: that must not let it expire.
   it('does not expire while it is the current one too', async () => {
     const started = start();
     const { records, clock, write } = started;
@@ -105,7 +106,7 @@ describe.each(kinds)('the token of $name', ({ create, rotate, takes, disable, is
     expect([await takes(started, oldToken), await takes(started, newToken)]).toEqual([false, true]);
   });
 
-  it('is found in KV when the watch has not told of it, the old one as well as the new one', async () => {
+  it('is found in KV when the watch has not delivered it, the old one as well as the new one', async () => {
     for (const token of [oldToken, newToken]) {
       const started = start();
       const { records, clock } = started;
@@ -129,7 +130,7 @@ describe.each(kinds)('the token of $name', ({ create, rotate, takes, disable, is
     expect(await takes(started, newToken)).toBe(false);
     expect(records.gets.length).toBe(asked);
     await rotate(started, startSeconds + 60);
-    // Only the first record of the rotation has come; the new token stands in one that the watch still owes.
+    // Only the first record of the rotation has arrived; the watch has not delivered the one with the new token.
     records.tell(1);
     expect(await takes(started, newToken)).toBe(true);
 
@@ -142,7 +143,7 @@ describe.each(kinds)('the token of $name', ({ create, rotate, takes, disable, is
     expect(await takes(late, oldToken)).toBe(true);
   });
 
-  // A lookup that was on its way while the watch told of a change would bring a disabled source back for good.
+  // A lookup in flight while the watch delivers a change would bring a disabled source back for good.
   it('brings nothing back that the watch has overtaken', async () => {
     const started = start();
     const { records } = started;

@@ -21,7 +21,7 @@ const namesIn = (expression: string): string[] =>
 
 describe('the alarms', () => {
   // Who is woken must find what to do, and nothing that no longer exists.
-  it('each have an entry in the runbook, in the same order, with what to see and to do', () => {
+  it('each have an entry in the runbook, in the same order, with symptoms and remedy', () => {
     const text = readFileSync(join(docs, 'runbook.md'), 'utf8');
     const entries = text
       .split(/^### /m)
@@ -43,7 +43,7 @@ describe('the alarms', () => {
     expect(cases.map(({ alarm, fires }) => `${alarm} ${fires}`)).toEqual(wanted);
   });
 
-  // An alarm on a figure that nobody exposes never fires.
+  // An alarm on a metric that no role exposes never fires.
   it('and the dashboards ask only for figures that the roles expose', async () => {
     const known = await knownNames();
     const asked = [...alarms().map(({ expr }) => expr), ...queriesTo('prometheus').map(({ text }) => text)];
@@ -52,7 +52,7 @@ describe('the alarms', () => {
 });
 
 describe('the dashboards', () => {
-  it('have ids of their own, and no panel lies on another', () => {
+  it('have unique ids, and no panel lies on another', () => {
     for (const { panels } of dashboards().values()) {
       expect(new Set(panels.map(({ id }) => id)).size).toBe(panels.length);
       const cells = panels.flatMap(({ gridPos: { h, w, x, y } }) =>

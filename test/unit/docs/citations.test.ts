@@ -50,7 +50,7 @@ const lastSection = architecture.slice(architecture.lastIndexOf('\n## '));
 
 const quoted = (text: string): string[] => [...text.matchAll(/`([^`\n]+)`/g)].map(([, code = '']) => code);
 
-// A citation that leads nowhere says that there is a reason, and keeps it from everybody who looks for it.
+// A citation without a target promises a reason that its reader cannot find.
 describe('a citation', () => {
   it.each(['src', 'test', 'bench', 'schemas', 'docs'])('in %s names a heading that there is', (folder) => {
     const lost = citations.filter(
@@ -92,13 +92,13 @@ describe('a citation', () => {
 });
 
 describe('the architecture', () => {
-  it('names only files and folders that are there, where it says what to change', () => {
+  it('names only files and folders that exist, in its table of changes', () => {
     const paths = quoted(lastSection).filter((code) => /^[a-z.][\w./-]*$/.test(code));
     expect(paths.length).toBeGreaterThan(50);
     expect(paths.filter((path) => !existsSync(join(root, path)))).toEqual([]);
   });
 
-  it('names only files that are there, everywhere else', () => {
+  it('names only files that exist, everywhere else', () => {
     const paths = quoted(architecture).filter((code) =>
       /^(?:src|test|docs|schemas|deploy|pipelines)\/[\w./-]*$/.test(code),
     );
@@ -112,7 +112,7 @@ describe('the architecture', () => {
     ).toEqual([]);
   });
 
-  it('numbers its invariants without a gap, and each has a test that is there', () => {
+  it('numbers its invariants without a gap, and each has a test that exists', () => {
     const rows = [...architecture.matchAll(/^\| I(\d+) \| .+ \| (.+) \|$/gm)];
     expect(rows.map(([, number]) => Number(number))).toEqual(rows.map((_, index) => index + 1));
     const tests = rows.map(([, , named = '']) => quoted(named));

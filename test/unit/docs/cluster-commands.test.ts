@@ -17,7 +17,7 @@ const resourceSchema = z.looseObject({
   spec: z.looseObject({ ports: z.array(portSchema).optional() }).optional(),
 });
 
-/** What the manifests make: whatever is in their files, for kustomize only adds names to it. */
+/** The objects of the manifests: everything in their files, because kustomize only adds names to it. */
 const manifests = globSync('deploy/kubernetes/**/*.yaml', { cwd: root })
   .filter((path) => !path.includes('/values/'))
   .map((path) => ({ path, text: readFileSync(join(root, path), 'utf8') }));
@@ -54,7 +54,7 @@ const workload = (text: string | undefined): string[] => {
 
 const tokenFile = readFileSync(join(root, 'src/metadata/tokens/admin-token-file.ts'), 'utf8');
 
-/** Whether somebody reads this key of a secret: by its name, or as a file of a mounted one. */
+/** Whether any object reads this key of a secret: by its name, or as a file of a mounted one. */
 const isRead = (name: string, key: string): boolean => {
   if (manifestText.includes(`name: ${name}, key: ${key}`) || manifestText.includes(`/${name}/${key}`))
     return true;
@@ -121,7 +121,7 @@ const wrongWithKubectl = (line: string): string[] => {
   const [verb = '', ...rest] = inNamespace ? words.slice(2) : words;
   const unknown = namespace === undefined || namespaces.has(namespace) ? [] : [`no namespace ${namespace}`];
   const check = kubectlVerbs[verb];
-  // Every object of ours is in a namespace; without -n it would be looked for in another one.
+  // Every object of Tidemark is in a namespace; without -n the command would look in another one.
   const isBare = !inNamespace && !(verb === 'apply' || (verb === 'create' && rest[0] === 'namespace'));
   return [
     ...unknown,
@@ -152,13 +152,14 @@ const wrongWithOthers = (line: string): string[] => {
 const wrongWith = (line: string): string[] =>
   line.startsWith('kubectl ') ? wrongWithKubectl(line) : wrongWithOthers(line);
 
-// No cluster and no container engine is where these tests run: names, namespaces, keys, ports and files are held against the manifests.
+// These tests run without a cluster and a container engine: they compare names, namespaces, keys, ports and files with
+// the manifests.
 describe('every command for a cluster that a document names, which is not run', () => {
-  it.each([...all])('names what the manifests have: %s', (line) => {
+  it.each([...all])('names only parts of the manifests: %s', (line) => {
     expect(wrongWith(line)).toEqual([]);
   });
 
-  it('is looked for: what is not there is found', () => {
+  it('is checked: a missing one is found', () => {
     expect(all.size).toBeGreaterThan(12);
     const wrong = [
       'kubectl -n nowhere get pods',

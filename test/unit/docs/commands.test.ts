@@ -1,7 +1,9 @@
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
 import type { Command } from 'commander';
 import { describe, expect, it } from 'vitest';
 import { commandModules, createProgram } from '../../../src/cli/program.ts';
-import { codeOf, documents, readDocument as read } from '../../support/docs-code.ts';
+import { codeOf, documents, readDocument as read, root } from '../../support/docs-code.ts';
 
 const makefile = read('Makefile');
 const targets = new Set([...makefile.matchAll(/^([a-z-]+):/gm)].map(([, name]) => name));
@@ -32,13 +34,18 @@ const commandsIn = (line: string): string[] =>
     ...line.matchAll(/(?<![\w/.=-]|-n |namespace )(?:bin\/)?tidemark ([a-z][^&;()]*?)(?=$| \| |[&;()]|>)/g),
   ].map(([, rest = '']) => rest);
 
-// What an operator pastes at night has to be there.
+// An operator pastes these at night.
 describe('every command that a document names', () => {
   it.each(documents)('is a target of make or a command of the program with its options: %s', (path) => {
     const code = codeOf(read(path));
     const made = code.flatMap((line) => [...line.matchAll(/(?<![\w-])make ([a-z][a-z-]*)/g)]);
     const unknown = made.flatMap(([, name = '']) => (targets.has(name) ? [] : [`no target ${name}`]));
     expect([...unknown, ...code.flatMap(commandsIn).flatMap(wrongWith)]).toEqual([]);
+  });
+
+  it.each(documents)('runs test files that exist: %s', (path) => {
+    const named = codeOf(read(path)).flatMap((line) => [...line.matchAll(/(?<![\w/])test\/[\w/.-]+\.ts/g)]);
+    expect(named.filter(([file]) => !existsSync(join(root, file)))).toEqual([]);
   });
 
   it("is one in README's table of commands", () => {
@@ -59,7 +66,7 @@ describe('every command that a document names', () => {
     expect(found).toEqual([]);
   });
 
-  it('is looked for: what is not there is found', () => {
+  it('is checked: a missing one is found', () => {
     const text =
       'Run `make nothing`, `npx tidemark dlq unlist`, `tidemark up --nope` and `kubectl -n tidemark get pods`.';
     const code = codeOf(text);

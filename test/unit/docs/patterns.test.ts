@@ -155,13 +155,13 @@ const reviewed: Readonly<Record<string, readonly string[]>> = {
   ],
 };
 
-// An expression that backtracks over a body of megabytes stops a receiver for hours: none may look through more than 2 KiB of what
-// others wrote, and for each somebody has to have seen to it.
+// An expression that backtracks over a body of megabytes stops a receiver for hours: none may read more than 2 KiB of
+// untrusted text, and each must have been reviewed for that.
 describe('every regular expression where texts of others pass', () => {
   const known = new Map(Object.entries(reviewed).flatMap(([why, each]) => each.map((one) => [one, why])));
   const found = patternsInSource(rooms);
 
-  it('has a bound that somebody knows of', () => {
+  it('has a known bound', () => {
     expect(found.length).toBeGreaterThan(100);
     expect(
       found.filter((one) => !known.has(one)),

@@ -8,7 +8,7 @@ const root = resolve(import.meta.dirname, '../../..');
 // `make sabotage` takes minutes: that the code it breaks has moved is seen here.
 describe('a sabotage', () => {
   it.each(sabotages.map((sabotage) => [sabotage.name, sabotage] as const))(
-    'breaks code that stands once: %s',
+    'changes code that exists exactly once: %s',
     (_name, { edits, file }) => {
       for (const edit of edits)
         expect(readFileSync(resolve(root, edit.file), 'utf8').split(edit.from)).toHaveLength(2);

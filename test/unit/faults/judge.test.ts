@@ -60,7 +60,7 @@ describe('the judge', () => {
     },
   );
 
-  it('sees each owed row that is missing, twice or changed, and a row of nobody', () => {
+  it('sees each owed row that is missing, twice or changed, and a row without an owner', () => {
     const { rows, of } = given(targetOf('narrow'), 'owed');
     const last = rows.at(-1);
     expect(of(rows.slice(0, -1))).toEqual(['missing']);
@@ -110,7 +110,7 @@ describe('the judge', () => {
     expect(offencesOf(rowsUpTo(severalMessages / 2))).toEqual(new Set(['unexpected']));
   });
 
-  it('sees what was refused for good and is there', () => {
+  it('sees stored rows of items that were refused for good', () => {
     const { rows, of, ofClaim } = given(targetOf('wide'), 'absent');
     expect(of(rows.filter((row) => !ofClaim(row)))).toEqual([]);
     expect(new Set(of(rows))).toEqual(new Set(['unexpected']));
@@ -139,7 +139,7 @@ describe('the judge', () => {
 });
 
 describe('the books', () => {
-  it('count every item of what is owed or turned out to be there, by what became of it', () => {
+  it('count every item that is owed or turned out to be stored, by its outcome', () => {
     const target = targetOf('wide', true);
     const { claims, rows } = given(target, 'uncertain');
     const isPresent = (id: number): boolean => rows.some((row) => row.id === id);

@@ -3,9 +3,9 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { readFaultsOptions } from '../../faults/options.ts';
 
-// A run of forty minutes with a misspelt seed would try other faults than were asked for, and look like a success.
+// A run of forty minutes with a misspelt seed would try other faults than the requested ones, and look like a success.
 describe('a run of the faults', () => {
-  it('takes what it is told, and its defaults where it is told nothing', () => {
+  it('takes the given values, and its defaults where there are none', () => {
     expect(readFaultsOptions([], { SEED: '7', KILLS: '', MINUTES: '3' }, 99)).toEqual({
       seed: 7,
       kills: 200,
@@ -24,7 +24,7 @@ describe('a run of the faults', () => {
     },
   );
 
-  it('refuses an argument, and says what it takes', () => {
+  it('refuses an argument, and lists the ones it takes', () => {
     expect(() => readFaultsOptions(['--seed', '7'], {}, 1)).toThrow(
       '"--seed" is unknown; it takes SEED, KILLS, MINUTES: make faults SEED=1 KILLS=200 MINUTES=40',
     );

@@ -15,7 +15,7 @@ import {
 } from '../../support/otlp/trace-source.ts';
 import { contextWith, encodeWithNames, sourceWith } from '../../support/push/source.ts';
 
-/** So many spans of one resource, two of which fill a message. */
+/** This many spans of one resource, two of which fill a message. */
 const heavy = (spans: number) => ({
   resourceSpans: [
     {
@@ -32,7 +32,7 @@ const heavy = (spans: number) => ({
 
 // A message repeats its resource: without a bound a body of 10 MB would be stored as more than 10 GB.
 describe('a small body with a large resource', () => {
-  it('is read up to so many messages', () => {
+  it('is read up to a number of messages', () => {
     expect(encodeJson(heavy(2 * runsMax)).runs).toHaveLength(runsMax);
   });
 
@@ -43,7 +43,7 @@ describe('a small body with a large resource', () => {
 
 const dayNanos = 86_400_000_000_000n;
 
-/** So many spans, of which no two that follow one another start on the same day, or in the same week. */
+/** This many spans, of which no two that follow one another start on the same day, or in the same week. */
 const scattered = (spans: number, days: number) =>
   Array.from({ length: spans }, (_, index) => {
     const time = String(BigInt(goodSpan.startTimeUnixNano) - BigInt(index % days) * dayNanos);
@@ -53,7 +53,7 @@ const scattered = (spans: number, days: number) =>
 // Spans that start on one day are one block: 50,000 spans on as many days as are valid were 50,000 blocks, which held the event loop
 // for 2 s, and then as many inserts.
 describe('spans that start on very many days', () => {
-  it('are kept up to so many blocks, and rejected one by one beyond', () => {
+  it('are kept up to a number of blocks, and rejected one by one beyond', () => {
     const encoded = encodeJson(requestOf(...scattered(blocksMax + 100, 8000), goodSpan));
     expect(encoded.runs.flatMap(({ parts }) => parts)).toHaveLength(blocksMax);
     // The last span starts on the first day, but in a message that has no block of it.
@@ -96,7 +96,7 @@ describe.each([
     })),
   });
 
-  it('are read up to so many different ones', () => {
+  it('are read up to a number of different ones', () => {
     expect(collect(naming(tokensMax))).toHaveLength(tokensMax);
   });
 
@@ -119,7 +119,7 @@ const encodePush = (points: number, layout: 'wide' | 'narrow') =>
 
 // In a split table the row of each metric repeats the dimensions: 1.2 MB of points came to 134 MB of rows.
 describe('points of many metrics with large dimensions', () => {
-  it('are taken up to so many messages', () => {
+  it('are taken up to a number of messages', () => {
     const encoded = encodePush(perRun * pushRunsMax, 'narrow');
     expect([encoded.isTooMuch, encoded.runs.length]).toEqual([false, pushRunsMax]);
     expect(encoded.accepted).toBe(perRun * pushRunsMax);

@@ -31,7 +31,7 @@ describe('a recipe', () => {
     }
   });
 
-  it('says each part in a few words', () => {
+  it('names each part in a few words', () => {
     const text = (part: Parameters<typeof render>[0], room: number): string =>
       render(part, room).toString('latin1');
     expect(text({ all: ['[', { repeat: '{"k#":1}', between: ',' }, ']'] }, 30)).toBe(
@@ -65,7 +65,7 @@ describe('a body that is packed as no compressor packs it', () => {
   });
 });
 
-describe('the search for what costs most', () => {
+describe('the search for the most expensive bodies', () => {
   /** A reader to whom commas are dear. */
   const commas: Measure = async (_stage, _recipe, { content }) => {
     let cost = 0;
@@ -88,10 +88,10 @@ describe('the search for what costs most', () => {
 
   it('finds it, and makes it simple', async () => {
     const { worst, honest } = await run(400);
-    const [dearest] = worst;
+    const [most] = worst;
     expect(honest.wide).toBeLessThan(0.1);
-    expect(dearest?.score).toBeGreaterThan(0.45);
-    expect(JSON.stringify(dearest?.recipe.body).length).toBeLessThan(200);
+    expect(most?.score).toBeGreaterThan(0.45);
+    expect(JSON.stringify(most?.recipe.body).length).toBeLessThan(200);
   });
 
   it('tries the same for the same seed', async () => {
@@ -103,8 +103,8 @@ const slack = 5;
 /** A smaller body than the worst, for a test's sake: what is not linear shows with it, too. */
 const testedBytesMax = { whose: 2 ** 21, encode: 2 ** 19, memory: 2 ** 23 };
 
-describe('what was found to be dear', { timeout: 120_000 }, () => {
-  it.each(costly)('keeps what is promised, whoever sends it: $name ($stage)', async (each) => {
+describe('an expensive body that was found', { timeout: 120_000 }, () => {
+  it.each(costly)('keeps the promise, from any sender: $name ($stage)', async (each) => {
     const verdict = await judgeAt(
       each.stage,
       each.recipe,

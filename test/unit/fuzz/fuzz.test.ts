@@ -8,15 +8,16 @@ import { targets } from '../../fuzz/targets.ts';
 const seed = 20_261_121;
 const cases = 25_000;
 
-// Whatever arrives, a decoder answers in its own words, at once, and as a second opinion does. `make fuzz` does more of the same.
+// For any input a decoder answers with its own errors, at once, and agrees with a second opinion. `make fuzz` runs more
+// of the same.
 describe.each(targets)('the decoder $target.name', { timeout: 120_000 }, ({ target, share }) => {
-  it('does what it must with what no sender should send', async () => {
+  it('handles malformed input as it must', async () => {
     const { findings, cases: done } = await fuzz(target, { seed, count: Math.ceil(cases * share) });
     expect(findings).toEqual([]);
     expect(done).toBe(Math.ceil(cases * share));
   });
 
-  it('does what it must with what was found before', async () => {
+  it('handles every earlier finding as it must', async () => {
     for (const { file, bytes } of regressionsOf(target)) {
       const outcome = await target.check(bytes);
       expect(outcome, file).not.toBe('');
@@ -37,7 +38,7 @@ describe('the fuzzing', () => {
     },
   };
 
-  it('finds what a decoder does wrong, once, and makes it small', async () => {
+  it('finds a fault of a decoder, once, and minimises it', async () => {
     const { findings, outcomes } = await fuzz(broken, { seed, count: 500 });
     expect(findings.map(({ bytes, why }) => [bytes.toString('latin1'), why])).toEqual([
       ['gm', 'TypeError: no such letter'],

@@ -49,8 +49,8 @@ const started = async (listener: RequestListener, limits: HttpLimits, connection
 
 const get = (path = '/', fields = ''): string => `GET ${path} HTTP/1.1\r\nHost: a\r\n${fields}\r\n`;
 
-// Whoever follows what is dropped reads one answer for hours.
-it('an answer that goes on is cut by no timeout of headers, requests or idle connections', async () => {
+// The live view of drops is one answer that lasts for hours.
+it('no timeout of headers, requests or idle connections cuts an answer in progress', async () => {
   const { port, ended } = await started((_, response) => {
     const timer = setInterval(() => response.write('line\n'), 50);
     response.once('close', () => clearInterval(timer));
@@ -85,7 +85,7 @@ describe('where a connection too many takes the place of one that has no request
     return connection;
   };
 
-  it('half a header holds nobody off, and the oldest goes first', async () => {
+  it('half a header blocks no other client, and the oldest is closed first', async () => {
     const { port, ended } = await started(ok, long, 3);
     const held = [await halfOpen(port), await halfOpen(port), await halfOpen(port)];
     for (let count = 0; count < 10; count++) {
@@ -114,7 +114,7 @@ describe('where a connection too many takes the place of one that has no request
     for (const connection of busy) connection.destroy();
   });
 
-  it('where none can go, it is told 503', async () => {
+  it('where none can be closed, the new one gets 503', async () => {
     const { port, ended } = await started(ok, long, 2);
     const busy = await holding(port, 2);
     const [answer] = answersIn(await exchange(port, get()));
@@ -123,7 +123,7 @@ describe('where a connection too many takes the place of one that has no request
   });
 });
 
-it('a body that is announced is asked for where nobody else asks', async () => {
+it('an announced body gets 100 Continue where the listener does not send it', async () => {
   const { port } = await started((request, response) => {
     request.resume().once('end', () => response.writeHead(200, { 'Content-Length': 2 }).end('ok'));
   }, long);

@@ -4,7 +4,7 @@ import { isNormalTarget, unknownTarget } from '../../../src/http/request-target.
 import { always } from '../../support/properties.ts';
 import { otherFormsOf } from '../../support/targets.ts';
 
-// Whoever stands in front allows and forbids by the path that it reads. What is read in two ways is no path of ours.
+// A proxy in front authorizes by the path that it reads. A path with two readings is not a path of Tidemark.
 describe('a request target', () => {
   it.each([
     '/',
@@ -35,7 +35,7 @@ describe('a request target', () => {
     expect(isNormalTarget(target)).toBe(false);
   });
 
-  it('that is normal is read alike by what reads URLs as browsers do', () => {
+  it('that is normal has one reading for all that read URLs as browsers do', () => {
     const piece = fc.constantFrom(
       '/',
       '.',

@@ -20,7 +20,7 @@ const limitOf = (failuresMax = 20) => {
   const parsed = parseTrustedProxies(proxy);
   if ('wrong' in parsed) throw new Error(parsed.wrong);
   const limit = createFailureLimit({ failuresMax, trustedProxies: parsed.proxies, now: () => clock.ms });
-  /** How many of so many failures at once are refused for their number. */
+  /** How many of this many concurrent failures are refused for their number. */
   const fail = (count: number, address: string, client?: string): number =>
     Array.from({ length: count }, () => limit.failed(from(address, client))).filter((wait) => wait > 0)
       .length;
@@ -81,7 +81,7 @@ describe('failures of an address', () => {
     expect([fail(100, '192.0.2.1'), isShut('192.0.2.1')]).toEqual([0, false]);
   });
 
-  it('are what the sender could have done otherwise', () => {
+  it('are mistakes of the sender', () => {
     const reasons = ['unauthorized', 'body_not_json', 'body_too_large', 'inflate_ratio_exceeded'];
     expect(reasons.filter(isFailure)).toEqual(reasons);
     expect(['not_stored', 'unconfirmed', 'aborted', 'too_many_failures'].filter(isFailure)).toEqual([]);

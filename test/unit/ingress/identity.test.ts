@@ -276,7 +276,7 @@ describe('a request that is sent again after a change of policy', () => {
     },
   );
 
-  it('has the same cut where its owner is disabled or its token is no longer one', () => {
+  it('has the same cut where its owner is disabled or its token is no longer valid', () => {
     const request = traces.requestOf(...Array.from({ length: 8 }, () => spanWith(500_000, 1, -1_000)));
     const before = traces.encodeJson(request);
     expect(before.runs.length).toBeGreaterThan(1);

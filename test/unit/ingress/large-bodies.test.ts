@@ -41,9 +41,9 @@ const points = Array.from({ length: 5_000 }, (_, index) => ({
   timestamp: index % 13 === 0 ? 'never' : arrivedAt - index,
 }));
 
-// The thread is there so that a body holds nobody up; what comes of the body must not depend on where it was read.
+// The thread keeps a body from delaying others; the result for the body must not depend on where it was read.
 describe('the thread of large bodies', () => {
-  it('makes of a push what the event loop makes of it', async () => {
+  it('makes the same rows of a push as the event loop', async () => {
     const here = encodePush(bodyOf(points), task);
     const body = { bytes: bodyOf(points) };
     const there = await open().encodePush(body, task, never());
@@ -59,7 +59,7 @@ describe('the thread of large bodies', () => {
     const shown = [...here.encoded.examples, ...here.encoded.lateExamples].map(({ index }) => index);
     expect(shown.map((index) => there.pointAt(index))).toEqual(shown.map((index) => here.pointAt(index)));
     expect(shown.length).toBeGreaterThan(0);
-    // The body is back: its receiver may have more to say of it.
+    // The body is back: its receiver may need it for samples.
     expect(body.bytes.equals(bodyOf(points))).toBe(true);
   });
 
@@ -70,7 +70,7 @@ describe('the thread of large bodies', () => {
       );
   });
 
-  it('makes of an export what the event loop makes of it, and throws what it throws', async () => {
+  it('makes the same rows of an export as the event loop, and throws the same errors', async () => {
     const spans = Array.from({ length: 500 }, (_, index) => ({
       ...goodSpan,
       ...(index % 5 === 0 ? { startTimeUnixNano: 'N' } : {}),
@@ -123,7 +123,7 @@ describe('the thread of large bodies', () => {
     expect(new TokenKeys(['my.token']).mayBeIn(Buffer.from('no'))).toBe(false);
   });
 
-  it('answers in time, and lets a body go whose sender was answered', async () => {
+  it('answers in time, and frees a body whose sender has its answer', async () => {
     const large = open();
     const bodies = Array.from({ length: 4 }, () => ({ bytes: bodyOf(points) }));
     const [first, ...late] = bodies;
@@ -142,7 +142,7 @@ describe('the thread of large bodies', () => {
   });
 });
 
-describe('what is shown of a value out of the thread', () => {
+describe('a value in a sample from the thread', () => {
   it('is cut in length, members and depth', () => {
     const deep = JSON.parse(`${'['.repeat(20)}1${']'.repeat(20)}`);
     const members = Object.fromEntries(Array.from({ length: 100 }, (_, index) => [`n${index}`, index]));

@@ -6,16 +6,16 @@ const src = resolve(import.meta.dirname, '../../../src');
 
 /** Where the bus, the receivers and transfer read the wall clock, and what they want of it: a time of day, and never an age. */
 const readings: Readonly<Record<string, readonly [times: number, what: string]>> = {
-  'bus/consumer-pause.ts': [2, 'dates that the server is told'],
+  'bus/consumer-pause.ts': [2, 'dates that the server gets'],
   'ingress/ingress.ts': [5, 'arrivals, when names were first seen, when tokens end, epochs'],
   'ingress/rates/exchange.ts': [2, 'the clock of the limiter, to which a step back is no time'],
   'transfer/batch-traces.ts': [1, 'when a span began'],
-  'transfer/consumer.ts': [1, 'when something was set aside or recorded'],
+  'transfer/consumer.ts': [1, 'when something was dead-lettered or recorded'],
   'transfer/spans/owed-merges.ts': [1, 'when it was written down, for people'],
   'transfer/transfer.ts': [1, 'epochs'],
 };
 
-// An age by the wall clock is wrong by whatever an operator or NTP corrects: an hour too short or too long.
+// An age by the wall clock is wrong by every correction of an operator or NTP: an hour too short or too long.
 it('the wall clock is read for times of day alone', () => {
   const found: Record<string, number> = {};
   for (const folder of ['bus', 'ingress', 'transfer']) {

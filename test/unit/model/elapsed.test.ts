@@ -24,8 +24,8 @@ const clocks = () => {
   };
 };
 
-// A message whose age stands still is never kept alive, and is written long after another worker was given it.
-it('time goes on at its pace when the wall clock is set back', () => {
+// If the age of a message stops, its ack wait is never extended, and it is written long after another worker got it.
+it('time continues at its pace when the wall clock is set back', () => {
   const { pass, setWall, passed } = clocks();
   pass(1_000);
   expect(passed()).toBe(1_000);
@@ -47,7 +47,7 @@ it('the time that a machine slept counts, also after its wall clock was set back
   expect(passed()).toBe(100_510);
 });
 
-it('whatever becomes of the wall clock, it never goes back and is never slower than the steady one', () => {
+it('with any change of the wall clock, it never goes back and is never slower than the steady one', () => {
   const step = fc.oneof(
     fc.record({ pass: fc.nat(5_000) }),
     fc.record({ setWall: fc.integer({ min: -2 * hour, max: 2 * hour }) }),

@@ -24,7 +24,7 @@ const elsewhere: Readonly<Record<string, string>> = {
   ledger_line_refused: 'test/engines/outcomes-ledger.test.ts',
 };
 
-/** What only a defect of ours yields: test/contract/examples.test.ts asserts that no case met one. */
+/** Only a defect of Tidemark yields these: test/contract/examples.test.ts asserts that no case met one. */
 const defects = ['internal'];
 
 const cases = [...readCases('push'), ...readCases('traces')];
@@ -39,7 +39,7 @@ const produced = new Set(
   ]),
 );
 
-// A code without a case is a promise that nobody has tried; a code outside the table is a label that nobody can look up.
+// A code without a case is an untested promise; a code outside the table is a label without an explanation.
 describe('the closed table of reasons', () => {
   it.each(
     reasons

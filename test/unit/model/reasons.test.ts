@@ -8,7 +8,7 @@ const codesOf = (of: Reason['of']): string[] =>
 
 // Codes are labels of metrics, texts of replies and what operators search for: one that means two things misleads all of them.
 describe('the table of reasons', () => {
-  it('has each code once for what it is said of', () => {
+  it('has each code once for each kind of thing', () => {
     const keys = reasons.map(({ of, code }) => `${of} ${code}`);
     expect(new Set(keys).size).toBe(keys.length);
   });
@@ -20,7 +20,7 @@ describe('the table of reasons', () => {
   });
 
   it.each(reasons)(
-    'says of $code ($of) what it means and what to do',
+    'has a meaning and a remedy for $code ($of)',
     ({ code, meaning, remedy, stage, fixableBy }) => {
       expect(code).toMatch(/^[a-z]+(_[a-z]+)*$/);
       expect(meaning.length).toBeGreaterThan(10);
@@ -37,7 +37,7 @@ describe('the table of reasons', () => {
     expect(explain('')).toBeUndefined();
   });
 
-  it('leaves the verdict on time to transfer (specification 4.2), and everything else to the receiver', () => {
+  it('leaves the check of time to transfer (specification 4.2), and everything else to the receiver', () => {
     const inTransfer = reasons.filter(({ stage }) => stage === 'transfer').map(({ code }) => code);
     expect(inTransfer.filter((code) => !/^timestamp_|^end_before_start$/.test(code))).toEqual([
       'data_source_purged',
@@ -116,7 +116,7 @@ describe('a refusal of a receiver', () => {
     expect(JSON.parse(String(refusedReply(new Refused(reason)).body)).message).toBe(`${meaning}; ${remedy}`);
   });
 
-  // A success status here would tell a sender to forget what was never taken.
+  // A success status here would make a sender forget items that were never accepted.
   it('is never a success', () => {
     for (const status of Object.values(refusalStatuses)) expect(status).toBeGreaterThanOrEqual(400);
   });

@@ -15,7 +15,7 @@ const endOfTime = (2n ** 32n - 1n) * 1_000_000_000n;
 
 type Case = [what: string, raw: RawSpanTime, policy: SpanTimePolicy, verdict: TimeReason | undefined];
 
-// Architecture 6.2, first hit wins. Each is judged as decimal text and, where it has one, as protobuf's fixed64.
+// Architecture 6.2, first hit wins. Each is validated as decimal text and, where it has one, as protobuf's fixed64.
 const cases: Case[] = [
   ['a literal N', 'N', unbounded, 'timestamp_not_numeric'],
   ['seconds and a literal N', '1780315200N', unbounded, 'timestamp_not_numeric'],
@@ -80,7 +80,7 @@ const isFixed64 = (raw: RawSpanTime): raw is string =>
 describe('the time of a span', () => {
   const good = String(nanos(arrivedAt));
 
-  it.each(cases)('judges %s (%s)', (_, raw, policy, verdict) => {
+  it.each(cases)('validates %s (%s)', (_, raw, policy, verdict) => {
     expect(validateSpanTime(raw, raw, arrivedAt, policy)).toBe(verdict);
     if (verdict !== undefined) expect(validateSpanTime(raw, good, arrivedAt, policy)).toBe(verdict);
   });
@@ -121,7 +121,7 @@ describe('the time of a span', () => {
   });
 
   // Doubles hold milliseconds and the rest apart: a bound that is off by a rounding loses or keeps spans wrongly.
-  it('is bounded exactly, whatever 64 bits it has', () => {
+  it('is bounded exactly, for any 64 bits', () => {
     const near = (center: bigint): fc.Arbitrary<bigint> =>
       fc.bigInt({ min: -2_000_000n, max: 2_000_000n }).map((offset) => center + offset);
     const words = fc.oneof(

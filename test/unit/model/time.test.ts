@@ -12,7 +12,7 @@ const windows: TimePolicy = { aheadMsMax: hourMs, ageMsMax: 7 * dayMs };
 
 type Case = [what: string, raw: unknown, policy: TimePolicy, verdict: TimeReason | undefined];
 
-// Architecture 6.2, first hit wins. A wrong verdict either loses a good point or stores one where nobody will look for it.
+// Architecture 6.2, first hit wins. A wrong result either loses a good point or stores one where no query finds it.
 const cases: Case[] = [
   ['a number in a string', '1780315200000', unbounded, 'timestamp_not_numeric'],
   ['a literal N', 'N', unbounded, 'timestamp_not_numeric'],
@@ -68,7 +68,7 @@ describe('the time of a point', () => {
     expect(validatePointTime(1e12, arrivedAt, defaultTimePolicy)).toBeUndefined();
   });
 
-  // Time is never repaired: whatever passes is stored as sent, so it must be an integer that QuestDB holds.
+  // Time is never repaired: every valid time is stored as sent, so it must be an integer that QuestDB holds.
   it('passes only as an integer of milliseconds inside the windows', () => {
     const raws = fc.oneof(
       fc.integer({ min: -8 * dayMs, max: 2 * hourMs }).map((offset) => arrivedAt + offset),

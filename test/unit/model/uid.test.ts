@@ -89,7 +89,7 @@ describe('the base of a request with identity', () => {
   });
 
   // The base may depend on the digest alone: a retry has to be given the same uids by any process at any time.
-  it('is the first 62 bits of the digest, whatever runs', () => {
+  it('is the first 62 bits of the digest, in every process', () => {
     always(
       fc.property(fc.string(), (identity) => {
         const sha256 = digest(identity);

@@ -33,7 +33,7 @@ const receivedOf = (tally: Tally): Record<string, number> =>
 
 // A record whose parts do not add up would show a loss where there is none, or hide one.
 describe('the record of a message', () => {
-  it('adds up to what was received, whatever was refused of it', () => {
+  it('adds up to the received items, for any refusals among them', () => {
     fc.assert(
       fc.property(fc.array(step), fc.array(fc.record({ owner, items })), (steps, refused) => {
         const tally: Tally = new Map();

@@ -19,7 +19,7 @@ describe('a known credential', () => {
     ['in a sentence', `the token is ${token}, or was`],
     ['behind a scheme', `Bearer ${token}`],
     ['behind a name', `access_token=${token}&x=1`],
-    ['behind a name nobody knows', `whatever=${token}`],
+    ['behind an unknown name', `another=${token}`],
     ['within a path', `/v2/push/${token}/x`],
     ['within a run of hexadecimal digits', `ff${token}00`],
     ['within a word', `tok_${token}_x`],
@@ -58,7 +58,7 @@ describe('a known credential', () => {
     expect(textOf(`${own.slice(0, 14)}…`)).toBe('…');
   });
 
-  // Nobody may be taken in by it, but whoever reads it has the token.
+  // The receiver does not accept it in this form, but its reader has the token.
   it.each([
     ['capitals', token.toUpperCase()],
     ['both cases', token.replaceAll(/[ace]/g, (digit) => digit.toUpperCase())],
@@ -92,7 +92,8 @@ describe('a known credential', () => {
   });
 });
 
-// Receivers do not know the tokens of the admin API, of which nothing but digests is kept: each of their form is taken for one.
+// Receivers do not have the tokens of the admin API, because KV keeps only digests: every text of their form counts as
+// one.
 describe('a token of the admin API', () => {
   const adminToken = 'c0ffee00'.repeat(8);
 
@@ -108,7 +109,7 @@ describe('a token of the admin API', () => {
     expect(jsonOf({ name: given, [given]: [given] }).toLowerCase()).not.toContain('c0ffee');
   });
 
-  it('is told from the ids of traces and spans, which stay', () => {
+  it('is distinguished from the ids of traces and spans, which stay', () => {
     const ids = { traceId: '5b8efff798038103d269b633813fc60c', spanId: 'eee19b7ec3c1b174' };
     expect(jsonOf(ids)).toBe(JSON.stringify(ids));
     const parent = `00-${ids.traceId}-${ids.spanId}-01`;
@@ -136,8 +137,8 @@ it('takes credentials out of examples of spans, torn ones too', () => {
   }
 });
 
-// A sender may put the token of somebody else, or a password, under a name that says so.
-describe('what a name says is a secret', () => {
+// A sender may put the token of another sender, or a password, under a name that identifies it.
+describe('a value under the name of a secret', () => {
   it.each([
     'access_token',
     'token',
@@ -148,7 +149,7 @@ describe('what a name says is a secret', () => {
     'password',
     'api_key',
     'Set-Cookie',
-  ])('is taken out under %s, whatever it is', (name) => {
+  ])('is removed under %s, for every value', (name) => {
     expect(jsonOf({ [name]: 'hunter2' })).toBe(JSON.stringify({ [name]: redacted }));
     expect(jsonOf({ [name]: { any: 'hunter2' } })).toBe(JSON.stringify({ [name]: redacted }));
     expect(jsonOf({ attributes: [{ key: name, value: { stringValue: 'hunter2' } }] })).not.toContain(
@@ -166,8 +167,8 @@ describe('what a name says is a secret', () => {
 });
 
 // A body has 16 MiB and may be as deep as it is long: an example of it must not cost what the body does.
-describe('what is left', () => {
-  it('is the value as it was, where there is no secret', () => {
+describe('the rest of the value', () => {
+  it('is unchanged where there is no secret', () => {
     const point = { metrics: { cpu: 1.5, up: 1e300 }, target: 'a', dimension: { module: 'db', ok: true } };
     expect(jsonOf(point)).toBe(JSON.stringify(point));
     expect(textOf('trace 0123456789abcdef0123456789abcdee, 数据')).toBe(
@@ -175,7 +176,7 @@ describe('what is left', () => {
     );
   });
 
-  it('has at most so many bytes, whatever comes', () => {
+  it('has at most its limit of bytes, for any input', () => {
     fc.assert(
       fc.property(fc.anything(), fc.string({ unit: 'grapheme' }), (value, given) => {
         expect(Buffer.byteLength(json(value, 256))).toBeLessThanOrEqual(256);

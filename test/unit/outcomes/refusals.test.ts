@@ -9,7 +9,7 @@ const started = (rowsMax?: number) => {
   return { clock, refusals };
 };
 
-describe('counting what receivers turned away', () => {
+describe('counting refused requests', () => {
   it('adds up requests and items by minute, owner, kind and reason', () => {
     const { clock, refusals } = started();
     refusals.add('metrics', 'refused', 1500001, 'rate_limited', 1, 10);
@@ -40,8 +40,8 @@ describe('counting what receivers turned away', () => {
     expect(refusals.take(4, 10)).toEqual([]);
   });
 
-  // Whoever has many tokens must not be able to grow a receiver, nor to hide what others were refused.
-  it('keeps to its bound: what is beyond is counted under owner 0, and nothing is lost', () => {
+  // A sender with many tokens must not be able to grow a receiver, nor to hide the refusals of others.
+  it('keeps to its limit: beyond it owner 0 counts, and nothing is lost', () => {
     const { refusals } = started(100);
     for (let owner = 1; owner <= 1000; owner++)
       refusals.add('traces', 'refused', owner, 'rate_limited', 1, 2);

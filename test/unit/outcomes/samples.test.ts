@@ -45,7 +45,7 @@ describe('the number of examples', () => {
     expect(wanted(1, 'a')).toBe(sampleLimits.ofReasonPerMinute);
   });
 
-  it('is bounded for the process in a second, whoever sends', () => {
+  it('is limited for the process in a second, for all senders together', () => {
     const { clock, samples } = started();
     const wanted = (): number => {
       let count = 0;
@@ -57,7 +57,7 @@ describe('the number of examples', () => {
     expect(wanted()).toBe(sampleLimits.perSecond);
   });
 
-  it('is bounded while nobody takes them, and what is given up is told', () => {
+  it('is limited while no one takes them, and dropped ones are reported', () => {
     const { samples, lost } = started();
     for (let count = 0; count < sampleLimits.held + 7; count++) samples.add(sample());
     expect(lost.rows).toBe(7);

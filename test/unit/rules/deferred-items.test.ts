@@ -37,7 +37,7 @@ const points: readonly (readonly [string, object])[] = [
 ];
 
 // A row with another uid, time or column than the receiver's would be there beside it.
-describe('a point that a receiver put off', () => {
+describe('a deferred point', () => {
   for (const layout of ['wide', 'narrow'] as const)
     it.each(points)(`makes the very rows of a receiver, %s (${layout})`, (_, point) => {
       const { receiver, again } = bothWays({ ...point, timestamp: late, ignored: 'x' }, layout);
@@ -45,7 +45,7 @@ describe('a point that a receiver put off', () => {
       expect(receiver).not.toBe('');
     });
 
-  it('tells the names that have no column yet', () => {
+  it('lists the names that have no column yet', () => {
     const { again } = bothWays({ metrics: { fresh: 1 }, dimension: { zone: 'a' }, timestamp: late }, 'wide');
     expect(again).toMatchObject({ newMetrics: ['fresh'], newDimensions: ['zone'] });
   });
@@ -55,7 +55,7 @@ describe('a point that a receiver put off', () => {
     [{ metrics: { up: 1 }, timestamp: 1_700_000_000 }, 'timestamp_unit_seconds', /1700000000/],
     [{ metrics: { up: 1 } }, 'timestamp_required_with_key', /timestamp/],
     [null, 'point_not_object', /null/],
-  ] as const)('says which rule %o breaks', (item, reason, detail) => {
+  ] as const)('names the rule that %o breaks', (item, reason, detail) => {
     const source = push.sourceWith('wide', ['up']);
     const place = { base: '5', ordinal: 0 };
     const caps = { metricsMax: 10, dimensionsMax: 10 };
@@ -67,7 +67,7 @@ describe('a point that a receiver put off', () => {
   });
 });
 
-describe('a span that a receiver put off', () => {
+describe('a deferred span', () => {
   const request = wholeRequest(BigInt(push.arrivedAt) * 1_000_000n);
   const ways = [
     ['JSON', traces.encodeJson],
@@ -97,7 +97,7 @@ describe('a span that a receiver put off', () => {
     expect(rows.flat()).toEqual(rowsOfTraces(kept));
   });
 
-  it('says which rule it breaks', () => {
+  it('names the rule it breaks', () => {
     const [text = ''] =
       traces.encodeJson(traces.requestOf({ ...traces.goodSpan, startTimeUnixNano: 'N' })).runs[0]?.deferred[0]
         ?.texts ?? [];

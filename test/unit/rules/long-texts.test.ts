@@ -94,7 +94,7 @@ const recorderOf = (receiver: 'push' | 'otlp') => {
   });
   return {
     recorder,
-    /** The few of a minute are wanted anew. */
+    /** The few samples of a minute are wanted again. */
     next: (): void => {
       clock.ms += 60_000;
     },
@@ -304,7 +304,7 @@ const stores = (text: string): void => {
 
 const paths = { push, otlp, 'the admin API': adminApi, 'the stores': stores };
 
-describe('no regular expression looks through more of a text of others than 2 KiB', () => {
+describe('no regular expression reads more than 2 KiB of untrusted text', () => {
   it.each(
     Object.entries(paths).flatMap(([path, run]) =>
       hostile.map(([name, make]) => [path, name, run, make] as const),
@@ -323,7 +323,7 @@ const cost = (run: () => unknown): number => {
   return (user + system) / 1_000;
 };
 
-// One body of a sender is judged and shown in a moment, however it is made: 40 KB of a word and an ellipsis once cost half a minute.
+// Any body of a sender is validated and sampled in a moment: 40 KB of a word and an ellipsis once cost half a minute.
 describe('the redaction of an example', () => {
   it.each(hostile)('costs the same for 20 KB and for 16 MB of %s', (_, make) => {
     const { text, json } = createRedaction(looksLikeToken);
@@ -340,10 +340,10 @@ describe('the redaction of an example', () => {
   });
 });
 
-describe('what is read by hand', () => {
+describe('a text that is read by hand', () => {
   const text = trickyText('aZ09+/-_=.eE \\",\n\r');
 
-  it('is base64 as the expression said', () => {
+  it('is base64 where the expression matched', () => {
     always(
       fc.property(fc.oneof(text, fc.base64String()), (given) => {
         const { length } = given.replaceAll('=', '');
@@ -353,7 +353,7 @@ describe('what is read by hand', () => {
     );
   });
 
-  it('is a number as the expression said', () => {
+  it('is a number where the expression matched', () => {
     const number = fc.double({ noNaN: true, noDefaultInfinity: true }).map(String);
     always(
       fc.property(fc.oneof(text, number), (given) => {

@@ -9,7 +9,9 @@ import { ownSpansMark, type SpanStart, type TraceSpan } from '../../../src/telem
 const root = resolve(import.meta.dirname, '../../..');
 const log = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
 
-/** The packages of OpenTelemetry that a process has loaded once its roles are there and tracing was opened with this address. */
+/**
+ * The packages of OpenTelemetry that a process has loaded once its roles run and tracing was opened with this address.
+ */
 const loadedWith = (url: string): string[] => {
   const program = `
     import { registerHooks } from 'node:module';
@@ -34,7 +36,7 @@ const loadedWith = (url: string): string[] => {
 };
 
 describe('tracing', () => {
-  // Whoever does not trace must not pay for it, in memory or in time.
+  // A deployment without tracing must not pay for it, in memory or in time.
   it('that is off loads no package', () => {
     // prom-client brings this one by itself.
     expect(loadedWith('').filter((name) => name !== '@opentelemetry/api')).toEqual([]);
@@ -42,7 +44,7 @@ describe('tracing', () => {
   }, 60_000);
 
   it.each(['', 'X-MON-TOKEN', '=x', 'a b=c', 'a=%zz', 'a=1,,b=2'])(
-    'refuses headers that cannot be used, without telling them: %j',
+    'refuses invalid headers, without showing them: %j',
     async (headers) => {
       const tracing = { url: 'http://127.0.0.1:1', headers, sampleRatio: 1 };
       await expect(openTracing({ tracing }, 'test', log)).rejects.toThrow(
@@ -88,7 +90,7 @@ describe('spans of requests', () => {
     expect(ended).toMatchObject([{ name: 'POST /v2/push/', failure: 'an internal error' }]);
   });
 
-  // A message of spans of our own that carried a trace would be traced in transfer, and so on for ever.
+  // Transfer would trace a message of Tidemark's own spans with a trace, and so on without end.
   it('are none for a body that holds spans of this program, and its messages carry no trace', async () => {
     for (const body of [`{"key":"${ownSpansMark}"}`, `\n\x15${ownSpansMark}\x12`]) {
       const { ended, tracing } = recording();

@@ -14,7 +14,7 @@ afterEach(() => vi.useRealTimers());
 
 // A deployment that cannot write a single row would otherwise empty the stream into the dead letters overnight.
 describe('the breaker', () => {
-  it('opens when more items in a row go to the dead letters than it allows, across messages', () => {
+  it('opens when more items in a row become dead letters than it allows, across messages', () => {
     const { breaker } = breakerOf();
     breaker.note(5, 5);
     breaker.note(5, 5);
@@ -23,7 +23,7 @@ describe('the breaker', () => {
     expect([breaker.state, breaker.why]).toEqual(['open', '11 items in a row went to the dead letters']);
   });
 
-  it('begins to count anew when an item is stored', () => {
+  it('counts from zero again when an item is stored', () => {
     const { breaker } = breakerOf();
     for (let round = 0; round < 50; round++) {
       breaker.note(5, 5);
@@ -43,7 +43,7 @@ describe('the breaker', () => {
     ]);
   });
 
-  it('judges by what came lately: a bad day long past opens nothing', () => {
+  it('uses recent items only: a bad day long past opens nothing', () => {
     const { breaker } = breakerOf();
     breaker.note(100, 19);
     for (let round = 0; round < 20; round++) breaker.note(100, 0);
@@ -70,7 +70,7 @@ describe('the breaker', () => {
     expect(changes).toEqual(['open', 'trial', 'open', 'trial', 'open', 'trial', 'closed']);
   });
 
-  it('is closed by hand at any time, and forgets what it counted', () => {
+  it('is closed by hand at any time, and forgets its counts', () => {
     const { breaker } = breakerOf();
     breaker.note(11, 11);
     breaker.reset();

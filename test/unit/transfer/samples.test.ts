@@ -24,8 +24,8 @@ const refusedRow = (row: string): DeadLettered => ({
   place: { dataId: 1500001, table: 't' },
 });
 
-describe('examples of what only transfer knows', () => {
-  it('are refused rows as they were to be written, without what may be a token', () => {
+describe('samples that only transfer can take', () => {
+  it('are refused rows as they were written, without possible tokens', () => {
     const { samples, transfer } = started();
     transfer.deadLettered('metrics', refusedRow(`t,module=${token},token=hunter2 cpu=1,uid=5i 1000`));
     transfer.purged([1500002]);
@@ -38,7 +38,7 @@ describe('examples of what only transfer knows', () => {
   });
 
   // A block of spans is bytes; shown as text it would be noise, and what it holds could not be redacted.
-  it('have no payload where that is no text', () => {
+  it('have no payload where that is not text', () => {
     const { samples, transfer } = started();
     const block = { ...refusedRow('x'), reason: 'block_refused', place: { appId: 7 } } as const;
     transfer.deadLettered('traces', block);
@@ -46,7 +46,7 @@ describe('examples of what only transfer knows', () => {
   });
 
   // They would come back through LEDGER as examples of themselves.
-  it('are none of what goes wrong with LEDGER itself', () => {
+  it('include no failure of LEDGER itself', () => {
     const { samples, transfer } = started();
     transfer.deadLettered('ledger', refusedRow('x'));
     expect(samples.take(1)).toEqual([]);

@@ -16,15 +16,18 @@ type Bench = {
   /** Messages of each write so far. */
   readonly writes: number[];
   acknowledged: number;
-  /** How often a message was said to be worked on. */
+  /** How often the ack wait of a message was extended. */
   workedOn: number;
-  /** Brings so many messages, each of so many rows, as if they arrived together. */
+  /** Delivers this many messages, each of this many rows, as if they arrived together. */
   bring(messages: number, rows?: number): void;
 };
 
 type Bounds = { gatheredMax?: number; heldBytesMax?: number; untilStored?: Promise<void> };
 
-/** A worker on the clock of the test; its store takes everything, at once if not told otherwise, and keeps how much each write brought. */
+/**
+ * A worker on the clock of the test; its store accepts everything, at once by default, and records the size of each
+ * write.
+ */
 const startWorker = (bounds: Bounds = {}): Bench => {
   const writes: number[] = [];
   const sink: Sink<number> = {
@@ -116,7 +119,7 @@ describe('writes at an interval', () => {
     vi.useRealTimers();
   });
 
-  it('what comes after a pause is written at once', async () => {
+  it('a message after a pause is written at once', async () => {
     const { bring, writes } = startWorker();
     bring(1);
     await turn();
@@ -127,7 +130,7 @@ describe('writes at an interval', () => {
     expect(writes).toEqual([1, 1]);
   });
 
-  it('what comes within the interval is written together when it is over, and acknowledged', async () => {
+  it('messages within the interval are written together at its end, and acknowledged', async () => {
     const bench = startWorker();
     bench.bring(1);
     await turn();
@@ -173,7 +176,7 @@ describe('writes at an interval', () => {
     expect(worker.hasRoom).toBe(true);
   });
 
-  it('so many messages that no more may be delivered do not wait', async () => {
+  it('messages do not wait when no more may be delivered', async () => {
     const { bring, writes } = startWorker({ gatheredMax: 20 });
     bring(1);
     await turn();
@@ -197,7 +200,7 @@ describe('writes at an interval', () => {
     expect(bench.acknowledged).toBe(4);
   });
 
-  it('what was forgotten is not counted towards a whole write', async () => {
+  it('forgotten messages do not count towards a whole write', async () => {
     const { bring, writes, worker } = startWorker();
     bring(1);
     await turn();
@@ -234,13 +237,13 @@ describe('writes at an interval', () => {
     expect(bench.acknowledged).toBe(1);
   });
 
-  // Another worker may have written it meanwhile, and is not asked.
+  // Another worker may have written it meanwhile, without a way to check that.
   it('a message that was held over half its ack wait is not written, though the wall clock was set back', async () => {
     const { bring, writes } = startWorker();
     bring(1);
     await turn();
     bring(1);
-    // The process stands still for so long: no timer runs.
+    // The process stalls for this long: no timer runs.
     vi.setSystemTime(Date.now() - 3_600_000);
     const steady = performance.now();
     vi.spyOn(performance, 'now').mockImplementation(() => steady + 20_000);

@@ -48,7 +48,7 @@ type Case = {
   dimensionColumns?: Record<string, string>;
 };
 
-// QuestDB folds case and has one name space a table: two sources in one column would mix their values for ever.
+// QuestDB folds case and has one name space for each table: two sources in one column would mix their values for good.
 const cases: Case[] = [
   {
     what: 'of their own',
@@ -131,7 +131,7 @@ describe('columns', () => {
     expect(register('wide', [], ['cpu'], oneByOne)).toEqual(together);
   });
 
-  it('stay what they are: an entry is never changed by a later one', () => {
+  it('never change: a later entry changes no earlier one', () => {
     const first = register('wide', ['cpu'], ['host']);
     const later = registerNames(first, 'wide', tableId, caps, ['CPU', 'cpu'], ['HOST'], 1_800_000_000);
     expect(later.metrics[0]).toBe(first.metrics[0]);
@@ -205,7 +205,7 @@ describe('a view of a split metric', () => {
   });
 
   // QuestDB refuses longer names: the view would never be made, and its metric have no table id of its own.
-  it('has a name of at most 127 bytes and of its own, however long business and metric are', () => {
+  it('has a unique name of at most 127 bytes, for any length of business and metric', () => {
     const common = 'm'.repeat(95);
     const metrics = ['aaaaa', 'aaaab', 'AAAAA', 'bbbbb'].map((end) => common + end);
     const registry = registerNames(empty, 'narrow', longTableId, caps, metrics, [], 1);

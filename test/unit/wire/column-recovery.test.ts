@@ -24,7 +24,7 @@ const names = fc.array(
   },
 );
 
-// A name that is given another name's column mixes the two for ever.
+// A name with another name's column mixes the two for good.
 describe('a registry that is older than its table', () => {
   it('takes in only names with the very columns they had', () => {
     always(
@@ -48,7 +48,7 @@ describe('a registry that is older than its table', () => {
     );
   });
 
-  it('has every name whose column has no number, and the second of two comers the next time it comes', () => {
+  it('has every name whose column has no number, and the second of two colliding names after it occurs again', () => {
     const whole = register(empty, 'wide', ['cpu', 'CPU', 'load', 'host'], ['host', 'zone']);
     const recovered = recoverNames(
       register(empty, 'wide', ['cpu'], []),

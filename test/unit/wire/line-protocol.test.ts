@@ -61,9 +61,9 @@ describe('the rows of a body', () => {
         `f=1.5,more_dimensions=${quoteText(JSON.stringify(more))},uid=7i 1700000000000\n`,
     );
 
-  // The row that QuestDB refuses by number is taken out by it: one line feed miscounted sets aside a good row and sends
-  // the bad one again for ever.
-  it('are found by their numbers, whatever line feeds and backslashes they hold', () => {
+  // QuestDB refuses a row by its number: one line feed miscounted dead-letters a good row and sends the bad one again
+  // without end.
+  it('are found by their numbers, with any line feeds and backslashes in them', () => {
     always(
       fc.property(fc.array(row, { maxLength: 8 }), (rows) => {
         const body = Buffer.from(rows.join(''));
@@ -117,7 +117,7 @@ describe('the text of a double', () => {
 
 describe('the uid of a row', () => {
   // A sender's text that looks like a uid would name another row in the dead letters.
-  it('is its last field, whatever the texts before it say', () => {
+  it('is its last field, for any texts before it', () => {
     const texts = fc.oneof(trickyText(special), fc.constantFrom(' uid=5i 1', ',uid=5i 1\n', 'uid=5i'));
     always(
       fc.property(texts, texts, fc.nat(), (tag, text, uid) => {

@@ -152,7 +152,7 @@ const plain = (value: unknown): unknown => {
   );
 };
 
-/** A name that nobody would choose is told only in part. */
+/** An unusual name is reported only in part. */
 const shortened = (name: string): string => (name.length > 80 ? `${name.slice(0, 80)}…` : name);
 
 export type Encoding = 'json' | 'protobuf';

@@ -83,7 +83,7 @@ export const alikeSpans = (random: Random): Buffer => {
     });
     return spanOf(own.join(','), random);
   });
-  // Without a scope the spans are passed over before they are read.
+  // Without a scope the spans are skipped before they are read.
   const scope = random(10) === 0 ? '' : '"scope":{"name":"s"},';
   const resource = usual.slice(0, random(3)).join(',');
   const body = Buffer.from(

@@ -13,7 +13,9 @@ export const randomOf = (seed: number): Random => {
   };
 };
 
-/** How often something happens: once in so many times. Different from body to body, so that some are nearly whole. */
+/**
+ * The frequency of a mutation: once in this many times. It differs from body to body, so that some are nearly whole.
+ */
 export const rateOf = (random: Random): number => pick(random, [30, 100, 400]);
 
 export const pick = <T>(random: Random, items: readonly [T, ...T[]]): T =>
@@ -25,7 +27,7 @@ export const shuffled = <T>(random: Random, items: readonly T[]): T[] =>
     .sort((a, b) => a.place - b.place)
     .map(({ item }) => item);
 
-/** Some bytes changed, or an end cut off. */
+/** Some bytes changed, or an end removed. */
 export const damaged = (bytes: Buffer, random: Random): Buffer => {
   const changed = Buffer.from(bytes);
   for (let flips = 1 + random(3); flips > 0 && changed.length > 0; flips--)

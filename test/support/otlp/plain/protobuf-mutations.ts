@@ -67,7 +67,7 @@ const write = (fields: readonly Field[], random: Random): Buffer =>
   Buffer.concat(
     fields.flatMap(({ number, type, payload }) => {
       const content = Array.isArray(payload) ? write(payload, random) : payload;
-      // Now and then a length that says too much or too little.
+      // Sometimes a length that is too large or too small.
       const length = random(900) === 0 ? content.length + random(5) - 2 : content.length;
       const head = varint((BigInt(number) << 3n) | BigInt(type), random);
       return type === 2 ? [head, varint(BigInt(Math.max(length, 0)), random), content] : [head, content];

@@ -58,7 +58,7 @@ class Wire {
     return { number, type: Number(tag & 7n) };
   }
 
-  /** Passes over the fields of a group up to the end that has its number; groups may hold groups. */
+  /** Skips the fields of a group up to the end with its number; groups may hold groups. */
   private endOfGroup(group: bigint): void {
     const open = [group];
     while (open.length > 0) {
@@ -93,7 +93,7 @@ class Wire {
   }
 }
 
-/** What becomes of a field, by its number and wire type; any other is unknown and passed over. */
+/** The handling of a field, by its number and wire type; any other is unknown and skipped. */
 type Handlers = {
   readonly [field: `bytes ${number}`]: (bytes: Buffer) => void;
   readonly [field: `varint ${number}` | `fixed64 ${number}`]: (value: bigint) => void;
@@ -295,8 +295,8 @@ const readResourceSpans = (bytes: Buffer): PlainResource => {
 };
 
 /**
- * ExportTraceServiceRequest as plain objects. Fields that nothing is made of (dropped counts, flags, scope attributes, schema
- * URLs) are passed over like unknown ones. Throws NotReadable.
+ * ExportTraceServiceRequest as plain objects. Unused fields (dropped counts, flags, scope attributes, schema URLs) are
+ * skipped like unknown ones. Throws NotReadable.
  */
 export const requestOfProtobuf = (bytes: Uint8Array): PlainRequest => {
   const resources: PlainResource[] = [];

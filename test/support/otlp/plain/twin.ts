@@ -27,7 +27,7 @@ export type Twin = {
   readonly rows: SpanRow[];
   readonly rejected: Map<string, number>;
   readonly deferred: Map<string, number>;
-  /** Rejected spans by run, application and reason, those of nobody left out. */
+  /** Rejected spans by run, application and reason, without those that have no owner. */
   readonly dropped: Map<string, number>;
   readonly deferredItems: { run: number; ordinal: number; appId: number; item: unknown }[];
   /** The first 20; a fault may be named at any of the fields. */
@@ -40,7 +40,7 @@ export type Twin = {
   eventsDropped: number;
   linksDropped: number;
   readonly unknown: ReadonlySet<string>;
-  /** Of all resources, and of those that have spans: nobody has to look up the token of a resource without any. */
+  /** Of all resources, and of those that have spans: the token of a resource without spans needs no lookup. */
   readonly tokens: ReadonlySet<string>;
   readonly tokensOfSpans: ReadonlySet<string>;
 };
@@ -173,10 +173,10 @@ class Judge {
 }
 
 /**
- * The plain twin of the decoders in src/wire/otlp, their oracle. Those go from bytes straight to column buffers and make no
- * object of a span; this goes through objects, message by message and rule by rule, knows nothing of their code and is as slow as
- * it is plain. For any body both have to come to the same rows, verdicts and counts. Throws NotReadable for a body that is
- * none, and TooManySpans.
+ * The plain twin of the decoders in src/wire/otlp, their oracle. Those go from bytes straight to column buffers and
+ * make no object of a span; this one goes through objects, message by message and rule by rule, shares no code with
+ * them, and is slow and plain. For any body both must have the same rows, outcomes and counts. Throws NotReadable for a
+ * malformed body, and TooManySpans.
  */
 export const twinOf = {
   protobuf: (bytes: Uint8Array, context: TracesContext): Twin =>

@@ -37,7 +37,7 @@ export const textOf = (value: PlainValue): Text => {
   return Buffer.from(value.kind === 'none' ? '' : nestedText(value));
 };
 
-/** How many values in it were nested too deep; of entries with one key the last alone is there to be cut. */
+/** How many values in it were nested too deep; of entries with one key only the last can be truncated. */
 export const cutsIn = (value: PlainValue): number => {
   if (value.kind === 'cut') return 1;
   if (value.kind === 'array') return sum(value.values, cutsIn);
@@ -70,7 +70,7 @@ export const spanSize = (span: PlainSpan): number =>
   sum(span.events, ({ name, attributes }) => 64 + name.length + attributesSize(attributes)) +
   sum(span.links, ({ traceState, attributes }) => 64 + traceState.length + attributesSize(attributes));
 
-/** At most so many bytes of a text, without part of a character at the end. */
+/** At most this many bytes of a text, without part of a character at the end. */
 export const cutText = (text: Text, bytesMax: number): Text => {
   if (text.length <= bytesMax) return text;
   let end = bytesMax;

@@ -22,7 +22,7 @@ describe('bytes in flight', () => {
     expect(seen).toEqual([60, 100, 40, 100]);
   });
 
-  // A limit below the largest body would otherwise refuse that body for ever, with an answer that says: try again.
+  // A limit below the largest body would otherwise refuse that body every time, with an answer that asks for a retry.
   it('let one request in alone, however large it is', () => {
     const { room } = create(100);
     expect([room.tryTake(1000), room.tryTake(1), room.held]).toEqual([true, false, 1000]);
@@ -40,7 +40,7 @@ describe('bytes in flight', () => {
     ]);
   });
 
-  // Whoever sends a byte a second must not keep those out who send at once.
+  // A client that sends a byte a second must not block those that send at once.
   it('are given back by slow bodies when others need them, and only then', () => {
     let nowMs = 0;
     const room = createBytesInFlight(

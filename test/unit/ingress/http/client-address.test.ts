@@ -35,7 +35,7 @@ describe('the address of a client', () => {
     ['2001:db8::1', undefined, '2001:db8::1'],
     ['2001:db8::ffff:203.0.113.9', undefined, '2001:db8::ffff:203.0.113.9'],
     ['fe80::1%eth0', undefined, 'fe80::1'],
-    // What an untrusted peer says of others does not count.
+    // The addresses that an untrusted peer names do not count.
     ['203.0.113.9', '198.51.100.1', '203.0.113.9'],
     ['2001:db8::1', '198.51.100.1', '2001:db8::1'],
     ['10.1.2.3', '198.51.100.1', '198.51.100.1'],

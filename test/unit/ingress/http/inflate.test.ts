@@ -18,7 +18,7 @@ describe('a body that its packing makes longer', () => {
     { what: 'tables of codes for ten bytes each', as: 'gzip', blocks: 'dynamic', blockBytes: 10 },
     { what: 'members of ten bytes', as: 'gzip', memberBytes: 10 },
     { what: 'frames of ten bytes', as: 'zstd', memberBytes: 10 },
-  ] as const)('is refused before all of it was looked at: $what', async ({ what: _, ...packing }) => {
+  ] as const)('is refused before all of it was read: $what', async ({ what: _, ...packing }) => {
     expect(await inflated(letters, packing)).toBe('corrupt');
   });
 });

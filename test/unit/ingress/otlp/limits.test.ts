@@ -25,7 +25,7 @@ const events = (count: number) =>
 const links = (count: number) =>
   Array.from({ length: count }, () => ({ traceId: goodSpan.traceId, spanId: goodSpan.spanId }));
 
-/** Resources of two applications by turns, the first and the last of the narrow one. */
+/** Resources of two applications in turn, the first and the last of the narrow one. */
 const request = (change: object, resourceAttributes = attributes(0)) => ({
   resourceSpans: ['narrow', 'wide', 'narrow'].map((token) => ({
     resource: {
@@ -88,7 +88,7 @@ describe.each([
     expect(encode(request({}, attributes(1, '123456')), context).cutValues).toBe(2);
   });
 
-  it('are judged by its own windows', () => {
+  it('are validated by its own windows', () => {
     const later = String(BigInt(goodSpan.startTimeUnixNano) + 7_200n * 1_000_000_000n);
     const encoded = encode(request({ startTimeUnixNano: later, endTimeUnixNano: later }), context);
     expect([encoded.accepted, Object.fromEntries(encoded.deferred)]).toEqual([

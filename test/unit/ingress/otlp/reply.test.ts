@@ -81,7 +81,7 @@ describe('a hint about a body', () => {
     ['a byte order mark', 'json', Buffer.from('\ufeff{}'), 'byte order mark'],
     ['UTF-16', 'json', Buffer.from('\ufeff{}', 'utf16le'), 'UTF-16'],
     ["Zipkin's list", 'json', Buffer.from('[{"traceId":"a"}]'), 'Zipkin'],
-  ] as const)('knows %s sent as %s', (_, encoding, body, word) => {
+  ] as const)('recognises %s sent as %s', (_, encoding, body, word) => {
     expect(bodyHint(encoding, body)).toContain(word);
   });
 
@@ -91,11 +91,11 @@ describe('a hint about a body', () => {
     ['json', 'hello'],
     ['protobuf', 'hello'],
     ['protobuf', ''],
-  ] as const)('is left out where nothing is known (%s %j)', (encoding, text) => {
+  ] as const)('is omitted where nothing is known (%s %j)', (encoding, text) => {
     expect(bodyHint(encoding, Buffer.from(text))).toBe('');
   });
 
-  it('names keys of other formats whatever way they are written, and no others', () => {
+  it('names keys of other formats in any spelling, and no others', () => {
     expect(shownKey('resource_metrics')).toContain('only traces, not metrics');
     expect(shownKey('resourceSpans[].instrumentation_library_spans')).toContain('scopeSpans');
     expect(shownKey('constructor')).toBe('constructor');
@@ -117,7 +117,7 @@ describe('the name of a sender', () => {
     expect(createSenderNames(() => false).nameOf(sdk, userAgent)).toBe(name);
   });
 
-  it('is "other" once a hundred are known, and those stay known', () => {
+  it('is "other" after the first hundred, which keep their names', () => {
     const { nameOf } = createSenderNames(() => false);
     const all = Array.from({ length: 300 }, (_, index) => nameOf(`sdk-${index}/${'x'.repeat(500)}`, ''));
     expect(new Set(all).size).toBe(101);

@@ -117,7 +117,7 @@ describe('a message', () => {
     );
   });
 
-  /** So many points of text that grows most on its way: control characters in JSON, signs that are escaped, three-byte signs. */
+  /** This many points of text that grows most on its way: control characters in JSON, signs that are escaped, three-byte signs. */
   const swelling = (unit: string, timestamp: unknown) => ({
     metrics: { a: 1 },
     target: unit.repeat(40_000),
@@ -151,7 +151,7 @@ describe('a message', () => {
   ];
 
   // The bus refuses a larger one for ever: its senders would get 503 for the same request until they give up.
-  it.each(hostile)('of %s stays within what the bus takes', (_, point) => {
+  it.each(hostile)('of %s stays within the limit of the bus', (_, point) => {
     for (const layout of ['wide', 'narrow'] as const) {
       for (const fragment of fragmentsOf(
         Array.from({ length: 40 }, () => point),
@@ -278,7 +278,7 @@ describe('publishing requests without identity', () => {
     ]);
   });
 
-  it('never makes a message larger than the bus takes, however many come at once and whatever they hold', async () => {
+  it('never makes a message larger than the limit of the bus, for any number and content of points', async () => {
     const { push, sent } = setUp();
     // A fleet that sends its times in seconds: hardly any rows, and much that travels for transfer's verdict.
     const seconds = {
@@ -323,7 +323,7 @@ describe('publishing requests without identity', () => {
 
 describe('publishing a request of several messages without identity', () => {
   // Its sender cannot send the rest again: an own message for each run would leave a part behind.
-  it('is one batch, of nobody else, whose ids name its base and first ordinals', async () => {
+  it('is one separate batch, whose ids name its base and first ordinals', async () => {
     const { push, sent, together } = setUp();
     const data = Array.from({ length: 3 }, () => ({ ...good, target: 't'.repeat(400_000) }));
     const fragments = fragmentsOf(data, { base: 77n });
@@ -353,7 +353,7 @@ describe('a bus that does not answer', () => {
   });
 
   // Those that wait behind a publish would else wait for their own one after it: twice the deadline, or more.
-  it('lets every request end at its own deadline: as unconfirmed in a message under way, as not stored behind it', async () => {
+  it('lets every request end at its own deadline: as unconfirmed in a message in flight, as not stored behind it', async () => {
     const { push, sent } = setUp();
     const startedAt = performance.now();
     const endOf = async (publishing: Promise<void>) => {

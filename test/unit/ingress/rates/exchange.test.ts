@@ -16,7 +16,9 @@ const threeOf = (rate: number, seed = 1, delayMsMax = 20): Cluster => {
   return cluster;
 };
 
-/** Within a tenth of what the rate allows in so many seconds, or so many requests where a tenth is less. */
+/**
+ * Within a tenth of the number that the rate allows in this many seconds, or this many requests where a tenth is less.
+ */
 const expectRate = (admitted: number, rate: number, seconds: number, slack = 1): void => {
   const allowed = rate * seconds;
   expect(Math.abs(admitted - allowed)).toBeLessThanOrEqual(Math.max(slack, allowed / 10));
@@ -42,7 +44,7 @@ describe('a rate over several receivers', () => {
     }
   });
 
-  it.each([1, 2, 3, 10, 200])('of %d is all for the only sender, whichever receiver it reaches', (rate) => {
+  it.each([1, 2, 3, 10, 200])('of %d is all for the only sender, at any receiver', (rate) => {
     const cluster = createCluster(rate);
     for (let count = 0; count < 3; count++) cluster.join(0);
     cluster.run(3);
@@ -94,7 +96,7 @@ describe('a rate over several receivers', () => {
     expectRate(cluster.run(10), 200, 10);
   });
 
-  it('stays as it was shared while reports are lost, and is shared anew when they are back', () => {
+  it('stays as it was shared while reports are lost, and is shared again when they are back', () => {
     const cluster = threeOf(200);
     cluster.run(5);
     cluster.isAway = true;
@@ -103,7 +105,7 @@ describe('a rate over several receivers', () => {
     if (loaded === undefined || idle === undefined) throw new Error('no receiver');
     [loaded.load, idle.load] = [50, 500];
     cluster.run(5);
-    // The shares are the old ones: nobody takes what the others may still be using.
+    // The shares are the old ones: no process takes a share that another may still use.
     expect(cluster.run(10)).toBeLessThan(0.6 * 2000);
     cluster.isAway = false;
     cluster.run(3);

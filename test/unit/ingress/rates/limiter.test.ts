@@ -44,7 +44,7 @@ describe('max_rate', () => {
     },
   );
 
-  it.each([1, 2, 3, 7, 10, 60, 333, 1000])('of %d refuses nobody who keeps to it', (rate) => {
+  it.each([1, 2, 3, 7, 10, 60, 333, 1000])('of %d refuses no sender within it', (rate) => {
     const limiter = createRateLimiter();
     expect(arrivals(rate).filter((at) => !judge(limiter, rate, at).isAdmitted)).toEqual([]);
   });
@@ -70,7 +70,7 @@ describe('max_rate', () => {
     ).toEqual([true, true, false]);
   });
 
-  it('of 0 is no limit, and says nothing of one', () => {
+  it('of 0 is no limit, and has no RateLimit headers', () => {
     const limiter = createRateLimiter();
     for (let count = 0; count < 5000; count++) expect(limiter.admit('d:1', 0, start)).toBeUndefined();
   });
@@ -85,7 +85,7 @@ describe('max_rate', () => {
     }
   });
 
-  it('tells how much is left and when to come again', () => {
+  it('reports the remaining requests and the time to wait', () => {
     const limiter = createRateLimiter();
     const headers = Array.from({ length: 4 }, () => judge(limiter, 8, start).headers);
     expect(headers.map((fields) => fields['RateLimit'])).toEqual([
@@ -105,8 +105,8 @@ describe('max_rate', () => {
     });
   });
 
-  // A sender that waits as long as it was told and is refused again loses its trust in Retry-After, and its data.
-  it('admits who waited as long as it was told', () => {
+  // A sender that waits for Retry-After and is refused again loses its trust in it, and its data.
+  it('admits a sender that has waited for the given time', () => {
     always(
       fc.property(
         fc.integer({ min: 1, max: 2000 }),
@@ -155,7 +155,7 @@ describe('max_rate', () => {
     expect(limiter.takeDemand(start + 10_981, true).demand).toEqual({});
   });
 
-  // A report of unbounded size would be refused by the bus, and then nobody would share at all.
+  // The bus would refuse a report of unlimited size, and then no process would share at all.
   it('is reported for the thousand busiest keys, and for all others as the most of any of them', () => {
     const limiter = createRateLimiter();
     limiter.takeDemand(start, true);

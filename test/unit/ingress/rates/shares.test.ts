@@ -34,7 +34,7 @@ describe('the shares of a rate', () => {
   });
 
   // More than 1 is more than the limit; less is a sender refused that keeps to it.
-  it('add up to 1 over all processes that have heard the same', () => {
+  it('add up to 1 over all processes with the same reports', () => {
     always(
       fc.property(
         anyHistory,
@@ -59,7 +59,7 @@ describe('the shares of a rate', () => {
     );
   });
 
-  it('count a process that could not list a key with the most of what it left out', () => {
+  it('count a process that could not list a key with the largest demand that it omitted', () => {
     const shares = createRateShares('a');
     shares.apply('a', { tick: 0, rest: 0, demand: { 'd:1': 30_000 } });
     shares.apply('b', { tick: 0, rest: 10_000, demand: { 'd:2': 90_000 } });
@@ -67,7 +67,7 @@ describe('the shares of a rate', () => {
   });
 
   // A process that was killed takes its part of the limit with it until it is noticed.
-  it('are those of the living: who is silent for four ticks is gone, but not while nothing is heard at all', () => {
+  it('are those of live processes: one that is silent for four ticks has stopped, but not while no report arrives at all', () => {
     const shares = createRateShares('a');
     const none = { rest: 0, demand: {} };
     shares.apply('b', { tick: 70, ...none });

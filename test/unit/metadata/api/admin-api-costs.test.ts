@@ -9,7 +9,7 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
-// A caller may ask for what is refused as often as it likes: each of these was a line at level error.
+// A caller may repeat a refused request as often as it likes: each was a log line at level error before.
 describe('refusals that callers bring about', () => {
   const started = () => {
     const lines: [level: string, fields: Record<string, unknown>, text: string][] = [];
@@ -23,7 +23,7 @@ describe('refusals that callers bring about', () => {
     return { log, lines };
   };
 
-  it('are told of when they begin and, with their number, when there were none for a minute', async () => {
+  it('are reported when they begin and, with their number, after a minute without any', async () => {
     const { log, lines } = started();
     for (let count = 0; count < 1_000; count++) {
       log.add('too_many_readers', 'the limit of 64 readers is reached');
@@ -44,7 +44,7 @@ describe('refusals that callers bring about', () => {
     expect(lines).toHaveLength(3);
   });
 
-  it('are told apart by their code', () => {
+  it('are separate for each code', () => {
     const { log, lines } = started();
     for (const code of ['a', 'b', 'a', 'b']) log.add(code, 'no');
     expect(lines.map(([, fields]) => fields['code'])).toEqual(['a', 'b']);
@@ -81,7 +81,7 @@ describe('a read that is shared', () => {
     expect(begun.length).toBeLessThanOrEqual(700 / 50 + 2);
   });
 
-  it('fails those who asked, and goes on', async () => {
+  it('fails its callers, and continues', async () => {
     let fails = true;
     const read = createSharedReads(
       async () => {

@@ -28,7 +28,7 @@ const secretName = fc.constantFrom(
   'document',
 );
 
-/** A JSON value with `leaf` somewhere within, under whatever fields lie around it. */
+/** A JSON value with `leaf` somewhere within, under any fields. */
 const around = (leaf: fc.Arbitrary<unknown>): fc.Arbitrary<unknown> =>
   fc
     .tuple(
@@ -57,7 +57,7 @@ const entry: AuditEntry = {
 
 describe('redaction', () => {
   // A token in the audit log would be readable by everybody who may look at it, for months.
-  it('lets no secret through that stands under the name of one, at any depth and in any shape', () => {
+  it('passes no secret under the name of one, at any depth and in any shape', () => {
     always(
       fc.property(
         hexSecret().chain((secret) =>
@@ -86,8 +86,8 @@ describe('redaction', () => {
     );
   });
 
-  // Not every secret is hexadecimal: a token chosen by hand stands in a description, too.
-  it('lets no known secret through in free text, whatever it looks like', () => {
+  // Not every secret is hexadecimal: a description may contain a token that was chosen by hand.
+  it('passes no known secret in free text, of any form', () => {
     always(
       fc.property(
         fc
@@ -114,7 +114,7 @@ describe('redaction', () => {
     expect(redact({ token: value, name: 'n' })).toEqual({ token: mask, name: 'n' });
   });
 
-  it('masks what looks like a token in any text, in names too', () => {
+  it('masks every text of the form of a token, in names too', () => {
     const token = 'ab01'.repeat(8);
     expect(redact({ text: `it is ${token}!`, [token]: 1, n: [token.toUpperCase()] })).toEqual({
       text: `it is ${mask}!`,
@@ -135,7 +135,7 @@ describe('redaction', () => {
     expect(redact(value)).toEqual(value);
   });
 
-  it('marks what is nested beyond any record instead of following it', () => {
+  it('marks values that are nested beyond any record instead of following them', () => {
     const deep = Array.from({ length: 5_000 }).reduce<unknown>((value) => [value], {
       token: 'ab01'.repeat(8),
     });
@@ -191,7 +191,7 @@ describe('the bound of an entry', () => {
     ],
     ['the request', { request: ['ü'.repeat(2 ** 20)] }],
     ['the operator', { operator: 'x'.repeat(2 ** 20), target: { kind: 'k', id: 'y'.repeat(2 ** 20) } }],
-  ])('holds where %s would pass it, and says what was cut', (_, large) => {
+  ])('holds where %s would exceed it, and names the omitted part', (_, large) => {
     const cut = bounded({ ...entry, ...large });
     expect(bytesOf(cut)).toBeLessThanOrEqual(entryBytesMax);
     expect(auditEntrySchema.parse(cut)).toEqual(cut);

@@ -68,13 +68,13 @@ describe('CreateCustomTimeSeries', () => {
     ['space_uid', { ...report, mon_biz_id: -3, space_uid: '__x' }],
     ['space_uid', { ...report, space_uid: 'moncc__3' }],
     ['is_splt_measurement', { ...report, is_splt_measurement: true }],
-  ])('names the field %s of what it refuses: %j', (field, request) => {
+  ])('names the field %s in its refusal: %j', (field, request) => {
     const problem = problemOf(reportRequestSchema, request);
     expect(problem).toMatchObject({ status: 422, code: 'invalid_value', field });
     expect(problem?.detail).toMatch(new RegExp(`^${field}: \\S`));
   });
 
-  it('says of a field that is not there that it is required', () => {
+  it('reports a missing field as required', () => {
     expect(problemOf(reportRequestSchema, { mon_biz_id: 2 })?.detail).toBe('name: is required');
   });
 
@@ -111,7 +111,7 @@ describe('the other requests', () => {
     ['label', groupRequestSchema, { mon_data_id: 1, mon_biz_id: 2, time_series_group_name: 'x', label: '?' }],
     ['app_name', applicationRequestSchema, { mon_biz_id: 2 }],
     ['max_rate', applicationRequestSchema, { mon_biz_id: 2, app_name: 'x', max_rate: '5' }],
-  ])('name the field %s of what they refuse', (field, schema, request) => {
+  ])('name the field %s in their refusal', (field, schema, request) => {
     expect(problemOf(schema, request)).toMatchObject({ field });
   });
 });

@@ -38,7 +38,7 @@ describe('token', () => {
 });
 
 describe('SQL text', () => {
-  it('quotes what people name and refuses what no quoting can carry', () => {
+  it('quotes names and refuses the characters that no quoting can carry', () => {
     expect(quoteIdentifier('2_mon_time_series_1500001.__default__')).toBe(
       '"2_mon_time_series_1500001.__default__"',
     );
@@ -50,7 +50,7 @@ describe('SQL text', () => {
 });
 
 describe('problem', () => {
-  // A 5xx says "try again": bad input must never get one, and a defect of ours must not look like bad input.
+  // A 5xx asks for a retry: bad input must never get one, and a defect of Tidemark must not look like bad input.
   it.each([
     [new Fault('permanent', 'name_taken', 'x'), 409],
     [new Fault('permanent', 'not_found', 'x'), 404],

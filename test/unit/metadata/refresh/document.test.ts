@@ -49,7 +49,7 @@ describe('a collector document', () => {
     ['0 is unlimited', 0, 0],
     ['below -1 stays negative: nothing passes', -2, -2],
     ['any other rate is itself', 250, 250],
-  ])('limits as the report says: %s', (_, maxRate, qps) => {
+  ])('has the limits of the report: %s', (_, maxRate, qps) => {
     expect(parse(renderDocument(valuesOf(maxRate)))).toEqual(expected({ token, qps, ahead: 3600 }));
   });
 
@@ -112,7 +112,7 @@ describe('the view of a document', () => {
     expect(view).not.toContain(token.slice(4));
   });
 
-  it('shows nothing of a document that is not ours', () => {
+  it('shows nothing of a document in another form', () => {
     for (const foreign of [`token: ${token}`, `a: "${token}"`, `token: "${token}"\nx: ${token}`]) {
       expect(maskDocument(foreign, 4)).toBe('*'.repeat(32));
     }

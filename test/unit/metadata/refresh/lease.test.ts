@@ -71,7 +71,7 @@ describe('a lease', () => {
     expect(await right.acquire(() => ({ n: 8 }))).toBeDefined();
   });
 
-  it('is not taken over on the strength of a time in which KV was away', async () => {
+  it('is not taken over because of a time in which KV was down', async () => {
     const { kv, right } = setUp();
     await kv.put('lease.test', { holder: 'other', renewals: 3, note: { n: 7 } });
     await right.observe();
@@ -85,7 +85,7 @@ describe('a lease', () => {
     expect((await right.observe()).state).toBe('expired');
   });
 
-  it('is lost by a holder that KV is away for, before anybody can take it over', async () => {
+  it('is lost by a holder that does not reach KV, before another process can take it over', async () => {
     const { kv, left, right } = setUp();
     const first = held(await left.acquire(take));
     await seconds(5);
@@ -127,7 +127,7 @@ describe('a lease', () => {
   });
 
   // A process that was paused for minutes wakes up in the middle of its work.
-  it('lets no write through once another has it', async () => {
+  it('passes no write once another process has it', async () => {
     const { kv, left, right } = setUp();
     const first = held(await left.acquire(take));
     await kv.put('lease.test', { holder: 'other', renewals: 0, note: { n: 2 } });
@@ -137,7 +137,7 @@ describe('a lease', () => {
     expect((await right.observe()).state).toBe('held');
   });
 
-  it('is left alone where the judge declines', async () => {
+  it('is not taken where the judge declines', async () => {
     const { left, right } = setUp();
     expect(await left.acquire(() => undefined)).toBeUndefined();
     expect(await right.observe()).toMatchObject({ state: 'free', note: undefined });

@@ -4,7 +4,7 @@ import { parseCron, startSchedule } from '../../../../src/metadata/refresh/sched
 const at = (time: string): number => Date.parse(`2026-03-01T${time}Z`);
 
 describe('a cron expression', () => {
-  it('means times in UTC, the same in every process', () => {
+  it('gives times in UTC, the same in every process', () => {
     const table = parseCron('*/5 * * * *');
     expect(table.next(at('10:00:00.000'))).toBe(at('10:05:00'));
     expect(table.next(at('10:04:59.999'))).toBe(at('10:05:00'));

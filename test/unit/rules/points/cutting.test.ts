@@ -44,7 +44,7 @@ describe('the cost of a point', () => {
     );
   });
 
-  /** Arrays in arrays, so many deep, around a value. */
+  /** Arrays in arrays, this many deep, around a value. */
   const nested = (depth: number, core: unknown): unknown => {
     let value = core;
     for (let level = 0; level < depth; level++) value = [value];
@@ -56,8 +56,8 @@ describe('the cost of a point', () => {
   });
 });
 
-// Where the bound says that nothing can be cut, the sizes are not counted at all: if it were wrong, a request would be cut
-// differently by length alone, or not at all, and a message could be larger than the bus takes.
+// Where the bound shows that nothing can be cut, the sizes are not counted at all: if it were wrong, a request would be
+// cut differently by length alone, or not at all, and a message could exceed the limit of the bus.
 describe('the short way past the cutting rule', () => {
   const key = fc.string({ maxLength: 2 });
   const scalar = fc.oneof(

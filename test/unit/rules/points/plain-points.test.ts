@@ -6,7 +6,8 @@ import { expectPlainWay } from '../../../support/push/plain-way.ts';
 import { droppedPointsAt } from '../../../support/push/point-cases.ts';
 import { arrivedAt, sourceWith } from '../../../support/push/source.ts';
 
-// The short way of a push is never told apart from the way of all bodies: it makes the same rows, or leaves the body alone.
+// The plain way of a push must be indistinguishable from the general one: it makes the same rows, or does not take the
+// body.
 
 const metrics = ['cpu', 'cpu_load', 'memory_usage', 'Cpu_load', 'a'];
 const dimensions = ['module', 'location', 'host', 'Host'];

@@ -47,7 +47,7 @@ describe.each(layouts)('a point that breaks a rule (%s)', (layout) => {
     expect(encoded.dropped.get('metrics_empty')).toBe(30);
   });
 
-  it('is shown with at most 80 characters of what it holds', () => {
+  it('is shown with at most 80 characters of its value', () => {
     const { examples } = encode(
       [withTarget({ a: 'x'.repeat(10_000) }), withTime('9'.repeat(10_000)), 'y'.repeat(10_000)],
       layout,
@@ -57,9 +57,9 @@ describe.each(layouts)('a point that breaks a rule (%s)', (layout) => {
   });
 });
 
-describe.each(layouts)('a point whose time fails (%s)', (layout) => {
-  // Architecture 6.3: the verdict is passed in transfer, so everything that may be stored there has to travel.
-  it('travels as sent, with its ordinal, and without what the specification does not name', () => {
+describe.each(layouts)('a point with an invalid time (%s)', (layout) => {
+  // Architecture 6.3: transfer validates time, so every point that it may store must travel.
+  it('travels as sent, with its ordinal, and only with members that the specification names', () => {
     const late = {
       metrics: { cpu: 1, mem: 2 },
       target: 't',
@@ -224,7 +224,7 @@ describe.each(layouts)('beyond the caps (%s)', (layout) => {
       ? rowsOf(encoded).map(({ fields }) => ({ ...fields }))
       : rowsOf(encoded).map(({ tags, fields }) => ({ [tags['metric'] ?? '']: fields['value'] ?? '' }));
 
-  it('a metric is dropped as a value, and said so, while the point stays', () => {
+  it('a metric is dropped as a value, and reported, while the point stays', () => {
     const data = [withMetrics({ d: 4, a: 1, e: 5, b: 2 })];
     const encoded = encodePoints(data, context);
     expect(encoded.accepted).toBe(1);
@@ -271,7 +271,7 @@ describe.each(layouts)('beyond the caps (%s)', (layout) => {
     expect(Object.fromEntries(encoded.dropped)).toEqual({ metric_columns_exceeded: 1 });
   });
 
-  it('a metric is judged by its name and value first', () => {
+  it('a metric is validated by its name and value first', () => {
     const encoded = encodePoints([withMetrics({ a: 1, 'd.e': 2 }), withMetrics({ a: 1, d: 'x' })], context);
     expect(Object.fromEntries(encoded.dropped)).toEqual({ metric_name_invalid: 1, metric_value_invalid: 1 });
   });

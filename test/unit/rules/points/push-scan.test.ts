@@ -60,7 +60,7 @@ const seenOf = (body: Buffer, cuts: readonly number[] = [], stopsAtPair = false)
   };
 };
 
-/** Objects, arrays, members and elements of a value, a list of so many elements with one comma fewer. */
+/** Objects, arrays, members and elements of a value; a list of n elements has one comma fewer. */
 const elementsOf = (value: unknown): number => {
   if (Array.isArray(value))
     return value.reduce((sum: number, item) => sum + elementsOf(item), Math.max(1, value.length));
@@ -69,9 +69,9 @@ const elementsOf = (value: unknown): number => {
   return members.reduce((sum: number, item) => sum + elementsOf(item), Math.max(1, members.length));
 };
 
-// Whose a request is, is judged by what the scan finds, and what is stored by what the reader finds: they must never differ.
+// The scan decides on the owner of a request, the reader on its stored points: they must never differ.
 describe('the scan of a push body', () => {
-  it('finds the same in whatever pieces the body comes', () => {
+  it('finds the same in a body that arrives in any pieces', () => {
     always(
       fc.property(bodies, fc.array(fc.nat(), { maxLength: 8 }), fc.boolean(), (body, cuts, stopsAtPair) => {
         expect(seenOf(body, cuts, stopsAtPair)).toEqual(seenOf(body, [], stopsAtPair));
@@ -110,7 +110,7 @@ describe('the scan of a push body', () => {
     );
   });
 
-  it('counts what the body would build, and so does the count of exports', () => {
+  it('counts the elements of the body, and so does the count of exports', () => {
     const distinct = fc
       .uniqueArray(fc.tuple(names, values), { selector: ([name]) => JSON.parse(`"${name}"`), maxLength: 5 })
       .filter((members) => !members.some(([, value]) => value.includes('\\u')))
@@ -128,14 +128,14 @@ describe('the scan of a push body', () => {
     );
   });
 
-  it('looks at nothing behind the first pair where that is enough', () => {
+  it('reads nothing behind the first pair where that is enough', () => {
     const head = '{"data_id":7,"access_token":"t"';
     const body = Buffer.from(`${head},"data":[${'{},'.repeat(100)}{}],"data_id":8}`);
     expect(seenOf(body, [], true)).toMatchObject({ dataId: { text: '7' }, token: 't', elements: 2 });
     expect(seenOf(body)).toMatchObject({ dataId: { text: '8' }, token: 't' });
   });
 
-  it('refuses a body whose later pair is another than the one that was judged', () => {
+  it('refuses a body whose later pair differs from the checked one', () => {
     const body = (second: string): Buffer =>
       Buffer.from(`{"data_id":7,"access_token":"t","data":[1]${second}}`);
     const pair = { dataId: 7, token: 't' };
@@ -152,7 +152,7 @@ describe('the scan of a push body', () => {
       expect(check(body(second)), second).toBe('credentials_differ');
   });
 
-  it('never throws, whatever the bytes and the places they are cut at', () => {
+  it('never throws, for any bytes in any pieces', () => {
     const anything = trickyText('{}[]:,"\\ data_id1', 40).map((text) => Buffer.from(`{${text}`));
     always(
       fc.property(anything, fc.array(fc.nat(), { maxLength: 4 }), (body, cuts) => {
@@ -163,12 +163,12 @@ describe('the scan of a push body', () => {
   });
 });
 
-describe('what a push body may build', () => {
+describe('the number of elements of a push body', () => {
   const pair = '"data_id":7,"access_token":"t"';
   const isTooMuch = (text: string): boolean => scanBody(Buffer.from(text), elementsMax).isTooMuch;
   const many = (part: string, count: number): string => Array.from({ length: count }, () => part).join();
 
-  it('is bounded for the whole body, and lower for what is beside its points', () => {
+  it('is limited for the whole body, and lower outside of its points', () => {
     expect(isTooMuch(`{${pair},"data":[${many('{}', 1_900_000)}]}`)).toBe(false);
     expect(isTooMuch(`{${pair},"data":[${many('{}', 2_100_000)}]}`)).toBe(true);
     expect(isTooMuch(`{${pair},"x":[${many('0', elementsAroundMax - 100)}],"data":[1]}`)).toBe(false);

@@ -18,7 +18,7 @@ import { arrivedAt, sourceWith } from '../../../support/push/source.ts';
 const droppedPoints = droppedPointsAt(arrivedAt);
 const { timestamp: time, good } = pointsAt(arrivedAt);
 
-/** Arrays in arrays, so many deep. */
+/** Arrays in arrays, this many deep. */
 const nested = (depth: number, core: unknown = 1): unknown => {
   let value = core;
   for (let level = 0; level < depth; level++) value = [value];
@@ -77,7 +77,7 @@ describe.each(layouts)('a request (%s)', (layout) => {
   const marked = { metrics: { a: 1, mark: 4711, b: 2 }, timestamp: time };
 
   // A retry after a rule, a window or a cap has changed must write the same rows again, and not new ones beside them.
-  it('gives a point its uid by what stands before it as sent, whatever becomes of that', () => {
+  it('gives a point its uid by its place as sent, for any outcome of the points before it', () => {
     const sameOrdinals = (point: unknown): unknown[] => {
       const taken = countOrdinals([point], layout);
       if (taken === 1)
@@ -179,7 +179,7 @@ describe.each(layouts)('a request (%s)', (layout) => {
   });
 });
 
-// The first push of a data id brings every name anew: what is registered in between must not change why a point is dropped.
+// In the first push of a data id every name is new: a registration in between must not change why a point is dropped.
 describe.each(layouts)('a request that brings new names (%s)', (layout) => {
   const newcomer = { metrics: { new_name: 1 }, timestamp: time };
   const inItsCompany = droppedPoints.map(({ what, point, isKeyed }) => ({
@@ -193,7 +193,7 @@ describe.each(layouts)('a request that brings new names (%s)', (layout) => {
     );
   });
 
-  it('leaves the verdict on time to transfer', () => {
+  it('leaves the check of time to transfer', () => {
     const deferred = inItsCompany.filter(({ encoded }) => encoded.deferred.size > 0);
     const timed = droppedPoints.filter(({ reason }) => reasonsOfTime.includes(reason));
     expect(deferred.map(({ what }) => what)).toEqual(timed.map(({ what }) => what));

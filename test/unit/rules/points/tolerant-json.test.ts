@@ -35,9 +35,9 @@ describe('tolerant JSON', () => {
     return Object.fromEntries(Object.entries(written).map(([name, member]) => [name, asWritten(member)]));
   };
 
-  // Held against what was written, not against JSON.parse: V8 14.6 reads a name of one character that is written with an escape as
-  // a backslash, once an object of the same names before it had a member of that name.
-  it('reads what JSON.stringify writes, to the same value', () => {
+  // Compared with the written value, not with JSON.parse: V8 14.6 reads a name of one character that is written with an
+  // escape as a backslash, once an object of the same names before it had a member of that name.
+  it('reads the output of JSON.stringify to the same value', () => {
     always(
       fc.property(value, fc.constantFrom(undefined, 2), (written, indent) => {
         expect(parseTolerantJson(JSON.stringify(written, null, indent))).toEqual(asWritten(written));
@@ -46,7 +46,7 @@ describe('tolerant JSON', () => {
     );
   });
 
-  it.each(['\\u0000', '\\"', '\\n', '\\u00e9'])('reads the name %s as JSON means it', (name) => {
+  it.each(['\\u0000', '\\"', '\\n', '\\u00e9'])('reads the name %s as JSON defines it', (name) => {
     parseTolerantJson('{"NaN":false,"\\\\":0}');
     expect(Object.keys(Object(parseTolerantJson(`{"NaN":false,"${name}":0}`)))[1]).toBe(
       JSON.parse(`"${name}"`),

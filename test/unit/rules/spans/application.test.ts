@@ -81,7 +81,7 @@ describe('the application of a span', () => {
       [12, 2, 1],
       [2, -20, 1],
     ]);
-    // Spans that belong to nobody are in no application's balance.
+    // Spans without an owner are in no application's balance.
     expect(run?.dropped.map(({ appId, reasons: counts }) => [appId, Object.fromEntries(counts)])).toEqual([
       [1, { span_id_invalid: 1 }],
       [2, { span_id_invalid: 1 }],
@@ -103,7 +103,7 @@ describe('the application of a span', () => {
     ]);
   });
 
-  // Whose loss it is has to be told to the right ones, however much else the resource holds.
+  // The right application must get the loss in its outcomes, with any other attributes in the resource.
   it.each(encodings)('is known from a token among too many attributes (%s)', (_, encode) => {
     const tooMany = (...attributes: OtlpAttribute[]): OtlpRequest => ({
       resourceSpans: [{ resource: { attributes }, scopeSpans: [{ spans: [goodSpan] }] }],

@@ -134,7 +134,7 @@ describe('the cutting rule', () => {
     );
   });
 
-  // A message holds 8 MiB: whatever a sender packs into a run, its sections have to fit with room for the header.
+  // A message holds 8 MiB: for any content of a run, its sections must fit with room for the header.
   it.each([
     ['empty attributes', { ...goodSpan, attributes: Array.from({ length: 128 }, () => ({})) }],
     [

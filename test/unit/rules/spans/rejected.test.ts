@@ -27,7 +27,7 @@ type Rejected = [reason: string, what: string, span: unknown, field: string, det
 
 const base64Id = Buffer.from(goodSpan.traceId, 'hex').toString('base64');
 
-// Architecture 4.4: such a span is rejected alone, and its sender is told where and why.
+// Architecture 4.4: such a span is rejected alone, and the answer names its place and reason.
 const rejectedInJson: Rejected[] = [
   ['span_not_object', 'a string', 'span', '', /got "span"/],
   ['span_not_object', 'null', null, '', /got null/],
@@ -245,7 +245,7 @@ describe('a span that can never be stored', () => {
     expect(named.filter((code) => !table.includes(code))).toEqual([]);
   });
 
-  it('is rejected for the first of its faults in a fixed order, whatever it is sent in', () => {
+  it('is rejected for the first of its faults in a fixed order, in every encoding', () => {
     const bad = { attributes: many(129), traceId: '', spanId: '', startTimeUnixNano: '5', name: 'x' };
     for (const [, encode] of encodings)
       expect(Object.fromEntries(encode(requestOf(bad)).rejected)).toEqual({ trace_id_invalid: 1 });
@@ -264,7 +264,7 @@ describe('a span that can never be stored', () => {
     expect(encoded.rejected).toEqual(new Map([['span_not_object', 30]]));
   });
 
-  it('never reaches the limits by what fills them exactly', () => {
+  it('stays within the limits with values that fill them exactly', () => {
     const span = {
       ...goodSpan,
       attributes: many(128),
@@ -310,7 +310,7 @@ describe('the sample of a span without an owner', () => {
       expect(JSON.stringify(samplesOf(span))).not.toContain(before.spanId);
   });
 
-  it('shows nothing of one that is no object', () => {
+  it('shows nothing of one that is not an object', () => {
     encodeJson(requestOf(goodSpan));
     const context = contextWith({ resolve: () => 'invalid' });
     const { samples } = encodeJson(requestOf(5), { ...context, wantsSample: () => true });

@@ -20,7 +20,7 @@ const encodings = [
   ['protobuf', encodeProtobuf],
 ] as const;
 
-describe('a span whose time fails', () => {
+describe('a span with an invalid time', () => {
   const late: OtlpSpan = {
     ...goodSpan,
     startTimeUnixNano: nanosAt(-1),
@@ -33,28 +33,25 @@ describe('a span whose time fails', () => {
     status: { code: 2, message: 'm' },
   };
 
-  it.each(encodings)(
-    'travels as a request of its own, and fails again by the same rule (%s)',
-    (_, encode) => {
-      const encoded = encode(requestOf<OtlpSpan>(goodSpan, late));
-      expect(encoded).toMatchObject({ accepted: 1, deferred: new Map([['end_before_start', 1]]) });
-      const [deferred] = encoded.runs[0]?.deferred ?? [];
-      expect(deferred).toMatchObject({ appId: 12, bizId: 2, policy: owner.policy, ordinals: [1] });
-      const { resource, scope, span } = JSON.parse(deferred?.texts[0] ?? '');
-      expect(validateSpanTime(span.startTimeUnixNano, span.endTimeUnixNano, arrivedAt, owner.policy)).toBe(
-        'end_before_start',
-      );
-      // Mended, it would be the row that it should have been.
-      const mended = {
-        resourceSpans: [
-          { resource, scopeSpans: [{ scope, spans: [{ ...span, endTimeUnixNano: nanosAt(9) }] }] },
-        ],
-      };
-      expect(onlyRow(encodeJson(mended))).toEqual(
-        onlyRow(encode(requestOf({ ...late, endTimeUnixNano: nanosAt(9) }))),
-      );
-    },
-  );
+  it.each(encodings)('travels as a separate request, and fails again by the same rule (%s)', (_, encode) => {
+    const encoded = encode(requestOf<OtlpSpan>(goodSpan, late));
+    expect(encoded).toMatchObject({ accepted: 1, deferred: new Map([['end_before_start', 1]]) });
+    const [deferred] = encoded.runs[0]?.deferred ?? [];
+    expect(deferred).toMatchObject({ appId: 12, bizId: 2, policy: owner.policy, ordinals: [1] });
+    const { resource, scope, span } = JSON.parse(deferred?.texts[0] ?? '');
+    expect(validateSpanTime(span.startTimeUnixNano, span.endTimeUnixNano, arrivedAt, owner.policy)).toBe(
+      'end_before_start',
+    );
+    // Mended, it would be the row that it should have been.
+    const mended = {
+      resourceSpans: [
+        { resource, scopeSpans: [{ scope, spans: [{ ...span, endTimeUnixNano: nanosAt(9) }] }] },
+      ],
+    };
+    expect(onlyRow(encodeJson(mended))).toEqual(
+      onlyRow(encode(requestOf({ ...late, endTimeUnixNano: nanosAt(9) }))),
+    );
+  });
 
   it('is found by its windows, which travel with it', () => {
     const policy = { aheadMsMax: 1000, ageMsMax: 2000, ttlSeconds: 86_400 };

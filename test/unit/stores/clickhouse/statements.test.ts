@@ -23,7 +23,7 @@ const rangesOf = (value: fc.Arbitrary<bigint>): fc.Arbitrary<[bigint, bigint][]>
     { minLength: 1, maxLength: 40 },
   );
 
-describe('the ranges a guard looks for', () => {
+describe('the ranges of a guard', () => {
   // A uid that is left out would be inserted a second time.
   it('hold every uid that was asked for, in no more ranges than allowed', () => {
     always(
@@ -73,7 +73,7 @@ describe('the ranges a guard looks for', () => {
 describe('a guarded insert', () => {
   const bounds = { uidRanges: [[1n, 9n]] as const, timeMin: 5n, timeMax: 6n, names: [['a', 'b']] as const };
 
-  it('looks for the names of the batch, each pair once', () => {
+  it('compares the names of the batch, each pair once', () => {
     const names = [
       ['a', 'b'],
       ['a', 'b'],
@@ -85,7 +85,7 @@ describe('a guarded insert', () => {
   });
 
   // A statement has a longest length, names have none: to look at more rows is slower, to look for fewer names loses exactness.
-  it('looks for no names at all when there are too many, and stays within what a server takes', () => {
+  it('compares no names at all when there are too many, and stays within the limits of a server', () => {
     const names = Array.from({ length: 50_000 }, (_, index) => [`s${index}`, 'x'.repeat(200)] as const);
     const uidRanges = Array.from(
       { length: 5_000 },
@@ -102,7 +102,7 @@ describe('a guarded insert', () => {
 });
 
 describe('the id of an insert', () => {
-  it('says which messages it brings and whose attempt it is', () => {
+  it('names its messages and its attempt', () => {
     const attempt = { stream: 'TRACES', first: 3, last: 900_000_000_000, boot: 1_500_001, attempt: 7 };
     expect(insertId(attempt)).toBe('tm-TRACES-3-900000000000-1500001-7');
     expect(parseInsertId(insertId(attempt))).toEqual(attempt);
@@ -122,7 +122,7 @@ describe('the id of an insert', () => {
 });
 
 describe('the label of an insert', () => {
-  it('says exactly which messages it brings', () => {
+  it('names its messages exactly', () => {
     expect(messagesLabel([7, 3, 4, 5, 900_000_000_000])).toBe('3-5 7-7 900000000000-900000000000');
     always(
       fc.property(
@@ -176,14 +176,14 @@ describe('an error of ClickHouse', () => {
     });
   });
 
-  it('that is no answer leaves the outcome unknown', () => {
+  it('that is not an answer leaves the outcome unknown', () => {
     expect(toFault(new Error('socket hang up'))).toMatchObject({
       kind: 'transient',
       code: 'clickhouse_unavailable',
     });
   });
 
-  it('that is a Fault already stays what it is', () => {
+  it('that is a Fault already stays unchanged', () => {
     const fault = new Fault('internal', 'x', 'y');
     expect(toFault(fault)).toBe(fault);
   });

@@ -7,7 +7,7 @@ const silent = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {
 
 type Merge = { readonly day: number; end(): void; fail(): void };
 
-/** A transfer process: its merges end when they are told to. */
+/** A transfer process: its merges end on request. */
 const startProcess = (
   bucket: MemoryBucket,
   { takeOverMs = 60_000 } = {},
@@ -45,7 +45,7 @@ it('a day is written down before its merge ends, and forgotten once it has', asy
   merges.stop();
 });
 
-// Nobody else would do it: rows of an old day may never be merged by themselves, and a plain count stays wrong.
+// No other process would do it: rows of an old day may never be merged by themselves, and a plain count stays wrong.
 it('what a killed process owed is merged by the next one that starts', async () => {
   const bucket = createMemoryBucket();
   const killed = startProcess(bucket);

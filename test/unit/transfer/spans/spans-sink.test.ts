@@ -130,7 +130,7 @@ const unavailable = (): never => {
   throw new Fault('transient', 'clickhouse_unavailable', 'away');
 };
 
-// Whatever may have been inserted before and is inserted plainly again is stored twice.
+// A row that may be stored and is inserted again without the guard is stored twice.
 describe('the line of spans', () => {
   it('inserts fresh messages without a guard, all of a day as one block of one insert', async () => {
     const { writer, calls } = recordingWriter();
@@ -144,7 +144,7 @@ describe('the line of spans', () => {
     expect(calls).toEqual(['plain 1', 'kill 5-9', 'guarded 2', 'lookup 2']);
   });
 
-  // A consumer that was made anew delivers for the first time what another one had delivered, and somebody may have written.
+  // A consumer that was created again delivers messages for the first time that another one had delivered, and that may be stored.
   it('guards what the fence had cleared of another consumer than the one that delivered it', async () => {
     const { writer, calls } = recordingWriter();
     await sinkOf(writer, 0, 'suspect', [], 0, [], false).write([messageOf(1, [0])], ignore);
@@ -179,7 +179,7 @@ describe('the line of spans', () => {
     expect(overlaps).toHaveLength(1);
   });
 
-  it('guards everything when it is told to', async () => {
+  it('guards everything with `guard: always`', async () => {
     const { writer, calls } = recordingWriter();
     await sinkOf(writer, 0, 'always').write([messageOf(1, [0])], ignore);
     expect(calls).toEqual(['kill 1-1', 'guarded 1', 'lookup 1']);
@@ -300,7 +300,7 @@ describe('the line of spans', () => {
     expect(aside?.why).toContain('fails in each try while others are stored');
   });
 
-  it('tells of a day in which rows are there twice after a takeover', async () => {
+  it('notes a day with doubled rows after a takeover', async () => {
     const overlaps: number[] = [];
     const { writer } = recordingWriter(ignore, 1);
     await sinkOf(writer, 0, 'suspect', overlaps).write([messageOf(1, [0], true)], ignore);

@@ -22,7 +22,7 @@ const rowsOf = (blocks: readonly Uint8Array[]): unknown[] =>
 
 const someRows = fc.array(anyRow, { minLength: 1, maxLength: 6 });
 
-/** A block of one column, so that its like is told by the number of columns only. */
+/** A block of one column, so that only the number of columns identifies its like. */
 const textBlock = (...texts: string[]): Buffer => {
   const column = new TextColumn();
   for (const text of texts) push(column, text);
@@ -94,7 +94,7 @@ describe('merged blocks', () => {
     expect(mergeBlocks(blocks, wide)).toEqual(blocks);
   });
 
-  it('are not made of what is no block, wherever it breaks off: that goes on to who refuses it', () => {
+  it('are not made of malformed bytes, wherever they break off: those are inserted unchanged and refused', () => {
     const [good, other] = [blockOf(fc.sample(anyRow, { numRuns: 4, seed: 3 })), textBlock('x')];
     for (let length = 0; length < good.length; length++) {
       const broken = good.subarray(0, length);
@@ -105,7 +105,7 @@ describe('merged blocks', () => {
     expect(mergeBlocks([good, followed], wide)).toEqual([good, followed]);
   });
 
-  it('hold what the reader reads of the single ones, whatever bytes were changed in them', () => {
+  it('hold the rows of the single ones, with any bytes changed in them', () => {
     always(
       fc.property(
         someRows,

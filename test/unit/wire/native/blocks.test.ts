@@ -48,7 +48,7 @@ describe('a block of FORMAT Native', () => {
     );
   });
 
-  it('is cut into slices that hold its rows, byte for byte as those rows encoded anew', () => {
+  it('is cut into slices that hold its rows, byte for byte as a new encoding of those rows', () => {
     always(
       fc.property(
         fc.array(anyRow, { minLength: 1, maxLength: 20 }),
@@ -69,7 +69,7 @@ describe('a block of FORMAT Native', () => {
     );
   });
 
-  it('loses the rows that are to be left out, and is nothing without any', () => {
+  it('loses the rows to omit, and is nothing without any', () => {
     const rows = fc.sample(anyRow, { numRuns: 5, seed: 1 });
     const block = blockOf(rows);
     const left = withoutRows(block, new Set([1, 3, 99]));
@@ -88,7 +88,7 @@ describe('a block of FORMAT Native', () => {
     expect(texts.every((text, index) => text === `text ${index % count}`)).toBe(true);
   });
 
-  it('is made again of columns that were cleared', () => {
+  it('is built again of columns that were cleared', () => {
     const column = new LowTextColumn();
     const map = new MapColumn(new LowTextColumn(), new TextColumn());
     const build = (texts: readonly string[]): Buffer => {
@@ -151,7 +151,7 @@ describe('a block of FORMAT Native', () => {
   });
 });
 
-describe('bytes that are no block', () => {
+describe('bytes that are not a block', () => {
   const read = (bytes: Uint8Array): NativeValue[] => {
     try {
       const block = readBlock(bytes);
@@ -171,7 +171,7 @@ describe('bytes that are no block', () => {
     expect(() => readBlock(Buffer.concat([block, Buffer.from([0])]))).toThrow(UnreadableBlock);
   });
 
-  // The dead letters hand over what was stored long ago; whatever it is, it must not end the program.
+  // The dead letters return bytes that were stored long ago; no bytes may end the program.
   it('are read or unreadable, and nothing else', () => {
     always(
       fc.property(

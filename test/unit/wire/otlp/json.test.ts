@@ -307,10 +307,10 @@ describe('a lenient reader of JSON', () => {
     );
   };
 
-  // The C++ exporter sends it; a reader of the letter stores empty spans and nobody is told.
+  // The C++ exporter sends it; a strict reader would store empty spans without a report.
   it('takes snake_case names for camelCase ones', () => sameRows(snake));
   it('takes members in any order', () => sameRows(reversed));
-  it('passes over names that OTLP does not have', () => sameRows(withNoise));
+  it('skips names that OTLP does not have', () => sameRows(withNoise));
   it('takes white space anywhere', () => {
     always(
       fc.property(anyRequest, (request) => {
@@ -335,7 +335,7 @@ describe('a lenient reader of JSON', () => {
     );
   });
 
-  it('takes null for what is absent', () => {
+  it('treats null as absent', () => {
     const absent = encodeJson({
       resourceSpans: [{ resource: null, scopeSpans: [{ scope: null, spans: [goodSpan] }] }],
     });
@@ -396,7 +396,7 @@ describe('a lenient reader of JSON', () => {
     expect(onlyRow(encodeJson(resources))['ServiceName']).toBe('late');
   });
 
-  it('takes the last of names that come twice where it stands', () => {
+  it('takes the last value of a repeated name, in its place', () => {
     const rowOf = (value: string) =>
       onlyRow(
         encodeJson(
@@ -461,7 +461,7 @@ describe('a lenient reader of JSON', () => {
     expect(kinds.map(([kind]) => kind).toSorted()).toEqual([...leniencyKinds].toSorted());
   });
 
-  it('stores U+FFFD for what is not UTF-8 and for half a character', () => {
+  it('stores U+FFFD for bytes that are not UTF-8 and for half a character', () => {
     const latin = Buffer.from(JSON.stringify(requestOf({ ...goodSpan, name: 'caf\u00e9' })), 'latin1');
     expect(onlyRow(encodeJson(latin))['SpanName']).toBe('caf\ufffd');
     const half = JSON.stringify(requestOf({ ...goodSpan, name: 'N' })).replace(
@@ -500,7 +500,7 @@ describe('a JSON body that is not one of OTLP', () => {
 
   it.each(malformed)('is malformed when it is %s', (_, body) => {
     expect(() => encodeJson(body)).toThrow(MalformedBody);
-    // Whose it is is asked first, and of nobody's bytes no more than that.
+    // The owner is determined first, and of bytes without an owner nothing more is read.
     expect(jsonTraces.collectTokens(Buffer.from(`${body}\\u`))).toEqual([]);
   });
 
@@ -528,7 +528,7 @@ describe('a JSON body that is not one of OTLP', () => {
     }
   };
 
-  // Whatever stands where nothing is read has to be JSON all the same, and JSON.parse says what is.
+  // Skipped parts must be valid JSON too, and JSON.parse is the reference.
   it('is malformed exactly where JSON.parse refuses it', () => {
     const grammar = trickyText('{}[]:,"\\u0019-+.eEtrufalsn \t\n', 30);
     always(
@@ -554,7 +554,7 @@ describe('a JSON body that is not one of OTLP', () => {
       expect(() => encodeJson(body.subarray(0, length))).toThrow(MalformedBody);
   });
 
-  it('is read or malformed, whatever bytes stand in it', () => {
+  it('is read or malformed, for any bytes', () => {
     const body = Buffer.from(
       JSON.stringify(
         requestOf({ ...goodSpan, attributes: attributes({ a: { stringValue: 'b' } }), status: {} }),
@@ -580,12 +580,12 @@ describe('a JSON body that is not one of OTLP', () => {
   });
 });
 
-describe('a value that is passed over', () => {
+describe('a skipped value', () => {
   const around = (value: string): Buffer =>
     Buffer.from(`{"other":${value},"resourceSpans":${JSON.stringify(requestOf(goodSpan).resourceSpans)}}`);
   const accepted = (value: string): number =>
     jsonTraces.encodeTraces(around(value), contextWith({})).accepted;
-  /** Objects and arrays within one another, by turns. */
+  /** Objects and arrays within one another, in turn. */
   const nested = (depth: number): string => `${'[{"a":'.repeat(depth / 2)}0${'}]'.repeat(depth / 2)}`;
 
   it('may be nested 10,000 deep, and no deeper', () => {
@@ -603,7 +603,7 @@ describe('a value that is passed over', () => {
 });
 
 describe('an escaped text', () => {
-  it('is what JSON makes of it, halves of characters aside', () => {
+  it('equals the result of JSON, halves of characters aside', () => {
     const plain = 'so much that stands between two escapes that it is copied as one';
     const parts =
       String.raw`\u0041 \u00e9 \u6f22 \ud83d\ude00 \n \" \\ \/ \u007f \u0080 \u07ff \u0800 \uffff`.split(' ');
@@ -615,7 +615,7 @@ describe('an escaped text', () => {
 });
 
 describe('the tokens of a body', () => {
-  it('are told up to the place where it is no JSON, also behind an attribute that names one thing twice', () => {
+  it('are listed up to the place where the JSON is malformed, also behind an attribute with a repeated member', () => {
     const token = '{"key":"mon.data.token","value":{"stringValue":"0123456789abcdef0123456789abcdef"}}';
     const resource = (attributes: string) => `{"resource":{"attributes":[${attributes}]}}`;
     const body = `{"resourceSpans":[${resource(token)},${resource('{"key":"a","key":"b"}')},0 0]}`;

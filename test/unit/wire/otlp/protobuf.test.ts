@@ -76,7 +76,7 @@ describe('a protobuf body', () => {
     expect(encode(body)).toMatchObject({ spans: 0, runs: [], unknownTopLevelKeys: ['2', '900'] });
   });
 
-  it('is the same with fields in it that are not known', () => {
+  it('is the same with unknown fields in it', () => {
     const unknown = Buffer.concat([
       Buffer.from([...varint(500 * 8), 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x01]),
       Buffer.from([...varint(501 * 8 + 1), 1, 2, 3, 4, 5, 6, 7, 8]),
@@ -236,7 +236,7 @@ describe('a protobuf body', () => {
     expect(onlyRow(encode(around(span)))['SpanAttributes']).toEqual(attributes);
   });
 
-  it('stores U+FFFD for what is not UTF-8, and counts it', () => {
+  it('stores U+FFFD for bytes that are not UTF-8, and counts it', () => {
     const bad = Buffer.from([0x61, 0xff, 0xc3, 0x62]);
     const span = Buffer.concat([
       spanBytes(goodSpan),
@@ -328,7 +328,7 @@ describe('a protobuf body that cannot be read', () => {
     }
   });
 
-  it('is read or malformed, whatever bytes stand in it', () => {
+  it('is read or malformed, for any bytes', () => {
     const bodies = fc.oneof(
       fc.uint8Array({ maxLength: 60 }),
       fc

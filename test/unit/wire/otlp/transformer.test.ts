@@ -24,7 +24,7 @@ const shown = (row: SpanRow): Record<string, unknown> => {
   );
 };
 
-/** The SDK of OpenTelemetry and its serializers know nothing of ours: what they send is what the table has to hold. */
+/** The SDK of OpenTelemetry and its serializers share no code with Tidemark: the table must hold what they send. */
 describe('spans of the OpenTelemetry SDK', () => {
   let spans: ReadableSpan[];
   const context = contextWith({ arrivedAt: Date.now() + 60_000 });

@@ -53,7 +53,7 @@ describe.each(encodings)(
   'the reader of %s and its plain twin',
   { timeout: 60_000 },
   (_, encoding, encode, mutated) => {
-    it('agree on what exporters send', () => {
+    it('agree on the output of exporters', () => {
       always(
         fc.property(anyRequest, (request) => compare(encoding, encode(request), contextOfMany())),
         500,
@@ -116,8 +116,9 @@ describe.each(encodings)(
   },
 );
 
-// What stood in the body before tells the reader of JSON what an attribute begins with: nothing of that may reach another's row.
-describe('spans whose attributes are alike', { timeout: 60_000 }, () => {
+// Earlier parts of the body give the reader of JSON the beginning of an attribute: none of that may reach another's
+// row.
+describe('spans with the same attributes', { timeout: 60_000 }, () => {
   it('are read by the reader of JSON as by its plain twin', () => {
     const counts: Counts = { read: 0, malformed: 0, rows: 0 };
     always(
