@@ -13,7 +13,7 @@ export const placementFieldsSchema = z
   .object({ questdb: z.string().refine(isInstanceName) })
   .catch({ questdb: unreadable });
 
-/** Which QuestDB instance the table of each data id lies on, kept by a watch of nothing else. */
+/** The QuestDB instance of each data id's table, kept current by a watch on the placements alone. */
 export type Placements = {
   /** Resolves when all records were read for the first time. */
   readonly whenReady: Promise<void>;
