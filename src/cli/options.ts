@@ -9,7 +9,7 @@ export type JsonOption = { json?: true };
 export const addJsonOption = (command: Command): Command =>
   command.option('--json', 'print the answer of the admin API as JSON');
 
-/** How a list is read piece by piece. */
+/** The options that page through a list. */
 export type PageOptions = JsonOption & { limit?: number; cursor?: string };
 
 /** The options of a list of records. */
@@ -88,7 +88,7 @@ export const subjectOf = (id: number, { app, dataId }: SubjectOptions): Subject 
   id,
 });
 
-/** Where the admin API has it. */
+/** The path of the owner in the admin API. */
 export const subjectPath = ({ kind, id }: Subject): string =>
   `/api/v1/${kind === 'data_id' ? 'data-sources' : 'applications'}/${id}`;
 

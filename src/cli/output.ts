@@ -58,7 +58,7 @@ export const printTable = (head: readonly string[], rows: readonly (readonly str
   process.stdout.write(`${tableLines(head, rows).join('\n')}\n`);
 };
 
-/** Fields of one thing for people on stdout, one a line. */
+/** Fields of one thing for people on stdout, one per line. */
 export const printFields = (fields: readonly (readonly [string, string])[]): void => {
   const width = Math.max(...fields.map(([name]) => name.length));
   for (const [name, value] of fields) process.stdout.write(`${name.padEnd(width)}  ${visible(value)}\n`);

@@ -8,7 +8,7 @@ const unreadable = '-';
 /** What receivers and consumers need of a placement. Both read every placement, so that neither takes a table for one of the first instance. */
 export const readPlacementSchema = placementSchema.pick({ questdb: true }).catch({ questdb: unreadable });
 
-/** Which QuestDB instance the table of each data id lies on, kept by a watch of nothing else. */
+/** The QuestDB instance of each data id's table, kept current by a watch on the placements alone. */
 export type Placements = {
   /** Resolves when all records were read for the first time. */
   readonly whenReady: Promise<void>;

@@ -25,8 +25,8 @@ const userLine = ({ user, password }: EngineAccount): string =>
   `users: [ { user: ${JSON.stringify(user)}, password: ${JSON.stringify(password)} } ]`;
 
 /**
- * Streams are in the account of clients without a name: every client with the password is in it, as every client was
- * before passwords.
+ * Streams are in the account of clients that name no account: every client with the password is in it, as every client
+ * was before passwords.
  */
 const configuration = (
   folder: string,

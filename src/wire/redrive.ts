@@ -5,7 +5,7 @@ import { isCount, isObject } from './frame.ts';
  * `number`) can remove them there and add their new outcome.
  */
 export type Redrive = {
-  /** How often it was sent back, from 1. */
+  /** The number of its redrives, from 1. */
   readonly number: number;
   /** Items that the record counts as dead-lettered for it. */
   readonly items: number;

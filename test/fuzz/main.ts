@@ -1,5 +1,5 @@
-// Fuzzes every decoder: `make fuzz SEED=1 COUNT=100000 [TARGET=otlp-json]`. Prints what came of it; ends non-zero when it found something.
-// With MODE=cost it looks for bodies that cost too much (cost/main.ts).
+// Fuzzes every decoder: `make fuzz SEED=1 COUNT=100000 [TARGET=otlp-json]`. Prints the results; ends non-zero after a finding.
+// With MODE=cost it searches for bodies that cost too much (cost/main.ts).
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Worker } from 'node:worker_threads';

@@ -9,11 +9,11 @@ export type Target = {
   /** An input that no sender should send; `valid` is one of the corpus, `other` another. */
   readonly mutate: (random: Random, valid: Buffer, other: Buffer) => Buffer;
   /**
-   * Decodes, and throws where what came of it is not what must: another error than the decoder's own, or a result that a second
-   * opinion does not share. Answers what the decoder made of it, for the statistics.
+   * Decodes, and throws for a wrong result: an error that is not the decoder's own, or a result that a second opinion does
+   * not share. Returns the kind of the result, for the statistics.
    */
   readonly check: (bytes: Buffer) => string | Promise<string>;
-  /** Throws when a valid input that was cut short is taken for whole; absent where a cut input may be whole. */
+  /** Throws when a truncated input passes as complete; absent where a truncated input may be complete. */
   readonly checkCut?: (cut: Buffer, whole: Buffer) => void | Promise<void>;
 };
 

@@ -137,7 +137,7 @@ export const redact = (value: unknown, secrets: ReadonlySet<string> = secretsIn(
     0,
   );
 
-/** Of two states of one thing, the fields that differ. Where one state is missing it is null, and the other is whole. */
+/** The fields that differ between two states of one thing. A missing state is null, and the other is whole. */
 export const changedFields = (before: unknown, after: unknown): { before: unknown; after: unknown } => {
   if (!isObject(before) || !isObject(after)) return { before: before ?? null, after: after ?? null };
   const names = [...new Set([...Object.keys(before), ...Object.keys(after)])].filter(

@@ -22,7 +22,9 @@ export const nodeSubscriptionSchema = z.strictObject({
   document: z.string(),
 });
 
-/** A page of the files of a business. Pages are of one state of the whole set, which `total` counts. */
+/**
+ * A page of the files of a business. All pages of a reading are of one state of the whole set, which `total` counts.
+ */
 export const nodeSubscriptionsSchema = z.strictObject({
   items: z.array(nodeSubscriptionSchema),
   next_cursor: z.string().nullable(),

@@ -57,7 +57,7 @@ export type Refresh = {
    */
   runNow(): Promise<RefreshRun>;
   readonly runs: Pick<Runs, 'list' | 'get'>;
-  /** Views with masked tokens: in lists nothing of them, of one its first four characters. */
+  /** Views with masked tokens: a list shows nothing of them, a single view the first four characters. */
   readonly subscriptions: {
     list(): SubscriptionView[];
     get(dataId: number): Promise<SubscriptionView | undefined>;

@@ -60,7 +60,7 @@ export const wantedReports = (records: RefreshRecords, defaults: CollectorDefaul
   });
 };
 
-/** The same of one report, from KV: a copy may be behind. */
+/** The same for one report, from KV: a copy may be behind. */
 export const readWantedReport = async (
   records: RefreshRecords,
   customReportId: number,

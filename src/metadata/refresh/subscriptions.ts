@@ -59,7 +59,7 @@ export type Subscriptions = {
 
 const prefix = recordKeys.subscription(0).slice(0, -1);
 
-/** The view of one, with four characters of its token, or of one in a list, with none. */
+/** A single view, with four characters of its token, or one in a list, with none. */
 export const viewSubscription = ({ intent: _, ...value }: Subscription, shown: 0 | 4): SubscriptionView => ({
   ...value,
   document: maskDocument(value.document, shown),

@@ -58,7 +58,7 @@ const dropPurged = async ({ records, tables, log }: KeeperDeps, purge: Purge): P
 const dropReturned = async ({ records, tables, log }: KeeperDeps): Promise<void> => {
   const purged = records.purges.list().filter(({ value }) => value.state === 'purged');
   if (purged.length === 0) return;
-  // Those of the instances that answer.
+  // The instances that answer.
   const names = await tables.ttls();
   for (const { value } of purged) {
     if (!names.has(value.table_id)) continue;

@@ -69,8 +69,8 @@ const switched =
   };
 
 /**
- * Sets is_enable of one data source, group or table, and of nothing else. The same call again changes nothing. Permanent
- * Faults `not_found`, `precondition_failed`, `record_deleted`.
+ * Sets only is_enable of one data source, group or table. A repeat of the call changes nothing. Permanent Faults
+ * `not_found`, `precondition_failed`, `record_deleted`.
  */
 export const setRecordEnabled = async <T extends Flagged>(
   records: Records,

@@ -42,8 +42,8 @@ const readReportOf = async (records: Records, dataName: string): Promise<void> =
 };
 
 /**
- * CreateDataIDResource alone: a DataSource with a data id and a token, and nothing else. The name is held first: a call
- * that ended before its record is finished by the same call. Permanent Fault `name_taken`.
+ * CreateDataIDResource alone: only a DataSource with a data id and a token. The call holds the name first: a repeat of
+ * the call finishes one that ended before its record. Permanent Fault `name_taken`.
  */
 export const createDataSource = async (
   { records }: CreationDeps,

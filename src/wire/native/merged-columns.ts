@@ -68,7 +68,7 @@ class MergedBytes implements MergedColumn {
 }
 
 const requireBelow = (entries: number, bytes: Buffer, start: number, width: number, rows: number): void => {
-  // No number of one byte is larger.
+  // A number of one byte is never larger.
   if (width === 1 && entries >= 256) return;
   let highest = 0;
   for (let row = 0; row < rows; row++) {

@@ -56,7 +56,7 @@ export const setTimeOfDigits = (time: TimeSlot, source: ByteSource, start: numbe
   time.rest = rest;
 };
 
-/** The same for the usual length; false where these are not digits alone, and `time` is as it was. */
+/** The same for the usual length; false where these are not digits alone, and `time` is unchanged. */
 export const setUsualTime = (time: TimeSlot, { bytes, view }: ByteSource, start: number): boolean => {
   const first = fourDigits(view.getInt32(start, true));
   const second = fourDigits(view.getInt32(start + 4, true));

@@ -6,7 +6,7 @@ const groupsMax = 100;
 
 const truncated = (): MalformedBody => new MalformedBody('the protobuf ends within a field');
 
-/** Goes through protobuf bytes. Throws MalformedBody, and nothing else, where they are not protobuf. */
+/** Walks protobuf bytes. Throws only MalformedBody, where they are not protobuf. */
 export class ProtobufCursor {
   readonly body: Uint8Array;
   at = 0;

@@ -349,8 +349,8 @@ export class ProtobufReader {
   }
 
   /**
-   * Reads a KeyValue of the forms that nearly all have: a key and a string, or a key and a small whole number, each shorter than
-   * 128 bytes, in this order and with nothing else. False for any other form, and then nothing is read.
+   * Reads a KeyValue of the most frequent forms: a key and a string, or a key and a small whole number, each shorter
+   * than 128 bytes, in this order and without more fields. False for any other form, and then nothing is read.
    */
   private readPlain(end: number, list: AttributeSlots): boolean {
     const { cursor } = this;

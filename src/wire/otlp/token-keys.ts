@@ -3,7 +3,7 @@ import { type ByteSource, isSame, sourceOf } from '../native/bytes.ts';
 /** The resource attribute that names the application of its spans (architecture 4.7). */
 const defaultKey = 'mon.data.token';
 
-/** Attributes that end so hold credentials of this system or of one like it. */
+/** The end of the names of attributes with credentials of this system or of one like it. */
 const credentialSuffix = '.data.token';
 const suffix = sourceOf(credentialSuffix);
 

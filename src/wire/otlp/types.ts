@@ -21,7 +21,7 @@ export type TraceLimits = {
   readonly attributesMax: number;
   readonly eventsMax: number;
   readonly linksMax: number;
-  /** UTF-8 bytes of one value; a longer one is cut and counted. */
+  /** UTF-8 bytes of one value; a longer one is truncated and counted. */
   readonly valueBytesMax: number;
 };
 

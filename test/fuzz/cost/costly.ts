@@ -10,7 +10,7 @@ import { searchBytes } from './search.ts';
 const folder = join(import.meta.dirname, '../costly');
 
 const costlySchema = z.strictObject({
-  /** What is dear about it. */
+  /** The expensive part of it. */
   name: z.string(),
   stage: z.enum(stageNames),
   /** What it cost a byte when it was kept, as a multiple of what an honest body costs. */
@@ -21,7 +21,7 @@ const costlySchema = z.strictObject({
   recipe: recipeSchema,
 });
 
-/** A recipe that was found to be dear, to be tried for ever. */
+/** A recipe of an expensive body that was found, tried in every run. */
 export type Costly = z.infer<typeof costlySchema>;
 
 export const readCostly = (): Costly[] =>
@@ -39,7 +39,10 @@ export const knownTimes = (target: TargetName, stage: StageName): number =>
       .map(({ timesPromised }) => timesPromised),
   );
 
-/** How many times as much as an honest body it costs now, at the size of a search: each the least of some tries, by turns. */
+/**
+ * The ratio of its present cost to that of an honest body, at the size of a search: each the least of some tries, in
+ * turn.
+ */
 export const timesHonestNow = async (costly: Costly): Promise<number> => {
   const { recipe, stage } = costly;
   const size = searchBytes[stage];

@@ -1,4 +1,4 @@
-// Whose the bodies say they are.
+// The credentials in the bodies.
 
 export { arrivedAt } from '../../support/push/source.ts';
 

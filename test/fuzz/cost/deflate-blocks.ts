@@ -1,4 +1,4 @@
-// Deflate as no compressor writes it (RFC 1951): blocks of whatever size, with tables of their own, or with nothing in them.
+// Deflate as no compressor writes it (RFC 1951): blocks of any size, with tables of their own, or empty.
 
 /** How each block holds its bytes: as they are, by the fixed code, or by a code of its own that the block brings with it. */
 export type BlockKind = 'stored' | 'fixed' | 'dynamic';
@@ -9,7 +9,7 @@ class BitWriter {
   private bits = 0;
   private count = 0;
 
-  /** Adds so many bits of a number, the lowest first. */
+  /** Adds this many bits of a number, the lowest first. */
   add(value: number, size: number): void {
     this.bits |= value << this.count;
     this.count += size;
@@ -65,7 +65,7 @@ const endOfBlock = 256;
 const fixedCode = codeOf(
   Uint8Array.from({ length: 288 }, (_, at) => (at < 144 ? 8 : at < 256 ? 9 : at < 280 ? 7 : 8)),
 );
-/** All bytes take eight bits, but for one: as short a table as says something of each. */
+/** All bytes take eight bits, except one: the shortest table with an entry for each. */
 const flatCode = codeOf(Uint8Array.from({ length: 257 }, (_, at) => (at < 255 ? 8 : 9)));
 
 /** Order in which the lengths of the code of lengths are sent. */
@@ -86,7 +86,7 @@ const writeFlatTable = (out: BitWriter): void => {
   for (const at of lengthOrder.slice(0, sent)) out.add(sizes[at] ?? 0, 3);
   symbol(8);
   for (let left = 254; left > 0; ) {
-    // Never leaves one or two, which "the same again" cannot say.
+    // Never leaves one or two, which "the same again" cannot express.
     const run = left - 6 === 1 || left - 6 === 2 ? 3 : Math.min(6, left);
     symbol(16);
     out.add(run - 3, 2);
@@ -115,7 +115,7 @@ const writeBlock = (out: BitWriter, content: Uint8Array, kind: BlockKind): void 
 
 const storedBytesMax = 0xffff;
 
-/** The content as a deflate stream of such blocks, with so many empty ones behind each. */
+/** The content as a deflate stream of such blocks, with this many empty ones behind each. */
 export const deflateBlocks = (
   content: Uint8Array,
   kind: BlockKind,

@@ -26,7 +26,7 @@ import { pushLimits, traceLimits } from './limits.ts';
 import type { TargetName } from './recipe.ts';
 import { chunkBytes, requestOf } from './whose.ts';
 
-// What a receiver does with the body of somebody whose credential is right, up to what it publishes and answers.
+// The work of a receiver on a body with a valid credential, up to its messages and its answer.
 
 /** Runs one stretch of work that nothing else of its thread comes between. */
 export type Hold = <T>(work: () => T) => T;
@@ -36,7 +36,7 @@ export type Encoded = { readonly outcome: string; readonly kept: unknown; readon
 
 const nothingOf = (outcome: string): Encoded => ({ outcome, kept: undefined, encodedBytes: 0 });
 
-/** Nobody waits for an answer here. */
+/** No sender waits for an answer here. */
 const inTime = { deadlineAt: Number.POSITIVE_INFINITY };
 const credentials = new Set<string>([pushCredential.token]);
 const emptyBody = Buffer.alloc(0);
@@ -73,7 +73,7 @@ const tableFor = (layout: Layout, more?: EncodedPush['encoded']) => {
 
 const first = { wide: tableFor('wide'), narrow: tableFor('narrow') };
 
-/** What the receiver asks of the encoder, for a table that knows a few names. */
+/** The calls of the receiver to the encoder, for a table with a few names. */
 export const pushTask = (layout: Layout): Omit<PushTask, 'plainAt'> => {
   const table = first[layout];
   return {

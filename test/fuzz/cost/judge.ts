@@ -27,7 +27,7 @@ const slack = 2;
 
 /** How many times what is promised it comes to. */
 export const timesPromised = ({ value, bound }: Verdict): number => value / Math.max(bound, 1e-9);
-/** `known`: so many times what is promised is known, and told in docs/receivers/fuzzing.md. */
+/** `known`: this multiple of the promise is known, and listed in docs/receivers/fuzzing.md. */
 export const isBroken = (verdict: Verdict, known = 1): boolean =>
   timesPromised(verdict) > slack * Math.max(1, known);
 
@@ -77,7 +77,7 @@ const whoseAs = async (recipe: Recipe, size: number, tries: number): Promise<Ver
   return { what, value: cost / milli, bound: whoseNanosMax(bytes) / milli, unit: 'ms', outcome, size };
 };
 
-/** Content that comes to about so many bytes as it is read or as it travels, whatever is more. */
+/** Content of about this many bytes as it is read or as it travels, by the larger of the two. */
 const contentOf = (recipe: Recipe, size: number): number => {
   const sample = madeAt(recipe, sampleBytes);
   const growth = (sample?.wire.length ?? 0) / Math.max(1, sample?.content.length ?? 0);
@@ -113,7 +113,7 @@ const answer = z.object({
   holdMs: z.number(),
 });
 
-/** A process of its own takes a body of so many bytes: what that takes of its memory, and how long its event loop is held. */
+/** A separate process takes a body of this many bytes: its memory, and how long its event loop is held. */
 const podAt = async (recipe: Recipe, size: number): Promise<Verdict> => {
   const { target, packing, layout } = recipe;
   const packed: Recipe =

@@ -1,5 +1,5 @@
-// Searches for bodies that cost too much: `make fuzz MODE=cost SEED=1 COUNT=20000 [TARGET=push]`. Prints the dearest of each stage; ends
-// non-zero when one breaks what is promised. With COUNT=0 it holds those that are kept against that, and searches for no others.
+// Searches for bodies that cost too much: `make fuzz MODE=cost SEED=1 COUNT=20000 [TARGET=push]`. Prints the most
+// expensive of each stage; ends non-zero when one breaks the promise. With COUNT=0 it checks only the kept ones.
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Worker } from 'node:worker_threads';

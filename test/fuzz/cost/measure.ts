@@ -34,8 +34,8 @@ const bytesOf = ({ content, wire }: Made): number => Math.max(content.length, wi
 const stepNanos = 1.1e6;
 
 /**
- * Begins to measure the nanoseconds of CPU that one piece of work takes, by two clocks neither of which tells less than the truth: that
- * on the wall goes on while others have the processor, that of the CPU is late by a step.
+ * Starts to measure the nanoseconds of CPU of one piece of work, by two clocks of which neither is too low: the wall
+ * clock goes on while others have the processor, the CPU's is late by a step.
  */
 const startClock = (cpuUsage: (from?: NodeJS.CpuUsage) => NodeJS.CpuUsage): (() => number) => {
   const from = cpuUsage();
@@ -97,7 +97,7 @@ const held = (): number => {
   return used_heap_size + external_memory;
 };
 
-/** Where the compiler cannot see that nobody asks for them any more. */
+/** At a place where the compiler cannot see that they are unused. */
 const results: { kept: unknown } = { kept: undefined };
 
 const isMajor = (gcType: string): boolean => gcType === 'MarkSweepCompact' || gcType === 'All';
@@ -147,7 +147,7 @@ const measureMemory = (recipe: Recipe, { content }: Made, isThorough: boolean): 
   return measuredOf(fullest, content, Math.max(0, held() - before));
 };
 
-/** What a body costs, once. What is retained of it is told only where that is asked for. */
+/** The cost of a body, once. The retained memory is measured only on request. */
 export const measure = async (
   stage: StageName,
   recipe: Recipe,
@@ -160,7 +160,7 @@ export const measure = async (
 
 export type Measure = typeof measure;
 
-/** The least of some tries: what disturbs makes one dearer, and never cheaper. */
+/** The least of some tries: a disturbance makes one more expensive, and never cheaper. */
 export const least = async (
   stage: StageName,
   recipe: Recipe,

@@ -17,7 +17,7 @@ export const packingSchema = z.discriminatedUnion('as', [
     memberBytes: upTo(2 ** 26).optional(),
     /** Members without content behind each. */
     emptyMembers: upTo(1000).optional(),
-    /** Blocks that no compressor writes, of so many bytes. */
+    /** Blocks that no compressor writes, of this many bytes. */
     blocks: z.enum(['stored', 'fixed', 'dynamic']).optional(),
     blockBytes: upTo(65_535).optional(),
     emptyBlocks: upTo(1000).optional(),
@@ -29,7 +29,7 @@ export const packingSchema = z.discriminatedUnion('as', [
     memberBytes: upTo(2 ** 26).optional(),
     /** Frames without content behind each. */
     emptyMembers: upTo(1000).optional(),
-    /** Frames behind each that are to be skipped, of so many bytes. */
+    /** Frames to skip behind each, of this many bytes. */
     skippable: upTo(100_000).optional(),
     checksum: z.boolean().optional(),
   }),

@@ -5,24 +5,27 @@ type Tagged = { readonly is?: string | undefined; readonly share?: number | unde
 
 /** Bytes as hexadecimal digits. */
 export type HexPart = Tagged & { readonly hex: string };
-/** Bytes of an alphabet (`0-9a-f`) that look like chance and are always the same; as many as there is room for, or so many. */
+/** Bytes of an alphabet (`0-9a-f`) that look random and are always the same; as many as fit, or this many. */
 export type NoisePart = Tagged & { readonly noise: string; readonly bytes?: number | undefined };
 /** One part behind the other. */
 export type AllPart = Tagged & { readonly all: readonly Part[]; readonly between?: string | undefined };
-/** A part again and again: as often as there is room for, or so many times. Each may grow to so many bytes. */
+/** A repeated part: as often as it fits, or this many times. Each may grow to this many bytes. */
 export type RepeatPart = Tagged & {
   readonly repeat: Part;
   readonly times?: number | undefined;
   readonly each?: number | undefined;
   readonly between?: string | undefined;
 };
-/** A part within so many pairs of texts, or as many as there is room for. */
+/** A part within this many pairs of texts, or as many as fit. */
 export type NestPart = Tagged & {
   readonly nest: readonly [open: string, close: string];
   readonly of: Part;
   readonly depth?: number | undefined;
 };
-/** A part within length-delimited fields of protobuf, the outermost first; the whole path so many times, or as often as there is room for. */
+/**
+ * A part within length-delimited fields of protobuf, the outermost first; the whole path this many times, or as often
+ * as it fits.
+ */
 export type FieldsPart = Tagged & {
   readonly fields: readonly number[];
   readonly of: Part;

@@ -1,5 +1,5 @@
-// Takes one body in as a receiver does whose process has nothing else to do, and tells what that took: its packing, its target and the
-// file of its bytes are the arguments.
+// Takes one body as an idle receiver does, and reports the cost: its packing, its target and the file of its bytes are
+// the arguments.
 import { existsSync, readFileSync } from 'node:fs';
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { createBytesInFlight } from '../../../src/ingress/http/admission.ts';
@@ -85,7 +85,7 @@ const take = async (): Promise<string> => {
 const outcome = await take();
 loop.disable();
 await large.close();
-/** Of this program alone: what the kernel tells of a process's children and itself begins with what its parent held. */
+/** Of this program alone: the kernel's figures for a process's children and itself begin with those of its parent. */
 const peakBytes = (): number => {
   const found = /^VmHWM:\s*(\d+) kB$/m.exec(existsSync(status) ? readFileSync(status, 'utf8') : '');
   return 1024 * (found === null ? process.resourceUsage().maxRSS : Number(found[1]));

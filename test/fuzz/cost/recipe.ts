@@ -3,11 +3,11 @@ import { type Packing, pack, packingSchema } from './packing.ts';
 import { type Part, partSchema } from './parts.ts';
 import { render } from './render.ts';
 
-/** What is asked to read the body. `inflate`: nobody, it is unpacked alone. */
+/** The reader of the body. `inflate`: none, it is inflated alone. */
 export const targetNames = ['push', 'otlp-json', 'otlp-protobuf', 'inflate'] as const;
 export type TargetName = (typeof targetNames)[number];
 
-/** A small description of a body, from which it is made at whatever size. */
+/** A small description of a body, from which it is made at any size. */
 export const recipeSchema = z.strictObject({
   target: z.enum(targetNames),
   /** Of the table that a push is for. */

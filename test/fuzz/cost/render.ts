@@ -37,7 +37,7 @@ class Writer {
     this.length += bytes.length;
   }
 
-  /** Makes room for so many bytes at a place before the end. */
+  /** Makes room for this many bytes at a place before the end. */
   open(at: number, size: number): void {
     this.reserve(size);
     this.bytes.copyWithin(at + size, at, this.length);
@@ -205,7 +205,7 @@ class Renderer {
     }
   }
 
-  /** The bytes from a place on, so many times more. */
+  /** The bytes from a place on, this many times more. */
   private copies(from: number, size: number, separator: Buffer, count: number): void {
     if (count <= 0) return;
     const { writer } = this;

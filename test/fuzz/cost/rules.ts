@@ -5,7 +5,7 @@ import type { Part } from './parts.ts';
 export class Grow {
   readonly random: Random;
   private readonly rules: Rules;
-  /** Once in so many times something unusual is made. */
+  /** Once in this many times an unusual value is made. */
   private readonly oddOnceIn: number;
   private readonly depth: number;
 
@@ -41,13 +41,13 @@ export class Grow {
     return this.random(oneIn) === 0;
   }
 
-  /** About so many, or far fewer or more: each power of two up to `most` is as likely as another. */
+  /** About this many, or far fewer or more: each power of two up to `most` is as likely as another. */
   count(most: number): number {
     const power = this.random(1 + Math.floor(Math.log2(most)));
     return 2 ** power + this.random(2 ** power);
   }
 
-  /** Parts by a rule, as many as there is room for or so many. */
+  /** Parts by a rule, as many as fit or this many. */
   many(name: string, between = ','): Part {
     const repeat = this.of(name);
     const each = this.count(8192);

@@ -21,9 +21,9 @@ export type Found = {
   readonly tried: number;
   /** What an honest body of the same layout costs a byte, in the same run. */
   readonly honest: Readonly<Record<'wide' | 'narrow', number>>;
-  /** The dearest of each outcome, the worst first. */
+  /** The most expensive of each outcome, the worst first. */
   readonly worst: readonly Candidate[];
-  /** Recipes whose bodies made a reader throw what no sender should be able to make it throw. */
+  /** Recipes whose bodies made a reader throw an error that no sender should be able to cause. */
   readonly defects: readonly Defect[];
 };
 
@@ -44,7 +44,7 @@ export type SearchOptions = {
 };
 
 const populationMax = 48;
-/** Of one outcome: a search that knows one dear way would look for no other. */
+/** Of one outcome: a search with one expensive way would look for no other. */
 const ofOutcomeMax = 12;
 const tournament = 3;
 /** Tries of which all recipes are new. */
@@ -58,7 +58,7 @@ const searchBytesMin: Readonly<Record<StageName, number>> = {
   encode: 16 * 1024,
   memory: 32 * 1024,
 };
-/** So often the dearest are measured once more: what was disturbed twice would stay where it is. */
+/** The most expensive are measured once more this often: otherwise two disturbances would keep a recipe there. */
 const againEvery = 40;
 const againCount = 6;
 const finalTries = 5;
@@ -151,7 +151,7 @@ class Search {
     const first = await this.firstOf(recipe, made);
     if (first === undefined) return;
     if (!this.isDear(first)) return;
-    // What was dear once may have been disturbed.
+    // An expensive result may have been a disturbance.
     const again = await this.once(recipe, made);
     this.take(again.score < first.score ? again : first);
     if (Math.min(first.tookMs, again.tookMs) > tryMsMax && this.size > searchBytesMin[this.options.stage])
@@ -235,7 +235,7 @@ class Search {
     this.population.splice(this.population.indexOf(least), 1);
   }
 
-  /** The dearest of each outcome, made simple and measured once more. */
+  /** The most expensive of each outcome, simplified and measured once more. */
   private async worst(): Promise<Candidate[]> {
     const dearest = this.population.toSorted((a, b) => b.score - a.score);
     const outcomes = new Map<string, Candidate>();

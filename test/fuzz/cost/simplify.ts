@@ -3,7 +3,7 @@ import type { Recipe } from './recipe.ts';
 
 const triesMax = 60;
 
-/** Parts that may stand in the place of one and are simpler. */
+/** Simpler parts that may replace one. */
 const simplerParts = (part: Part): Part[] => {
   if (typeof part === 'string') return part.length > 1 ? ['', part.slice(0, 1)] : part === '' ? [] : [''];
   const { is: _, share: __, ...bare } = part;
@@ -43,7 +43,7 @@ const joined = (parts: readonly Part[]): Part[] => {
 const isPlainList = (part: Part): part is { readonly all: readonly Part[] } =>
   typeof part !== 'string' && 'all' in part && part.between === undefined && part.share === undefined;
 
-/** A recipe with everything left out that does not matter: what is left is as dear, as `isAsDear` has it. */
+/** A recipe without its irrelevant parts: the rest is as expensive, by `isAsDear`. */
 export const simplified = async (
   recipe: Recipe,
   isAsDear: (recipe: Recipe) => Promise<boolean>,

@@ -26,6 +26,6 @@ const lookBestMs = (): number => {
 /** How many times as long the same work takes now as it did when this process was least disturbed: 1 or more. */
 export const slowness = (): number => {
   const now = lookBestMs();
-  // Never true, and the compiler cannot know.
+  // Never true, but the compiler cannot know that.
   return counted < 0 ? 1 : now / fastest;
 };

@@ -16,7 +16,7 @@ const rulesOf: Readonly<Record<TargetName, Rules>> = {
   inflate: contentRules,
 };
 
-/** Larger recipes say nothing more, and nobody could read them. */
+/** Larger recipes show nothing more, and people could not read them. */
 const partsMax = 150;
 
 const plain: Packing = { as: 'identity' };
@@ -28,7 +28,7 @@ export const variationOf = (random: (limit: number) => number, target: TargetNam
   target,
 });
 
-/** What is read is tried as it is; packings are tried where nobody reads. */
+/** Bodies that are read are tried unpacked; packings are tried without a reader. */
 const packingFor = ({ grow, target }: Variation): Packing =>
   target === 'inflate' ? anyPacking(grow) : plain;
 

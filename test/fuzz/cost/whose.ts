@@ -11,7 +11,7 @@ import { bodyLimitsOf, pushLimits } from './limits.ts';
 import type { Packing } from './packing.ts';
 import type { TargetName } from './recipe.ts';
 
-// What a receiver does with the body of somebody who has no credential: it is unpacked, and looked through for whose it is.
+// The work of a receiver on a body without a valid credential: it is inflated, and scanned for its credential.
 
 /** As much as a socket gives at once. */
 export const chunkBytes = 65_536;
@@ -50,7 +50,7 @@ const unauthorized = (body: Buffer | undefined, watch: HeadWatch): string =>
     ? problemWithoutPair(body, watch.scan, pushLimits.elementsMax).reason
     : 'unauthorized';
 
-/** Does that, up to the answer that nobody knows the sender; answers what came of it. */
+/** Does that, up to the refusal of the unknown sender; returns the result. */
 export const whose = async (wire: Buffer, encoding: Packing['as'], target: TargetName): Promise<string> => {
   const watch = new HeadWatch(async () => undefined, pushLimits.elementsMax);
   const see: SeeBody = target === 'push' ? (piece) => watch.see(piece) : seeAll;

@@ -1,4 +1,5 @@
-// Searches one stage of one target in a thread of its own, so that a body that ends the heap, or never ends, can be told from outside.
+// Searches one stage of one target in a separate thread, so that a body that exhausts the heap, or never ends, can be
+// detected from outside.
 import { parentPort, workerData } from 'node:worker_threads';
 import { z } from 'zod';
 import { knownRecipes } from './costly.ts';

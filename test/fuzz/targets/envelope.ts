@@ -40,7 +40,7 @@ const anyMessage = fc
 
 const lengthBytes = 4;
 
-/** The message with another header, whose length is told as it is. */
+/** The message with another header and its right length. */
 const withHeader = (message: Buffer, random: Random): Buffer => {
   const end = lengthBytes + message.readUInt32LE(0);
   const header: unknown = JSON.parse(message.toString('utf8', lengthBytes, end));
