@@ -93,7 +93,7 @@ const follow = (
 
 /** Reads the records of one credential from KV, so that they are known before the watch brings them. */
 const createLookUps = (bucket: Pick<KvBucket, 'get'>, records: Followed, columns: Followed) => {
-  /** All that is found takes effect at once: a source without its policy or its purge is never seen. */
+  /** All that is found takes effect at once: a source without its policy or its purge is never visible. */
   const source = async (dataId: number, token: string): Promise<void> => {
     const tokens = await records.read([recordKeys.dataSource(dataId), recordKeys.previousToken(dataId)]);
     const isNamed = tokens.some(({ value }) => {

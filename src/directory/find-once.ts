@@ -10,8 +10,8 @@ const missMemoryMs = 1_000;
 const missesMax = 10_000;
 
 /**
- * A lookup without an answer ends after this, so that requests are answered while KV hangs; for as long as a miss is remembered,
- * others are not even begun.
+ * A lookup without an answer ends after this, so that requests are answered while KV hangs; as long as a miss is
+ * remembered, no other lookup begins.
  */
 const lookUpMsMax = 2_000;
 

@@ -5,7 +5,10 @@ import { placementSchema } from './records.ts';
 /** A name that no instance can have: rows whose record cannot be read wait, and do not go to the first instance. */
 const unreadable = '-';
 
-/** What receivers and consumers need of a placement. Both read every placement, so that neither takes a table for one of the first instance. */
+/**
+ * The facts of a placement that receivers and consumers need. Both read every placement, so that neither places a table
+ * on the first instance by mistake.
+ */
 export const readPlacementSchema = placementSchema.pick({ questdb: true }).catch({ questdb: unreadable });
 
 /** The QuestDB instance of each data id's table, kept current by a watch on the placements alone. */

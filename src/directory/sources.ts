@@ -23,7 +23,7 @@ export type Source = {
   readonly token: string;
   /** The token before the last rotation; the clock decides whether it still counts (see `takesToken`). */
   readonly previousToken: PreviousToken | undefined;
-  /** The token that repeats are recognised by, where that is not the one they come with. */
+  /** The first token, which identifies repeats, where it differs from the present one. */
   readonly identityCredential: string | undefined;
   /** All flags of architecture 8.2 together; a purged data id is never enabled. */
   readonly isEnabled: boolean;

@@ -219,7 +219,7 @@ const createServe = (
     if (room.isRefused(socket)) return answerAndClose(response, 503, overloadAnswer(request));
     if (hostsOf(request) > 1) return answerAndClose(response, 400, protocolAnswer(400));
     checkTarget(request);
-    // HTTP/1.0 knows no Host, and the adapter no request without one.
+    // HTTP/1.0 has no Host, and the adapter accepts no request without one.
     if (request.httpVersionMinor === 0) request.headers.host ??= 'localhost';
     if (open.add(request, response) > openRequestsMax) {
       ended('pipelined');

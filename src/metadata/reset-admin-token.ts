@@ -17,7 +17,7 @@ export const resetAdminTokenOf = async (settings: Settings, revokeOthers: boolea
   const bus = await connectBus(natsTarget(settings), 'tidemark-cli');
   try {
     const system = await openKvBucket(bus, buckets.system);
-    // An entry that cannot be stored now is brought by metadata.
+    // Metadata publishes an entry later that cannot be stored now.
     const audit = openAudit(bus, system, createLog('admin-token', 'silent'));
     const target = { kind: 'admin_token' };
     return await audit.run({ actor, action: 'admin_token.reset', target }, async (note) => {

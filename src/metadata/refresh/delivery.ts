@@ -71,7 +71,7 @@ class Deliveries implements Delivery {
       return await this.deliverFresh(target);
     } catch (error) {
       if (!hasCode(error, 'subscription_missing')) throw error;
-      // Somebody removed it on the other side: a new one takes its place.
+      // It was removed on the other side: a new one replaces it.
       await this.create(target, await this.deps.subscriptions.read(target.mon_data_id));
       return 'created';
     }
@@ -184,7 +184,7 @@ class Deliveries implements Delivery {
       return this.forget(dataId);
     }
     if (this.deps.nodeManagement.isRemote) {
-      // What may have been created has to be known before it can be deleted.
+      // A subscription that may have been created must be found before it can be deleted.
       if (held.value.state === 'creating') held = await this.finishCreate(held, false);
       if (held.value.state !== 'deleting') held = await this.save({ ...held.value, state: 'deleting' }, held);
       await this.deps.lease.check();

@@ -103,7 +103,7 @@ export class Leader {
         const message = errorText(error);
         if (message !== lastMessage) this.run.log.warn({}, `the refresh job waits: ${message}`);
         lastMessage = message;
-        // The next time of the table brings what this one could not.
+        // The next time of the cron expression delivers what this run could not.
         if (!(error instanceof Fault) || error.kind !== 'transient' || until <= this.run.now()) return;
       }
       await this.pause();
