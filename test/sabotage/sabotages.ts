@@ -221,7 +221,7 @@ export const sabotages: readonly Sabotage[] = [
     name: 'a lookup that waits for as long as NATS hangs',
     edits: [
       {
-        file: 'src/directory/directory.ts',
+        file: 'src/directory/find-once.ts',
         from: 'await fetchInTime(fetch);',
         to: 'await fetch();',
       },
