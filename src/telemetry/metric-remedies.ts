@@ -1,4 +1,4 @@
-/** What an operator does about a figure; and what users of the OpenTelemetry Collector know it as, where it is the same thing. */
+/** What an operator does about a metric; and the name of the same metric in the OpenTelemetry Collector, if it has one. */
 export type MetricRemedy = { readonly remedy: string; readonly collector?: string };
 
 const say = (remedy: string, collector?: string): MetricRemedy =>
@@ -17,7 +17,7 @@ const ofEveryRole: Readonly<Record<string, MetricRemedy>> = {
   process_open_fds: say(
     'near `process_max_fds`: raise the limit of open files, or lower the limits of connections',
   ),
-  process_start_time_seconds: say('a recent start that nobody asked for: read the last log lines before it'),
+  process_start_time_seconds: say('an unexpected recent start: read the last log lines before it'),
   nodejs_eventloop_lag_p99_seconds: say(
     'over 0.2 s for minutes: the process needs more than one core; add replicas',
   ),
@@ -103,10 +103,10 @@ const ofTransfer: Readonly<Record<string, MetricRemedy>> = {
     '`/readyz` and the log name the table; repair it, then `tidemark dlq redrive`',
   ),
   tidemark_transfer_table_messages_waiting: say(
-    '`/readyz` says why the table takes no rows; mend it. At half of `ack_pending_max` its points go to the dead letters',
+    '`/readyz` has the reason; repair the table. At half of `ack_pending_max` its points go to the dead letters',
   ),
   tidemark_transfer_table_oldest_message_seconds: say(
-    'beyond `table_wait_seconds`: it may be the store, and not this table; docs/stores-in-trouble.md',
+    'beyond `table_wait_seconds`: the store itself may be at fault, not this table; docs/stores-in-trouble.md',
   ),
   tidemark_transfer_store_answers_unclassified_total: say(
     'report the code; transfer retries the message meanwhile',
@@ -188,7 +188,7 @@ export const metricRemedies: Readonly<
   Record<'every' | 'ingress' | 'transfer' | 'metadata', Readonly<Record<string, MetricRemedy>>>
 > = { every: ofEveryRole, ingress: ofIngress, transfer: ofTransfer, metadata: ofMetadata };
 
-/** What a label may say. No label takes what a sender writes without a bound. */
+/** Values of each label. No label has an unlimited number of values from senders. */
 export const labelBounds: Readonly<Record<string, { readonly pattern: RegExp; readonly text: string }>> = {
   role: { pattern: /^(ingress|transfer|metadata)$/, text: 'ingress, transfer, metadata; on every metric' },
   version: { pattern: /^\d+\.\d+\.\d+$/, text: 'of the program' },
@@ -225,7 +225,7 @@ export const labelBounds: Readonly<Record<string, { readonly pattern: RegExp; re
   table: { pattern: /^[a-z_]+$/, text: 'tables of database `otel`' },
   table_id: {
     pattern: /^\d+_[A-Za-z0-9_.]{1,200}$/,
-    text: 'tables of points that take no rows just now, twenty at most',
+    text: 'tables of points that accept no rows at present, twenty at most',
   },
   what: { pattern: /^(streams|parts|outcomes)$/, text: 'streams, parts, outcomes' },
   le: { pattern: /^(\+Inf|[\d.]+)$/, text: 'upper bound of a bucket, seconds' },

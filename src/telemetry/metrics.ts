@@ -28,7 +28,7 @@ const createRegistry = (role: string): Registry => {
   return registry;
 };
 
-/** Figures of the rows that a receiver or a worker sends to LEDGER beside the outcomes. */
+/** Metrics of the refusals and samples that a receiver or a worker publishes to LEDGER. */
 const ledgerFeedMetrics = (registers: Registry[]) => ({
   ledgerRows: new Counter({
     name: 'tidemark_ledger_feed_rows_total',
@@ -243,13 +243,13 @@ const writeMetrics = (registers: Registry[]) => ({
   }),
   tableMessagesWaiting: new Gauge({
     name: 'tidemark_transfer_table_messages_waiting',
-    help: 'Messages that this process gave back because this table takes no rows; the twenty tables with most of them',
+    help: 'Messages that this process returned because the table accepts no rows; only the twenty tables with the most messages',
     labelNames: ['questdb', 'table_id'],
     registers,
   }),
   tableOldestMessage: new Gauge({
     name: 'tidemark_transfer_table_oldest_message_seconds',
-    help: 'How long ago the oldest message that waits for this table was received',
+    help: 'Age of the oldest message that waits for this table, from its arrival',
     labelNames: ['questdb', 'table_id'],
     registers,
   }),
