@@ -23,8 +23,6 @@ const words: readonly { readonly pattern: RegExp; readonly instead: string }[] =
 const allowed = [
   /^docs\/glossary\.md$/,
   /^schemas\/examples\/stored\//,
-  /^src\/stores\/questdb\//,
-  /^src\/transfer\/(?:points\/[a-z-]+|settle|worker)\.ts$/,
   /^src\/ingress\/http\/inflate\.ts$/,
   /^src\/rules\/points\/push-scan\.ts$/,
   /^src\/wire\/otlp\/json-cursor\.ts$/,
