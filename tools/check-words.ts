@@ -55,8 +55,6 @@ const commentWords: readonly Word[] = [
 const allowed = [
   /^docs\/glossary\.md$/,
   /^schemas\/examples\/stored\//,
-  /^src\/stores\/questdb\//,
-  /^src\/transfer\/(?:points\/[a-z-]+|settle|worker)\.ts$/,
   /^src\/ingress\/http\/inflate\.ts$/,
   /^src\/rules\/points\/push-scan\.ts$/,
   /^test\/unit\/(?:stores\/questdb|transfer\/points)\//,

@@ -7,7 +7,7 @@ export type PubAck = {
 };
 
 /**
- * What an answer says of a try to store a batch: `stored` = all of it; `known` = a message of it is stored, of this try or an earlier
+ * The result of a try to store a batch: `stored` = all of it; `known` = a message of it is stored, of this try or an earlier
  * one; `refused` = nothing of this try; `full` = there is no room, and as a rule nothing of this try is stored; `unclear` = it may be.
  */
 export type BatchAnswer = 'stored' | 'known' | 'full' | 'refused' | 'unclear';

@@ -10,12 +10,12 @@ import type { Payload, Publisher, PublisherOptions } from './publisher.ts';
 /** A message that is stored together with others. Its payload must not change until the batch is settled. */
 export type BatchMessage = {
   readonly subject: string;
-  /** Of nobody else's: it is minted for this batch. */
+  /** Of this batch alone. */
   readonly messageId: string;
   readonly payload: Payload;
 };
 
-/** What is stored whole or not at all: messages for one stream, in order. */
+/** Messages for one stream, in order, that are stored whole or not at all. */
 export type MessageBatch = {
   readonly messages: readonly BatchMessage[];
   readonly version: number;
@@ -45,7 +45,7 @@ export type BatchPublisherOptions = Pick<PublisherOptions, 'awayMs' | 'hasStream
 
 /**
  * The server takes 50 unfinished batches a stream, those of killed publishers for 10 s more. This limit per process leaves
- * room for a dozen; what is refused for want of it is tried again.
+ * room for a dozen; a batch that is refused for lack of it is tried again.
  */
 const underWayMaxDefault = 4;
 
@@ -69,7 +69,7 @@ type Entry = {
   since: number;
   /** Tries whose last message was sent and that may have been stored. */
   readonly open: Set<number>;
-  /** The try that was told that the stream has no room. */
+  /** The try that was refused because the stream is full. */
   fullTry: number | undefined;
 };
 
@@ -244,7 +244,7 @@ class BatchTries implements BatchPublisher {
     );
   }
 
-  /** A server that answers so may have failed at the last message of a commit. Refused again, it knew none of the ids. */
+  /** A server with this answer may have failed at the last message of a commit. A second refusal means that it knew none of the ids. */
   private onFull(token: string, entry: Entry, tries: number): void {
     if (entry.fullTry === undefined) {
       entry.fullTry = tries;
@@ -320,7 +320,7 @@ class BatchTries implements BatchPublisher {
   }
 
   private onReconnect(): void {
-    // What the lost connection had taken is gone with it, or finished by a try that is told of it.
+    // Messages on the lost connection are lost, or a later try is answered as a duplicate of them.
     for (const [token, entry] of this.entries)
       if (entry.step !== 'waiting' && entry.step !== 'completing') this.startTry(token, entry);
     this.startWaiting();

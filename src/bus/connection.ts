@@ -16,7 +16,7 @@ import { gatherMessagesInPlace } from './roomy-parser.ts';
 
 gatherMessagesInPlace();
 
-/** A connection to NATS that comes back by itself, and says when it went and when it came back. */
+/** A connection to NATS that reconnects by itself, and calls listeners at each loss and return. */
 export type Bus = {
   readonly nc: NatsConnection;
   /** Sends a command whose bytes do not change until the server has them. Throws a Fault when it cannot be sent. */
@@ -30,7 +30,7 @@ export type Bus = {
   readonly disconnectedSince: number | undefined;
   onDisconnect(listener: () => void): void;
   onReconnect(listener: () => void): void;
-  /** Sends what is buffered and closes; the listeners are not called. */
+  /** Sends buffered commands and closes; the listeners are not called. */
   close(): Promise<void>;
 };
 
@@ -68,7 +68,7 @@ const optionsOf = (target: NatsTarget, name: string): NodeConnectionOptions => {
 
 /**
  * Connects to one of the servers at `target`, or at a plain address. User, password, token and scheme are those of the first
- * address. Throws a transient Fault when none answers now; once connected, a lost connection is taken up again for ever, with
+ * address. Throws a transient Fault when none answers now; once connected, a lost connection is retried for ever, with
  * any server of the cluster.
  */
 export const connectBus = async (target: NatsTarget | string, name: string): Promise<Bus> => {
@@ -126,7 +126,7 @@ export const connectBus = async (target: NatsTarget | string, name: string): Pro
 
 const connectPauseMs = 200;
 
-/** Connects as soon as a server answers, trying every 200 ms until `signal` says to stop. */
+/** Connects as soon as a server answers, trying every 200 ms until `signal` fires. */
 export const connectBusWhenUp = async (
   target: NatsTarget | string,
   name: string,

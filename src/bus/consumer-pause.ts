@@ -6,7 +6,7 @@ import { toFault } from './nats-fault.ts';
 const pauseMs = 180_000;
 const renewMs = 60_000;
 const settleMsMax = 30_000;
-/** Nothing was acknowledged for so long: what is still out is held, by a store that is away. */
+/** Without an acknowledgement for this time, messages that are out are held by a store that is away. */
 const stillMs = 5_000;
 const pollMs = 50;
 
@@ -19,7 +19,7 @@ const durables = async (bus: Bus, stream: string): Promise<ConsumerInfo[]> => {
 
 const ended = new Date(0);
 
-/** When a pause that somebody else made ends. */
+/** When the pause of another process ends. */
 const pausedUntil = ({ config }: ConsumerInfo): Date =>
   config.pause_until === undefined ? ended : new Date(config.pause_until);
 
@@ -49,7 +49,7 @@ const resume = async (bus: Bus, stream: string, info: ConsumerInfo): Promise<voi
 /**
  * Does `work` while the durable consumers of a stream are given no message: pulls wait, publishing goes on. Begins once what was
  * delivered is settled, after 30 s at the latest. Afterwards they go on, by themselves within three minutes if this process is
- * killed; a longer pause of somebody else's stays. Throws the Faults of `work`, and transient ones.
+ * killed; a longer pause of another process stays. Throws the Faults of `work`, and transient ones.
  */
 export const withPausedConsumers = async <T>(
   bus: Bus,
@@ -80,7 +80,7 @@ export const withPausedConsumers = async <T>(
   } finally {
     clearInterval(renewal);
     await renewing;
-    // What cannot be told now ends by itself.
+    // A pause that cannot be ended now ends by itself.
     for (const info of before) await resume(bus, stream, info).catch(() => undefined);
   }
 };

@@ -2,7 +2,7 @@ import { Fault } from '../model/fault.ts';
 
 /**
  * What `work` comes to, if it does so before `deadlineAt` (ms of `performance.now()`); then throws a transient Fault `not_in_time`
- * that says what was waited for. The work itself goes on.
+ * that names the work. The work itself goes on.
  */
 export const inTime = async <T>(what: string, work: Promise<T>, deadlineAt: number): Promise<T> => {
   let timer: NodeJS.Timeout | undefined;

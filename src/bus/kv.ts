@@ -7,15 +7,15 @@ import { toFault } from './nats-fault.ts';
 /** A stored JSON value and the revision to compare-and-set on. */
 export type Stored = { readonly value: unknown; readonly revision: number };
 
-/** What a watch tells: a value that was put, or (value undefined) a key that is gone. */
+/** A change that a watch sees: a value that was put, or (value undefined) a key that was deleted. */
 export type Change = { readonly key: string; readonly value: unknown; readonly revision: number };
 
 /** A JetStream KV bucket of JSON values. Every call throws a Fault; a lost compare-and-set is permanent `kv_conflict`. */
 export type KvBucket = {
   get(key: string): Promise<Stored | undefined>;
-  /** Stores a key that is not there (or was deleted); answers the revision. */
+  /** Stores a key that is missing (or was deleted); returns the revision. */
   create(key: string, value: unknown): Promise<number>;
-  /** Replaces the value if the key still has that revision; answers the new one. */
+  /** Replaces the value if the key still has that revision; returns the new one. */
   update(key: string, value: unknown, revision: number): Promise<number>;
   put(key: string, value: unknown): Promise<number>;
   /** Deletes the key, with `revision` only if it still has that one. */
@@ -46,7 +46,7 @@ const guarded = async <T>(call: () => Promise<T>): Promise<T> => {
   }
 };
 
-/** How a bucket is made that holds nothing worth keeping: in memory, a value gone `ttlMs` after it was put, of a bounded size. */
+/** A bucket of values that may be lost: in memory, of a bounded size, each value deleted `ttlMs` after it was put. */
 export type FleetingBucket = { readonly ttlMs: number; readonly bytesMax: number };
 
 /**
@@ -108,7 +108,7 @@ const hasNone = async (bus: Bus, name: string, pattern: string): Promise<boolean
   return Object.keys(state.subjects ?? {}).length === 0;
 };
 
-/** What a watch reads. One that has nothing to tell at first tells nothing, not even that. */
+/** The entries of a watch. A watch of an empty bucket sends nothing at first, not even a mark. */
 type Watched = {
   readonly isEmpty: () => Promise<boolean>;
   readonly open: () => ReturnType<KV['watch']>;

@@ -5,7 +5,7 @@ const flushMsMax = 2_000;
 
 /**
  * Calls `onMessage` with everything that is published to a subject from now on, stored or not, as long as the connection is there;
- * after a reconnect it goes on. Answers how to stop. Transient Fault when NATS does not answer.
+ * after a reconnect it goes on. Returns the function that stops it. Transient Fault when NATS does not answer.
  */
 export const listen = async (
   bus: Bus,

@@ -2,7 +2,7 @@ import type { Bus } from './connection.ts';
 import { toFault } from './nats-fault.ts';
 import { readStream } from './stream-state.ts';
 
-/** What the server says of a work queue and of one durable consumer of it. Sequences are the stream's. */
+/** The state of a work queue and of one durable consumer of it. Sequences are those of the stream. */
 export type QueueLook = {
   readonly messages: number;
   readonly firstSequence: number;
@@ -28,19 +28,19 @@ export const lookAtQueue = async (bus: Bus, name: string, consumerName: string):
 /**
  * The sequence up to which a work queue keeps messages although they were acknowledged, or undefined when it does not. A nats-server
  * that is killed can forget the removal and remember the acknowledgement: such a message is never delivered again and takes up room for ever.
- * Two looks, some seconds apart, tell it from a removal that is under way.
+ * Two looks, some seconds apart, distinguish it from a removal that is under way.
  */
 export const orphanedUpTo = (before: QueueLook | undefined, now: QueueLook): number | undefined => {
   if (before === undefined || now.messages === 0) return undefined;
-  // With a second consumer, the floor of one says nothing of what is the other's.
+  // With a second consumer, the floor of one does not hold for the messages of the other.
   if (before.consumers !== 1 || now.consumers !== 1) return undefined;
   const floor = Math.min(before.ackFloor, now.ackFloor);
-  // A floor that the stream has not reached belongs to messages that it has lost: it says nothing of those that come.
+  // A floor beyond the end of the stream belongs to lost messages: it does not hold for later ones.
   if (now.ackFloor > now.lastSequence) return undefined;
   return now.firstSequence <= floor ? floor : undefined;
 };
 
-/** Removes what is at or below this sequence; answers how many messages that were. Throws a Fault; it may be removed then. */
+/** Removes the messages up to this sequence; returns their number. Throws a Fault; they may be removed then. */
 export const removeUpTo = async (bus: Bus, stream: string, sequence: number): Promise<number> => {
   try {
     const manager = await bus.manager();

@@ -25,7 +25,7 @@ export const publishOnce = async (
   }
 };
 
-/** Removes a key from a bucket and leaves no marker of it: watchers are not told. Transient Faults. */
+/** Removes a key from a bucket and leaves no marker of it: watchers do not see it. Transient Faults. */
 export const eraseKey = async (bus: Bus, bucket: string, key: string): Promise<void> => {
   try {
     const manager = await bus.manager();
@@ -66,7 +66,7 @@ export const publishConfirmed = async (
   }
 };
 
-/** Removes one message of a stream; one that is gone already counts as removed. Transient Faults. */
+/** Removes one message of a stream; a missing one counts as removed. Transient Faults. */
 export const deleteMessage = async (bus: Bus, stream: string, sequence: number): Promise<void> => {
   const manager = await bus.manager();
   try {

@@ -5,7 +5,7 @@ import type { Bus } from './connection.ts';
 import { faultOfApiError } from './nats-fault.ts';
 import { type Command, publishCommand } from './publish-command.ts';
 
-/** What a stored publish came to: `duplicate` when the very first try was answered so, that is, somebody stored this id before. */
+/** The result of a stored publish: `duplicate` when its first try was answered as a duplicate, because this id was stored before. */
 export type Published = { readonly duplicate: boolean };
 
 /** The bytes of a message, or its parts one after the other; text goes as UTF-8. They are copied before `publish` returns. */
@@ -74,7 +74,7 @@ const parsePubAck = (message: Msg): PubAck => {
   return message.json<PubAck>();
 };
 
-/** Answers the error that says what a publish without success has come to. */
+/** The error of a publish that did not succeed. */
 const failure = (entry: Entry, why: string, code: 'not_stored' | undefined): Fault =>
   entry.unanswered === 0 || code === 'not_stored'
     ? new Fault('transient', 'not_stored', `nothing was stored: ${why}`)

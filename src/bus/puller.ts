@@ -26,7 +26,7 @@ export type Delivery = {
 export type Puller = {
   /** To be called when room was made. */
   roomMade(): void;
-  /** Asks for no more and resolves when what was asked for has arrived or expired (about a second). */
+  /** Sends no further pull, and resolves when the open ones are filled or expired (about a second). */
   stop(): Promise<void>;
 };
 
@@ -45,7 +45,7 @@ const pullExpiresMs = 1_000;
 /** Past its expiry, a pull without a word from the server is over. */
 const graceMs = 1_000;
 const pauseAfterFaultMs = 200;
-/** Bytes bound a pull; the server asks for a bound of messages too. */
+/** Bytes bound a pull; the server wants a bound of messages too. */
 const messagesMax = 5_000;
 
 /**
@@ -57,7 +57,7 @@ const readAckSubject = (reply: string): { deliveries: number; streamSequence: nu
   return { deliveries: Number(tokens[4 + offset]), streamSequence: Number(tokens[5 + offset]) };
 };
 
-/** A header's count; 0 without one, and for what is none. */
+/** The count in a header; 0 without one, and for other text. */
 const countOf = (text: string | undefined): number => {
   const count = Number(text ?? '0');
   return Number.isSafeInteger(count) && count > 0 ? count : 0;
@@ -120,7 +120,7 @@ export const startPuller = (bus: Bus, options: PullerOptions): Puller => {
         },
       });
       const timer = setTimeout(() => end(0, 'no answer from the NATS server'), pullExpiresMs + graceMs);
-      // What a lost connection would still bring is delivered again.
+      // Messages on a lost connection are delivered again.
       endPull = end;
       bus.nc.publish(subject, request, { reply: inbox });
     });

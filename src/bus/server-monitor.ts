@@ -1,6 +1,6 @@
 import { connect } from '@nats-io/transport-node';
 
-/** What a server tells of itself; the names are those of nats-server. */
+/** The figures of a server; the names are those of nats-server. */
 export type MonitorEndpoint = 'HEALTHZ' | 'JSZ' | 'VARZ' | 'CONNZ';
 
 /** Where one server is reached by a user of its system account. */
@@ -9,8 +9,8 @@ export type MonitorTarget = { readonly url: string; readonly user: string; reado
 const timeoutMs = 4_000;
 
 /**
- * What nats-server's monitoring port would answer, asked for on a connection of its own that the system account opens: that
- * port asks nobody who they are. Rejects when the server does not answer within four seconds.
+ * The figures of nats-server's monitoring port, read over a connection of the system account, because that port has no
+ * authentication. Rejects when the server does not answer within four seconds.
  */
 export const askServer = async (
   { url, user, password: pass }: MonitorTarget,

@@ -15,8 +15,8 @@ export type StoredMessage = {
 };
 
 /**
- * Messages in the order they were asked for. `next` is where to go on, undefined at the end of the stream; there may be
- * fewer messages than asked for and yet a `next`, because a page is bounded in bytes too.
+ * Messages in the order of the request. `next` is the start of the next page, undefined at the end of the stream; a page may
+ * have fewer messages than its limit and yet a `next`, because it is bounded in bytes too.
  */
 export type StreamPage = { readonly entries: readonly StoredMessage[]; readonly next: number | undefined };
 
@@ -86,7 +86,7 @@ type BatchRequest = {
   readonly next_by_subj?: string;
 };
 
-/** What a batch brought, and whether the stream has no further match after it. */
+/** The messages of a batch, and whether the stream has no further match after it. */
 type Batch = { readonly entries: readonly StoredMessage[]; readonly isLast: boolean };
 
 const noMessages = 404;

@@ -4,7 +4,7 @@ import { Fault } from '../model/fault.ts';
 import type { Bus } from './connection.ts';
 import { faultOfApiError, toFault } from './nats-fault.ts';
 
-/** What a stream held when its snapshot was taken. `removed`: messages that were there once and are gone. */
+/** The state of a stream when its snapshot was taken. `removed`: messages that were deleted before. */
 export type SnapshotState = {
   readonly messages: number;
   readonly bytes: number;
@@ -57,7 +57,7 @@ const ask = async (
   return answer;
 };
 
-/** What comes to an inbox until its end is told. Throws a transient Fault when nothing comes for too long. */
+/** The messages of an inbox up to the one that marks the end. Throws a transient Fault when none comes for too long. */
 const receive = async (
   bus: Bus,
   inbox: string,
@@ -121,8 +121,8 @@ const metadataOf = (config: Record<string, unknown>): Record<string, string> =>
   z.record(z.string(), z.string()).catch({}).parse(config['metadata']);
 
 /**
- * Restores the stream of a snapshot, with as many replicas as the bus asks for (default: as it had), and with this mark. It appears at once and whole, or
- * not at all. It does not know the ids of its messages again: a repeat of one is stored. Answers what it holds. Throws a Fault: permanent `stream_name_in_use` where there is one.
+ * Restores the stream of a snapshot, with the replicas of the bus (default: as it had), and with this mark. It appears at once and whole, or
+ * not at all. It does not know the ids of its messages again: a repeat of one is stored. Returns its state. Throws a Fault: permanent `stream_name_in_use` for an existing stream.
  */
 export const restoreSnapshot = async (
   bus: Bus,
@@ -160,10 +160,10 @@ export const storedStreams = async (bus: Bus, prefix: string): Promise<string[]>
   }
 };
 
-/** What a stream holds now, and the mark of the restore that made it. */
+/** The state of a stream now, and the mark of the restore that made it. */
 export type MarkedState = SnapshotState & { readonly mark: string | undefined };
 
-/** What a stream holds now; undefined where there is none. Throws transient Faults. */
+/** The state of a stream now; undefined for a missing one. Throws transient Faults. */
 export const stateOfStream = async (bus: Bus, stream: string): Promise<MarkedState | undefined> => {
   try {
     const { config, state } = await (await bus.manager()).streams.info(stream);

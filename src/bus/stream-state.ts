@@ -3,11 +3,11 @@ import { Fault } from '../model/fault.ts';
 import type { Bus } from './connection.ts';
 import { toFault } from './nats-fault.ts';
 
-/** What the server says of a stream and of a durable consumer of it. */
+/** The state of a stream and of a durable consumer of it. */
 export type StreamAnswer = { readonly stream: StreamInfo; readonly consumer: ConsumerInfo | undefined };
 
 /**
- * Asks the server for a stream and its durable consumer, the consumer first: its ack floor only rises, so what is at or below it
+ * Reads a stream and its durable consumer, the consumer first: its ack floor only rises, so the messages up to it
  * was acknowledged before the stream was looked at. Throws a Fault: permanent where there is no such stream or consumer, else
  * transient.
  */
@@ -21,11 +21,11 @@ export const readStream = async (bus: Bus, name: string, consumer?: string): Pro
   }
 };
 
-/** Whether what `readStream` threw says that there is no such stream. */
+/** Whether `readStream` threw because the stream is missing. */
 export const isStreamMissing = (error: unknown): boolean =>
   error instanceof Fault && error.code === 'stream_not_found';
 
-/** Whether it says that the stream has no such consumer. */
+/** Whether it threw because the consumer is missing. */
 export const isConsumerMissing = (error: unknown): boolean =>
   error instanceof Fault && error.code === 'consumer_not_found';
 
@@ -81,6 +81,6 @@ export const streamHealth = async (
   };
 };
 
-/** The server's clock, ms since the epoch, as it stands in what it says of a stream. Throws as `readStream` does. */
+/** The clock of the server, ms since the epoch, from its answer about a stream. Throws as `readStream` does. */
 export const readServerTimeMs = async (bus: Bus, name: string): Promise<number> =>
   Date.parse(String((await readStream(bus, name)).stream.ts));

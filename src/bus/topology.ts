@@ -63,7 +63,7 @@ const ensureStream = async (
 
 /**
  * Makes the streams and durable consumers that are missing and brings the others to their definition. Any number of
- * processes may do so at once. Throws a Fault: a stream that cannot be changed to its definition stays as it is. Answers the streams
+ * processes may do so at once. Throws a Fault: a stream that cannot be changed to its definition stays as it is. Returns the streams
  * of further QuestDB instances that JetStream refuses, and why: they keep nothing else from its work.
  */
 export const ensureTopology = async (
@@ -148,7 +148,7 @@ export const retryStreams = (
       );
       for (const stream of before.keys()) if (!refused.has(stream)) log.info({ stream }, 'stream created');
     } catch {
-      // NATS does not answer: it says nothing of the streams, and other checks tell of it.
+      // NATS does not answer: other checks report that.
     } finally {
       isTrying = false;
     }

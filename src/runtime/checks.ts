@@ -3,7 +3,7 @@ export type Check = () => string | undefined;
 
 export type ReadyChecks = Readonly<Record<string, Check>>;
 
-/** Checks of a role that starts: every name answers from the beginning. */
+/** Checks of a role that starts: every name has a check from the beginning. */
 export type Checks<Name extends string> = {
   /** The checks of this moment; the object stays the same. */
   readonly all: ReadyChecks;
@@ -11,7 +11,7 @@ export type Checks<Name extends string> = {
   set(checks: Partial<Record<Name, Check>>): void;
 };
 
-/** `starting` has what each check answers until its part has started; the order stays that of `/readyz`. */
+/** `starting` has the result of each check until its part has started; `/readyz` keeps their order. */
 export const createChecks = <Name extends string>(
   starting: Readonly<Record<Name, string | undefined>>,
 ): Checks<Name> => {

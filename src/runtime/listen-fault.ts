@@ -1,6 +1,6 @@
 import { Fault } from '../model/fault.ts';
 
-/** The Fault for a server that could not listen: a taken port says the port and the variable that changes it. */
+/** The Fault for a server that could not listen: it names the port and the variable that changes it. */
 export const listenFault = (error: NodeJS.ErrnoException, port: number, variable: string): Fault => {
   if (error.code === 'EADDRINUSE') {
     return new Fault(

@@ -8,7 +8,7 @@ import { pathOf } from '../http/request-target.ts';
 import type { ReadyChecks } from './checks.ts';
 import { listenFault } from './listen-fault.ts';
 
-const told = (checks: ReadyChecks): Record<string, string> => {
+const reasonsOf = (checks: ReadyChecks): Record<string, string> => {
   const reasons: Record<string, string> = {};
   for (const [name, check] of Object.entries(checks)) {
     const why = check();
@@ -19,20 +19,20 @@ const told = (checks: ReadyChecks): Record<string, string> => {
 
 /**
  * The answer of `/readyz`: 200 when every check passes, else 503; the body names each failing dependency and why. Warnings
- * are told beside them and fail nothing: the role does its work, and somebody should look.
+ * stand beside them and fail nothing: the role works, and an operator should look.
  */
 export const readiness = (
   checks: ReadyChecks,
   warnings: ReadyChecks = {},
 ): { status: 200 | 503; body: string } => {
-  const failing = told(checks);
+  const failing = reasonsOf(checks);
   const ready = Object.keys(failing).length === 0;
-  const warned = told(warnings);
+  const warned = reasonsOf(warnings);
   const body = { ready, failing, ...(Object.keys(warned).length === 0 ? {} : { warnings: warned }) };
   return { status: ready ? 200 : 503, body: JSON.stringify(body) };
 };
 
-/** What `/readyz` says, for those who read only `/metrics`: whether the role is ready, and each check that fails. */
+/** `/readyz` as metrics: whether the role is ready, and each check that fails. */
 const exposeReadiness = (registry: Registry, checks: ReadyChecks): void => {
   const registers = [registry];
   new Gauge({

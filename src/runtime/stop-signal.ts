@@ -10,7 +10,7 @@ export const stopSignal = (): AbortSignal => {
     controller.abort();
   };
   process.on('SIGTERM', ask);
-  // One process of several is told by the one that started it. Ctrl-C in a terminal reaches both, and would count as two.
+  // The primary process stops its workers. Ctrl-C in a terminal reaches both, and would count twice.
   process.on('SIGINT', cluster.isWorker ? () => {} : ask);
   return controller.signal;
 };

@@ -147,7 +147,7 @@ export const createTracing = ({ role, url, headers, sampleRatio, log }: TracingO
     flush,
     stop: async () => {
       await flush();
-      // Its own wait for what is under way has no bound.
+      // Its own wait for open exports has no bound.
       const timeout = new Promise<void>((resolve) => setTimeout(resolve, flushTimeoutMs).unref());
       await Promise.race([provider.shutdown().catch(() => undefined), timeout]);
     },

@@ -27,9 +27,9 @@ export type SpanStart = {
 
 /** Spans of what the program does with one request. */
 export type Tracing = {
-  /** Undefined where the trace is not sampled: its parent says so, or the ratio for one without a parent. */
+  /** Undefined where the trace is not sampled: by the flag of its parent, or by the ratio for one without a parent. */
   start(name: string, start: SpanStart): TraceSpan | undefined;
-  /** Runs work for which `current` answers this span, also after its awaits. */
+  /** Runs work for which `current` returns this span, also after its awaits. */
   within<T>(span: TraceSpan, work: () => T): T;
   current(): TraceSpan | undefined;
   /** Exports finished spans; gives up after a short timeout. */

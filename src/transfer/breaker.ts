@@ -14,7 +14,7 @@ export type Breaker = {
   readonly state: BreakerState;
   /** Why it is not closed; undefined when it is. */
   readonly why: string | undefined;
-  /** Counts the items of a settled message. Dead letters that an operator asked for (redriven ones) are not to be counted. */
+  /** Counts the items of a settled message. Do not count dead letters of a redrive: an operator wanted it. */
   note(items: number, deadLettered: number): void;
   /** Evaluates the test batch before its dead letters are stored: true closes the breaker, false opens it again. */
   tried(items: number, deadLettered: number): boolean;

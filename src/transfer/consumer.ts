@@ -38,7 +38,7 @@ export type ConsumerOptions = {
   readonly pullBytesMax: number;
   readonly rowsPerWriteMax: number;
   readonly writeIntervalMs: number;
-  /** How long stopping waits for what is held to be written; default 5 s. */
+  /** How long a stop waits for the writes of held messages; default 5 s. */
   readonly drainMs?: number;
   readonly breaker: BreakerDefinition;
 };

@@ -12,7 +12,7 @@ type Pipeline = Sink<unknown>['pipeline'];
 
 const backOff = { firstMs: 100, mostMs: 2_000 };
 
-/** The rows that LEDGER gets for a message; none for one whose items are nobody's. Those of LEDGER itself are about items and none. */
+/** The rows of a message for LEDGER; none for a message whose items have no owner, and none for messages of LEDGER itself. */
 export const outcomeRowsOf = (
   pipeline: Pipeline,
   validated: Validated,

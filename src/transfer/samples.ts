@@ -1,7 +1,7 @@
 import type { Samples } from '../outcomes/samples.ts';
 import type { DeadLettered, Sink } from './sink.ts';
 
-/** Examples of what only transfer knows of: what a store refused, and what came for a purged data id. */
+/** Samples that only transfer has: items that a store refused, and items of a purged data id. */
 export type TransferSamples = {
   deadLettered(pipeline: Sink<unknown>['pipeline'], aside: DeadLettered): void;
   /** Data ids whose items were left out of a batch. */

@@ -13,7 +13,7 @@ export type DeadLettered = {
   /** Makes the dead letter's message id. */
   readonly identity: string;
   readonly items: number;
-  /** What the dead letter says of where it was bound for. */
+  /** The destination, for the header of the dead letter. */
   readonly place: {
     readonly dataId?: number;
     readonly appId?: number;
@@ -28,7 +28,7 @@ export type DeadLettered = {
   readonly arrivedAt?: number;
 };
 
-/** What became of a batch that was written: all of it is stored but for what is named here. */
+/** The outcome of a written batch: all of it is stored but for the exceptions named here. */
 export type Written<E> = {
   readonly deadLettered: ReadonlyMap<HeldMessage<E>, readonly DeadLettered[]>;
   /** Messages that cannot be stored just now, while others can: given back, to come again. */
@@ -42,14 +42,14 @@ export type Written<E> = {
 /** What the items of a message come to once it is written. */
 export type Validated = {
   readonly arrivedAt: number;
-  /** Undefined where the message tells none. */
+  /** Undefined where the message has none. */
   readonly key: MessageKey | undefined;
   /** Items whose rows were written, those included that the store refused. */
   readonly kept: number;
   readonly rows: number;
   /** Dropped in transfer, by reason. */
   readonly dropped: ReadonlyMap<string, number>;
-  /** All items of the message, the receiver's drops among them; empty where its items are nobody's. */
+  /** All items of the message, with the drops of the receiver; empty where its items have no owner. */
   readonly tally: Tally;
   /** Items whose time is valid after all: they cannot be encoded here. */
   readonly passed: readonly DeadLettered[];

@@ -290,7 +290,7 @@ const startTransfer = async (given: Given, parts: Parts, stop: AbortSignal): Pro
   const alarm = startLedgerAlarm(pipelines.ledger.stream, common);
   parts.add('alarm of LEDGER', () => alarm.stop());
 
-  // Pulling ends and what is held settles, for all of them at the same time.
+  // Pulls end and held messages settle, in all consumers at the same time.
   const consumers = parts.together();
   const points = openPointsLine(
     { pipeline: pipelines.metrics, instances, durability: settings.durability, purges, placements },

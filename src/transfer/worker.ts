@@ -20,7 +20,7 @@ export type WorkerOptions = {
   readonly stream: string;
   readonly ackWaitMs: number;
   readonly rowsPerWriteMax: number;
-  /** Message bytes held before no more are asked for. */
+  /** Message bytes held before pulls stop. */
   readonly heldBytesMax: number;
   /**
    * Writes begin at least this far apart, unless a whole write's rows, all that may be held, or `gatheredMax` messages are waiting;
@@ -63,7 +63,7 @@ export type Worker = {
   readonly newerVersion: number | undefined;
   /** Drops what was not sent yet: after a lost connection it comes again. */
   forgetUnsent(): void;
-  /** Writes and settles what is held; gives back what cannot be written within the time. */
+  /** Writes and settles the held messages; gives back those that are not written within the time. */
   drain(timeoutMs: number): Promise<void>;
 };
 

@@ -1,4 +1,5 @@
-import { spawnSync } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
 import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
@@ -75,3 +76,34 @@ describe('a role that is given a wrong setting', () => {
     expect(wrong.status).toBe(78);
   });
 });
+
+// An orchestrator takes another exit code for a crash: a role that waits for NATS is stopped like any other.
+it.each(['ingress', 'transfer', 'metadata'])(
+  '%s stops in order with exit code 0 while it waits for NATS',
+  async (role) => {
+    const nowhere = {
+      TIDEMARK_NATS_URL: 'nats://127.0.0.1:1',
+      [`TIDEMARK_${role.toUpperCase()}_OPS_PORT`]: '0',
+    };
+    const child = spawn(process.execPath, [join(root, 'src/main.ts'), role], {
+      env: { PATH: process.env['PATH'] ?? '', TIDEMARK_DATA: join(folder, 'data'), ...nowhere },
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
+    const ended = once(child, 'exit');
+    let text = '';
+    const waits = new Promise<void>((resolve) => {
+      const read = (chunk: Buffer): void => {
+        text += chunk.toString();
+        if (text.includes('waiting')) resolve();
+      };
+      child.stdout.on('data', read);
+      child.stderr.on('data', read);
+    });
+    await Promise.race([waits, ended]);
+    child.kill('SIGTERM');
+    expect({ code: (await ended)[0], text }).toEqual({
+      code: 0,
+      text: expect.stringContaining(`${role} stops`),
+    });
+  },
+);

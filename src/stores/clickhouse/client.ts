@@ -18,11 +18,11 @@ export type StatementOptions = {
   readonly settings?: Readonly<Record<string, string | number>>;
 };
 
-/** Everything that is asked of ClickHouse. The calls throw the Faults of `toFault` and no other error. */
+/** The client of ClickHouse. The calls throw the Faults of `toFault` and no other error. */
 export type Clickhouse = {
-  /** The rows that a query answers. Rows of another shape than `schema` are an internal Fault `clickhouse_answer_unexpected`. */
+  /** The rows of a query. Rows of another shape than `schema` are an internal Fault `clickhouse_answer_unexpected`. */
   rows<T>(schema: z.ZodType<T>, query: string, options?: StatementOptions): Promise<T[]>;
-  /** A statement without an answer. Once it resolves, what was asked for is done. */
+  /** A statement without rows. It is done once the promise resolves. */
   run(statement: string, options?: StatementOptions): Promise<void>;
   /**
    * `INSERT … FORMAT …` with its body in pieces. Resolves once every row is committed, with the number of rows written into

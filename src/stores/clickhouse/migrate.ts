@@ -17,7 +17,7 @@ import {
   readMigrations,
 } from './migrations.ts';
 
-/** What a run did and where the tables stand. */
+/** The steps of a run and the state of the tables. */
 export type MigrateResult = {
   /** Names of the steps that this run applied, in order. */
   readonly applied: readonly string[];
@@ -27,7 +27,7 @@ export type MigrateResult = {
   readonly ttlChanged: readonly string[];
   /** Names of the tables whose inserts this run made wait for the disk, or no longer wait. */
   readonly durabilityChanged: readonly string[];
-  /** Names of the steps that were applied before and again now, because what they made was gone. */
+  /** Names of the steps that were applied before and again now, because their tables or views were missing. */
   readonly restored: readonly string[];
 };
 
@@ -101,7 +101,7 @@ const madeBy = ({ statement }: Migration): string[] =>
   );
 
 /**
- * Applied steps whose table or view somebody dropped, or a new replica lacks. They are run again with those after them: a later step may change what
+ * Applied steps whose table or view was dropped, or is missing on a new replica. They are run again with those after them: a later step may change what
  * an earlier one made, and each may be repeated.
  */
 const stepsToRepeat = async (
@@ -121,7 +121,7 @@ const versionOf = (applied: readonly AppliedMigration[]): number =>
 
 /**
  * Brings the tables up to the steps in `folder`: applies, in order, those that are not recorded as applied, and sets the TTL of
- * the spans to the retention, and the durability of the tables, where it is another; makes again what somebody dropped. May run
+ * the spans to the retention, and the durability of the tables, where it is another; recreates dropped ones. May run
  * any number of times and in any number of processes at once, and be killed anywhere. Throws the Faults of `toFault`, and
  * permanent ones:
  * `migrations_invalid`, `migration_changed` (a file is not what was applied), `clickhouse_cluster_differs` and
@@ -170,7 +170,7 @@ export const migrate = async ({
   return { applied, version: versionOf(after), ttlChanged, durabilityChanged, restored };
 };
 
-/** What a first `migrate` runs, in order, but for the retention and durability that it then aligns. Permanent Fault `migrations_invalid`. */
+/** The steps of a first `migrate`, in order, without the retention and durability that it then aligns. Permanent Fault `migrations_invalid`. */
 export const schemaStatements = (folder: string, cluster: string | undefined): string[] => {
   const statements = [
     ...ledgerStatements(cluster),

@@ -1,6 +1,6 @@
 import { coalesceRanges, type Range } from './ranges.ts';
 
-/** What the id of an insert says: which messages of a stream it brings, and whose attempt it is. */
+/** The parts of an insert's id: the messages of a stream that it brings, and its attempt. */
 export type InsertAttempt = {
   readonly stream: string;
   /** Stream sequences of its first and its last message. */
@@ -31,7 +31,7 @@ const labelRangesMax = 1_000;
 
 /**
  * Exactly which messages an insert brings, for its `log_comment`: `3-7 9-9`. The range of an id also covers the messages that
- * other workers took in between. Of very scattered messages it says a little more than they are.
+ * other workers took in between. Of very scattered messages it names a few more than there are.
  */
 export const messagesLabel = (sequences: readonly number[]): string =>
   coalesceRanges(

@@ -37,12 +37,12 @@ export type Messages = {
 export type SpanWriter = {
   /** Stores every row, also one that is there already or comes twice in these blocks. */
   insertPlain(insert: PlainInsert): Promise<void>;
-  /** Stores once each row whose uid is not there. Answers whether there was one. */
+  /** Stores each row whose uid is not stored, once. Returns whether there was one. */
   insertGuarded(insert: GuardedInsert): Promise<boolean>;
   /** Makes traces findable by id when the view's part of an interrupted insert is missing. Repeats are harmless. */
   repairTraceLookup(traces: readonly TraceTimes[]): Promise<void>;
   /**
-   * Ends the running inserts that bring one of these messages, and answers how many there were; once it resolves none of them
+   * Ends the running inserts that bring one of these messages, and returns their number; once it resolves none of them
    * can store anything more. An insert that was left half sent ends only with the server's `http_receive_timeout` (30 s).
    */
   killCovering(messages: Messages): Promise<number>;
@@ -75,7 +75,7 @@ const dayRow = z.object({ day: z.string() });
 const lookupLine = ({ traceId, min, max }: TraceTimes): string =>
   `${JSON.stringify({ TraceId: traceId, Start: Number(min / 1_000_000_000n), End: Number(max / 1_000_000_000n) })}\n`;
 
-/** What a running statement brings of a stream; nothing when it is none of our inserts. */
+/** The messages that a running statement brings; undefined for statements of others. */
 const messagesOf = (stream: string, queryId: string, label: string): Range[] => {
   const attempt = parseInsertId(queryId);
   if (attempt?.stream !== stream) return [];
@@ -89,10 +89,10 @@ const processesOf = (cluster: string | undefined): string =>
 export const killStatement = (cluster: string | undefined): string =>
   `KILL QUERY${cluster === undefined ? '' : ` ON CLUSTER '${cluster}'`} WHERE query_id IN {ids:Array(String)} ASYNC`;
 
-/** Waits until this replica has every part that was committed on another: the guard looks at what is here. */
+/** Waits until this replica has every part that was committed on another: the guard reads this replica. */
 export const syncStatement = `SYSTEM SYNC REPLICA ${database}.otel_traces LIGHTWEIGHT`;
 
-/** A replica that is away stops nobody. One that only our server cannot reach may still store what it had begun, a second time until a merge. */
+/** A replica that is away holds up no insert. One that only our server cannot reach may finish an insert: its rows are stored twice until a merge. */
 export const lookSettings = { skip_unavailable_shards: 1 };
 export const killSettings = { distributed_ddl_output_mode: 'throw_only_active' };
 

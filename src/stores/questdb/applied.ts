@@ -5,12 +5,12 @@ import { backOffMs } from '../../runtime/back-off.ts';
 import { type QuestdbSql, quoteLiteral } from './sql.ts';
 import { type FailureScope, isBeyondResuming, listed, tryChange, whyOf } from './table-states.ts';
 
-/** Why a table stands still. QuestDB says it of the server where it suspended it for want of room, memory or files. */
+/** Why a table is stalled. The scope is the server where QuestDB suspended the table for lack of space, memory or files. */
 export type Held = { readonly why: string; readonly scope: FailureScope };
 
 /**
- * Tables whose confirmed rows are not to be seen, and why: `late` ones are behind others in QuestDB's work, `held` ones stand still until
- * somebody resumes them, `broken` ones never will show them.
+ * Tables with acknowledged rows that queries do not see yet, and why: `late` ones wait for their turn in QuestDB, `held` ones are stalled until
+ * they are resumed, `broken` ones never show them.
  */
 export type Unapplied = {
   readonly late: ReadonlyMap<string, string>;
@@ -19,7 +19,7 @@ export type Unapplied = {
 };
 
 /**
- * Whether rows that QuestDB has confirmed are to be seen. QuestDB 9.3.4 that was killed while it added columns may confirm rows of a table
+ * Whether rows that QuestDB has confirmed are visible. QuestDB 9.3.4 that was killed while it added columns may confirm rows of a table
  * later and show none of them (docs/stores-in-trouble.md). So after each start of the server each table has to prove itself once: after its
  * first write its structure is changed, which a damaged table refuses or never applies, and the write counts once that change
  * is applied. Every later write to that table is believed.
@@ -27,24 +27,24 @@ export type Unapplied = {
 export type AppliedCheck = {
   /**
    * To be called with the tables of a write after it is confirmed and before anything is acknowledged. The first time it waits while
-   * their logs are applied. Without a new connection and a new table it asks nothing. Throws a transient Fault when nothing is known.
+   * their logs are applied. Without a new connection and a new table it sends no query. Throws a transient Fault when QuestDB does not answer.
    */
   unapplied(tables: Iterable<string>): Promise<Unapplied>;
-  /** Those of the tables that were not to be seen at their last write, and are not now: writing them again would only delay them. */
+  /** The tables whose rows were not visible at their last write, and still are not: writing them again would only delay them. */
   stillUnapplied(tables: readonly string[]): Promise<Unapplied>;
-  /** Tables whose messages wait until their rows are to be seen, for `/readyz`; undefined when there are none. */
+  /** Tables whose messages wait until their rows are visible, for `/readyz`; undefined when there are none. */
   readonly problem: string | undefined;
 };
 
 export type AppliedCheckOptions = {
   readonly sql: Pick<QuestdbSql, 'exec'>;
-  /** Connections that writes have made until now: a server that was started anew is met on another one. */
+  /** Connections that writes have made until now: a restarted server has a new one. */
   readonly connections: () => number;
-  /** A log that does not move for so long is not waited for, ms. */
+  /** A log that does not move for this time is not waited for, ms. */
   readonly stalledMsMax?: number;
   /** One call waits no longer than this, ms. */
   readonly waitMsMax?: number;
-  /** A log that does not move for so long stands still, ms. */
+  /** A log that does not move for this time is stalled, ms. */
   readonly stillMsMax?: number;
   readonly now?: () => number;
   readonly pause?: (ms: number) => Promise<void>;
@@ -60,9 +60,9 @@ type LogState = {
 
 const looks = { firstMs: 5, mostMs: 200 };
 const changesAtOnce = 8;
-/** So many tables are named in one statement. */
+/** This many tables are named in one statement. */
 const tablesPerLook = 200;
-/** Beyond so many all tables are looked at once more. */
+/** Beyond this number all tables are looked at once more. */
 const provenMax = 100_000;
 
 const startSchema = z.array(z.tuple([z.string()])).length(1);
@@ -75,7 +75,7 @@ const rowSchema = z.tuple([
   z.string().nullable(),
 ]);
 
-/** Which start of the server answers. */
+/** The start time of the server: it differs after a restart. */
 const readStart = async (sql: Pick<QuestdbSql, 'exec'>): Promise<string> => {
   const { dataset } = await sql.exec('SELECT pg_postmaster_start_time()::string');
   return startSchema.parse(dataset)[0]?.[0] ?? '';
@@ -109,7 +109,7 @@ type Answer = { late: Map<string, string>; held: Map<string, Held>; broken: Map<
 const newAnswer = (): Answer => ({ late: new Map(), held: new Map(), broken: new Map() });
 
 const restarted = (): Fault =>
-  new Fault('transient', 'questdb_unavailable', 'QuestDB was started anew before its rows were seen');
+  new Fault('transient', 'questdb_unavailable', 'QuestDB was restarted before its rows were visible');
 
 const defaults = {
   stalledMsMax: 3_000,
@@ -154,7 +154,7 @@ class Proofs implements AppliedCheck {
     return answer;
   }
 
-  /** Learns which start of the server it is; what another one has shown counts no more. */
+  /** Reads the start of the server; proofs of an earlier start count no more. */
   private async followStart(): Promise<string> {
     const connectionsBefore = this.options.connections();
     const start = await readStart(this.options.sql);
@@ -167,13 +167,13 @@ class Proofs implements AppliedCheck {
     return start;
   }
 
-  /** Takes up a look; returns why a table is not proven by it, or undefined. */
+  /** Notes a look; returns why a table is not proven by it, or undefined. */
   private follow(table: string, known: Awaited, state: LogState | undefined): string | undefined {
     if (state === undefined) return 'QuestDB confirms rows of it and does not list it';
     if (known.target !== undefined && state.confirmed < known.target) {
       // Another table under the same name: it has to prove itself from the beginning.
       this.awaited.delete(table);
-      return 'the table was made anew';
+      return 'the table was recreated';
     }
     known.target ??= state.confirmed;
     if (state.applied > known.applied) {
@@ -190,7 +190,7 @@ class Proofs implements AppliedCheck {
       : `QuestDB has confirmed up to ${known.target} and shows up to ${state.applied}`;
   }
 
-  /** One look at tables that took the change in this start; answers those that may move soon. */
+  /** One look at tables that took the change in this start; returns those that may move soon. */
   private async lookOnce(tables: readonly string[], start: string, answer: Answer): Promise<string[]> {
     const states = await readStates(this.options.sql, tables);
     if ((await this.followStart()) !== start) throw restarted();

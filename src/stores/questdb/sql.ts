@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { errorText, Fault } from '../../model/fault.ts';
 import { patternTextMax } from '../../model/text-forms.ts';
 
-/** What a statement answered; both are empty for DDL. Rows are in the order of `columns`. */
+/** The result of a statement; both are empty for DDL. Rows are in the order of `columns`. */
 export type SqlResult = { readonly columns: readonly string[]; readonly dataset: readonly unknown[][] };
 
 /** SQL over QuestDB's HTTP interface. */
@@ -27,7 +27,7 @@ const requestTimeoutMs = 10_000;
 /** An identifier in double quotes. Throws a permanent Fault for one that no quoting can carry. */
 export const quoteIdentifier = (name: string): string => {
   const hasForm = name !== '' && name.length <= patternTextMax;
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what is refused.
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are refused here.
   if (!hasForm || /["\u0000-\u001f\u007f\ufeff]/.test(name)) {
     throw new Fault('permanent', 'questdb_rejected', `${JSON.stringify(name)} cannot be a name in QuestDB`);
   }

@@ -3,21 +3,21 @@ import { errorText, Fault } from '../../model/fault.ts';
 import { oneLine } from '../../model/text-forms.ts';
 import { type QuestdbSql, quoteIdentifier } from './sql.ts';
 
-/** How a table of points does. Suspended: what is written to it is kept, but not to be seen before it is resumed. */
+/** The state of a table of points. Suspended: written rows are kept, and visible once it is resumed. */
 export type TableState = {
   readonly name: string;
-  /** QuestDB's own number of the table: a table that is made anew under the same name has another. */
+  /** The number of the table in QuestDB: a table that is recreated under the same name has another one. */
   readonly id: number;
   readonly isSuspended: boolean;
-  /** Why it was suspended, as QuestDB puts it; empty where it does not say. */
+  /** Why it was suspended, in the words of QuestDB; empty without a reason. */
   readonly why: string;
-  /** False: somebody switched its upsert keys off, and a row that is written twice is there twice. */
+  /** False: its upsert keys were switched off, and a row that is written twice is stored twice. */
   readonly deduplicates: boolean;
-  /** Commits that are confirmed and not yet to be seen. */
+  /** Commits that are confirmed and not visible yet. */
   readonly pendingCommits: number;
 };
 
-/** Whether a failure speaks of one table (`table`), of the server or its disk (`store`), or does not say (`unclear`). */
+/** Whether a failure is of one table (`table`), of the server or its disk (`store`), or of either (`unclear`). */
 export type FailureScope = 'table' | 'store' | 'unclear';
 
 const shownMax = 5;
@@ -57,7 +57,7 @@ export const readTableStates = async (sql: QuestdbSql): Promise<TableState[]> =>
 };
 
 /**
- * How QuestDB 9.3.4 says that it cannot apply a table's log because the log of its columns is damaged. It goes on confirming rows for
+ * The text of QuestDB 9.3.4 when it cannot apply a table's log because the log of its columns is damaged. It goes on confirming rows for
  * such a table, also with new columns, and none of them will ever be seen.
  */
 const damagedLog =
@@ -77,7 +77,7 @@ export const enableDeduplication = async (sql: Pick<QuestdbSql, 'exec'>, name: s
   await sql.exec(`ALTER TABLE ${quoteIdentifier(name)} DEDUP ENABLE UPSERT KEYS(timestamp, uid)`);
 };
 
-/** What a table says to a change of its structure: it took it, it never can, it does not just now, or nothing was answered. */
+/** The result of a change of a table's structure: taken, impossible for good, refused for now, or no answer. */
 export type ChangeAnswer =
   | { readonly kind: 'changed' }
   | { readonly kind: 'damaged' | 'refused' | 'unanswered'; readonly why: string };

@@ -6,7 +6,7 @@ import type { FailureScope } from './table-states.ts';
 /**
  * What became of a write: `stored` = every row is committed; `row_refused` = nothing is known to be stored and the row with
  * this number (from 1) will never be, as this connection sees its table; `table_missing` = this table is not there (or not yet); `table_broken` = QuestDB cannot
- * change this table any more, and what it confirms for it from now on may never be seen.
+ * change this table any more, and rows that it confirms from now on may never be visible.
  */
 export type WriteResult =
   | { readonly kind: 'stored' }
@@ -18,7 +18,7 @@ export type WriteResult =
 export type QuestdbWriter = {
   /**
    * Throws a transient Fault when the outcome is unknown: write again. `questdb_unavailable`: away, late, busy;
-   * `questdb_unclassified`: it answered something about these rows or their tables that no text of ours names.
+   * `questdb_unclassified`: its answer about these rows or their tables is unknown to Tidemark.
    */
   write(rows: Uint8Array): Promise<WriteResult>;
   /**
@@ -42,7 +42,7 @@ const refusalTexts: readonly (readonly ['table_missing' | 'unknown', RegExp])[] 
 ];
 
 /**
- * The log of a table's changes is damaged, as a kill while columns are added leaves it (9.3.4). QuestDB answers it with 500 and names
+ * The log of a table's changes is damaged, by a kill while columns were added (9.3.4). QuestDB answers 500 and names
  * the table's folder, which is its name and its number.
  */
 const brokenTable = /possible corruption in transaction metadata \[table=(.+)~\d+,/;
@@ -54,7 +54,7 @@ export const readBrokenTable = (body: string): Extract<WriteResult, { kind: 'tab
   return table === undefined ? undefined : { kind: 'table_broken', table, why: oneLine(message, 500) };
 };
 
-/** Statuses that say nothing of the rows or their table: the server is busy, or does not know who asks. */
+/** Statuses that are not about the rows or their table: the server is busy, or refuses the credentials. */
 const statusesOfServer: readonly number[] = [401, 403, 404, 408, 429, 502, 503, 504];
 
 type QuestdbError = { message: string; line: number | undefined };
@@ -66,7 +66,7 @@ const parseError = (body: string): QuestdbError => {
     const message: unknown = Reflect.get(value, 'message');
     const line: unknown = Reflect.get(value, 'line');
     return {
-      // It may quote what a sender wrote. What our texts look for stands at its beginning.
+      // It may quote a sender's text. The patterns match its beginning.
       message: typeof message === 'string' ? message.slice(0, patternTextMax) : '',
       line: typeof line === 'number' && Number.isInteger(line) && line > 0 ? line : undefined,
     };
@@ -75,7 +75,7 @@ const parseError = (body: string): QuestdbError => {
   }
 };
 
-/** The reading of a 400; undefined when it is nobody's fault that we know. */
+/** The reading of a 400; undefined for an unknown text. */
 export const readRefusal = (
   body: string,
 ): Extract<WriteResult, { kind: 'row_refused' | 'table_missing' }> | undefined => {

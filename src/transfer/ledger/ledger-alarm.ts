@@ -5,7 +5,7 @@ import type { Log } from '../../telemetry/log.ts';
 
 /** Watches how full a stream is that must not become full. */
 export type FillAlarm = {
-  /** What is to be told while the stream is over half of its budget, or undefined. */
+  /** The warning while the stream is over half of its budget, or undefined. */
   readonly warning: string | undefined;
   stop(): void;
 };
@@ -19,7 +19,7 @@ export type FillAlarmOptions = {
   readonly intervalMs?: number;
 };
 
-/** Above this part of the budget there is an alarm: half of the time until the stream refuses is gone. */
+/** Above this part of the budget there is an alarm: half of the time until the stream refuses has passed. */
 const alarmShare = 0.5;
 
 export const startFillAlarm = (

@@ -91,7 +91,7 @@ export class KnownTables {
     return state !== 'broken' && (scope === 'store' || this.recent.isOfMost(state));
   }
 
-  /** Whether another table showed since then that the store lives. */
+  /** Whether another table took rows since then, so that the store works. */
   private isAlone({ since }: Table): boolean {
     return (
       this.storedAt > since &&
@@ -107,7 +107,7 @@ export class KnownTables {
     return this.options.now() - since >= this.options.waitMs;
   }
 
-  /** What becomes of the rows of a table that takes none. */
+  /** The verdict on the rows of a table that takes none. */
   verdictOf(name: string): TableVerdict | undefined {
     const table = this.tables.get(name);
     return table && this.fateOf(table);

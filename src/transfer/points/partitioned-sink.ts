@@ -89,7 +89,7 @@ export const createPartitionedSink = (
     }
   };
 
-  /** Beside the batch, which may not wait for it again: its messages come again whatever becomes of this. */
+  /** Beside the batch, which does not wait for it: its messages come again, regardless of the result. */
   const tryAgain = (
     instance: string,
     sink: Sink<MetricsEnvelope>,
@@ -133,7 +133,7 @@ export const createPartitionedSink = (
       const { instances, strays } = placesOf(batch, options);
       if (strays.size === 0) return home.write(batch, onWrite);
       const moved = new Set<HeldMessage>();
-      // A sink asks for each table itself whether it is its own: one that moved since was written by neither of them.
+      // Each sink checks its tables itself: a table that moved meanwhile was written by neither of them.
       const noteMoved = (): void => {
         for (const message of batch) {
           const isMoved = message.envelope.header.parts.some(

@@ -45,7 +45,7 @@ const figuresEveryMs = 2_000;
 const tableRetryMs = 5_000;
 const tableProbeMs = 30_000;
 
-/** A wall clock that is set ahead would set tables aside at once. */
+/** A wall clock that is set ahead would make tables unavailable at once. */
 const steady = (): number => performance.now();
 
 /** Tables that figures name, those that most messages wait for: more would fill the memory of Prometheus. */
@@ -72,7 +72,7 @@ const failingText = (failing: readonly FailingTable[]): string[] => {
   ];
 };
 
-/** Says how many messages wait for which tables, and how long. */
+/** Sets the figures of messages that wait, by table. */
 const createWaitingFigures = (
   questdb: string,
   metrics: Pick<TransferMetrics, 'tableMessagesWaiting' | 'tableOldestMessage'>,
@@ -92,7 +92,7 @@ const createWaitingFigures = (
   };
 };
 
-/** Said at most so often of rows that wait for another instance. */
+/** At most one log line in this time about rows that wait for another instance. */
 const waitToldEveryMs = 60_000;
 
 type Instance = {
@@ -134,7 +134,7 @@ const openInstance = (
     onSetAside: (table, why) =>
       log.error(
         { questdb: name, table, why },
-        'the table is set aside; its points go to the dead letters as table_unavailable',
+        'the table is unavailable; its points go to the dead letters as table_unavailable',
       ),
     onBack: (table) => log.info({ questdb: name, table }, 'the table takes rows again'),
     onCount: (count) => metrics.tablesSetAside.set(label, count),

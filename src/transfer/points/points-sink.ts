@@ -33,7 +33,7 @@ const tablesOf = (
   return tables;
 };
 
-/** The missing tables but those that are gone because their data id was purged meanwhile, which is added to the purged ones. */
+/** The missing tables but those of data ids that were purged meanwhile, which are added to the purged ones. */
 const missedOf = (
   missing: ReadonlySet<string>,
   batch: readonly HeldMessage[],

@@ -27,7 +27,7 @@ import type { TriedTables } from './write-tables.ts';
  * `broken` is left when there is another table of this name (the watch knows it by its number). `next batch`: a table that is not `ok`
  * is tried once each `retryMs`, one that is unavailable once each `probeMs`; between two tries it is not looked up.
  *
- * Its rows wait in the stream (`wait`), or go to the dead letters (`set_aside`). A table is unavailable
+ * Its rows wait in the stream (`wait`), or go to the dead letters (`dead_letter`). A table is unavailable
  * - at once when it is `broken`;
  * - once it was in other states than `ok` and `late` for `waitMs`; a time that the store was away does not count;
  * - at once when the messages that wait reach `waitingMax`, those first that most wait for: NATS would deliver nothing of any table
@@ -37,11 +37,11 @@ import type { TriedTables } from './write-tables.ts';
  * more than half of them are in the same state. A table stays unavailable until it takes rows, or is found `late` after another state.
  */
 export type TableHealth = {
-  /** What to do with the rows of these tables in the next write. Asked once a write: it gives out the tries. Throws AppliedCheck's Faults. */
+  /** The plan of the next write for these tables. Call it once per write: it hands out the tries. Throws the Faults of AppliedCheck. */
   plan(tables: Iterable<string>): Promise<TablePlan>;
   /**
-   * Takes up what a write came to, once its rows are seen. Tables of `purged` data ids are nobody's. Throws AppliedCheck's Faults: nothing
-   * is taken up then.
+   * Notes the result of a write, once its rows are visible. Tables of `purged` data ids are left out. Throws the Faults of AppliedCheck, and notes
+   * nothing then.
    */
   report(
     plan: TablePlan,
@@ -49,7 +49,7 @@ export type TableHealth = {
     batch: readonly HeldMessage[],
     purged: ReadonlySet<number>,
   ): Promise<TableReport>;
-  /** QuestDB said in the middle of a write that it cannot change this table any more. */
+  /** QuestDB reported in the middle of a write that it cannot change this table any more. */
   noteBroken(table: string, why: string): void;
   /** A write of several tables was answered with something unknown. */
   answeredUnknown(): void;
@@ -66,9 +66,9 @@ export type TablePlan = {
   readonly together: ReadonlySet<string>;
   /** Tables to write each by itself. */
   readonly apart: readonly string[];
-  /** What is known of tables without a write. */
+  /** Observations of tables that are not written. */
   readonly observed: ReadonlyMap<string, Observation>;
-  /** What becomes of the rows of those that are not to be tried yet. */
+  /** Verdicts on the rows of tables that are not due for a try. */
   readonly verdicts: ReadonlyMap<string, TableVerdict>;
 };
 
@@ -82,14 +82,14 @@ export type TableReport = {
 
 export type TableHealthOptions = KnownTablesOptions & {
   readonly applied: Pick<AppliedCheck, 'unapplied' | 'stillUnapplied'>;
-  /** What the watch has seen of a table that must not be written to, and where it hears of broken ones. */
+  /** The observation of a table that must not be written to; and the place to report broken ones. */
   readonly watch: {
     observed(table: string): Observation | undefined;
     noteBroken(table: string, why: string): void;
   };
 };
 
-/** Answers to whole batches with something unknown before each table is written by itself, to find the one that it is of. */
+/** After this many unclassified answers to whole batches each table is written by itself, to find the one that fails. */
 const unknownAnswersMax = 2;
 
 // biome-ignore lint/complexity/noExcessiveLinesPerFunction: plan and report stand side by side: one answers the other.

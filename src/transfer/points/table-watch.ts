@@ -11,7 +11,7 @@ import {
 import type { TransferMetrics } from '../../telemetry/metrics.ts';
 import type { Observation } from './table-observations.ts';
 
-/** Looks at the tables of points: what a confirmed write does not tell. The metadata role is the one that mends them. */
+/** Watches the tables of points for states that a confirmed write does not show. The metadata role repairs them. */
 export type TableWatch = {
   /** Tables in trouble, by name, for `/readyz`; undefined when there are none. */
   readonly problem: string | undefined;
@@ -30,7 +30,7 @@ export type TableWatchOptions = {
   readonly sql: QuestdbSql;
   readonly durability: Durability;
   readonly metrics: Pick<TransferMetrics, 'questdbTables' | 'questdbPendingCommits'>;
-  /** Hears after each look which tables are well. */
+  /** Called after each look with the tables that are well. */
   readonly onWell?: (tables: ReadonlySet<string>) => void;
   readonly everyMs?: number;
 };
@@ -39,14 +39,14 @@ export type TableWatchOptions = {
 type Broken = { readonly why: string; id: number | undefined; misses: number };
 
 const everyMsDefault = 5_000;
-/** A table that is away for so many looks is gone: QuestDB does not list a broken one for a while after its start. */
+/** After this many looks without it a table is dropped: QuestDB does not list a broken one for a while after its start. */
 const missesMax = 60;
 
 const keylessWhy = 'its upsert keys are off: rows could be there twice';
 
 const isOurs = ({ name }: TableState): boolean => name.endsWith('.__default__');
 
-/** Looks every five seconds until it is stopped. While QuestDB is away the last look holds; the writer tells of that. */
+/** Looks every five seconds until it is stopped. While QuestDB is away the last look holds; the writer reports that. */
 // biome-ignore lint/complexity/noExcessiveLinesPerFunction: one timer and what a round of it notes.
 export const startTableWatch = ({
   instance,
@@ -67,7 +67,7 @@ export const startTableWatch = ({
     if (!broken.has(table)) broken.set(table, { why, id: ids.get(table), misses: 0 });
   };
 
-  /** Takes up the tables that are broken, and forgets those that were made anew or are gone. */
+  /** Notes the broken tables, and forgets those that were recreated or dropped. */
   const followBroken = (states: readonly TableState[]): void => {
     ids = new Map(states.map(({ name, id }) => [name, id]));
     for (const state of states) if (isBeyondResuming(state)) noteBroken(state.name, state.why);
@@ -90,7 +90,7 @@ export const startTableWatch = ({
         'cannot be changed any more, nothing is written to (docs/stores-in-trouble.md)',
         [...broken].map(([name, { why }]) => ({ name, why })),
       ),
-      ...listed('suspended, rows are kept and not to be seen yet', suspended),
+      ...listed('suspended, rows are kept and not visible yet', suspended),
       ...listed('upsert keys are off, nothing is written to', keyless),
     ];
     problem = problems.length === 0 ? undefined : problems.join('; ');

@@ -7,7 +7,7 @@ export type TableWaiting = { readonly messages: number; readonly oldestMs: numbe
 export type WaitingMessages = {
   /** Messages that wait for a table, each counted once. */
   readonly total: number;
-  /** Takes up for which tables a message waits that was received so long ago; for none: it waits no more. */
+  /** Notes the tables that a message of this age waits for; without a table it waits no more. */
   note(delivery: Delivery, ageMs: number, tables: readonly string[]): void;
   /** Nothing waits for this table any more. */
   forget(table: string): void;
@@ -16,7 +16,7 @@ export type WaitingMessages = {
 
 type Waiting = { tables: readonly string[]; readonly receivedAt: number; seenAt: number };
 
-/** A message comes again every few seconds, to any process: one that stays away so long was settled by another. */
+/** A message comes again every few seconds, to any process. After this time without it, another process has settled it. */
 const unseenMsMax = 60_000;
 
 /** Holds as many messages as a consumer delivers without an acknowledgement. */

@@ -19,7 +19,7 @@ export type BatchResult = {
   readonly storedTables: ReadonlySet<string>;
   readonly refused: readonly RefusedRow[];
   readonly missingTables: ReadonlySet<string>;
-  /** Tables that QuestDB cannot change any more, and how it says so. */
+  /** Tables that QuestDB cannot change any more, with its text. */
   readonly brokenTables: ReadonlyMap<string, string>;
 };
 
@@ -52,7 +52,7 @@ const concat = (chunks: readonly Chunk[]): Uint8Array => {
     : Buffer.concat(chunks.map((chunk) => chunk.bytes));
 };
 
-/** Takes the row out of the chunk that holds it and says whose it was. Undefined when there is no such row. */
+/** Takes the row out of the chunk that holds it, and returns it with its part. Undefined for a missing row. */
 const cutRow = (chunks: Chunk[], body: Uint8Array, line: number, why: string): RefusedRow | undefined => {
   const found = findRow(body, line);
   if (found === undefined) return undefined;
@@ -76,7 +76,7 @@ const cutRow = (chunks: Chunk[], body: Uint8Array, line: number, why: string): R
 /** Once many rows were refused, requests are this small: each further refused row costs one of them and not the whole. */
 const pieceBytesMax = 32 * 1024;
 const pieceRowsMax = 256;
-/** So many refused rows of a request are taken out one by one before what is left goes in pieces. */
+/** This many refused rows of a request are taken out one by one; then the rest goes in pieces. */
 const refusalsTogetherMax = 4;
 
 const bytesIn = (chunks: readonly Chunk[]): number =>
@@ -111,8 +111,8 @@ const notSent = (what: string): Fault =>
 
 /**
  * Writes the rows of these messages, but for the parts that are left out. Refused rows are taken out and the rest is written
- * again; so are the rows of a table that is not there. No row is refused for good by a connection that is older than this call. `onBroken` hears of a table at once, whatever
- * becomes of the others. Throws the writer's transient Fault when the outcome is unknown: call again, repeats change nothing.
+ * again; so are the rows of a missing table. No row is refused for good by a connection that is older than this call. `onBroken` is called at once for a
+ * table, regardless of the others. Throws the writer's transient Fault when the outcome is unknown: call again, repeats change nothing.
  */
 export const writeBatch = async (
   writer: Pick<QuestdbWriter, 'write' | 'renew'>,
@@ -138,7 +138,7 @@ export const writeBatch = async (
     return result;
   };
 
-  /** Writes one request's chunks; answers what is left in pieces when too many of its rows are refused. */
+  /** Writes the chunks of one request; returns the rest in pieces when too many of its rows are refused. */
   const writeChunks = async (sent: readonly Chunk[]): Promise<Chunk[][]> => {
     let chunks = sent.filter(({ part }) => !missingTables.has(part.table) && !brokenTables.has(part.table));
     for (let refusals = 0; chunks.length > 0; ) {

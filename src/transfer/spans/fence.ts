@@ -2,9 +2,9 @@ import type { Bus } from '../../bus/connection.ts';
 import { inTime } from '../../bus/in-time.ts';
 
 /**
- * Tells which messages may have been delivered to somebody before (architecture 7.2): a message is fresh only when the stream
+ * Knows which messages may have been delivered before (architecture 7.2): a message is fresh only when the stream
  * got it after this process last connected, and only once a duplicate window has passed since then. A server that was killed
- * may have forgotten deliveries and acknowledgements, so neither flag nor count says so.
+ * may have forgotten deliveries and acknowledgements, so neither flag nor count shows it.
  */
 export type Fence = {
   isFresh(streamSequence: number): boolean;
@@ -39,7 +39,7 @@ export const createFence = (bus: Bus, options: FenceOptions): Fence => {
   let known: Known | undefined;
   let round = 0;
 
-  /** Kept: a new one asks the server what it can each time. */
+  /** Kept, because a new one reads the abilities of the server each time. */
   let manager: Manager | undefined;
   const openManager = async (): Promise<Manager> => {
     manager ??= await bus.manager();
@@ -53,7 +53,7 @@ export const createFence = (bus: Bus, options: FenceOptions): Fence => {
   };
 
   const readAll = async (mine: number): Promise<void> => {
-    // The consumer first: what it delivers from here on is of this one, or `holds` says that it is not.
+    // The consumer first: later deliveries are of this consumer, or `holds` returns false.
     const consumer = await readConsumer();
     const { streams } = await openManager();
     const info = await streams.info(options.stream);

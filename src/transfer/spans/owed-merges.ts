@@ -22,20 +22,20 @@ export type OwedMergesOptions = {
   readonly log: Log;
   /** After this the merge of another process is taken for given up, ms: longer than a merge may run. */
   readonly takeOverMs?: number;
-  /** Between two looks at what is owed, ms. */
+  /** Between two looks at the owed merges, ms. */
   readonly lookMs?: number;
 };
 
 const takeOverMsDefault = 15 * 60_000;
 const lookMsDefault = 60_000;
 
-/** What is owed for a day: the revision of its key, and when this process is to merge it if nobody has. */
+/** An owed merge of a day: the revision of its key, and when this process merges the day if no other one has. */
 type Owed = { readonly revision: number; readonly dueAt: number };
 
 const dayOf = (key: string): number => Number(key.slice(systemKeys.owedMerge('').length));
 
 /**
- * A day's key stands from before the messages are acknowledged until the day is merged. What a process leaves behind that was
+ * A day's key stands from before the messages are acknowledged until the day is merged. Merges that a process owed when it was
  * killed is merged by the next one that starts, or by any other after a time; to merge a day twice does no harm.
  */
 export const startOwedMerges = ({

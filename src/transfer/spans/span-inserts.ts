@@ -56,7 +56,7 @@ export const createSpanInserts = (
     return { queryId, sequences, blocks };
   };
 
-  /** Not kept alive for so long that another worker may have been given it meanwhile: this process was paused. */
+  /** Another worker may have the message by now: this process was paused, and did not keep it alive. */
   const isOverdue = ({ message }: Piece): boolean =>
     options.elapsed() - message.touchedAt > options.ackWaitMs / 2;
 

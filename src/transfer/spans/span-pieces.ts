@@ -94,7 +94,7 @@ const firstUidOf = (block: NativeBlock | undefined): bigint | undefined => {
   return typeof uid === 'bigint' ? uid : undefined;
 };
 
-/** The whole block for the dead letters. Slices of one part are told apart by their first row. */
+/** The whole block for the dead letters. Slices of one part differ by their first row. */
 export const refusedBlock = ({ part, block }: Piece, why: string): DeadLettered => {
   const first = firstUidOf(readable(block));
   return {

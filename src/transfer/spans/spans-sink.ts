@@ -11,7 +11,7 @@ import { createWriteApart } from './write-apart.ts';
 import { createWriteSpans, noRefusals } from './write-spans.ts';
 
 export type SpansSinkOptions = SpanInsertsOptions & {
-  /** `suspect`: only what may have been inserted before is compared with what is stored; `always`: everything. */
+  /** `suspect`: only rows that may have been inserted before are compared with the stored ones; `always`: all rows. */
   readonly guard: 'suspect' | 'always';
 };
 
@@ -22,7 +22,7 @@ export type SpansSinkEvents = SpanInsertsEvents & {
 
 type Held = HeldMessage<SpansEnvelope>;
 
-/** A batch that the store answers with a passing error so often is written message by message, to find the one it is about. */
+/** After this number of transient errors a batch is written message by message, to find the one that fails. */
 const triesTogetherMax = 6;
 /** Failures of a single message, while others are stored, after which it is dead-lettered. */
 const loneAttemptsMax = 5;

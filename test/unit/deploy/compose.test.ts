@@ -114,7 +114,7 @@ describe('the compose stack', () => {
 
   it('runs the roles with a root that cannot be written, and gives them time to drain', () => {
     for (const role of roles) {
-      expect(service(role)).toMatchObject({ read_only: true, stop_grace_period: '40s' });
+      expect(service(role)).toMatchObject({ read_only: true, stop_grace_period: '60s' });
     }
   });
 

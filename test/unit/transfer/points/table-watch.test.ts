@@ -80,5 +80,5 @@ it('a table that was suspended for anything else is not: it is resumed, and its 
   state.now = { id: 4, suspended: true, message: 'could not open, no space left' };
   await looks();
   expect(watch.observed(table)?.why).toBeUndefined();
-  expect(watch.problem).toContain('suspended, rows are kept and not to be seen yet');
+  expect(watch.problem).toContain('suspended, rows are kept and not visible yet');
 });
