@@ -192,7 +192,6 @@ export const createPushHandler = (
     body: Body,
     source: Source,
     pair: PushPair,
-    plainAt: number | undefined,
     sender: PushSender,
     arrivedAt: number,
   ): Promise<PushReply> => {
@@ -206,7 +205,7 @@ export const createPushHandler = (
     const { pointsMax } = rules;
     const { elementsMax } = limits;
     const task = { pair, caps: rules, policy: rules.time, arrivedAt, base, isKeyed, pointsMax, elementsMax };
-    const push = await encode(body, source, { ...task, plainAt }, sender);
+    const push = await encode(body, source, task, sender);
     const { encoded } = push;
     if (!reserve(2 * encodedLength(encoded))) throw new Refused(noRoom.reason, noRoom.detail, retryAfter(1));
     const isRepeat =
@@ -231,8 +230,7 @@ export const createPushHandler = (
     let rateHeaders: RateHeaders = noHeaders;
     try {
       rateHeaders = limit(source);
-      const plainAt = watch.plainHead?.pointsAt;
-      return withHeaders(await takePoints(body, source, pair, plainAt, sender, arrivedAt), rateHeaders);
+      return withHeaders(await takePoints(body, source, pair, sender, arrivedAt), rateHeaders);
     } catch (error) {
       return withHeaders(replyOf(error, sender), rateHeaders);
     }

@@ -1,9 +1,8 @@
 import type { IncomingMessage } from 'node:http';
 import { explain } from '../../model/reasons.ts';
-import { pointAt } from '../../rules/points/push-body.ts';
 import type { RefusalRecorder } from '../refusal-recorder.ts';
 import { type PushPair, scanBody } from './decode.ts';
-import type { EncodedPush } from './encode.ts';
+import { type EncodedPush, firstPoint } from './encode.ts';
 
 /** The known facts of the request so far; a refusal is attributed by them. */
 export type PushSender = {
@@ -64,7 +63,7 @@ const shownBody = ({ dataId, bytes }: PushSender): object | undefined => {
   if (bytes === undefined || bytes.length > shownBytesMax) return { data_id: dataId };
   const scan = scanBody(bytes, bytes.length);
   try {
-    const first = scan.pointsIn(bytes) > 0 ? [pointAt(bytes, scan.pieces, 0)] : undefined;
+    const first = scan.pointsIn(bytes) > 0 ? [firstPoint(bytes, scan)] : undefined;
     return { data_id: dataId, data: first };
   } catch {
     return { data_id: dataId };

@@ -1,4 +1,4 @@
-import type { Piece, PushScan } from './push-scan.ts';
+import type { PushScan } from './push-scan.ts';
 import { parseTolerantJson } from './tolerant-json.ts';
 
 /** A body, or a part of it, is not JSON. */
@@ -24,7 +24,7 @@ export const parseBody = (bytes: Buffer): unknown => parse(bytes.toString('utf8'
 
 /**
  * Parses all of a body but its points, which stay bytes: in their place is an empty list. Bodies are JSON when this and every
- * piece is. `scan` was fed the whole body. Throws NotJson.
+ * point is. `scan` was fed the whole body. Throws NotJson.
  */
 export const parseAround = (bytes: Buffer, { data, dataStart, dataEnd, isClosed }: PushScan): unknown => {
   if (!isClosed) throw new NotJson();
@@ -32,21 +32,11 @@ export const parseAround = (bytes: Buffer, { data, dataStart, dataEnd, isClosed 
   return parse(bytes.toString('utf8', 0, dataStart) + bytes.toString('utf8', dataEnd));
 };
 
-/** Builds the points of a piece that is not too large, bare NaN and infinities as numbers. Throws NotJson. */
-export const parsePiece = (bytes: Buffer, { start, end, points }: Piece): readonly unknown[] => {
-  const value = parse(`[${bytes.toString('utf8', start, end)}]`);
-  // Of commas with nothing between them the scan counts two.
-  if (!Array.isArray(value) || value.length !== points) throw new NotJson();
-  return value;
-};
+/** Where a point was found valid: bytes [start, end) of its body, maybe with a bare NaN or infinity. */
+export type PointPlace = { readonly start: number; readonly end: number; readonly hasNumberWords: boolean };
 
-/** Builds the point of this number, which a piece that was parsed before holds; undefined when there is none. */
-export const pointAt = (bytes: Buffer, pieces: readonly Piece[], index: number): unknown => {
-  let first = 0;
-  for (const piece of pieces) {
-    if (index < first + piece.points)
-      return piece.isTooLarge ? undefined : parsePiece(bytes, piece)[index - first];
-    first += piece.points;
-  }
-  return undefined;
+/** Builds one point. */
+export const parsePoint = (bytes: Buffer, { start, end, hasNumberWords }: PointPlace): unknown => {
+  const text = bytes.toString('utf8', start, end);
+  return hasNumberWords ? parseTolerantJson(text) : JSON.parse(text);
 };

@@ -1,5 +1,3 @@
-import { runBudget } from './cutting.ts';
-
 const quote = 0x22;
 const comma = 0x2c;
 const colon = 0x3a;
@@ -28,13 +26,6 @@ stringStops[backslash] = 1;
 const keptBytesMax = 1024;
 /** Objects, arrays, members and elements of a body beside its points: reporters write four members. */
 export const elementsAroundMax = 100_000;
-/**
- * Those of one point that is built. With more it is larger than any message, as the cutting rule has it: each metric and dimension counts
- * sixteen at least. (Texts without a character and what is no part of a point do not count there, and do here.)
- */
-export const pointElementsMax = runBudget / 16;
-/** Points are built so many bytes at a time. */
-const pieceBytes = 256 * 1024;
 
 const byteOrderMark = [0xef, 0xbb, 0xbf];
 const noBytes = new Uint8Array(0);
@@ -45,17 +36,6 @@ type Member = 'data_id' | 'access_token' | 'data' | 'other';
 
 const memberOf = (name: string): Member =>
   name === 'data_id' || name === 'access_token' || name === 'data' ? name : 'other';
-
-/**
- * A stretch of the list of points: bytes [start, end) of the body, which hold so many points. One that is too large is of one point, which
- * is not to be built.
- */
-export type Piece = {
-  readonly start: number;
-  readonly end: number;
-  readonly points: number;
-  readonly isTooLarge: boolean;
-};
 
 /** The value of `data_id`: its type as JSON means it, and how it is written. */
 export type SentDataId = { readonly kind: 'number' | 'string' | 'boolean' | 'object'; readonly text: string };
@@ -120,13 +100,7 @@ export class PushScan {
   /** Of the list of points, between its brackets. */
   dataStart = 0;
   dataEnd = 0;
-  readonly pieces: Piece[] = [];
   private commas = 0;
-  private pieceStart = 0;
-  private pieceCommas = 0;
-  /** Behind the last comma between points, and what had been counted up to there. */
-  private pointStart = 0;
-  private pointElements = 0;
   /** Of the lists of points. */
   private elementsWithin = 0;
 
@@ -238,10 +212,8 @@ export class PushScan {
     } else if (this.member === 'data' && this.chunk[at] === bracketOpen) {
       this.data = 'array';
       this.isInData = true;
-      this.dataStart = this.pieceStart = this.pointStart = this.before + at + 1;
-      this.commas = this.pieceCommas = 0;
-      this.pointElements = this.elements;
-      this.pieces.length = 0;
+      this.dataStart = this.before + at + 1;
+      this.commas = 0;
     }
   }
 
@@ -309,7 +281,7 @@ export class PushScan {
       if (kind === kinds.quote) isInString = true;
       else if (kind === kinds.comma) {
         if (++elements > elementsMax) break;
-        if (depth === 2 && isInData) this.endPoint(this.before + at - 1, elements);
+        if (depth === 2 && isInData) this.commas++;
       } else if (kind === kinds.open) {
         depth++;
         elements++;
@@ -324,37 +296,10 @@ export class PushScan {
     return Math.min(at, end);
   }
 
-  /** A point ends at this place of the body. */
-  private endPoint(place: number, elements: number): void {
-    this.commas++;
-    if (elements - this.pointElements > pointElementsMax) this.endLargePoint(place);
-    else if (place - this.pieceStart >= pieceBytes) this.endPiece(place, this.commas);
-    this.pointStart = place + 1;
-    this.pointElements = elements;
-  }
-
-  private endLargePoint(place: number): void {
-    if (this.pointStart > this.pieceStart) this.endPiece(this.pointStart - 1, this.commas - 1);
-    this.pieces.push({ start: this.pointStart, end: place, points: 1, isTooLarge: true });
-    this.pieceStart = place + 1;
-    this.pieceCommas = this.commas;
-  }
-
-  private endPiece(place: number, commas: number): void {
-    const points = commas - this.pieceCommas;
-    this.pieces.push({ start: this.pieceStart, end: place, points, isTooLarge: false });
-    this.pieceStart = place + 1;
-    this.pieceCommas = commas;
-  }
-
   private endList(at: number): void {
     if (!this.isInData) return;
     this.isInData = false;
     this.dataEnd = this.before + at;
-    this.commas++;
-    if (this.elements - this.pointElements > pointElementsMax) this.endLargePoint(this.dataEnd);
-    else this.endPiece(this.dataEnd, this.commas);
-    this.commas--;
   }
 
   private isCredential(): boolean {

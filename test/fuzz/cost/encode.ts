@@ -4,7 +4,6 @@ import { outcomeMessage } from '../../../src/ingress/otlp/outcome-message.ts';
 import { malformedRefusal, type Refused, refusalOf } from '../../../src/ingress/otlp/refusal.ts';
 import { type OtlpSender, sampleRefusedOtlp, sampleSpans } from '../../../src/ingress/otlp/samples.ts';
 import { type EncodedPush, encodePush, type PushTask } from '../../../src/ingress/push/encode.ts';
-import { readPlainHead } from '../../../src/ingress/push/plain-head.ts';
 import { pointsReply } from '../../../src/ingress/push/reply.ts';
 import { type PushSender, samplePoints, sampleRefusedPush } from '../../../src/ingress/push/samples.ts';
 import type { RefusalRecorder } from '../../../src/ingress/refusal-recorder.ts';
@@ -27,7 +26,7 @@ import { sourceWith } from '../../support/push/source.ts';
 import { arrivedAt, pushCredential } from './credentials.ts';
 import { pushLimits, traceLimits } from './limits.ts';
 import type { TargetName } from './recipe.ts';
-import { chunkBytes, requestOf } from './whose.ts';
+import { requestOf } from './whose.ts';
 
 // What a receiver does with the body of somebody whose credential is right, up to what it publishes and answers.
 
@@ -77,7 +76,7 @@ const tableFor = (layout: Layout, more?: EncodedPush['encoded']) => {
 const first = { wide: tableFor('wide'), narrow: tableFor('narrow') };
 
 /** What the receiver asks of the encoder, for a table that knows a few names. */
-export const pushTask = (layout: Layout): Omit<PushTask, 'plainAt'> => {
+export const pushTask = (layout: Layout): PushTask => {
   const table = first[layout];
   return {
     pair: pushCredential,
@@ -103,8 +102,7 @@ const push = (bytes: Buffer, request: IncomingMessage, layout: Layout, hold: Hol
     items: 0,
     bytes,
   };
-  const plainAt = readPlainHead(bytes.subarray(0, chunkBytes))?.pointsAt;
-  const task: PushTask = { ...pushTask(layout), plainAt };
+  const task = pushTask(layout);
   let outcome = hold(() => encodePush(bytes, task));
   if (
     outcome.kind === 'encoded' &&

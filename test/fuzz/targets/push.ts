@@ -2,10 +2,10 @@ import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import type { Layout } from '../../../src/model/records.ts';
 import type { EncodedPoints } from '../../../src/rules/points/encoded-points.ts';
-import { countOrdinals } from '../../../src/rules/points/point-encoder.ts';
 import type { Random } from '../../support/otlp/plain/mutations.ts';
 import { anyText, validName } from '../../support/properties.ts';
 import { decodePush } from '../../support/push/decode-push.ts';
+import { countOrdinals } from '../../support/push/objects/point-encoder.ts';
 import { readRows } from '../../support/push/line-protocol-reader.ts';
 import { droppedPointsAt } from '../../support/push/point-cases.ts';
 import { arrivedAt, contextWith, encodeWithNames, sourceWith } from '../../support/push/source.ts';
@@ -121,7 +121,7 @@ const expectRows = (encoded: EncodedPoints, data: readonly unknown[], layout: La
 const checkPoints = (data: readonly unknown[], bodyLength: number): void => {
   for (const layout of ['wide', 'narrow'] as const) {
     const isKeyed = bodyLength % 3 === 0;
-    const context = contextWith(sourceWith(layout), { isKeyed, bodyLength });
+    const context = contextWith(sourceWith(layout), { isKeyed });
     const encoded = encodeWithNames(data, context);
     if (encoded.isTooMuch) continue;
     expectBalance(encoded, data, layout);

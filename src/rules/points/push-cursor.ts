@@ -1,0 +1,375 @@
+import { RowBuffer } from './row-buffer.ts';
+
+export const quote = 0x22;
+export const comma = 0x2c;
+const minus = 0x2d;
+const dot = 0x2e;
+const zero = 0x30;
+const one = 0x31;
+const nine = 0x39;
+const bracketOpen = 0x5b;
+const backslash = 0x5c;
+const bracketClose = 0x5d;
+const letterE = 0x65;
+const letterU = 0x75;
+export const braceOpen = 0x7b;
+export const braceClose = 0x7d;
+
+/** Largest number of digits that every correct reader, also that of QuestDB, reads back to the same bits. */
+const digitsMax = 17;
+
+/** 1 for what ends a stretch of plain ASCII in a text. */
+const textStops = new Uint8Array(256).fill(1, 0, 0x20).fill(1, 0x80);
+textStops[quote] = textStops[backslash] = 1;
+
+/** The character that a letter stands for behind a backslash; 0 where JSON has no such escape. */
+const escapes = new Uint8Array(256);
+for (const [letter, character] of Object.entries({ b: 8, f: 12, n: 10, r: 13, t: 9, '"': 0x22, '\\': 0x5c, '/': 0x2f }))
+  escapes[letter.charCodeAt(0)] = character;
+
+/** The value of a hexadecimal digit; -1 for any other byte. */
+const hexDigits = new Int8Array(256).fill(-1);
+for (const [value, digit] of [...'0123456789abcdef'].entries())
+  hexDigits[digit.charCodeAt(0)] = hexDigits[digit.toUpperCase().charCodeAt(0)] = value;
+
+export const nullWord = Buffer.from('null');
+export const trueWord = Buffer.from('true');
+export const falseWord = Buffer.from('false');
+/** Words of Python's json for numbers that JSON does not have. */
+const numberWords = [Buffer.from('NaN'), Buffer.from('Infinity'), Buffer.from('-Infinity')];
+
+/** The number at the cursor: none, one with text that can be copied, or one that must be parsed and formatted. */
+export type NumberForm = 'none' | 'as_is' | 'to_be_read';
+
+const noBytes: Buffer = Buffer.alloc(0);
+
+/**
+ * Walks over the bytes of JSON in which NaN and infinities may stand as bare numbers. What `skip` accepts is valid; the readers of
+ * single values may leave a rare valid form to their caller.
+ */
+export class PushCursor {
+  bytes: Buffer = noBytes;
+  at = 0;
+  /** Objects, arrays, members and elements so far: one for each open bracket and each comma. */
+  elements = 0;
+  /** Text or number that was read last: [start, end) of `source`, texts without quotes and escapes. */
+  source: Buffer = noBytes;
+  start = 0;
+  end = 0;
+  /** A text held more than ASCII. */
+  hasOthers = false;
+  /** `skip` has passed a bare NaN or infinity. */
+  hasNumberWords = false;
+  /** Where the text that was read last begins in the body, with its quote. */
+  private textStart = 0;
+  private readonly unescaped = new RowBuffer(1024);
+  /** 1 for an object, 0 for an array, of those that `skip` is in. */
+  private nesting = new Uint8Array(64);
+
+  open(bytes: Buffer, at: number): void {
+    this.bytes = bytes;
+    this.at = at;
+    this.elements = 0;
+    this.hasOthers = false;
+  }
+
+  close(): void {
+    this.bytes = this.source = noBytes;
+    this.unescaped.shrink();
+    if (this.nesting.length > 64) this.nesting = new Uint8Array(64);
+  }
+
+  /** The next byte that is no blank; 0 at the end. */
+  peek(): number {
+    const { bytes } = this;
+    let byte = bytes[this.at] ?? 0;
+    while (byte === 0x20 || byte === 0x0a || byte === 0x0d || byte === 0x09) byte = bytes[++this.at] ?? 0;
+    return byte;
+  }
+
+  /** Steps over this byte, blanks before it too. False: another byte is there. */
+  take(byte: number): boolean {
+    if (this.peek() !== byte) return false;
+    this.at++;
+    return true;
+  }
+
+  /** Steps over an open bracket or brace. */
+  enter(byte: number): boolean {
+    if (!this.take(byte)) return false;
+    this.elements++;
+    return true;
+  }
+
+  /** Steps over a comma: another member or element follows. */
+  more(): boolean {
+    if (!this.take(comma)) return false;
+    this.elements++;
+    return true;
+  }
+
+  /** Steps over this word. */
+  word(word: Uint8Array): boolean {
+    this.peek();
+    const { bytes, at } = this;
+    for (let index = 0; index < word.length; index++) if (bytes[at + index] !== word[index]) return false;
+    this.at = at + word.length;
+    return true;
+  }
+
+  /** Reads a text; its length in UTF-16 units, or -1 for what is no text, and for one with U+0000. */
+  text(): number {
+    if (this.peek() !== quote) return -1;
+    const { bytes } = this;
+    const start = this.at + 1;
+    let at = start;
+    let surplus = 0;
+    for (;;) {
+      let byte = bytes[at] ?? 0;
+      while (textStops[byte] === 0) byte = bytes[++at] ?? 0;
+      if (byte === quote) break;
+      if (byte === backslash) return this.escapedText(start);
+      if (byte < 0x20) return -1;
+      this.hasOthers = true;
+      // Of two to four bytes one counts, of four another one.
+      if ((byte & 0xc0) === 0x80) surplus++;
+      else if (byte >= 0xf0) surplus--;
+      at++;
+    }
+    this.source = bytes;
+    this.start = start;
+    this.end = at;
+    this.textStart = start - 1;
+    this.at = at + 1;
+    return at - start - surplus;
+  }
+
+  /** The same for a text in which an escape was found. Nothing is longer without its escape. */
+  private escapedText(start: number): number {
+    const { bytes, unescaped } = this;
+    unescaped.length = 0;
+    let units = 0;
+    let at = start;
+    for (;;) {
+      const byte = bytes[at] ?? 0;
+      if (byte === quote) break;
+      unescaped.reserve(4);
+      if (byte !== backslash) {
+        if (byte < 0x20) return -1;
+        if (byte >= 0x80) this.hasOthers = true;
+        if ((byte & 0xc0) !== 0x80) units += byte >= 0xf0 ? 2 : 1;
+        unescaped.addByte(byte);
+        at++;
+      } else if (bytes[at + 1] === letterU) {
+        const code = this.codeAt(at);
+        if (code <= 0) return -1;
+        units += code > 0xffff ? 2 : 1;
+        if (code >= 0x80) this.hasOthers = true;
+        unescaped.addCode(code);
+        at += code > 0xffff ? 12 : 6;
+      } else {
+        const character = escapes[bytes[at + 1] ?? 0] ?? 0;
+        if (character === 0) return -1;
+        units++;
+        unescaped.addByte(character);
+        at += 2;
+      }
+    }
+    this.source = unescaped.bytes;
+    this.start = 0;
+    this.end = unescaped.length;
+    this.textStart = start - 1;
+    this.at = at + 1;
+    return units;
+  }
+
+  /** The code point of the escape (or pair of escapes) at this place, one half of a pair as U+FFFD; -1 where there is none. */
+  private codeAt(at: number): number {
+    const { bytes } = this;
+    const unit = this.unitAt(at);
+    if (unit < 0xd800 || unit > 0xdfff) return unit;
+    const low =
+      unit < 0xdc00 && bytes[at + 6] === backslash && bytes[at + 7] === letterU ? this.unitAt(at + 6) : 0;
+    return low >= 0xdc00 && low <= 0xdfff ? 0x10000 + ((unit - 0xd800) << 10) + (low - 0xdc00) : 0xfffd;
+  }
+
+  /** The UTF-16 unit of the escape at this place; -1 where digits are missing. */
+  private unitAt(at: number): number {
+    const { bytes } = this;
+    const high = ((hexDigits[bytes[at + 2] ?? 0] ?? -1) << 4) | (hexDigits[bytes[at + 3] ?? 0] ?? -1);
+    const low = ((hexDigits[bytes[at + 4] ?? 0] ?? -1) << 4) | (hexDigits[bytes[at + 5] ?? 0] ?? -1);
+    return high < 0 || low < 0 ? -1 : (high << 8) | low;
+  }
+
+  /** Reads digits from `at`; one past the last. */
+  private digits(at: number): number {
+    const { bytes } = this;
+    let end = at;
+    for (let byte = bytes[end] ?? 0; byte >= zero && byte <= nine; ) byte = bytes[++end] ?? 0;
+    return end;
+  }
+
+  /** Reads an integer of at most 15 digits without a sign; -1 for anything else. */
+  count(): number {
+    const first = this.peek();
+    if (first < zero || first > nine) return -1;
+    const { at: start, bytes } = this;
+    const end = this.digits(start);
+    const next = bytes[end] ?? 0;
+    if (end - start > 15 || (first === zero && end - start > 1)) return -1;
+    if (next === dot || (next | 0x20) === letterE) return -1;
+    // In two parts, each a small integer.
+    const middle = Math.max(start, end - 8);
+    let high = 0;
+    let low = 0;
+    for (let at = start; at < middle; at++) high = high * 10 + ((bytes[at] ?? 0) - zero);
+    for (let at = middle; at < end; at++) low = low * 10 + ((bytes[at] ?? 0) - zero);
+    this.source = bytes;
+    this.start = start;
+    this.end = end;
+    this.at = end;
+    return high === 0 ? low : high * 1e8 + low;
+  }
+
+  /** Reads a number, but no bare word. Of one that can be copied zeros at the end of its fraction are left out. */
+  number(): NumberForm {
+    this.peek();
+    const { bytes, at: start } = this;
+    const first = bytes[start] === minus ? start + 1 : start;
+    const leading = bytes[first] ?? 0;
+    let end = leading === zero ? first + 1 : leading >= one && leading <= nine ? this.digits(first) : first;
+    if (end === first) return 'none';
+    let copied = end;
+    let isAsIs = end - first <= digitsMax;
+    if (bytes[end] === dot) {
+      const fraction = end + 1;
+      end = this.digits(fraction);
+      if (end === fraction) return 'none';
+      copied = end;
+      while (bytes[copied - 1] === zero) copied--;
+      if (copied === fraction) copied--;
+      isAsIs = copied - first <= digitsMax + 1;
+    }
+    if (((bytes[end] ?? 0) | 0x20) === letterE) {
+      const sign = bytes[end + 1] ?? 0;
+      const exponent = sign === minus || sign === 0x2b ? end + 2 : end + 1;
+      end = this.digits(exponent);
+      if (end === exponent) return 'none';
+      isAsIs = false;
+    }
+    this.source = bytes;
+    this.start = start;
+    this.end = isAsIs ? copied : end;
+    this.at = end;
+    return isAsIs ? 'as_is' : 'to_be_read';
+  }
+
+  /** Steps over any value, however deep it is. False: it is not valid. */
+  skip(): boolean {
+    let depth = 0;
+    for (;;) {
+      const opened = this.skipOpening();
+      if (opened < 0) {
+        if (!this.skipWhole()) return false;
+      } else {
+        this.nest(depth++, opened);
+        if (opened === 0 || this.skipName()) continue;
+        return false;
+      }
+      for (;;) {
+        if (depth === 0) return true;
+        const isObject = this.nesting[depth - 1] === 1;
+        if (this.more()) {
+          if (isObject && !this.skipName()) return false;
+          break;
+        }
+        if (!this.take(isObject ? braceClose : bracketClose)) return false;
+        depth--;
+      }
+    }
+  }
+
+  /** Enters an object (1) or an array (0) that is not empty; -1 for any other value. */
+  private skipOpening(): number {
+    const byte = this.peek();
+    if (byte !== braceOpen && byte !== bracketOpen) return -1;
+    const start = this.at++;
+    const isEmpty = this.peek() === (byte === braceOpen ? braceClose : bracketClose);
+    if (isEmpty) this.at = start;
+    else this.elements++;
+    return isEmpty ? -1 : byte === braceOpen ? 1 : 0;
+  }
+
+  private nest(depth: number, kind: number): void {
+    if (depth === this.nesting.length) {
+      const larger = new Uint8Array(2 * depth);
+      larger.set(this.nesting);
+      this.nesting = larger;
+    }
+    this.nesting[depth] = kind;
+  }
+
+  /** Steps over a value without parts. */
+  private skipWhole(): boolean {
+    switch (this.peek()) {
+      case quote:
+        return this.skipText();
+      case braceOpen:
+        return this.enter(braceOpen) && this.take(braceClose);
+      case bracketOpen:
+        return this.enter(bracketOpen) && this.take(bracketClose);
+      default:
+        if (this.number() !== 'none') return true;
+        if (this.word(nullWord) || this.word(trueWord) || this.word(falseWord)) return true;
+        this.hasNumberWords = numberWords.some((word) => this.word(word));
+        return this.hasNumberWords;
+    }
+  }
+
+  private skipName(): boolean {
+    return this.peek() === quote && this.skipText() && this.take(0x3a);
+  }
+
+  private skipText(): boolean {
+    const { bytes } = this;
+    let at = this.at + 1;
+    for (;;) {
+      let byte = bytes[at] ?? 0;
+      while (textStops[byte] === 0) byte = bytes[++at] ?? 0;
+      if (byte === quote) break;
+      if (byte < 0x20) return false;
+      if (byte !== backslash) at++;
+      else if (bytes[at + 1] === letterU) {
+        if (this.unitAt(at) < 0) return false;
+        at += 6;
+      } else {
+        if (escapes[bytes[at + 1] ?? 0] === 0) return false;
+        at += 2;
+      }
+    }
+    this.at = at + 1;
+    return true;
+  }
+
+  /** Text or number that was read last. */
+  shown(): string {
+    return this.source.toString('utf8', this.start, this.end);
+  }
+
+  /** The text that was read last as JSON means it, also with halves of pairs. */
+  exactText(): string {
+    if (this.source === this.bytes) return this.shown();
+    const text: unknown = JSON.parse(this.bytes.toString('utf8', this.textStart, this.at));
+    return String(text);
+  }
+
+  /** Whether these bytes were read last. */
+  isLast(expected: Uint8Array): boolean {
+    const { source, start, end } = this;
+    if (end - start !== expected.length) return false;
+    for (let index = 0; index < expected.length; index++) {
+      if (source[start + index] !== expected[index]) return false;
+    }
+    return true;
+  }
+}
