@@ -76,8 +76,10 @@ const readMembers = (pair: PushPair, context: PointContext): ListedPoints | unde
   do {
     if (cursor.text() < 0) return undefined;
     if (cursor.isLast(dataId)) {
-      if (hasId || !cursor.take(colon) || cursor.number() === 'none') return undefined;
-      hasId = Number(cursor.shown()) === pair.dataId;
+      if (hasId || !cursor.take(colon)) return undefined;
+      const written = cursor.count();
+      if (written < 0 && cursor.number() === 'none') return undefined;
+      hasId = (written < 0 ? Number(cursor.shown()) : written) === pair.dataId;
       if (!hasId) return undefined;
     } else if (cursor.isLast(accessToken)) {
       if (hasToken || !cursor.take(colon) || cursor.text() < 0) return undefined;

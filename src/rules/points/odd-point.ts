@@ -1,6 +1,7 @@
 import { counted } from '../../model/counted.ts';
 import type { DropReason, TimeReason } from '../../model/reasons.ts';
 import { type TimePolicy, validatePointTime } from '../../model/time.ts';
+import { isValidName } from '../../wire/column-naming.ts';
 import { doubleText } from '../../wire/line-protocol.ts';
 import { runBudget } from './cutting.ts';
 import type { PointColumns } from './point-columns.ts';
@@ -36,7 +37,6 @@ export type OddPoint =
 
 export type OddPointContext = {
   readonly metrics: PointColumns;
-  readonly dimensions: PointColumns;
   readonly metricsMax: number;
   readonly isKeyed: boolean;
   readonly arrivedAt: number;
@@ -62,7 +62,7 @@ const metricsFault = (metrics: unknown, context: OddPointContext): Drop | undefi
   for (const name in metrics) {
     const value = metrics[name];
     isEmpty = false;
-    if (!columns.isValid(name)) return drop('metric_name_invalid', `metrics.${shownName(name)}`, namePatternText);
+    if (!isValidName(name)) return drop('metric_name_invalid', `metrics.${shownName(name)}`, namePatternText);
     if (typeof value !== 'number')
       return drop('metric_value_invalid', `metrics.${name}`, `expected a number, got ${shown(value)}`);
     if (!Number.isFinite(value)) return drop('metric_not_finite', `metrics.${name}`, `got ${value}`);
@@ -74,13 +74,13 @@ const metricsFault = (metrics: unknown, context: OddPointContext): Drop | undefi
   return drop('metric_columns_exceeded', 'metrics', limit);
 };
 
-const dimensionsFault = (dimensions: unknown, { dimensions: columns }: OddPointContext): Drop | undefined => {
+const dimensionsFault = (dimensions: unknown): Drop | undefined => {
   if (dimensions === undefined || dimensions === null) return undefined;
   if (!isObject(dimensions))
     return drop('dimension_invalid', 'dimension', `expected an object, got ${shown(dimensions)}`);
   for (const name in dimensions) {
     const value = dimensions[name];
-    if (!columns.isValid(name))
+    if (!isValidName(name))
       return drop('dimension_name_invalid', `dimension.${shownName(name)}`, namePatternText);
     if (typeof value === 'object' && value !== null)
       return drop('dimension_invalid', `dimension.${name}`, `expected a string, got ${shown(value)}`);
@@ -139,7 +139,7 @@ export const readOddPoint = (point: unknown, isTooLarge: boolean, context: OddPo
   const fault = isTooLarge
     ? drop('item_too_large', '', `the rows of the point need more than ${runBudget} bytes`)
     : (metricsFault(point.metrics, context) ??
-      dimensionsFault(point.dimension ?? point.dimensions, context) ??
+      dimensionsFault(point.dimension ?? point.dimensions) ??
       targetFault(point.target));
   if (fault !== undefined) return { kind: 'dropped', ...fault };
   const { timestamp } = point;

@@ -58,7 +58,7 @@ const cleanCursor = new PushCursor();
 /** Applies the rules of architecture 4.3 to a list of points and makes rows of the kept ones, straight from their bytes. */
 class PointEncoder {
   private readonly context: PointContext;
-  private readonly oddContext: OddPointContext;
+  private oddContext: OddPointContext | undefined;
   private readonly cursor: PushCursor;
   private readonly isNarrow: boolean;
   private run: Run = newRun(0);
@@ -83,8 +83,6 @@ class PointEncoder {
     reader.open(this.isNarrow, rows.front);
     reader.metrics.open(source.metrics, unknownMetrics, caps.metricsMax);
     reader.dimensions.open(source.dimensions, unknownDimensions, caps.dimensionsMax);
-    const { metrics, dimensions } = reader;
-    this.oddContext = { ...context, metrics, dimensions, metricsMax: caps.metricsMax };
   }
 
   encode(): ListedPoints | undefined {
@@ -150,6 +148,10 @@ class PointEncoder {
     const cost = pointCost(point, isNarrow);
     const ordinals = ordinalsOf(point, isNarrow);
     if (!this.take(cost, ordinals)) return;
+    this.oddContext ??= {
+      ...this.context,
+      ...{ metrics: reader.metrics, metricsMax: this.context.caps.metricsMax },
+    };
     const odd = readOddPoint(point, cost > runBudget, this.oddContext);
     if (odd.kind === 'kept') {
       this.readClean(odd.text);

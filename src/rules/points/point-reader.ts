@@ -4,6 +4,7 @@ import { type PointColumn, PointColumns } from './point-columns.ts';
 import {
   braceClose,
   braceOpen,
+  colon,
   falseWord,
   nullWord,
   type PushCursor,
@@ -12,23 +13,35 @@ import {
 } from './push-cursor.ts';
 import { RowBuffer } from './row-buffer.ts';
 
-const colon = 0x3a;
 /** What numbers, booleans and nulls count as for the cutting rule. */
 const scalarSize = 8;
 const partBytes = 16 * 1024;
-const [metricsName, targetName, dimensionName, dimensionsName, timestampName] = [
-  Buffer.from('metrics'),
-  Buffer.from('target'),
-  Buffer.from('dimension'),
-  Buffer.from('dimensions'),
-  Buffer.from('timestamp'),
-];
+/** Lists of columns that have grown beyond this are not held for ever. */
+const listedMax = 1024;
+
+/** A member of a point that counts: both spellings of dimensions are one. */
+type Member = { readonly bit: number; readonly name: Uint8Array; readonly quoted: Uint8Array };
+const newMember = (name: string, bit: number): Member => ({
+  bit,
+  name: Buffer.from(name),
+  quoted: Buffer.from(`"${name}":`),
+});
 const metricsBit = 1;
 const targetBit = 2;
 const dimensionBit = 4;
 const timestampBit = 8;
+const alias = newMember('dimensions', dimensionBit);
+const members = [
+  newMember('metrics', metricsBit),
+  newMember('target', targetBit),
+  newMember('dimension', dimensionBit),
+  newMember('timestamp', timestampBit),
+  alias,
+];
 const otherMember = 0;
 const notAName = -1;
+/** Members of a point whose order is remembered. */
+const orderMax = 8;
 
 /**
  * Reads one point from its bytes into the parts of its rows, without an object. Members come in any order. What it does not take is
@@ -43,6 +56,8 @@ export class PointReader {
   readonly tags = new RowBuffer(partBytes);
   /** Of a wide table `,column=value` of each metric; of a narrow one the values, which end at `valueEnds`. */
   readonly fields = new RowBuffer(partBytes);
+  /** Of a narrow table the first `written` of these three are the point's. */
+  written = 0;
   readonly columns: PointColumn[] = [];
   readonly valueEnds: number[] = [];
   /** Places of the values among the metrics of the point. */
@@ -61,6 +76,8 @@ export class PointReader {
   repeatedSize = 0;
   metricsSize = 0;
 
+  /** The members of points that were read, by their places. */
+  private readonly order: Member[] = [...members];
   private isNarrow = false;
   private isUnique = false;
   private hasTarget = false;
@@ -78,8 +95,11 @@ export class PointReader {
   }
 
   close(): void {
+    this.metrics.close();
+    this.dimensions.close();
     this.tags.shrink();
     this.fields.shrink();
+    if (this.columns.length > listedMax) this.columns.length = this.valueEnds.length = this.offsets.length = 0;
   }
 
   /** Reads the point at the cursor; false where it is odd or invalid. `isUnique`: it has no name twice. */
@@ -87,9 +107,10 @@ export class PointReader {
     this.begin(isUnique);
     if (!cursor.enter(braceOpen)) return false;
     let seen = 0;
+    let place = 0;
     do {
-      const bit = this.readName(cursor);
-      if (bit === notAName || !cursor.take(colon)) return false;
+      const bit = this.readName(cursor, place++);
+      if (bit === notAName) return false;
       if (bit === otherMember) {
         if (!cursor.skip()) return false;
       } else if ((seen & bit) !== 0 || !this.readMember(cursor, bit)) return false;
@@ -111,31 +132,24 @@ export class PointReader {
     this.repeatedSize = 0;
     this.metricsSize = 0;
     this.hasTarget = false;
+    this.written = 0;
     if (this.moreDimensions.length > 0) this.moreDimensions.length = 0;
-    if (!this.isNarrow) return;
-    this.columns.length = 0;
-    this.valueEnds.length = 0;
-    this.offsets.length = 0;
   }
 
-  private readName(cursor: PushCursor): number {
-    switch (cursor.text()) {
-      case -1:
-        return notAName;
-      case metricsName.length:
-        return cursor.isLast(metricsName) ? metricsBit : otherMember;
-      case targetName.length:
-        return cursor.isLast(targetName) ? targetBit : otherMember;
-      case dimensionName.length:
-        this.isAlias = false;
-        if (cursor.isLast(dimensionName)) return dimensionBit;
-        return cursor.isLast(timestampName) ? timestampBit : otherMember;
-      case dimensionsName.length:
-        this.isAlias = true;
-        return cursor.isLast(dimensionsName) ? dimensionBit : otherMember;
-      default:
-        return otherMember;
+  /** Reads the name of a member, which most often is the one that stood at this place of the point before. */
+  private readName(cursor: PushCursor, place: number): number {
+    const { order } = this;
+    let found = place < orderMax ? order[place] : undefined;
+    if (found === undefined || !cursor.name(found.quoted)) {
+      if (cursor.text() < 0) return notAName;
+      found = undefined;
+      for (const each of members) if (cursor.isLast(each.name)) found = each;
+      if (!cursor.take(colon)) return notAName;
+      if (found === undefined) return otherMember;
+      if (place < orderMax) order[place] = found;
     }
+    this.isAlias = found === alias;
+    return found.bit;
   }
 
   private readMember(cursor: PushCursor, bit: number): boolean {
@@ -183,20 +197,18 @@ export class PointReader {
     if (!cursor.enter(braceOpen)) return false;
     metrics.begin();
     do {
-      const nameLength = cursor.text();
-      if (nameLength < 0) return false;
-      const column = metrics.find(cursor, this.isUnique);
-      if (column === undefined || !cursor.take(colon)) return false;
+      const column = metrics.read(cursor, this.isUnique);
+      if (column === undefined) return false;
       const form = cursor.number();
       if (form === 'none') return false;
-      this.metricsSize += nameLength + scalarSize;
+      this.metricsSize += column.text.length + scalarSize;
       let text: string | undefined;
       if (form === 'to_be_read') {
         const value = Number(cursor.shown());
         if (!Number.isFinite(value)) return false;
         text = doubleText(value);
       }
-      if (column.newName === undefined || metrics.has(column)) this.addMetric(cursor, column, text);
+      if (column.column !== undefined || metrics.has(column)) this.addMetric(cursor, column, text);
       else this.overCap++;
       this.metricsCount++;
       if (this.metricsSize > runBudget) return false;
@@ -213,9 +225,10 @@ export class PointReader {
     if (text === undefined) fields.add(cursor.source, cursor.start, cursor.end);
     else fields.addAscii(text);
     if (!this.isNarrow) return;
-    this.columns.push(column);
-    this.valueEnds.push(fields.length);
-    this.offsets.push(this.metricsCount);
+    const at = this.written++;
+    this.columns[at] = column;
+    this.valueEnds[at] = fields.length;
+    this.offsets[at] = this.metricsCount;
   }
 
   private readDimensions(cursor: PushCursor, row: RowBuffer): boolean {
@@ -228,26 +241,24 @@ export class PointReader {
     if (cursor.take(braceClose)) return true;
     dimensions.begin();
     do {
-      const nameLength = cursor.text();
-      if (nameLength < 0) return false;
-      const column = dimensions.find(cursor, this.isUnique);
-      if (column === undefined || !cursor.take(colon)) return false;
-      this.repeatedSize += nameLength;
+      const column = dimensions.read(cursor, this.isUnique);
+      if (column === undefined) return false;
+      this.repeatedSize += column.text.length;
       if (!this.readDimension(cursor, column, row) || this.repeatedSize > runBudget) return false;
     } while (cursor.more());
     return cursor.take(braceClose);
   }
 
   private readDimension(cursor: PushCursor, column: PointColumn, row: RowBuffer): boolean {
-    const { newName, assignment } = column;
+    const { assignment } = column;
     const isText = cursor.peek() === quote;
     const size = isText ? cursor.text() : scalarSize;
     this.repeatedSize += size;
     if (size < 0 || size > runBudget) return false;
     if (!isText && cursor.word(nullWord)) return true;
-    const isOver = newName !== undefined && !this.dimensions.has(column);
+    const isOver = column.column === undefined && !this.dimensions.has(column);
     if (isOver && isText) {
-      this.moreDimensions.push([newName, cursor.exactText()]);
+      this.moreDimensions.push([column.text, cursor.exactText()]);
       return true;
     }
     const from = row.length;
@@ -258,7 +269,7 @@ export class PointReader {
     else if (cursor.word(falseWord)) row.addText('false');
     else if (!this.addNumber(row, cursor)) return false;
     if (isOver) {
-      this.moreDimensions.push([newName, row.bytes.toString('latin1', from + assignment.length, row.length)]);
+      this.moreDimensions.push([column.text, row.bytes.toString('latin1', from + assignment.length, row.length)]);
       row.length = from;
     }
     return true;

@@ -25,16 +25,25 @@ export class PointRows {
   /** Of a narrow table the tags that the rows of a point share. */
   private readonly shared = new RowBuffer(16 * 1024);
   private readonly more = new RowBuffer(1024);
+  private tableId = '';
   private prefix: Uint8Array = uidField;
   private isNarrow = false;
   private base: UidBase = { high: 0, low: 0, text: '0' };
-  private highDigits = '0';
+  /** `,uid=` and the digits that all uids of a body begin with. */
+  private uidStart = uidField;
+  private high = -1;
 
   open({ tableId, layout }: PointTable, base: UidBase): void {
-    this.prefix = Buffer.from(escapeTag(tableId));
+    if (tableId !== this.tableId) {
+      this.tableId = tableId;
+      this.prefix = Buffer.from(escapeTag(tableId));
+    }
     this.isNarrow = layout === 'narrow';
     this.base = base;
-    this.highDigits = String(base.high);
+    if (base.high !== this.high) {
+      this.high = base.high;
+      this.uidStart = Buffer.from(`,uid=${base.high}`);
+    }
     this.rows.length = 0;
   }
 
@@ -61,7 +70,7 @@ export class PointRows {
   /** Writes the rows of the point that was read; their number. */
   write(reader: PointReader, cursor: PushCursor, ordinal: number, time: number): number {
     const { rows, more } = this;
-    const { tags, fields, moreDimensions, offsets } = reader;
+    const { tags, fields, moreDimensions, offsets, written } = reader;
     more.length = 0;
     if (moreDimensions.length > 0) {
       more.reserve(moreField.length);
@@ -69,11 +78,11 @@ export class PointRows {
       more.addText(quoteText(JSON.stringify(Object.fromEntries(moreDimensions))));
     }
     if (this.isNarrow) {
-      for (let index = 0; index < offsets.length; index++) {
+      for (let index = 0; index < written; index++) {
         this.writeNarrow(reader, index);
         this.end(reader, cursor, ordinal + (offsets[index] ?? 0), time);
       }
-      return offsets.length;
+      return written;
     }
     rows.reserve(tags.length + fields.length + more.length + fixedBytesMax);
     rows.add(tags.bytes, 0, tags.length);
@@ -103,14 +112,16 @@ export class PointRows {
 
   /** Writes the rest of a row. */
   private end({ timeStart, timeEnd }: PointReader, { bytes }: PushCursor, ordinal: number, time: number): void {
-    const { rows, base, more } = this;
+    const { rows, base, more, uidStart } = this;
     if (more.length > 0) rows.add(more.bytes, 0, more.length);
-    rows.add(uidField, 0, uidField.length);
     const low = base.low + ordinal;
     if (base.high > 0 && low < billion) {
-      rows.addAscii(this.highDigits);
+      rows.add(uidStart, 0, uidStart.length);
       rows.addNineDigits(low);
-    } else rows.addAscii(uidText(base, ordinal));
+    } else {
+      rows.add(uidField, 0, uidField.length);
+      rows.addAscii(uidText(base, ordinal));
+    }
     rows.addByte(letterI);
     rows.addByte(blank);
     if (timeEnd > timeStart) rows.add(bytes, timeStart, timeEnd);

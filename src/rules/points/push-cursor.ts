@@ -10,6 +10,7 @@ const nine = 0x39;
 const bracketOpen = 0x5b;
 const backslash = 0x5c;
 const bracketClose = 0x5d;
+export const colon = 0x3a;
 const letterE = 0x65;
 const letterU = 0x75;
 export const braceOpen = 0x7b;
@@ -89,7 +90,7 @@ export class PushCursor {
 
   /** Steps over this byte, blanks before it too. False: another byte is there. */
   take(byte: number): boolean {
-    if (this.peek() !== byte) return false;
+    if (this.bytes[this.at] !== byte && this.peek() !== byte) return false;
     this.at++;
     return true;
   }
@@ -117,10 +118,20 @@ export class PushCursor {
     return true;
   }
 
+  /** Steps over these bytes of a name, with its quotes and its colon. */
+  name(quoted: Uint8Array): boolean {
+    const { bytes } = this;
+    if (bytes[this.at] !== quote && this.peek() !== quote) return false;
+    const { at } = this;
+    for (let index = 1; index < quoted.length; index++) if (bytes[at + index] !== quoted[index]) return false;
+    this.at = at + quoted.length;
+    return true;
+  }
+
   /** Reads a text; its length in UTF-16 units, or -1 for what is no text, and for one with U+0000. */
   text(): number {
-    if (this.peek() !== quote) return -1;
     const { bytes } = this;
+    if (bytes[this.at] !== quote && this.peek() !== quote) return -1;
     const start = this.at + 1;
     let at = start;
     let surplus = 0;
@@ -136,7 +147,7 @@ export class PushCursor {
       else if (byte >= 0xf0) surplus--;
       at++;
     }
-    this.source = bytes;
+    if (this.source !== bytes) this.source = bytes;
     this.start = start;
     this.end = at;
     this.textStart = start - 1;
@@ -224,7 +235,7 @@ export class PushCursor {
     let low = 0;
     for (let at = start; at < middle; at++) high = high * 10 + ((bytes[at] ?? 0) - zero);
     for (let at = middle; at < end; at++) low = low * 10 + ((bytes[at] ?? 0) - zero);
-    this.source = bytes;
+    if (this.source !== bytes) this.source = bytes;
     this.start = start;
     this.end = end;
     this.at = end;
@@ -257,7 +268,7 @@ export class PushCursor {
       if (end === exponent) return 'none';
       isAsIs = false;
     }
-    this.source = bytes;
+    if (this.source !== bytes) this.source = bytes;
     this.start = start;
     this.end = isAsIs ? copied : end;
     this.at = end;
@@ -327,7 +338,7 @@ export class PushCursor {
   }
 
   private skipName(): boolean {
-    return this.peek() === quote && this.skipText() && this.take(0x3a);
+    return this.peek() === quote && this.skipText() && this.take(colon);
   }
 
   private skipText(): boolean {

@@ -28,11 +28,16 @@ const keptBytesMax = 1024;
 export const elementsAroundMax = 100_000;
 
 const byteOrderMark = [0xef, 0xbb, 0xbf];
-const noBytes = new Uint8Array(0);
+const noBytes = Buffer.alloc(0);
 
 const isBlank = (byte: number): boolean => byte === 0x20 || byte === 0x0a || byte === 0x0d || byte === 0x09;
 
 type Member = 'data_id' | 'access_token' | 'data' | 'other';
+
+const members = (['data_id', 'access_token', 'data'] as const).map((member) => ({
+  member,
+  bytes: Buffer.from(member),
+}));
 
 const memberOf = (name: string): Member =>
   name === 'data_id' || name === 'access_token' || name === 'data' ? name : 'other';
@@ -106,7 +111,7 @@ export class PushScan {
 
   readonly elementsMax: number;
   private readonly stopsAtPair: boolean;
-  private chunk: Uint8Array = noBytes;
+  private chunk: Buffer = noBytes;
   /** Bytes before the chunk. */
   private before = 0;
   private depth = 0;
@@ -118,7 +123,7 @@ export class PushScan {
   private hasText = false;
   private member: Member = 'other';
   /** Bytes of the name or value at hand: those of chunks before, and where they go on in this one. */
-  private readonly kept = Buffer.allocUnsafe(keptBytesMax);
+  private kept = noBytes;
   private keptLength = 0;
   private isKeeping = false;
   private keepsFrom = 0;
@@ -144,7 +149,7 @@ export class PushScan {
   }
 
   /** Takes the next bytes. */
-  feed(bytes: Uint8Array): void {
+  feed(bytes: Buffer): void {
     this.chunk = bytes;
     this.keepsFrom = 0;
     let at = this.firstByte === 0 ? this.begin() : 0;
@@ -251,9 +256,11 @@ export class PushScan {
     this.isInString = false;
     if (!this.isKeeping) return at + 1;
     this.hasText = true;
-    const text = unescaped(this.takeKept(at));
-    if (this.expectsName) this.member = memberOf(text);
-    else {
+    if (this.expectsName) {
+      this.member = this.memberInChunk(at) ?? memberOf(unescaped(this.takeKept(at)));
+      this.isKeeping = false;
+    } else {
+      const text = unescaped(this.takeKept(at));
       this.note({ kind: 'string', text }, text);
       if (this.member === 'access_token') this.tokenEnd = this.before + at;
     }
@@ -318,7 +325,21 @@ export class PushScan {
     this.keptLength = 0;
   }
 
+  /** The member that is called as the bytes up to here; undefined for another name, or one with escapes or in two chunks. */
+  private memberInChunk(end: number): Member | undefined {
+    const { chunk, keepsFrom } = this;
+    if (this.keptLength > 0) return undefined;
+    for (const { member, bytes } of members) {
+      if (bytes.length !== end - keepsFrom) continue;
+      let index = 0;
+      while (index < bytes.length && chunk[keepsFrom + index] === bytes[index]) index++;
+      if (index === bytes.length) return member;
+    }
+    return undefined;
+  }
+
   private keep(end: number): void {
+    if (this.kept.length === 0) this.kept = Buffer.allocUnsafe(keptBytesMax);
     const room = this.kept.length - this.keptLength;
     const bytes = this.chunk.subarray(this.keepsFrom, Math.min(end, this.keepsFrom + room));
     this.kept.set(bytes, this.keptLength);
@@ -326,8 +347,10 @@ export class PushScan {
   }
 
   private takeKept(end: number): string {
-    this.keep(end);
     this.isKeeping = false;
+    if (this.keptLength === 0)
+      return this.chunk.toString('utf8', this.keepsFrom, Math.min(end, this.keepsFrom + keptBytesMax));
+    this.keep(end);
     return this.kept.toString('utf8', 0, this.keptLength);
   }
 }
