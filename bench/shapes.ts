@@ -21,8 +21,8 @@ const places = ['广东', '上海', 'Frankfurt', 'Virginia'];
 type Point = ReturnType<typeof makePoints>[number];
 
 /** Two metrics, a target, four dimensions (one with a slash, one in Chinese for half of the points) and a time. */
-const makePoints = (random: () => number, nowMs: number) =>
-  pushPoints(random, pointsPerBody, nowMs).map(({ dimension, ...point }) => ({
+const makePoints = (random: () => number, points: number, nowMs: number) =>
+  pushPoints(random, points, nowMs).map(({ dimension, ...point }) => ({
     ...point,
     dimension: {
       ...dimension,
@@ -88,8 +88,7 @@ type Shape = {
   readonly write: (body: Body) => Buffer;
 };
 
-const inStyle = (style: Partial<Style>) => (body: Body) =>
-  Buffer.from(print(body, { ...compact, ...style }));
+const inStyle = (style: Partial<Style>) => (body: Body) => Buffer.from(print(body, { ...compact, ...style }));
 const node = (body: Body): Buffer => Buffer.from(JSON.stringify(body));
 
 const shapes = (): readonly Shape[] => [
@@ -118,6 +117,22 @@ const shapes = (): readonly Shape[] => [
   // No client of ours is known to write so: a bound for what order can cost.
   { shape: 'another order in each object', write: inStyle({ order: shuffled(createRandom(7)) }) },
 ];
+
+/** Bodies of these points in each shape, and the task that takes them. */
+export const shapedBodies = (bodies: number, points: number, nowMs: number) => {
+  const random = createRandom(20_261_122);
+  const all = Array.from(
+    { length: bodies },
+    (): Body => ({ data_id: dataId, access_token: token, data: makePoints(random, points, nowMs) }),
+  );
+  return shapes().map(({ shape, layout = 'wide', isKeyed = false, write }) => ({
+    shape,
+    items: bodies * points * (layout === 'narrow' ? 2 : 1),
+    task: taskOf(layout, isKeyed, nowMs),
+    written: all.map(write),
+    spent: 0,
+  }));
+};
 
 /** As much as a socket gives at once. */
 const chunkBytes = 65_536;
@@ -162,19 +177,7 @@ const cpuOf = (run: () => void): number => {
 
 /** CPU of decoding and encoding per point (of a narrow table: per row), the shapes by turns. The clock of CPU may tick every 4 ms. */
 export const measureShapes = () => {
-  const nowMs = Date.now();
-  const random = createRandom(20_261_122);
-  const bodies = Array.from(
-    { length: bodiesCount },
-    (): Body => ({ data_id: dataId, access_token: token, data: makePoints(random, nowMs) }),
-  );
-  const all = shapes().map(({ shape, layout = 'wide', isKeyed = false, write }) => ({
-    shape,
-    items: bodiesCount * pointsPerBody * (layout === 'narrow' ? 2 : 1),
-    task: taskOf(layout, isKeyed, nowMs),
-    written: bodies.map(write),
-    spent: 0,
-  }));
+  const all = shapedBodies(bodiesCount, pointsPerBody, Date.now());
   for (let round = -warmUps; round < roundsCount; round++)
     for (const each of all) {
       const microseconds = cpuOf(() => {

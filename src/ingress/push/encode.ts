@@ -41,13 +41,21 @@ export type EncodedPush = {
 
 const colon = 0x3a;
 const bracketOpen = 0x5b;
-const [dataId, accessToken, data] = [Buffer.from('data_id'), Buffer.from('access_token'), Buffer.from('data')];
+const [dataId, accessToken, data] = [
+  Buffer.from('data_id'),
+  Buffer.from('access_token'),
+  Buffer.from('data'),
+];
 const byteOrderMark = Buffer.from('\uFEFF');
 
 const tooMany = `the points need more than ${runsMax} messages (a split table repeats target and dimensions per metric)`;
 
 /** Why a body is refused for its list, as far as the count of its points tells. */
-export const listProblem = ({ data }: PushScan, points: number, pointsMax: number): RefusedPush | undefined => {
+export const listProblem = (
+  { data }: PushScan,
+  points: number,
+  pointsMax: number,
+): RefusedPush | undefined => {
   const refused = (reason: RequestReason, detail = ''): RefusedPush => ({
     kind: 'refused',
     reason,
@@ -148,6 +156,7 @@ export const encodePush = (bytes: Buffer, task: PushTask): EncodedPush | Refused
   listed ??= readAt(bytes, scan.dataStart, () => encodeList(cursor, context));
   if (listed === undefined)
     return { kind: 'refused', reason: 'body_not_json', detail: placeIn(bytes), points: 0 };
-  if (listed.encoded.isTooMuch) return { kind: 'refused', reason: 'too_many_points', detail: tooMany, points };
+  if (listed.encoded.isTooMuch)
+    return { kind: 'refused', reason: 'too_many_points', detail: tooMany, points };
   return encodedOf(listed);
 };

@@ -175,7 +175,8 @@ class PointEncoder {
   private readClean(text: string): void {
     cleanCursor.open(Buffer.from(text), 0);
     rows.begin();
-    if (!reader.read(cleanCursor, true)) throw new Fault('internal', 'odd_point', 'a valid point was not read');
+    if (!reader.read(cleanCursor, true))
+      throw new Fault('internal', 'odd_point', 'a valid point was not read');
   }
 
   private dropTooLarge(): void {

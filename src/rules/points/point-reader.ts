@@ -99,7 +99,8 @@ export class PointReader {
     this.dimensions.close();
     this.tags.shrink();
     this.fields.shrink();
-    if (this.columns.length > listedMax) this.columns.length = this.valueEnds.length = this.offsets.length = 0;
+    if (this.columns.length > listedMax)
+      this.columns.length = this.valueEnds.length = this.offsets.length = 0;
   }
 
   /** Reads the point at the cursor; false where it is odd or invalid. `isUnique`: it has no name twice. */
@@ -269,7 +270,10 @@ export class PointReader {
     else if (cursor.word(falseWord)) row.addText('false');
     else if (!this.addNumber(row, cursor)) return false;
     if (isOver) {
-      this.moreDimensions.push([column.text, row.bytes.toString('latin1', from + assignment.length, row.length)]);
+      this.moreDimensions.push([
+        column.text,
+        row.bytes.toString('latin1', from + assignment.length, row.length),
+      ]);
       row.length = from;
     }
     return true;

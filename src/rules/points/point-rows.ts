@@ -111,7 +111,12 @@ export class PointRows {
   }
 
   /** Writes the rest of a row. */
-  private end({ timeStart, timeEnd }: PointReader, { bytes }: PushCursor, ordinal: number, time: number): void {
+  private end(
+    { timeStart, timeEnd }: PointReader,
+    { bytes }: PushCursor,
+    ordinal: number,
+    time: number,
+  ): void {
     const { rows, base, more, uidStart } = this;
     if (more.length > 0) rows.add(more.bytes, 0, more.length);
     const low = base.low + ordinal;

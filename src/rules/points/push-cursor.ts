@@ -25,7 +25,16 @@ textStops[quote] = textStops[backslash] = 1;
 
 /** The character that a letter stands for behind a backslash; 0 where JSON has no such escape. */
 const escapes = new Uint8Array(256);
-for (const [letter, character] of Object.entries({ b: 8, f: 12, n: 10, r: 13, t: 9, '"': 0x22, '\\': 0x5c, '/': 0x2f }))
+for (const [letter, character] of Object.entries({
+  b: 8,
+  f: 12,
+  n: 10,
+  r: 13,
+  t: 9,
+  '"': 0x22,
+  '\\': 0x5c,
+  '/': 0x2f,
+}))
   escapes[letter.charCodeAt(0)] = character;
 
 /** The value of a hexadecimal digit; -1 for any other byte. */

@@ -271,22 +271,24 @@ export class PushScan {
   private passDeep(from: number): number {
     const { chunk, isInData, elementsMax } = this;
     const end = chunk.length;
-    let { depth, elements, isInString, isEscaped } = this;
+    let { depth, elements, isInString } = this;
     let at = from;
+    if (this.isEscaped) at++;
     while (at < end) {
-      if (isInString) {
-        if (isEscaped) at++;
-        isEscaped = false;
-        while (at < end && stringStops[chunk[at] ?? 0] === 0) at++;
-        if (at >= end) break;
-        if (chunk[at++] === backslash) isEscaped = true;
-        else isInString = false;
-        continue;
+      let kind: number | undefined = kinds.quote;
+      if (!isInString) {
+        kind = deepKinds[chunk[at++] ?? 0];
+        while (kind === kinds.plain && at < end) kind = deepKinds[chunk[at++] ?? 0];
       }
-      let kind = deepKinds[chunk[at++] ?? 0];
-      while (kind === kinds.plain && at < end) kind = deepKinds[chunk[at++] ?? 0];
-      if (kind === kinds.quote) isInString = true;
-      else if (kind === kinds.comma) {
+      if (kind === kinds.quote) {
+        let byte = backslash;
+        while (byte === backslash && at < end) {
+          byte = chunk[at++] ?? 0;
+          while (stringStops[byte] === 0 && at < end) byte = chunk[at++] ?? 0;
+          if (byte === backslash) at++;
+        }
+        isInString = byte !== quote;
+      } else if (kind === kinds.comma) {
         if (++elements > elementsMax) break;
         if (depth === 2 && isInData) this.commas++;
       } else if (kind === kinds.open) {
@@ -298,7 +300,8 @@ export class PushScan {
     if (isInData) this.elementsWithin += elements - this.elements;
     this.elements = elements;
     this.isInString = isInString;
-    this.isEscaped = isEscaped;
+    // What a backslash at the end of the chunk escapes is the first byte of the next.
+    this.isEscaped = isInString && at === end + 1;
     if (depth === 1) this.endList(at - 1);
     return Math.min(at, end);
   }

@@ -5,8 +5,8 @@ import type { EncodedPoints } from '../../../src/rules/points/encoded-points.ts'
 import type { Random } from '../../support/otlp/plain/mutations.ts';
 import { anyText, validName } from '../../support/properties.ts';
 import { decodePush } from '../../support/push/decode-push.ts';
-import { countOrdinals } from '../../support/push/objects/point-encoder.ts';
 import { readRows } from '../../support/push/line-protocol-reader.ts';
+import { countOrdinals } from '../../support/push/objects/point-encoder.ts';
 import { droppedPointsAt } from '../../support/push/point-cases.ts';
 import { arrivedAt, contextWith, encodeWithNames, sourceWith } from '../../support/push/source.ts';
 import { mutatedBytes } from '../bytes.ts';

@@ -15,7 +15,8 @@ export const tolerantText = (value: unknown): string => {
   for (let next = open.pop(); next !== undefined; next = open.pop()) {
     if (typeof next === 'string') text += next;
     else if (typeof next.value === 'number') text += doubleText(next.value);
-    else if (typeof next.value !== 'object' || next.value === null) text += JSON.stringify(next.value) ?? 'null';
+    else if (typeof next.value !== 'object' || next.value === null)
+      text += JSON.stringify(next.value) ?? 'null';
     else {
       const isList = Array.isArray(next.value);
       const members = Object.entries(next.value).filter(([, member]) => isList || member !== undefined);
@@ -47,7 +48,6 @@ export const encodePoints = (data: readonly unknown[], context: EncodeContext): 
   const read: unknown = parseTolerantJson(text);
   assert.ok(Array.isArray(read));
   const expected = encodeObjects(read, context);
-  if (!encoded.isTooMuch)
-    assert.deepStrictEqual(encoded, { ...expected, runs: expected.runs.map(asStored) });
+  if (!encoded.isTooMuch) assert.deepStrictEqual(encoded, { ...expected, runs: expected.runs.map(asStored) });
   return encoded;
 };

@@ -23,7 +23,23 @@ const number = fc.oneof(
 const word = fc.constantFrom('null', 'true', 'false', 'NaN', 'Infinity', '-Infinity');
 /** What is not JSON in any place. */
 const broken = fc.constantFrom(
-  ...['01', '1.', '-', '+1', '1e', '.5', 'nul', '-NaN', '', '{,}', '[1,]', '{"a"}', '{"a":1,}', '[1', '{a:1}'],
+  ...[
+    '01',
+    '1.',
+    '-',
+    '+1',
+    '1e',
+    '.5',
+    'nul',
+    '-NaN',
+    '',
+    '{,}',
+    '[1,]',
+    '{"a"}',
+    '{"a":1,}',
+    '[1',
+    '{a:1}',
+  ],
   ...['"\\x"', '"\\u12g4"', '"\\u12"', '"a', '"\n"', '"\\"'],
 );
 
@@ -36,28 +52,40 @@ const written = (text: fc.Arbitrary<string>): fc.Arbitrary<string> =>
       return `"${Array.from({ length: value.length }, (_, at) => `\\u${hex(value.charCodeAt(at))}`).join('')}"`;
     const json = JSON.stringify(value);
     if (how === 'ascii')
-      return json.replaceAll(/[^\0-\x7f]/g, (unit) => `\\u${hex(unit.charCodeAt(0)).toUpperCase()}`).replaceAll('/', '\\/');
+      return json
+        .replaceAll(/[^\0-\x7f]/g, (unit) => `\\u${hex(unit.charCodeAt(0)).toUpperCase()}`)
+        .replaceAll('/', '\\/');
     return how === 'json' ? json.replaceAll('/', '\\/') : json;
   });
 const text = written(
   fc.oneof(
     { weight: 6, arbitrary: fc.string({ unit: fc.constantFrom(...' ,=é漢🚀x0/'), maxLength: 9 }) },
-    { weight: 2, arbitrary: fc.string({ unit: fc.constantFrom(...'\\"\n\r\t\u0001ü', '\ud83d', '\ude00'), maxLength: 5 }) },
+    {
+      weight: 2,
+      arbitrary: fc.string({
+        unit: fc.constantFrom(...'\\"\n\r\t\u0001ü', '\ud83d', '\ude00'),
+        maxLength: 5,
+      }),
+    },
     { weight: 1, arbitrary: fc.constantFrom('\u0000', 'a\u0000') },
   ),
 );
 const blanks = fc.constantFrom('', '', '', ' ', '\n  ', '\t', '\r\n');
 
-const nested = fc.letrec((tie) => ({
-  any: fc.oneof(
-    { maxDepth: 3 },
-    fc.oneof(number, word, text),
-    fc.array(tie('any'), { maxLength: 3 }).map((items) => `[${items.join(' , ')}]`),
-    fc
-      .array(fc.tuple(fc.constantFrom('"a"', '"a"', '"b"', '"__proto__"', '"1"'), tie('any')), { maxLength: 3 })
-      .map((members) => `{${members.map(([name, value]) => `${name}: ${value}`).join(',')}}`),
-  ),
-})).any.map(String);
+const nested = fc
+  .letrec((tie) => ({
+    any: fc.oneof(
+      { maxDepth: 3 },
+      fc.oneof(number, word, text),
+      fc.array(tie('any'), { maxLength: 3 }).map((items) => `[${items.join(' , ')}]`),
+      fc
+        .array(fc.tuple(fc.constantFrom('"a"', '"a"', '"b"', '"__proto__"', '"1"'), tie('any')), {
+          maxLength: 3,
+        })
+        .map((members) => `{${members.map(([name, value]) => `${name}: ${value}`).join(',')}}`),
+    ),
+  }))
+  .any.map(String);
 
 /** A value where such a one belongs; now and then any other. */
 const usually = (value: fc.Arbitrary<string>): fc.Arbitrary<string> =>
@@ -69,25 +97,57 @@ const usually = (value: fc.Arbitrary<string>): fc.Arbitrary<string> =>
   );
 
 const member = (name: fc.Arbitrary<string>, value: fc.Arbitrary<string>): fc.Arbitrary<string> =>
-  fc.tuple(blanks, written(name), blanks, usually(value), blanks).map(([a, n, b, v, c]) => `${a}${n}${b}:${v}${c}`);
+  fc
+    .tuple(blanks, written(name), blanks, usually(value), blanks)
+    .map(([a, n, b, v, c]) => `${a}${n}${b}:${v}${c}`);
 
 const object = (members: fc.Arbitrary<string>, most: number): fc.Arbitrary<string> =>
   fc.array(members, { maxLength: most }).map((list) => `{${list.join(',')}}`);
 
-const oddNames = ['new', 'other', 'third', 'new', 'other', '__proto__', 'constructor', 'a b', '7', '10', '', 'é', 'n'.repeat(101)];
+const oddNames = [
+  'new',
+  'other',
+  'third',
+  'new',
+  'other',
+  '__proto__',
+  'constructor',
+  'a b',
+  '7',
+  '10',
+  '',
+  'é',
+  'n'.repeat(101),
+];
 const nameOf = (known: readonly string[]): fc.Arbitrary<string> =>
-  fc.oneof({ weight: 60, arbitrary: fc.constantFrom(...known) }, { weight: 1, arbitrary: fc.constantFrom(...oddNames) });
+  fc.oneof(
+    { weight: 60, arbitrary: fc.constantFrom(...known) },
+    { weight: 1, arbitrary: fc.constantFrom(...oddNames) },
+  );
 
 const values = object(member(nameOf(knownMetrics), number), 4);
 const tags = object(
-  member(nameOf(knownDimensions), fc.oneof({ weight: 5, arbitrary: text }, { weight: 1, arbitrary: fc.oneof(number, word) })),
+  member(
+    nameOf(knownDimensions),
+    fc.oneof({ weight: 5, arbitrary: text }, { weight: 1, arbitrary: fc.oneof(number, word) }),
+  ),
   4,
 );
 const time = fc.oneof(
   { weight: 9, arbitrary: fc.integer({ min: arrivedAt - 1000, max: arrivedAt + 1000 }).map(String) },
   {
     weight: 1,
-    arbitrary: fc.constantFrom('null', `${arrivedAt}.0`, `${arrivedAt / 1e3}e3`, `${arrivedAt}.5`, '5', '-1', '"N"', '1e400', 'NaN'),
+    arbitrary: fc.constantFrom(
+      'null',
+      `${arrivedAt}.0`,
+      `${arrivedAt / 1e3}e3`,
+      `${arrivedAt}.5`,
+      '5',
+      '-1',
+      '"N"',
+      '1e400',
+      'NaN',
+    ),
   },
 );
 const just = (name: string): fc.Arbitrary<string> => fc.constant(name);
@@ -104,7 +164,10 @@ const anyPoint = fc
     ]),
     odd: fc.oneof(
       { weight: 12, arbitrary: fc.constant(undefined) },
-      { weight: 1, arbitrary: member(fc.constantFrom('target', 'dimension', 'dimensions', 'timestamp'), nested) },
+      {
+        weight: 1,
+        arbitrary: member(fc.constantFrom('target', 'dimension', 'dimensions', 'timestamp'), nested),
+      },
       { weight: 1, arbitrary: member(just('metrics'), values) },
     ),
   })
@@ -129,18 +192,36 @@ export const pointText: fc.Arbitrary<string> = fc.oneof(
 /** A body of such points: its members in any order, with others beside them, sometimes twice, sometimes not JSON. */
 export const bodyText: fc.Arbitrary<string> = fc
   .record({
-    points: fc.array(fc.tuple(blanks, pointText, blanks).map((parts) => parts.join('')), { minLength: 1, maxLength: 4 }),
+    points: fc.array(
+      fc.tuple(blanks, pointText, blanks).map((parts) => parts.join('')),
+      { minLength: 1, maxLength: 4 },
+    ),
     around: fc.array(
       fc.oneof(
         { weight: 4, arbitrary: member(fc.constantFrom('note', 'Data', 'bk', '__proto__'), nested) },
         { weight: 1, arbitrary: member(fc.constantFrom('data', 'data_id', 'access_token'), nested) },
-        { weight: 1, arbitrary: fc.constantFrom('"data_id":1500001', '"data_id":15000010e-1', '"data_id":2', `"access_token":"x"`, '"data":[{}]') },
+        {
+          weight: 1,
+          arbitrary: fc.constantFrom(
+            '"data_id":1500001',
+            '"data_id":15000010e-1',
+            '"data_id":2',
+            `"access_token":"x"`,
+            '"data":[{}]',
+          ),
+        },
       ),
       { maxLength: 1 },
     ),
     separator: fc.constantFrom(',', ',', ',', ' , ', ',\n'),
-    end: fc.oneof({ weight: 30, arbitrary: fc.constantFrom('', '', '\n') }, { weight: 1, arbitrary: fc.constantFrom(',', '}', 'x', '\uFEFF', '"a') }),
-    begin: fc.oneof({ weight: 30, arbitrary: just('') }, { weight: 1, arbitrary: fc.constantFrom('\uFEFF', ' ', ' \uFEFF') }),
+    end: fc.oneof(
+      { weight: 30, arbitrary: fc.constantFrom('', '', '\n') },
+      { weight: 1, arbitrary: fc.constantFrom(',', '}', 'x', '\uFEFF', '"a') },
+    ),
+    begin: fc.oneof(
+      { weight: 30, arbitrary: just('') },
+      { weight: 1, arbitrary: fc.constantFrom('\uFEFF', ' ', ' \uFEFF') },
+    ),
   })
   .chain(({ points, around, separator, end, begin }) => {
     const members = [

@@ -1,5 +1,10 @@
 import assert from 'node:assert/strict';
-import { type EncodedPush, encodePush, type PushTask, type RefusedPush } from '../../../src/ingress/push/encode.ts';
+import {
+  type EncodedPush,
+  encodePush,
+  type PushTask,
+  type RefusedPush,
+} from '../../../src/ingress/push/encode.ts';
 import type { Run } from '../../../src/rules/points/encoded-points.ts';
 import { readRows } from './line-protocol-reader.ts';
 import { encodePushByObjects } from './objects/push-by-objects.ts';
@@ -8,7 +13,8 @@ const shown = ({ text, ...run }: Run) => ({ ...run, rows: readRows(text.toWellFo
 
 /** All there is of an outcome; numbers of rows as values, for their texts may differ. */
 const outcomeOf = (push: EncodedPush | RefusedPush) => {
-  if (push.kind === 'refused') return push.detail.includes('messages') ? { ...push, detail: 'too many' } : push;
+  if (push.kind === 'refused')
+    return push.detail.includes('messages') ? { ...push, detail: 'too many' } : push;
   const { encoded, points, pointAt } = push;
   const { examples, lateExamples, runs } = encoded;
   const seen = [...examples, ...lateExamples].map(({ index }) => pointAt(index));

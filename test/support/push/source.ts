@@ -2,8 +2,8 @@ import type { Source } from '../../../src/directory/directory.ts';
 import type { ColumnRegistry, Layout } from '../../../src/model/records.ts';
 import { uidBase } from '../../../src/model/uid.ts';
 import type { EncodedPoints } from '../../../src/rules/points/encoded-points.ts';
-import { type EncodeContext, encodePoints } from './encode-points.ts';
 import { registerNames } from '../../../src/wire/column-naming.ts';
+import { type EncodeContext, encodePoints } from './encode-points.ts';
 import { ageMsMax } from './point-cases.ts';
 
 export const arrivedAt = Date.UTC(2026, 5, 1, 12);

@@ -3,7 +3,6 @@ import type { DropReason, TimeReason } from '../../../../src/model/reasons.ts';
 import type { Layout } from '../../../../src/model/records.ts';
 import { validatePointTime } from '../../../../src/model/time.ts';
 import { uidText } from '../../../../src/model/uid.ts';
-import { escapeTag } from '../../../../src/wire/line-protocol.ts';
 import { pointCost, runBudget, runsMax } from '../../../../src/rules/points/cutting.ts';
 import {
   type EncodedPoints,
@@ -13,8 +12,9 @@ import {
   type Run,
   sealRun,
 } from '../../../../src/rules/points/encoded-points.ts';
-import { isObject, type JsonObject, PointReader, shown } from './point-reader.ts';
 import type { PointContext as ListContext } from '../../../../src/rules/points/point-encoder.ts';
+import { escapeTag } from '../../../../src/wire/line-protocol.ts';
+import { isObject, type JsonObject, PointReader, shown } from './point-reader.ts';
 
 type PointContext = Omit<ListContext, 'pointsMax' | 'elementsMax'>;
 

@@ -1,8 +1,8 @@
 import { counted } from '../../../../src/model/counted.ts';
 import type { DropReason } from '../../../../src/model/reasons.ts';
+import type { PointTable } from '../../../../src/rules/points/point-table.ts';
 import { type ColumnCaps, isValidName } from '../../../../src/wire/column-naming.ts';
 import { doubleText, escapeTag, quoteText } from '../../../../src/wire/line-protocol.ts';
-import type { PointTable } from '../../../../src/rules/points/point-table.ts';
 
 const nul = '\u0000';
 

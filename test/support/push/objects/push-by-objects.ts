@@ -1,5 +1,10 @@
 import { checkBody, placeIn, scanBody } from '../../../../src/ingress/push/decode.ts';
-import { type EncodedPush, listProblem, type PushTask, type RefusedPush } from '../../../../src/ingress/push/encode.ts';
+import {
+  type EncodedPush,
+  listProblem,
+  type PushTask,
+  type RefusedPush,
+} from '../../../../src/ingress/push/encode.ts';
 import { NotJson } from '../../../../src/rules/points/push-body.ts';
 import type { PushScan } from '../../../../src/rules/points/push-scan.ts';
 import { parseTolerantJson } from '../../../../src/rules/points/tolerant-json.ts';
