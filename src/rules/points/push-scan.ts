@@ -34,10 +34,13 @@ const isBlank = (byte: number): boolean => byte === 0x20 || byte === 0x0a || byt
 
 type Member = 'data_id' | 'access_token' | 'data' | 'other';
 
-const members = (['data_id', 'access_token', 'data'] as const).map((member) => ({
-  member,
-  bytes: Buffer.from(member),
-}));
+/** The names that count, by their lengths. */
+const membersByLength = new Map(
+  (['data_id', 'access_token', 'data'] as const).map((member) => [
+    member.length,
+    { member, bytes: Buffer.from(member) },
+  ]),
+);
 
 const memberOf = (name: string): Member =>
   name === 'data_id' || name === 'access_token' || name === 'data' ? name : 'other';
@@ -331,14 +334,12 @@ export class PushScan {
   /** The member that is called as the bytes up to here; undefined for another name, or one with escapes or in two chunks. */
   private memberInChunk(end: number): Member | undefined {
     const { chunk, keepsFrom } = this;
-    if (this.keptLength > 0) return undefined;
-    for (const { member, bytes } of members) {
-      if (bytes.length !== end - keepsFrom) continue;
-      let index = 0;
-      while (index < bytes.length && chunk[keepsFrom + index] === bytes[index]) index++;
-      if (index === bytes.length) return member;
-    }
-    return undefined;
+    const expected = this.keptLength > 0 ? undefined : membersByLength.get(end - keepsFrom);
+    if (expected === undefined) return undefined;
+    const { member, bytes } = expected;
+    for (let index = 0; index < bytes.length; index++)
+      if (chunk[keepsFrom + index] !== bytes[index]) return undefined;
+    return member;
   }
 
   private keep(end: number): void {

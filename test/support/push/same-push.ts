@@ -6,6 +6,7 @@ import {
   type RefusedPush,
 } from '../../../src/ingress/push/encode.ts';
 import type { Run } from '../../../src/rules/points/encoded-points.ts';
+import { tolerantText } from './encode-points.ts';
 import { readRows } from './line-protocol-reader.ts';
 import { encodePushByObjects } from './objects/push-by-objects.ts';
 
@@ -17,7 +18,8 @@ const outcomeOf = (push: EncodedPush | RefusedPush) => {
     return push.detail.includes('messages') ? { ...push, detail: 'too many' } : push;
   const { encoded, points, pointAt } = push;
   const { examples, lateExamples, runs } = encoded;
-  const seen = [...examples, ...lateExamples].map(({ index }) => pointAt(index));
+  // As text: a comparison of objects nests as deep as they do.
+  const seen = [...examples, ...lateExamples].map(({ index }) => tolerantText(pointAt(index)));
   return { points, seen, encoded: { ...encoded, runs: runs.map(shown) } };
 };
 

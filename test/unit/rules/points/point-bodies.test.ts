@@ -6,6 +6,7 @@ import { encodePush, type PushTask } from '../../../../src/ingress/push/encode.t
 import type { Layout } from '../../../../src/model/records.ts';
 import { pointElementsMax } from '../../../../src/rules/points/point-encoder.ts';
 import { always } from '../../../support/properties.ts';
+import { encodePushByObjects } from '../../../support/push/objects/push-by-objects.ts';
 import { bodyText, knownDimensions, knownMetrics, token } from '../../../support/push/push-bodies.ts';
 import { expectSamePush } from '../../../support/push/same-push.ts';
 import { arrivedAt, contextWith, encodeWithNames, sourceWith } from '../../../support/push/source.ts';
@@ -29,6 +30,9 @@ const tasks: readonly PushTask[] = (['wide', 'narrow'] as const).flatMap((layout
   }),
   taskOf(layout, { caps: { metricsMax: 3, dimensionsMax: 2 }, policy: { aheadMsMax: 500, ageMsMax: 500 } }),
 ]);
+
+const bodyOf = (...points: readonly string[]): Buffer =>
+  Buffer.from(`{"access_token":"${token}","data":[${points.join(',')}],"data_id":1500001}`);
 
 describe('the reader of bodies and the way of objects agree', () => {
   it('on bodies in every form of JSON, and in forms that are none', () => {
@@ -105,8 +109,6 @@ describe('no object is built', () => {
     },
   );
 
-  const bodyOf = (...points: readonly string[]): Buffer =>
-    Buffer.from(`{"access_token":"${token}","data":[${points.join(',')}],"data_id":1500001}`);
   const good = `{"timestamp":${arrivedAt},"metrics":{"cpu":1.0}}`;
   const forms: readonly (readonly [string, string])[] = [
     ['a new name', '{"metrics":{"new":1},"dimension":{"other":"x"}}'],
@@ -178,6 +180,45 @@ describe('no object is built', () => {
       2,
       ['point_not_object', 1],
     ]);
+  });
+});
+
+describe('a number', () => {
+  it.each([
+    ['12.0', '12'],
+    ['-0.0', '-0'],
+    ['1.50', '1.5'],
+    ['100', '100'],
+    ['0.1000000000000000055', '0.1'],
+    ['1E-5', '0.00001'],
+    ['1e21', '1e+21'],
+  ])('written as %s is stored as %s', (written, stored) => {
+    const push = encodePush(bodyOf(`{"metrics":{"cpu":${written}}}`), taskOf('wide'));
+    expect(push.kind === 'encoded' && push.encoded.runs[0]?.text).toContain(` cpu=${stored},uid=`);
+  });
+});
+
+// Retries are recognised by first and last uid of each message.
+describe('a request is cut where it was cut before', () => {
+  const longTarget = `"target":"${'漢'.repeat(40)}"`;
+  it.each([
+    `{"metrics":{"cpu":1}}`,
+    `{"metrics":{"cpu":1},"dimension":null}`,
+    `{"metrics":{"cpu":1},"dimensions":null}`,
+    `{"metrics":{"cpu":1},"dimensions":{}}`,
+    `{"target":null,"metrics":{"cpu":1,"a":2},"timestamp":null}`,
+    `{"timestamp":${arrivedAt},"target":7,"metrics":{"cpu":1}}`,
+    `{"dimension":{"host":"\\ud83d\\ude00\\ud83d\\n","module":null},${longTarget},"metrics":{"cpu":1}}`,
+    `{"dimension":{"host":true,"other":1.5},"note":[1,2],"metrics":{"cpu":1,"new":2}}`,
+    `{"metrics":{"cpu":1,"cpu":2},"target":"a","target":"bcd"}`,
+    `{"metrics":{"cpu":[1,{"a":"b"}]},"target":{"a":1}}`,
+    `5`,
+  ])('of points as %s', (point) => {
+    const body = bodyOf(...Array.from({ length: 9_000 }, () => point));
+    const edges = (push: ReturnType<typeof encodePush>) =>
+      push.kind === 'encoded' ? push.encoded.runs.map(({ first, last }) => [first, last]) : push;
+    for (const task of [taskOf('wide'), taskOf('narrow')])
+      expect(edges(encodePush(body, task))).toEqual(edges(encodePushByObjects(body, task)));
   });
 });
 
