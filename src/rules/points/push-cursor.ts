@@ -81,6 +81,7 @@ export class PushCursor {
     this.at = at;
     this.elements = 0;
     this.hasOthers = false;
+    this.hasNumberWords = false;
   }
 
   close(): void {

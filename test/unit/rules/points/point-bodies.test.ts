@@ -222,6 +222,14 @@ describe('a request is cut where it was cut before', () => {
   });
 });
 
+describe('a dimension beyond the cap', () => {
+  it.each(['"\\ud800"', '"a\\ud83d\\ude00\\"b"', '"漢"', '-1.50', 'true', 'null'])('keeps its text: %s', (value) => {
+    const body = bodyOf(`{"metrics":{"cpu":1},"dimension":{"host":"a","zone":${value}}}`);
+    expectSamePush(body, taskOf('wide', { caps: { metricsMax: 5, dimensionsMax: 4 } }));
+    expectSamePush(body, taskOf('narrow', { caps: { metricsMax: 5, dimensionsMax: 4 } }));
+  });
+});
+
 describe('a name that is new', () => {
   // Names of kept points were counted again with each later point, so that the last columns of a table were denied to a first push, and
   // the second pass, which gave them, failed.
