@@ -5,9 +5,10 @@ import { runsMax } from '../../rules/points/cutting.ts';
 import type { EncodedPoints } from '../../rules/points/encoded-points.ts';
 import { encodeList, type ListedPoints, type PointContext } from '../../rules/points/point-encoder.ts';
 import type { PointTable } from '../../rules/points/point-table.ts';
-import { NotJson, parsePoint } from '../../rules/points/push-body.ts';
-import { braceClose, braceOpen, PushCursor } from '../../rules/points/push-cursor.ts';
+import { parseAt } from '../../rules/points/push-body.ts';
+import { braceClose, braceOpen, bracketOpen, colon, PushCursor } from '../../rules/points/push-cursor.ts';
 import { elementsAroundMax, type PushScan } from '../../rules/points/push-scan.ts';
+import { NotJson, skipValue } from '../../rules/points/push-value.ts';
 import type { ColumnCaps } from '../../wire/column-naming.ts';
 import { type BodyRefusal, checkBody, type PushPair, placeIn, scanBody } from './decode.ts';
 
@@ -39,8 +40,6 @@ export type EncodedPush = {
   readonly pointAt: (index: number) => unknown;
 };
 
-const colon = 0x3a;
-const bracketOpen = 0x5b;
 const [dataId, accessToken, data] = [
   Buffer.from('data_id'),
   Buffer.from('access_token'),
@@ -101,7 +100,7 @@ const readMembers = (pair: PushPair, context: PointContext): ListedPoints | unde
       if (listed === undefined || listed.encoded.isTooMuch) return listed;
       if (cursor.elements + around > context.elementsMax) return undefined;
       cursor.elements = 0;
-    } else if (!cursor.take(colon) || !cursor.skip()) return undefined;
+    } else if (!cursor.take(colon) || !skipValue(cursor)) return undefined;
     if (around + cursor.elements > elementsAroundMax) return undefined;
   } while (cursor.more());
   const isWhole = cursor.take(braceClose) && cursor.peek() === 0 && cursor.at === cursor.bytes.length;
@@ -119,15 +118,10 @@ const readAt = <T>(bytes: Buffer, at: number, read: () => T): T => {
 };
 
 /** The first point of a body that has one. Throws NotJson where the list is not valid. */
-export const firstPoint = (bytes: Buffer, { dataStart }: PushScan): unknown =>
-  readAt(bytes, dataStart - 1, () => {
-    if (!cursor.skip()) throw new NotJson();
-    cursor.at = dataStart;
-    cursor.peek();
-    const { at: start } = cursor;
-    cursor.skip();
-    return parsePoint(bytes, { start, end: cursor.at, hasNumberWords: cursor.hasNumberWords });
-  });
+export const firstPoint = (bytes: Buffer, { dataStart }: PushScan): unknown => {
+  if (!readAt(bytes, dataStart - 1, () => skipValue(cursor))) throw new NotJson();
+  return parseAt(bytes, dataStart);
+};
 
 /**
  * Judges and encodes the points of a body whose credential was found valid, in one pass over its bytes. A body that this pass does not
@@ -141,8 +135,8 @@ export const encodePush = (bytes: Buffer, task: PushTask): EncodedPush | Refused
     encoded,
     points: encoded.accepted + [...encoded.dropped.values()].reduce((sum, points) => sum + points, 0),
     pointAt: (index) => {
-      const place = places.get(index);
-      return place === undefined ? undefined : parsePoint(bytes, place);
+      const start = places.get(index);
+      return start === undefined ? undefined : parseAt(bytes, start);
     },
   });
   let listed = readAt(bytes, 0, () => readMembers(pair, context));

@@ -9,10 +9,9 @@ import { type Drop, type OddPointContext, ordinalsOf, readOddPoint } from './odd
 import { PointReader } from './point-reader.ts';
 import { PointRows } from './point-rows.ts';
 import type { PointTable } from './point-table.ts';
-import { type PointPlace, parsePoint } from './push-body.ts';
-import { comma, PushCursor } from './push-cursor.ts';
-
-const bracketClose = 0x5d;
+import { parseAt } from './push-body.ts';
+import { bracketClose, comma, PushCursor } from './push-cursor.ts';
+import { skipValue } from './push-value.ts';
 
 /**
  * Members and elements of one point that is built. With more it is larger than any message, as the cutting rule has it: each metric and
@@ -39,10 +38,10 @@ export type PointContext = {
   readonly asBytes?: boolean | undefined;
 };
 
-/** Points as they were encoded, and where those among the examples are, by index. */
+/** Points as they were encoded, and where those among the examples begin, by index. */
 export type ListedPoints = {
   readonly encoded: EncodedPoints;
-  readonly places: ReadonlyMap<number, PointPlace>;
+  readonly places: ReadonlyMap<number, number>;
 };
 
 const count = <K>(map: Map<K, number>, key: K, by = 1): void => {
@@ -63,7 +62,7 @@ class PointEncoder {
   private readonly isNarrow: boolean;
   private run: Run = newRun(0);
   private readonly result: EncodedPoints = nothingEncoded(this.run);
-  private readonly places = new Map<number, PointPlace>();
+  private readonly places = new Map<number, number>();
   /** The rows hold more than ASCII. */
   private hasOthers = false;
   private isUtf8: boolean | undefined;
@@ -106,21 +105,19 @@ class PointEncoder {
     const { at: start, elements: elementsBefore } = cursor;
     this.rowsStart = rows.rows.length;
     cursor.hasOthers = false;
-    cursor.hasNumberWords = false;
     rows.begin();
     let isRead = reader.read(cursor, false);
     if (!isRead) {
       cursor.at = start;
       cursor.elements = elementsBefore;
-      if (!cursor.skip()) return false;
+      if (!skipValue(cursor)) return false;
     } else if (cursor.hasOthers) {
       this.isUtf8 ??= isUtf8(cursor.bytes);
       isRead = this.isUtf8;
     }
-    const { at: end } = cursor;
     const elements = cursor.elements - elementsBefore + (cursor.peek() === comma ? 1 : 0);
     if (elements > pointElementsMax) this.dropTooLarge();
-    else if (!isRead || !this.encodeRead()) this.encodeOdd(start, end);
+    else if (!isRead || !this.encodeRead()) this.encodeOdd(start);
     this.index++;
     return true;
   }
@@ -140,11 +137,10 @@ class PointEncoder {
   }
 
   /** Encodes a point by what it is as an object. */
-  private encodeOdd(start: number, end: number): void {
-    const { isNarrow, cursor } = this;
-    const place = { start, end, hasNumberWords: cursor.hasNumberWords };
+  private encodeOdd(start: number): void {
+    const { isNarrow } = this;
     rows.rows.length = this.rowsStart;
-    const point = parsePoint(cursor.bytes, place);
+    const point = parseAt(this.cursor.bytes, start);
     const cost = pointCost(point, isNarrow);
     const ordinals = ordinalsOf(point, isNarrow);
     if (!this.take(cost, ordinals)) return;
@@ -159,7 +155,7 @@ class PointEncoder {
       cleanCursor.close();
       return;
     }
-    this.places.set(this.index, place);
+    this.places.set(this.index, start);
     if (odd.kind === 'dropped') this.drop(odd);
     else {
       const { reason, detail, text } = odd;

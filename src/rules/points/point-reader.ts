@@ -11,6 +11,7 @@ import {
   quote,
   trueWord,
 } from './push-cursor.ts';
+import { skipValue } from './push-value.ts';
 import { RowBuffer } from './row-buffer.ts';
 
 /** What numbers, booleans and nulls count as for the cutting rule. */
@@ -113,7 +114,7 @@ export class PointReader {
       const bit = this.readName(cursor, place++);
       if (bit === notAName) return false;
       if (bit === otherMember) {
-        if (!cursor.skip()) return false;
+        if (!skipValue(cursor)) return false;
       } else if ((seen & bit) !== 0 || !this.readMember(cursor, bit)) return false;
       seen |= bit;
     } while (cursor.more());

@@ -7,9 +7,9 @@ const dot = 0x2e;
 const zero = 0x30;
 const one = 0x31;
 const nine = 0x39;
-const bracketOpen = 0x5b;
+export const bracketOpen = 0x5b;
 const backslash = 0x5c;
-const bracketClose = 0x5d;
+export const bracketClose = 0x5d;
 export const colon = 0x3a;
 const letterE = 0x65;
 const letterU = 0x75;
@@ -45,18 +45,13 @@ for (const [value, digit] of [...'0123456789abcdef'].entries())
 export const nullWord = Buffer.from('null');
 export const trueWord = Buffer.from('true');
 export const falseWord = Buffer.from('false');
-/** Words of Python's json for numbers that JSON does not have. */
-const numberWords = [Buffer.from('NaN'), Buffer.from('Infinity'), Buffer.from('-Infinity')];
 
 /** The number at the cursor: none, one with text that can be copied, or one that must be parsed and formatted. */
 export type NumberForm = 'none' | 'as_is' | 'to_be_read';
 
 const noBytes: Buffer = Buffer.alloc(0);
 
-/**
- * Walks over the bytes of JSON in which NaN and infinities may stand as bare numbers. What `skip` accepts is valid; the readers of
- * single values may leave a rare valid form to their caller.
- */
+/** Walks over the bytes of JSON, from one name or value without parts to the next. */
 export class PushCursor {
   bytes: Buffer = noBytes;
   at = 0;
@@ -68,26 +63,20 @@ export class PushCursor {
   end = 0;
   /** A text held more than ASCII. */
   hasOthers = false;
-  /** `skip` has passed a bare NaN or infinity. */
-  hasNumberWords = false;
   /** Where the text that was read last begins in the body, with its quote. */
   private textStart = 0;
   private readonly unescaped = new RowBuffer(1024);
-  /** 1 for an object, 0 for an array, of those that `skip` is in. */
-  private nesting = new Uint8Array(64);
 
   open(bytes: Buffer, at: number): void {
     this.bytes = bytes;
     this.at = at;
     this.elements = 0;
     this.hasOthers = false;
-    this.hasNumberWords = false;
   }
 
   close(): void {
     this.bytes = this.source = noBytes;
     this.unescaped.shrink();
-    if (this.nesting.length > 64) this.nesting = new Uint8Array(64);
   }
 
   /** The next byte that is no blank; 0 at the end. */
@@ -285,73 +274,8 @@ export class PushCursor {
     return isAsIs ? 'as_is' : 'to_be_read';
   }
 
-  /** Steps over any value, however deep it is. False: it is not valid. */
-  skip(): boolean {
-    let depth = 0;
-    for (;;) {
-      const opened = this.skipOpening();
-      if (opened < 0) {
-        if (!this.skipWhole()) return false;
-      } else {
-        this.nest(depth++, opened);
-        if (opened === 0 || this.skipName()) continue;
-        return false;
-      }
-      for (;;) {
-        if (depth === 0) return true;
-        const isObject = this.nesting[depth - 1] === 1;
-        if (this.more()) {
-          if (isObject && !this.skipName()) return false;
-          break;
-        }
-        if (!this.take(isObject ? braceClose : bracketClose)) return false;
-        depth--;
-      }
-    }
-  }
-
-  /** Enters an object (1) or an array (0) that is not empty; -1 for any other value. */
-  private skipOpening(): number {
-    const byte = this.peek();
-    if (byte !== braceOpen && byte !== bracketOpen) return -1;
-    const start = this.at++;
-    const isEmpty = this.peek() === (byte === braceOpen ? braceClose : bracketClose);
-    if (isEmpty) this.at = start;
-    else this.elements++;
-    return isEmpty ? -1 : byte === braceOpen ? 1 : 0;
-  }
-
-  private nest(depth: number, kind: number): void {
-    if (depth === this.nesting.length) {
-      const larger = new Uint8Array(2 * depth);
-      larger.set(this.nesting);
-      this.nesting = larger;
-    }
-    this.nesting[depth] = kind;
-  }
-
-  /** Steps over a value without parts. */
-  private skipWhole(): boolean {
-    switch (this.peek()) {
-      case quote:
-        return this.skipText();
-      case braceOpen:
-        return this.enter(braceOpen) && this.take(braceClose);
-      case bracketOpen:
-        return this.enter(bracketOpen) && this.take(bracketClose);
-      default:
-        if (this.number() !== 'none') return true;
-        if (this.word(nullWord) || this.word(trueWord) || this.word(falseWord)) return true;
-        this.hasNumberWords = numberWords.some((word) => this.word(word));
-        return this.hasNumberWords;
-    }
-  }
-
-  private skipName(): boolean {
-    return this.peek() === quote && this.skipText() && this.take(colon);
-  }
-
-  private skipText(): boolean {
+  /** Steps over the text at the cursor; false where it is not valid. */
+  skipText(): boolean {
     const { bytes } = this;
     let at = this.at + 1;
     for (;;) {

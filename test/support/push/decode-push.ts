@@ -7,7 +7,8 @@ import {
   problemWithoutPair,
   scanBody,
 } from '../../../src/ingress/push/decode.ts';
-import { NotJson, parseAround } from '../../../src/rules/points/push-body.ts';
+import { parseAround } from '../../../src/rules/points/push-body.ts';
+import { NotJson } from '../../../src/rules/points/push-value.ts';
 import { parseList } from './objects/push-by-objects.ts';
 
 /** A push body with all of its points as objects. */

@@ -2,9 +2,9 @@ import assert from 'node:assert/strict';
 import type { EncodedPoints, Run } from '../../../src/rules/points/encoded-points.ts';
 import { encodeList, type PointContext } from '../../../src/rules/points/point-encoder.ts';
 import { PushCursor } from '../../../src/rules/points/push-cursor.ts';
-import { parseTolerantJson } from '../../../src/rules/points/tolerant-json.ts';
 import { doubleText } from '../../../src/wire/line-protocol.ts';
 import { encodeObjects } from './objects/point-encoder.ts';
+import { parseTolerantJson } from './objects/tolerant-json.ts';
 
 export type EncodeContext = Omit<PointContext, 'pointsMax' | 'elementsMax'>;
 

@@ -5,10 +5,10 @@ import {
   type PushTask,
   type RefusedPush,
 } from '../../../../src/ingress/push/encode.ts';
-import { NotJson } from '../../../../src/rules/points/push-body.ts';
 import type { PushScan } from '../../../../src/rules/points/push-scan.ts';
-import { parseTolerantJson } from '../../../../src/rules/points/tolerant-json.ts';
+import { NotJson } from '../../../../src/rules/points/push-value.ts';
 import { encodeObjects } from './point-encoder.ts';
+import { parseTolerantJson } from './tolerant-json.ts';
 
 /** Builds the points of a body with a list. Throws NotJson. */
 export const parseList = (bytes: Buffer, scan: PushScan): readonly unknown[] => {
