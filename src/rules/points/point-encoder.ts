@@ -98,7 +98,7 @@ class PointEncoder {
     return { encoded: this.result, places: this.places };
   }
 
-  /** False: it is no JSON. */
+  /** False: it is not valid. */
   private encodePoint(): boolean {
     const { cursor } = this;
     cursor.peek();
