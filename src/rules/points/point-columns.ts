@@ -5,7 +5,6 @@ import { colon, type PushCursor } from './push-cursor.ts';
 /** A name that points may have, as bytes. */
 export type PointColumn = {
   readonly text: string;
-  readonly name: Uint8Array;
   /** The name in quotes with its colon. */
   readonly quoted: Uint8Array;
   /** Undefined for a name without a column: then it is to be called as it is. */
@@ -22,7 +21,8 @@ export type PointColumn = {
 
 const noColumns: ColumnMap = new Map<string, string>();
 const slotsMin = 256;
-const slotsMax = 65_536;
+/** Room for 4,096 names: more of one body are read by the way of odd points, for a body has room for millions. */
+const slotsMax = 16_384;
 /** Names that meet in this many places are not kept: making names for that gains nothing. */
 const probesMax = 16;
 /** Names that are kept from one request to the next. */
@@ -38,7 +38,6 @@ const hashBytes = (bytes: Uint8Array, start: number, end: number): number => {
 
 const newColumn = (text: string): PointColumn => ({
   text,
-  name: Buffer.from(text),
   quoted: Buffer.from(`"${text}":`),
   column: undefined,
   assignment: Buffer.from(`,${text}=`),
@@ -165,7 +164,7 @@ export class PointColumns {
         if (made !== undefined) slots[slot] = list.push(made);
         return made;
       }
-      if (cursor.isLast(column.name)) return column;
+      if (cursor.isLastIn(column.quoted)) return column;
       slot = (slot + 1) & (slots.length - 1);
     }
     return undefined;
@@ -174,8 +173,8 @@ export class PointColumns {
   private grow(): boolean {
     if (this.slots.length === slotsMax) return false;
     const slots = new Uint16Array(4 * this.slots.length);
-    for (const [place, { name }] of this.list.entries()) {
-      let slot = hashBytes(name, 0, name.length) & (slots.length - 1);
+    for (const [place, { quoted }] of this.list.entries()) {
+      let slot = hashBytes(quoted, 1, quoted.length - 2) & (slots.length - 1);
       while (slots[slot] !== 0) slot = (slot + 1) & (slots.length - 1);
       slots[slot] = place + 1;
     }

@@ -171,11 +171,9 @@ export class PointReader {
   private readTarget(cursor: PushCursor): boolean {
     this.hasTarget = true;
     if (cursor.peek() === quote) {
-      const size = cursor.text();
-      if (size < 0 || size > runBudget) return false;
+      const size = cursor.tag(this.front, runBudget);
       this.repeatedSize += size;
-      this.addText(this.front, cursor);
-      return true;
+      return size >= 0 && size <= runBudget;
     }
     this.repeatedSize += scalarSize;
     return cursor.word(nullWord) || this.addNumber(this.front, cursor);
@@ -254,20 +252,27 @@ export class PointReader {
   private readDimension(cursor: PushCursor, column: PointColumn, row: RowBuffer): boolean {
     const { assignment } = column;
     const isText = cursor.peek() === quote;
-    const size = isText ? cursor.text() : scalarSize;
-    this.repeatedSize += size;
-    if (size < 0 || size > runBudget) return false;
-    if (!isText && cursor.word(nullWord)) return true;
+    if (!isText && cursor.word(nullWord)) {
+      this.repeatedSize += scalarSize;
+      return true;
+    }
     const isOver = column.column === undefined && !this.dimensions.has(column);
     if (isOver && isText) {
-      this.moreDimensions.push([column.text, cursor.exactText()]);
-      return true;
+      const size = cursor.text();
+      this.repeatedSize += size;
+      if (size >= 0) this.moreDimensions.push([column.text, cursor.exactText()]);
+      return size >= 0;
     }
     const from = row.length;
     row.reserve(assignment.length);
     row.add(assignment, 0, assignment.length);
-    if (isText) this.addText(row, cursor);
-    else if (cursor.word(trueWord)) row.addText('true');
+    if (isText) {
+      const size = cursor.tag(row, runBudget);
+      this.repeatedSize += size;
+      return size >= 0;
+    }
+    this.repeatedSize += scalarSize;
+    if (cursor.word(trueWord)) row.addText('true');
     else if (cursor.word(falseWord)) row.addText('false');
     else if (!this.addNumber(row, cursor)) return false;
     if (isOver) {
@@ -280,16 +285,10 @@ export class PointReader {
     return true;
   }
 
-  /** Adds the text that was read last. */
-  private addText(row: RowBuffer, { source, start, end }: PushCursor): void {
-    row.reserve(2 * (end - start));
-    row.addTag(source, start, end);
-  }
-
   /** Reads a number and adds it as a text. */
   private addNumber(row: RowBuffer, cursor: PushCursor): boolean {
     if (cursor.count() >= 0) {
-      this.addText(row, cursor);
+      row.addTag(cursor.source, cursor.start, cursor.end);
       return true;
     }
     if (cursor.number() === 'none') return false;

@@ -27,6 +27,8 @@ export class PointRows {
   private readonly more = new RowBuffer(1024);
   private tableId = '';
   private prefix: Uint8Array = uidField;
+  /** What each row of a wide table begins with. */
+  private start: Uint8Array = uidField;
   private isNarrow = false;
   private base: UidBase = { high: 0, low: 0, text: '0' };
   /** `,uid=` and the digits that all uids of a body begin with. */
@@ -37,6 +39,7 @@ export class PointRows {
     if (tableId !== this.tableId) {
       this.tableId = tableId;
       this.prefix = Buffer.from(escapeTag(tableId));
+      this.start = Buffer.concat([this.prefix, targetTag]);
     }
     this.isNarrow = layout === 'narrow';
     this.base = base;
@@ -60,11 +63,11 @@ export class PointRows {
 
   /** To be called before a point is read. */
   begin(): void {
-    const { front, prefix } = this;
-    if (this.isNarrow) front.length = 0;
-    front.reserve(prefix.length + targetTag.length);
-    if (!this.isNarrow) front.add(prefix, 0, prefix.length);
-    front.add(targetTag, 0, targetTag.length);
+    const { front, isNarrow } = this;
+    const start = isNarrow ? targetTag : this.start;
+    if (isNarrow) front.length = 0;
+    front.reserve(start.length);
+    front.add(start, 0, start.length);
   }
 
   /** Writes the rows of the point that was read; their number. */
@@ -95,7 +98,7 @@ export class PointRows {
 
   private writeNarrow({ tags, fields, columns, valueEnds }: PointReader, index: number): void {
     const { rows, shared, prefix, more } = this;
-    const name = columns[index]?.name ?? prefix;
+    const name = columns[index]?.quoted ?? prefix;
     const from = valueEnds[index - 1] ?? 0;
     const to = valueEnds[index] ?? 0;
     rows.reserve(
@@ -103,7 +106,8 @@ export class PointRows {
     );
     rows.add(prefix, 0, prefix.length);
     rows.add(metricTag, 0, metricTag.length);
-    rows.add(name, 0, name.length);
+    // Without its quotes and its colon.
+    rows.add(name, 1, name.length - 2);
     rows.add(shared.bytes, 0, shared.length);
     rows.add(tags.bytes, 0, tags.length);
     rows.add(valueField, 0, valueField.length);

@@ -3,6 +3,7 @@ import { RowBuffer } from './row-buffer.ts';
 export const quote = 0x22;
 export const comma = 0x2c;
 const minus = 0x2d;
+const equals = 0x3d;
 const dot = 0x2e;
 const zero = 0x30;
 const one = 0x31;
@@ -22,6 +23,12 @@ const digitsMax = 17;
 /** 1 for what ends a stretch of plain ASCII in a text. */
 const textStops = new Uint8Array(256).fill(1, 0, 0x20).fill(1, 0x80);
 textStops[quote] = textStops[backslash] = 1;
+
+/** The same, and what has a backslash before it in a tag value. */
+const tagStops = textStops.slice();
+tagStops[0x20] = tagStops[comma] = tagStops[equals] = 1;
+/** Longer texts are read before they are copied. */
+const tagBytesMax = 256;
 
 /** The character that a letter stands for behind a backslash; 0 where JSON has no such escape. */
 const escapes = new Uint8Array(256);
@@ -152,6 +159,38 @@ export class PushCursor {
     this.textStart = start - 1;
     this.at = at + 1;
     return at - start - surplus;
+  }
+
+  /**
+   * Reads a text and adds it to a row as a tag value, in one pass where that is short; its length as of `text`. One of more than
+   * `unitsMax` units is not added.
+   */
+  tag(row: RowBuffer, unitsMax: number): number {
+    if (this.bytes[this.at] !== quote && this.peek() !== quote) return -1;
+    row.reserve(2 * tagBytesMax);
+    const { bytes } = this;
+    const { bytes: out, length: rowLength } = row;
+    const start = this.at + 1;
+    let at = start;
+    let length = rowLength;
+    for (const end = start + tagBytesMax; at < end; at++) {
+      let byte = bytes[at] ?? 0;
+      while (tagStops[byte] === 0 && at < end) {
+        out[length++] = byte;
+        byte = bytes[++at] ?? 0;
+      }
+      if (byte === quote) {
+        row.length = length;
+        this.at = at + 1;
+        return at - start;
+      }
+      if (byte !== 0x20 && byte !== comma && byte !== equals) break;
+      out[length++] = backslash;
+      out[length++] = byte;
+    }
+    const units = this.text();
+    if (units <= unitsMax && units >= 0) row.addTag(this.source, this.start, this.end);
+    return units;
   }
 
   /** The same for a text in which an escape was found. Nothing is longer without its escape. */
@@ -306,6 +345,15 @@ export class PushCursor {
     if (this.source === this.bytes) return this.shown();
     const text: unknown = JSON.parse(this.bytes.toString('utf8', this.textStart, this.at));
     return String(text);
+  }
+
+  /** Whether the name in these bytes, between its quotes and before its colon, was read last. */
+  isLastIn(quoted: Uint8Array): boolean {
+    const { source, start, end } = this;
+    if (end - start !== quoted.length - 3) return false;
+    for (let index = start; index < end; index++)
+      if (source[index] !== quoted[index - start + 1]) return false;
+    return true;
   }
 
   /** Whether these bytes were read last. */

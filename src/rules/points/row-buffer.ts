@@ -51,8 +51,9 @@ export class RowBuffer {
     this.length = length;
   }
 
-  /** The same as a tag value, with a backslash before what needs one. Room for twice as many bytes is needed. */
+  /** The same as a tag value, with a backslash before what needs one. */
   addTag(from: Uint8Array, start: number, end: number): void {
+    this.reserve(2 * (end - start));
     const { bytes } = this;
     let { length } = this;
     for (let at = start; at < end; at++) {
