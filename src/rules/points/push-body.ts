@@ -4,17 +4,26 @@ import { NotJson, readValue } from './push-value.ts';
 
 const byteOrderMark = Buffer.from('\uFEFF');
 
+// One for all: a body has room for many thousand points.
+const cursor = new PushCursor();
+
+/** Builds the value that begins at this byte, which `isWhole` tells to be the last one. Throws NotJson. */
+const readFrom = (bytes: Buffer, start: number, isWhole: boolean): unknown => {
+  cursor.open(bytes, start);
+  try {
+    const value = readValue(cursor);
+    cursor.peek();
+    if (isWhole && cursor.at < bytes.length) throw new NotJson();
+    return value;
+  } finally {
+    cursor.close();
+  }
+};
+
 /** Parses a body whole, for what is small or has no list of points. Throws NotJson. */
 export const parseBody = (bytes: Buffer): unknown => {
-  const cursor = new PushCursor();
-  cursor.open(
-    bytes,
-    bytes.subarray(0, byteOrderMark.length).equals(byteOrderMark) ? byteOrderMark.length : 0,
-  );
-  const value = readValue(cursor);
-  cursor.peek();
-  if (cursor.at < bytes.length) throw new NotJson();
-  return value;
+  const hasMark = bytes.subarray(0, byteOrderMark.length).equals(byteOrderMark);
+  return readFrom(bytes, hasMark ? byteOrderMark.length : 0, true);
 };
 
 /**
@@ -28,8 +37,4 @@ export const parseAround = (bytes: Buffer, { data, dataStart, dataEnd, isClosed 
 };
 
 /** Builds the value that begins at this byte of a body, and was found valid. */
-export const parseAt = (bytes: Buffer, start: number): unknown => {
-  const cursor = new PushCursor();
-  cursor.open(bytes, start);
-  return readValue(cursor);
-};
+export const parseAt = (bytes: Buffer, start: number): unknown => readFrom(bytes, start, false);

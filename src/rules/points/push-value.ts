@@ -50,15 +50,14 @@ class Builder {
 }
 
 const memberSettings = { enumerable: true, configurable: true, writable: true };
-const nestingMin = 64;
-const noNesting = new Uint8Array(0);
+const nestingMin = 1024;
+/** 1 for an object, 0 for an array, of those that the walk at hand has entered. No walk begins within another. */
+let nesting = new Uint8Array(nestingMin);
 
 /** Goes over any value, however deep it is: no call nests with it. */
 class ValueWalk {
   private readonly cursor: PushCursor;
   private readonly builder: Builder | undefined;
-  /** 1 for an object, 0 for an array, of those that are open. */
-  private nesting = noNesting;
 
   constructor(cursor: PushCursor, builder?: Builder) {
     this.cursor = cursor;
@@ -69,6 +68,7 @@ class ValueWalk {
   pass(): boolean {
     const { cursor, builder } = this;
     let depth = 0;
+    if (nesting.length > nestingMin) nesting = new Uint8Array(nestingMin);
     for (;;) {
       const byte = cursor.peek();
       if (byte === braceOpen || byte === bracketOpen) {
@@ -83,7 +83,7 @@ class ValueWalk {
       } else if (!this.passWhole(byte)) return false;
       for (;;) {
         if (depth === 0) return true;
-        const isObject = this.nesting[depth - 1] === 1;
+        const isObject = nesting[depth - 1] === 1;
         if (cursor.more()) {
           if (isObject && !this.passName()) return false;
           break;
@@ -96,12 +96,12 @@ class ValueWalk {
   }
 
   private nest(depth: number, kind: number): void {
-    if (depth === this.nesting.length) {
-      const larger = new Uint8Array(Math.max(nestingMin, 2 * depth));
-      larger.set(this.nesting);
-      this.nesting = larger;
+    if (depth === nesting.length) {
+      const larger = new Uint8Array(2 * depth);
+      larger.set(nesting);
+      nesting = larger;
     }
-    this.nesting[depth] = kind;
+    nesting[depth] = kind;
   }
 
   private passName(): boolean {
