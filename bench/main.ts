@@ -98,6 +98,21 @@ const runStages = async (): Promise<void> => {
   ]);
 };
 
+const runShapes = async (): Promise<void> => {
+  const { measureShapes } = await import('./shapes.ts');
+  say('\nDecoding and encoding of a push, one core, the same points as clients write them');
+  const head = ['', 'bytes/point', 'CPU µs/point', 'of the cheapest'];
+  const rows = measureShapes();
+  const cells = rows.map((row) => [
+    row.shape,
+    String(row.bytes_per_point),
+    row.cpu_microseconds_per_point.toFixed(2),
+    row.times_cheapest.toFixed(2),
+  ]);
+  for (const line of tableLines(head, cells)) say(line);
+  for (const row of rows) say(JSON.stringify(row));
+};
+
 const runPush = async (): Promise<void> => {
   const rows = [note('push', await measurePush('1000 points a request', 1000, 8, options))];
   const single = await measurePush('1 point a request', 1, 64, { ...options, hasLatency: false });
@@ -187,6 +202,7 @@ const runSoak = async (): Promise<void> => {
 
 if (parts.includes('times')) await runTimes();
 if (parts.includes('stages')) await runStages();
+if (parts.includes('shapes')) await runShapes();
 if (parts.includes('push')) await runPush();
 if (parts.includes('spans')) await runSpans();
 if (latencies.length > 0) printLatencies();

@@ -1,12 +1,13 @@
 import type { Source } from '../src/directory/directory.ts';
+import { scanBody } from '../src/ingress/push/decode.ts';
+import { encodePush, type PushTask } from '../src/ingress/push/encode.ts';
+import type { Fragment } from '../src/ingress/push/message.ts';
 import { buildMessage } from '../src/ingress/push/publish.ts';
 import { defaultTimePolicy } from '../src/model/time.ts';
 import { countedBase } from '../src/model/uid.ts';
-import type { EncodedPoints } from '../src/rules/points/encoded-points.ts';
-import { encodePoints } from '../src/rules/points/point-encoder.ts';
+import type { Run } from '../src/rules/points/encoded-points.ts';
 import { validateDeferredPoints } from '../src/transfer/points/validate-points.ts';
 import { decodeEnvelope } from '../src/wire/metrics-envelope.ts';
-import { decodePush } from '../test/support/push/decode-push.ts';
 import { pushBodies } from './bodies.ts';
 import type { Row } from './report.ts';
 
@@ -37,17 +38,25 @@ const source: Source = {
   ]),
 };
 
-const encodeBody = (data: readonly unknown[], arrivedAt: number, bodyLength: number): EncodedPoints =>
-  encodePoints(data, {
-    source,
-    base: countedBase(1_500_000, 0),
-    arrivedAt,
-    policy: defaultTimePolicy,
-    isKeyed: false,
-    caps: { metricsMax: 512, dimensionsMax: 64 },
-    namesAreFinal: false,
-    bodyLength,
-  });
+const taskAt = (arrivedAt: number): PushTask => ({
+  pair: { dataId: source.dataId, token: source.token },
+  table: source,
+  caps: source.rules,
+  policy: defaultTimePolicy,
+  arrivedAt,
+  base: countedBase(1_500_000, 0),
+  isKeyed: false,
+  namesAreFinal: false,
+  pointsMax: source.rules.pointsMax,
+  elementsMax: 4_000_000,
+});
+
+const encodeBody = (bytes: Buffer, arrivedAt: number): Run => {
+  const push = encodePush(bytes, taskAt(arrivedAt));
+  const run = push.kind === 'encoded' ? push.encoded.runs[0] : undefined;
+  if (run === undefined) throw new Error('the bench body has no run');
+  return run;
+};
 
 /** Runs `work` over the inputs until the time is up; CPU time is this process's own. */
 const measure = <T>(stage: string, inputs: readonly T[], work: (input: T) => void): Row => {
@@ -75,21 +84,13 @@ type PointInputs = ReturnType<typeof pointInputs>;
 const pointInputs = () => {
   const nowMs = Date.now();
   const bodies = pushBodies(bodiesCount, pointsPerBody, source.dataId, source.token, nowMs);
-  const decoded = bodies.map((bytes) => {
-    const result = decodePush(bytes);
-    if (result.kind !== 'push' || !Array.isArray(result.push.data))
-      throw new Error('the bench body does not decode');
-    const data: unknown[] = result.push.data;
-    return { data, length: bytes.length };
+  const fragmentOf = (run: Run): Fragment => ({
+    ...{ source, run, arrivedAt: nowMs, policy: defaultTimePolicy },
+    base: countedBase(1_500_000, 0),
   });
-  const fragments = decoded.map(({ data, length }) => {
-    const encoded = encodeBody(data, nowMs, length);
-    const run = encoded.runs[0];
-    if (run === undefined) throw new Error('the bench body has no run');
-    return { source, base: countedBase(1_500_000, 0), run, arrivedAt: nowMs, policy: defaultTimePolicy };
-  });
+  const fragments = bodies.map((bytes) => fragmentOf(encodeBody(bytes, nowMs)));
   const messages = fragments.map((fragment) => buildMessage([fragment]));
-  return { nowMs, bodies, decoded, fragments, messages };
+  return { nowMs, bodies, fragmentOf, fragments, messages };
 };
 
 /** What the stages with an engine are given: messages as ingress publishes them, rows as transfer writes them. */
@@ -107,25 +108,19 @@ export const pointStageInputs = () => {
 /** The stages that run in our own processes, one core, without engines. */
 export const measureStages = (): Row[] => stageRows(pointInputs());
 
-const stageRows = ({ nowMs, bodies, decoded, fragments, messages }: PointInputs): Row[] => {
+const stageRows = ({ nowMs, bodies, fragmentOf, fragments, messages }: PointInputs): Row[] => {
   return [
-    measure('parse', bodies, (bytes) => {
-      decodePush(bytes);
+    measure('find the credential', bodies, (bytes) => {
+      scanBody(bytes, 4_000_000);
     }),
-    measure('rules and encode', decoded, ({ data, length }) => {
-      encodeBody(data, nowMs, length);
+    measure('parse, rules and encode', bodies, (bytes) => {
+      encodeBody(bytes, nowMs);
     }),
     measure('envelope', fragments, (fragment) => {
       buildMessage([fragment]);
     }),
     measure('parse, rules, encode and envelope', bodies, (bytes) => {
-      const result = decodePush(bytes);
-      if (result.kind !== 'push' || !Array.isArray(result.push.data)) return;
-      const run = encodeBody(result.push.data, nowMs, bytes.length).runs[0];
-      if (run !== undefined)
-        buildMessage([
-          { source, base: countedBase(1_500_000, 0), run, arrivedAt: nowMs, policy: defaultTimePolicy },
-        ]);
+      buildMessage([fragmentOf(encodeBody(bytes, nowMs))]);
     }),
     measure('validate (read in transfer)', messages, (payload) => {
       const read = decodeEnvelope(payload, 1);

@@ -1,4 +1,4 @@
-import { encodePoints } from '../../src/rules/points/point-encoder.ts';
+import { encodePush } from '../../src/ingress/push/encode.ts';
 import { jsonTraces } from '../../src/rules/spans/json-traces.ts';
 import { protobufTraces } from '../../src/rules/spans/protobuf-traces.ts';
 import { decodeEnvelope } from '../../src/wire/metrics-envelope.ts';
@@ -6,7 +6,6 @@ import { readBlock, withoutRows } from '../../src/wire/native/block-reader.ts';
 import { MalformedBody, TooManyElements, TooManySpans } from '../../src/wire/otlp/types.ts';
 import { encodeOtlpProtobuf, type OtlpRequest, type OtlpSpan } from '../support/otlp/protobuf.ts';
 import { contextWith, goodSpan, nanosAt, requestOf } from '../support/otlp/trace-source.ts';
-import { decodePush } from '../support/push/decode-push.ts';
 import { contextWith as pushContextWith, sourceWith } from '../support/push/source.ts';
 
 /** An input that grows with a number in one direction, and the decoder that reads it. */
@@ -25,10 +24,11 @@ const range = <T>(size: number, make: (index: number) => T): T[] =>
   Array.from({ length: size }, (_, index) => make(index));
 
 const push = (bytes: Buffer): void => {
-  const decoded = decodePush(bytes);
-  if (decoded.kind === 'refused' || !Array.isArray(decoded.push.data)) return;
-  for (const layout of ['wide', 'narrow'] as const)
-    encodePoints(decoded.push.data, pushContextWith(sourceWith(layout), { bodyLength: bytes.length }));
+  const pair = { dataId: 1, token: 't' };
+  for (const layout of ['wide', 'narrow'] as const) {
+    const table = sourceWith(layout);
+    encodePush(bytes, { ...pushContextWith(table), pair, table, pointsMax: 1e6, elementsMax: 4e6 });
+  }
 };
 
 const forgiving = (decode: () => void): void => {

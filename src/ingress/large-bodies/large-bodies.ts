@@ -77,6 +77,7 @@ const ownBytes = ({ buffer, byteOffset, byteLength }: Buffer): Uint8Array<ArrayB
   return Uint8Array.from(new Uint8Array(buffer, byteOffset, byteLength));
 };
 
+// biome-ignore lint/complexity/noExcessiveLinesPerFunction: one thread, and the tasks that wait for it.
 export const createLargeBodies = (log: Pick<Log, 'error'>): LargeBodies => {
   const queue: Waiting[] = [];
   let current: Waiting | undefined;

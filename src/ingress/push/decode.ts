@@ -1,6 +1,7 @@
 import type { RequestReason } from '../../model/reasons.ts';
-import { NotJson, parseAround, parseBody } from '../../rules/points/push-body.ts';
+import { parseAround, parseBody } from '../../rules/points/push-body.ts';
 import { elementsAroundMax, PushScan, type SentDataId } from '../../rules/points/push-scan.ts';
+import { NotJson } from '../../rules/points/push-value.ts';
 
 /** The credential of a push as its body gives it. */
 export type PushPair = { readonly dataId: number; readonly token: string };

@@ -3,11 +3,12 @@ import type { TimePolicy } from '../../model/time.ts';
 import type { UidBase } from '../../model/uid.ts';
 import { runsMax } from '../../rules/points/cutting.ts';
 import type { EncodedPoints } from '../../rules/points/encoded-points.ts';
-import { encodePlainPoints } from '../../rules/points/plain-points.ts';
-import { PointEncoder } from '../../rules/points/point-encoder.ts';
+import { encodeList, type ListedPoints, type PointContext } from '../../rules/points/point-encoder.ts';
 import type { PointTable } from '../../rules/points/point-table.ts';
-import { NotJson, parsePiece, pointAt } from '../../rules/points/push-body.ts';
-import type { PushScan } from '../../rules/points/push-scan.ts';
+import { parseAt } from '../../rules/points/push-body.ts';
+import { braceClose, braceOpen, bracketOpen, colon, PushCursor } from '../../rules/points/push-cursor.ts';
+import { elementsAroundMax, type PushScan } from '../../rules/points/push-scan.ts';
+import { NotJson, skipValue } from '../../rules/points/push-value.ts';
 import type { ColumnCaps } from '../../wire/column-naming.ts';
 import { type BodyRefusal, checkBody, type PushPair, placeIn, scanBody } from './decode.ts';
 
@@ -20,14 +21,12 @@ export type PushTask = {
   readonly arrivedAt: number;
   readonly base: UidBase;
   readonly isKeyed: boolean;
-  /** Where the points begin, in a body that is plain up to there. */
-  readonly plainAt: number | undefined;
   /** Unknown names were registered. */
   readonly namesAreFinal: boolean;
   readonly pointsMax: number;
   readonly elementsMax: number;
   /** Rows are wanted as bytes, which pass between threads without a copy. */
-  readonly asBytes?: boolean;
+  readonly asBytes?: boolean | undefined;
 };
 
 /** A request that is refused whole; `points` as far as they were counted. */
@@ -41,9 +40,21 @@ export type EncodedPush = {
   readonly pointAt: (index: number) => unknown;
 };
 
+const [dataId, accessToken, data] = [
+  Buffer.from('data_id'),
+  Buffer.from('access_token'),
+  Buffer.from('data'),
+];
+const byteOrderMark = Buffer.from('\uFEFF');
+
 const tooMany = `the points need more than ${runsMax} messages (a split table repeats target and dimensions per metric)`;
 
-const listProblem = ({ data }: PushScan, points: number, pointsMax: number): RefusedPush | undefined => {
+/** Why a body is refused for its list, as far as the count of its points tells. */
+export const listProblem = (
+  { data }: PushScan,
+  points: number,
+  pointsMax: number,
+): RefusedPush | undefined => {
   const refused = (reason: RequestReason, detail = ''): RefusedPush => ({
     kind: 'refused',
     reason,
@@ -58,37 +69,88 @@ const listProblem = ({ data }: PushScan, points: number, pointsMax: number): Ref
   return undefined;
 };
 
-/** The short way of a body as reporters write it; undefined for every other, and for one that is not to be kept whole. */
-const encodePlain = (bytes: Buffer, { plainAt, ...task }: PushTask): EncodedPush | undefined => {
-  if (plainAt === undefined || task.isKeyed || task.table.layout !== 'wide') return undefined;
-  const encoded = encodePlainPoints(bytes, plainAt, { ...task, source: task.table });
-  if (encoded === undefined) return undefined;
-  return { kind: 'encoded', encoded, points: encoded.accepted, pointAt: () => undefined };
+const cursor = new PushCursor();
+
+/** Reads the members of the body at the cursor; undefined for a body that is refused, and for one with a name twice. */
+const readMembers = (pair: PushPair, context: PointContext): ListedPoints | undefined => {
+  let hasId = false;
+  let hasToken = false;
+  let listed: ListedPoints | undefined;
+  let around = 0;
+  // Blanks before it would make it something else.
+  if (cursor.bytes[0] === byteOrderMark[0]) cursor.word(byteOrderMark);
+  if (!cursor.enter(braceOpen)) return undefined;
+  do {
+    if (cursor.text() < 0) return undefined;
+    if (cursor.isLast(dataId)) {
+      if (hasId || !cursor.take(colon)) return undefined;
+      const written = cursor.count();
+      if (written < 0 && cursor.number() === 'none') return undefined;
+      hasId = (written < 0 ? Number(cursor.shown()) : written) === pair.dataId;
+      if (!hasId) return undefined;
+    } else if (cursor.isLast(accessToken)) {
+      if (hasToken || !cursor.take(colon) || cursor.text() < 0) return undefined;
+      hasToken = cursor.exactText() === pair.token;
+      if (!hasToken) return undefined;
+    } else if (cursor.isLast(data)) {
+      if (listed !== undefined || !cursor.take(colon) || !cursor.enter(bracketOpen)) return undefined;
+      around += cursor.elements;
+      cursor.elements = 0;
+      listed = encodeList(cursor, context);
+      if (listed === undefined || listed.encoded.isTooMuch) return listed;
+      if (cursor.elements + around > context.elementsMax) return undefined;
+      cursor.elements = 0;
+    } else if (!cursor.take(colon) || !skipValue(cursor)) return undefined;
+    if (around + cursor.elements > elementsAroundMax) return undefined;
+  } while (cursor.more());
+  const isWhole = cursor.take(braceClose) && cursor.peek() === 0 && cursor.at === cursor.bytes.length;
+  return isWhole && hasId && hasToken ? listed : undefined;
+};
+
+/** Runs a reader over the bytes from `at` on. */
+const readAt = <T>(bytes: Buffer, at: number, read: () => T): T => {
+  cursor.open(bytes, at);
+  try {
+    return read();
+  } finally {
+    cursor.close();
+  }
+};
+
+/** The first point of a body that has one. Throws NotJson where the list is not valid. */
+export const firstPoint = (bytes: Buffer, { dataStart }: PushScan): unknown => {
+  if (!readAt(bytes, dataStart - 1, () => skipValue(cursor))) throw new NotJson();
+  return parseAt(bytes, dataStart);
 };
 
 /**
- * Judges and encodes the points of a body whose credential was found valid. A piece of them is built at a time. Never throws for
- * anything a sender can send.
+ * Judges and encodes the points of a body whose credential was found valid, in one pass over its bytes. A body that this pass does not
+ * take is looked through again for its refusal. Never throws for anything a sender can send.
  */
 export const encodePush = (bytes: Buffer, task: PushTask): EncodedPush | RefusedPush => {
-  const plain = encodePlain(bytes, task);
-  if (plain !== undefined) return plain;
-  const scan = scanBody(bytes, task.elementsMax);
+  const { pair, table: source, pointsMax, elementsMax } = task;
+  const context: PointContext = { ...task, source };
+  const encodedOf = ({ encoded, places }: ListedPoints): EncodedPush => ({
+    kind: 'encoded',
+    encoded,
+    points: encoded.accepted + [...encoded.dropped.values()].reduce((sum, points) => sum + points, 0),
+    pointAt: (index) => {
+      const start = places.get(index);
+      return start === undefined ? undefined : parseAt(bytes, start);
+    },
+  });
+  let listed = readAt(bytes, 0, () => readMembers(pair, context));
+  if (listed !== undefined && !listed.encoded.isTooMuch) return encodedOf(listed);
+  const scan = scanBody(bytes, elementsMax);
   const points = scan.pointsIn(bytes);
-  const broken = checkBody(bytes, scan, task.pair);
+  const broken = checkBody(bytes, scan, pair);
   if (broken !== undefined) return { ...broken, points };
-  const problem = listProblem(scan, points, task.pointsMax);
+  const problem = listProblem(scan, points, pointsMax);
   if (problem !== undefined) return problem;
-  const encoder = new PointEncoder({ ...task, source: task.table, points, bodyLength: bytes.length });
-  try {
-    for (const piece of scan.pieces) {
-      const isTaken = piece.isTooLarge ? encoder.addTooLarge() : encoder.add(parsePiece(bytes, piece));
-      if (!isTaken) return { kind: 'refused', reason: 'too_many_points', detail: tooMany, points };
-    }
-  } catch (error) {
-    if (!(error instanceof NotJson)) throw error;
+  listed ??= readAt(bytes, scan.dataStart, () => encodeList(cursor, context));
+  if (listed === undefined)
     return { kind: 'refused', reason: 'body_not_json', detail: placeIn(bytes), points: 0 };
-  }
-  const encoded = encoder.finish();
-  return { kind: 'encoded', encoded, points, pointAt: (index) => pointAt(bytes, scan.pieces, index) };
+  if (listed.encoded.isTooMuch)
+    return { kind: 'refused', reason: 'too_many_points', detail: tooMany, points };
+  return encodedOf(listed);
 };

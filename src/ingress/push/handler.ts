@@ -154,7 +154,6 @@ class PushSteps {
     const task = {
       ...{ pair, caps: rules, policy: rules.time, arrivedAt, base, isKeyed },
       ...{ pointsMax: rules.pointsMax, elementsMax: limits.elementsMax },
-      plainAt: sender.watch.plainHead?.pointsAt,
     };
     const push = await this.encode(body, source, task, sender);
     const { encoded } = push;

@@ -1,7 +1,6 @@
 import type { Source } from '../../directory/directory.ts';
 import { PushScan } from '../../rules/points/push-scan.ts';
 import { dataIdOf, type PushPair } from './decode.ts';
-import { type PlainHead, readPlainHead } from './plain-head.ts';
 
 type Authorize = (dataId: number, token: string) => Promise<Source | undefined>;
 
@@ -9,12 +8,9 @@ type Authorize = (dataId: number, token: string) => Promise<Source | undefined>;
 export class HeadWatch {
   /** The credential, once it was found. */
   pair: PushPair | undefined;
-  /** The head of a body in its plain form, where the first piece holds it. */
-  plainHead: PlainHead | undefined;
   /** The source, once the pair was found: undefined for a wrong one. Rejects with a transient Fault. */
   source: Promise<Source | undefined> | undefined;
   private found: PushScan | undefined;
-  private isFirst = true;
   private isWrong = false;
   private readonly authorize: Authorize;
   private readonly elementsMax: number;
@@ -34,14 +30,6 @@ export class HeadWatch {
   see(piece: Buffer): boolean {
     if (this.isWrong) return false;
     if (this.pair !== undefined) return true;
-    if (this.isFirst) {
-      this.isFirst = false;
-      this.plainHead = readPlainHead(piece);
-      if (this.plainHead !== undefined) {
-        this.judge(this.plainHead);
-        return true;
-      }
-    }
     this.look(piece);
     return true;
   }

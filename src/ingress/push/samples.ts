@@ -1,10 +1,9 @@
 import { explain } from '../../model/reasons.ts';
-import { pointAt } from '../../rules/points/push-body.ts';
 import type { Sender } from '../line.ts';
 import type { RefusalRecorder } from '../refusal-recorder.ts';
 import type { Refused } from '../refused.ts';
 import { type PushPair, scanBody } from './decode.ts';
-import type { EncodedPush } from './encode.ts';
+import { type EncodedPush, firstPoint } from './encode.ts';
 
 /** The known facts of a push so far. */
 export type PushSender = Sender & {
@@ -56,7 +55,7 @@ const shownBody = ({ owner, bytes }: PushSender): object | undefined => {
   if (bytes === undefined || bytes.length > shownBytesMax) return { data_id: owner };
   const scan = scanBody(bytes, bytes.length);
   try {
-    const first = scan.pointsIn(bytes) > 0 ? [pointAt(bytes, scan.pieces, 0)] : undefined;
+    const first = scan.pointsIn(bytes) > 0 ? [firstPoint(bytes, scan)] : undefined;
     return { data_id: owner, data: first };
   } catch {
     return { data_id: owner };

@@ -35,7 +35,14 @@ const sizeOf = (value: unknown, depth = 0): number => {
 const field = (point: unknown, name: string): unknown =>
   typeof point === 'object' && point !== null ? Reflect.get(point, name) : undefined;
 
-/** Cost of one point: 256 + 2 × size a row; in a narrow table each metric's row repeats target and dimensions. */
+/**
+ * Cost of a point from the lengths of its values: 256 + 2 × size a row; in a narrow table each metric's row repeats target,
+ * dimensions and time.
+ */
+export const costOf = (rows: number, repeatedSize: number, metricsSize: number): number =>
+  rows * (rowOverhead + 2 * repeatedSize) + 2 * metricsSize;
+
+/** The same of a point as an object. */
 export const pointCost = (point: unknown, isNarrow: boolean): number => {
   if (typeof point !== 'object' || point === null) return rowOverhead + 2 * sizeOf(point);
   const metrics = field(point, 'metrics');
@@ -43,17 +50,9 @@ export const pointCost = (point: unknown, isNarrow: boolean): number => {
     sizeOf(field(point, 'target')) +
     sizeOf(field(point, 'dimension') ?? field(point, 'dimensions')) +
     sizeOf(field(point, 'timestamp'));
-  const metricsSize = sizeOf(metrics);
   const rows =
     isNarrow && typeof metrics === 'object' && metrics !== null
       ? Math.max(1, Object.keys(metrics).length)
       : 1;
-  return rows * (rowOverhead + 2 * repeated) + 2 * metricsSize;
+  return costOf(rows, repeated, sizeOf(metrics));
 };
-
-/**
- * True when the points of a wide table cannot pass the budget, judged by the body's length: in JSON a value takes at least two
- * characters and counts as eight at most, so the sizes sum up to no more than four times the body.
- */
-export const sizesCannotReachBudget = (points: number, bodyLength: number): boolean =>
-  points * rowOverhead + 8 * bodyLength <= runBudget;

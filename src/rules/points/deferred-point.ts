@@ -1,8 +1,10 @@
+import { Fault } from '../../model/fault.ts';
 import { baseAtItem, type ItemPlace } from '../../model/uid.ts';
 import type { ColumnCaps } from '../../wire/column-naming.ts';
 import type { Run } from './encoded-points.ts';
-import { encodePoints } from './point-encoder.ts';
+import { encodeList } from './point-encoder.ts';
 import type { PointTable } from './point-table.ts';
+import { PushCursor } from './push-cursor.ts';
 
 /** What a point that a receiver put off comes to: its rows, or why it makes none. */
 export type DeferredPoint =
@@ -26,7 +28,9 @@ export const encodeDeferredPoint = (
   caps: ColumnCaps,
   arrivedAt: number,
 ): DeferredPoint => {
-  const { runs, dropped, examples, unknownMetrics, unknownDimensions } = encodePoints([item], {
+  const cursor = new PushCursor();
+  cursor.open(Buffer.from(`${JSON.stringify(item)}]`), 0);
+  const listed = encodeList(cursor, {
     source: table,
     base: baseAtItem(place),
     arrivedAt,
@@ -35,8 +39,11 @@ export const encodeDeferredPoint = (
     isKeyed: true,
     caps,
     namesAreFinal: false,
-    bodyLength: Number.MAX_SAFE_INTEGER,
+    pointsMax: 1,
+    elementsMax: Number.MAX_SAFE_INTEGER,
   });
+  if (listed === undefined) throw new Fault('internal', 'deferred_point', 'JSON of a point was not read');
+  const { runs, dropped, examples, unknownMetrics, unknownDimensions } = listed.encoded;
   const [run] = runs;
   const [reason] = dropped.keys();
   if (run === undefined || reason !== undefined) {

@@ -1,22 +1,25 @@
+import { isUtf8 } from 'node:buffer';
 import { Fault } from '../../model/fault.ts';
-import type { DropReason, TimeReason } from '../../model/reasons.ts';
-import type { Layout } from '../../model/records.ts';
 import { type TimePolicy, validatePointTime } from '../../model/time.ts';
-import { type UidBase, uidText } from '../../model/uid.ts';
+import type { UidBase } from '../../model/uid.ts';
 import type { ColumnCaps } from '../../wire/column-naming.ts';
-import { escapeTag } from '../../wire/line-protocol.ts';
-import { pointCost, runBudget, runsMax, sizesCannotReachBudget } from './cutting.ts';
-import {
-  type EncodedPoints,
-  type Example,
-  newRun,
-  nothingEncoded,
-  type Run,
-  sealRun,
-} from './encoded-points.ts';
-import { isObject, type JsonObject, PointReader, shown } from './point-reader.ts';
+import { costOf, pointCost, runBudget, runsMax } from './cutting.ts';
+import { type EncodedPoints, newRun, nothingEncoded, type Run } from './encoded-points.ts';
+import { type Drop, type OddPointContext, ordinalsOf, readOddPoint } from './odd-point.ts';
+import { PointReader } from './point-reader.ts';
+import { PointRows } from './point-rows.ts';
 import type { PointTable } from './point-table.ts';
-import { pointElementsMax } from './push-scan.ts';
+import { parseAt } from './push-body.ts';
+import { bracketClose, comma, PushCursor } from './push-cursor.ts';
+import { skipValue } from './push-value.ts';
+
+/**
+ * Members and elements of one point that is built. With more it is larger than any message, as the cutting rule has it: each metric and
+ * dimension counts sixteen at least. (Texts without a character and what is no part of a point do not count there, and do here.)
+ */
+export const pointElementsMax = runBudget / 16;
+
+const examplesMax = 20;
 
 export type PointContext = {
   readonly source: PointTable;
@@ -28,225 +31,238 @@ export type PointContext = {
   readonly caps: ColumnCaps;
   /** False on the first pass: unknown names are gathered. True after those of the kept points were registered. */
   readonly namesAreFinal: boolean;
-  /** Points of the request and characters of its body, for skipping the cutting rule where it cannot cut. */
-  readonly points: number;
-  readonly bodyLength: number;
+  readonly pointsMax: number;
+  /** Objects, arrays, members and elements of the list. */
+  readonly elementsMax: number;
   /** Rows are wanted as bytes, not as text. */
   readonly asBytes?: boolean | undefined;
 };
 
-const examplesMax = 20;
+/** Points as they were encoded, and where those among the examples begin, by index. */
+export type ListedPoints = {
+  readonly encoded: EncodedPoints;
+  readonly places: ReadonlyMap<number, number>;
+};
 
 const count = <K>(map: Map<K, number>, key: K, by = 1): void => {
   map.set(key, (map.get(key) ?? 0) + by);
 };
 
-/** Ordinals a point takes: one; in a narrow table one a metric. It depends on the point as sent alone (architecture 5.1). */
-const ordinalsOf = (point: unknown, isNarrow: boolean): number => {
-  if (!isNarrow || !isObject(point) || !isObject(point.metrics)) return 1;
-  return Math.max(1, Object.keys(point.metrics).length);
-};
+// Used again by each body; nothing waits between the first point of a body and its last.
+const reader = new PointReader();
+const rows = new PointRows();
+/** Of a point that is written again as its reader takes it. */
+const cleanCursor = new PushCursor();
 
-/** Ordinals that a whole request takes. */
-export const countOrdinals = (data: readonly unknown[], layout: Layout): number => {
-  if (layout === 'wide') return data.length;
-  let ordinals = 0;
-  for (const point of data) ordinals += ordinalsOf(point, true);
-  return ordinals;
-};
-
-const rawTimeLengthMax = 64;
-
-/** A time that failed, for the validation in transfer: a text that is not a number always fails, so a short piece is enough. */
-const rawTime = (raw: unknown): number | string | null => {
-  if (typeof raw === 'number') return raw;
-  return typeof raw === 'string' ? raw.slice(0, rawTimeLengthMax) : null;
-};
-
-/** What a deferred point carries: the fields the specification names, and nothing a sender added. */
-const deferredText = (point: JsonObject): string =>
-  JSON.stringify({
-    metrics: point.metrics,
-    target: point.target,
-    dimension: point.dimension ?? point.dimensions,
-    timestamp: rawTime(point.timestamp),
-  });
-
-/**
- * Applies the rules of architecture 4.3 to the points of one request, which are given some at a time, and encodes the kept ones;
- * never throws for anything a sender can send.
- */
-export class PointEncoder {
+/** Applies the rules of architecture 4.3 to a list of points and makes rows of the kept ones, straight from their bytes. */
+class PointEncoder {
   private readonly context: PointContext;
+  private oddContext: OddPointContext | undefined;
+  private readonly cursor: PushCursor;
   private readonly isNarrow: boolean;
-  private readonly tablePrefix: string;
-  private readonly result: EncodedPoints;
-  private readonly reader: PointReader;
-  private readonly mayCut: boolean;
-  private run: Run;
+  private run: Run = newRun(0);
+  private readonly result: EncodedPoints = nothingEncoded(this.run);
+  private readonly places = new Map<number, number>();
+  /** The rows hold more than ASCII. */
+  private hasOthers = false;
+  private isUtf8: boolean | undefined;
   private spent = 0;
   private index = 0;
   private ordinal = 0;
+  /** Where the rows of the point at hand begin. */
+  private rowsStart = 0;
 
-  constructor(context: PointContext) {
+  constructor(cursor: PushCursor, context: PointContext) {
+    const { source, base, caps } = context;
+    const { unknownMetrics, unknownDimensions } = this.result;
     this.context = context;
-    this.isNarrow = context.source.layout === 'narrow';
-    this.mayCut = this.isNarrow || !sizesCannotReachBudget(context.points, context.bodyLength);
-    this.tablePrefix = escapeTag(context.source.tableId);
-    this.run = newRun(0);
-    this.result = nothingEncoded(this.run);
-    this.reader = new PointReader(context.source, context.caps, this.result);
+    this.cursor = cursor;
+    this.isNarrow = source.layout === 'narrow';
+    rows.open(source, base);
+    reader.open(this.isNarrow, rows.front);
+    reader.metrics.open(source.metrics, unknownMetrics, caps.metricsMax);
+    reader.dimensions.open(source.dimensions, unknownDimensions, caps.dimensionsMax);
   }
 
-  /** Takes the next points. False: the request takes more messages than one may, and what was encoded is void (`isTooMuch`). */
-  add(points: readonly unknown[]): boolean {
-    for (const point of points) {
-      const taken = ordinalsOf(point, this.isNarrow);
-      const cost = this.mayCut ? pointCost(point, this.isNarrow) : 0;
-      if (this.spent + cost > runBudget && this.spent > 0 && !this.beginRun()) return false;
-      this.spent += cost;
-      this.run.last = this.ordinal + taken - 1;
-      this.encodePoint(point, this.index++, this.ordinal, cost > runBudget);
-      this.ordinal += taken;
+  encode(): ListedPoints | undefined {
+    const { cursor, context } = this;
+    const elementsBefore = cursor.elements;
+    do {
+      if (this.index === context.pointsMax || !this.encodePoint()) return undefined;
+      if (this.result.isTooMuch) break;
+      if (cursor.elements - elementsBefore > context.elementsMax) return undefined;
+    } while (cursor.more());
+    if (!this.result.isTooMuch && !cursor.take(bracketClose)) return undefined;
+    this.endRun(this.result.isTooMuch ? this.rowsStart : rows.rows.length);
+    this.result.ordinals = this.ordinal;
+    return { encoded: this.result, places: this.places };
+  }
+
+  /** False: it is not valid. */
+  private encodePoint(): boolean {
+    const { cursor } = this;
+    cursor.peek();
+    const { at: start, elements: elementsBefore } = cursor;
+    this.rowsStart = rows.rows.length;
+    cursor.hasOthers = false;
+    rows.begin();
+    let isRead = reader.read(cursor, false);
+    if (!isRead) {
+      cursor.at = start;
+      cursor.elements = elementsBefore;
+      if (!skipValue(cursor)) return false;
+    } else if (cursor.hasOthers) {
+      this.isUtf8 ??= isUtf8(cursor.bytes);
+      isRead = this.isUtf8;
     }
+    const elements = cursor.elements - elementsBefore + (cursor.peek() === comma ? 1 : 0);
+    if (elements > pointElementsMax) this.dropTooLarge();
+    else if (!isRead || !this.encodeRead()) this.encodeOdd(start);
+    this.index++;
     return true;
   }
 
-  /** Takes a point that is too large to be built; false as of `add`. */
-  addTooLarge(): boolean {
-    if (this.spent > 0 && !this.beginRun()) return false;
+  /** Encodes the point that was read; false where it is odd in what it comes to. */
+  private encodeRead(): boolean {
+    const { context } = this;
+    const { metricsCount, overCap } = reader;
+    const cost = costOf(this.isNarrow ? metricsCount : 1, reader.repeatedSize, reader.metricsSize);
+    if (cost > runBudget || overCap === metricsCount) return false;
+    if (reader.time === undefined) {
+      if (context.isKeyed) return false;
+    } else if (validatePointTime(reader.time, context.arrivedAt, context.policy) !== undefined) return false;
+    const ordinals = this.isNarrow ? metricsCount : 1;
+    if (this.take(cost, ordinals)) this.keep(this.cursor, ordinals);
+    return true;
+  }
+
+  /** Encodes a point by what it is as an object. */
+  private encodeOdd(start: number): void {
+    const { isNarrow } = this;
+    rows.rows.length = this.rowsStart;
+    const point = parseAt(this.cursor.bytes, start);
+    const cost = pointCost(point, isNarrow);
+    const ordinals = ordinalsOf(point, isNarrow);
+    if (!this.take(cost, ordinals)) return;
+    this.oddContext ??= {
+      ...this.context,
+      ...{ metrics: reader.metrics, metricsMax: this.context.caps.metricsMax },
+    };
+    const odd = readOddPoint(point, cost > runBudget, this.oddContext);
+    if (odd.kind === 'kept') {
+      this.readClean(odd.text);
+      this.keep(cleanCursor, ordinals);
+      cleanCursor.close();
+      return;
+    }
+    this.places.set(this.index, start);
+    if (odd.kind === 'dropped') this.drop(odd);
+    else {
+      const { reason, detail, text } = odd;
+      this.addExample({ reason, field: 'timestamp', detail });
+      count(this.result.dropped, reason);
+      count(this.result.deferred, reason);
+      this.run.deferred.push(text);
+      this.run.deferredOrdinals.push(this.ordinal);
+    }
+    this.ordinal += ordinals;
+  }
+
+  private readClean(text: string): void {
+    cleanCursor.open(Buffer.from(text), 0);
+    rows.begin();
+    if (!reader.read(cleanCursor, true))
+      throw new Fault('internal', 'odd_point', 'a valid point was not read');
+  }
+
+  private dropTooLarge(): void {
+    rows.rows.length = this.rowsStart;
+    if (this.spent > 0 && !this.beginRun()) return;
     this.spent = runBudget + 1;
     this.run.last = this.ordinal;
-    this.drop(
-      'item_too_large',
-      this.index++,
-      '',
-      `the point has more than ${pointElementsMax} members and elements`,
-    );
+    const detail = `the point has more than ${pointElementsMax} members and elements`;
+    this.drop({ reason: 'item_too_large', field: '', detail });
     this.ordinal++;
+  }
+
+  /** Finds room for the next point, in another run if need be; false: the request takes more messages than one may. */
+  private take(cost: number, ordinals: number): boolean {
+    if (this.spent + cost > runBudget && this.spent > 0 && !this.beginRun()) return false;
+    this.spent += cost;
+    this.run.last = this.ordinal + ordinals - 1;
     return true;
-  }
-
-  /** What came of all of them. */
-  finish(): EncodedPoints {
-    this.endRun();
-    this.result.ordinals = this.ordinal;
-    return this.result;
-  }
-
-  private endRun(): void {
-    if (this.context.asBytes === true) sealRun(this.run);
   }
 
   private beginRun(): boolean {
-    if (this.result.runs.length === runsMax) {
-      this.result.isTooMuch = true;
+    const { result } = this;
+    if (result.runs.length === runsMax) {
+      result.isTooMuch = true;
       return false;
     }
-    this.endRun();
+    this.endRun(this.rowsStart);
+    this.rowsStart = 0;
     this.run = newRun(this.ordinal);
-    this.result.runs.push(this.run);
+    result.runs.push(this.run);
     this.spent = 0;
     return true;
   }
 
-  private encodePoint(point: unknown, index: number, ordinal: number, isTooLarge: boolean): void {
-    if (!isObject(point)) return this.drop('point_not_object', index, '', `got ${shown(point)}`);
-    // Before anything is made of it: what it holds may be as large as the body.
-    if (isTooLarge)
-      return this.drop(
-        'item_too_large',
-        index,
-        '',
-        `the rows of the point need more than ${runBudget} bytes`,
-      );
-    const { reader } = this;
-    const reason = reader.read(point);
-    if (reason !== undefined) return this.drop(reason, index, reader.failedField, reader.failedDetail);
-    const raw = point.timestamp;
-    let time: number;
-    if (raw === undefined || raw === null) {
-      if (this.context.isKeyed) {
-        return this.drop(
-          'timestamp_required_with_key',
-          index,
-          'timestamp',
-          'a request with an Idempotency-Key needs the timestamp, the same one in each retry',
-        );
-      }
-      time = this.context.arrivedAt;
-    } else {
-      const timeReason = validatePointTime(raw, this.context.arrivedAt, this.context.policy);
-      if (timeReason !== undefined) return this.defer(timeReason, point, index, ordinal, raw);
-      time = Number(raw);
-    }
-    this.keep(ordinal, time);
+  /** The rows up to `end` are those of the run. */
+  private endRun(end: number): void {
+    const { run } = this;
+    const { rows: buffer } = rows;
+    if (this.context.asBytes === true) run.bytes = new Uint8Array(buffer.bytes.subarray(0, end));
+    else run.text = buffer.bytes.toString(this.hasOthers ? 'utf8' : 'latin1', 0, end);
+    buffer.keepFrom(end);
   }
 
-  private keep(ordinal: number, time: number): void {
-    const { run, result, reader } = this;
-    if (this.context.namesAreFinal && reader.newMetrics.length + reader.newDimensions.length > 0) {
+  private keep(cursor: PushCursor, ordinals: number): void {
+    const { run, result, context } = this;
+    const { metrics, dimensions, overCap } = reader;
+    if (context.namesAreFinal && metrics.newNames.length + dimensions.newNames.length > 0)
       throw new Fault('internal', 'name_unregistered', 'an accepted point has a name without a column');
-    }
-    if (this.isNarrow) this.writeNarrowRows(ordinal, time);
-    else {
-      const fields =
-        reader.moreDimensions === ''
-          ? reader.fields
-          : `${reader.fields},more_dimensions=${reader.moreDimensions}`;
-      run.text += `${this.tablePrefix}${reader.tags} ${fields},uid=${uidText(this.context.base, ordinal)}i ${time}\n`;
-      run.rows++;
-    }
+    const time = reader.time ?? context.arrivedAt;
+    run.rows += rows.write(reader, cursor, this.ordinal, time);
     run.points++;
     if (time < run.timeMin) run.timeMin = time;
     if (time > run.timeMax) run.timeMax = time;
+    if (cursor.hasOthers) this.hasOthers = true;
     result.accepted++;
-    if (reader.overCap > 0) count(result.valuesDropped, 'metric_columns_exceeded', reader.overCap);
-    for (const name of reader.newMetrics) result.unknownMetrics.add(name);
-    for (const name of reader.newDimensions) result.unknownDimensions.add(name);
+    if (overCap > 0) count(result.valuesDropped, 'metric_columns_exceeded', overCap);
+    metrics.keepPoint();
+    dimensions.keepPoint();
+    this.ordinal += ordinals;
   }
 
-  private writeNarrowRows(ordinal: number, time: number): void {
-    const { run, reader } = this;
-    const { metricNames, metricValues, metricOffsets } = reader;
-    const more = reader.moreDimensions === '' ? '' : `,more_dimensions=${reader.moreDimensions}`;
-    for (let i = 0; i < metricNames.length; i++) {
-      const uid = uidText(this.context.base, ordinal + (metricOffsets[i] ?? 0));
-      run.text += `${this.tablePrefix},metric=${metricNames[i]}${reader.tags} value=${metricValues[i]}${more},uid=${uid}i ${time}\n`;
-    }
-    run.rows += metricNames.length;
-  }
-
-  private drop(reason: DropReason, index: number, field: string, detail: string): void {
-    this.addExample({ index, reason, field, detail });
+  private drop({ reason, field, detail }: Drop): void {
+    this.addExample({ reason, field, detail });
     count(this.result.dropped, reason);
     count(this.run.dropped, reason);
   }
 
-  /** To be called before the item is counted. */
-  private addExample(example: Example): void {
-    const { examples, lateExamples, dropped } = this.result;
+  /** To be called before the point is counted. */
+  private addExample(drop: Drop): void {
+    const { examples, lateExamples, dropped, exampleOrdinals } = this.result;
+    const example = { index: this.index, ...drop };
     if (examples.length < examplesMax) examples.push(example);
-    else if (!dropped.has(example.reason)) lateExamples.push(example);
-    else return;
-    this.result.exampleOrdinals.set(example.index, this.ordinal);
-  }
-
-  private defer(reason: TimeReason, point: JsonObject, index: number, ordinal: number, raw: unknown): void {
-    this.addExample({ index, reason, field: 'timestamp', detail: `got ${shown(raw)}` });
-    count(this.result.dropped, reason);
-    count(this.result.deferred, reason);
-    this.run.deferred.push(deferredText(point));
-    this.run.deferredOrdinals.push(ordinal);
+    else if (!dropped.has(drop.reason)) lateExamples.push(example);
+    else {
+      this.places.delete(this.index);
+      return;
+    }
+    exampleOrdinals.set(this.index, this.ordinal);
   }
 }
 
-/** The same for points that are all there. */
-export const encodePoints = (
-  data: readonly unknown[],
-  context: Omit<PointContext, 'points'>,
-): EncodedPoints => {
-  const encoder = new PointEncoder({ ...context, points: data.length });
-  encoder.add(data);
-  return encoder.finish();
+/**
+ * Encodes the points of the list that the cursor has entered, and leaves it. Undefined for what is no valid list of points, for an empty
+ * one, and for one with more points or elements than it may have. Never throws for anything a sender can send.
+ */
+export const encodeList = (cursor: PushCursor, context: PointContext): ListedPoints | undefined => {
+  try {
+    return new PointEncoder(cursor, context).encode();
+  } finally {
+    reader.close();
+    rows.close();
+  }
 };

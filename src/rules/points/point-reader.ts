@@ -1,221 +1,298 @@
-import { counted } from '../../model/counted.ts';
-import type { DropReason } from '../../model/reasons.ts';
-import { type ColumnCaps, isValidName } from '../../wire/column-naming.ts';
-import { doubleText, escapeTag, quoteText } from '../../wire/line-protocol.ts';
-import type { PointTable } from './point-table.ts';
+import { doubleText } from '../../wire/line-protocol.ts';
+import { runBudget } from './cutting.ts';
+import { type PointColumn, PointColumns } from './point-columns.ts';
+import {
+  braceClose,
+  braceOpen,
+  colon,
+  falseWord,
+  nullWord,
+  type PushCursor,
+  quote,
+  trueWord,
+} from './push-cursor.ts';
+import { skipValue } from './push-value.ts';
+import { RowBuffer } from './row-buffer.ts';
 
-const nul = '\u0000';
+/** What numbers, booleans and nulls count as for the cutting rule. */
+const scalarSize = 8;
+const partBytes = 16 * 1024;
+/** Lists of columns that have grown beyond this are not held for ever. */
+const listedMax = 1024;
 
-export type JsonObject = Record<string, unknown>;
-
-/** A JSON object, arrays apart. */
-export const isObject = (value: unknown): value is JsonObject =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
-
-/** A value as answers show it. Objects are not shown: they may be as deep and as large as a body. */
-export const shown = (value: unknown): string => {
-  if (Array.isArray(value)) return 'an array';
-  if (typeof value === 'object' && value !== null) return 'an object';
-  const text = typeof value === 'string' ? JSON.stringify(value.slice(0, 100)) : String(value);
-  return text.length > 80 ? `${text.slice(0, 80)}…` : text;
-};
-
-/** Not names: no valid name holds a blank. */
-const invalidName = ' invalid';
-const overTheCap = ' over';
-
-const namePatternText = 'expected ^[a-zA-Z_][a-zA-Z0-9_]*$, at most 100 characters';
-
-/** The name of a dimension that is null and so removed: it has to be valid, but takes no column. */
-const unusedName = (name: string): string => (isValidName(name) ? name : invalidName);
-
-const shownName = (name: string): string => (name.length > 80 ? `${name.slice(0, 80)}…` : name);
-
-/** Names that have no column yet. */
-export type GatheredNames = {
-  readonly unknownMetrics: ReadonlySet<string>;
-  readonly unknownDimensions: ReadonlySet<string>;
-};
+/** A member of a point that counts: both spellings of dimensions are one. */
+type Member = { readonly bit: number; readonly name: Uint8Array; readonly quoted: Uint8Array };
+const newMember = (name: string, bit: number): Member => ({
+  bit,
+  name: Buffer.from(name),
+  quoted: Buffer.from(`"${name}":`),
+});
+const metricsBit = 1;
+const targetBit = 2;
+const dimensionBit = 4;
+const timestampBit = 8;
+const alias = newMember('dimensions', dimensionBit);
+const members = [
+  newMember('metrics', metricsBit),
+  newMember('target', targetBit),
+  newMember('dimension', dimensionBit),
+  newMember('timestamp', timestampBit),
+  alias,
+];
+const otherMember = 0;
+const notAName = -1;
+/** Members of a point whose order is remembered. */
+const orderMax = 8;
 
 /**
- * Judges all of a point but its time (architecture 4.3) and turns it into line protocol. What it read of the point at hand lies in
- * fields, so that a kept point costs no objects.
+ * Reads one point from its bytes into the parts of its rows, without an object. Members come in any order. What it does not take is
+ * for `readOddPoint`: what has to be dropped, a name twice, both spellings of a member.
  */
 export class PointReader {
-  private readonly source: PointTable;
-  private readonly caps: ColumnCaps;
-  private readonly isNarrow: boolean;
-  private readonly gathered: GatheredNames;
-
-  tags = '';
-  /** Metrics of a wide table. */
-  fields = '';
-  moreDimensions = '';
-  /** Metrics of a narrow table: name, value and place among those of the point. */
-  metricNames: string[] = [];
-  metricValues: string[] = [];
-  metricOffsets: number[] = [];
-  /** Metrics that found no column. */
+  readonly metrics = new PointColumns();
+  readonly dimensions = new PointColumns();
+  /** `,target=` with the target, and the dimensions that were read after it. */
+  front: RowBuffer;
+  /** The other dimensions: `,column=value`. */
+  readonly tags = new RowBuffer(partBytes);
+  /** Of a wide table `,column=value` of each metric; of a narrow one the values, which end at `valueEnds`. */
+  readonly fields = new RowBuffer(partBytes);
+  /** Of a narrow table the first `written` of these three are the point's. */
+  written = 0;
+  readonly columns: PointColumn[] = [];
+  readonly valueEnds: number[] = [];
+  /** Places of the values among the metrics of the point. */
+  readonly offsets: number[] = [];
+  /** Dimensions that found no column. */
+  readonly moreDimensions: [name: string, text: string][] = [];
+  /** Metrics, and those of them that found no column. */
+  metricsCount = 0;
   overCap = 0;
-  /** Names that the registry does not have. */
-  newMetrics: string[] = [];
-  newDimensions: string[] = [];
-  /** Of the last point that failed. */
-  failedField = '';
-  failedDetail = '';
+  /** Undefined for a point without one. */
+  time: number | undefined;
+  /** Its digits in the point's bytes, [start, end); none where they are not to be copied. */
+  timeStart = 0;
+  timeEnd = 0;
+  /** Sizes as the cutting rule counts them: of target, dimensions and time, and of the metrics. */
+  repeatedSize = 0;
+  metricsSize = 0;
 
-  /** `gathered`: names of points before that are to be registered. */
-  constructor(source: PointTable, caps: ColumnCaps, gathered: GatheredNames) {
-    this.source = source;
-    this.caps = caps;
-    this.gathered = gathered;
-    this.isNarrow = source.layout === 'narrow';
+  /** The members of points that were read, by their places. */
+  private readonly order: Member[] = [...members];
+  private isNarrow = false;
+  private isUnique = false;
+  private hasTarget = false;
+  /** The dimensions that were read last are called `dimensions`. */
+  private isAlias = false;
+
+  constructor() {
+    this.front = this.tags;
   }
 
-  /** Why the point is dropped; undefined when all but its time is well. */
-  read(point: JsonObject): DropReason | undefined {
-    this.tags = '';
-    this.fields = '';
-    this.moreDimensions = '';
-    this.overCap = 0;
-    if (this.newMetrics.length > 0) this.newMetrics = [];
-    if (this.newDimensions.length > 0) this.newDimensions = [];
-    return this.readTarget(point.target, this.readMetrics(point.metrics) ?? this.readDimensions(point));
+  /** Begins a body. `front`: where the first part of each row is written. */
+  open(isNarrow: boolean, front: RowBuffer): void {
+    this.isNarrow = isNarrow;
+    this.front = front;
   }
 
-  private fail(reason: DropReason, field: string, detail: string): DropReason {
-    this.failedField = field;
-    this.failedDetail = detail;
-    return reason;
+  close(): void {
+    this.metrics.close();
+    this.dimensions.close();
+    this.tags.shrink();
+    this.fields.shrink();
+    if (this.columns.length > listedMax)
+      this.columns.length = this.valueEnds.length = this.offsets.length = 0;
   }
 
-  private readTarget(target: unknown, earlier: DropReason | undefined): DropReason | undefined {
-    if (earlier !== undefined) return earlier;
-    let text = '';
-    if (typeof target === 'string') text = target;
-    else if (typeof target === 'number') text = String(target);
-    else if (target !== undefined && target !== null) {
-      return this.fail('target_invalid', 'target', `expected a string, got ${shown(target)}`);
-    }
-    if (text.includes(nul))
-      return this.fail('target_invalid', 'target', 'it contains U+0000, which QuestDB refuses');
-    this.tags = `,target=${escapeTag(text)}${this.tags}`;
-    return undefined;
-  }
-
-  private readMetrics(metrics: unknown): DropReason | undefined {
-    if (!isObject(metrics)) {
-      return this.fail(
-        'metrics_missing',
-        'metrics',
-        metrics === undefined ? 'it is missing' : `got ${shown(metrics)}`,
-      );
-    }
-    const { isNarrow } = this;
-    const known = this.source.metrics;
-    if (isNarrow) {
-      this.metricNames.length = 0;
-      this.metricValues.length = 0;
-      this.metricOffsets.length = 0;
-    }
+  /** Reads the point at the cursor; false where it is odd or invalid. `isUnique`: it has no name twice. */
+  read(cursor: PushCursor, isUnique: boolean): boolean {
+    this.begin(isUnique);
+    if (!cursor.enter(braceOpen)) return false;
     let seen = 0;
-    let written = 0;
-    let fields = '';
-    for (const name in metrics) {
-      const value = metrics[name];
-      const column = known.get(name) ?? this.unknownMetric(name);
-      if (column === invalidName) {
-        return this.fail('metric_name_invalid', `metrics.${shownName(name)}`, namePatternText);
-      }
-      if (typeof value !== 'number') {
-        return this.fail('metric_value_invalid', `metrics.${name}`, `expected a number, got ${shown(value)}`);
-      }
-      if (!Number.isFinite(value)) return this.fail('metric_not_finite', `metrics.${name}`, `got ${value}`);
-      const offset = seen++;
-      if (column === overTheCap) {
-        this.overCap++;
-        continue;
-      }
-      if (isNarrow) {
-        this.metricNames.push(name);
-        this.metricValues.push(doubleText(value));
-        this.metricOffsets.push(offset);
-      } else {
-        fields += written === 0 ? `${column}=${doubleText(value)}` : `,${column}=${doubleText(value)}`;
-      }
-      written++;
-    }
-    if (seen === 0) return this.fail('metrics_empty', 'metrics', 'it is empty');
-    if (written === 0) {
-      return this.fail(
-        'metric_columns_exceeded',
-        'metrics',
-        `the table is at the limit of ${counted(this.caps.metricsMax, 'metric')}`,
-      );
-    }
-    this.fields = fields;
-    return undefined;
+    let place = 0;
+    do {
+      const bit = this.readName(cursor, place++);
+      if (bit === notAName) return false;
+      if (bit === otherMember) {
+        if (!skipValue(cursor)) return false;
+      } else if ((seen & bit) !== 0 || !this.readMember(cursor, bit)) return false;
+      seen |= bit;
+    } while (cursor.more());
+    return (seen & metricsBit) !== 0 && cursor.take(braceClose);
   }
 
-  /** What to do with a metric name that the registry does not have. */
-  private unknownMetric(name: string): string {
-    if (!isValidName(name)) return invalidName;
-    const { unknownMetrics } = this.gathered;
-    if (!unknownMetrics.has(name)) {
-      // No more are gathered than there is room for: a point may name a hundred thousand.
-      const taken = this.source.metrics.size + unknownMetrics.size + this.newMetrics.length;
-      if (taken >= this.caps.metricsMax) return overTheCap;
-    }
-    this.newMetrics.push(name);
-    return name;
+  private begin(isUnique: boolean): void {
+    this.isUnique = isUnique;
+    this.metrics.beginPoint();
+    this.dimensions.beginPoint();
+    this.tags.length = 0;
+    this.fields.length = 0;
+    this.metricsCount = 0;
+    this.overCap = 0;
+    this.time = undefined;
+    this.timeStart = this.timeEnd = 0;
+    this.repeatedSize = 0;
+    this.metricsSize = 0;
+    this.hasTarget = false;
+    this.written = 0;
+    if (this.moreDimensions.length > 0) this.moreDimensions.length = 0;
   }
 
-  private readDimensions(point: JsonObject): DropReason | undefined {
-    const dimensions = point.dimension ?? point.dimensions;
-    if (dimensions === undefined || dimensions === null) return undefined;
-    if (!isObject(dimensions)) {
-      return this.fail('dimension_invalid', 'dimension', `expected an object, got ${shown(dimensions)}`);
+  /** Reads the name of a member, which most often is the one that stood at this place of the point before. */
+  private readName(cursor: PushCursor, place: number): number {
+    const { order } = this;
+    let found = place < orderMax ? order[place] : undefined;
+    if (found === undefined || !cursor.name(found.quoted)) {
+      if (cursor.text() < 0) return notAName;
+      found = undefined;
+      for (const each of members) if (cursor.isLast(each.name)) found = each;
+      if (!cursor.take(colon)) return notAName;
+      if (found === undefined) return otherMember;
+      if (place < orderMax) order[place] = found;
     }
-    const known = this.source.dimensions;
-    let tags = '';
-    let more: [name: string, text: string][] | undefined;
-    for (const name in dimensions) {
-      const value = dimensions[name];
-      const column = known.get(name) ?? (value === null ? unusedName(name) : this.unknownDimension(name));
-      if (column === invalidName) {
-        return this.fail('dimension_name_invalid', `dimension.${shownName(name)}`, namePatternText);
-      }
-      let text: string;
-      if (typeof value === 'string') text = value;
-      else if (value === null) continue;
-      else if (typeof value === 'number' || typeof value === 'boolean') text = String(value);
-      else
-        return this.fail('dimension_invalid', `dimension.${name}`, `expected a string, got ${shown(value)}`);
-      if (text.includes(nul)) {
-        return this.fail(
-          'dimension_invalid',
-          `dimension.${name}`,
-          'it contains U+0000, which QuestDB refuses',
-        );
-      }
-      if (column === overTheCap) {
-        more ??= [];
-        more.push([name, text]);
-      } else tags += `,${column}=${escapeTag(text)}`;
-    }
-    this.tags = tags;
-    if (more !== undefined) this.moreDimensions = quoteText(JSON.stringify(Object.fromEntries(more)));
-    return undefined;
+    this.isAlias = found === alias;
+    return found.bit;
   }
 
-  private unknownDimension(name: string): string {
-    if (!isValidName(name)) return invalidName;
-    const { unknownDimensions } = this.gathered;
-    if (!unknownDimensions.has(name)) {
-      const taken = this.source.dimensions.size + unknownDimensions.size + this.newDimensions.length;
-      if (taken >= this.caps.dimensionsMax) return overTheCap;
+  private readMember(cursor: PushCursor, bit: number): boolean {
+    switch (bit) {
+      case metricsBit:
+        return this.readMetrics(cursor);
+      case dimensionBit:
+        // They stand behind the target in the row.
+        return this.readDimensions(cursor, this.hasTarget ? this.front : this.tags);
+      case targetBit:
+        return this.readTarget(cursor);
+      default:
+        return this.readTime(cursor);
     }
-    this.newDimensions.push(name);
-    return name;
+  }
+
+  private readTarget(cursor: PushCursor): boolean {
+    this.hasTarget = true;
+    if (cursor.peek() === quote) {
+      const size = cursor.tag(this.front, runBudget);
+      this.repeatedSize += size;
+      return size >= 0 && size <= runBudget;
+    }
+    this.repeatedSize += scalarSize;
+    return cursor.word(nullWord) || this.addNumber(this.front, cursor);
+  }
+
+  private readTime(cursor: PushCursor): boolean {
+    this.repeatedSize += scalarSize;
+    const time = cursor.count();
+    if (time >= 0) {
+      this.time = time;
+      this.timeStart = cursor.start;
+      this.timeEnd = cursor.end;
+    } else if (cursor.word(nullWord)) return true;
+    else if (cursor.number() === 'none') return false;
+    else this.time = Number(cursor.shown());
+    return true;
+  }
+
+  private readMetrics(cursor: PushCursor): boolean {
+    const { metrics } = this;
+    if (!cursor.enter(braceOpen)) return false;
+    metrics.begin();
+    do {
+      const column = metrics.read(cursor, this.isUnique);
+      if (column === undefined) return false;
+      const form = cursor.number();
+      if (form === 'none') return false;
+      this.metricsSize += column.text.length + scalarSize;
+      let text: string | undefined;
+      if (form === 'to_be_read') {
+        const value = Number(cursor.shown());
+        if (!Number.isFinite(value)) return false;
+        text = doubleText(value);
+      }
+      if (column.column !== undefined || metrics.has(column)) this.addMetric(cursor, column, text);
+      else this.overCap++;
+      this.metricsCount++;
+      if (this.metricsSize > runBudget) return false;
+    } while (cursor.more());
+    return cursor.take(braceClose);
+  }
+
+  /** Adds the number that was read last; `text` is how it is written where it is not copied. */
+  private addMetric(cursor: PushCursor, column: PointColumn, text: string | undefined): void {
+    const { fields } = this;
+    const { assignment } = column;
+    fields.reserve(assignment.length + (text === undefined ? cursor.end - cursor.start : text.length));
+    if (!this.isNarrow) fields.add(assignment, 0, assignment.length);
+    if (text === undefined) fields.add(cursor.source, cursor.start, cursor.end);
+    else fields.addAscii(text);
+    if (!this.isNarrow) return;
+    const at = this.written++;
+    this.columns[at] = column;
+    this.valueEnds[at] = fields.length;
+    this.offsets[at] = this.metricsCount;
+  }
+
+  private readDimensions(cursor: PushCursor, row: RowBuffer): boolean {
+    const { dimensions } = this;
+    if (cursor.peek() !== braceOpen) {
+      if (this.isAlias) this.repeatedSize += scalarSize;
+      return cursor.word(nullWord);
+    }
+    cursor.enter(braceOpen);
+    if (cursor.take(braceClose)) return true;
+    dimensions.begin();
+    do {
+      const column = dimensions.read(cursor, this.isUnique);
+      if (column === undefined) return false;
+      this.repeatedSize += column.text.length;
+      if (!this.readDimension(cursor, column, row) || this.repeatedSize > runBudget) return false;
+    } while (cursor.more());
+    return cursor.take(braceClose);
+  }
+
+  private readDimension(cursor: PushCursor, column: PointColumn, row: RowBuffer): boolean {
+    const { assignment } = column;
+    const isText = cursor.peek() === quote;
+    if (!isText && cursor.word(nullWord)) {
+      this.repeatedSize += scalarSize;
+      return true;
+    }
+    const isOver = column.column === undefined && !this.dimensions.has(column);
+    if (isOver && isText) {
+      const size = cursor.text();
+      this.repeatedSize += size;
+      if (size >= 0) this.moreDimensions.push([column.text, cursor.exactText()]);
+      return size >= 0;
+    }
+    const from = row.length;
+    row.reserve(assignment.length);
+    row.add(assignment, 0, assignment.length);
+    if (isText) {
+      const size = cursor.tag(row, runBudget);
+      this.repeatedSize += size;
+      return size >= 0;
+    }
+    this.repeatedSize += scalarSize;
+    if (cursor.word(trueWord)) row.addText('true');
+    else if (cursor.word(falseWord)) row.addText('false');
+    else if (!this.addNumber(row, cursor)) return false;
+    if (isOver) {
+      this.moreDimensions.push([
+        column.text,
+        row.bytes.toString('latin1', from + assignment.length, row.length),
+      ]);
+      row.length = from;
+    }
+    return true;
+  }
+
+  /** Reads a number and adds it as a text. */
+  private addNumber(row: RowBuffer, cursor: PushCursor): boolean {
+    if (cursor.count() >= 0) {
+      row.addTag(cursor.source, cursor.start, cursor.end);
+      return true;
+    }
+    if (cursor.number() === 'none') return false;
+    row.addText(String(Number(cursor.shown())));
+    return true;
   }
 }

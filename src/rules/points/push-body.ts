@@ -1,52 +1,40 @@
-import type { Piece, PushScan } from './push-scan.ts';
-import { parseTolerantJson } from './tolerant-json.ts';
+import { PushCursor } from './push-cursor.ts';
+import type { PushScan } from './push-scan.ts';
+import { NotJson, readValue } from './push-value.ts';
 
-/** A body, or a part of it, is not JSON. */
-export class NotJson extends Error {}
+const byteOrderMark = Buffer.from('\uFEFF');
 
-const byteOrderMark = '\uFEFF';
+// One for all: a body has room for many thousand points.
+const cursor = new PushCursor();
 
-/** JSON, or what Python takes for it. Throws NotJson. */
-const parse = (text: string): unknown => {
+/** Builds the value that begins at this byte, which `isWhole` tells to be the last one. Throws NotJson. */
+const readFrom = (bytes: Buffer, start: number, isWhole: boolean): unknown => {
+  cursor.open(bytes, start);
   try {
-    return JSON.parse(text);
-  } catch {
-    try {
-      return parseTolerantJson(text.startsWith(byteOrderMark) ? text.slice(1) : text);
-    } catch {
-      throw new NotJson();
-    }
+    const value = readValue(cursor);
+    cursor.peek();
+    if (isWhole && cursor.at < bytes.length) throw new NotJson();
+    return value;
+  } finally {
+    cursor.close();
   }
 };
 
 /** Parses a body whole, for what is small or has no list of points. Throws NotJson. */
-export const parseBody = (bytes: Buffer): unknown => parse(bytes.toString('utf8'));
+export const parseBody = (bytes: Buffer): unknown => {
+  const hasMark = bytes.subarray(0, byteOrderMark.length).equals(byteOrderMark);
+  return readFrom(bytes, hasMark ? byteOrderMark.length : 0, true);
+};
 
 /**
  * Parses all of a body but its points, which stay bytes: in their place is an empty list. Bodies are JSON when this and every
- * piece is. `scan` was fed the whole body. Throws NotJson.
+ * point is. `scan` was fed the whole body. Throws NotJson.
  */
 export const parseAround = (bytes: Buffer, { data, dataStart, dataEnd, isClosed }: PushScan): unknown => {
   if (!isClosed) throw new NotJson();
   if (data !== 'array') return parseBody(bytes);
-  return parse(bytes.toString('utf8', 0, dataStart) + bytes.toString('utf8', dataEnd));
+  return parseBody(Buffer.concat([bytes.subarray(0, dataStart), bytes.subarray(dataEnd)]));
 };
 
-/** Builds the points of a piece that is not too large, bare NaN and infinities as numbers. Throws NotJson. */
-export const parsePiece = (bytes: Buffer, { start, end, points }: Piece): readonly unknown[] => {
-  const value = parse(`[${bytes.toString('utf8', start, end)}]`);
-  // Of commas with nothing between them the scan counts two.
-  if (!Array.isArray(value) || value.length !== points) throw new NotJson();
-  return value;
-};
-
-/** Builds the point of this number, which a piece that was parsed before holds; undefined when there is none. */
-export const pointAt = (bytes: Buffer, pieces: readonly Piece[], index: number): unknown => {
-  let first = 0;
-  for (const piece of pieces) {
-    if (index < first + piece.points)
-      return piece.isTooLarge ? undefined : parsePiece(bytes, piece)[index - first];
-    first += piece.points;
-  }
-  return undefined;
-};
+/** Builds the value that begins at this byte of a body, and was found valid. */
+export const parseAt = (bytes: Buffer, start: number): unknown => readFrom(bytes, start, false);

@@ -1,5 +1,3 @@
-import { runBudget } from './cutting.ts';
-
 const quote = 0x22;
 const comma = 0x2c;
 const colon = 0x3a;
@@ -28,34 +26,24 @@ stringStops[backslash] = 1;
 const keptBytesMax = 1024;
 /** Objects, arrays, members and elements of a body beside its points: reporters write four members. */
 export const elementsAroundMax = 100_000;
-/**
- * Those of one point that is built. With more it is larger than any message, as the cutting rule has it: each metric and dimension counts
- * sixteen at least. (Texts without a character and what is no part of a point do not count there, and do here.)
- */
-export const pointElementsMax = runBudget / 16;
-/** Points are built so many bytes at a time. */
-const pieceBytes = 256 * 1024;
 
 const byteOrderMark = [0xef, 0xbb, 0xbf];
-const noBytes = new Uint8Array(0);
+const noBytes = Buffer.alloc(0);
 
 const isBlank = (byte: number): boolean => byte === 0x20 || byte === 0x0a || byte === 0x0d || byte === 0x09;
 
 type Member = 'data_id' | 'access_token' | 'data' | 'other';
 
+/** The names that count, by their lengths. */
+const membersByLength = new Map(
+  (['data_id', 'access_token', 'data'] as const).map((member) => [
+    member.length,
+    { member, bytes: Buffer.from(member) },
+  ]),
+);
+
 const memberOf = (name: string): Member =>
   name === 'data_id' || name === 'access_token' || name === 'data' ? name : 'other';
-
-/**
- * A stretch of the list of points: bytes [start, end) of the body, which hold so many points. One that is too large is of one point, which
- * is not to be built.
- */
-export type Piece = {
-  readonly start: number;
-  readonly end: number;
-  readonly points: number;
-  readonly isTooLarge: boolean;
-};
 
 /** The value of `data_id`: its type as JSON means it, and how it is written. */
 export type SentDataId = { readonly kind: 'number' | 'string' | 'boolean' | 'object'; readonly text: string };
@@ -120,19 +108,13 @@ export class PushScan {
   /** Of the list of points, between its brackets. */
   dataStart = 0;
   dataEnd = 0;
-  readonly pieces: Piece[] = [];
   private commas = 0;
-  private pieceStart = 0;
-  private pieceCommas = 0;
-  /** Behind the last comma between points, and what had been counted up to there. */
-  private pointStart = 0;
-  private pointElements = 0;
   /** Of the lists of points. */
   private elementsWithin = 0;
 
   readonly elementsMax: number;
   private readonly stopsAtPair: boolean;
-  private chunk: Uint8Array = noBytes;
+  private chunk: Buffer = noBytes;
   /** Bytes before the chunk. */
   private before = 0;
   private depth = 0;
@@ -144,7 +126,7 @@ export class PushScan {
   private hasText = false;
   private member: Member = 'other';
   /** Bytes of the name or value at hand: those of chunks before, and where they go on in this one. */
-  private readonly kept = Buffer.allocUnsafe(keptBytesMax);
+  private kept = noBytes;
   private keptLength = 0;
   private isKeeping = false;
   private keepsFrom = 0;
@@ -170,7 +152,7 @@ export class PushScan {
   }
 
   /** Takes the next bytes. */
-  feed(bytes: Uint8Array): void {
+  feed(bytes: Buffer): void {
     this.chunk = bytes;
     this.keepsFrom = 0;
     let at = this.firstByte === 0 ? this.begin() : 0;
@@ -238,10 +220,8 @@ export class PushScan {
     } else if (this.member === 'data' && this.chunk[at] === bracketOpen) {
       this.data = 'array';
       this.isInData = true;
-      this.dataStart = this.pieceStart = this.pointStart = this.before + at + 1;
-      this.commas = this.pieceCommas = 0;
-      this.pointElements = this.elements;
-      this.pieces.length = 0;
+      this.dataStart = this.before + at + 1;
+      this.commas = 0;
     }
   }
 
@@ -279,9 +259,11 @@ export class PushScan {
     this.isInString = false;
     if (!this.isKeeping) return at + 1;
     this.hasText = true;
-    const text = unescaped(this.takeKept(at));
-    if (this.expectsName) this.member = memberOf(text);
-    else {
+    if (this.expectsName) {
+      this.member = this.memberInChunk(at) ?? memberOf(unescaped(this.takeKept(at)));
+      this.isKeeping = false;
+    } else {
+      const text = unescaped(this.takeKept(at));
       this.note({ kind: 'string', text }, text);
       if (this.member === 'access_token') this.tokenEnd = this.before + at;
     }
@@ -292,24 +274,26 @@ export class PushScan {
   private passDeep(from: number): number {
     const { chunk, isInData, elementsMax } = this;
     const end = chunk.length;
-    let { depth, elements, isInString, isEscaped } = this;
+    let { depth, elements, isInString } = this;
     let at = from;
+    if (this.isEscaped) at++;
     while (at < end) {
-      if (isInString) {
-        if (isEscaped) at++;
-        isEscaped = false;
-        while (at < end && stringStops[chunk[at] ?? 0] === 0) at++;
-        if (at >= end) break;
-        if (chunk[at++] === backslash) isEscaped = true;
-        else isInString = false;
-        continue;
+      let kind: number | undefined = kinds.quote;
+      if (!isInString) {
+        kind = deepKinds[chunk[at++] ?? 0];
+        while (kind === kinds.plain && at < end) kind = deepKinds[chunk[at++] ?? 0];
       }
-      let kind = deepKinds[chunk[at++] ?? 0];
-      while (kind === kinds.plain && at < end) kind = deepKinds[chunk[at++] ?? 0];
-      if (kind === kinds.quote) isInString = true;
-      else if (kind === kinds.comma) {
+      if (kind === kinds.quote) {
+        let byte = backslash;
+        while (byte === backslash && at < end) {
+          byte = chunk[at++] ?? 0;
+          while (stringStops[byte] === 0 && at < end) byte = chunk[at++] ?? 0;
+          if (byte === backslash) at++;
+        }
+        isInString = byte !== quote;
+      } else if (kind === kinds.comma) {
         if (++elements > elementsMax) break;
-        if (depth === 2 && isInData) this.endPoint(this.before + at - 1, elements);
+        if (depth === 2 && isInData) this.commas++;
       } else if (kind === kinds.open) {
         depth++;
         elements++;
@@ -319,42 +303,16 @@ export class PushScan {
     if (isInData) this.elementsWithin += elements - this.elements;
     this.elements = elements;
     this.isInString = isInString;
-    this.isEscaped = isEscaped;
+    // What a backslash at the end of the chunk escapes is the first byte of the next.
+    this.isEscaped = isInString && at === end + 1;
     if (depth === 1) this.endList(at - 1);
     return Math.min(at, end);
-  }
-
-  /** A point ends at this place of the body. */
-  private endPoint(place: number, elements: number): void {
-    this.commas++;
-    if (elements - this.pointElements > pointElementsMax) this.endLargePoint(place);
-    else if (place - this.pieceStart >= pieceBytes) this.endPiece(place, this.commas);
-    this.pointStart = place + 1;
-    this.pointElements = elements;
-  }
-
-  private endLargePoint(place: number): void {
-    if (this.pointStart > this.pieceStart) this.endPiece(this.pointStart - 1, this.commas - 1);
-    this.pieces.push({ start: this.pointStart, end: place, points: 1, isTooLarge: true });
-    this.pieceStart = place + 1;
-    this.pieceCommas = this.commas;
-  }
-
-  private endPiece(place: number, commas: number): void {
-    const points = commas - this.pieceCommas;
-    this.pieces.push({ start: this.pieceStart, end: place, points, isTooLarge: false });
-    this.pieceStart = place + 1;
-    this.pieceCommas = commas;
   }
 
   private endList(at: number): void {
     if (!this.isInData) return;
     this.isInData = false;
     this.dataEnd = this.before + at;
-    this.commas++;
-    if (this.elements - this.pointElements > pointElementsMax) this.endLargePoint(this.dataEnd);
-    else this.endPiece(this.dataEnd, this.commas);
-    this.commas--;
   }
 
   private isCredential(): boolean {
@@ -373,7 +331,19 @@ export class PushScan {
     this.keptLength = 0;
   }
 
+  /** The member that is called as the bytes up to here; undefined for another name, or one with escapes or in two chunks. */
+  private memberInChunk(end: number): Member | undefined {
+    const { chunk, keepsFrom } = this;
+    const expected = this.keptLength > 0 ? undefined : membersByLength.get(end - keepsFrom);
+    if (expected === undefined) return undefined;
+    const { member, bytes } = expected;
+    for (let index = 0; index < bytes.length; index++)
+      if (chunk[keepsFrom + index] !== bytes[index]) return undefined;
+    return member;
+  }
+
   private keep(end: number): void {
+    if (this.kept.length === 0) this.kept = Buffer.allocUnsafe(keptBytesMax);
     const room = this.kept.length - this.keptLength;
     const bytes = this.chunk.subarray(this.keepsFrom, Math.min(end, this.keepsFrom + room));
     this.kept.set(bytes, this.keptLength);
@@ -381,8 +351,10 @@ export class PushScan {
   }
 
   private takeKept(end: number): string {
-    this.keep(end);
     this.isKeeping = false;
+    if (this.keptLength === 0)
+      return this.chunk.toString('utf8', this.keepsFrom, Math.min(end, this.keepsFrom + keptBytesMax));
+    this.keep(end);
     return this.kept.toString('utf8', 0, this.keptLength);
   }
 }

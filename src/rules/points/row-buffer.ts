@@ -4,20 +4,35 @@ const equals = 0x3d;
 const backslash = 0x5c;
 const zero = 0x30;
 
+/** 1 for what has a backslash before it in a tag value (`escapeTag`). */
+const tagEscapes = new Uint8Array(256);
+for (const byte of [blank, comma, equals, backslash, 0x0a, 0x0d]) tagEscapes[byte] = 1;
+
+/** A buffer that has grown beyond this is not held for ever. */
+const heldBytesMax = 1024 * 1024;
+
 /** Bytes of rows, or of a part of one, one behind the other. It grows as needed and is used again and again. */
 export class RowBuffer {
   bytes: Buffer;
   length = 0;
+  private readonly size: number;
 
   constructor(size: number) {
-    this.bytes = Buffer.allocUnsafe(size);
+    this.size = size;
+    this.bytes = Buffer.allocUnsafeSlow(size);
+  }
+
+  /** Gives memory back that a large body took. */
+  shrink(): void {
+    this.length = 0;
+    if (this.bytes.length > Math.max(heldBytesMax, this.size)) this.bytes = Buffer.allocUnsafeSlow(this.size);
   }
 
   /** Makes room for this many more bytes. */
   reserve(more: number): void {
     const needed = this.length + more;
     if (needed <= this.bytes.length) return;
-    const larger = Buffer.allocUnsafe(Math.max(needed, 2 * this.bytes.length));
+    const larger = Buffer.allocUnsafeSlow(Math.max(needed, 2 * this.bytes.length));
     larger.set(this.bytes.subarray(0, this.length));
     this.bytes = larger;
   }
@@ -36,13 +51,14 @@ export class RowBuffer {
     this.length = length;
   }
 
-  /** The same as a tag value: with a backslash before blank, comma and equals sign. Room for twice as many bytes is needed. */
+  /** The same as a tag value, with a backslash before what needs one. */
   addTag(from: Uint8Array, start: number, end: number): void {
+    this.reserve(2 * (end - start));
     const { bytes } = this;
     let { length } = this;
     for (let at = start; at < end; at++) {
       const byte = from[at] ?? 0;
-      if (byte === blank || byte === comma || byte === equals) bytes[length++] = backslash;
+      if (tagEscapes[byte] === 1) bytes[length++] = backslash;
       bytes[length++] = byte;
     }
     this.length = length;
@@ -50,6 +66,27 @@ export class RowBuffer {
 
   addByte(byte: number): void {
     this.bytes[this.length++] = byte;
+  }
+
+  /** Adds a code point as UTF-8; there has to be room for four bytes. */
+  addCode(code: number): void {
+    if (code < 0x80) return this.addByte(code);
+    if (code < 0x800) this.addByte(0xc0 | (code >> 6));
+    else {
+      if (code < 0x10000) this.addByte(0xe0 | (code >> 12));
+      else {
+        this.addByte(0xf0 | (code >> 18));
+        this.addByte(0x80 | ((code >> 12) & 0x3f));
+      }
+      this.addByte(0x80 | ((code >> 6) & 0x3f));
+    }
+    this.addByte(0x80 | (code & 0x3f));
+  }
+
+  /** Adds a text of any characters. */
+  addText(text: string): void {
+    this.reserve(3 * text.length);
+    this.length += this.bytes.write(text, this.length, 'utf8');
   }
 
   addAscii(text: string): void {

@@ -5,7 +5,6 @@ import { outcomeMessage } from '../../../src/ingress/otlp/outcome-message.ts';
 import { readerRefusal } from '../../../src/ingress/otlp/refusal.ts';
 import { type OtlpSender, sampleRefusedOtlp, sampleSpans } from '../../../src/ingress/otlp/samples.ts';
 import { type EncodedPush, encodePush, type PushTask } from '../../../src/ingress/push/encode.ts';
-import { readPlainHead } from '../../../src/ingress/push/plain-head.ts';
 import { pointsReply } from '../../../src/ingress/push/reply.ts';
 import { type PushSender, samplePoints, sampleRefusedPush } from '../../../src/ingress/push/samples.ts';
 import type { RefusalRecorder } from '../../../src/ingress/refusal-recorder.ts';
@@ -24,7 +23,7 @@ import { sourceWith } from '../../support/push/source.ts';
 import { arrivedAt, pushCredential } from './credentials.ts';
 import { pushLimits, traceLimits } from './limits.ts';
 import type { TargetName } from './recipe.ts';
-import { chunkBytes, requestOf } from './whose.ts';
+import { requestOf } from './whose.ts';
 
 // The work of a receiver on a body with a valid credential, up to its messages and its answer.
 
@@ -74,7 +73,7 @@ const tableFor = (layout: Layout, more?: EncodedPush['encoded']) => {
 const first = { wide: tableFor('wide'), narrow: tableFor('narrow') };
 
 /** The calls of the receiver to the encoder, for a table with a few names. */
-export const pushTask = (layout: Layout): Omit<PushTask, 'plainAt'> => {
+export const pushTask = (layout: Layout): PushTask => {
   const table = first[layout];
   return {
     pair: pushCredential,
@@ -100,8 +99,7 @@ const push = (bytes: Buffer, request: IncomingMessage, layout: Layout, hold: Hol
     secrets: [pushCredential.token],
     bytes,
   };
-  const plainAt = readPlainHead(bytes.subarray(0, chunkBytes))?.pointsAt;
-  const task: PushTask = { ...pushTask(layout), plainAt };
+  const task = pushTask(layout);
   let outcome = hold(() => encodePush(bytes, task));
   if (
     outcome.kind === 'encoded' &&

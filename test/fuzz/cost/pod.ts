@@ -7,7 +7,6 @@ import { type Body, readBody } from '../../../src/ingress/http/body.ts';
 import { createLargeBodies } from '../../../src/ingress/large-bodies/large-bodies.ts';
 import { createReadTraces } from '../../../src/ingress/otlp/read.ts';
 import { createEncodePush } from '../../../src/ingress/push/encode-anywhere.ts';
-import { readPlainHead } from '../../../src/ingress/push/plain-head.ts';
 import { Fault } from '../../../src/model/fault.ts';
 import { encodedLength as pushLength } from '../../../src/rules/points/encoded-points.ts';
 import { encodedLength } from '../../../src/wire/otlp/types.ts';
@@ -18,7 +17,7 @@ import { pushTask } from './encode.ts';
 import { bodyLimitsOf, traceLimits } from './limits.ts';
 import { packingSchema } from './packing.ts';
 import { recipeSchema } from './recipe.ts';
-import { chunkBytes, requestOf } from './whose.ts';
+import { requestOf } from './whose.ts';
 
 const [file = '', described = ''] = process.argv.slice(2);
 const {
@@ -49,8 +48,7 @@ const traces = createReadTraces(large, [tokenKey], traceLimits.elementsMax);
 
 const encode = async (body: Body): Promise<string> => {
   if (target === 'push') {
-    const plainAt = readPlainHead(body.bytes.subarray(0, chunkBytes))?.pointsAt;
-    const result = await encodePush(body, { ...pushTask(layout), plainAt }, deadlineAt);
+    const result = await encodePush(body, pushTask(layout), deadlineAt);
     if (result.kind === 'refused') return result.reason;
     body.reserve(reservedOf(0, pushLength(result.encoded)));
     return result.kind;

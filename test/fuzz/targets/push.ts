@@ -1,13 +1,15 @@
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
+import type { PushPair } from '../../../src/ingress/push/decode.ts';
 import type { Layout } from '../../../src/model/records.ts';
 import type { EncodedPoints } from '../../../src/rules/points/encoded-points.ts';
-import { countOrdinals } from '../../../src/rules/points/point-encoder.ts';
 import type { Random } from '../../support/otlp/plain/mutations.ts';
 import { anyText, validName } from '../../support/properties.ts';
 import { decodePush } from '../../support/push/decode-push.ts';
 import { readRows } from '../../support/push/line-protocol-reader.ts';
+import { countOrdinals } from '../../support/push/objects/point-encoder.ts';
 import { droppedPointsAt } from '../../support/push/point-cases.ts';
+import { expectSamePush } from '../../support/push/same-push.ts';
 import { arrivedAt, contextWith, encodeWithNames, sourceWith } from '../../support/push/source.ts';
 import { mutatedBytes } from '../bytes.ts';
 import { exampleBodies, pickBody } from '../example-bodies.ts';
@@ -118,10 +120,26 @@ const expectRows = (encoded: EncodedPoints, data: readonly unknown[], layout: La
   assert.deepStrictEqual(rowsShown(encoded, layout), rows);
 };
 
+/** The reader of bytes makes of the body what objects make of it, broken or not. */
+const checkBytes = (bytes: Buffer, pair: PushPair): void => {
+  for (const layout of ['wide', 'narrow'] as const) {
+    const table = sourceWith(layout, ['cpu', 'a'], ['module']);
+    const isKeyed = bytes.length % 3 === 0;
+    const task = {
+      ...contextWith(table, { isKeyed }),
+      pair,
+      table,
+      pointsMax: 50_000,
+      elementsMax: 4_000_000,
+    };
+    expectSamePush(bytes, task);
+  }
+};
+
 const checkPoints = (data: readonly unknown[], bodyLength: number): void => {
   for (const layout of ['wide', 'narrow'] as const) {
     const isKeyed = bodyLength % 3 === 0;
-    const context = contextWith(sourceWith(layout), { isKeyed, bodyLength });
+    const context = contextWith(sourceWith(layout), { isKeyed });
     const encoded = encodeWithNames(data, context);
     if (encoded.isTooMuch) continue;
     expectBalance(encoded, data, layout);
@@ -138,6 +156,7 @@ const check = (bytes: Buffer): string => {
   const decoded = decodePush(bytes);
   const plain = plainJson(bytes.toString('utf8'));
   if (decoded.kind === 'refused') {
+    checkBytes(bytes, { dataId: 1_500_001, token: '0123456789abcdef0123456789abcdef' });
     assert.ok(refusals.includes(decoded.reason));
     if (plain.kind !== 'too deep' && bytes.length > 0 && bytes.length <= diagnosedBytesMax)
       assert.equal(plain.kind, decoded.reason === 'body_not_json' ? 'not json' : 'json');
@@ -149,6 +168,7 @@ const check = (bytes: Buffer): string => {
     assert.deepStrictEqual(decoded.push.data, sent);
   }
   const { data } = decoded.push;
+  checkBytes(bytes, decoded.push);
   if (!Array.isArray(data)) return 'data_not_array';
   if (data.length === 0) return 'data_empty';
   checkPoints(data, bytes.length);

@@ -7,9 +7,11 @@ import {
   problemWithoutPair,
   scanBody,
 } from '../../../src/ingress/push/decode.ts';
-import { NotJson, parseAround, parsePiece } from '../../../src/rules/points/push-body.ts';
+import { parseAround } from '../../../src/rules/points/push-body.ts';
+import { NotJson } from '../../../src/rules/points/push-value.ts';
+import { parseList } from './objects/push-by-objects.ts';
 
-/** A push body with all of its points, as the receiver reads it piece by piece. */
+/** A push body with all of its points as objects. */
 export type DecodedPush =
   | { readonly kind: 'push'; readonly push: PushPair & { readonly data: unknown } }
   | BodyRefusal;
@@ -34,7 +36,7 @@ export const decodePush = (bytes: Buffer): DecodedPush => {
       scan.data === 'array'
         ? scan.pointsIn(bytes) === 0
           ? []
-          : scan.pieces.flatMap((piece) => [...parsePiece(bytes, piece)])
+          : parseList(bytes, scan)
         : Object.getOwnPropertyDescriptor(around, 'data')?.value;
     return { kind: 'push', push: { ...pair, data } };
   } catch (error) {

@@ -1,8 +1,9 @@
 import { expect } from 'vitest';
 import type { Layout } from '../../../src/model/records.ts';
 import type { EncodedPoints } from '../../../src/rules/points/encoded-points.ts';
-import { countOrdinals, type PointContext } from '../../../src/rules/points/point-encoder.ts';
+import type { EncodeContext } from './encode-points.ts';
 import { type ReadRow, readRows } from './line-protocol-reader.ts';
+import { countOrdinals } from './objects/point-encoder.ts';
 import { contextWith, encodeWithNames, sourceWith } from './source.ts';
 
 // The reasons of architecture 4.3, and those of architecture 6.2 that a point can have, written down once more.
@@ -22,7 +23,7 @@ export const layouts: readonly Layout[] = ['wide', 'narrow'];
 export const encode = (
   data: readonly unknown[],
   layout: Layout = 'wide',
-  change: Partial<PointContext> = {},
+  change: Partial<EncodeContext> = {},
 ): EncodedPoints => encodeWithNames(data, contextWith(sourceWith(layout), change));
 
 export const rowsOf = (encoded: EncodedPoints): ReadRow[] =>

@@ -2,8 +2,8 @@ import type { Source } from '../../../src/directory/directory.ts';
 import type { ColumnRegistry, Layout } from '../../../src/model/records.ts';
 import { uidBase } from '../../../src/model/uid.ts';
 import type { EncodedPoints } from '../../../src/rules/points/encoded-points.ts';
-import { encodePoints, type PointContext } from '../../../src/rules/points/point-encoder.ts';
 import { registerNames } from '../../../src/wire/column-naming.ts';
+import { type EncodeContext, encodePoints } from './encode-points.ts';
 import { ageMsMax } from './point-cases.ts';
 
 export const arrivedAt = Date.UTC(2026, 5, 1, 12);
@@ -43,8 +43,6 @@ export const sourceWith = (
   };
 };
 
-type EncodeContext = Omit<PointContext, 'points'>;
-
 /** What is encoded around the points: an hour ahead, a week old, the caps of the shipped pipeline, base 1000. */
 export const contextWith = (source: Source, change: Partial<EncodeContext> = {}): EncodeContext => ({
   source,
@@ -54,7 +52,6 @@ export const contextWith = (source: Source, change: Partial<EncodeContext> = {})
   isKeyed: false,
   caps: { metricsMax: 512, dimensionsMax: 64 },
   namesAreFinal: false,
-  bodyLength: Number.MAX_SAFE_INTEGER,
   ...change,
 });
 

@@ -29,7 +29,7 @@ const never = (): number => performance.now() + 60_000;
 const source = sourceWith('wide', ['a'], ['module']);
 const task: PushTask = {
   ...contextWith(source),
-  ...{ pair: { dataId: source.dataId, token: source.token }, table: source, plainAt: undefined },
+  ...{ pair: { dataId: source.dataId, token: source.token }, table: source },
   ...{ pointsMax: 100_000, elementsMax: 4_000_000, asBytes: false },
 };
 const bodyOf = (points: readonly unknown[]): Buffer =>

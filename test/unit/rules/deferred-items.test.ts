@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import { encodeDeferredPoint } from '../../../src/rules/points/deferred-point.ts';
-import { encodePoints } from '../../../src/rules/points/point-encoder.ts';
 import { encodeDeferredSpan } from '../../../src/rules/spans/deferred-span.ts';
 import { rowsOfBlock, rowsOfTraces } from '../../support/otlp/span-blocks.ts';
 import { wholeRequest } from '../../support/otlp/trace-cases.ts';
 import * as traces from '../../support/otlp/trace-source.ts';
+import { encodePoints } from '../../support/push/encode-points.ts';
 import * as push from '../../support/push/source.ts';
 
 const noWindows = { aheadMsMax: undefined, ageMsMax: undefined };

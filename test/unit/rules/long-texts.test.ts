@@ -133,7 +133,6 @@ const push = (text: string): void => {
         asBytes: false,
         pair,
         table: source,
-        plainAt: undefined,
         pointsMax: 10,
         elementsMax: 1_000_000,
       });

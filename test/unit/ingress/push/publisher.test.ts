@@ -6,10 +6,10 @@ import { buildMessage, createPushPublisher, type DueFragment } from '../../../..
 import { Fault } from '../../../../src/model/fault.ts';
 import type { Layout } from '../../../../src/model/records.ts';
 import { uidBase } from '../../../../src/model/uid.ts';
-import { encodePoints } from '../../../../src/rules/points/point-encoder.ts';
 import { createIngressMetrics } from '../../../../src/telemetry/metrics.ts';
 import { decodeEnvelope, type MetricsEnvelope } from '../../../../src/wire/metrics-envelope.ts';
 import { always } from '../../../support/properties.ts';
+import { encodePoints } from '../../../support/push/encode-points.ts';
 import { readRows } from '../../../support/push/line-protocol-reader.ts';
 import { ageMsMax } from '../../../support/push/point-cases.ts';
 import { arrivedAt, contextWith, sourceWith } from '../../../support/push/source.ts';

@@ -1,9 +1,10 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { EncodedPoints } from '../../../../src/rules/points/encoded-points.ts';
-import { countOrdinals, encodePoints } from '../../../../src/rules/points/point-encoder.ts';
 import { always, trickyText, validName } from '../../../support/properties.ts';
+import { encodePoints } from '../../../support/push/encode-points.ts';
 import { readRows } from '../../../support/push/line-protocol-reader.ts';
+import { countOrdinals } from '../../../support/push/objects/point-encoder.ts';
 import { droppedPointsAt, pointsAt } from '../../../support/push/point-cases.ts';
 import {
   encode,

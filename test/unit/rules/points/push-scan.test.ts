@@ -1,10 +1,11 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { checkBody, dataIdOf, scanBody } from '../../../../src/ingress/push/decode.ts';
-import { parseAround, parsePiece } from '../../../../src/rules/points/push-body.ts';
-import { elementsAroundMax, PushScan, pointElementsMax } from '../../../../src/rules/points/push-scan.ts';
+import { parseAround } from '../../../../src/rules/points/push-body.ts';
+import { elementsAroundMax, PushScan } from '../../../../src/rules/points/push-scan.ts';
 import { hasMoreElements } from '../../../../src/wire/json-elements.ts';
 import { always, trickyText } from '../../../support/properties.ts';
+import { parseList } from '../../../support/push/objects/push-by-objects.ts';
 
 const elementsMax = 4_000_000;
 
@@ -44,7 +45,7 @@ const seenOf = (body: Buffer, cuts: readonly number[] = [], stopsAtPair = false)
   const ends = [...cuts.map((cut) => cut % (body.length + 1)), body.length].sort((a, b) => a - b);
   for (const [index, end] of ends.entries()) scan.feed(body.subarray(ends[index - 1] ?? 0, end));
   const { elements, dataId, token, tokenStart, tokenEnd, data, firstByte, isClosed } = scan;
-  const { dataStart, dataEnd, pieces } = scan;
+  const { dataStart, dataEnd } = scan;
   return {
     elements,
     dataId,
@@ -56,7 +57,6 @@ const seenOf = (body: Buffer, cuts: readonly number[] = [], stopsAtPair = false)
     isClosed,
     dataStart,
     dataEnd,
-    pieces,
   };
 };
 
@@ -103,8 +103,7 @@ describe('the scan of a push body', () => {
         expect(read).toEqual(around);
         if (!Array.isArray(data)) return;
         expect(scan.pointsIn(body)).toBe(data.length);
-        const points = data.length === 0 ? [] : scan.pieces.flatMap((piece) => [...parsePiece(body, piece)]);
-        expect(points).toEqual(data);
+        expect(parseList(body, scan)).toEqual(data);
       }),
       2000,
     );
@@ -174,19 +173,6 @@ describe('the number of elements of a push body', () => {
     expect(isTooMuch(`{${pair},"x":[${many('0', elementsAroundMax - 100)}],"data":[1]}`)).toBe(false);
     expect(isTooMuch(`{${pair},"x":[${many('0', elementsAroundMax)}],"data":[1]}`)).toBe(true);
     expect(isTooMuch(`{${pair},"data":[1],"x":[${many('0', elementsAroundMax)}]}`)).toBe(true);
-  });
-
-  it('is bounded for one point, which is not built and takes no other with it', () => {
-    const large = `{"metrics":{${many('"m":1', pointElementsMax + 1)}}}`;
-    const good = '{"metrics":{"a":1}}';
-    const body = Buffer.from(`{${pair},"data":[${good},${good},${large},${good}]}`);
-    const scan = scanBody(body, elementsMax);
-    expect(scan.pieces.map(({ points, isTooLarge }) => [points, isTooLarge])).toEqual([
-      [2, false],
-      [1, true],
-      [1, false],
-    ]);
-    expect(scan.pointsIn(body)).toBe(4);
   });
 });
 

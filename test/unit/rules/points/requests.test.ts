@@ -3,8 +3,9 @@ import { describe, expect, it } from 'vitest';
 import type { DropReason } from '../../../../src/model/reasons.ts';
 import { pointCost, runBudget } from '../../../../src/rules/points/cutting.ts';
 import type { EncodedPoints } from '../../../../src/rules/points/encoded-points.ts';
-import { countOrdinals, type PointContext } from '../../../../src/rules/points/point-encoder.ts';
 import { always, validName } from '../../../support/properties.ts';
+import type { EncodeContext } from '../../../support/push/encode-points.ts';
+import { countOrdinals } from '../../../support/push/objects/point-encoder.ts';
 import { droppedPointsAt, pointsAt } from '../../../support/push/point-cases.ts';
 import {
   encode,
@@ -111,7 +112,7 @@ describe.each(layouts)('a request (%s)', (layout) => {
     );
   });
 
-  const changes: [string, Partial<PointContext>][] = [
+  const changes: [string, Partial<EncodeContext>][] = [
     ['the arrival', { arrivedAt: arrivedAt + 86_400_000 }],
     ['the windows', { policy: { aheadMsMax: 0, ageMsMax: 30_000 } }],
     ['the caps', { caps: { metricsMax: 1, dimensionsMax: 1 } }],

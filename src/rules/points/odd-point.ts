@@ -1,0 +1,154 @@
+import { counted } from '../../model/counted.ts';
+import type { DropReason, TimeReason } from '../../model/reasons.ts';
+import { type TimePolicy, validatePointTime } from '../../model/time.ts';
+import { isValidName } from '../../wire/column-naming.ts';
+import { doubleText } from '../../wire/line-protocol.ts';
+import { runBudget } from './cutting.ts';
+import type { PointColumns } from './point-columns.ts';
+
+const nul = '\u0000';
+
+type JsonObject = Record<string, unknown>;
+
+/** A JSON object, arrays apart. */
+const isObject = (value: unknown): value is JsonObject =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+
+/** A value as answers show it. Objects are not shown: they may be as deep and as large as a body. */
+const shown = (value: unknown): string => {
+  if (Array.isArray(value)) return 'an array';
+  if (typeof value === 'object' && value !== null) return 'an object';
+  const text = typeof value === 'string' ? JSON.stringify(value.slice(0, 100)) : String(value);
+  return text.length > 80 ? `${text.slice(0, 80)}…` : text;
+};
+
+const namePatternText = 'expected ^[a-zA-Z_][a-zA-Z0-9_]*$, at most 100 characters';
+
+const shownName = (name: string): string => (name.length > 80 ? `${name.slice(0, 80)}…` : name);
+
+/** Why a point makes no rows. */
+export type Drop = { readonly reason: DropReason; readonly field: string; readonly detail: string };
+
+/** What becomes of a point that its reader did not take: `text` is the point as it is deferred, or as JSON that the reader takes. */
+export type OddPoint =
+  | ({ readonly kind: 'dropped' } & Drop)
+  | { readonly kind: 'deferred'; readonly reason: TimeReason; readonly detail: string; readonly text: string }
+  | { readonly kind: 'kept'; readonly text: string };
+
+export type OddPointContext = {
+  readonly metrics: PointColumns;
+  readonly metricsMax: number;
+  readonly isKeyed: boolean;
+  readonly arrivedAt: number;
+  readonly policy: TimePolicy;
+};
+
+const drop = (reason: DropReason, field: string, detail: string): Drop => ({ reason, field, detail });
+
+/** Ordinals a point takes: one; in a narrow table one a metric. It depends on the point as sent alone (architecture 5.1). */
+export const ordinalsOf = (point: unknown, isNarrow: boolean): number => {
+  if (!isNarrow || !isObject(point) || !isObject(point.metrics)) return 1;
+  return Math.max(1, Object.keys(point.metrics).length);
+};
+
+const metricsFault = (metrics: unknown, context: OddPointContext): Drop | undefined => {
+  if (!isObject(metrics)) {
+    const detail = metrics === undefined ? 'it is missing' : `got ${shown(metrics)}`;
+    return drop('metrics_missing', 'metrics', detail);
+  }
+  const { metrics: columns, metricsMax } = context;
+  let isEmpty = true;
+  let hasColumn = false;
+  for (const name in metrics) {
+    const value = metrics[name];
+    isEmpty = false;
+    if (!isValidName(name)) return drop('metric_name_invalid', `metrics.${shownName(name)}`, namePatternText);
+    if (typeof value !== 'number')
+      return drop('metric_value_invalid', `metrics.${name}`, `expected a number, got ${shown(value)}`);
+    if (!Number.isFinite(value)) return drop('metric_not_finite', `metrics.${name}`, `got ${value}`);
+    hasColumn ||= columns.hasFor(name);
+  }
+  if (isEmpty) return drop('metrics_empty', 'metrics', 'it is empty');
+  if (hasColumn) return undefined;
+  const limit = `the table is at the limit of ${counted(metricsMax, 'metric')}`;
+  return drop('metric_columns_exceeded', 'metrics', limit);
+};
+
+const dimensionsFault = (dimensions: unknown): Drop | undefined => {
+  if (dimensions === undefined || dimensions === null) return undefined;
+  if (!isObject(dimensions))
+    return drop('dimension_invalid', 'dimension', `expected an object, got ${shown(dimensions)}`);
+  for (const name in dimensions) {
+    const value = dimensions[name];
+    if (!isValidName(name))
+      return drop('dimension_name_invalid', `dimension.${shownName(name)}`, namePatternText);
+    if (typeof value === 'object' && value !== null)
+      return drop('dimension_invalid', `dimension.${name}`, `expected a string, got ${shown(value)}`);
+    if (String(value).includes(nul))
+      return drop('dimension_invalid', `dimension.${name}`, 'it contains U+0000, which QuestDB refuses');
+  }
+  return undefined;
+};
+
+const targetFault = (target: unknown): Drop | undefined => {
+  if (target === undefined || target === null || typeof target === 'number') return undefined;
+  if (typeof target !== 'string')
+    return drop('target_invalid', 'target', `expected a string, got ${shown(target)}`);
+  return target.includes(nul)
+    ? drop('target_invalid', 'target', 'it contains U+0000, which QuestDB refuses')
+    : undefined;
+};
+
+const rawTimeLengthMax = 64;
+
+/** A time that failed, for the validation in transfer: a text that is not a number always fails, so a short piece is enough. */
+const rawTime = (raw: unknown): number | string | null => {
+  if (typeof raw === 'number') return raw;
+  return typeof raw === 'string' ? raw.slice(0, rawTimeLengthMax) : null;
+};
+
+/** What a deferred point carries: the fields the specification names, and nothing a sender added. */
+const deferredText = (point: JsonObject): string =>
+  JSON.stringify({
+    metrics: point.metrics,
+    target: point.target,
+    dimension: point.dimension ?? point.dimensions,
+    timestamp: rawTime(point.timestamp),
+  });
+
+/** A valid point as its reader takes it: each name once, every other value as the text that it becomes. */
+const cleanText = ({ metrics, target, dimension, dimensions, timestamp }: JsonObject): string => {
+  const values = Object.entries(Object(metrics)).map(
+    ([name, value]) => `${JSON.stringify(name)}:${doubleText(Number(value))}`,
+  );
+  const tags = Object.entries(Object(dimension ?? dimensions)).map(
+    ([name, value]) => `${JSON.stringify(name)}:${value === null ? 'null' : JSON.stringify(String(value))}`,
+  );
+  const time = timestamp === undefined || timestamp === null ? 'null' : String(timestamp);
+  const target_ = JSON.stringify(String(target ?? ''));
+  return `{"metrics":{${values}},"target":${target_},"dimension":{${tags}},"timestamp":${time}}`;
+};
+
+/**
+ * Applies the rules of architecture 4.3 to a point as an object, which `PointReader` did not take. `isTooLarge`: its rows cost more than a
+ * message may.
+ */
+export const readOddPoint = (point: unknown, isTooLarge: boolean, context: OddPointContext): OddPoint => {
+  if (!isObject(point)) return { kind: 'dropped', ...drop('point_not_object', '', `got ${shown(point)}`) };
+  // Before anything is made of it: what it holds may be as large as the body.
+  const fault = isTooLarge
+    ? drop('item_too_large', '', `the rows of the point need more than ${runBudget} bytes`)
+    : (metricsFault(point.metrics, context) ??
+      dimensionsFault(point.dimension ?? point.dimensions) ??
+      targetFault(point.target));
+  if (fault !== undefined) return { kind: 'dropped', ...fault };
+  const { timestamp } = point;
+  if (timestamp === undefined || timestamp === null) {
+    if (!context.isKeyed) return { kind: 'kept', text: cleanText(point) };
+    const why = 'a request with an Idempotency-Key needs the timestamp, the same one in each retry';
+    return { kind: 'dropped', ...drop('timestamp_required_with_key', 'timestamp', why) };
+  }
+  const reason = validatePointTime(timestamp, context.arrivedAt, context.policy);
+  if (reason === undefined) return { kind: 'kept', text: cleanText(point) };
+  return { kind: 'deferred', reason, detail: `got ${shown(timestamp)}`, text: deferredText(point) };
+};

@@ -1,0 +1,184 @@
+import { isValidName } from '../../wire/column-naming.ts';
+import type { ColumnMap } from './point-table.ts';
+import { colon, type PushCursor } from './push-cursor.ts';
+
+/** A name that points may have, as bytes. */
+export type PointColumn = {
+  readonly text: string;
+  /** The name in quotes with its colon. */
+  readonly quoted: Uint8Array;
+  /** Undefined for a name without a column: then it is to be called as it is. */
+  column: string | undefined;
+  /** `,column=`. */
+  assignment: Uint8Array;
+  /** The request that last asked for the column. */
+  request: number;
+  /** The point that had the name last. */
+  stamp: number;
+  /** The column that a point named behind this one. */
+  next: PointColumn | undefined;
+};
+
+const noColumns: ColumnMap = new Map<string, string>();
+const slotsMin = 256;
+/** Room for 4,096 names: more of one body are read by the way of odd points, for a body has room for millions. */
+const slotsMax = 16_384;
+/** Names that meet in this many places are not kept: making names for that gains nothing. */
+const probesMax = 16;
+/** Names that are kept from one request to the next. */
+const keptMax = 2048;
+/** Small integers count faster. */
+const requestsMax = 2 ** 30;
+
+const hashBytes = (bytes: Uint8Array, start: number, end: number): number => {
+  let hash = 0x811c9dc5;
+  for (let at = start; at < end; at++) hash = Math.imul(hash ^ (bytes[at] ?? 0), 0x01000193);
+  return hash ^ (hash >>> 15);
+};
+
+const newColumn = (text: string): PointColumn => ({
+  text,
+  quoted: Buffer.from(`"${text}":`),
+  column: undefined,
+  assignment: Buffer.from(`,${text}=`),
+  request: 0,
+  stamp: 0,
+  next: undefined,
+});
+
+/**
+ * The columns that the names of points stand for. Points name the same columns in the same order, so the one that came next before is
+ * looked at first, then a table by the bytes of the name. The table's registry is asked once a request and name.
+ */
+export class PointColumns {
+  private known = noColumns;
+  private gathered: Set<string> = new Set();
+  private columnsMax = 0;
+  private list: PointColumn[] = [];
+  /** Places in the list plus one, by hash; 0 for none. */
+  private slots = new Uint16Array(slotsMin);
+  private readonly first = newColumn('');
+  private last = this.first;
+  private request = 0;
+  private stamp = 0;
+  /** Names that were new with the point at hand. */
+  readonly newNames: string[] = [];
+
+  /** `gathered`: names of kept points that are to be registered; `columnsMax` bounds them and the known ones together. */
+  open(known: ColumnMap, gathered: Set<string>, columnsMax: number): void {
+    this.known = known;
+    this.gathered = gathered;
+    this.columnsMax = columnsMax;
+    this.stamp = 0;
+    this.request++;
+    if (this.list.length <= keptMax && this.request < requestsMax) return;
+    this.request = 1;
+    this.list = [];
+    this.slots = new Uint16Array(slotsMin);
+    this.first.next = undefined;
+  }
+
+  /** What is not needed until the next request. */
+  close(): void {
+    this.known = noColumns;
+    this.gathered = new Set();
+  }
+
+  /** Another point begins. */
+  beginPoint(): void {
+    this.stamp++;
+    if (this.newNames.length > 0) this.newNames.length = 0;
+  }
+
+  /** The members of a point begin. */
+  begin(): void {
+    this.last = this.first;
+  }
+
+  /**
+   * Reads a name up to its value; undefined where the point had it before, and for a name that is invalid or not kept. `isUnique`: the
+   * point has no name twice, so what is not kept is no matter.
+   */
+  read(cursor: PushCursor, isUnique: boolean): PointColumn | undefined {
+    const { last } = this;
+    let column = last.next;
+    if (column === undefined || !cursor.name(column.quoted)) {
+      if (cursor.text() < 0) return undefined;
+      column = this.lookUp(cursor) ?? (isUnique ? this.make(cursor) : undefined);
+      if (column === undefined || !cursor.take(colon)) return undefined;
+      last.next = column;
+    }
+    if (column.request !== this.request) this.ask(column);
+    this.last = column;
+    if (column.stamp === this.stamp) return undefined;
+    column.stamp = this.stamp;
+    return column;
+  }
+
+  /** Asks the registry for the column of a name. */
+  private ask(column: PointColumn): void {
+    const known = this.known.get(column.text);
+    column.request = this.request;
+    column.stamp = 0;
+    if (known === column.column) return;
+    column.column = known;
+    column.assignment = Buffer.from(`,${known ?? column.text}=`);
+  }
+
+  /** Whether a point gets this column: a name without one does while there are some left. */
+  has({ column, text }: PointColumn): boolean {
+    if (column !== undefined || this.gathered.has(text)) return true;
+    if (!this.hasRoom(this.newNames.length)) return false;
+    this.newNames.push(text);
+    return true;
+  }
+
+  /** Whether a point that has this valid name alone gets a column for it. */
+  hasFor(name: string): boolean {
+    return this.known.get(name) !== undefined || this.gathered.has(name) || this.hasRoom(0);
+  }
+
+  private hasRoom(more: number): boolean {
+    return this.known.size + this.gathered.size + more < this.columnsMax;
+  }
+
+  /** The point was kept: its new names are to be registered. */
+  keepPoint(): void {
+    for (const name of this.newNames) this.gathered.add(name);
+  }
+
+  private make(cursor: PushCursor): PointColumn | undefined {
+    const name = cursor.shown();
+    return isValidName(name) ? newColumn(name) : undefined;
+  }
+
+  /** The column of the name that was read last, which is kept from now on; undefined for an invalid one and one that is not kept. */
+  private lookUp(cursor: PushCursor): PointColumn | undefined {
+    if (4 * this.list.length >= this.slots.length && !this.grow()) return undefined;
+    const { slots, list } = this;
+    let slot = hashBytes(cursor.source, cursor.start, cursor.end) & (slots.length - 1);
+    for (let probe = 0; probe < probesMax; probe++) {
+      const column = list[(slots[slot] ?? 0) - 1];
+      if (column === undefined) {
+        const made = this.make(cursor);
+        if (made !== undefined) slots[slot] = list.push(made);
+        return made;
+      }
+      if (cursor.isLastIn(column.quoted)) return column;
+      slot = (slot + 1) & (slots.length - 1);
+    }
+    return undefined;
+  }
+
+  private grow(): boolean {
+    if (this.slots.length === slotsMax) return false;
+    const slots = new Uint16Array(4 * this.slots.length);
+    for (const [place, { quoted }] of this.list.entries()) {
+      let slot = hashBytes(quoted, 1, quoted.length - 2) & (slots.length - 1);
+      while (slots[slot] !== 0) slot = (slot + 1) & (slots.length - 1);
+      slots[slot] = place + 1;
+    }
+    this.slots = slots;
+    return true;
+  }
+}

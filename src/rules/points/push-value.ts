@@ -1,0 +1,157 @@
+import {
+  braceClose,
+  braceOpen,
+  bracketClose,
+  bracketOpen,
+  colon,
+  falseWord,
+  nullWord,
+  type PushCursor,
+  quote,
+  trueWord,
+} from './push-cursor.ts';
+
+/** A body, or a part of it, is not JSON. */
+export class NotJson extends Error {}
+
+/** Words, and those of Python's json for numbers that JSON does not have. */
+const words: readonly (readonly [Uint8Array, unknown])[] = [
+  [trueWord, true],
+  [falseWord, false],
+  [nullWord, null],
+  [Buffer.from('NaN'), Number.NaN],
+  [Buffer.from('Infinity'), Number.POSITIVE_INFINITY],
+  [Buffer.from('-Infinity'), Number.NEGATIVE_INFINITY],
+];
+
+/** Makes a value of its parts: of a name that comes twice the last value, at the place of the first, as JSON.parse does. */
+class Builder {
+  value: unknown;
+  name = '';
+  private readonly open: object[] = [];
+
+  add(value: unknown): void {
+    const around = this.open.at(-1);
+    if (around === undefined) this.value = value;
+    else if (Array.isArray(around)) around.push(value);
+    else if (this.name !== '__proto__') Reflect.set(around, this.name, value);
+    // It would set the prototype.
+    else Object.defineProperty(around, '__proto__', { ...memberSettings, value });
+  }
+
+  enter(value: object): void {
+    this.add(value);
+    this.open.push(value);
+  }
+
+  leave(): void {
+    this.open.pop();
+  }
+}
+
+const memberSettings = { enumerable: true, configurable: true, writable: true };
+const nestingMin = 1024;
+/** 1 for an object, 0 for an array, of those that the walk at hand has entered. No walk begins within another. */
+let nesting = new Uint8Array(nestingMin);
+
+/** Goes over any value, however deep it is: no call nests with it. */
+class ValueWalk {
+  private readonly cursor: PushCursor;
+  private readonly builder: Builder | undefined;
+
+  constructor(cursor: PushCursor, builder?: Builder) {
+    this.cursor = cursor;
+    this.builder = builder;
+  }
+
+  /** False: it is not valid. */
+  pass(): boolean {
+    const { cursor, builder } = this;
+    let depth = 0;
+    if (nesting.length > nestingMin) nesting = new Uint8Array(nestingMin);
+    for (;;) {
+      const byte = cursor.peek();
+      if (byte === braceOpen || byte === bracketOpen) {
+        const isObject = byte === braceOpen;
+        cursor.enter(byte);
+        builder?.enter(isObject ? {} : []);
+        this.nest(depth++, isObject ? 1 : 0);
+        if (cursor.peek() !== (isObject ? braceClose : bracketClose)) {
+          if (isObject && !this.passName()) return false;
+          continue;
+        }
+      } else if (!this.passWhole(byte)) return false;
+      for (;;) {
+        if (depth === 0) return true;
+        const isObject = nesting[depth - 1] === 1;
+        if (cursor.more()) {
+          if (isObject && !this.passName()) return false;
+          break;
+        }
+        if (!cursor.take(isObject ? braceClose : bracketClose)) return false;
+        depth--;
+        builder?.leave();
+      }
+    }
+  }
+
+  private nest(depth: number, kind: number): void {
+    if (depth === nesting.length) {
+      const larger = new Uint8Array(2 * depth);
+      larger.set(nesting);
+      nesting = larger;
+    }
+    nesting[depth] = kind;
+  }
+
+  private passName(): boolean {
+    const { cursor, builder } = this;
+    const start = cursor.peek() === quote ? cursor.at : -1;
+    if (start < 0 || !cursor.skipText()) return false;
+    if (builder !== undefined) builder.name = this.textFrom(start);
+    return cursor.take(colon);
+  }
+
+  /** Passes a value without parts. */
+  private passWhole(byte: number): boolean {
+    const { cursor, builder } = this;
+    const start = cursor.at;
+    if (byte === quote) {
+      if (!cursor.skipText()) return false;
+      builder?.add(this.textFrom(start));
+      return true;
+    }
+    if (cursor.number() !== 'none') {
+      builder?.add(Number(cursor.bytes.toString('latin1', start, cursor.at)));
+      return true;
+    }
+    for (const [word, value] of words) {
+      if (!cursor.word(word)) continue;
+      builder?.add(value);
+      return true;
+    }
+    return false;
+  }
+
+  /** The text that begins here with its quote, and was passed. */
+  private textFrom(start: number): string {
+    const { bytes, at: end } = this.cursor;
+    const written = bytes.toString('utf8', start, end);
+    if (!written.includes('\\')) return written.slice(1, -1);
+    const text: unknown = JSON.parse(written);
+    return String(text);
+  }
+}
+
+/** Steps over any value; false where it is not valid. */
+export const skipValue = (cursor: PushCursor): boolean => new ValueWalk(cursor).pass();
+
+/**
+ * Builds any value, bare NaN and infinities as the numbers that they name (Python's json writes them). Time and memory are in proportion
+ * to its bytes. Throws NotJson.
+ */
+export const readValue = (cursor: PushCursor): unknown => {
+  const builder = new Builder();
+  if (!new ValueWalk(cursor, builder).pass()) throw new NotJson();
+  return builder.value;
+};

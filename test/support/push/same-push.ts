@@ -1,0 +1,31 @@
+import assert from 'node:assert/strict';
+import {
+  type EncodedPush,
+  encodePush,
+  type PushTask,
+  type RefusedPush,
+} from '../../../src/ingress/push/encode.ts';
+import type { Run } from '../../../src/rules/points/encoded-points.ts';
+import { tolerantText } from './encode-points.ts';
+import { readRows } from './line-protocol-reader.ts';
+import { encodePushByObjects } from './objects/push-by-objects.ts';
+
+const shown = ({ text, ...run }: Run) => ({ ...run, rows: readRows(text.toWellFormed()) });
+
+/** All there is of an outcome; numbers of rows as values, for their texts may differ. */
+const outcomeOf = (push: EncodedPush | RefusedPush) => {
+  if (push.kind === 'refused')
+    return push.detail.includes('messages') ? { ...push, detail: 'too many' } : push;
+  const { encoded, points, pointAt } = push;
+  const { examples, lateExamples, runs } = encoded;
+  // As text: a comparison of objects nests as deep as they do.
+  const seen = [...examples, ...lateExamples].map(({ index }) => tolerantText(pointAt(index)));
+  return { points, seen, encoded: { ...encoded, runs: runs.map(shown) } };
+};
+
+/** Encodes a body, and holds all that result against the way of objects. */
+export const expectSamePush = (bytes: Buffer, task: PushTask): EncodedPush | RefusedPush => {
+  const push = encodePush(bytes, task);
+  assert.deepStrictEqual(outcomeOf(push), outcomeOf(encodePushByObjects(bytes, task)));
+  return push;
+};

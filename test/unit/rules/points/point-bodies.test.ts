@@ -1,0 +1,248 @@
+import fc from 'fast-check';
+import { describe, expect, it, vi } from 'vitest';
+import { pushBodies } from '../../../../bench/bodies.ts';
+import { shapedBodies } from '../../../../bench/shapes.ts';
+import { encodePush, type PushTask } from '../../../../src/ingress/push/encode.ts';
+import type { Layout } from '../../../../src/model/records.ts';
+import { pointElementsMax } from '../../../../src/rules/points/point-encoder.ts';
+import { always } from '../../../support/properties.ts';
+import { encodePushByObjects } from '../../../support/push/objects/push-by-objects.ts';
+import { bodyText, knownDimensions, knownMetrics, token } from '../../../support/push/push-bodies.ts';
+import { expectSamePush } from '../../../support/push/same-push.ts';
+import { arrivedAt, contextWith, encodeWithNames, sourceWith } from '../../../support/push/source.ts';
+
+// One reader goes over the bytes of every body. What it makes of them is compared with the same points as objects.
+
+const taskOf = (layout: Layout, change: Partial<PushTask> = {}): PushTask => {
+  const table = sourceWith(layout, knownMetrics, knownDimensions);
+  return {
+    ...contextWith(table),
+    ...{ pair: { dataId: table.dataId, token }, table, pointsMax: 50_000, elementsMax: 4_000_000 },
+    ...change,
+  };
+};
+const tasks: readonly PushTask[] = (['wide', 'narrow'] as const).flatMap((layout) => [
+  taskOf(layout),
+  taskOf(layout, { isKeyed: true }),
+  // No names are left but one of each kind.
+  taskOf(layout, {
+    caps: { metricsMax: knownMetrics.length + 1, dimensionsMax: knownDimensions.length + 1 },
+  }),
+  taskOf(layout, { caps: { metricsMax: 3, dimensionsMax: 2 }, policy: { aheadMsMax: 500, ageMsMax: 500 } }),
+]);
+
+const bodyOf = (...points: readonly string[]): Buffer =>
+  Buffer.from(`{"access_token":"${token}","data":[${points.join(',')}],"data_id":1500001}`);
+
+describe('the reader of bodies and the way of objects agree', () => {
+  it('on bodies in every form of JSON, and in forms that are none', () => {
+    const seen = new Map<string, number>();
+    always(
+      fc.property(bodyText, fc.constantFrom(...tasks), (text, task) => {
+        const push = expectSamePush(Buffer.from(text), task);
+        const outcomes =
+          push.kind === 'refused'
+            ? [push.reason]
+            : [push.encoded.accepted > 0 ? 'kept' : 'none', ...push.encoded.dropped.keys()];
+        for (const each of outcomes) seen.set(each, (seen.get(each) ?? 0) + 1);
+      }),
+      6000,
+    );
+    // What does not come proves nothing.
+    expect(seen.get('kept')).toBeGreaterThan(1500);
+    for (const reason of ['body_not_json', 'credentials_differ', 'metric_not_finite', 'dimension_invalid'])
+      expect(seen.get(reason), reason).toBeGreaterThan(20);
+  });
+
+  it('on bodies with a byte changed, left out or put in, UTF-8 or not', () => {
+    always(
+      fc.property(
+        bodyText,
+        fc.constantFrom(...tasks),
+        fc.nat(),
+        fc.oneof(fc.nat(255), fc.constantFrom(...Buffer.from('",:{}[]\\'), 0xc3, 0xff, 0xf0)),
+        fc.constantFrom(0, 1, 2),
+        (text, task, place, byte, kind) => {
+          const body = Buffer.from(text);
+          const at = place % body.length;
+          const from = kind === 2 ? at : at + 1;
+          const added = kind === 1 ? [] : [byte];
+          expectSamePush(
+            Buffer.concat([body.subarray(0, at), Buffer.from(added), body.subarray(from)]),
+            task,
+          );
+        },
+      ),
+      6000,
+    );
+  });
+
+  it.each([
+    ['of one message', 500],
+    ['of several messages', 12_000],
+  ])('on bodies as clients write them, %s', (_, points) => {
+    const [body = Buffer.alloc(0)] = pushBodies(1, points, 1500001, token, arrivedAt);
+    for (const task of [taskOf('wide'), taskOf('narrow')])
+      expect(expectSamePush(body, task).kind).toBe('encoded');
+  });
+});
+
+/** Members of objects that `run` builds of JSON. */
+const built = (run: () => unknown): number => {
+  const parse = vi.spyOn(JSON, 'parse');
+  const set = vi.spyOn(Reflect, 'set');
+  try {
+    run();
+    return parse.mock.calls.length + set.mock.calls.length;
+  } finally {
+    parse.mockRestore();
+    set.mockRestore();
+  }
+};
+
+// A change that quietly left points to the slow way would pass each comparison above.
+describe('no object is built', () => {
+  it.each(shapedBodies(1, 50, arrivedAt))(
+    'of a point as clients write it: $shape',
+    ({ written: [body = Buffer.alloc(0)], task }) => {
+      const push = encodePush(body, task);
+      expect(push.kind === 'encoded' ? push.encoded.accepted : push).toBe(50);
+      expect(built(() => encodePush(body, task))).toBe(0);
+    },
+  );
+
+  const good = `{"timestamp":${arrivedAt},"metrics":{"cpu":1.0}}`;
+  const forms: readonly (readonly [string, string])[] = [
+    ['a new name', '{"metrics":{"new":1},"dimension":{"other":"x"}}'],
+    ['members that are not stored', '{"note":{"a":[1,"\\u00e9",null]},"metrics":{"cpu":1},"Target":5}'],
+    ['texts with escapes', '{"metrics":{"c\\u0070u":1e3},"target":"\\ud83d\\ude00 \\"\\/\\n\\u6f22"}'],
+    ['nulls where they may be', '{"metrics":{"cpu":1},"target":null,"dimension":null,"timestamp":null}'],
+    ['a time with a fraction of zero', `{"metrics":{"cpu":1},"timestamp":${arrivedAt}.0}`],
+    [
+      'a target and dimensions that are numbers',
+      '{"metrics":{"cpu":1},"target":7,"dimension":{"host":-1.5}}',
+    ],
+    ['a text of 100 KiB', `{"metrics":{"cpu":1},"target":"${'t'.repeat(102_400)}"}`],
+  ];
+  it.each(forms)('of a point with %s', (_, point) => {
+    expect(built(() => expect(encodePush(bodyOf(good, point), taskOf('wide')).kind).toBe('encoded'))).toBe(0);
+    expectSamePush(bodyOf(good, point), taskOf('wide'));
+  });
+
+  const odd: readonly (readonly [string, string])[] = [
+    ['a name twice', '{"metrics":{"cpu":1,"cpu":2}}'],
+    ['a member twice', '{"metrics":{"cpu":1},"target":"a","target":"b"}'],
+    ['both spellings of dimensions', '{"metrics":{"cpu":1},"dimension":null,"dimensions":{"host":"a"}}'],
+    ['what is dropped', '{"metrics":{"cpu":"x"}}'],
+    ['what is deferred', '{"metrics":{"cpu":1},"timestamp":1}'],
+  ];
+  it.each(odd)('of the points beside one with %s', (_, point) => {
+    const body = bodyOf(good, point, good);
+    // The good ones have three members each.
+    const members = built(() => encodePush(body, taskOf('wide')));
+    expect([members > 0, members <= 5]).toEqual([true, true]);
+    expectSamePush(body, taskOf('wide'));
+  });
+
+  it('of the points beside one that is not UTF-8', () => {
+    const [before = '', behind = ''] = bodyOf(good, '{"metrics":{"cpu":1},"target":"*"}', good)
+      .toString()
+      .split('*');
+    const body = Buffer.concat([Buffer.from(before), Buffer.from([0xe6, 0xbc, 0xff]), Buffer.from(behind)]);
+    // Its metrics, its one metric and its target.
+    expect(built(() => encodePush(body, taskOf('wide')))).toBe(3);
+    expectSamePush(body, taskOf('wide'));
+  });
+
+  it('of a point with more members than any message has room for, which is dropped alone', () => {
+    const large = `{"metrics":{${'"cpu":1,'.repeat(pointElementsMax)}"a":1}}`;
+    for (const layout of ['wide', 'narrow'] as const) {
+      const task = taskOf(layout);
+      const body = bodyOf(good, large, large, good);
+      const push = encodePush(body, task);
+      if (push.kind !== 'encoded') throw new Error(push.reason);
+      expect([push.encoded.accepted, ...push.encoded.dropped]).toEqual([2, ['item_too_large', 2]]);
+      expect(push.encoded.examples.map(({ index, detail }) => [index, detail, push.pointAt(index)])).toEqual(
+        [1, 2].map((index) => [index, 'the point has more than 131072 members and elements', undefined]),
+      );
+      // Each takes one uid, and a message of its own.
+      expect(push.encoded.runs.map(({ first, last, points }) => [first, last, points])).toEqual([
+        [0, 0, 1],
+        [1, 1, 0],
+        [2, 2, 0],
+        [3, 3, 1],
+      ]);
+      expect(built(() => encodePush(body, task))).toBe(0);
+    }
+  });
+
+  it('of what is nested deep beside the members that count', () => {
+    const deep = `${'['.repeat(60_000)}${']'.repeat(60_000)}`;
+    const push = encodePush(bodyOf(good, `{"metrics":{"cpu":1},"note":${deep}}`, deep), taskOf('wide'));
+    expect(push.kind === 'encoded' ? [push.encoded.accepted, ...push.encoded.dropped] : push).toEqual([
+      2,
+      ['point_not_object', 1],
+    ]);
+  });
+});
+
+describe('a number', () => {
+  it.each([
+    ['12.0', '12'],
+    ['-0.0', '-0'],
+    ['1.50', '1.5'],
+    ['100', '100'],
+    ['0.1000000000000000055', '0.1'],
+    ['1E-5', '0.00001'],
+    ['1e21', '1e+21'],
+  ])('written as %s is stored as %s', (written, stored) => {
+    const push = encodePush(bodyOf(`{"metrics":{"cpu":${written}}}`), taskOf('wide'));
+    expect(push.kind === 'encoded' && push.encoded.runs[0]?.text).toContain(` cpu=${stored},uid=`);
+  });
+});
+
+// Retries are recognised by first and last uid of each message.
+describe('a request is cut where it was cut before', () => {
+  const longTarget = `"target":"${'漢'.repeat(40)}"`;
+  it.each([
+    `{"metrics":{"cpu":1}}`,
+    `{"metrics":{"cpu":1},"dimension":null}`,
+    `{"metrics":{"cpu":1},"dimensions":null}`,
+    `{"metrics":{"cpu":1},"dimensions":{}}`,
+    `{"target":null,"metrics":{"cpu":1,"a":2},"timestamp":null}`,
+    `{"timestamp":${arrivedAt},"target":7,"metrics":{"cpu":1}}`,
+    `{"dimension":{"host":"\\ud83d\\ude00\\ud83d\\n","module":null},${longTarget},"metrics":{"cpu":1}}`,
+    `{"dimension":{"host":true,"other":1.5},"note":[1,2],"metrics":{"cpu":1,"new":2}}`,
+    `{"metrics":{"cpu":1,"cpu":2},"target":"a","target":"bcd"}`,
+    `{"metrics":{"cpu":[1,{"a":"b"}]},"target":{"a":1}}`,
+    `5`,
+  ])('of points as %s', (point) => {
+    const body = bodyOf(...Array.from({ length: 9_000 }, () => point));
+    const edges = (push: ReturnType<typeof encodePush>) =>
+      push.kind === 'encoded' ? push.encoded.runs.map(({ first, last }) => [first, last]) : push;
+    for (const task of [taskOf('wide'), taskOf('narrow')])
+      expect(edges(encodePush(body, task))).toEqual(edges(encodePushByObjects(body, task)));
+  });
+});
+
+describe('a dimension beyond the cap', () => {
+  it.each(['"\\ud800"', '"a\\ud83d\\ude00\\"b"', '"漢"', '-1.50', 'true', 'null'])(
+    'keeps its text: %s',
+    (value) => {
+      const body = bodyOf(`{"metrics":{"cpu":1},"dimension":{"host":"a","zone":${value}}}`);
+      expectSamePush(body, taskOf('wide', { caps: { metricsMax: 5, dimensionsMax: 4 } }));
+      expectSamePush(body, taskOf('narrow', { caps: { metricsMax: 5, dimensionsMax: 4 } }));
+    },
+  );
+});
+
+describe('a name that is new', () => {
+  // Names of kept points were counted again with each later point, so that the last columns of a table were denied to a first push, and
+  // the second pass, which gave them, failed.
+  it.each(['wide', 'narrow'] as const)('takes one of the columns that are left, once (%s)', (layout) => {
+    const data = [{ a: 1, b: 1 }, { a: 1, b: 1, c: 1 }, { d: 1 }].map((metrics) => ({ metrics }));
+    const context = contextWith(sourceWith(layout), { caps: { metricsMax: 3, dimensionsMax: 3 } });
+    const { accepted, dropped, valuesDropped } = encodeWithNames(data, context);
+    expect([accepted, [...dropped], [...valuesDropped]]).toEqual([2, [['metric_columns_exceeded', 1]], []]);
+  });
+});
