@@ -98,8 +98,8 @@ export default defineConfig({
           name: 'engines',
           include: ['test/{engines,contract,faults}/**/*.test.ts'],
           exclude: [...alone, ...long],
-          // Each file starts engines of its own and waits for them a third of its time: three at once keep two cores busy.
-          maxWorkers: 3,
+          // Each file starts engines of its own and waits for more than half of its time: four at once keep two cores busy.
+          maxWorkers: 4,
           sequence: { groupOrder: 1 },
           testTimeout: 600_000,
           hookTimeout: 300_000,
