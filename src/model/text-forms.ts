@@ -24,3 +24,7 @@ export const bearerToken = (header: string | undefined): string | undefined =>
   /^bearer[ \t]+(\S+)[ \t]*$/i.exec(
     header === undefined || header.length > patternTextMax ? '' : header,
   )?.[1];
+
+/** What is wrong with a value, in words: `detail`, and the value as it was sent where `got` shows it. */
+export const exampleText = ({ detail, got }: { readonly detail: string; readonly got: string }): string =>
+  [detail, got === '' ? '' : `got ${got}`].filter((text) => text !== '').join(', ');

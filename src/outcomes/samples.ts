@@ -60,15 +60,6 @@ export const sampleBytesMax = {
 
 const minuteMs = 60_000;
 
-/** The text about a value, and the value as the text shows it: `expected a number, got "12"`. */
-export const splitGot = (detail: string): { readonly why: string; readonly got: string | undefined } => {
-  const at = detail.indexOf('got ');
-  if (at === -1) return { why: detail, got: undefined };
-  const why = detail.slice(0, at);
-  const got = detail.slice(at + 'got '.length);
-  return { why: why.endsWith(', ') ? why.slice(0, -2) : why, got };
-};
-
 const valueText = (value: unknown): string | undefined => {
   if (typeof value === 'string') return value;
   return value === undefined || typeof value === 'object' ? undefined : String(value);
@@ -117,12 +108,7 @@ export const createSamples = ({ now, redaction, onLost }: SampleOptions): Sample
     return {
       field: redaction.text(field, sampleBytesMax.field, secrets),
       value: isSecret && typeof value !== 'number' && shown !== '' ? redacted : shown,
-      // `value` has the received value; this text may have been truncated before its redaction.
-      detail: redaction.text(
-        isSecret || value !== undefined ? splitGot(detail).why : detail,
-        sampleBytesMax.detail,
-        secrets,
-      ),
+      detail: redaction.text(detail, sampleBytesMax.detail, secrets),
     };
   };
 

@@ -1,5 +1,6 @@
 import { counted } from '../../model/counted.ts';
-import { type EncodedTraces, exampleText } from '../../wire/otlp/types.ts';
+import { exampleText } from '../../model/text-forms.ts';
+import type { EncodedTraces } from '../../wire/otlp/types.ts';
 import { shownKey } from './hints.ts';
 
 /** The warning for a byte-identical request, which is stored already. */

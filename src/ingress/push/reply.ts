@@ -1,5 +1,6 @@
 import { counted } from '../../model/counted.ts';
 import { explain } from '../../model/reasons.ts';
+import { exampleText } from '../../model/text-forms.ts';
 import type { EncodedPoints } from '../../rules/points/encoded-points.ts';
 import type { Reply } from '../http/reply.ts';
 import { noHeaders, type RefusalReason, type Refused } from '../refused.ts';
@@ -86,7 +87,12 @@ export const pointsReply = (encoded: EncodedPoints): Reply => {
       accepted: encoded.accepted,
       dropped: Object.fromEntries(encoded.dropped),
       values_dropped: Object.fromEntries(encoded.valuesDropped),
-      examples: encoded.examples,
+      examples: encoded.examples.map(({ index, reason, field, ...example }) => ({
+        index,
+        reason,
+        field,
+        detail: exampleText(example),
+      })),
     }),
     headers: noHeaders,
   };

@@ -1,4 +1,5 @@
 import { explain } from '../../model/reasons.ts';
+import { exampleText } from '../../model/text-forms.ts';
 import type { Sender } from '../line.ts';
 import type { RefusalRecorder } from '../refusal-recorder.ts';
 import type { Refused } from '../refused.ts';
@@ -30,16 +31,17 @@ const valueAt = (point: unknown, path: string): unknown => {
 export const samplePoints = (recorder: RefusalRecorder, sender: PushSender, push: EncodedPush): void => {
   const { encoded } = push;
   if (encoded.dropped.size === 0) return;
-  for (const { index, reason, field, detail } of [...encoded.examples, ...encoded.lateExamples]) {
+  for (const { index, reason, field, ...example } of [...encoded.examples, ...encoded.lateExamples]) {
     if (!recorder.wants(sender.owner, reason)) continue;
     const point = push.pointAt(index);
+    const value = valueAt(point, field);
     recorder.sample(sender.request, sender.owner, '', {
       reason,
       stage: encoded.accepted > 0 ? (explain(reason)?.stage ?? 'receiver') : 'receiver',
       ordinal: encoded.exampleOrdinals.get(index) ?? index,
       field,
-      value: valueAt(point, field),
-      detail,
+      value,
+      detail: value === undefined ? exampleText(example) : example.detail,
       payload: point,
       secrets: sender.secrets,
     });

@@ -1,4 +1,5 @@
 import { Fault } from '../../model/fault.ts';
+import { exampleText } from '../../model/text-forms.ts';
 import { baseAtItem, type ItemPlace } from '../../model/uid.ts';
 import type { ColumnCaps } from '../../wire/column-naming.ts';
 import type { Run } from './encoded-points.ts';
@@ -48,7 +49,9 @@ export const encodeDeferredPoint = (
   const [reason] = dropped.keys();
   if (run === undefined || reason !== undefined) {
     const [example] = examples;
-    const detail = [example?.field, example?.detail].filter((text) => (text ?? '') !== '').join(': ');
+    const detail = [example?.field, example && exampleText(example)]
+      .filter((text) => (text ?? '') !== '')
+      .join(': ');
     return { kind: 'dropped', reason: reason ?? 'point_not_object', detail };
   }
   return { kind: 'rows', run, newMetrics: [...unknownMetrics], newDimensions: [...unknownDimensions] };

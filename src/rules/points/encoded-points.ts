@@ -1,7 +1,7 @@
 import type { DropReason, TimeReason, ValueReason } from '../../model/reasons.ts';
 
-/** One point that did not go the normal way, as the reply shows it. */
-export type Example = { index: number; reason: DropReason; field: string; detail: string };
+/** One point that did not go the normal way; `got` is the value of the field, shortened, and empty where none is shown. */
+export type Example = { index: number; reason: DropReason; field: string; detail: string; got: string };
 
 /** What one message takes of a request: the rows of a run of points, and the points of that run whose time failed. */
 export type Run = {

@@ -27,12 +27,18 @@ const namePatternText = 'expected ^[a-zA-Z_][a-zA-Z0-9_]*$, at most 100 characte
 const shownName = (name: string): string => (name.length > 80 ? `${name.slice(0, 80)}…` : name);
 
 /** Why a point makes no rows. */
-export type Drop = { readonly reason: DropReason; readonly field: string; readonly detail: string };
+export type Drop = {
+  readonly reason: DropReason;
+  readonly field: string;
+  readonly detail: string;
+  /** The value as it was sent, shortened; empty where none is shown. */
+  readonly got: string;
+};
 
 /** What becomes of a point that its reader did not take: `text` is the point as it is deferred, or as JSON that the reader takes. */
 export type OddPoint =
   | ({ readonly kind: 'dropped' } & Drop)
-  | { readonly kind: 'deferred'; readonly reason: TimeReason; readonly detail: string; readonly text: string }
+  | { readonly kind: 'deferred'; readonly reason: TimeReason; readonly got: string; readonly text: string }
   | { readonly kind: 'kept'; readonly text: string };
 
 export type OddPointContext = {
@@ -43,7 +49,12 @@ export type OddPointContext = {
   readonly policy: TimePolicy;
 };
 
-const drop = (reason: DropReason, field: string, detail: string): Drop => ({ reason, field, detail });
+const drop = (reason: DropReason, field: string, detail: string, got = ''): Drop => ({
+  reason,
+  field,
+  detail,
+  got,
+});
 
 /** Ordinals a point takes: one; in a narrow table one a metric. It depends on the point as sent alone (architecture 5.1). */
 export const ordinalsOf = (point: unknown, isNarrow: boolean): number => {
@@ -53,8 +64,9 @@ export const ordinalsOf = (point: unknown, isNarrow: boolean): number => {
 
 const metricsFault = (metrics: unknown, context: OddPointContext): Drop | undefined => {
   if (!isObject(metrics)) {
-    const detail = metrics === undefined ? 'it is missing' : `got ${shown(metrics)}`;
-    return drop('metrics_missing', 'metrics', detail);
+    return metrics === undefined
+      ? drop('metrics_missing', 'metrics', 'it is missing')
+      : drop('metrics_missing', 'metrics', '', shown(metrics));
   }
   const { metrics: columns, metricsMax } = context;
   let isEmpty = true;
@@ -64,8 +76,8 @@ const metricsFault = (metrics: unknown, context: OddPointContext): Drop | undefi
     isEmpty = false;
     if (!isValidName(name)) return drop('metric_name_invalid', `metrics.${shownName(name)}`, namePatternText);
     if (typeof value !== 'number')
-      return drop('metric_value_invalid', `metrics.${name}`, `expected a number, got ${shown(value)}`);
-    if (!Number.isFinite(value)) return drop('metric_not_finite', `metrics.${name}`, `got ${value}`);
+      return drop('metric_value_invalid', `metrics.${name}`, 'expected a number', shown(value));
+    if (!Number.isFinite(value)) return drop('metric_not_finite', `metrics.${name}`, '', String(value));
     hasColumn ||= columns.hasFor(name);
   }
   if (isEmpty) return drop('metrics_empty', 'metrics', 'it is empty');
@@ -77,13 +89,13 @@ const metricsFault = (metrics: unknown, context: OddPointContext): Drop | undefi
 const dimensionsFault = (dimensions: unknown): Drop | undefined => {
   if (dimensions === undefined || dimensions === null) return undefined;
   if (!isObject(dimensions))
-    return drop('dimension_invalid', 'dimension', `expected an object, got ${shown(dimensions)}`);
+    return drop('dimension_invalid', 'dimension', 'expected an object', shown(dimensions));
   for (const name in dimensions) {
     const value = dimensions[name];
     if (!isValidName(name))
       return drop('dimension_name_invalid', `dimension.${shownName(name)}`, namePatternText);
     if (typeof value === 'object' && value !== null)
-      return drop('dimension_invalid', `dimension.${name}`, `expected a string, got ${shown(value)}`);
+      return drop('dimension_invalid', `dimension.${name}`, 'expected a string', shown(value));
     if (String(value).includes(nul))
       return drop('dimension_invalid', `dimension.${name}`, 'it contains U+0000, which QuestDB refuses');
   }
@@ -92,8 +104,7 @@ const dimensionsFault = (dimensions: unknown): Drop | undefined => {
 
 const targetFault = (target: unknown): Drop | undefined => {
   if (target === undefined || target === null || typeof target === 'number') return undefined;
-  if (typeof target !== 'string')
-    return drop('target_invalid', 'target', `expected a string, got ${shown(target)}`);
+  if (typeof target !== 'string') return drop('target_invalid', 'target', 'expected a string', shown(target));
   return target.includes(nul)
     ? drop('target_invalid', 'target', 'it contains U+0000, which QuestDB refuses')
     : undefined;
@@ -134,7 +145,7 @@ const cleanText = ({ metrics, target, dimension, dimensions, timestamp }: JsonOb
  * message may.
  */
 export const readOddPoint = (point: unknown, isTooLarge: boolean, context: OddPointContext): OddPoint => {
-  if (!isObject(point)) return { kind: 'dropped', ...drop('point_not_object', '', `got ${shown(point)}`) };
+  if (!isObject(point)) return { kind: 'dropped', ...drop('point_not_object', '', '', shown(point)) };
   // Before anything is made of it: what it holds may be as large as the body.
   const fault = isTooLarge
     ? drop('item_too_large', '', `the rows of the point need more than ${runBudget} bytes`)
@@ -150,5 +161,5 @@ export const readOddPoint = (point: unknown, isTooLarge: boolean, context: OddPo
   }
   const reason = validatePointTime(timestamp, context.arrivedAt, context.policy);
   if (reason === undefined) return { kind: 'kept', text: cleanText(point) };
-  return { kind: 'deferred', reason, detail: `got ${shown(timestamp)}`, text: deferredText(point) };
+  return { kind: 'deferred', reason, got: shown(timestamp), text: deferredText(point) };
 };

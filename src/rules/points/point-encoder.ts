@@ -158,8 +158,8 @@ class PointEncoder {
     this.places.set(this.index, start);
     if (odd.kind === 'dropped') this.drop(odd);
     else {
-      const { reason, detail, text } = odd;
-      this.addExample({ reason, field: 'timestamp', detail });
+      const { reason, got, text } = odd;
+      this.addExample({ reason, field: 'timestamp', detail: '', got });
       count(this.result.dropped, reason);
       count(this.result.deferred, reason);
       this.run.deferred.push(text);
@@ -181,7 +181,7 @@ class PointEncoder {
     this.spent = runBudget + 1;
     this.run.last = this.ordinal;
     const detail = `the point has more than ${pointElementsMax} members and elements`;
-    this.drop({ reason: 'item_too_large', field: '', detail });
+    this.drop({ reason: 'item_too_large', field: '', detail, got: '' });
     this.ordinal++;
   }
 
@@ -234,8 +234,8 @@ class PointEncoder {
     this.ordinal += ordinals;
   }
 
-  private drop({ reason, field, detail }: Drop): void {
-    this.addExample({ reason, field, detail });
+  private drop({ reason, field, detail, got }: Drop): void {
+    this.addExample({ reason, field, detail, got });
     count(this.result.dropped, reason);
     count(this.run.dropped, reason);
   }

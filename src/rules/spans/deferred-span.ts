@@ -1,5 +1,6 @@
+import { exampleText } from '../../model/text-forms.ts';
 import { baseAtItem, type ItemPlace } from '../../model/uid.ts';
-import { exampleText, MalformedBody, type SpanOwner, type TracePart } from '../../wire/otlp/types.ts';
+import { MalformedBody, type SpanOwner, type TracePart } from '../../wire/otlp/types.ts';
 import { jsonTraces } from './json-traces.ts';
 
 /** What a span that a receiver put off comes to: a block of one row, or why it makes none. */

@@ -113,10 +113,6 @@ export type SpanExample = {
   readonly got: string;
 };
 
-/** What is wrong with a span, in words: the detail with the value that was sent. */
-export const exampleText = ({ detail, got }: Pick<SpanExample, 'detail' | 'got'>): string =>
-  [detail, got === '' ? '' : `got ${got}`].filter((text) => text !== '').join(', ');
-
 /** A span that was rejected or deferred, as far as it is shown: few attributes, long texts cut, the resource without its token. */
 export type SpanSample = SpanExample & {
   readonly appId: number;

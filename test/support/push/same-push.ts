@@ -23,7 +23,7 @@ const outcomeOf = (push: EncodedPush | RefusedPush) => {
   return { points, seen, encoded: { ...encoded, runs: runs.map(shown) } };
 };
 
-/** Encodes a body, and holds all that result against the way of objects. */
+/** Encodes a body, and compares the result with that of objects. */
 export const expectSamePush = (bytes: Buffer, task: PushTask): EncodedPush | RefusedPush => {
   const push = encodePush(bytes, task);
   assert.deepStrictEqual(outcomeOf(push), outcomeOf(encodePushByObjects(bytes, task)));

@@ -70,9 +70,7 @@ describe('an example', () => {
   it('is the item as it was received, with its place, its sender and the epoch', () => {
     const { samples } = started();
     samples.add(sample());
-    samples.add(
-      sample({ pipeline: 'traces', owner: 7, field: 'startTimeUnixNano', value: 'N', detail: 'got "N"' }),
-    );
+    samples.add(sample({ pipeline: 'traces', owner: 7, field: 'startTimeUnixNano', value: 'N', detail: '' }));
     expect(samples.take(12)).toEqual([
       {
         at: '2026-11-20 13:30:00.000',
@@ -114,7 +112,7 @@ describe('an example', () => {
         sample({
           field,
           value: `secret ${token}`,
-          detail: `expected a number, got "${`secret ${token}`.slice(0, 20)}…`,
+          detail: `expected a number, not secret ${token}`,
           payload: {
             target: token,
             dimension: { token: 'hunter2', other: `x${token}` },

@@ -20,6 +20,12 @@ type PointContext = Omit<ListContext, 'pointsMax' | 'elementsMax'>;
 
 const examplesMax = 20;
 
+/** The expectation and the value of `expected a number, got "x"`. */
+const valueApart = (text: string): { detail: string; got: string } => {
+  const [, detail = text, got = ''] = /^(.*?)(?:, |^)got (.*)$/s.exec(text) ?? [];
+  return { detail, got };
+};
+
 const count = <K>(map: Map<K, number>, key: K, by = 1): void => {
   map.set(key, (map.get(key) ?? 0) + by);
 };
@@ -181,7 +187,7 @@ class PointEncoder {
   }
 
   private drop(reason: DropReason, index: number, field: string, detail: string): void {
-    this.addExample({ index, reason, field, detail });
+    this.addExample({ index, reason, field, ...valueApart(detail) });
     count(this.result.dropped, reason);
     count(this.run.dropped, reason);
   }
@@ -196,7 +202,7 @@ class PointEncoder {
   }
 
   private defer(reason: TimeReason, point: JsonObject, index: number, ordinal: number, raw: unknown): void {
-    this.addExample({ index, reason, field: 'timestamp', detail: `got ${shown(raw)}` });
+    this.addExample({ index, reason, field: 'timestamp', detail: '', got: shown(raw) });
     count(this.result.dropped, reason);
     count(this.result.deferred, reason);
     this.run.deferred.push(deferredText(point));

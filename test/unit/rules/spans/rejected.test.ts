@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { reasons } from '../../../../src/model/reasons.ts';
-import { type EncodedTraces, exampleText, TooManySpans } from '../../../../src/wire/otlp/types.ts';
+import { exampleText } from '../../../../src/model/text-forms.ts';
+import { type EncodedTraces, TooManySpans } from '../../../../src/wire/otlp/types.ts';
 import type { OtlpAttribute, OtlpRequest, OtlpSpan } from '../../../support/otlp/protobuf.ts';
 import { rowsOfTraces } from '../../../support/otlp/span-blocks.ts';
 import {
