@@ -152,7 +152,9 @@ export class JsonFields {
     const count = text.length === length ? '' : `, not ${text.length}`;
     const expected = `expected ${length} hexadecimal characters${count}`;
     // So long is base64 of as many bytes.
-    return text.length === 4 * Math.ceil(length / 6) && isBase64(text) ? `${expected} that look like base64` : expected;
+    return text.length === 4 * Math.ceil(length / 6) && isBase64(text)
+      ? `${expected} that look like base64`
+      : expected;
   }
 
   /**
