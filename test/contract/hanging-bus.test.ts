@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type PointsBatch, pointsBatch, spansBatch } from '../support/push/batches.ts';
 import { type Stack, startStack } from '../support/stack/stack.ts';
+import { untilPaused } from '../support/stack/until-paused.ts';
 
 // NATS that hangs (here: is stopped) answers nothing and keeps its connections. A sender needs an answer before it
 // gives up.
@@ -46,6 +47,7 @@ const point = (change: object = {}): object => ({ metrics: { value: 1 }, timesta
 const whileHanging = async <T>(work: () => Promise<T>): Promise<T> => {
   stack.engines.nats.pause();
   try {
+    await untilPaused(stack.engines.nats.pid ?? 0);
     return await work();
   } finally {
     stack.engines.nats.resume();

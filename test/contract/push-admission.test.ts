@@ -9,6 +9,7 @@ import { pointsAt } from '../support/push/point-cases.ts';
 import { expectEnvelope, plainSuccess } from '../support/push/replies.ts';
 import { bodyOf, type PushStack, startPushStack } from '../support/push/stack.ts';
 import type { Report } from '../support/stack/stack.ts';
+import { untilPaused } from '../support/stack/until-paused.ts';
 import { waitFor } from '../support/wait.ts';
 
 /** A change is promised within a second; a busy machine gets five. */
@@ -253,6 +254,7 @@ describe('a bus that does not take a request', () => {
     const own = await on.report();
     await on.push(own, [{ metrics: { cpu: 0 }, timestamp }]);
     on.stack.engines.nats.pause();
+    await untilPaused(on.stack.engines.nats.pid ?? 0);
     try {
       await refusedAs(own, key, 'unconfirmed');
     } finally {

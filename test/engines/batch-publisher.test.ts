@@ -12,6 +12,7 @@ import {
   storedIn,
 } from '../support/push/batch-kills.ts';
 import { startEngines, type TestEngines } from '../support/stack/engines.ts';
+import { untilPaused } from '../support/stack/until-paused.ts';
 
 describe('a batch', () => {
   let bus: Bus;
@@ -87,6 +88,7 @@ describe('a batch', () => {
   it('without an answer in time is reported as unconfirmed only if its last message was sent', async () => {
     await makeStream(bus, 'HANG', {});
     engines.nats.pause();
+    await untilPaused(engines.nats.pid ?? 0);
     const messages = messagesFor('HANG', 3);
     const told = await outcome(batches.publish({ messages, version: 1, deadlineAt: soon(300) }));
     engines.nats.resume();
