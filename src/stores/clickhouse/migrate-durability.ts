@@ -9,8 +9,8 @@ const isSet = (engine: string, setting: string): boolean => engine.includes(`${s
 
 /**
  * Makes the answer to an insert wait until its part is on the disk (`isPowerSafe`) or only in the system's buffers, for all tables
- * of Tidemark; returns the changed tables. A merge needs no such wait: the server keeps its source parts for eight minutes. Throws
- * the Faults of `toFault`; may be repeated.
+ * of Tidemark that differ; returns the changed tables. A merge needs no such wait: the server keeps its source parts for eight
+ * minutes. Throws the Faults of `toFault`; may be repeated.
  */
 export const alignDurability = async (clickhouse: Clickhouse, isPowerSafe: boolean): Promise<string[]> => {
   const tables = await clickhouse.rows(
