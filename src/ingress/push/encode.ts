@@ -124,7 +124,7 @@ export const firstPoint = (bytes: Buffer, { dataStart }: PushScan): unknown => {
 };
 
 /**
- * Validates and encodes the points of a body with a valid credential, in one pass over its bytes. A body that this pass does not
+ * Validates and encodes the points of a body with a valid credential, in one pass through its bytes. A body that this pass does not
  * accept is scanned again for its refusal. Never throws for any bytes of a sender.
  */
 export const encodePush = (bytes: Buffer, task: PushTask): EncodedPush | RefusedPush => {
