@@ -10,7 +10,7 @@ import type { Payload, Publisher, PublisherOptions } from './publisher.ts';
 /** A message that is stored together with others. Its payload must not change until the batch is settled. */
 export type BatchMessage = {
   readonly subject: string;
-  /** Unique within this batch. */
+  /** Belongs to this batch alone. */
   readonly messageId: string;
   readonly payload: Payload;
 };

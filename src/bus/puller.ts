@@ -85,8 +85,8 @@ const toDelivery = (bus: Bus, message: Msg): Delivery => {
 type PullEnd = { readonly code: number; readonly description: string; readonly deliveries: number };
 
 /**
- * Not the client's `fetch`: that ends after a hundred messages when bytes limit it, and takes the end of every full pull for an
- * error.
+ * Pulls from a durable consumer until it is stopped. Sends pulls of its own: the client's `fetch` ends after a hundred messages when
+ * bytes limit it, and takes the end of every full pull for an error.
  */
 export const startPuller = (bus: Bus, options: PullerOptions): Puller => {
   const { stream, consumer, bytesMax } = options;

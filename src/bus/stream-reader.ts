@@ -93,7 +93,7 @@ const noMessages = 404;
 const endOfBatch = 204;
 
 /**
- * Messages from a sequence on, in ascending order. Not the client's own request: that waits for ever when the connection is lost in
+ * Messages from a sequence on, in ascending order. Sends a request of its own: the client's waits for ever when the connection is lost in
  * the middle of a batch.
  */
 const getBatch = (bus: Bus, stream: string, request: BatchRequest): Promise<Batch> =>

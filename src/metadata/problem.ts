@@ -106,7 +106,7 @@ const kindOf = (fault: Fault): Kind => {
   return { status: 500, title: 'Internal error' };
 };
 
-/** The caller's problem for a thrown value. */
+/** The problem document for a thrown value. */
 export const toProblem = (error: unknown): Problem => {
   const fault = error instanceof Fault ? error : new Fault('internal', 'internal_error', errorText(error));
   const { status, title, remedy } = kindOf(fault);

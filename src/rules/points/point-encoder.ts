@@ -39,7 +39,7 @@ export type PointContext = {
   readonly asBytes?: boolean | undefined;
 };
 
-/** The encoded points, and the first ordinals of those among the examples, by index. */
+/** The encoded points, and the first ordinals of those among the `examples`, by index. */
 export type ListedPoints = {
   readonly encoded: EncodedPoints;
   readonly places: ReadonlyMap<number, number>;

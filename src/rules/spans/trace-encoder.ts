@@ -79,7 +79,7 @@ export class TraceEncoder implements SpanVisitor {
   private resourceNumber = 0;
   private token: string | undefined;
   private owner: Owner = 'invalid';
-  /** The reported credentials of spans. */
+  /** Credentials of spans whose owner the result has. */
   private readonly told = new Set<string | undefined>();
   private isOwnerTold = false;
 

@@ -18,7 +18,7 @@ export type PartitionedSinkOptions = {
   readonly now: () => number;
 };
 
-/** Instances that recently refused stray rows: the time, and whether a try is in progress. */
+/** Instances that recently did not take stray rows: the time, and whether a try is in progress. */
 export type StrayFailures = Map<string, { readonly at: number; isTried: boolean }>;
 
 const strayRetryMs = 10_000;

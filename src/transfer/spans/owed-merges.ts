@@ -62,7 +62,7 @@ export const startOwedMerges = ({
       await bucket.delete(systemKeys.owedMerge(String(day)), revision);
       if (owed.get(day)?.revision === revision) owed.delete(day);
     } catch (error) {
-      // Another process recorded the day meanwhile: this merge may not cover its rows, and the next look merges again.
+      // The day was recorded again meanwhile: this merge may not cover the new rows, and the next look merges again.
       if (isConflict(error)) return;
       log.error(
         { day, error: errorText(error) },
