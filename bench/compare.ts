@@ -54,7 +54,7 @@ const bringPackages = (tree: string): void => {
   });
 };
 
-/** Sources of the revision, with the benches of this tree and their dependencies: both are measured alike. */
+/** Sources of the revision, with the benches of this tree and what they stand on: both are measured alike. */
 const makeTree = (): string => {
   const tree = mkdtempSync(join(tmpdir(), 'tidemark-base-'));
   git('worktree', 'add', '--detach', '--force', tree, base);
