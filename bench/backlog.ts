@@ -71,7 +71,7 @@ export type Backlog = {
 
 export type BacklogOptions = { readonly items: number; readonly guard: string };
 
-/** Fills the stream with nobody to drain it, then drains it with one transfer. */
+/** Fills the stream while no transfer runs, then drains it with one transfer. */
 const measure = async (
   stack: Stack,
   backlog: Backlog['backlog'],

@@ -47,7 +47,7 @@ export const pushBodies = (
 
 const columnBodiesMax = 256;
 
-/** Push bodies whose points bring two metrics (of one column: one), every body the next pair of so many columns. */
+/** Push bodies whose points bring two metrics (with one column: one), every body the next pair of this many columns. */
 export const columnBodies = (
   points: number,
   columns: number,

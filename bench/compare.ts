@@ -8,7 +8,7 @@ import { tableLines } from './table.ts';
 
 /**
  * `make bench-compare BASE=<rev> ARGS="--only push --seconds 6"`: runs the benches of this tree on the sources of a revision and on
- * those of this tree, by turns, and prints what differs. Everything in ARGS but `--pairs` goes to the benches.
+ * those of this tree, in turn, and prints the differences. Everything in ARGS but `--pairs` goes to the benches.
  */
 const { values, tokens } = parseArgs({
   options: { base: { type: 'string' }, pairs: { type: 'string', default: '3' } },
@@ -20,12 +20,12 @@ const base = typeof values.base === 'string' ? values.base : '';
 const pairs = Number(values.pairs);
 const ownOptions = ['base', 'pairs'];
 
-/** What was given for the benches, as it was given. */
+/** The arguments for the benches, unchanged. */
 const passedOn = tokens.flatMap((token): string[] => {
   if (token.kind !== 'option' || ownOptions.includes(token.name)) return [];
   const following = process.argv[token.index + 3];
   if (token.value !== undefined) return [token.rawName, token.value];
-  // Not knowing the option, the parser takes its value for another argument.
+  // The parser does not know the option and takes its value for another argument.
   return following === undefined || following.startsWith('-') ? [token.rawName] : [token.rawName, following];
 });
 const benchArguments = passedOn.length > 0 ? passedOn : ['--only', 'push,spans', '--seconds', '6'];
@@ -40,7 +40,7 @@ const git = (...args: string[]): string =>
     stdio: ['ignore', 'pipe', 'inherit'],
   }).trim();
 
-/** The packages of a tree: links to ours where it wants the same, else its own. */
+/** The packages of a tree: links to this tree's where it needs the same, else its own. */
 const bringPackages = (tree: string): void => {
   const lockOf = (folder: string): string => readFileSync(join(folder, 'package-lock.json'), 'utf8');
   if (lockOf(tree) === lockOf(root)) {
@@ -74,7 +74,7 @@ const removeTree = (tree: string): void => {
   if (existsSync(root)) git('worktree', 'prune');
 };
 
-/** One run of the benches in a tree. Missed targets are no failure here; nothing printed is. */
+/** One run of the benches in a tree. A missed target is not a failure here; a run that prints nothing is. */
 const run = (tree: string): Promise<RunFigures> =>
   new Promise((done, fail) => {
     const args = ['bench/main.ts', ...benchArguments, '--repeats', '1'];
@@ -105,7 +105,7 @@ try {
   const before: RunFigures[] = [];
   const after: RunFigures[] = [];
   for (let pair = 0; pair < pairs; pair++) {
-    // The order changes, so that what a run leaves behind for the next is nobody's disadvantage.
+    // The order changes, so that the state that one run leaves behind harms both trees alike.
     const order = pair % 2 === 0 ? [tree, root] : [root, tree];
     for (const each of order) (each === tree ? before : after).push(await run(each));
     say(`  pair ${pair + 1} of ${pairs} is done`);

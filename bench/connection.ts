@@ -1,19 +1,19 @@
 import { connect, type Socket } from 'node:net';
 
 /**
- * One HTTP/1.1 connection that posts one request after another: what the generator costs is taken from the machine that is
- * measured, and a client library costs twice as much as the receiver has for a point. For answers with a Content-Length; every
- * other one counts as a failure.
+ * One HTTP/1.1 connection that posts one request after another: the generator's cost is taken from the measured machine, and a
+ * client library costs twice as much as the receiver spends on a point. For answers with a Content-Length; every other one counts
+ * as a failure.
  */
 export type Connection = {
-  /** True when it was answered 200; false for every other answer, and for none: the next one has a new connection. */
+  /** True for an answer 200; false for every other answer, and for none: the next request has a new connection. */
   post(body: Uint8Array): Promise<boolean>;
   close(): void;
 };
 
 /** Bodies below are copied behind their head, so that a request is one write. */
 const oneWriteBytesMax = 16 * 1024;
-/** A connection that nothing comes on for so long is given up. */
+/** A connection without any bytes for this long is closed. */
 const answerMsMax = 60_000;
 const headersEnd = '\r\n\r\n';
 const lengthHeader = /\r\ncontent-length: *(\d+)/i;
@@ -21,7 +21,7 @@ const closing = /\r\nconnection: *close/i;
 
 type Answer = { readonly isGood: boolean; readonly isLast: boolean };
 
-/** The answer when all of it is there, undefined while some of it is missing. */
+/** The answer once all of it has arrived, undefined before. */
 const readAnswer = (received: Buffer): Answer | undefined => {
   const end = received.indexOf(headersEnd);
   if (end === -1) return undefined;

@@ -12,7 +12,7 @@ import { pushSubject, spansSubject } from './subjects.ts';
 export type CurveOptions = MeasureOptions & {
   /** Rows of the fullest table of points; a fifth of it is measured, too. */
   readonly pointRows: number;
-  /** The same of spans. */
+  /** Rows of the fullest table of spans, likewise. */
   readonly spanRows: number;
 };
 
@@ -44,7 +44,7 @@ const createReports = async (stack: Stack, count: number): Promise<Report[]> => 
   return reports;
 };
 
-/** Rows of all tables together, by what QuestDB notes at each commit: counting itself would open the files of every table. */
+/** Rows of all tables together, from QuestDB's notes of each commit: counting itself would open the files of every table. */
 const countAll = (stack: Stack) => async (): Promise<number> => {
   const { dataset } = await stack.query(
     "SELECT sum(table_row_count) FROM tables() WHERE table_name LIKE '%.__default__'",
@@ -54,7 +54,7 @@ const countAll = (stack: Stack) => async (): Promise<number> => {
 
 /** Requests of 1000 points, each of another data id. */
 const dataIdsCurve = async (options: CurveOptions): Promise<Curve> => {
-  // Of so many tables QuestDB notes the rows; at its default of 1000 some of ours would be forgotten.
+  // The number of tables whose rows QuestDB notes; its default of 1000 would lose some of this bench.
   process.env['QDB_CAIRO_RECENT_WRITE_TRACKER_CAPACITY'] = '5000';
   const rows: Row[] = [];
   for (const count of [1, 10, 100, 1_000]) {
@@ -77,7 +77,7 @@ const dataIdsCurve = async (options: CurveOptions): Promise<Curve> => {
           visible: countAll(stack),
         },
         options,
-        // The first rows of a table make its columns.
+        // The first rows of a table create its columns.
         Math.max(warmSeconds, count / dataIdsWarmPerSecond),
       );
     });
@@ -97,7 +97,7 @@ const columnsCurve = async (options: CurveOptions): Promise<Curve> => {
         ...base.load(),
         nextBody: inTurnOfNow((nowMs) => columnBodies(pointsPerBody, columns, dataId, token, nowMs)),
       });
-      // A row has a place for each column: of many it takes kilobytes.
+      // A row has a place for each column: with many columns it takes kilobytes.
       const seconds = Math.min(options.seconds, Math.max(1, wideSeconds / columns));
       return measured(
         `${columns} metric columns`,
@@ -112,7 +112,7 @@ const columnsCurve = async (options: CurveOptions): Promise<Curve> => {
   return { title, item: 'points', rows };
 };
 
-/** Rows as the load makes them, of the hours before: the table is as full as if they had been pushed. */
+/** Rows in the form of the load, of the hours before: the table is as full as if they had been pushed. */
 const fillPoints = async (stack: Stack, table: string, rows: number): Promise<void> => {
   if (rows === 0) return;
   const count = async (): Promise<number> =>
@@ -145,7 +145,7 @@ const fullPointsCurve = async (options: CurveOptions): Promise<Curve> => {
 };
 
 const spansPerFill = 500_000;
-/** Past the guard that follows a start. */
+/** The guard that follows a start has ended by then. */
 const guardSeconds = 12;
 
 const fillSpans = async (stack: Stack, rows: number): Promise<void> => {

@@ -1,9 +1,9 @@
 import { changePercent, median, rounded, spreadOf } from './statistics.ts';
 
-/** What one run printed as JSON lines: figures by the name of what they are of. */
+/** The JSON lines of one run: figures by the name of their stage or latency. */
 export type RunFigures = ReadonlyMap<string, Readonly<Record<string, number>>>;
 
-/** One figure of both revisions: medians, and by how much it differs, over pairs of runs that followed each other. */
+/** One figure of both revisions: medians, and their difference, over pairs of consecutive runs. */
 export type Difference = {
   readonly stage: string;
   readonly figure: string;
@@ -35,7 +35,7 @@ const nameOf = (line: object): string | undefined => {
   return typeof latency === 'string' ? `latency, ${latency}` : undefined;
 };
 
-/** The figures of the lines that name a stage or a latency; everything else a run prints is for people. */
+/** The figures of the lines that name a stage or a latency; all other output of a run is for people. */
 export const readFigures = (output: string): RunFigures => {
   const figures = new Map<string, Record<string, number>>();
   for (const text of output.split('\n')) {

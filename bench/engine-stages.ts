@@ -18,7 +18,7 @@ import { startUsage } from './processes.ts';
 import type { Row } from './report.ts';
 import { rounded } from './statistics.ts';
 
-/** Messages as ingress publishes them and rows as transfer writes them, of so many items each. */
+/** Messages in ingress's form and rows in transfer's form, with this many items each. */
 export type StageInputs = {
   readonly pushBodies: readonly Buffer[];
   readonly pointsPerBody: number;
@@ -42,7 +42,7 @@ type Counted = {
   readonly engine: number;
 };
 
-/** Runs `work`, which answers the items it did, beside the CPU time of this process and of the engine. */
+/** Runs `work`, which returns its number of items; measures the CPU time of this process and of the engine. */
 const timed = async (engine: number | undefined, work: () => Promise<number>): Promise<Counted> => {
   const usageSince = startUsage(engine === undefined ? {} : { engine });
   const before = process.cpuUsage();
@@ -64,7 +64,7 @@ const rowOf = (stage: string, { items, seconds, own, engine }: Counted, engineNa
   ...(engineName === undefined ? {} : { [`cpu_${engineName}`]: rounded((engine / items) * 1e6) }),
 });
 
-/** Calls `work` in turn over the inputs until the time is up, so many at once; answers how often. */
+/** Calls `work` in turn over the inputs until the time is up, with this many calls at once; returns the number of calls. */
 const repeat = async <T>(
   inputs: readonly T[],
   atOnce: number,
@@ -102,7 +102,7 @@ const inflateRow = async ({ pushBodies, pointsPerBody }: StageInputs): Promise<R
   return rowOf('inflate (gzip)', counted);
 };
 
-/** Publishes for a while, then takes the same messages out again. */
+/** Publishes for a while, then reads the same messages again. */
 const busRows = async (
   engines: TestEngines,
   stream: 'METRICS' | 'TRACES',

@@ -8,7 +8,8 @@ import { boundsOf, nativeOf, spanSelect } from '../test/support/otlp/span-rows.t
 import { startEngines } from '../test/support/stack/engines.ts';
 import { fetchEngine } from '../test/support/stack/fetch-engine.ts';
 
-// What the guard costs: inserts of new and of stored rows into a table with so many rows, uids hashed as those of OTLP requests are.
+// The cost of the guard: inserts of new and of stored rows into a table with this many rows, with uids hashed like those of OTLP
+// requests.
 const { values } = parseArgs({
   options: {
     rows: { type: 'string', default: '2000000' },
@@ -66,7 +67,7 @@ const queryId = (): string => insertId({ stream: 'TRACES', first: 1, last: 1, bo
 
 type Kind = 'plain' | 'guarded, all new' | 'guarded, all stored';
 
-/** Milliseconds of one insert, without the making of its rows. */
+/** Milliseconds of one insert, without the time to build its rows. */
 const insertOnce = async (kind: Kind, first: number): Promise<number> => {
   const { rows, select } = hashedRows(first, insertRows);
   const blocks = [await nativeOf(url, select)];

@@ -7,7 +7,7 @@ import { waitFor } from '../test/support/wait.ts';
 import { pushBodies } from './bodies.ts';
 import { inTurnOfNow, type LoadResult, runLoad } from './load.ts';
 
-/** What a good client sees, and what ingress holds meanwhile. */
+/** The figures of a good client, and the memory of ingress meanwhile. */
 export type HostileRow = {
   readonly beside: string;
   readonly requests_per_second: number;
@@ -21,7 +21,7 @@ export type HostileRow = {
 const head = 'POST /v2/push/ HTTP/1.1\r\nHost: a\r\n';
 const get = 'GET /v2/push/ HTTP/1.1\r\nHost: a\r\n\r\n';
 
-/** One kind of hostile client: what it says at first, what it repeats, and how many of it there are in a hundred. */
+/** One kind of hostile client: its first bytes, its repeated bytes, and its share in a hundred clients. */
 type Kind = {
   readonly share: number;
   readonly first: string | Buffer;
@@ -36,11 +36,11 @@ const kinds: readonly Kind[] = [
   { share: 30, first: `${head}Content-Length: 1000000\r\n\r\n`, again: ' ', everyMs: 1000 },
   // Connected, and silent.
   { share: 25, first: '', everyMs: 1000 },
-  // Asks and asks, and never reads an answer.
+  // Sends requests without end, and never reads an answer.
   { share: 10, first: '', again: get.repeat(5), everyMs: 1000, isDeaf: true },
-  // What is no HTTP, over a new connection each time.
+  // Bytes that are not HTTP, over a new connection each time.
   { share: 4, first: '\x16\x03\x01\x00\xc8', everyMs: 1000 },
-  // A part of a large body, and then nothing: together more than there is room for.
+  // A part of a large body, and then silence: together more than the room for bodies.
   {
     share: 1,
     first: Buffer.concat([
@@ -51,7 +51,10 @@ const kinds: readonly Kind[] = [
   },
 ];
 
-/** Keeps so many hostile clients busy from other addresses of loopback until it is told to stop; whoever is cut comes again. */
+/**
+ * Keeps this many hostile clients busy from other addresses of loopback until it is stopped; a client whose connection is closed
+ * connects again.
+ */
 const attack = (port: number, clients: number): void => {
   const open = new Set<Socket>();
   const start = (kind: Kind, number: number): void => {
@@ -82,7 +85,7 @@ const attack = (port: number, clients: number): void => {
 const residentMiB = (pid: number): number =>
   Math.round(Number(/VmRSS:\s+(\d+) kB/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1] ?? 0) / 1024);
 
-/** A good producer's latency and throughput, alone and beside so many hostile clients, by turns in one run. */
+/** A good sender's latency and throughput, alone and beside this many hostile clients, in turn in one run. */
 export const measureHostile = async (clients: number, seconds: number): Promise<HostileRow[]> => {
   const stack = await startStack();
   try {

@@ -14,7 +14,7 @@ import {
 import { defaultTokenKeys } from '../src/wire/otlp/token-keys.ts';
 import { type EncodedTraces, MalformedBody, type TracesContext } from '../src/wire/otlp/types.ts';
 
-/** The shapes that an exporter writes: nothing is checked, so the walk is as fast as objects allow. */
+/** The shapes that an exporter writes: the walk validates nothing, so it is as fast as objects allow. */
 type Value = {
   readonly stringValue?: string;
   readonly intValue?: string | number;
@@ -44,12 +44,12 @@ type Request = {
   }[];
 };
 
-/** Takes the shape on trust: a check of each object would be counted against the walk. */
+/** Trusts the shape: the cost of a validation would count against the walk. */
 const requestSchema = z.custom<Request>((value) => typeof value === 'object' && value !== null);
 
 const shortMax = 24;
 
-/** Texts as bytes that stand one after the other, as the encoder takes them; a text that comes again has its first place. */
+/** Texts as bytes one after the other, in the encoder's form; a repeated text keeps its first place. */
 class Texts {
   private buffer = Buffer.allocUnsafeSlow(256 * 1024);
   source = new ByteSource(this.buffer);
@@ -156,7 +156,10 @@ const fillSpan = ({ span: slots }: ReadState, span: Span): void => {
   if (span.attributes !== undefined) slots.size += fillAttributes(slots.attributes, span.attributes);
 };
 
-/** `JSON.parse` and a walk over its objects into the same slots, with the same encoder behind: what the reader of JSON has to beat. */
+/**
+ * `JSON.parse` and a walk over its objects into the same slots, with the same encoder behind: the alternative that the reader of
+ * JSON has to beat.
+ */
 export const walkedTraces = (bytes: Buffer, context: TracesContext): EncodedTraces => {
   const mayHoldTokens = defaultTokenKeys.mayBeIn(bytes) || bytes.includes('\\u');
   return withReadState(bytes, context.limits, defaultTokenKeys, mayHoldTokens, (state) => {

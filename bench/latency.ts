@@ -7,7 +7,7 @@ import { type Load, postOnce } from './load.ts';
 import { percentile, rounded } from './statistics.ts';
 import { contentTypes, type PointSource } from './subjects.ts';
 
-/** Time from sending to the answer 200, and from sending to being seen by a query, ms. */
+/** Time from sending to the answer 200, and from sending to being visible to a query, ms. */
 export type Latency = {
   readonly latency: string;
   readonly items_per_second: number;
@@ -21,9 +21,9 @@ export type Latency = {
   readonly probes_unseen: number;
 };
 
-/** Sends items that can be told from all others, and says which of them a query sees. */
+/** Sends recognisable items, and reports which of them a query sees. */
 export type Probe = {
-  /** Sends the item with this number. Resolves when it is answered 200. */
+  /** Sends the item with this number. Resolves with its answer 200. */
   send(number: number): Promise<void>;
   /** Numbers from `from` on that are visible now. */
   seen(from: number): Promise<readonly number[]>;
@@ -31,15 +31,15 @@ export type Probe = {
 
 const tickMs = 2;
 const probeEveryMs = 100;
-/** What looks more often takes from those that it measures. */
+/** More frequent looks would take CPU from the measured processes. */
 const pollMs = 20;
 const unseenMsMax = 10_000;
 
 type Answers = { readonly latencies: number[]; failed: number };
 
 /**
- * Sends so many requests a second whatever becomes of those before them, and measures each from when it was due: a receiver that
- * stalls is not spared the requests that it held up.
+ * Sends this many requests per second, regardless of the results of earlier ones, and measures each from its due time: a receiver
+ * that stalls is charged for the requests that it delayed.
  */
 const sendPaced = async (load: Load, requestsPerSecond: number, seconds: number): Promise<Answers> => {
   const answers: Answers = { latencies: [], failed: 0 };
@@ -47,7 +47,7 @@ const sendPaced = async (load: Load, requestsPerSecond: number, seconds: number)
   const idle = Array.from({ length: load.connections }, () => openConnection(url, load.headers));
   const waiting: number[] = [];
   const open = new Set<Promise<void>>();
-  // Due while all connections are busy: sent on the next that is free, and timed from when it was due.
+  // A request that is due while all connections are busy goes to the next free one; its time counts from when it was due.
   const sendOne = async (connection: Connection, dueAt: number): Promise<void> => {
     for (let at: number | undefined = dueAt; at !== undefined; at = waiting.shift()) {
       if (await postOnce(connection, load)) answers.latencies.push(performance.now() - at);
@@ -80,7 +80,7 @@ const sendPaced = async (load: Load, requestsPerSecond: number, seconds: number)
 
 type Seen = { readonly latencies: number[]; sent: number };
 
-/** Sends a probe at a fixed interval, and looks for all that are on their way until each was seen. */
+/** Sends a probe at a fixed interval, and looks for all pending ones until each was seen. */
 const probeUntil = async (probe: Probe, end: number): Promise<Seen> => {
   // Probes of an earlier measurement are in the store already.
   let next = Date.now();
@@ -111,7 +111,7 @@ const probeUntil = async (probe: Probe, end: number): Promise<Seen> => {
   return seen;
 };
 
-/** Loads with so many items a second for a while, probes beside it, and answers both latencies. */
+/** Runs a load of this many items per second for a while, with probes beside it; returns both latencies. */
 export const measureLatency = async (
   latency: string,
   load: Load,
@@ -145,7 +145,7 @@ const post = async (url: string, headers: Record<string, string>, body: string |
   if (response.statusCode !== 200) throw new Error(`a probe was answered ${response.statusCode}`);
 };
 
-/** A probe of points into the table of the load; looked for among the rows of the last seconds alone. */
+/** A probe of points into the table of the load; it reads only the rows of the last seconds. */
 export const pointsProbe = (stack: Stack, source: PointSource): Probe => {
   const url = `http://127.0.0.1:${stack.ingress[0]?.ports['push']}/v2/push/`;
   const sentAt = new Map<number, number>();
@@ -199,7 +199,7 @@ export const spansProbe = (stack: Stack, token: string): Probe => {
       return post(url, headers, body);
     },
     seen: async (from) => {
-      // Only parts with spans as late as this are looked at; by one thread, which is dear enough beside the load.
+      // Reads only parts with spans of this age or younger, with one thread: that is expensive enough beside the load.
       const rows = await stack.spansQuery(
         `SELECT SpanId FROM otel.otel_traces
           WHERE Timestamp >= fromUnixTimestamp64Milli(${sentAt.get(from) ?? 0})

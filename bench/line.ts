@@ -22,7 +22,7 @@ const quietLooks = 5;
 const spansPerRequest = 100;
 const connections = 8;
 
-/** What so many repeats of a line came to: the median of each figure, of the two main ones also the least and the greatest. */
+/** The result of repeated runs of a line: the median of each figure, for the two main ones also the least and the greatest. */
 export const lineRow = (stage: string, rates: readonly Rate[]): Row => {
   const spread = (value: (rate: Rate) => number) => spreadOf(rates.map(value));
   const middle = (value: (rate: Rate) => number): number => rounded(spread(value).median, 4);
@@ -58,7 +58,7 @@ export const lineRow = (stage: string, rates: readonly Rate[]): Row => {
   };
 };
 
-/** One warm run, then so many measured ones on the same stack. */
+/** One warm run, then this many measured ones on the same stack. */
 export const repeatLine = async (
   subject: Subject,
   { seconds, repeats }: Pick<LineOptions, 'seconds' | 'repeats'>,
@@ -70,7 +70,7 @@ export const repeatLine = async (
   return rates;
 };
 
-/** A line's row, and where it was asked for its latency at half the rate that it reached. */
+/** A line's row, and on request its latency at half the rate that it reached. */
 export type LineResult = { readonly row: Row; readonly latency: Latency | undefined };
 
 /** A stack of its own for one line, everything on this machine. */
@@ -79,8 +79,8 @@ export const withStack = async <T>(
   use: (stack: Stack) => Promise<T>,
   isGuarded = true,
 ): Promise<T> => {
-  // The guard of spans is on for a duplicate window after a start. Where it shall be over, as it is in a process that has run for
-  // a while, that window is short.
+  // The guard of spans is on for a duplicate window after a start. For a run without it, as in a process that has run for a while,
+  // that window is short.
   const windows = isGuarded ? {} : { duplicateWindowSeconds: 10 };
   const counts = { ingress, transfer };
   const stack = await startStack({ traces: true, durability, ackWaitSeconds: 20, ...counts, ...windows });
@@ -91,7 +91,7 @@ export const withStack = async <T>(
   }
 };
 
-/** A store that is still merging what the full load brought is not yet at half load. */
+/** A store that still merges the rows of the full load is not yet at half load. */
 const untilMerged = async (stack: Stack): Promise<void> => {
   const merges = async (): Promise<number> =>
     Number((await stack.spansQuery('SELECT count() AS merges FROM system.merges'))[0]?.['merges']);
@@ -126,7 +126,7 @@ export const measurePush = (
     return { row, latency: await latencyAtHalf(subject, probe, row, options) };
   });
 
-/** Past the guard that follows a start: its window, and a little. */
+/** The guard that follows a start has ended by then: its window, and a little. */
 const guardSeconds = 12;
 
 /** Export to visible in ClickHouse; `isGuarded`: as right after a start, each insert compared with what is stored. */

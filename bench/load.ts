@@ -12,7 +12,7 @@ export type LoadResult = {
 };
 
 export type Load = {
-  /** The connections are shared out among them. */
+  /** The connections are divided among them. */
   readonly urls: readonly string[];
   readonly headers: Readonly<Record<string, string>>;
   /** The body of the next request. */
@@ -26,7 +26,7 @@ const milliseconds = (latencies: readonly number[], share: number): number =>
 
 const pauseAfterFailureMs = 20;
 
-/** True when it was answered 200; after no good answer the receiver is left alone for a moment. */
+/** True for an answer 200; after any other result it pauses before the next request. */
 export const postOnce = async (
   connection: Connection,
   { nextBody }: Pick<Load, 'nextBody'>,
@@ -36,7 +36,7 @@ export const postOnce = async (
   return false;
 };
 
-/** Posts over so many connections until the time is up. Counts items of requests answered 200. */
+/** Posts over this many connections until the time is up. Counts items of requests with an answer 200. */
 export const runLoad = async (load: Load, seconds: number): Promise<LoadResult> => {
   const latencies: number[] = [];
   let failed = 0;
@@ -69,7 +69,7 @@ const stampName = Buffer.from('"timestamp":');
 const stampDigits = 13;
 const restampMs = 1_000;
 
-/** Moves the 13 digits at `at` on by so many milliseconds. */
+/** Moves the 13 digits at `at` forward by this many milliseconds. */
 const moveStamp = (body: Buffer, at: number, byMs: number): void => {
   for (let index = at + stampDigits - 1, carry = byMs; carry > 0 && index >= at; index--) {
     const sum = (body[index] ?? 0) - 0x30 + carry;
@@ -79,8 +79,8 @@ const moveStamp = (body: Buffer, at: number, byMs: number): void => {
 };
 
 /**
- * The bodies of pushes in turn, for ever. Their times move on with the clock, as those of producers do: times that stood still would
- * go into the same seconds of the table again and again. A body must have been answered before its turn comes again.
+ * The bodies of pushes in turn, for ever. Their times move forward with the clock, like those of real senders: constant times would
+ * go into the same seconds of the table again and again. A body must have its answer before its next turn.
  */
 export const inTurnOfNow = (make: (nowMs: number) => readonly Buffer[]): (() => Uint8Array) => {
   const madeAtMs = Date.now();
@@ -105,7 +105,7 @@ export const inTurnOfNow = (make: (nowMs: number) => readonly Buffer[]): (() => 
 
 type Place = { readonly at: number; readonly length: number };
 
-/** Where the ids of the spans stand in a body, and how many bytes they take. */
+/** The places of the spans' ids in a body, and their length in bytes. */
 export const spanIdPlaces = (body: Buffer, encoding: 'json' | 'protobuf'): Place[] => {
   const places: Place[] = [];
   if (encoding === 'json') {

@@ -6,8 +6,8 @@ import { tableLines } from './table.ts';
 import { judge, missedWhy } from './targets.ts';
 
 /**
- * `make bench ARGS="--seconds 60 --only push"`: stages are one core by itself; everything else is producer, roles and engines
- * together on this machine. Ends with 1 and names what was missed where a target that was measured is not reached.
+ * `make bench ARGS="--seconds 60 --only push"`: stages are one core by itself; the other parts run senders, roles and engines
+ * together on this machine. Exits with 1 and names the missed targets where a measured target is not reached.
  */
 const { values } = parseArgs({
   options: {
@@ -15,7 +15,7 @@ const { values } = parseArgs({
     repeats: { type: 'string', default: '3' },
     only: { type: 'string', default: 'times,stages,push,spans,latency,backlog' },
     durability: { type: 'string', default: 'process' },
-    /** Of the backlog. */
+    /** The number of items of the backlog. */
     items: { type: 'string', default: '1000000' },
     /** Which curves, and how full the fullest table is. */
     curves: { type: 'string', default: 'ids,columns,rows,span_rows,processes,span_processes' },
@@ -31,7 +31,7 @@ const options = { seconds, repeats, durability, hasLatency: parts.includes('late
 
 const figures: Record<string, number> = {};
 const latencies: Latency[] = [];
-/** Of each line, what a million items cost each process. */
+/** The cost of a million items for each process, by line. */
 const spent: Record<string, Readonly<Record<string, number>>> = {};
 
 const say = (line = ''): void => {
@@ -45,7 +45,7 @@ const numberOf = (row: Row, key: string): number => {
 
 const cpuKey = /^cpu_(?!seconds_per_million)(.+)$/;
 
-/** Takes what the targets are about from a line. */
+/** Notes the figures of a line that the targets need. */
 const note = (signal: string, { row, latency }: LineResult): Row => {
   figures[`${signal}_per_second`] = row.items_per_second;
   figures[`${signal}_cpu`] = row.cpu_seconds_per_million;

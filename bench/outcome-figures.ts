@@ -5,8 +5,8 @@ import { createClickhouse } from '../src/stores/clickhouse/client.ts';
 import { makeTables, startEngines } from '../test/support/stack/engines.ts';
 import { cpuSeconds } from './processes.ts';
 
-// What metadata's reading of the outcomes costs ClickHouse, on a table of so many rows that came evenly over so many days:
-//   node bench/outcome-figures.ts --rows 5000000 --days 90
+// The cost for ClickHouse when metadata reads the outcomes, on a table of this many rows spread evenly over this many days: node
+// bench/outcome-figures.ts --rows 5000000 --days 90
 const { values } = parseArgs({
   options: {
     rows: { type: 'string', default: '5000000' },
@@ -43,7 +43,7 @@ try {
       timeoutMs: 1_800_000,
       settings: { max_partitions_per_insert_block: 1000 },
     });
-  /** What so many readings of the last hour cost, each. */
+  /** The cost of each of this many reads of the last hour. */
   const measure = async (state: string): Promise<void> => {
     for (let look = 0; look < looks; look++) {
       const untilMs = Date.now() - 300_000;
@@ -58,7 +58,7 @@ try {
       );
     }
   };
-  // All but the last day long merged, the last day as it comes.
+  // All days but the last are fully merged; the last one is as inserted.
   const merged = Math.floor(rows * (1 - 1 / days));
   for (let first = 0; first < merged; first += step) await run(insert(first, Math.min(step, merged - first)));
   await run('OPTIMIZE TABLE otel.ingest_outcomes FINAL');

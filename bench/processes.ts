@@ -20,7 +20,7 @@ export const residentMiB = (pid: number): number => mebibytes(pid, 'VmRSS');
 /** Most memory the process has held since it started or since `resetPeak`, MiB. */
 export const peakMiB = (pid: number): number => mebibytes(pid, 'VmHWM');
 
-/** Lets `peakMiB` begin anew; does nothing where the system does not allow it. */
+/** Restarts `peakMiB`; does nothing where the system does not allow it. */
 export const resetPeak = (pid: number): void => {
   try {
     writeFileSync(`/proc/${pid}/clear_refs`, '5');
@@ -39,7 +39,7 @@ export type Usage = {
   readonly peak: Readonly<Record<string, number>>;
 };
 
-/** Starts to count what the processes use; the function it answers says what they have used since. */
+/** Starts to count the processes' usage; the returned function reports the usage since then. */
 export const startUsage = (processes: Processes): (() => Usage) => {
   const before = Object.entries(processes).map(([role, pid]): [string, number, number] => {
     resetPeak(pid);

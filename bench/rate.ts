@@ -3,23 +3,23 @@ import type { Durability } from '../src/config/settings.ts';
 import { type Load, runLoad } from './load.ts';
 import { type Processes, startUsage, type Usage } from './processes.ts';
 
-/** How long each figure is measured, and what a 2xx is to survive meanwhile. */
+/** How long each figure is measured, and the failure that a 2xx has to survive meanwhile. */
 export type MeasureOptions = { readonly seconds: number; readonly durability: Durability };
 
-/** Something that takes items over HTTP and brings them into a store. */
+/** A program that accepts items over HTTP and writes them into a store. */
 export type Subject = {
   /** A new load, times of now. */
   readonly load: () => Load;
-  /** Items that its store shows now; undefined where nothing is stored, so that an answer is all there is to wait for. */
+  /** Items that its store shows now; undefined for a program that stores nothing, so that only answers can be awaited. */
   readonly visible?: () => Promise<number>;
-  /** Every process that has a share in it. */
+  /** Every process that takes part in it. */
   readonly processes: () => Processes;
 };
 
 export type Rate = {
   /** Items acknowledged in the measured time. */
   readonly acknowledged: number;
-  /** Acknowledged and not shown by the store in the end. */
+  /** Acknowledged and still not visible in the store at the end. */
   readonly missing: number;
   readonly acknowledgedPerSecond: number;
   /** Over the time until the last one was visible. */
@@ -33,10 +33,10 @@ export type Rate = {
 };
 
 const pollMs = 50;
-/** A store that shows nothing new for so long will show no more. */
+/** A store that shows nothing new for this long will show no more. */
 const quietMsMax = 15_000;
 
-/** Waits until the store shows so many items, or nothing new any more. Answers how many it shows. */
+/** Waits until the store shows this many items, or nothing new any more. Returns the number of visible items. */
 export const untilVisible = async (visible: () => Promise<number>, items: number): Promise<number> => {
   let seen = await visible();
   let changedAt = performance.now();
@@ -64,7 +64,7 @@ export const measureRate = async (subject: Subject, seconds: number, warmSeconds
   const own = process.cpuUsage(ownBefore);
   const owed = before + result.acknowledged;
   const missing = visible === undefined ? 0 : Math.max(0, owed - (await untilVisible(visible, owed)));
-  // What never came was waited for in vain: that time is nobody's rate.
+  // The wait for missing items was in vain: that time counts for no rate.
   const elapsed = performance.now() - start - (missing > 0 ? quietMsMax : 0);
   return {
     acknowledged: result.acknowledged,

@@ -7,7 +7,7 @@ import { spanBodies } from './span-bodies.ts';
 import { median, rounded } from './statistics.ts';
 import { contentTypes } from './subjects.ts';
 
-/** What the ingress process spends on a request that is accepted, and on one that is not; µs of CPU. */
+/** The cost of an accepted and of a refused request in the ingress process; µs of CPU. */
 export type ReceiverRow = {
   readonly request: string;
   readonly accepted_us: number;
@@ -51,7 +51,7 @@ type Pair = {
   readonly by: Requests;
 };
 
-/** Runs both by turns, and compares their medians. */
+/** Runs both in turn, and compares their medians. */
 const compare = async (
   pid: number,
   { request, accepted, other, by }: Pair,
@@ -73,8 +73,8 @@ const compare = async (
 };
 
 /**
- * Compares requests over `max_rate` with accepted ones, and a push that passes the adapter of the routes with one that takes its
- * short way (`src/ingress/http/hot-route.ts`).
+ * Compares requests over `max_rate` with accepted ones, and a push through the adapter of the routes with one on the short way
+ * (`src/ingress/http/hot-route.ts`).
  */
 export const measureReceivers = async (seconds: number): Promise<ReceiverRow[]> => {
   const stack = await startStack({ traces: true, env: { TIDEMARK_MAX_RATE_DEFAULT: '0' } });

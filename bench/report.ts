@@ -1,6 +1,6 @@
 import { rounded, spreadOf } from './statistics.ts';
 
-/** One line of the report: what was measured, the rate, and CPU seconds for a million items (points or spans). */
+/** One line of the report: the measured stage, the rate, and CPU seconds for a million items (points or spans). */
 export type Row = {
   readonly stage: string;
   readonly items_per_second: number;

@@ -6,7 +6,7 @@ import { defaultTimePolicy } from '../src/model/time.ts';
 import { countedBase } from '../src/model/uid.ts';
 import { createRandom, pushPoints } from './bodies.ts';
 
-// The same points as ten clients write them: what decoding and encoding one of them costs must not depend on who wrote it.
+// The same points in the forms of ten clients: the cost of decoding and encoding one of them must not depend on its client.
 
 const dataId = 1_500_001;
 const token = '0123456789abcdef0123456789abcdef';
@@ -33,7 +33,7 @@ const makePoints = (random: () => number, points: number, nowMs: number) =>
 
 type Body = { readonly data_id: number; readonly access_token: string; readonly data: readonly Point[] };
 
-/** How a client writes JSON: what stands between its parts, its texts, its numbers with a fraction, and the order of members. */
+/** A client's form of JSON: the text between its parts, its texts, its numbers with a fraction, and the order of members. */
 type Style = {
   readonly comma: string;
   readonly colon: string;
@@ -51,7 +51,7 @@ const compact: Style = {
   ...{ comma: ',', colon: ':', text: (text) => JSON.stringify(text), fraction: String },
   order: (names) => names,
 };
-/** Python and Java write a fraction also where there is none. */
+/** Python and Java write a fraction even for whole numbers. */
 const withFraction = (value: number): string => (Number.isInteger(value) ? `${value}.0` : String(value));
 
 const print = (value: unknown, style: Style, isFraction = false): string => {
@@ -66,7 +66,7 @@ const print = (value: unknown, style: Style, isFraction = false): string => {
   return `{${members.join(style.comma)}}`;
 };
 
-/** Where a HashMap of 16 buckets has a name. */
+/** The bucket of a name in a HashMap of 16 buckets. */
 const bucketOf = (name: string): number => {
   let hash = 0;
   for (const unit of name) hash = (Math.imul(31, hash) + unit.charCodeAt(0)) | 0;
@@ -114,7 +114,7 @@ const shapes = (): readonly Shape[] => [
   { shape: 'with an Idempotency-Key', isKeyed: true, write: node },
   { shape: 'gzip, inflated before', write: (body) => gunzipSync(gzipSync(node(body))) },
   { shape: 'narrow layout, per row', layout: 'narrow', write: node },
-  // No client of ours is known to write so: a bound for what order can cost.
+  // No known client writes this: an upper bound for the cost of order.
   { shape: 'another order in each object', write: inStyle({ order: shuffled(createRandom(7)) }) },
 ];
 
@@ -134,10 +134,10 @@ export const shapedBodies = (bodies: number, points: number, nowMs: number) => {
   }));
 };
 
-/** As much as a socket gives at once. */
+/** The size of one read from a socket. */
 const chunkBytes = 65_536;
 
-/** Takes a body as a receiver does whose directory has its credential. */
+/** Processes a body like a receiver whose directory has its credential. */
 export const decodeAndEncode = (body: Buffer, task: PushTask): void => {
   const watch = new HeadWatch(() => Promise.resolve(undefined), task.elementsMax);
   for (let at = 0; at < body.length && watch.pair === undefined; at += chunkBytes)
@@ -175,7 +175,9 @@ const cpuOf = (run: () => void): number => {
   return user + system;
 };
 
-/** CPU of decoding and encoding per point (of a narrow table: per row), the shapes by turns. The clock of CPU may tick every 4 ms. */
+/**
+ * CPU of decoding and encoding per point (of a narrow table: per row), the shapes in turn. The clock of CPU may tick every 4 ms.
+ */
 export const measureShapes = () => {
   const all = shapedBodies(bodiesCount, pointsPerBody, Date.now());
   for (let round = -warmUps; round < roundsCount; round++)

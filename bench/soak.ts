@@ -13,7 +13,7 @@ export type Soak = {
   readonly rss_mib_first: number;
   readonly rss_mib_last: number;
   readonly rss_peak_mib: number;
-  /** Of the straight line through all samples after the first fifth, in which a young process still grows to its size. */
+  /** The slope of the straight line through all samples after the first fifth, in which a young process still grows to its size. */
   readonly growth_mib_per_minute: number;
   readonly points: number;
   readonly spans: number;

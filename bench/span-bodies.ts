@@ -118,7 +118,10 @@ const withNumbers = (attributes: readonly OtlpAttribute[] | undefined) =>
     value: value !== undefined && 'intValue' in value ? { intValue: Number(value.intValue) } : value,
   }));
 
-/** JSON bodies with the members that the JavaScript SDK's exporter writes: numbers for integers, empty lists, counts of what was dropped. */
+/**
+ * JSON bodies with the members that the JavaScript SDK's exporter writes: numbers for integers, empty lists, counts of dropped
+ * attributes, events and links.
+ */
 export const sdkBodies = (count: number, spans: number, nowMs: number): Buffer[] => {
   const random = createRandom(20_260_301 + spans);
   const bodyOf = ({ resourceSpans }: OtlpRequest): Buffer => {

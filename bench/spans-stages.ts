@@ -31,8 +31,8 @@ const contextAt = (arrivedAt: number): TracesContext => ({
 });
 
 /**
- * Runs `work` over the inputs round by round and answers the median round: on a machine that is shared the mean says more about
- * the neighbours. CPU time is this process's own.
+ * Runs `work` over the inputs round by round and returns the median round: on a shared machine the mean depends more on other
+ * processes. CPU time is this process's own.
  */
 const measure = <T>(
   stage: string,
@@ -65,7 +65,7 @@ const measure = <T>(
 const blocksOf = (fragments: readonly SpanFragment[]): Uint8Array[] =>
   fragments.flatMap(({ run }) => run.parts.map(({ block }) => block));
 
-/** What the stages with an engine are given: messages as ingress publishes them, blocks as transfer inserts them. */
+/** The inputs of the stages with an engine: messages in ingress's form, blocks in transfer's form. */
 export const spanStageInputs = () => {
   const nowMs = Date.now();
   const context = contextAt(nowMs);
@@ -90,7 +90,7 @@ const assertAlike = (body: Buffer, context: TracesContext): void => {
     throw new Error('the reader of JSON and the walk differ');
 };
 
-/** The reader of JSON and `JSON.parse` with a walk, by turns on the same bodies, the same encoder behind both. */
+/** The reader of JSON and `JSON.parse` with a walk, in turn on the same bodies, the same encoder behind both. */
 const measureWalk = (bodies: readonly Buffer[], context: TracesContext, shape: string): Row[] => {
   for (const body of bodies) assertAlike(body, context);
   const details = {
@@ -104,7 +104,7 @@ const measureWalk = (bodies: readonly Buffer[], context: TracesContext, shape: s
   ];
 };
 
-/** What the trace receiver does to a body, one core, without engines: 100 spans of 10 attributes, 6 of the resource, all different. */
+/** The trace receiver's work on a body, one core, without engines: 100 spans of 10 attributes, 6 of the resource, all different. */
 export const measureSpanStages = (): Row[] => {
   const nowMs = Date.now();
   const context = contextAt(nowMs);

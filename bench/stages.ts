@@ -80,7 +80,7 @@ const measure = <T>(stage: string, inputs: readonly T[], work: (input: T) => voi
 
 type PointInputs = ReturnType<typeof pointInputs>;
 
-/** Bodies of pushes, and what each stage makes of them. */
+/** Bodies of pushes, and the results of each stage for them. */
 const pointInputs = () => {
   const nowMs = Date.now();
   const bodies = pushBodies(bodiesCount, pointsPerBody, source.dataId, source.token, nowMs);
@@ -93,7 +93,7 @@ const pointInputs = () => {
   return { nowMs, bodies, fragmentOf, fragments, messages };
 };
 
-/** What the stages with an engine are given: messages as ingress publishes them, rows as transfer writes them. */
+/** The inputs of the stages with an engine: messages in ingress's form, rows in transfer's form. */
 export const pointStageInputs = () => {
   const { bodies, fragments, messages } = pointInputs();
   return {
@@ -105,7 +105,7 @@ export const pointStageInputs = () => {
   };
 };
 
-/** The stages that run in our own processes, one core, without engines. */
+/** The stages that run in Tidemark's own processes, one core, without engines. */
 export const measureStages = (): Row[] => stageRows(pointInputs());
 
 const stageRows = ({ nowMs, bodies, fragmentOf, fragments, messages }: PointInputs): Row[] => {

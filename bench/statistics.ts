@@ -1,4 +1,4 @@
-/** What repeats of one measurement came to. */
+/** The results of repeats of one measurement. */
 export type Spread = { readonly min: number; readonly median: number; readonly max: number };
 
 const ascending = (a: number, b: number): number => a - b;
@@ -41,5 +41,5 @@ export const slopeOf = (points: readonly (readonly [x: number, y: number])[]): n
 /** How much larger `to` is than `from`, in percent. */
 export const changePercent = (from: number, to: number): number => ((to - from) / from) * 100;
 
-/** A number with so many significant digits, as a number. */
+/** A number with this many significant digits, as a number. */
 export const rounded = (value: number, digits = 3): number => Number(value.toPrecision(digits));

@@ -12,11 +12,11 @@ export const contentTypes: Readonly<Record<Encoding, string>> = {
   protobuf: 'application/x-protobuf',
 };
 
-/** Names of the roles as `Processes` has them: a second process of a role has a number. */
+/** Names of the roles in `Processes`: a second process of a role has a number. */
 const numbered = (role: string, pids: readonly number[]): [string, number][] =>
   pids.map((pid, index) => [index === 0 ? role : `${role}_${index + 1}`, pid]);
 
-/** Our roles, NATS, and the stores that this signal uses. */
+/** Tidemark's roles, NATS, and the stores that this signal uses. */
 const processesOf = (stack: Stack, stores: readonly ('questdb' | 'clickhouse')[]): Processes =>
   Object.fromEntries([
     ...numbered(
@@ -35,7 +35,7 @@ const processesOf = (stack: Stack, stores: readonly ('questdb' | 'clickhouse')[]
 export const ownRoles = (usage: Readonly<Record<string, number>>): string[] =>
   Object.keys(usage).filter((role) => /^(ingress|transfer)/.test(role));
 
-/** Where points of a load go. */
+/** The table of a load's points, and its credential. */
 export type PointSource = { readonly dataId: number; readonly token: string; readonly table: string };
 
 /** Points in the different bodies that a load goes through. */
@@ -68,7 +68,7 @@ export const pushSubject = async (
   };
 };
 
-/** Export to visible in ClickHouse, requests all different. Nothing else may write spans meanwhile. */
+/** Export to visible in ClickHouse, requests all different. No other program may write spans meanwhile. */
 export const spansSubject = async (
   stack: Stack,
   name: string,

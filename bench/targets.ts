@@ -1,14 +1,16 @@
-/** What a run measured, by the name of the figure; a figure that a run left out is not there. */
+/** The figures of a run by name; a figure that the run did not measure is absent. */
 export type Figures = Readonly<Record<string, number>>;
 
 export type Target = {
   readonly target: string;
-  /** The figure it is about. */
+  /** The name of its figure. */
   readonly figure: string;
   readonly unit: string;
 } & ({ readonly atLeast: number } | { readonly atMost: number });
 
-/** What this program is to reach with everything on two cores; CPU seconds are per million items, ingress and transfer together. */
+/**
+ * The targets of this program with all processes on two cores; CPU seconds are per million items, ingress and transfer together.
+ */
 export const targets: readonly Target[] = [
   { target: 'push, 1000 points a request', figure: 'push_per_second', unit: 'points/s', atLeast: 250_000 },
   { target: 'push, CPU of our roles', figure: 'push_cpu', unit: 'CPU s/M', atMost: 3 },
@@ -80,8 +82,8 @@ export const judge = (figures: Figures, wanted: readonly Target[] = targets): Ju
   });
 
 /**
- * What the run itself says of a missed target: how busy the cores were on that line, and which processes took a million items' time, the
- * largest first. `spent`: CPU seconds per million items, by line and process.
+ * The run's own explanation of a missed target: the load of the cores on that line, and the processes with the most time per
+ * million items, the largest first. `spent`: CPU seconds per million items, by line and process.
  */
 export const missedWhy = (
   figure: string,

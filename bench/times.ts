@@ -1,6 +1,6 @@
 import { startStack } from '../test/support/stack/stack.ts';
 
-/** How long something took that users are promised a time for. */
+/** The duration of an operation whose time the documents promise to users. */
 export type Time = {
   readonly what: string;
   readonly milliseconds: number;

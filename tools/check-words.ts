@@ -34,10 +34,6 @@ const words: readonly Word[] = [
   { pattern: /\bhas to be there\b/gi, instead: 'must exist, must be complete' },
   { pattern: /\bmeans harm\b/gi, instead: 'attack' },
   { pattern: /\banother matter\b/gi, instead: 'what differs' },
-];
-
-/** Phrases that stood mostly in comments; the rooms in `inWork` still have them. */
-const commentWords: readonly Word[] = [
   { pattern: /\bwhoever\b/gi, instead: 'a sender, a reader, a process that …' },
   { pattern: /\bpass(?:es|ed|ing)? over\b/gi, instead: 'skip' },
   { pattern: /\btold apart\b/gi, instead: 'distinguish' },
@@ -55,21 +51,10 @@ const commentWords: readonly Word[] = [
 const allowed = [
   /^docs\/glossary\.md$/,
   /^schemas\/examples\/stored\//,
-  /^src\/ingress\/http\/inflate\.ts$/,
-  /^src\/rules\/points\/push-scan\.ts$/,
-  /^test\/unit\/(?:stores\/questdb|transfer\/points)\//,
-  /^test\/unit\/wire\/(?:metrics-)?envelope\.test\.ts$/,
   // Names in its code.
   /^test\/fuzz\/cost\/search\.ts$/,
   // Its text is a log line of transfer.
   /^test\/faults\/broken-table\.test\.ts$/,
-];
-
-/** Sources whose comments still have `commentWords`. */
-const inWork = [
-  /^src\/(?:ingress|rules|transfer|stores|bus|runtime|telemetry|config)\//,
-  /^src\/metadata\/(?:(?:api|records)\/)?[a-z-]+\.ts$/,
-  /^src\/dead-letters\/retrying\.ts$/,
 ];
 
 const isOneOf = (file: string, places: readonly RegExp[]): boolean =>
@@ -96,8 +81,7 @@ const lineOf = (text: string, at: number): number => text.slice(0, at).split('\n
 
 const problems = files.flatMap((file) => {
   const text = readFileSync(join(root, file), 'utf8');
-  const refused = isOneOf(file, inWork) ? words : [...words, ...commentWords];
-  return refused.flatMap(({ pattern, instead }) =>
+  return words.flatMap(({ pattern, instead }) =>
     [...text.matchAll(new RegExp(pattern.source.replaceAll(' ', between), pattern.flags))].map(
       ({ index, 0: found }) =>
         `${file}:${lineOf(text, index)}: "${found.replaceAll(/\s+[*/#]*\s*/g, ' ')}": write ${instead}`,

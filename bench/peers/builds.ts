@@ -14,7 +14,7 @@ const telegrafTags = [
   'outputs.discard',
 ];
 
-/** The OpenTelemetry Collector with the parts that collector.yaml names, by its own builder. Answers the program's path. */
+/** Builds the OpenTelemetry Collector with the parts that collector.yaml names, by its own builder. Returns the program's path. */
 export const buildCollector = async (): Promise<string> => {
   const folder = await built({
     name: `collector-${peerVersions.collector}`,
@@ -36,7 +36,7 @@ export const buildCollector = async (): Promise<string> => {
 
 const download = z.object({ Dir: z.string() });
 
-/** Telegraf with the plugins that the comparison needs. Answers the program's path. */
+/** Builds Telegraf with the plugins that the comparison needs. Returns the program's path. */
 export const buildTelegraf = async (): Promise<string> => {
   const folder = await built({
     name: `telegraf-${peerVersions.telegraf}`,

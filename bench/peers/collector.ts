@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { stringify } from 'yaml';
 import type { PeerCommand } from './process.ts';
 
-/** Where the Collector keeps what it has answered 200 for and not stored yet; `none`: it parses and throws away. */
+/** Where the Collector keeps acknowledged items that are not stored yet; `none`: it parses and discards them. */
 export type CollectorQueue = 'memory' | 'file' | 'file_fsync' | 'none';
 
 export const collectorMeaning: Readonly<Record<CollectorQueue, string>> = {
@@ -14,8 +14,8 @@ export const collectorMeaning: Readonly<Record<CollectorQueue, string>> = {
 };
 
 /**
- * Full size of a batch, and the time it waits for more: the exporter's guide asks for batches of some thousand spans. The queue
- * holds a sender up when it is full, so that nothing is refused and nothing piles up.
+ * Full size of a batch, and the time it waits for more: the exporter's guide recommends batches of some thousand spans. A full
+ * queue blocks the sender, so that no span is refused and none pile up.
  */
 const queueOf = (queue: CollectorQueue): object => ({
   enabled: true,

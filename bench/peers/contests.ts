@@ -21,7 +21,7 @@ import type { PeerRow } from './verdict.ts';
 
 export type Programs = { readonly collector: string; readonly telegraf: string };
 
-/** What is measured in turn with all others of its stack. */
+/** One contestant, measured in turn with all others of its stack. */
 export type Contestant = Pick<PeerRow, 'row' | 'ours' | 'contest' | 'item' | 'is_stored' | 'ok_means'> & {
   measure(seconds: number): Promise<Rate>;
 };
@@ -47,7 +47,7 @@ export const withPeer = async <T>(
   }
 };
 
-/** Merges that one contestant left behind are not the next one's cost. */
+/** Merges that one contestant left behind must not count as the next one's cost. */
 const untilMerged = (stack: Stack): Promise<unknown> =>
   waitFor('no merge is running', mergesMsMax, async () => {
     const [row] = await stack.spansQuery('SELECT count() AS merges FROM system.merges');
@@ -80,7 +80,7 @@ const countPeerPoints = async (stack: Stack): Promise<number> =>
 const countPeerSpans = async (stack: Stack): Promise<number> =>
   Number((await stack.spansQuery(`SELECT count() AS spans FROM ${peerSpans}`))[0]?.['spans']);
 
-/** The Collector, started anew for each measurement. */
+/** The Collector, restarted for each measurement. */
 export const collectorContestant = (
   stack: Stack,
   programs: Programs,
@@ -122,7 +122,7 @@ export const collectorContestant = (
   };
 };
 
-/** Telegraf, started anew for each measurement. */
+/** Telegraf, restarted for each measurement. */
 export const telegrafContestant = (
   stack: Stack,
   programs: Programs,
@@ -161,7 +161,7 @@ export const telegrafContestant = (
   };
 };
 
-/** Ours, the processes of the stack as they run. */
+/** Tidemark: the processes of the stack as they run. */
 export const ownContestant = async (
   stack: Stack,
   signal: 'push' | Encoding,

@@ -5,7 +5,7 @@ import { contentTypes, type Encoding } from '../subjects.ts';
 import { type NumberedLoad, numberedPush, numberedSpans, sendNumbered } from './numbered.ts';
 import { judgeKill, type KillRow, type StoredRequest } from './verdict.ts';
 
-/** Something to kill under load, and where what it acknowledged has to be afterwards. */
+/** A process to kill under load, and the place where its acknowledged items have to be afterwards. */
 export type Victim = {
   readonly killed: string;
   readonly ok_means: string;
@@ -14,7 +14,7 @@ export type Victim = {
   readonly itemsPerRequest: number;
   kill(): Promise<void>;
   restart(): Promise<void>;
-  /** Resolves once nothing more is on its way, as far as it can be told. */
+  /** Resolves once no item is in transit, as far as the bench can observe. */
   settled(): Promise<void>;
   /** By request number. */
   stored(): Promise<ReadonlyMap<number, StoredRequest>>;
@@ -34,7 +34,7 @@ const rowsOf = (stored: ReadonlyMap<number, StoredRequest>): number => {
   return sum;
 };
 
-/** The requests in the store once nothing has been added for a while. */
+/** The requests in the store once no row has been added for a while. */
 const storedInTheEnd = async (victim: Victim): Promise<ReadonlyMap<number, StoredRequest>> => {
   await victim.settled();
   const end = performance.now() + settleMsMax;
@@ -49,7 +49,7 @@ const storedInTheEnd = async (victim: Victim): Promise<ReadonlyMap<number, Store
   return stored;
 };
 
-/** Sends at full load, kills, starts again, and counts. Nothing is sent a second time. */
+/** Sends at full load, kills, starts again, and counts. No request is sent twice. */
 export const measureKill = async (victim: Victim): Promise<KillRow> => {
   const sending = sendNumbered(victim.load);
   await delay(loadMs);
@@ -129,7 +129,7 @@ export const spansPlace = (
 
 type Role = 'ingress' | 'transfer';
 
-/** Kills a role of ours instead of a peer. */
+/** Kills a role of Tidemark instead of a peer. */
 export const ownVictim = (stack: Stack, role: Role, stream: 'METRICS' | 'TRACES', place: Place): Victim => ({
   ...place,
   killed: `Tidemark ${role}, ${place.item}`,

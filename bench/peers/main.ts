@@ -19,8 +19,8 @@ import { measureKills } from './victims.ts';
 
 /**
  * `make bench-peers`: the OpenTelemetry Collector into ClickHouse and Telegraf into QuestDB beside this program: the same bodies,
- * the same engines, by turns in one run; then what each loses and stores twice when it is killed. Ends with 1 where this program is
- * not ahead of a row that stores.
+ * the same engines, in turn in one run; then the items that each loses and stores twice when it is killed. Exits with 1 where this
+ * program is not ahead of a row that stores.
  */
 const { values } = parseArgs({
   options: {
@@ -67,7 +67,7 @@ const rowOf = (contestant: Contestant, rates: readonly Rate[]): PeerRow => {
   };
 };
 
-/** Each in turn, all of them so many times. */
+/** Runs each in turn, all of them this many times. */
 const alternate = async (contestants: readonly Contestant[]): Promise<PeerRow[]> => {
   const rates = new Map<Contestant, Rate[]>();
   for (let round = 1; round <= rounds; round++) {
@@ -81,8 +81,8 @@ const alternate = async (contestants: readonly Contestant[]): Promise<PeerRow[]>
 };
 
 /**
- * A stack whose guard of spans is over soon, as it is in a process that has run for its duplicate window: peers have no guard that
- * could be on at their start.
+ * A stack whose guard of spans ends soon, as in a process that has run for its duplicate window: peers have no guard that could be
+ * on at their start.
  */
 const withStack = async <T>(durability: Durability, use: (stack: Stack) => Promise<T>): Promise<T> => {
   const stack = await startStack({

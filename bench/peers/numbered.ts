@@ -51,7 +51,7 @@ export type NumberedLoad = {
   readonly connections: number;
 };
 
-/** Sends until `stop`; whatever happens to a connection ends only what it was sending. Answers the numbers that were answered 200. */
+/** Sends until `stop`; a connection that breaks loses only its current request. Returns the numbers with an answer 200. */
 export const sendNumbered = (
   load: NumberedLoad,
 ): { readonly acknowledged: ReadonlySet<number>; stop(): Promise<ReadonlySet<number>> } => {
@@ -74,7 +74,7 @@ export const sendNumbered = (
         await response.body.dump();
         if (response.statusCode === 200) acknowledged.add(number);
       } catch {
-        // Not answered: nothing is owed. A receiver that is away is left alone for a moment.
+        // No answer: nothing was acknowledged. Pauses before the next try at an unavailable receiver.
         await new Promise((resolve) => setTimeout(resolve, 50));
       }
     }

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { type Child, spawnChild } from '../../src/embedded/child.ts';
 import { waitFor } from '../../test/support/wait.ts';
 
-/** A peer as one process on loopback. Its folder survives a kill and goes with `stop`. */
+/** A peer as one process on loopback. Its folder survives a kill; `stop` deletes it. */
 export type PeerProcess = {
   readonly pid: number;
   start(): Promise<void>;
@@ -35,7 +35,7 @@ const isListening = (port: number): Promise<boolean> =>
     socket.once('error', () => resolve(false));
   });
 
-/** Starts it and waits until it listens. Rejects with its last words when it ends instead. */
+/** Starts it and waits until it listens. Rejects with its last output when it exits instead. */
 export const startPeer = async (command: PeerCommand): Promise<PeerProcess> => {
   const { name, program, folder, port } = command;
   mkdirSync(folder, { recursive: true });

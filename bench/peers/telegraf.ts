@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import type { PeerCommand } from './process.ts';
 
-/** Where Telegraf keeps what it has answered 200 for and not stored yet; `none`: it parses and throws away. */
+/** Where Telegraf keeps acknowledged items that are not stored yet; `none`: it parses and discards them. */
 export type TelegrafBuffer = 'memory' | 'disk' | 'none';
 
 /** Its listener answers once the points are in the channel to the buffer, which holds 100 of them. */
@@ -13,7 +13,7 @@ export const telegrafMeaning: Readonly<Record<TelegrafBuffer, string>> = {
 
 export const telegrafTable = 'peer_points';
 
-/** Columns as Telegraf's flattened names want them; no upsert: it has nothing to tell a repeat by. */
+/** Columns for Telegraf's flattened names; no upsert: it has no key that identifies a repeat. */
 export const telegrafTableSql = `CREATE TABLE IF NOT EXISTS ${telegrafTable} (
   timestamp TIMESTAMP, target SYMBOL, dimension_module SYMBOL, dimension_location SYMBOL, dimension_host SYMBOL,
   metrics_cpu_load DOUBLE, metrics_memory_usage DOUBLE
@@ -33,7 +33,7 @@ const output = (buffer: TelegrafBuffer, questdbUrl: string): string => {
 `;
 };
 
-/** A buffer that no run fills: Telegraf never holds a sender up, it throws the oldest away instead. */
+/** A buffer that no run fills: Telegraf never blocks a sender, it discards the oldest items instead. */
 const configOf = (
   buffer: TelegrafBuffer,
   port: number,

@@ -4,27 +4,27 @@ import { changePercent } from '../statistics.ts';
 export type PeerRow = {
   readonly row: string;
   readonly ours: boolean;
-  /** Rows of one contest take the same bodies at the same durability; the one of ours stands against all others of it. */
+  /** Rows of one contest get the same bodies at the same durability; Tidemark's row competes with all others of it. */
   readonly contest: string;
   readonly item: 'points' | 'spans';
   readonly is_stored: boolean;
-  /** What its 200 means: where the items are by then. */
+  /** The meaning of its 200: where the items are by then. */
   readonly ok_means: string;
-  /** Stored and visible; of a row that stores nothing, acknowledged. */
+  /** Items stored and visible; in a row that stores nothing, items acknowledged. */
   readonly items_per_second: number;
   /** CPU seconds per million of every process between the sender and the database. */
   readonly cpu_per_million: number;
-  /** Of ours without nats-server: ingress and transfer. */
+  /** Only in Tidemark's rows, without nats-server: ingress and transfer. */
   readonly cpu_per_million_roles: number;
   readonly cpu_per_million_database: number;
   /** Peak of all processes between the sender and the database together, MiB. */
   readonly rss_mib: number;
-  /** Acknowledged and never visible, although nothing was killed. */
+  /** Acknowledged and never visible, although no process was killed. */
   readonly missing: number;
   readonly failed_requests: number;
 };
 
-/** Why ours is not ahead of a row that stores: one line for each such row and figure; none when ours is ahead everywhere. */
+/** Why Tidemark is not ahead of a row that stores: one line for each such row and figure; empty when it is ahead everywhere. */
 export const behind = (rows: readonly PeerRow[]): string[] => {
   const lines: string[] = [];
   for (const peer of rows) {
@@ -47,7 +47,7 @@ export const behind = (rows: readonly PeerRow[]): string[] => {
   return lines;
 };
 
-/** Of one request in the store: its rows, and how many different items they are. */
+/** One request in the store: its rows, and the number of different items among them. */
 export type StoredRequest = { readonly rows: number; readonly items: number };
 
 export type KillRow = {
@@ -57,11 +57,11 @@ export type KillRow = {
   readonly acknowledged: number;
   readonly lost: number;
   readonly stored_twice: number;
-  /** Stored without having been answered: what a sender that sends again would store twice, were there nothing to know it by. */
+  /** Stored without an answer: a sender that retries would store these twice if no identity recognised them. */
   readonly stored_unanswered: number;
 };
 
-/** Holds what the store has against what was acknowledged; requests are numbered and carry the same number of items each. */
+/** Compares the store with the acknowledged requests; requests are numbered and carry the same number of items each. */
 export const judgeKill = (
   acknowledged: ReadonlySet<number>,
   stored: ReadonlyMap<number, StoredRequest>,

@@ -10,7 +10,7 @@ import type { Payload, Publisher, PublisherOptions } from './publisher.ts';
 /** A message that is stored together with others. Its payload must not change until the batch is settled. */
 export type BatchMessage = {
   readonly subject: string;
-  /** Of this batch alone. */
+  /** Belongs to this batch alone. */
   readonly messageId: string;
   readonly payload: Payload;
 };
@@ -19,17 +19,17 @@ export type BatchMessage = {
 export type MessageBatch = {
   readonly messages: readonly BatchMessage[];
   readonly version: number;
-  /** Goes with each message and is no part of what it is. */
+  /** Goes with each message and is no part of its identity. */
   readonly traceparent?: string | undefined;
-  /** When it fails for want of a confirmation, ms of `performance.now()`. */
+  /** When it fails without a confirmation, ms of `performance.now()`. */
   readonly deadlineAt: number;
 };
 
 /**
  * Publishes several messages to JetStream so that all of them are stored or none is (atomic batch publish), and waits for the
- * PubAck. The stream has to allow it. A try without an answer is followed by another one, at once after a reconnect, until
- * the deadline. Rejects with a transient Fault: `not_stored` (nothing was stored: safe to send again) or `unconfirmed` (all of it may be
- * stored, or nothing).
+ * PubAck. The stream has to allow it. After a try without an answer comes another one, at once after a reconnect, until the
+ * deadline. Rejects with a transient Fault: `not_stored` (nothing was stored: safe to send again) or `unconfirmed` (all of it may
+ * be stored, or nothing).
  */
 export type BatchPublisher = {
   publish(batch: MessageBatch): Promise<void>;
@@ -39,18 +39,18 @@ export type BatchPublisher = {
 };
 
 export type BatchPublisherOptions = Pick<PublisherOptions, 'awayMs' | 'hasStream'> & {
-  /** Batches under way at once; more wait for their turn. */
+  /** Batches in progress at once; more wait for their turn. */
   readonly underWayMax?: number;
 };
 
 /**
- * The server takes 50 unfinished batches a stream, those of killed publishers for 10 s more. This limit per process leaves
- * room for a dozen; a batch that is refused for lack of it is tried again.
+ * The server accepts 50 unfinished batches per stream, those of killed publishers for 10 s more. This limit per process leaves room
+ * for a dozen processes; a batch that is refused for lack of room is retried.
  */
 const underWayMaxDefault = 4;
 
 const sweepMs = 50;
-/** Without an answer to its first message a try is given up after this, and to its last one after the other. */
+/** How long a try waits for the answer to its first message, and to its last one, ms. */
 const resendMs = { opening: 2_000, committing: 4_000 };
 const rests = { firstMs: 200, mostMs: 1_000 };
 
@@ -88,7 +88,7 @@ class BatchTries implements BatchPublisher {
   private readonly hasStream: BatchPublisherOptions['hasStream'];
   private readonly underWayMax: number;
   private readonly inbox = createInbox();
-  /** In the order in which they came: the first ones are under way. */
+  /** In the order of arrival: the first ones are in progress. */
   private readonly entries = new Map<string, Entry>();
   private underWay = 0;
   private nextToken = 0;
@@ -169,7 +169,7 @@ class BatchTries implements BatchPublisher {
       payload instanceof Uint8Array ? [payload] : payload,
       noCopies,
     );
-    // Whether the whole of it went out is not known from here on.
+    // From here on it is unknown whether the whole of it was sent.
     if (isLast) entry.open.add(tries);
     this.bus.sendCommand({ bytes, size });
   }
@@ -225,8 +225,8 @@ class BatchTries implements BatchPublisher {
   }
 
   /**
-   * Some of it is stored, so that all of it has to be: as a rule it is all of an earlier try whose answer was lost, and each message is
-   * answered as a duplicate. A server that failed in the middle of a commit may have kept a part.
+   * A part of it is stored, so all of it has to be: as a rule an earlier try stored all of it and its answer was lost, and the
+   * answer to each message is a duplicate. A server that failed in the middle of a commit may have kept a part.
    */
   private complete(token: string, entry: Entry): void {
     const { messages, version, traceparent, deadlineAt } = entry.batch;
@@ -320,7 +320,7 @@ class BatchTries implements BatchPublisher {
   }
 
   private onReconnect(): void {
-    // Messages on the lost connection are lost, or a later try is answered as a duplicate of them.
+    // Messages on the lost connection are lost, or the answer to a later try is a duplicate of them.
     for (const [token, entry] of this.entries)
       if (entry.step !== 'waiting' && entry.step !== 'completing') this.startTry(token, entry);
     this.startWaiting();

@@ -1,15 +1,15 @@
 /**
- * Buffers of messages on their way out, used again once their bytes are not needed any more: memory outside the heap that comes and
- * goes is what makes the engine mark its whole heap.
+ * Buffers of outgoing messages, for reuse once their bytes are no longer needed: frequent changes of memory outside the heap make
+ * the engine mark its whole heap.
  */
 export type BufferPool = {
   /** A buffer of exactly this length with arbitrary content. */
   take(size: number): Buffer;
-  /** Takes back what `take` answered. Nobody may read it or write into it afterwards. */
+  /** Takes a buffer of `take` back. No code may read it or write into it afterwards. */
   give(buffer: Buffer): void;
 };
 
-/** Smaller ones come out of the runtime's own slabs, larger ones are rare and given up. */
+/** Smaller buffers come from the runtime's own slabs; larger ones are rare and released. */
 const sizeMin = 4 * 1024;
 const sizeMax = 512 * 1024;
 const step = 16 * 1024;

@@ -4,8 +4,8 @@ import { Fault } from '../model/fault.ts';
 import type { Command } from './publish-command.ts';
 
 /**
- * Sends commands that are bytes already, by the way on which the client sends its own. Throws, as the client's `publish` does, when
- * the connection is closed and for a message that is larger than the server takes.
+ * Sends commands that are bytes already, in the way in which the client sends its own. Throws, like the client's `publish`, when
+ * the connection is closed and for a message that is larger than the server's limit.
  */
 export const commandSender = (nc: NatsConnection): ((command: Command) => void) => {
   if (!(nc instanceof NatsConnectionImpl))

@@ -21,7 +21,7 @@ export type Bus = {
   readonly nc: NatsConnection;
   /** Sends a command whose bytes do not change until the server has them. Throws a Fault when it cannot be sent. */
   sendCommand(command: Command): void;
-  /** How many copies a bucket has; undefined leaves that as it is. */
+  /** The number of copies of a bucket; undefined leaves it unchanged. */
   readonly replicas: number | undefined;
   readonly js: JetStreamClient;
   manager(): Promise<JetStreamManager>;
@@ -68,8 +68,8 @@ const optionsOf = (target: NatsTarget, name: string): NodeConnectionOptions => {
 
 /**
  * Connects to one of the servers at `target`, or at a plain address. User, password, token and scheme are those of the first
- * address. Throws a transient Fault when none answers now; once connected, a lost connection is retried for ever, with
- * any server of the cluster.
+ * address. Throws a transient Fault when none answers now; afterwards, a lost connection is retried for ever, with any server of
+ * the cluster.
  */
 export const connectBus = async (target: NatsTarget | string, name: string): Promise<Bus> => {
   const to = typeof target === 'string' ? { url: target } : target;

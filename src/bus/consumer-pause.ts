@@ -2,11 +2,11 @@ import type { ConsumerInfo } from '@nats-io/jetstream';
 import type { Bus } from './connection.ts';
 import { toFault } from './nats-fault.ts';
 
-/** A pause ends by itself after this time: whoever made it may have been killed. */
+/** A pause ends by itself after this time: its process may have been killed. */
 const pauseMs = 180_000;
 const renewMs = 60_000;
 const settleMsMax = 30_000;
-/** Without an acknowledgement for this time, messages that are out are held by a store that is away. */
+/** Without an acknowledgement for this time, an unavailable store holds the delivered messages. */
 const stillMs = 5_000;
 const pollMs = 50;
 
@@ -23,7 +23,7 @@ const ended = new Date(0);
 const pausedUntil = ({ config }: ConsumerInfo): Date =>
   config.pause_until === undefined ? ended : new Date(config.pause_until);
 
-/** Waits until what was delivered is acknowledged, or nothing is acknowledged any more. */
+/** Waits until the delivered messages are acknowledged, or no further acknowledgement comes. */
 const untilSettled = async (bus: Bus, stream: string): Promise<void> => {
   const deadline = performance.now() + settleMsMax;
   let floors = '';
@@ -39,7 +39,9 @@ const untilSettled = async (bus: Bus, stream: string): Promise<void> => {
   }
 };
 
-/** Puts back what was there before. The client's `resume` would leave a date, which differs from the definition of the consumer. */
+/**
+ * Restores the state before the pause. The client's `resume` would leave a date, which differs from the definition of the consumer.
+ */
 const resume = async (bus: Bus, stream: string, info: ConsumerInfo): Promise<void> => {
   const until = pausedUntil(info);
   const body = until.getTime() > Date.now() ? { pause_until: until.toISOString() } : {};
@@ -47,9 +49,9 @@ const resume = async (bus: Bus, stream: string, info: ConsumerInfo): Promise<voi
 };
 
 /**
- * Does `work` while the durable consumers of a stream are given no message: pulls wait, publishing goes on. Begins once what was
- * delivered is settled, after 30 s at the latest. Afterwards they go on, by themselves within three minutes if this process is
- * killed; a longer pause of another process stays. Throws the Faults of `work`, and transient ones.
+ * Does `work` while the durable consumers of a stream get no message: pulls wait, publishing continues. Begins once the delivered
+ * messages are settled, after 30 s at the latest. Afterwards the consumers continue, by themselves within three minutes if this
+ * process is killed; a longer pause of another process stays. Throws the Faults of `work`, and transient ones.
  */
 export const withPausedConsumers = async <T>(
   bus: Bus,
@@ -64,7 +66,7 @@ export const withPausedConsumers = async <T>(
     const until = new Date(Date.now() + pauseMs);
     for (const info of before) if (pausedUntil(info) < until) await consumers.pause(stream, info.name, until);
   };
-  // A renewal that fails lets the consumers go on, which the copy's own check finds.
+  // After a failed renewal the consumers continue, which the copy's own check finds.
   let renewing: Promise<unknown> = Promise.resolve();
   const renewal = setInterval(() => {
     renewing = pause().catch(() => undefined);

@@ -1,8 +1,8 @@
 import { Fault } from '../model/fault.ts';
 
 /**
- * What `work` comes to, if it does so before `deadlineAt` (ms of `performance.now()`); then throws a transient Fault `not_in_time`
- * that names the work. The work itself goes on.
+ * The result of `work`, if it settles before `deadlineAt` (ms of `performance.now()`); then throws a transient Fault `not_in_time`
+ * that names the work. The work itself continues.
  */
 export const inTime = async <T>(what: string, work: Promise<T>, deadlineAt: number): Promise<T> => {
   let timer: NodeJS.Timeout | undefined;

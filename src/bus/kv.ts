@@ -7,7 +7,7 @@ import { toFault } from './nats-fault.ts';
 /** A stored JSON value and the revision to compare-and-set on. */
 export type Stored = { readonly value: unknown; readonly revision: number };
 
-/** A change that a watch sees: a value that was put, or (value undefined) a key that was deleted. */
+/** A change from a watch: a value that was put, or (value undefined) a key that was deleted. */
 export type Change = { readonly key: string; readonly value: unknown; readonly revision: number };
 
 /** A JetStream KV bucket of JSON values. Every call throws a Fault; a lost compare-and-set is permanent `kv_conflict`. */
@@ -21,9 +21,9 @@ export type KvBucket = {
   /** Deletes the key, with `revision` only if it still has that one. */
   delete(key: string, revision?: number): Promise<void>;
   /**
-   * Calls `onChange` for every key there is and then for every change, until `stop` is called. `onSnapshot` is called with
-   * all keys seen each time a whole state was read: at first, and again after each reconnect. With `pattern` (`kind.*`) the
-   * other keys are not even sent.
+   * Calls `onChange` for every existing key and then for every change, until the caller calls `stop`. Calls `onSnapshot` with all
+   * keys each time a whole state was read: at first, and again after each reconnect. With `pattern` (`kind.*`) the server does not
+   * send the other keys.
    */
   watch(
     onChange: (change: Change) => void,
@@ -50,8 +50,8 @@ const guarded = async <T>(call: () => Promise<T>): Promise<T> => {
 export type FleetingBucket = { readonly ttlMs: number; readonly bytesMax: number };
 
 /**
- * Opens the bucket, making it if it is not there, with one value per key: in file storage without expiry, or as a fleeting one.
- * A bucket that is there stays as it was made, but for the number of its copies where the bus has one.
+ * Opens the bucket, with one value per key, and creates a missing one: in file storage without expiry, or as a fleeting one. An
+ * existing bucket keeps its definition, except the number of its copies where the bus has one.
  */
 export const openKvBucket = async (bus: Bus, name: string, fleeting?: FleetingBucket): Promise<KvBucket> => {
   const replicas = bus.replicas ?? 1;

@@ -4,8 +4,8 @@ import type { Bus } from './connection.ts';
 const flushMsMax = 2_000;
 
 /**
- * Calls `onMessage` with everything that is published to a subject from now on, stored or not, as long as the connection is there;
- * after a reconnect it goes on. Returns the function that stops it. Transient Fault when NATS does not answer.
+ * Calls `onMessage` with every message on a subject from now on, stored or not, while the connection lasts, and again after a
+ * reconnect. Returns the function that stops it. Transient Fault when NATS does not answer.
  */
 export const listen = async (
   bus: Bus,

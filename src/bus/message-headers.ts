@@ -4,13 +4,13 @@ export const envelopeVersionHeader = 'Tidemark-Envelope';
 /** JetStream stores a message with the same id once within its duplicate window. */
 export const messageIdHeader = 'Nats-Msg-Id';
 
-/** Where the trace of its request stands (W3C Trace Context); absent on most. */
+/** The trace of its request (W3C Trace Context); absent on most messages. */
 export const traceHeader = 'traceparent';
 
-/** How often a message was sent back from the dead letters; absent on its first way. */
+/** The number of redrives from the dead letters; absent on its first way. */
 export const redriveHeader = 'Tidemark-Redrive';
 
-/** Of a message that is stored together with others or not at all (JetStream's atomic batch publish, ADR-50). */
+/** Marks a message that is stored together with others or not at all (JetStream's atomic batch publish, ADR-50). */
 export const batchIdHeader = 'Nats-Batch-Id';
 export const batchSequenceHeader = 'Nats-Batch-Sequence';
 export const batchCommitHeader = 'Nats-Batch-Commit';

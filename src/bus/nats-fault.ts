@@ -1,13 +1,13 @@
 import { JetStreamApiError } from '@nats-io/jetstream';
 import { errorText, Fault } from '../model/fault.ts';
 
-/** JetStream API error codes that say more than "try again": err_code -> code of the Fault. */
+/** JetStream API error codes that mean more than "try again": err_code -> code of the Fault. */
 const permanentCodes: Readonly<Record<number, string>> = {
   10071: 'kv_conflict', // wrong last sequence: a compare-and-set lost
   10058: 'stream_name_in_use',
   10059: 'stream_not_found',
   10014: 'consumer_not_found',
-  10148: 'consumer_differs', // there already, with another definition
+  10148: 'consumer_differs', // exists already, with another definition
 };
 
 const transientCodes: Readonly<Record<number, string>> = {

@@ -7,9 +7,9 @@ export type QueueLook = {
   readonly messages: number;
   readonly firstSequence: number;
   readonly lastSequence: number;
-  /** Consumers of the stream, whoever made them. */
+  /** Consumers of the stream, including foreign ones. */
   readonly consumers: number;
-  /** Up to here everything was acknowledged. */
+  /** Every message up to this sequence was acknowledged. */
   readonly ackFloor: number;
 };
 
@@ -26,9 +26,9 @@ export const lookAtQueue = async (bus: Bus, name: string, consumerName: string):
 };
 
 /**
- * The sequence up to which a work queue keeps messages although they were acknowledged, or undefined when it does not. A nats-server
- * that is killed can forget the removal and remember the acknowledgement: such a message is never delivered again and takes up room for ever.
- * Two looks, some seconds apart, distinguish it from a removal that is under way.
+ * The sequence up to which a work queue keeps messages although they were acknowledged, or undefined when it keeps none. A
+ * nats-server that is killed can forget the removal and remember the acknowledgement: such a message is never delivered again and
+ * takes up room for ever. Two looks, some seconds apart, distinguish it from a removal in progress.
  */
 export const orphanedUpTo = (before: QueueLook | undefined, now: QueueLook): number | undefined => {
   if (before === undefined || now.messages === 0) return undefined;

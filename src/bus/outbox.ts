@@ -7,9 +7,8 @@ import { toFault } from './nats-fault.ts';
 const alreadyThere = 'kv_conflict';
 
 /**
- * Stores a message as the only one of its subject: a repeat is answered as stored and stores nothing, however late it comes
- * (the message id alone would be forgotten after the duplicate window). Transient Fault when no confirmation came: it may
- * be stored.
+ * Stores a message as the only one of its subject: a repeat gets the answer "stored" and stores nothing, however late it comes (the
+ * message id alone would be forgotten after the duplicate window). Transient Fault when no confirmation came: it may be stored.
  */
 export const publishOnce = async (
   bus: Bus,
@@ -25,7 +24,7 @@ export const publishOnce = async (
   }
 };
 
-/** Removes a key from a bucket and leaves no marker of it: watchers do not see it. Transient Faults. */
+/** Removes a key from a bucket without leaving a marker: watchers do not see it. Transient Faults. */
 export const eraseKey = async (bus: Bus, bucket: string, key: string): Promise<void> => {
   try {
     const manager = await bus.manager();
@@ -35,7 +34,7 @@ export const eraseKey = async (bus: Bus, bucket: string, key: string): Promise<v
   }
 };
 
-/** A message that is published now and then, beside the hot path. */
+/** An occasional message, beside the hot path. */
 export type ConfirmedMessage = {
   readonly subject: string;
   readonly messageId: string;
@@ -47,7 +46,7 @@ export type ConfirmedMessage = {
 
 const confirmTries = 3;
 
-/** Publishes with a message id and waits for the PubAck; tries again with the same id. Transient Fault: it may be stored. */
+/** Publishes with a message id and waits for the PubAck; retries with the same id. Transient Fault: it may be stored. */
 export const publishConfirmed = async (
   bus: Bus,
   { subject, messageId, payload, version, headers = {} }: ConfirmedMessage,

@@ -13,7 +13,7 @@ export type BatchPlace = { readonly id: string; readonly sequence: number; reado
 
 export type PublishFields = {
   readonly subject: string;
-  /** Where the answer is to go; without it there is none. */
+  /** The subject of the answer; without it the server sends none. */
   readonly reply?: string;
   readonly messageId: string;
   readonly version: number;
@@ -24,13 +24,13 @@ export type PublishFields = {
 const batchFields = ({ id, sequence, isLast }: BatchPlace): string =>
   `${batchIdHeader}: ${id}\r\n${batchSequenceHeader}: ${sequence}\r\n${isLast ? `${batchCommitHeader}: 1\r\n` : ''}`;
 
-/** `size` is what the server's limit is for: header fields and payload. */
+/** `size` counts against the server's limit: header fields and payload. */
 export type Command = { readonly bytes: Buffer; readonly size: number };
 
 /**
- * The command by which a message is published, as the server reads it: byte for byte what the client would send for `publish` with
- * these header fields. The client puts it together in a buffer of its own, out of a payload that was put together before; here
- * each part is copied once, into a buffer of the pool.
+ * The command that publishes a message, in the server's syntax: byte for byte the client's own for `publish` with these header
+ * fields. The client builds it in a buffer of its own, from a payload that was built before; here each part is copied once, into a
+ * buffer of the pool.
  */
 export const publishCommand = (
   { subject, reply, messageId, version, traceparent, batch }: PublishFields,

@@ -5,7 +5,9 @@ import type { Bus } from './connection.ts';
 import { faultOfApiError } from './nats-fault.ts';
 import { type Command, publishCommand } from './publish-command.ts';
 
-/** The result of a stored publish: `duplicate` when its first try was answered as a duplicate, because this id was stored before. */
+/**
+ * The result of a stored publish: `duplicate` when the answer to its first try was a duplicate, because this id was stored before.
+ */
 export type Published = { readonly duplicate: boolean };
 
 /** The bytes of a message, or its parts one after the other; text goes as UTF-8. They are copied before `publish` returns. */
@@ -22,9 +24,9 @@ export type Publisher = {
     messageId: string,
     payload: Payload,
     version: number,
-    /** Goes with the message and is no part of what it is. */
+    /** Goes with the message and is no part of its identity. */
     traceparent?: string,
-    /** When it fails for want of a confirmation, ms of `performance.now()`; by default after the options' deadline. */
+    /** When it fails without a confirmation, ms of `performance.now()`; by default after the options' deadline. */
     deadlineAt?: number,
   ): Promise<Published>;
   /** Publishes that wait for their answer. */
@@ -33,13 +35,13 @@ export type Publisher = {
 };
 
 export type PublisherOptions = {
-  /** Time a publish without a deadline of its own may take in all, ms. */
+  /** Total time of a publish without a deadline of its own, ms. */
   readonly deadlineMs: number;
   /** How long a publish waits for a lost connection to come back, ms. */
   readonly awayMs: number;
   /**
-   * Whether there is a stream for this subject as far as is known. A publish to another that no stream takes fails at once, as
-   * `not_stored`, instead of waiting for one. All have one by default.
+   * Whether a stream for this subject exists, as far as this process knows. A publish to a subject without one fails at once, as
+   * `not_stored`, instead of waiting for a stream. All have one by default.
    */
   readonly hasStream?: (subject: string) => boolean;
 };
@@ -53,7 +55,7 @@ type Entry = {
   readonly reject: (fault: Fault) => void;
   sentAt: number;
   tries: number;
-  /** Tries that were sent and not answered: while there is one, the message may be stored. */
+  /** Tries that were sent without an answer so far: above 0, the message may be stored. */
   unanswered: number;
 };
 
@@ -68,7 +70,7 @@ const noResponders = 0;
 type PubAck = { duplicate?: boolean; error?: { err_code: number; description: string } };
 
 const parsePubAck = (message: Msg): PubAck => {
-  // A status without body: no responders, that is, JetStream is not there (yet).
+  // A status without body: no responders, that is, JetStream is not available (yet).
   if (message.data.length === 0)
     return { error: { err_code: noResponders, description: 'no answer from JetStream' } };
   return message.json<PubAck>();
@@ -125,7 +127,7 @@ export const createPublisher = (bus: Bus, options: PublisherOptions): Publisher 
       fail(token, entry, 'no stream has its subject');
       return;
     }
-    // Anything else passes while the server starts or elects; the sweep sends it again.
+    // Any other error passes while the server starts or elects; the sweep sends the message again.
     entry.sentAt = performance.now() - resendMs + refusedResendMs;
   };
 

@@ -11,20 +11,20 @@ export type Delivery = {
   readonly version: number | undefined;
   readonly streamSequence: number;
   readonly redelivered: boolean;
-  /** How often it was sent back from the dead letters: 0 on its first way. */
+  /** The number of redrives from the dead letters: 0 on its first way. */
   readonly redrive: number;
-  /** Where the trace of its request stands, where it is traced. */
+  /** The trace of its request, where it is traced. */
   readonly traceparent?: string | undefined;
   ack(): void;
-  /** Gives it back, to be delivered again after this time. */
+  /** Returns it to NATS, for redelivery after this time. */
   nak(delayMs: number): void;
-  /** Says that the work goes on, so that the ack wait restarts. */
+  /** Reports that the work continues, so that the ack wait restarts. */
   working(): void;
 };
 
-/** Takes messages from a durable consumer for as long as there is room for them. */
+/** Takes messages from a durable consumer for as long as the worker has room for them. */
 export type Puller = {
-  /** To be called when room was made. */
+  /** Call it when room was made. */
   roomMade(): void;
   /** Sends no further pull, and resolves when the open ones are filled or expired (about a second). */
   stop(): Promise<void>;
@@ -34,7 +34,7 @@ export type PullerOptions = {
   readonly stream: string;
   readonly consumer: string;
   readonly bytesMax: number;
-  /** Asked before each pull: false = wait for `roomMade`. */
+  /** Checked before each pull: false = wait for `roomMade`. */
   readonly hasRoom: () => boolean;
   readonly onDelivery: (delivery: Delivery) => void;
   readonly onFault: (error: unknown) => void;
@@ -42,10 +42,10 @@ export type PullerOptions = {
 
 /** Pulls are short, so that stopping needs no cancelled pull: a message sent to one would be lost for a whole ack wait. */
 const pullExpiresMs = 1_000;
-/** Past its expiry, a pull without a word from the server is over. */
+/** Past its expiry, a pull without a message from the server is over. */
 const graceMs = 1_000;
 const pauseAfterFaultMs = 200;
-/** Bytes bound a pull; the server wants a bound of messages too. */
+/** Bytes limit a pull; the server demands a limit of messages, too. */
 const messagesMax = 5_000;
 
 /**
@@ -81,12 +81,12 @@ const toDelivery = (bus: Bus, message: Msg): Delivery => {
   };
 };
 
-/** How a pull ended: the server's status (404, 408 and 409 are ordinary ends), or 0 when it said nothing. */
+/** How a pull ended: the server's status (404, 408 and 409 are ordinary ends), or 0 without one. */
 type PullEnd = { readonly code: number; readonly description: string; readonly deliveries: number };
 
 /**
- * The pull itself is ours: the client's `fetch` ends after a hundred messages when it is bounded by bytes, and takes the end of
- * every full pull for an error.
+ * Pulls from a durable consumer until it is stopped. Sends pulls of its own: the client's `fetch` ends after a hundred messages when
+ * bytes limit it, and takes the end of every full pull for an error.
  */
 export const startPuller = (bus: Bus, options: PullerOptions): Puller => {
   const { stream, consumer, bytesMax } = options;
@@ -120,7 +120,7 @@ export const startPuller = (bus: Bus, options: PullerOptions): Puller => {
         },
       });
       const timer = setTimeout(() => end(0, 'no answer from the NATS server'), pullExpiresMs + graceMs);
-      // Messages on a lost connection are delivered again.
+      // Messages on a lost connection are redelivered.
       endPull = end;
       bus.nc.publish(subject, request, { reply: inbox });
     });
@@ -133,7 +133,7 @@ export const startPuller = (bus: Bus, options: PullerOptions): Puller => {
 
   const run = async (): Promise<void> => {
     while (!stopping) {
-      // One write lets go of less than a pull brings: room that was made need not be enough.
+      // One write releases less than a pull brings: the new room need not be enough.
       while (!options.hasRoom() && !stopping) await waitForRoom();
       if (stopping) return;
       const { code, description, deliveries } = bus.connected

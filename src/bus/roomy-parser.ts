@@ -3,8 +3,8 @@ import { DenoBuffer, Parser } from '@nats-io/nats-core/internal';
 const parse = Parser.prototype.parse;
 
 /**
- * Gathers a message that comes in several reads in a buffer of exactly its size. The client's own parser lets a buffer grow
- * read by read: a message of 1 MiB was copied five times and kept 2 MiB or more for as long as it was held.
+ * Collects a message that comes in several reads in a buffer of exactly its size. The client's own parser lets a buffer grow read
+ * by read: a message of 1 MiB was copied five times and kept 2 MiB or more for as long as it was held.
  */
 export const gatherMessagesInPlace = (): void => {
   Parser.prototype.parse = function parseInPlace(bytes: Uint8Array): void {

@@ -3,7 +3,7 @@ import { connect } from '@nats-io/transport-node';
 /** The figures of a server; the names are those of nats-server. */
 export type MonitorEndpoint = 'HEALTHZ' | 'JSZ' | 'VARZ' | 'CONNZ';
 
-/** Where one server is reached by a user of its system account. */
+/** The address of one server for a user of its system account. */
 export type MonitorTarget = { readonly url: string; readonly user: string; readonly password: string };
 
 const timeoutMs = 4_000;

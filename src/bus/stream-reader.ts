@@ -4,26 +4,26 @@ import { Fault } from '../model/fault.ts';
 import type { Bus } from './connection.ts';
 import { toFault } from './nats-fault.ts';
 
-/** A message as its stream keeps it. `time` is when it was stored, in ms since the epoch. */
+/** A message in its stream. `time` is the time of its storage, in ms since the epoch. */
 export type StoredMessage = {
   readonly sequence: number;
   readonly subject: string;
   readonly time: number;
-  /** What its publisher gave, by name. */
+  /** The publisher's header fields, by name. */
   readonly headers: ReadonlyMap<string, string>;
   readonly payload: Uint8Array;
 };
 
 /**
- * Messages in the order of the request. `next` is the start of the next page, undefined at the end of the stream; a page may
- * have fewer messages than its limit and yet a `next`, because it is bounded in bytes too.
+ * Messages in the order of the request. `next` is the start of the next page, undefined at the end of the stream; a page may have
+ * fewer messages than its limit and yet a `next`, because bytes limit it, too.
  */
 export type StreamPage = { readonly entries: readonly StoredMessage[]; readonly next: number | undefined };
 
 /**
- * Reads a stream by sequence and leaves no consumer behind; deleted messages are passed over. `subject` may have
- * wildcards. A page holds `limit` messages and about 16 MiB at most. With several replicas the newest messages can be
- * missing for a moment. Every call throws a Fault: permanent `stream_not_found`, transient when NATS does not answer.
+ * Reads a stream by sequence and leaves no consumer behind; skips deleted messages. `subject` may have wildcards. A page holds
+ * `limit` messages and about 16 MiB at most. With several replicas the newest messages can be missing for a moment. Every call
+ * throws a Fault: permanent `stream_not_found`, transient when NATS does not answer.
  */
 export type StreamReader = {
   /** Newest first, from the newest message below `beforeSequence` (default: the last one) on; `next` is the next `beforeSequence`. */
@@ -50,10 +50,10 @@ const batchMax = 256;
 const batchBytesMax = 4 * 2 ** 20;
 const pageBytesMax = 8 * 2 ** 20;
 const windowLeast = 16;
-/** The server sends a batch in one go: no word for this long means that the rest is lost. */
+/** The server sends a batch in one go: after this silence the rest is lost. */
 const silenceMsMax = 5_000;
 
-/** Headers that the server adds to what it reads out of a stream. */
+/** Headers that the server adds to messages that it reads from a stream. */
 const addedHeaders = new Set([
   'Nats-Stream',
   'Nats-Subject',
@@ -93,8 +93,8 @@ const noMessages = 404;
 const endOfBatch = 204;
 
 /**
- * Messages from a sequence on, in ascending order. The request is ours: the client's own waits for ever when the connection
- * is lost in the middle of a batch.
+ * Messages from a sequence on, in ascending order. Sends a request of its own: the client's waits for ever when the connection is lost in
+ * the middle of a batch.
  */
 const getBatch = (bus: Bus, stream: string, request: BatchRequest): Promise<Batch> =>
   new Promise((resolve, reject) => {
@@ -165,8 +165,8 @@ export const createStreamReader = (bus: Bus): StreamReader => {
       const entries: StoredMessage[] = [];
       let high = Math.min(last, (beforeSequence ?? Number.POSITIVE_INFINITY) - 1);
       let width = Math.min(batchMax, Math.max(windowLeast, limit));
-      // Batches go upwards: a page is put together from windows that go downwards, wider where little is found and
-      // narrower where one batch cannot hold all of a window.
+      // Batches ascend: a page consists of windows that descend, wider where they find few messages and narrower where one batch
+      // cannot hold all of a window.
       while (high >= first && entries.length < limit && sizeOf(entries) < pageBytesMax) {
         const low = Math.max(first, high - width + 1);
         const size = Math.min(batchMax, high - low + 1);

@@ -13,7 +13,7 @@ export type SnapshotState = {
   readonly removed: number;
 };
 
-/** A snapshot beside its bytes: the stream's configuration and state, as the server wrote them. */
+/** A snapshot without its bytes: the stream's configuration and state, as the server wrote them. */
 export type SnapshotHead = { readonly config: Record<string, unknown>; readonly state: SnapshotState };
 
 const chunkBytes = 256 * 1024;
@@ -78,7 +78,7 @@ const receive = async (
       if (code === 204 || (code === 0 && message.data.length === 0)) return;
       if (code !== 0) throw new Fault('transient', 'jetstream_error', `NATS ended the snapshot: ${code}`);
       await onPiece(message.data);
-      // The server sends only so much ahead of what was taken.
+      // The server sends only a limited number of pieces ahead of the acknowledged ones.
       message.respond();
     }
     const why = isSilent ? 'no data from the NATS server' : 'the connection to NATS was lost';
@@ -90,10 +90,11 @@ const receive = async (
 };
 
 /**
- * Reads a whole stream out of the server, piece by piece; nothing waits for it. The state is that of its beginning: what is published
- * meanwhile may be among the pieces, and what is removed meanwhile may be missing and take other messages with it, which the caller has to
- * keep from happening. Its consumers are left out on purpose: a consumer's position can be ahead of the messages of the same snapshot, and those that come after a restore would
- * be passed over. Throws a Fault: permanent `stream_not_found`, transient when it was cut off; what came until then is worth nothing.
+ * Reads a whole stream from the server, piece by piece; no message waits for it. The state is that of its beginning: messages
+ * published meanwhile may be among the pieces, and messages removed meanwhile may be missing and take others with them, which the
+ * caller has to prevent. It omits consumers on purpose: a consumer's position can be ahead of the messages of the same snapshot,
+ * and messages published after a restore would be skipped. Throws a Fault: permanent `stream_not_found`, transient when it was
+ * interrupted; the pieces received until then are useless.
  */
 export const takeSnapshot = async (
   bus: Bus,
@@ -114,15 +115,16 @@ export const takeSnapshot = async (
   return head;
 };
 
-/** Stands in the metadata of a restored stream; changes of its configuration keep it. */
+/** A key in the metadata of a restored stream; changes of its configuration keep it. */
 const markKey = 'tidemark-restore';
 
 const metadataOf = (config: Record<string, unknown>): Record<string, string> =>
   z.record(z.string(), z.string()).catch({}).parse(config['metadata']);
 
 /**
- * Restores the stream of a snapshot, with the replicas of the bus (default: as it had), and with this mark. It appears at once and whole, or
- * not at all. It does not know the ids of its messages again: a repeat of one is stored. Returns its state. Throws a Fault: permanent `stream_name_in_use` for an existing stream.
+ * Restores the stream of a snapshot, with the replicas of the bus (default: those of the snapshot), and with this mark. It appears
+ * at once and whole, or not at all. It does not remember the ids of its messages: a repeat of one is stored. Returns its state.
+ * Throws a Fault: permanent `stream_name_in_use` for an existing stream.
  */
 export const restoreSnapshot = async (
   bus: Bus,
@@ -147,7 +149,7 @@ export const restoreSnapshot = async (
   return toState(streamAnswer.parse(ended.json()).state);
 };
 
-/** Names of the file-stored streams among those whose name begins so; buckets in memory hold nothing worth keeping. */
+/** Names of the file-stored streams with this prefix; buckets in memory hold nothing that is worth a copy. */
 export const storedStreams = async (bus: Bus, prefix: string): Promise<string[]> => {
   try {
     const names: string[] = [];
@@ -160,7 +162,7 @@ export const storedStreams = async (bus: Bus, prefix: string): Promise<string[]>
   }
 };
 
-/** The state of a stream now, and the mark of the restore that made it. */
+/** The state of a stream now, and the mark of its restore. */
 export type MarkedState = SnapshotState & { readonly mark: string | undefined };
 
 /** The state of a stream now; undefined for a missing one. Throws transient Faults. */

@@ -7,9 +7,8 @@ import { toFault } from './nats-fault.ts';
 export type StreamAnswer = { readonly stream: StreamInfo; readonly consumer: ConsumerInfo | undefined };
 
 /**
- * Reads a stream and its durable consumer, the consumer first: its ack floor only rises, so the messages up to it
- * was acknowledged before the stream was looked at. Throws a Fault: permanent where there is no such stream or consumer, else
- * transient.
+ * Reads a stream and its durable consumer, the consumer first: its ack floor only rises, so the messages up to it were acknowledged
+ * before the stream was read. Throws a Fault: permanent for a missing stream or consumer, else transient.
  */
 export const readStream = async (bus: Bus, name: string, consumer?: string): Promise<StreamAnswer> => {
   try {
@@ -29,7 +28,7 @@ export const isStreamMissing = (error: unknown): boolean =>
 export const isConsumerMissing = (error: unknown): boolean =>
   error instanceof Fault && error.code === 'consumer_not_found';
 
-/** How full a stream is, and what of it is on its way to its consumer. */
+/** The fill level of a stream, and the part of it that is on its way to its consumer. */
 export type StreamState = {
   readonly name: string;
   readonly messages: number;
@@ -51,9 +50,9 @@ const stateOf = ({ stream: { config, state }, consumer }: StreamAnswer): StreamS
 export const streamState = async (bus: Bus, name: string, consumer?: string): Promise<StreamState> =>
   stateOf(await readStream(bus, name, consumer));
 
-/** How a stream and its durable consumer do, for those who watch over them. */
+/** The health of a stream and its durable consumer, for monitoring. */
 export type StreamHealth = StreamState & {
-  /** How long the oldest message has been there; 0 in an empty stream. */
+  /** The age of the oldest message; 0 in an empty stream. */
   readonly oldestAgeSeconds: number;
   /** Not delivered to any worker yet. */
   readonly pending: number;

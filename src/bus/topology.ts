@@ -35,7 +35,7 @@ const consumerConfig = (consumer: ConsumerDefinition) => ({
   max_deliver: -1,
 });
 
-/** The server refuses to add a consumer that is there with another definition. */
+/** The server refuses to add a consumer that exists with another definition. */
 const ensureConsumer = async (
   manager: JetStreamManager,
   stream: string,
@@ -62,9 +62,9 @@ const ensureStream = async (
 };
 
 /**
- * Makes the streams and durable consumers that are missing and brings the others to their definition. Any number of
- * processes may do so at once. Throws a Fault: a stream that cannot be changed to its definition stays as it is. Returns the streams
- * of further QuestDB instances that JetStream refuses, and why: they keep nothing else from its work.
+ * Creates the missing streams and durable consumers and updates the others to their definition. Any number of processes may do so
+ * at once. Throws a Fault: a stream that cannot be changed to its definition stays unchanged. Returns the streams of further
+ * QuestDB instances that JetStream refuses, with the reasons: all other streams work without them.
  */
 export const ensureTopology = async (
   bus: Bus,
@@ -90,8 +90,8 @@ export const ensureTopology = async (
 };
 
 /**
- * Throws a permanent Fault `batches_unsupported` when a stream that shall take atomic batches does not: a server that knows none leaves
- * the word out of its definition, and would store a request of several messages in part.
+ * Throws a permanent Fault `batches_unsupported` when a stream for atomic batches does not accept them: a server without support
+ * drops that word from its definition, and would store a request of several messages in part.
  */
 export const checkBatches = async (bus: Bus, streams: readonly StreamDefinition[]): Promise<void> => {
   const manager = await bus.manager();
@@ -109,9 +109,9 @@ export const checkBatches = async (bus: Bus, streams: readonly StreamDefinition[
   }
 };
 
-/** The streams of further QuestDB instances that could not be made or changed, tried again beside the work. */
+/** The streams of further QuestDB instances that could not be created or changed; they are retried beside the work. */
 export type RefusedStreams = {
-  /** The streams and why, for `/readyz`; undefined when there are none. */
+  /** The streams with the reasons, for `/readyz`; undefined when all exist. */
   readonly problem: string | undefined;
   has(stream: string): boolean;
   stop(): void;
@@ -119,7 +119,7 @@ export type RefusedStreams = {
 
 const retryMsDefault = 10_000;
 
-/** Goes on from what `ensureTopology` answered. */
+/** Continues from the result of `ensureTopology`. */
 export const retryStreams = (
   bus: Bus,
   streams: readonly StreamDefinition[],

@@ -2,10 +2,10 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { z } from 'zod';
 
-/** Who may do everything in an engine. */
+/** The account of an engine that may do everything. */
 export type EngineAccount = { readonly user: string; readonly password: string };
 
-/** Of a database: beside the operator's account one that reads and changes nothing. */
+/** The accounts of a database: the operator's, and one that reads and changes nothing. */
 export type DatabaseAccounts = EngineAccount & {
   readonly readonlyUser: string;
   readonly readonlyPassword: string;
@@ -18,7 +18,7 @@ export type EngineCredentials = {
   readonly clickhouse: DatabaseAccounts;
 };
 
-/** In the data folder, mode 0600; made by the first `tidemark up`. */
+/** The file in the data folder, mode 0600; the first `tidemark up` writes it. */
 export const credentialsFile = 'credentials.json';
 
 const account = { user: z.string().min(1), password: z.string().min(16) };
@@ -47,7 +47,7 @@ const credentialsSchema = z.strictObject({
   clickhouse: database,
 });
 
-/** The credentials in the text of their file; undefined where it is no such file. */
+/** The credentials in the text of their file; undefined where the text does not parse as such a file. */
 export const parseCredentials = (text: string): EngineCredentials | undefined => {
   try {
     return credentialsSchema.safeParse(JSON.parse(text)).data;
@@ -56,7 +56,7 @@ export const parseCredentials = (text: string): EngineCredentials | undefined =>
   }
 };
 
-/** The credentials of this data folder; undefined where there are none, or none that we may read. */
+/** The credentials of this data folder; undefined where the file is missing or this process may not read it. */
 export const readCredentials = (dataFolder: string): EngineCredentials | undefined => {
   try {
     return parseCredentials(readFileSync(join(dataFolder, credentialsFile), 'utf8'));
@@ -65,7 +65,7 @@ export const readCredentials = (dataFolder: string): EngineCredentials | undefin
   }
 };
 
-/** The address with user and password in it, as the settings of engines take it. */
+/** The address with user and password in it, in the form that the settings of engines accept. */
 export const withAccount = (url: string, account: EngineAccount | undefined): string => {
   if (account === undefined) return url;
   const { user, password } = account;

@@ -2,7 +2,7 @@ import { defaultInstance } from '../model/instances.ts';
 import type { ConsumerDefinition, StreamDefinition } from './pipeline-definitions.ts';
 import type { Pipelines } from './pipelines.ts';
 
-/** `METRICS` of the first QuestDB instance, `METRICS-b` of the one called `b`; subjects, consumers and pipeline labels alike. */
+/** `METRICS` of the first QuestDB instance, `METRICS-b` of instance `b`; the same for subjects, consumers and pipeline labels. */
 export const ofInstance = (name: string, instance: string): string =>
   instance === defaultInstance ? name : `${name}-${instance}`;
 
@@ -27,9 +27,9 @@ const streamOfInstance = (
 });
 
 /**
- * The pipelines with a stream of points for each further QuestDB instance, with the budget and the consumer of the first one's: what
- * waits for one instance takes no room and no turn from what goes to another. They come after all others: where NATS has no room for
- * one of them, what was there before is made.
+ * The pipelines with a stream of points for each further QuestDB instance, with the budget and the consumer of the first instance:
+ * messages that wait for one instance take no room and no turn from messages for another. The further streams come after all
+ * others: where NATS has no room for one of them, the earlier streams are made.
  */
 export const withInstances = (pipelines: Pipelines, instances: readonly string[]): Pipelines => {
   const { consumer, publish } = pipelines.metrics;

@@ -17,7 +17,7 @@ export const refuse = (
 
 type Issue = z.core.$ZodIssue;
 
-/** A typo makes a key unknown and another one missing: the unknown one says where it is. */
+/** A typo makes one key unknown and another one missing: the unknown key names the place. */
 const firstOf = (issues: readonly Issue[]): Issue | undefined =>
   issues.find(({ code }) => code === 'unrecognized_keys') ?? issues[0];
 
@@ -62,7 +62,7 @@ const toBreaker = (breaker: TransferPart['breaker']): BreakerDefinition => ({
   pauseMs: breaker.pause_seconds * 1000,
 });
 
-/** What every consumer demands of its stream and its store; answers what follows from it. */
+/** What every consumer demands of its stream and its store; returns the values that follow from it. */
 export const checkTransfer = (file: YamlFile, transfer: TransferPart, stream: StreamDefinition) => {
   const { consumer } = stream;
   if (consumer === undefined || consumer.name !== transfer.consumer) {

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { parseBytes } from './setting-kinds.ts';
 
-// The files of pipelines/, each declared once: the JSON Schemas in schemas/ are made of these (make docs).
+// The files of pipelines/, each declared once: `make docs` writes the JSON Schemas in schemas/ from these.
 
 const whole = (least: number, most: number, reason = `must be a whole number from ${least} to ${most}`) =>
   z.int(reason).min(least, reason).max(most, reason);
@@ -36,7 +36,7 @@ const stages = z
   .optional()
   .meta({ deprecated: true, description: 'Without effect: the program has one order. Delete it' });
 
-/** Largest message a receiver publishes; a pull that asks for less than one message stalls for ever. */
+/** Lower bound: the largest message that a receiver publishes. A pull that requests less than one message stalls for ever. */
 const pullBytes = { least: 16 * 2 ** 20, most: 32 * 2 ** 20 };
 
 const breaker = z
@@ -59,7 +59,7 @@ const breaker = z
       'When so much goes to the dead letters, the consumer stops and tries one batch after each pause. Counted in items',
   });
 
-/** What every file says of its consumer. */
+/** What every file declares about its consumer. */
 const transfer = {
   consumer: text,
   stages,
@@ -76,7 +76,7 @@ const transfer = {
   breaker: breaker.prefault({}),
 };
 
-/** What the receivers of both signals have in common; files of earlier versions name no ratio and no elements. */
+/** What the receivers of both signals share; files of earlier versions name no ratio and no elements. */
 const receiver = {
   stages,
   time: z.strictObject({ ahead_seconds_max: window, age_seconds_max: window }),
@@ -189,7 +189,7 @@ const stream = z.strictObject({
     .optional(),
 });
 
-/** What was acknowledged is in it: when it is full it refuses, and never drops its oldest messages. */
+/** The stream holds acknowledged items: when it is full it refuses new messages, and never drops its oldest ones. */
 const refusing = stream.extend({ discard: choice('new').default('new') }).meta({ id: 'refusing' });
 
 /** pipelines/streams.yaml. */
@@ -209,9 +209,9 @@ export type MetricsFile = z.output<typeof metricsFileSchema>;
 export type TracesFile = z.output<typeof tracesFileSchema>;
 export type LedgerFile = z.output<typeof ledgerFileSchema>;
 export type StreamsFile = z.output<typeof streamsFileSchema>;
-/** What the files of both signals have in common. */
+/** What the files of both signals share. */
 export type LineFile = Pick<MetricsFile | TracesFile, 'receiver' | 'transfer'>;
-/** What every file says of its consumer. */
+/** What every file declares about its consumer. */
 export type TransferPart = (MetricsFile | TracesFile | LedgerFile)['transfer'];
 
 /** The JSON Schema of each file, by its name in schemas/, as editors and other programs read it. */

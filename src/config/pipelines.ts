@@ -20,7 +20,7 @@ import { parseYamlFile, type YamlFile } from './yaml-file.ts';
 
 export type { BreakerDefinition, ConsumerDefinition, StreamDefinition } from './pipeline-definitions.ts';
 
-/** The one subject of stream LEDGER that items' records, refusals and examples are published under. */
+/** The one subject of stream LEDGER that accounts of items, refusals and samples are published under. */
 const ledgerSubject = 'ledger.>';
 
 const toStreams = (content: StreamsFile, replicas: number | undefined): StreamDefinition[] =>
@@ -70,9 +70,9 @@ const streamOf = (
   return stream;
 };
 
-// What runs, in the program's names: sizes are bytes, times milliseconds.
+// The pipelines under the program's names: sizes are bytes, times milliseconds.
 
-/** What both signals demand of their parts together; answers what follows from it. */
+/** What both signals demand of their parts together; returns the values that follow from it. */
 const checkLine = (file: YamlFile, content: LineFile, streams: readonly StreamDefinition[]) => {
   const { receiver, transfer } = content;
   const stream = streamOf(file, content, streams);
@@ -104,7 +104,7 @@ const checkLine = (file: YamlFile, content: LineFile, streams: readonly StreamDe
 const bodyLimits = ({ receiver: { limits } }: LineFile, elementsDefault: number) => ({
   bodyBytesMax: limits.body_bytes_max,
   inflatedBytesMax: limits.inflated_bytes_max,
-  /** Inflated bytes for each on the wire, of a large body. */
+  /** Inflated bytes per byte on the wire, of a large body. */
   inflateRatioMax: limits.inflate_ratio_max,
   /** Objects, arrays, members and elements of a JSON body. */
   elementsMax: limits.elements_max ?? elementsDefault,
@@ -134,7 +134,7 @@ const toTraces = (file: YamlFile, content: TracesFile, streams: readonly StreamD
   },
   /** Days that the store keeps a span, counted from its start; undefined = for ever. */
   retentionDays: content.transfer.retention_days,
-  // A new leader of a stream may not know how often a message was delivered.
+  // A new leader of a stream may not know the number of deliveries of a message.
   guard: streamOf(file, content, streams).replicas > 1 ? 'always' : content.transfer.guard,
 });
 
@@ -150,7 +150,7 @@ const toLedger = (file: YamlFile, content: LedgerFile, streams: readonly StreamD
   return {
     stream,
     ...checkTransfer(file, content.transfer, stream),
-    /** How long stopping waits for what is held to be written; the rest comes again. */
+    /** How long a stop waits until messages in hand are written; NATS redelivers the rest. */
     drainMs: content.transfer.drain_ms,
   };
 };
@@ -193,7 +193,7 @@ const refuseUnknownFiles = (folder: string): void => {
 
 type Staged = { readonly stages?: unknown };
 
-/** Where a file lists stages. Those of earlier versions do, and had to list the program's own. */
+/** Where a file lists stages. Files of earlier versions do, and had to list the program's own. */
 const stagesIn = (
   file: YamlFile,
   content: { readonly receiver?: Staged; readonly transfer: Staged },
@@ -202,13 +202,13 @@ const stagesIn = (
     .filter((part) => content[part]?.stages !== undefined)
     .map((part) => `${file.placeOf([part, 'stages'])} /${part}/stages`);
 
-/** One line on stderr, like those of the roles' logs, which do not exist yet. */
+/** One line on stderr, in the form of the roles' logs, which do not exist yet. */
 const warnInLog = (warning: string): void => createLog('config', 'warn').warn({}, warning);
 
 /**
  * Reads and checks the pipeline files: shape first, then what the parts demand of each other. Throws a permanent Fault
- * `config_invalid` with file, line, pointer, reason and remedy. `replicas` is the number of copies of every stream, where the settings
- * say one. `warn` is told of what has no effect.
+ * `config_invalid` with file, line, pointer, reason and remedy. `replicas` is the number of copies of every stream, where the
+ * settings give one. `warn` receives a text for each key without effect.
  */
 export const loadPipelines = (folder: string, replicas?: number, warn = warnInLog): Pipelines => {
   refuseUnknownFiles(folder);

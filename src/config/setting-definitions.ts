@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { kinds, type SettingKind } from './setting-kinds.ts';
 
-/** One setting: the environment variable, the same thing's place in the file, and what it does. */
+/** One setting: the environment variable, its place in the file, and its effect. */
 export type SettingDefinition = {
   readonly env: string;
   readonly key: string;
@@ -15,7 +15,7 @@ const declared = new WeakMap<z.core.$ZodType, SettingDefinition>();
 /** `TIDEMARK_LOG_LEVEL` is `log_level` in the file; a group's name goes before a dot. */
 const keyOf = (env: string): string => env.replace('TIDEMARK_', '').toLowerCase();
 
-/** Makes the settings of a kind: those that have a default, and those that may be missing. */
+/** Makes the settings of one kind: those with a default, and optional ones. */
 const settingsOf = <S extends z.ZodType>(kind: SettingKind<S>) => ({
   setting: (env: string, fallback: string, meaning: string, key = keyOf(env)): S => {
     const schema = kind.schema.clone();
@@ -49,7 +49,7 @@ const count = settingsOf(kinds.count);
 const secret = settingsOf(kinds.secret);
 const ratio = settingsOf(kinds.ratio);
 
-/** Every setting but TIDEMARK_CONFIG: its name in the program, what it is, where it comes from and what it does. */
+/** Every setting but TIDEMARK_CONFIG: its name in the program, its kind, its source and its effect. */
 export const settingsTable = z.object({
   cacheFolder: path.optional(
     'TIDEMARK_CACHE',
@@ -294,7 +294,7 @@ const definitionsIn = ({ shape }: z.ZodObject, group?: string): SettingDefinitio
     return [{ ...definition, key: group === undefined ? key : key.replace(`${group}_`, `${group}.`) }];
   });
 
-/** The texts of settings, by their variables' names, as the table takes them. */
+/** The texts of settings, by their variables' names, in the form that the table parses. */
 export const placedTexts = (
   texts: ReadonlyMap<string, { readonly text: string }>,
   { shape }: z.ZodObject = settingsTable,
@@ -308,7 +308,7 @@ export const placedTexts = (
     ]),
   );
 
-/** Every setting there is. The environment wins over the file, the file over the default. */
+/** All settings. The environment wins over the file, the file over the default. */
 export const settingDefinitions: readonly SettingDefinition[] = [
   {
     env: 'TIDEMARK_CONFIG',

@@ -16,7 +16,7 @@ const parseNames = (text: string): string[] => text.split(',').map((name) => nam
 /** `localhost:4222` parses too: as the scheme `localhost`. */
 const isAddress = (text: string): boolean => /^[a-z]+:\/\/[^/]/i.test(text) && URL.canParse(text);
 
-/** A QuestDB instance and the HTTP address it has: `http://[user:password@]host:port`. */
+/** A QuestDB instance and its HTTP address: `http://[user:password@]host:port`. */
 export type QuestdbAddress = { readonly name: string; readonly url: string };
 
 /** The instances of `b=http://host:9000,c=http://…`, in their order; the text must have been checked. */
@@ -26,7 +26,7 @@ export const parseInstances = (text: string): QuestdbAddress[] =>
     return { name: each.slice(0, at).trim(), url: each.slice(at + 1).trim() };
   });
 
-/** Says nothing of the addresses: they may hold passwords. */
+/** Does not name the addresses: they may hold passwords. */
 const wrongInstances = (text: string): string | undefined => {
   const names = new Set<string>([defaultInstance]);
   for (const [index, { name, url }] of parseInstances(text).entries()) {
@@ -39,7 +39,7 @@ const wrongInstances = (text: string): string | undefined => {
   return undefined;
 };
 
-/** A name of a ClickHouse cluster: it stands in statements. */
+/** A name of a ClickHouse cluster: it becomes a part of statements. */
 export const clusterName = /^[A-Za-z0-9_.-]{1,100}$/;
 
 const namesMax = 8;
@@ -60,7 +60,7 @@ const anyText = z.string().min(1, 'is empty');
 
 const logLevels = ['trace', 'debug', 'info', 'warn', 'error', 'silent'];
 
-/** What the text of a setting has to be and is read as, and how docs/settings.md calls it. */
+/** The form of a setting's text, the type that it parses to, and its name in docs/settings.md. */
 export type SettingKind<S extends z.ZodType = z.ZodType> = {
   readonly shown: string;
   readonly schema: S;
@@ -68,7 +68,7 @@ export type SettingKind<S extends z.ZodType = z.ZodType> = {
   readonly isSecret?: true;
 };
 
-/** Sizes are read as bytes. */
+/** The kinds of settings. Sizes parse to bytes. */
 export const kinds = {
   port: {
     shown: 'port',
@@ -107,7 +107,7 @@ export const kinds = {
       })
       .transform(parseInstances),
   },
-  /** As header fields are named (RFC 9110, token); read in small letters. */
+  /** Names of header fields (RFC 9110, token), parsed to lower case. */
   headers: {
     shown: 'names',
     schema: names(/^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,100}$/, 'header fields').transform((given) =>

@@ -99,9 +99,9 @@ const textOf = (
 };
 
 /**
- * The effective text of every setting that has one, by its variable's name: from the variable, from the file that
- * `<variable>_FILE` names (secrets and addresses), from the settings file, or the default. Throws a permanent Fault
- * `config_invalid` that names the place of an unknown name or an unusable value.
+ * The effective text of every setting that has one, by its variable's name: from the variable, from the file that `<variable>_FILE`
+ * names (secrets and addresses), from the settings file, or the default. Throws a permanent Fault `config_invalid` that names the
+ * place of an unknown name or an unusable value.
  */
 export const collectTexts = (env: NodeJS.ProcessEnv): Map<string, SettingText> => {
   refuseUnknownVariables(env);

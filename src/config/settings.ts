@@ -10,12 +10,12 @@ export { type SettingDefinition, settingDefinitions } from './setting-definition
 export { clusterName, kinds, parseBytes, type QuestdbAddress } from './setting-kinds.ts';
 export { settingFault } from './setting-texts.ts';
 
-/** Exit code of a program that was given settings it cannot use (sysexits EX_CONFIG): do not restart it. */
+/** Exit code of a program whose settings cannot be used (sysexits EX_CONFIG): do not restart it. */
 export const exitCodeConfig = 78;
 
 const programFolder = resolve(import.meta.dirname, '../..');
 
-/** A host to listen on as one to connect to, in the form that addresses take. */
+/** The host to connect to, for a host that a server listens on, in the form of an address. */
 const reachableAt = (host: string): string => {
   if (host === '0.0.0.0' || host === '::') return '127.0.0.1';
   return host.includes(':') ? `[${host}]` : host;
@@ -30,8 +30,8 @@ const adminTokenIn = (dataFolder: string): string | undefined => {
 };
 
 /**
- * Reads the environment and, if TIDEMARK_CONFIG names one, the file. Throws a permanent Fault `config_invalid` that says
- * place, reason and remedy for an unknown name or an unusable value.
+ * Reads the environment and, if TIDEMARK_CONFIG names one, the file. Throws a permanent Fault `config_invalid` with place, reason
+ * and remedy for an unknown name or an unusable value.
  */
 export const loadSettings = (env: NodeJS.ProcessEnv = process.env) => {
   const settings = settingsTable.parse(placedTexts(collectTexts(env)));
@@ -56,7 +56,7 @@ export const loadSettings = (env: NodeJS.ProcessEnv = process.env) => {
   };
 };
 
-/** Settings of every role and command, checked. Ports are 0..65535, sizes are bytes; 0 is no limit. */
+/** Settings of every role and command, validated. Ports are 0..65535, sizes are bytes; 0 is no limit. */
 export type Settings = Readonly<ReturnType<typeof loadSettings>>;
 
 /** What an acknowledged item survives: the death of any process, or a power cut too. */
@@ -78,8 +78,8 @@ export const natsTarget = (settings: Settings): NatsTarget => ({
 });
 
 /**
- * Where the roles reach each engine: the configured address, else the embedded one on this machine with the credentials that
- * the data folder has of it.
+ * Where the roles reach each engine: the configured address, else the embedded engine on this machine with its credentials from the
+ * data folder.
  */
 export const engineUrls = (settings: Settings): { nats: string; questdb: string; clickhouse: string } => {
   const local = reachableAt(settings.host);
@@ -92,7 +92,7 @@ export const engineUrls = (settings: Settings): { nats: string; questdb: string;
   };
 };
 
-/** The QuestDB instances that tables may lie on; the first one is called `default`. */
+/** The QuestDB instances that may hold tables; the first one is called `default`. */
 export const questdbInstances = (settings: Settings): readonly QuestdbAddress[] => [
   { name: defaultInstance, url: engineUrls(settings).questdb },
   ...settings.questdb.further,

@@ -5,11 +5,11 @@ import { errorText, Fault } from '../model/fault.ts';
 /** One value of a file: the keys that lead to it, and `file:line:column` for messages. */
 export type Leaf = { readonly path: readonly string[]; readonly value: unknown; readonly place: string };
 
-/** A parsed YAML file that can say where each of its values stands. */
+/** A parsed YAML file with the place of each of its values. */
 export type YamlFile = {
   readonly file: string;
   readonly value: unknown;
-  /** `file:line:column` of the value at these keys, or of the nearest one above it. */
+  /** `file:line:column` of the value at these keys, or of the nearest value above it. */
   placeOf(path: readonly (string | number)[]): string;
   /** All scalar values, depth first. */
   leaves(): Leaf[];

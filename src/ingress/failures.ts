@@ -2,13 +2,13 @@ import type { IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
 import { clientAddress, isTrusted, type TrustedProxies } from './http/client-address.ts';
 
-/** How many requests without a valid credential an address may bring in a second; further ones are refused before they are read. */
+/** How many requests without a valid credential an address may send per second; further ones are refused before they are read. */
 export type FailureLimit = {
-  /** Whole seconds after which the address of this request may try again; 0: it may now. */
+  /** Whole seconds after which the address of this request may try again; 0: at once. */
   retryAfterSeconds(request: IncomingMessage): number;
   /**
-   * The request is to be refused, and has shown no valid credential. Above 0: the address sent too many of them; it is refused for
-   * their number, and may be retried after this many seconds.
+   * Counts a request that is refused and has shown no valid credential. A result above 0: the address sent too many of them; the
+   * request is refused for their number, and the sender may retry after this many seconds.
    */
   failed(request: IncomingMessage): number;
   /** The request has shown a valid credential: its address is not limited for a minute. */
@@ -16,15 +16,15 @@ export type FailureLimit = {
 };
 
 export type FailureLimitOptions = {
-  /** In a second; 0 = any number. */
+  /** Failures per second; 0 = any number. */
   readonly failuresMax: number;
-  /** Whose X-Forwarded-For counts; their own addresses are not limited. */
+  /** The proxies whose X-Forwarded-For counts; their own addresses are not limited. */
   readonly trustedProxies: TrustedProxies;
-  /** Milliseconds of a clock that is never set. */
+  /** Milliseconds of a monotonic clock. */
   readonly now: () => number;
 };
 
-/** What a request is refused for that says nothing of a wrong credential, or before it was looked at. */
+/** Reasons of refusals that do not prove a wrong credential, or that come before its validation. */
 const innocent: ReadonlySet<string> = new Set([
   'not_stored',
   'unconfirmed',
@@ -34,16 +34,16 @@ const innocent: ReadonlySet<string> = new Set([
   'too_many_failures',
 ]);
 
-/** Whether a request that has shown no valid credential failed by what it sent. */
+/** Whether a request without a valid credential failed because of its content. */
 export const isFailure = (reason: string): boolean => !innocent.has(reason);
 
 const exemptMs = 60_000;
-/** An address that brings many valid requests is not noted for each of them. */
+/** An address with many valid requests is not noted for each of them. */
 const notedAgainMs = 5_000;
-/** Addresses that are remembered of each kind: beyond, the one that has been there longest is forgotten. */
+/** Addresses that are remembered of each kind: beyond this number, the oldest entry is removed. */
 const addressesMax = 10_000;
 
-/** Failures that are not made good for yet, as of a moment. */
+/** Failures that are not expired yet, as of a moment: the number falls with time. */
 type Failures = { count: number; atMs: number };
 
 const remember = <V>(map: Map<string, V>, address: string, value: V): void => {
@@ -98,7 +98,7 @@ export const createFailureLimit = ({
       const { socket } = request;
       const known = notedAt.get(socket);
       if (known !== undefined && now() - known < notedAgainMs) return;
-      // Behind a proxy each request may be of another client.
+      // Behind a proxy each request may come from another client.
       if (!isProxied(request)) notedAt.set(socket, now());
       remember(passedAt, clientAddress(request, trustedProxies), now());
     },

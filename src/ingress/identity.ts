@@ -5,19 +5,19 @@ import { countedBase, counterEnd, hashedBase, type UidBase } from '../model/uid.
 
 /** Hands out uid bases for requests without an identity: epoch and counter (architecture 5.2). */
 export type BaseCounter = {
-  /** False until an epoch was taken. */
+  /** False until the counter has an epoch. */
   readonly isReady: boolean;
-  /** The epoch that bases begin with now; undefined while there is none. */
+  /** The epoch of the next bases; undefined before the first one. */
   readonly boot: number | undefined;
-  /** A base with room for this many ordinals; undefined while there is no epoch. */
+  /** A base with room for this many ordinals; undefined before the first epoch. */
   take(ordinals: number): UidBase | undefined;
 };
 
 const retryMs = 500;
 
 /**
- * Takes an epoch at once, and the next one when half of what the counter has is spent, so that nobody waits at its end;
- * `takeBoot` is tried until it succeeds.
+ * Takes an epoch at once, and the next one when half of the counter is spent, so that no request waits at its end; retries
+ * `takeBoot` until it succeeds.
  */
 export const createBaseCounter = (
   takeBoot: () => Promise<number>,
@@ -67,15 +67,15 @@ export const createBaseCounter = (
   };
 };
 
-/** Identity of a request that its sender may repeat: who, the key (empty for OTLP), and every byte of the inflated body. */
+/** Identity of a request that its sender may repeat: the owner, the key (empty for OTLP), and every byte of the inflated body. */
 export type RequestIdentity = { readonly sha256Hex: string; readonly base: UidBase };
 
 /** Bytes that are hashed before the event loop runs other work. */
 const turnBytes = 4 * 2 ** 20;
 
 /**
- * The identity of a request. `credential` is the first token of whom it is of, whichever it came with: identities outlive tokens. The body
- * may come in pieces.
+ * The identity of a request. `credential` is the first token of its owner, for every token that the request came with: identities
+ * outlive tokens. The body may come in pieces.
  */
 export const requestIdentity = async (
   credential: string,

@@ -58,10 +58,10 @@ type Common = {
   readonly listening: Listening;
   readonly accounting: RefusalRecorderDependencies;
   readonly log: Log;
-  /** Why nothing can be taken now, for a bus that has been away longer than this. */
+  /** Why the receiver can accept nothing now, for a bus that has been away longer than this. */
   readonly unready: (awayMs: number) => string | undefined;
   readonly maxRateDefault: number;
-  /** Where tracing is on. */
+  /** Undefined where tracing is off. */
   readonly traces: RequestTraces | undefined;
 };
 
@@ -83,7 +83,7 @@ const onDefect =
       'an internal error',
     );
 
-/** Whether there is a stream for this subject, as far as is known: not for one of an instance that no setting names. */
+/** Whether a stream for this subject exists, as far as this process can know: not for an instance that no setting names. */
 const streamsKnown =
   ({ streams }: Pipelines, refused: RefusedStreams) =>
   (subject: string): boolean => {
@@ -147,10 +147,10 @@ const listen = (server: Server, host: string, port: number, variable: string): P
     server.listen(port, host, resolve);
   });
 
-/** Stops taking connections and resolves when the requests at hand are answered. */
+/** Stops accepting connections and resolves when the current requests are answered. */
 const drain = (server: Server): Promise<void> =>
   new Promise((resolve) => {
-    // A connection that was busy at first is closed once it is idle, so that keep-alive cannot hold up the stop.
+    // A connection that was busy at first is closed once it is idle, so that keep-alive cannot delay the stop.
     const sweep = setInterval(() => server.closeIdleConnections(), 50);
     server.close(() => {
       clearInterval(sweep);
@@ -199,7 +199,7 @@ const trustedProxiesOf = ({ ingress }: Settings): TrustedProxies => {
   );
 };
 
-/** What both receivers listen with. Throws a permanent Fault for certificate files that cannot be used. */
+/** The options of both receivers for listening. Throws a permanent Fault for unusable certificate files. */
 const listeningOf = (
   { ingress }: Settings,
   trustedProxies: TrustedProxies,
@@ -225,7 +225,7 @@ type Given = {
   readonly log: Log;
 };
 
-/** What an operations port answers until the parts behind the checks have started. */
+/** The answer of an operations port until the parts behind the checks have started. */
 const openOps = async ({ settings }: Given, metrics: IngressMetrics, parts: Parts) => {
   const checks = createChecks({ receiver: 'the receiver is starting', nats: 'not connected yet' });
   const warnings = createChecks({ questdb_streams: undefined });
@@ -285,7 +285,7 @@ const openDirectory = (
   return directory;
 };
 
-/** Both ports. They stop together, once the requests at hand are answered. */
+/** Listens on both ports. They stop together, once the current requests are answered. */
 const listenOnBoth = async (
   { settings: { ingress } }: Given,
   { push, otlp }: { readonly push: Server; readonly otlp: Server },
@@ -298,7 +298,7 @@ const listenOnBoth = async (
   servers.add('trace receiver', () => drain(otlp));
 };
 
-/** From the operations port to the receivers: each part stands on those before it, and stops before them. */
+/** From the operations port to the receivers: each part needs those before it, and stops before them. */
 // biome-ignore lint/complexity/noExcessiveLinesPerFunction: wiring: each part stands on those before it.
 const startIngress = async (given: Given, parts: Parts, stop: AbortSignal): Promise<void> => {
   const { settings, pipelines, trustedProxies, log } = given;
@@ -361,7 +361,7 @@ const startIngress = async (given: Given, parts: Parts, stop: AbortSignal): Prom
   const credentialNames = { headers, attributes };
   const otlp = createOtlpReceiver(pipelines.traces, publishers.otlp, trustedProxies, credentialNames, common);
   await listenOnBoth(given, { push, otlp }, parts);
-  // Finished spans may go to this process itself: they leave while it still takes requests.
+  // Finished spans may go to this process itself: they leave while it still accepts requests.
   parts.add('finished spans', () => tracing?.flush());
   checks.set({ receiver: () => (stop.aborted ? 'the receiver is stopping' : unready(0)) });
   log.info(
@@ -371,9 +371,8 @@ const startIngress = async (given: Given, parts: Parts, stop: AbortSignal): Prom
 };
 
 /**
- * The receivers (architecture 2.1): producer -> push on 10205 -> METRICS, exporter -> OTLP on 4318 -> TRACES. Runs until SIGTERM
- * or SIGINT, then answers what it holds and ends. Throws a permanent Fault for settings that cannot be used and ports that are
- * taken.
+ * The receivers (architecture 2.1): sender -> push on 10205 -> METRICS, exporter -> OTLP on 4318 -> TRACES. Runs until SIGTERM or
+ * SIGINT, then answers the requests in hand and ends. Throws a permanent Fault for unusable settings and occupied ports.
  */
 export const runIngress = async (settings: Settings): Promise<void> => {
   const pipelines = withInstances(

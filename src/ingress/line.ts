@@ -14,7 +14,7 @@ import type { RequestTraces } from './request-traces.ts';
 /** The known facts of a request so far; a refusal is attributed by them. */
 export type Sender = {
   readonly request: IncomingMessage;
-  /** The only owner that it has shown a right to: a data id or an application; 0 while there is none, or where there are several. */
+  /** The only owner that it has shown a right to: a data id or an application; 0 before that, or with several owners. */
   owner: number;
   /** It has shown a valid credential. */
   isKnown: boolean;
@@ -22,9 +22,9 @@ export type Sender = {
   items: number;
   /** Its credentials, right or wrong. */
   secrets: readonly string[];
-  /** When it is answered at the latest, ms of `performance.now()`; 0 until its body is there. */
+  /** The latest time of its answer, ms of `performance.now()`; 0 until its body has arrived. */
   deadlineAt: number;
-  /** What is left of `max_rate`, for every answer behind that check. */
+  /** The rest of `max_rate`, for every answer after that check. */
   rateHeaders: Headers;
 };
 
@@ -38,21 +38,21 @@ export const newSender = (request: IncomingMessage): Sender => ({
   rateHeaders: noHeaders,
 });
 
-/** What both receivers work with. */
+/** The dependencies of both receivers. */
 export type LineDependencies = {
   readonly inFlight: BytesInFlight;
   readonly failures: FailureLimit;
   readonly limiter: RateLimiter;
   readonly metrics: IngressMetrics;
   readonly recorder: RefusalRecorder;
-  /** Why nothing can be taken now, or undefined. */
+  /** Why the receiver can accept nothing now, or undefined. */
   readonly unready: () => string | undefined;
   readonly now: () => number;
   readonly limits: BodyLimits & { readonly elementsMax: number };
-  /** How long after its body is there a request is answered at the latest, ms. */
+  /** The longest time from the arrival of a body to the answer, ms. */
   readonly deadlineMs: number;
   readonly maxRateDefault: number;
-  /** Where tracing is on. */
+  /** Undefined where tracing is off. */
   readonly traces?: RequestTraces | undefined;
 };
 
@@ -64,23 +64,23 @@ export type Signal<S extends Sender, A> = {
   checkHead(sender: S): void;
   /** The credential of the header fields: its owner, and max_rate. */
   admitHead(sender: S): Promise<void> | undefined;
-  /** Looks for the credential in the body while that comes; false once no more of the body is wanted. */
+  /** Looks for the credential in the body while the body arrives; false stops the reading. */
   watchBody?(sender: S): SeeBody;
-  /** Throws why the watcher wanted no more. */
+  /** Throws the reason why the watcher stopped the body. */
   admitAbandoned?(sender: S): Promise<unknown>;
   /** The credentials of the body: their owners, and max_rate. */
   admitBody(sender: S, body: Body): Promise<A>;
-  /** Decode, rules, encode, publish all or nothing, account. */
+  /** Decodes, applies the rules, encodes, publishes all or nothing, and accounts. */
   take(sender: S, body: Body, admitted: A, arrivedAt: number): Promise<Reply>;
   /** Samples a request that is refused. */
   sampleRefused(sender: S, refused: Refused): void;
-  /** The answer to it. */
+  /** The answer to a refused request. */
   refuse(refused: Refused, request: IncomingMessage): Reply;
 };
 
 /**
  * Counts the request against an owner's max_rate; `key` names the owner. A request over it is refused before anything but its
- * credential was decoded.
+ * credential is decoded.
  */
 export const limitRate = (
   { limiter, maxRateDefault, now }: Pick<LineDependencies, 'limiter' | 'maxRateDefault' | 'now'>,
@@ -101,7 +101,7 @@ export const limitRate = (
 const tooManyFailures = (waitSeconds: number): Refused =>
   new Refused('too_many_failures', '', { headers: retryAfter(waitSeconds) });
 
-/** Counts a failure of an address that has shown nothing valid; many at once are refused for their number. */
+/** Counts a failure of an address without any valid credential; many at once are refused for their number. */
 const judged = (refused: Refused, { isKnown, request }: Sender, failures: FailureLimit): Refused => {
   if (isKnown || !isFailure(refused.reason)) return refused;
   const waitSeconds = failures.failed(request);
@@ -115,9 +115,9 @@ const withHeaders = (reply: Reply, headers: Headers): Reply =>
 const announcedBytes = ({ headers }: IncomingMessage): number => Number(headers['content-length'] ?? 0);
 
 /**
- * The line of a receiver (specification 4, architecture 4.1): header fields, credential and max_rate, body within its limits, decode,
- * rules, encode, publish, account, reply. 200 only after the PubAck of everything kept. Every failure is a reply, but for a
- * defect: that rejects.
+ * The line of a receiver (specification 4, architecture 4.1): header fields, credential and max_rate, body within its limits,
+ * decode, rules, encode, publish, account, reply. 200 only after the PubAck of every kept item. Every failure becomes a reply, but
+ * a defect rejects.
  */
 export const createLine = <S extends Sender, A>(
   deps: LineDependencies,

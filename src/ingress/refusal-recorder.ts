@@ -11,8 +11,8 @@ export type Example = Pick<Sample, 'reason' | 'ordinal' | 'field' | 'value' | 'd
   Partial<Pick<Sample, 'stage' | 'secrets'>>;
 
 /**
- * Records requests and values outside the balance (architecture 10.2): in the metrics of the process and the rows of
- * LEDGER, from one call an occurrence. `owner` is a data id or an application that the request has shown a right to, else 0.
+ * Records requests and values outside the balance (architecture 10.2): in the metrics of the process and the rows of LEDGER, with
+ * one call per occurrence. `owner` is a data id or an application that the request has shown a right to, else 0.
  */
 export type RefusalRecorder = {
   /** A request answered with an error; `items` as far as they were counted. */

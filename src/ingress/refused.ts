@@ -60,20 +60,20 @@ export type Headers = Readonly<Record<string, string>>;
 
 export const noHeaders: Headers = {};
 
-/** How long the sender should wait, in whole seconds. */
+/** The time that the sender should wait, in whole seconds. */
 export const retryAfter = (seconds: number): Headers => ({ 'Retry-After': String(seconds) });
 
 type Circumstances = {
   readonly headers?: Headers;
-  /** Path of the field that is to blame; `body` when it is the body as a whole. */
+  /** Path of the faulty field; `body` for the body as a whole. */
   readonly field?: string;
-  /** Where it is not the one of the reason. */
+  /** The status, where it differs from that of the reason. */
   readonly status?: Exclude<ReceiverStatus, 200>;
 };
 
 /**
- * A refusal of a whole request on its way out of the line. `detail` names value and limit, and never holds a secret. No Error: taking
- * a stack costs as much as the rest of a refusal.
+ * A refusal of a whole request on its way out of the line. `detail` names value and limit, and never holds a secret. Not an Error:
+ * a stack trace costs as much as the rest of a refusal.
  */
 export class Refused {
   readonly reason: RefusalReason;
@@ -94,7 +94,7 @@ export class Refused {
 export const notStored = (detail = ''): Refused =>
   new Refused('not_stored', detail, { headers: retryAfter(1) });
 
-/** The refusal that an error stands for. Throws the error again when it is a defect. */
+/** The refusal that matches an error. Throws the error again when it is a defect. */
 export const refusalOf = (error: unknown): Refused => {
   if (error instanceof Refused) return error;
   if (!(error instanceof Fault) || error.kind === 'internal') throw error;

@@ -13,7 +13,7 @@ export type Outgoing = {
   readonly payload: readonly Section[];
 };
 
-/** Brings messages to the bus; counts and times each publish. */
+/** Publishes messages to the bus; counts and times each publish. */
 export type RequestPublisher = {
   /** Publishes one message, whose requests have these spans. True when it was stored before. Rejects with the publisher's Faults. */
   publish(
@@ -23,8 +23,8 @@ export type RequestPublisher = {
   ): Promise<boolean>;
   /**
    * Publishes the messages of one request: all of them are stored or none. A request with a name may be repeated: its messages are
-   * published one by one, and each that was stored before is recognised. True when all of them were. Rejects with the publisher's
-   * Faults: `not_stored` only when nothing of the request was stored.
+   * published one by one, and each one that was stored before is recognised. True when all of them were. Rejects with the
+   * publisher's Faults: `not_stored` only when nothing of the request was stored.
    */
   publishAll(messages: readonly Outgoing[], isNamed: boolean, deadlineAt: number): Promise<boolean>;
 };

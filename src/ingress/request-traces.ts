@@ -3,23 +3,23 @@ import { ownSpansMark, type TraceAttributes, type TraceSpan, type Tracing } from
 
 type Reply = { readonly status: number; readonly headers: Readonly<Record<string, string>> };
 
-/** Spans of requests and of the messages they become. There is one only where tracing is on. */
+/** Spans of requests and of their messages. They exist only where tracing is on. */
 export type RequestTraces = {
   /**
-   * The same handler with each sampled request in a span, which goes on the trace of a `traceparent`; the answer tells the trace
-   * in `traceresponse`. A request is traced only once `sawBody` was told its body.
+   * The same handler with each sampled request in a span, which continues the trace of a `traceparent`; the answer names the trace
+   * in `traceresponse`. A request is traced only after `sawBody` has received its body.
    */
   around<R extends Reply>(
     route: string,
     handle: (request: IncomingMessage) => Promise<R>,
   ): (request: IncomingMessage) => Promise<R>;
-  /** To be told the inflated body of the request at hand. Where it brings spans of this program, the request is not traced. */
+  /** Call it with the inflated body of the current request. A request that brings spans of this program is not traced. */
   sawBody(body: Buffer): void;
-  /** To be told whose the request at hand is and how many items of it are kept. */
+  /** Call it with the owner of the current request and its number of kept items. */
   sawItems(attributes: TraceAttributes): void;
-  /** The span of the request at hand. */
+  /** The span of the current request. */
   current(): TraceSpan | undefined;
-  /** The span of a message that these requests share: of the first one's trace, and linked with the others. */
+  /** The span of a message that these requests share: in the trace of the first one, with links to the others. */
   publish(
     pipeline: 'metrics' | 'traces',
     requests: readonly (TraceSpan | undefined)[],

@@ -6,7 +6,7 @@ export type SenderNames = {
   nameOf(sdk: string, userAgent: string | undefined): string;
 };
 
-/** Different names of senders that are counted apart; senders choose their names freely. */
+/** Different names of senders that are counted separately; senders choose their names freely. */
 const namesMax = 100;
 const lengthMax = 60;
 
@@ -16,7 +16,7 @@ const tidy = (name: string): string =>
     .replace(/[^a-z0-9.+/_-]+/g, '_')
     .slice(0, lengthMax);
 
-/** No product is called so, but a token of another deployment may be, or a part of one. */
+/** No product has such a name, but a token of another deployment may, or a part of one. */
 const tokenForm = /[0-9a-f]{16}/i;
 
 /** The SDK that the resource names, else the product in User-Agent; empty without either. As sent: it has no bound. */

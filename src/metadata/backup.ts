@@ -38,34 +38,34 @@ const counters = z.strictObject({
 });
 
 /**
- * All records of a deployment as one document, each kind by its id: `custom_reports` by custom_report_id, applications and what
- * is theirs by app_id, all else by mon_data_id. It holds the tokens. Admin tokens, the audit log and run records stay where they are.
+ * All records of a deployment as one document, each kind by its id: `custom_reports` by custom_report_id, applications and their
+ * records by app_id, all others by mon_data_id. It holds the tokens. Admin tokens, the audit log and run records are not in it.
  */
 export const backupSchema = z.strictObject({
   format: z.literal('tidemark-records'),
   version: z.literal(1),
   /** Unix seconds. */
   exported_at: z.int(),
-  /** The last ids given out. */
+  /** The last assigned ids. */
   counters,
   custom_reports: byId(customReportSchema),
   data_sources: byId(dataSourceSchema),
   time_series_groups: byId(timeSeriesGroupSchema),
   result_tables: byId(resultTableSchema),
-  /** Left out in documents from before there could be several QuestDB instances: everything is on the first then. */
+  /** Missing in documents from before several QuestDB instances: every table is on the first one then. */
   placements: byId(placementSchema).default({}),
   source_policies: byId(sourcePolicySchema),
   previous_tokens: byId(previousTokenSchema),
-  /** Left out in documents from before tokens were outlived by identities. */
+  /** Missing in documents from before identities outlived tokens. */
   source_identities: byId(identityCredentialSchema).default({}),
   purges: byId(purgeSchema),
   applications: byId(applicationSchema),
   application_policies: byId(applicationPolicySchema),
   previous_application_tokens: byId(previousTokenSchema),
   application_identities: byId(identityCredentialSchema).default({}),
-  /** What node management holds, so that a deployment that was moved goes on with its subscriptions. */
+  /** The subscriptions in node management, so that a deployment that was moved continues with them. */
   subscriptions: byId(heldSubscriptionSchema),
-  /** The column registries: what a name is called in its table. */
+  /** The column registries: the column of each name in its table. */
   columns: byId(columnRegistrySchema),
 });
 
@@ -99,7 +99,7 @@ const subscriptionsOf = async (records: Records): Promise<Backup['subscriptions'
 const counterOf = async (records: Records, name: Counter): Promise<number> =>
   z.int().parse((await records.system.get(systemKeys.counter(name)))?.value ?? 0);
 
-/** Everything there is, from this process's copies. Transient Faults. */
+/** All records, from this process's copies. Transient Faults. */
 export const exportRecords = async (records: Records): Promise<Backup> => {
   const last: Backup['counters'] = {
     data_id: await counterOf(records, 'data_id'),
@@ -130,10 +130,10 @@ export const exportRecords = async (records: Records): Promise<Backup> => {
   };
 };
 
-/** One record that is to be there. */
+/** One record that the import creates. */
 type Wanted = {
   readonly what: string;
-  /** What is there now, undefined for nothing. */
+  /** The current value, undefined for a missing one. */
   readonly current: () => Promise<unknown>;
   readonly value: unknown;
   readonly create: () => Promise<unknown>;
@@ -147,7 +147,7 @@ const wantedOf = <T>(set: RecordSet<T>, values: Readonly<Record<string, T>>): Wa
     create: () => set.create(Number(id), value),
   }));
 
-/** The same of values that no record set has. */
+/** The same for values that no record set has. */
 const wantedIn = (
   bucket: KvBucket,
   keyOf: (id: number) => string,
@@ -164,8 +164,8 @@ const wantedIn = (
   });
 
 /**
- * In the order in which a receiver may see them: the records that let a source in come last, and what narrows it first. The report
- * comes first, so that no name is given out again meanwhile.
+ * In the order that is safe for a receiver: the records that let a source in come last, and those that restrict it first. The
+ * report comes first, so that no other record gets its name meanwhile.
  */
 const allWanted = (records: Records, backup: Backup): Wanted[] => [
   ...wantedOf(records.purges, backup.purges),
@@ -188,7 +188,7 @@ const allWanted = (records: Records, backup: Backup): Wanted[] => [
 const mismatch = (what: string): Fault =>
   new Fault('permanent', 'invalid_value', `the document is not an export of Tidemark: ${what}`);
 
-/** What one export never is: ids that differ from their keys, ids above the counters, tables of other data ids. */
+/** Refuses contents that no export has: ids that differ from their keys, ids above the counters, tables of other data ids. */
 const checkIds = (backup: Backup): void => {
   const check = <T>(
     kind: string,
@@ -236,13 +236,13 @@ const raiseCounter = async (records: Records, name: Counter, least: number): Pro
   }
 };
 
-/** The highest id in use, should the counters of the document be behind it. */
+/** The highest id in use, for a document whose counters are behind it. */
 const leastCounters = (backup: Backup): Backup['counters'] => {
   const { counters, data_sources, custom_reports, time_series_groups, applications } = backup;
   const highest = (least: number, ...kinds: readonly number[][]): number =>
     kinds.flat().reduce((most, id) => Math.max(most, id), least);
   const keysOf = (values: object): number[] => Object.keys(values).map(Number);
-  // A report that is being created has ids that no other record has yet.
+  // The ids of a report in creation are in no other record yet.
   const reports = Object.values(custom_reports);
   return {
     data_id: highest(
@@ -260,7 +260,7 @@ const leastCounters = (backup: Backup): Backup['counters'] => {
   };
 };
 
-/** Tables of data ids that were given out after the export: they keep their rows, so none of them may be given out again. */
+/** Tables of data ids that were assigned after the export: they keep their rows, so none of these ids may be assigned again. */
 const highestTable = async (tables: QuestdbTables): Promise<number> =>
   (await tables.names())
     .map((name) => dataIdOfTableId(name) ?? 0)
@@ -317,7 +317,7 @@ const indexRecords = async (records: Records, backup: Backup): Promise<void> => 
   }
 };
 
-/** The tables of all data ids that were not purged, kept as long as their policies say. */
+/** Creates the tables of all data ids that are not purged, with the retention of their policies. */
 const makeTables = async (tables: QuestdbTables, backup: Backup): Promise<void> => {
   for (const [id, table] of Object.entries(backup.result_tables)) {
     if (backup.purges[id] !== undefined) continue;
@@ -327,21 +327,21 @@ const makeTables = async (tables: QuestdbTables, backup: Backup): Promise<void> 
   }
 };
 
-/** An import that was cut off is finished although the keeper has carried out its purges meanwhile. */
+/** An interrupted import can be finished although the keeper has carried out its purges meanwhile. */
 const comparable = (value: unknown): unknown => {
   const state = typeof value === 'object' && value !== null ? Reflect.get(value, 'state') : undefined;
   if (state !== 'purging' && state !== 'purged') return value;
   return { ...Object(value), state: 'purged', last_modify_user: '', last_modify_time: 0 };
 };
 
-/** What an import did. */
+/** The result of an import. */
 export type Imported = { created: number; unchanged: number };
 
 /**
- * Brings the records of a document into this deployment: those that are there with the same values stay, and when one is there
- * with others, nothing is written (permanent Fault `import_conflict`). Tables are made before the records, so that no point comes
- * to a table that is missing, and where they lie before the tables. Cut off, the same call again finishes it. Permanent Fault `invalid_value` for a document that
- * contradicts itself.
+ * Imports the records of a document into this deployment: existing records with the same values stay, and when one has other
+ * values, nothing is written (permanent Fault `import_conflict`). Tables are created before the records, so that no point reaches a
+ * missing table, and placements before the tables. After an interruption, the same call finishes it. Permanent Fault
+ * `invalid_value` for a document that contradicts itself.
  */
 export const importRecords = async (
   { records, tables, placing }: { records: Records; tables: QuestdbTables; placing: Placing },

@@ -51,10 +51,10 @@ import { startWatch, type Watch } from './watch.ts';
 const probeEveryMs = 2_000;
 const finishMsMax = 10_000;
 
-/** An instance and why it does not answer, undefined while it does. */
+/** An instance and why it does not answer; undefined while it does. */
 type FollowedInstance = PlacedInstance & { why(): string | undefined };
 
-/** Asks QuestDB every other second; `why` is undefined while it answers. */
+/** Probes QuestDB every other second; `why` is undefined while it answers. */
 const probe = (sql: QuestdbSql, signal: AbortSignal): { readonly why: string | undefined } => {
   const state: { why: string | undefined } = { why: 'not checked yet' };
   const ask = async (): Promise<void> => {
@@ -81,11 +81,11 @@ const awayText = (questdb: readonly FollowedInstance[]): string | undefined => {
   return away.length === 0 ? undefined : away.join('; ');
 };
 
-/** Repeats what a dependency that is just starting refuses, until it works or `signal` fires. */
+/** Retries calls that a starting dependency refuses, until they succeed or `signal` fires. */
 const untilItWorks = <T>(work: () => Promise<T>, signal: AbortSignal, log: Log): Promise<T> => {
   let isTold = false;
   return untilDone(work, signal, (error) => {
-    // In a cluster the server that is asked may not have heard yet of a stream that another one has just made.
+    // In a cluster the server of this connection may not yet know a stream that another one has just made.
     const passes =
       error instanceof Fault && (error.kind === 'transient' || error.code === 'stream_not_found');
     if (!passes) throw error;
@@ -105,7 +105,7 @@ const serve = async (api: ReturnType<typeof createApi>, settings: Settings): Pro
   return server;
 };
 
-/** Takes no new connection and waits for the requests that are there, for ten seconds at most. */
+/** Accepts no new connection and waits for the current requests, for ten seconds at most. */
 const finish = async (server: Server): Promise<void> => {
   const closed = new Promise<void>((resolve) => server.close(() => resolve()));
   server.closeIdleConnections();
@@ -114,7 +114,7 @@ const finish = async (server: Server): Promise<void> => {
   clearTimeout(timer);
 };
 
-/** Where KV knows of no data id but QuestDB has tables (NATS lost its data), their ids are not given out again. */
+/** Where KV knows no data id but QuestDB has tables (NATS lost its data), their ids are not assigned again. */
 const firstDataId = async (instances: readonly PlacedInstance[]): Promise<number> => {
   const used = (await tableNames(instances)).map((name) => dataIdOfTableId(name) ?? 0);
   // A foreign table with a number out of range is not a table of Tidemark.
@@ -122,13 +122,13 @@ const firstDataId = async (instances: readonly PlacedInstance[]): Promise<number
   return own.reduce((next, id) => Math.max(next, id + 1), dataIdRange.first);
 };
 
-/** What holds of the pipeline files where no policy says otherwise, as collectors are told. */
+/** The defaults of the pipeline files, without any policy, in the form for collectors. */
 const collectorDefaultsOf = ({ maxRateDefault }: Settings, { time }: MetricsPipeline): CollectorDefaults => ({
   maxRate: maxRateDefault,
   aheadSecondsMax: time.aheadMsMax === undefined ? undefined : time.aheadMsMax / 1000,
 });
 
-/** Node tokens are for the businesses they name; admin tokens for all. */
+/** Node tokens are valid for the businesses that they name; admin tokens for all. */
 const authorizeNodeWith =
   (adminTokens: AdminTokens): AuthorizeNode =>
   async (token) => {
@@ -137,7 +137,7 @@ const authorizeNodeWith =
     return { bizId: identity.role === 'node' ? identity.mon_biz_id : null };
   };
 
-/** The streams that are not there, but for those that `questdb_streams` names with the reason. */
+/** The missing streams, except those that `questdb_streams` names with the reason. */
 const missingText = (watch: Watch, refused: RefusedStreams): string | undefined => {
   const names = [...watch.missing].filter((name) => !refused.has(name));
   return names.length === 0 ? undefined : `missing: ${names.join(', ')}`;
@@ -178,7 +178,7 @@ const openOps = async (
     streams: undefined,
     placements: undefined,
   });
-  // With one of several away, the others' tables are worked on all the same.
+  // With one of several instances away, work on the tables of the others continues.
   checks.set({ questdb: () => (isOneThere() ? undefined : awayText(questdb)) });
   warnings.set({ questdb: () => (isOneThere() ? awayText(questdb) : undefined) });
   const ops = await startOpsServer({
@@ -193,7 +193,7 @@ const openOps = async (
   return { checks, warnings };
 };
 
-/** What the API reads and writes: it answers once all of them have begun. */
+/** The services behind the API: it answers once all of them have begun. */
 type Services = {
   readonly bus: Bus;
   readonly pipelines: Pipelines;
@@ -280,7 +280,7 @@ const openState = async (
   return { bus, pipelines, refusedStreams, records, adminTokens };
 };
 
-/** From the clients of the stores to the API: each part stands on those before it, and stops before them. */
+/** From the clients of the stores to the API: each part needs those before it, and stops before them. */
 const startMetadata = async (
   { settings, log }: Pick<Given, 'settings' | 'log'>,
   parts: Parts,
@@ -350,9 +350,9 @@ const startMetadata = async (
 };
 
 /**
- * The metadata role: records, admin API, tables and views, until SIGTERM or SIGINT. It waits for NATS and answers 503 for
- * what needs QuestDB while QuestDB is away. Reports that a crash left in state `creating` stay so until the same call comes
- * again: only its caller knows whether it is still wanted. Throws a Fault for settings or ports that cannot be used.
+ * The metadata role: records, admin API, tables and views, until SIGTERM or SIGINT. It waits for NATS, and answers 503 for calls
+ * that need QuestDB while QuestDB is away. Reports that a crash left in state `creating` stay so until a repeat of the same call:
+ * only its caller knows whether it still wants the report. Throws a Fault for unusable settings or ports.
  */
 export const runMetadata = async (settings: Settings): Promise<void> => {
   const log = createLog('metadata', settings.logLevel);

@@ -17,7 +17,7 @@ type Kind = { readonly status: number; readonly title: string; readonly remedy?:
 
 const conflict = (title: string, remedy: string): Kind => ({ status: 409, title, remedy });
 
-/** Every code the API answers with. A Fault with another code is a 503 when transient and else a 500. */
+/** Every code that the API answers with. A Fault with another code is a 503 when transient and else a 500. */
 const kinds: Readonly<Record<string, Kind>> = {
   body_not_json: { status: 400, title: 'The body is not JSON', remedy: 'Send one JSON object.' },
   invalid_value: {
@@ -106,7 +106,7 @@ const kindOf = (fault: Fault): Kind => {
   return { status: 500, title: 'Internal error' };
 };
 
-/** The problem that a thrown value is to the caller. */
+/** The problem document for a thrown value. */
 export const toProblem = (error: unknown): Problem => {
   const fault = error instanceof Fault ? error : new Fault('internal', 'internal_error', errorText(error));
   const { status, title, remedy } = kindOf(fault);
@@ -139,7 +139,7 @@ export class FieldFault extends Fault {
 export const fieldFault = (code: 'invalid_value' | 'fixed_at_creation', field: string, why: string): Fault =>
   new FieldFault(code, field, why);
 
-/** What a schema refused: its first issue, by the path of the field. */
+/** The first issue of a schema, by the path of the field. */
 const faultOfInput = (error: z.ZodError): Fault => {
   const [issue] = error.issues;
   const path = [...(issue?.path ?? [])];
@@ -154,7 +154,7 @@ const faultOfInput = (error: z.ZodError): Fault => {
   return fieldFault('invalid_value', path.map(String).join('.'), why);
 };
 
-/** No text of an input is longer, and no name in it: no expression looks through more. Permanent Fault `invalid_value`. */
+/** Refuses inputs with longer texts or names, so that no regular expression reads more. Permanent Fault `invalid_value`. */
 const requireShortTexts = (input: unknown): void => {
   const open: { readonly value: unknown; readonly path: string }[] = [{ value: input, path: '' }];
   const tooLong = (path: string): Fault =>
@@ -171,7 +171,7 @@ const requireShortTexts = (input: unknown): void => {
   }
 };
 
-/** The value as the schema has it. Permanent Fault `invalid_value` that names the field. */
+/** The value in the type of the schema. Permanent Fault `invalid_value` that names the field. */
 export const parseInput = <S extends z.ZodType>(schema: S, value: unknown): z.output<S> => {
   requireShortTexts(value);
   const result = schema.safeParse(value, { reportInput: true });

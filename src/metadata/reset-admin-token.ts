@@ -10,8 +10,8 @@ import { type ResetTokens, resetAdminToken } from './tokens/admin-tokens.ts';
 const actor: AuditActor = { token_id: null, name: 'cli', role: 'admin' };
 
 /**
- * Writes a new admin token into the data folder, past the API, for whoever lost all of them; `revokeOthers` revokes every other one in
- * the same step. It is in the audit log. Transient Faults.
+ * Writes a new admin token into the data folder without the API, for operators who lost all of them; `revokeOthers` revokes every
+ * other one in the same step. The audit log records it. Transient Faults.
  */
 export const resetAdminTokenOf = async (settings: Settings, revokeOthers: boolean): Promise<ResetTokens> => {
   const bus = await connectBus(natsTarget(settings), 'tidemark-cli');

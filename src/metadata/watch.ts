@@ -9,9 +9,9 @@ import { readTableParts } from '../stores/clickhouse/table-parts.ts';
 import type { Log } from '../telemetry/log.ts';
 import type { WatchMetrics } from '../telemetry/watch-metrics.ts';
 
-/** Brings figures of the bus and of ClickHouse into the metrics of metadata. */
+/** Feeds figures of the bus and of ClickHouse into the metrics of metadata. */
 export type Watch = {
-  /** Streams that were not there when they were last looked at. */
+  /** Streams that were missing at the last look. */
   readonly missing: ReadonlySet<string>;
   stop(): Promise<void>;
 };
@@ -25,7 +25,7 @@ export type WatchDeps = {
   readonly log: Log;
 };
 
-/** What is still on its way belongs to no balance yet. */
+/** Items that are still on their way belong to no balance yet. */
 const unsettledMs = 5 * 60_000;
 const hourMs = 3_600_000;
 
@@ -72,7 +72,8 @@ const lookAtStreams = async (deps: WatchDeps, missing: Set<string>): Promise<voi
     metrics.redelivered.set(label, health.redelivered);
     metrics.waitingPulls.set(label, health.waitingPulls);
   }
-  // One that every deployment has is no matter of a single instance: the time of the last success shall tell of it too.
+  // A missing stream that every deployment has is not the fault of a single instance: the time of the last success shall show it,
+  // too.
   const lost = streams.filter(({ name, isFurther }) => isFurther !== true && missing.has(name));
   if (lost.length > 0)
     throw new Fault('permanent', 'stream_not_found', `missing: ${lost.map(({ name }) => name).join(', ')}`);
@@ -111,16 +112,16 @@ const lookAtOutcomes = async ({ clickhouse, metrics, now }: WatchDeps): Promise<
 const storeShare = 0.05;
 
 const looks = [
-  // What scales transfer: never older than its interval, and cheap for the server at any size of the stream.
+  // The input of transfer's scaling: never older than its interval, and cheap for the server at any size of the stream.
   { what: 'streams', everyMs: 5_000, shareMax: 1, look: lookAtStreams },
   { what: 'parts', everyMs: 30_000, shareMax: storeShare, look: lookAtParts },
   { what: 'outcomes', everyMs: 60_000, shareMax: storeShare, look: lookAtOutcomes },
 ] as const;
 
-/** What could not be read is tried again so soon. */
+/** The wait before a failed read is repeated. */
 const retryMs = 5_000;
 
-/** Looks until it is stopped. What cannot be read keeps its last figures; the time of the last success tells. */
+/** Looks until it is stopped. After a failed read the last figures stay; the time of the last success shows their age. */
 export const startWatch = (deps: WatchDeps): Watch => {
   const { metrics, now, log } = deps;
   const stopping = new AbortController();

@@ -18,8 +18,8 @@ const reasonsOf = (checks: ReadyChecks): Record<string, string> => {
 };
 
 /**
- * The answer of `/readyz`: 200 when every check passes, else 503; the body names each failing dependency and why. Warnings
- * stand beside them and fail nothing: the role works, and an operator should look.
+ * The answer of `/readyz`: 200 when every check passes, else 503; the body names each failing dependency and why. Warnings stand
+ * beside them and fail nothing: the role works, and an operator should act on them.
  */
 export const readiness = (
   checks: ReadyChecks,
@@ -55,7 +55,7 @@ const exposeReadiness = (registry: Registry, checks: ReadyChecks): void => {
   });
 };
 
-/** What one client may hold of an operations port: probes and Prometheus ask for little and go on at once. */
+/** The limits of one client of an operations port: probes and Prometheus send few requests and disconnect at once. */
 const limits: HttpLimits = {
   headersTimeoutMs: 10_000,
   requestTimeoutMs: 10_000,

@@ -4,14 +4,14 @@ import { stopSignal, whenStopped } from './stop-signal.ts';
 
 /** The parts of a role that have started. They stop one after the other, the last one first, each once. */
 export type Parts = {
-  /** Registers how a part stops: to be called as soon as it has started. */
+  /** Registers how a part stops: call it as soon as the part has started. */
   add(name: string, stop: () => unknown): void;
   /** Parts that stop at the same time, at this place in the order. */
   together(): Parts;
 };
 
 export type RoleOptions = {
-  /** Named in the log. */
+  /** The role's name in the log. */
   readonly name: string;
   readonly log: Pick<Log, 'info' | 'error'>;
   /** Ends the role; by default the first SIGTERM or SIGINT. */
@@ -29,14 +29,14 @@ const lateMs = 100;
 
 const late = Symbol('late');
 
-/** Resolves with `late` after this many ms; holds no process. */
+/** Resolves with `late` after this many ms; keeps no process alive. */
 const after = (ms: number): { readonly done: Promise<typeof late>; cancel(): void } => {
   const { promise, resolve } = Promise.withResolvers<typeof late>();
   const timer = setTimeout(() => resolve(late), ms);
   return { done: promise, cancel: () => clearTimeout(timer) };
 };
 
-/** Ends each part within the time that is left, and keeps the errors: none of them holds up another part. */
+/** Ends each part within the remaining time, and keeps the errors: none of them delays another part. */
 const createEnd = (log: RoleOptions['log']) => {
   const failures: unknown[] = [];
   let deadlineAt = Number.POSITIVE_INFINITY;
@@ -79,7 +79,7 @@ const partsOn = (register: (stop: () => Promise<void>) => void, end: End): Parts
 /**
  * Runs a role: `start` starts its parts and registers each with `parts.add`; then the role works until `stop` fires, and the parts
  * stop in reverse order. A start that fails stops the parts that had started, and its error is thrown; after `stop` has fired, a
- * start may end by any error, and none is thrown for it. A part that does not stop in order holds up no other one: its error is
+ * start may end by any error, and none is thrown for it. A part that does not stop properly delays no other one: its error is
  * logged, and the first of them thrown at the end.
  */
 export const runRole = async (

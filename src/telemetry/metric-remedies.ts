@@ -1,4 +1,4 @@
-/** What an operator does about a metric; and the name of the same metric in the OpenTelemetry Collector, if it has one. */
+/** The operator's remedy for a metric; and the name of the same metric in the OpenTelemetry Collector, if it has one. */
 export type MetricRemedy = { readonly remedy: string; readonly collector?: string };
 
 const say = (remedy: string, collector?: string): MetricRemedy =>

@@ -102,7 +102,7 @@ const requestMetrics = (registers: Registry[]) => ({
   }),
 });
 
-/** What the receivers hold: bytes, connections, certificates. */
+/** The receivers' resources in use: bytes, connections, certificates. */
 const connectionMetrics = (registers: Registry[]) => ({
   bytesInFlight: new Gauge({
     name: 'tidemark_ingress_bytes_in_flight',
@@ -169,7 +169,7 @@ export const createIngressMetrics = () => {
   };
 };
 
-/** Messages of transfer, their items, and what stops a consumer. */
+/** Messages of transfer, their items, and the reasons why a consumer stops. */
 const messageMetrics = (registers: Registry[]) => ({
   messages: new Counter({
     name: 'tidemark_transfer_messages_total',
@@ -227,7 +227,7 @@ const messageMetrics = (registers: Registry[]) => ({
   }),
 });
 
-/** Writes to the stores, and tables that take no rows. */
+/** Writes to the stores, and tables that accept no rows. */
 const writeMetrics = (registers: Registry[]) => ({
   writes: new Counter({
     name: 'tidemark_transfer_writes_total',
@@ -302,7 +302,7 @@ const storeMetrics = (registers: Registry[]) => ({
   }),
 });
 
-/** Streams and what transfer holds of them. */
+/** Streams and the part of them that transfer holds. */
 const streamMetrics = (registers: Registry[]) => ({
   orphanedMessages: new Counter({
     name: 'tidemark_transfer_leftover_messages_removed_total',

@@ -24,7 +24,7 @@ import { ownSpansMark, type SpanStart, type TraceSpan, type Tracing } from './tr
 
 export type TracingOptions = {
   readonly role: string;
-  /** Where OTLP over HTTP is taken, with its path. */
+  /** The address of an OTLP/HTTP receiver, with its path. */
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;
   /** Share of the traces that begin here, 0 to 1. */
@@ -40,12 +40,12 @@ const kinds = {
   internal: SpanKind.INTERNAL,
 } as const;
 
-/** Spans that wait for their export; further ones are lost, so that a backend that is away costs no memory. */
+/** Spans that wait for their export; further ones are lost, so that an unavailable backend costs no memory. */
 const queueMax = 4_096;
 const exportTimeoutMs = 5_000;
 const flushTimeoutMs = 2_000;
 
-/** Tells when spans are not taken any more, and when they are again. */
+/** Logs when the receiver stops accepting spans, and when it accepts them again. */
 const toldOfFailures = (exporter: SpanExporter, log: Log): SpanExporter => {
   let isFailing = false;
   return {
@@ -147,7 +147,7 @@ export const createTracing = ({ role, url, headers, sampleRatio, log }: TracingO
     flush,
     stop: async () => {
       await flush();
-      // Its own wait for open exports has no bound.
+      // The SDK's own wait for open exports has no bound.
       const timeout = new Promise<void>((resolve) => setTimeout(resolve, flushTimeoutMs).unref());
       await Promise.race([provider.shutdown().catch(() => undefined), timeout]);
     },

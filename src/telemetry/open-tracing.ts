@@ -4,14 +4,14 @@ import type { Tracing } from './tracing.ts';
 
 const tracesPath = '/v1/traces';
 
-/** The address with the path of OTLP, where it has none of its own. */
+/** The address, with the path of OTLP where it has none of its own. */
 const withPath = (address: string): string => {
   const url = new URL(address);
   if (url.pathname === '/' || url.pathname === '') url.pathname = tracesPath;
   return url.href;
 };
 
-/** `name=value` pairs separated by commas, the values percent-encoded where they need it, as OTEL_EXPORTER_OTLP_HEADERS has them. */
+/** `name=value` pairs separated by commas, the values percent-encoded where needed: the form of OTEL_EXPORTER_OTLP_HEADERS. */
 const headersOf = (text: string): Record<string, string> => {
   const headers: Record<string, string> = {};
   for (const pair of text.split(',')) {
@@ -32,8 +32,8 @@ const headersOf = (text: string): Record<string, string> => {
 };
 
 /**
- * Spans of the program itself, or undefined where no address is set for them: then no package is loaded. Throws a permanent Fault
- * for headers that cannot be used.
+ * Spans of the program itself, or undefined without an address for them: then no package is loaded. Throws a permanent Fault for
+ * unusable headers.
  */
 export const openTracing = async (
   { tracing: { url, headers, sampleRatio } }: Pick<Settings, 'tracing'>,

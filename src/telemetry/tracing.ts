@@ -1,23 +1,26 @@
-/** A resource attribute of every span of the program itself. A request whose body holds it is not traced: it would never end. */
+/**
+ * A resource attribute of every span of the program itself. A request with it in its body is not traced: the export would cause new
+ * spans without end.
+ */
 export const ownSpansMark = 'tidemark.own_spans';
 
 export type TraceAttributes = Readonly<Record<string, string | number | boolean>>;
 
-/** A sampled span that is being recorded. Attributes never hold tokens or anything out of a body. */
+/** A sampled span in progress. Attributes never hold tokens or any part of a body. */
 export type TraceSpan = {
   readonly traceId: string;
-  /** Where it stands, in the form of W3C Trace Context. */
+  /** Its context, in the form of W3C Trace Context. */
   readonly traceparent: string;
   set(attributes: TraceAttributes): void;
   /** Points to a span of another trace that did work for this one. */
   link(other: TraceSpan): void;
-  /** It is exported once it has ended; one that never ends is forgotten. `failure`: why its work failed. */
+  /** Ends the span, which is exported then; a span without an end is lost. `failure`: why its work failed. */
   end(failure?: string): void;
 };
 
 export type SpanStart = {
   readonly kind: 'server' | 'producer' | 'consumer' | 'client' | 'internal';
-  /** A span of this process, or what came as `traceparent`; text that is none begins a trace. */
+  /** A span of this process, or a received `traceparent`; an invalid text begins a trace. */
   readonly parent?: TraceSpan | string | undefined;
   readonly links?: readonly TraceSpan[];
   /** Unix ms; default now. */
@@ -25,7 +28,7 @@ export type SpanStart = {
   readonly attributes?: TraceAttributes;
 };
 
-/** Spans of what the program does with one request. */
+/** Spans of the program's work on one request. */
 export type Tracing = {
   /** Undefined where the trace is not sampled: by the flag of its parent, or by the ratio for one without a parent. */
   start(name: string, start: SpanStart): TraceSpan | undefined;

@@ -1,6 +1,6 @@
 import { Gauge, type Registry } from 'prom-client';
 
-/** Figures of the bus and of ClickHouse as metadata sees them: they are there while every transfer process is away. */
+/** Figures of the bus and of ClickHouse, read by metadata: they exist while every transfer process is away. */
 export const createWatchMetrics = (registry: Registry) => {
   const registers = [registry];
   const ofStream = (name: string, help: string) =>

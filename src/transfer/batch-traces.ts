@@ -2,13 +2,13 @@ import type { TraceSpan, Tracing } from '../telemetry/tracing.ts';
 import type { HeldMessage } from './held-message.ts';
 import type { Sink, WriteOutcome, Written } from './sink.ts';
 
-/** Spans of one batch on its way to a store. There is one only where a message of it is traced. */
+/** Spans of one batch on its way to a store. They exist only where a message of it is traced. */
 export type BatchTrace = {
-  /** A request to the store has just ended, after this many seconds. */
+  /** Reports the end of a request to the store, after this many seconds. */
   sent(outcome: WriteOutcome, seconds: number): void;
-  /** What became of the batch; undefined: it was given back. */
+  /** Reports the result of the batch; undefined: its messages were returned to NATS. */
   written(result: Pick<Written<unknown>, 'retryLater' | 'deadLettered'> | undefined): void;
-  /** Its messages are acknowledged, or come again. */
+  /** Its messages are acknowledged, or will be redelivered. */
   settled(): void;
 };
 
@@ -26,8 +26,8 @@ const messagesMax = 100;
 type Processed = { readonly message: HeldMessage<unknown>; readonly span: TraceSpan };
 
 /**
- * Each traced message has a span of its own, under the publish that brought it. A batch is written once for all: its spans are in the
- * trace of the first such message, and linked with the others.
+ * Each traced message has a span of its own, under the publish that brought it. A batch is written once for all: its spans are in
+ * the trace of the first such message, with links to the others.
  */
 export const createBatchTraces = (tracing: Tracing): BatchTraces => {
   const process = (pipeline: string, batch: readonly HeldMessage<unknown>[]): Processed[] => {

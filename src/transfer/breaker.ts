@@ -4,8 +4,8 @@ import type { HeldMessage } from './held-message.ts';
 import type { DeadLettered, Written } from './sink.ts';
 
 /**
- * Stops a consumer whose items go to the dead letters one after the other: that many bad rows are no bad rows but a bad
- * deployment, and an emptied stream would have to be redriven. `open`: nothing is taken; `trial`: after the pause one batch is
+ * Stops a consumer whose items go to the dead letters one after the other: that many refused rows come from a bad deployment, not
+ * from bad rows, and an emptied stream would have to be redriven. `open`: nothing is taken; `trial`: after the pause one batch is
  * taken, and settled only if it is fit.
  */
 export type BreakerState = 'closed' | 'open' | 'trial';
@@ -18,12 +18,12 @@ export type Breaker = {
   note(items: number, deadLettered: number): void;
   /** Evaluates the test batch before its dead letters are stored: true closes the breaker, false opens it again. */
   tried(items: number, deadLettered: number): boolean;
-  /** Closes it by hand and forgets what was counted. */
+  /** Closes the breaker by hand and resets its counts. */
   reset(): void;
   stop(): void;
 };
 
-/** Rows of a message that go to the dead letters for what they are; not those of a table that is away. */
+/** Rows of a message that are dead-lettered for their content; not those of an unavailable table. */
 const refusedRows = (deadLettered: readonly DeadLettered[]): number => {
   let rows = 0;
   for (const { reason, part, items } of deadLettered)
@@ -32,8 +32,8 @@ const refusedRows = (deadLettered: readonly DeadLettered[]): number => {
 };
 
 /**
- * What of a written batch may be settled: while the breaker is not closed, messages that bring dead letters are given back. A
- * redriven message is not counted: its dead letter is there already.
+ * The part of a written batch that may be settled: while the breaker is not closed, messages that bring dead letters are returned
+ * to NATS. A redriven message is not counted: its dead letter exists already.
  */
 export const fitToSettle = <E>(
   breaker: Breaker,
@@ -72,7 +72,7 @@ export const createBreaker = (limits: BreakerDefinition, { onChange }: BreakerEv
   let state: BreakerState = 'closed';
   let why: string | undefined;
   let inARow = 0;
-  /** The share is of this many items or up to twice as many: the older tally is let go when the newer one is full. */
+  /** The share covers this number of items up to twice as many: the older tally is dropped when the newer one is full. */
   let older: Tally = { items: 0, deadLettered: 0 };
   let newer: Tally = { items: 0, deadLettered: 0 };
   let timer: NodeJS.Timeout | undefined;

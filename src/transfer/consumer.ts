@@ -13,7 +13,7 @@ import type { TransferSamples } from './samples.ts';
 import type { Sink } from './sink.ts';
 import { createWorker } from './worker.ts';
 
-/** Two pulls' worth: one being written, one gathered meanwhile. */
+/** Two pulls' worth: one in the write, one gathered meanwhile. */
 const pullsHeld = 2;
 
 const drainMsDefault = 5_000;
@@ -23,13 +23,13 @@ export type RunningConsumer = {
   readonly storeProblem: string | undefined;
   readonly ledgerProblem: string | undefined;
   readonly newerVersion: number | undefined;
-  /** Why it takes nothing because too much went to the dead letters, or undefined. */
+  /** Why it takes nothing because too many items went to the dead letters, or undefined. */
   readonly breakerWhy: string | undefined;
-  /** Why dead letters cannot be kept, so that it stands still, or undefined. */
+  /** Why dead letters cannot be kept, so that it stalls, or undefined. */
   readonly deadLetterProblem: string | undefined;
   /** Closes the breaker by hand. */
   resetBreaker(): void;
-  /** Takes no more, writes and settles what it holds. */
+  /** Takes no more messages, writes and settles the held ones. */
   stop(): Promise<void>;
 };
 
@@ -51,9 +51,9 @@ export type ConsumerDependencies<E> = {
   readonly samples: TransferSamples;
   readonly metrics: TransferMetrics;
   readonly log: Log;
-  /** As of `createElapsed`. */
+  /** The clock of `createElapsed`. */
   readonly elapsed: () => number;
-  /** Where tracing is on. */
+  /** Undefined where tracing is off. */
   readonly traces?: BatchTraces | undefined;
 };
 
@@ -78,7 +78,7 @@ const openBreaker = <E>(
   });
 };
 
-/** Starts the line of one signal: the puller brings messages to the worker, the sink brings them to the store. */
+/** Starts the line of one signal: the puller brings messages to the worker, the sink writes them to the store. */
 // biome-ignore lint/complexity/noExcessiveLinesPerFunction: wiring: each part stands on those before it.
 export const startConsumer = <E>(
   options: ConsumerOptions,

@@ -10,13 +10,13 @@ export type PassedItem = {
   readonly text: string;
 };
 
-/** Verdicts on items of a message: dropped in transfer by reason, and all of them by data id or application. */
+/** The results for items of a message: dropped in transfer by reason, and all of them by data id or application. */
 export type Verdicts = {
   readonly dropped: Map<string, number>;
   readonly tally: Tally;
 };
 
-/** Verdicts on the deferred items of a message. */
+/** The results for the deferred items of a message. */
 export type DeferredVerdicts = Verdicts & {
   readonly passed: PassedItem[];
   /** Items of sections that are not a JSON array of the length in the header: their message is dead-lettered. */

@@ -3,29 +3,29 @@ import type { HeldMessage } from './held-message.ts';
 export type HeldMessagesOptions = {
   readonly ackWaitMs: number;
   readonly rowsPerWriteMax: number;
-  /** As of `createElapsed`. */
+  /** The clock of `createElapsed`. */
   readonly elapsed: () => number;
   /** Called with the bytes of all messages each time they change. */
   readonly onBytes: (bytes: number) => void;
 };
 
-/** The messages of a worker: gathered for a later write, or in the one that is under way. */
+/** The messages of a worker: gathered for a later write, or in the current one. */
 export type HeldMessages<E> = {
-  /** Of all of them. */
+  /** The bytes of all of them. */
   readonly bytes: number;
   /** Messages and rows that wait for a write. */
   readonly gathered: { readonly messages: number; readonly rows: number };
   add(message: HeldMessage<E>): void;
   /**
-   * The next write: whole messages up to the rows of one write. A message that was not kept alive for half its ack wait is let go,
-   * since it comes again by itself.
+   * The next write: whole messages up to the rows of one write. A message that was not kept alive for half its ack wait is
+   * released, because NATS redelivers it by itself.
    */
   next(): readonly HeldMessage<E>[];
-  /** Lets go of the messages of the write that is done. */
+  /** Releases the messages of a finished write. */
   release(batch: readonly HeldMessage<E>[]): void;
-  /** Lets go of what waits for a write, and returns it. */
+  /** Releases the messages that wait for a write, and returns them. */
   releaseGathered(): readonly HeldMessage<E>[];
-  /** Tells NATS that the messages are worked on, where it is time. To be called at an eighth of the ack wait. */
+  /** Reports to NATS that the work on the messages continues, where it is time. Call it at an eighth of the ack wait. */
   keepAlive(): void;
 };
 
@@ -100,7 +100,7 @@ export const createHeldMessages = <E>({
       const now = elapsed();
       for (const message of [...inWrite, ...gathered]) {
         if (now - message.touchedAt < ackWaitMs / 4) continue;
-        // A message that was left alone for half its ack wait may be on its way to another worker already.
+        // NATS may have redelivered a message that was left alone for half its ack wait to another worker.
         if (now - message.touchedAt > ackWaitMs / 2) continue;
         message.delivery.working();
         message.touchedAt = now;

@@ -14,14 +14,14 @@ export type ReaderDependencies<E> = {
   readonly log: Log;
   /** Ms since the epoch. */
   readonly now: () => number;
-  /** As of `createElapsed`. */
+  /** The clock of `createElapsed`. */
   readonly elapsed: () => number;
 };
 
 /** The first stage of a worker. */
 export type Reader<E> = {
   /**
-   * The message of a delivery. Undefined where it goes no further: it is given back to a newer program or because the breaker is
+   * The message of a delivery. Undefined where it goes no further: it is returned for a newer program or because the breaker is
    * open, or it is dead-lettered because it cannot be read.
    */
   read(delivery: Delivery): HeldMessage<E> | undefined;
@@ -69,7 +69,7 @@ export const createReader = <E>(
       return undefined;
     },
     get newerVersion() {
-      // It comes again after each hold-back; once it stays away, a newer program has taken it.
+      // It is redelivered after each hold-back; once it stays away, a newer program has taken it.
       return newer !== undefined && elapsed() - newer.seenAt < 2 * newerRetryMs ? newer.version : undefined;
     },
   };

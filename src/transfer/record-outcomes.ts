@@ -38,7 +38,7 @@ export const unreadableRowOf = (
 export type OutcomeRecorder = {
   /** Records rows until LEDGER confirms them. False: the worker stopped before. */
   record(rows: readonly OutcomeRow[]): Promise<boolean>;
-  /** Why outcomes are not recorded just now, or undefined. */
+  /** Why outcomes are not recorded now, or undefined. */
   readonly problem: string | undefined;
 };
 

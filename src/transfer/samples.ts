@@ -4,11 +4,14 @@ import type { DeadLettered, Sink } from './sink.ts';
 /** Samples that only transfer has: items that a store refused, and items of a purged data id. */
 export type TransferSamples = {
   deadLettered(pipeline: Sink<unknown>['pipeline'], aside: DeadLettered): void;
-  /** Data ids whose items were left out of a batch. */
+  /** Data ids whose items the write omitted. */
   purged(dataIds: Iterable<number>): void;
 };
 
-/** Write tokens have 32 hexadecimal digits and tokens of the admin API 64. Transfer knows none of them, so it takes each for one. */
+/**
+ * Write tokens have 32 hexadecimal digits and tokens of the admin API 64. Transfer knows none of them, so it takes every such text
+ * for one.
+ */
 export const looksLikeToken = (text: string): boolean => /^(?:[0-9a-f]{32}|[0-9a-f]{64})$/i.test(text);
 
 /** Dead letters that are text: a row of line protocol, a deferred item. Blocks and messages are bytes. */

@@ -20,11 +20,11 @@ export type SettleDeadLettersDependencies = {
   readonly now: () => number;
 };
 
-/** The dead letters of messages that settle. Both throw the Faults of the publisher: the message comes again then. */
+/** The dead letters of messages that settle. Both throw the Faults of the publisher: the message is redelivered then. */
 export type SettleDeadLetters = {
   /**
-   * Dead-letters what the store refused and what the message brings for the dead letters, and moves it there in the tally. Returns
-   * the number of refused items.
+   * Dead-letters the items that the store refused and those that the message brings for the dead letters, and moves them there in
+   * the tally. Returns the number of refused items.
    */
   itemsOf(
     delivery: Delivery,
@@ -54,7 +54,7 @@ const recordPlaceOf = (
   uid: bigint | undefined,
 ): RecordPlace => {
   if (key === undefined) return {};
-  // Of a redriven one the minute of its first record: another one would stand beside it.
+  // For a redriven message, the minute of its first record: another minute would make a second record.
   const minute = redrive?.outcome?.minute ?? minuteText(arrivedAt);
   if (uid === undefined) return { outcome: { ...key, minute } };
   const { base, first, ordinal } = itemKeyOf(key, uid);

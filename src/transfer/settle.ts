@@ -21,21 +21,23 @@ export type SettlerDependencies<E> = {
   readonly metrics: TransferMetrics;
   readonly log: Log;
   readonly now: () => number;
-  /** Asked while LEDGER does not confirm: true = give the messages back. */
+  /** Checked while LEDGER does not confirm: true = return the messages to NATS. */
   readonly isStopping: () => boolean;
 };
 
 /** Settles messages: store confirmed -> dead letters confirmed -> outcome recorded -> ack (architecture 6.4). */
 export type Settler<E> = {
   /**
-   * Validates what the receiver deferred in the written messages, and settles them. A message whose dead letter is not confirmed stays
-   * unsettled and comes again. While LEDGER is full or away the batch waits: its messages must be kept alive meanwhile.
+   * Validates the deferred items of the written messages, and settles the messages. A message whose dead letter is not confirmed
+   * stays unsettled and is redelivered. While LEDGER is full or away the batch waits: its messages must be kept alive meanwhile.
    */
   settle(batch: readonly HeldMessage<E>[], written: Written<E>): Promise<void>;
-  /** Dead-letters a message that cannot be read. Throws the publisher's Faults: it is not settled then and comes again. */
+  /**
+   * Dead-letters a message that cannot be read. Throws the publisher's Faults: the message is not settled then and is redelivered.
+   */
   settleUnreadable(delivery: Delivery, why: string): Promise<void>;
   giveBack(delivery: Delivery, delayMs: number): void;
-  /** Why outcomes are not recorded just now, or undefined. */
+  /** Why outcomes are not recorded now, or undefined. */
   readonly problem: string | undefined;
 };
 

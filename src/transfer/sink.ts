@@ -20,26 +20,26 @@ export type DeadLettered = {
     readonly table?: string;
     readonly uid?: string;
   };
-  /** Of one item: makes the key of the record that its redrive writes. */
+  /** For one item: makes the key of the record that its redrive writes. */
   readonly uid?: bigint;
-  /** What the bytes are, where they are rows: with it they can be sent again. */
+  /** The description of the bytes, where they are rows: a redrive needs it. */
   readonly part?: DeadLetterPart;
-  /** Of an item as it was received: its arrival, ms since the epoch. It is encoded with it when it is sent again. */
+  /** For an item as it was received: its arrival, ms since the epoch. A redrive encodes the item with it. */
   readonly arrivedAt?: number;
 };
 
-/** The outcome of a written batch: all of it is stored but for the exceptions named here. */
+/** The outcome of a written batch: all of it is stored except the messages and items named here. */
 export type Written<E> = {
   readonly deadLettered: ReadonlyMap<HeldMessage<E>, readonly DeadLettered[]>;
-  /** Messages that cannot be stored just now, while others can: given back, to come again. */
+  /** Messages that cannot be stored now, while others can: returned to NATS, for redelivery. */
   readonly retryLater: ReadonlySet<HeldMessage<E>>;
-  /** Why the store took nothing of the batch, where it answered and all of it waits; undefined when it took something. */
+  /** Why the store accepted nothing of the batch, where it answered and all of it waits; undefined when it accepted something. */
   readonly problem?: string;
   /** Data ids that were left out of the whole batch, because they are purged. */
   readonly purged: ReadonlySet<number>;
 };
 
-/** What the items of a message come to once it is written. */
+/** The results for the items of a message after its write. */
 export type Validated = {
   readonly arrivedAt: number;
   /** Undefined where the message has none. */
@@ -55,27 +55,27 @@ export type Validated = {
   readonly passed: readonly DeadLettered[];
   /** Deferred items that are malformed: the whole message is dead-lettered. */
   readonly unreadableItems: number;
-  /** Of a message from the dead letters: the record that its items are in. */
+  /** For a message from the dead letters: the record of its items. */
   readonly redrive?: Redrive | undefined;
 };
 
 export type WriteOutcome = 'stored' | 'row_refused' | 'table_missing' | 'table_broken' | 'failed';
 
-/** What differs between the signals: how a message is read, written and validated. The worker is one. */
+/** The differences between the signals: how a message is read, written and validated. All share one worker. */
 export type Sink<E> = {
   readonly pipeline: 'metrics' | 'traces' | 'ledger';
-  /** Label `pipeline` of its figures; that name, unless several consumers share it. */
+  /** Label `pipeline` of its figures; the default is `name`, unless several consumers share it. */
   readonly label?: string;
-  /** Named in logs and readiness. */
+  /** The store's name in logs and readiness. */
   readonly store: string;
   read(payload: Uint8Array, version: number | undefined): ReadResult<E>;
-  /** Rows it brings to the store. */
+  /** The rows that it brings to the store. */
   rowsOf(envelope: E): number;
   /** Throws a transient Fault when the outcome is unknown: the worker calls again with the same batch. */
   write(
     batch: readonly HeldMessage<E>[],
     onWrite: (outcome: WriteOutcome, seconds: number) => void,
   ): Promise<Written<E>>;
-  /** Verdicts on what the receiver deferred, and on what was left out as purged. */
+  /** The results for items that the receiver deferred, and for those that the write omitted as purged. */
   validate(envelope: E, purged: ReadonlySet<number>): Validated;
 };

@@ -16,11 +16,11 @@ export type StoreWriterDependencies<E> = {
 
 export type StoreWriter<E> = {
   /**
-   * Writes until the outcome is known: a store that is away is tried until it answers, while the messages are kept alive. Undefined
+   * Writes until the outcome is known: retries an unavailable store until it answers, while the messages are kept alive. Undefined
    * where the worker stops before.
    */
   write(batch: readonly HeldMessage<E>[], trace: BatchTrace | undefined): Promise<Written<E> | undefined>;
-  /** Why the store cannot be written to just now, or undefined. */
+  /** Why the store cannot be written to now, or undefined. */
   readonly problem: string | undefined;
 };
 

@@ -56,7 +56,7 @@ type Common = {
   readonly metrics: TransferMetrics;
   readonly log: Log;
   readonly elapsed: () => number;
-  /** Where tracing is on. */
+  /** Undefined where tracing is off. */
   readonly traces: BatchTraces | undefined;
 };
 
@@ -127,7 +127,7 @@ type Consumers = {
   readonly outcomes: RunningConsumer;
 };
 
-/** The consumers that stand still because too much went to the dead letters, and why. */
+/** The consumers that stall because too many items went to the dead letters, and why. */
 const breakerWhy = ({ points, spans }: Consumers): string | undefined => {
   const whys = [
     ['metrics', points.breakerWhy],
@@ -157,7 +157,7 @@ const startingChecks = {
   deadletter: undefined,
 };
 
-/** Items are stored all the same: their outcomes wait in LEDGER. */
+/** Warnings, because items are stored all the same: their outcomes wait in LEDGER. */
 const startingWarnings = {
   outcomes: undefined,
   outcomes_breaker: undefined,
@@ -168,7 +168,7 @@ const startingWarnings = {
 type Readiness = {
   readonly checks: Checks<keyof typeof startingChecks>;
   readonly warnings: Checks<keyof typeof startingWarnings>;
-  /** Of the operations port. */
+  /** The operations port. */
   readonly port: number;
 };
 
@@ -240,7 +240,7 @@ const openBus = async ({ settings, pipelines, log }: Given, parts: Parts, stop: 
   return { bus, boot, system, records, refusedStreams };
 };
 
-/** An operator lets consumers go on in every process by putting a key. */
+/** An operator lets consumers continue in every process by putting a key. */
 const watchResumes = (system: KvBucket, { points, spans, outcomes }: Consumers) =>
   system.watch(
     ({ key }) => {
@@ -252,7 +252,7 @@ const watchResumes = (system: KvBucket, { points, spans, outcomes }: Consumers) 
     systemKeys.resume('*'),
   );
 
-/** From the operations port to the consumers: each part stands on those before it, and stops before them. */
+/** From the operations port to the consumers: each part needs those before it, and stops before them. */
 const startTransfer = async (given: Given, parts: Parts, stop: AbortSignal): Promise<void> => {
   const { settings, instances, pipelines, log } = given;
   const metrics = createTransferMetrics();
@@ -313,7 +313,7 @@ const startTransfer = async (given: Given, parts: Parts, stop: AbortSignal): Pro
   warnings.set({ ledger: () => alarm.warning });
   checkConsumers(readiness, running);
 
-  // A point of a purged data id must not get into a table that is there still.
+  // A point of a purged data id must not reach a table that still exists.
   await Promise.race([Promise.all([purges.whenReady, placements.whenReady]), whenStopped(stop)]);
   if (stop.aborted) return;
   points.start();
@@ -321,9 +321,9 @@ const startTransfer = async (given: Given, parts: Parts, stop: AbortSignal): Pro
 };
 
 /**
- * A consumer process (architecture 2.2): METRICS to QuestDB and TRACES to ClickHouse, dead letters and outcomes beside them. Any number of
- * them share the consumers. Runs until SIGTERM or SIGINT, then writes and settles what it holds. Throws a permanent Fault for
- * settings that cannot be used.
+ * A consumer process (architecture 2.2): METRICS to QuestDB and TRACES to ClickHouse, dead letters and outcomes beside them. Any
+ * number of them share the consumers. Runs until SIGTERM or SIGINT, then writes and settles the held messages. Throws a permanent
+ * Fault for unusable settings.
  */
 export const runTransfer = async (settings: Settings): Promise<void> => {
   const instances = questdbInstances(settings);

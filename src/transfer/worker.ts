@@ -23,8 +23,8 @@ export type WorkerOptions = {
   /** Message bytes held before pulls stop. */
   readonly heldBytesMax: number;
   /**
-   * Writes begin at least this far apart, unless a whole write's rows, all that may be held, or `gatheredMax` messages are waiting;
-   * 0 = as soon as the last one is done.
+   * Writes begin at least this far apart, unless a whole write's rows, the limit of held bytes, or `gatheredMax` messages are
+   * waiting; 0 = as soon as the last one is done.
    */
   readonly writeIntervalMs: number;
   /** This many waiting messages are written at once: more might not be delivered before some are acknowledged. */
@@ -40,30 +40,30 @@ export type WorkerDependencies<E> = {
   readonly log: Log;
   /** Ms since the epoch. */
   readonly now: () => number;
-  /** How long ago something was, ms: as of `createElapsed`. */
+  /** Elapsed time, ms: the clock of `createElapsed`. */
   readonly elapsed: () => number;
   /** Called whenever messages were settled. */
   readonly onRoom: () => void;
   readonly breaker: Breaker;
-  /** True while dead letters cannot be kept: no more is taken. */
+  /** True while dead letters cannot be kept: the worker takes no more. */
   readonly isHeld: () => boolean;
-  /** Where tracing is on. */
+  /** Undefined where tracing is off. */
   readonly traces?: BatchTraces | undefined;
 };
 
-/** The line of one consumer (architecture 2.2): read and gather what is delivered; write, validate what was deferred, settle. */
+/** The line of one consumer (architecture 2.2): reads and gathers deliveries; writes, validates deferred items, settles. */
 export type Worker = {
   take(delivery: Delivery): void;
   readonly hasRoom: boolean;
-  /** Why the store cannot be written to just now, or undefined. */
+  /** Why the store cannot be written to now, or undefined. */
   readonly storeProblem: string | undefined;
-  /** Why outcomes are not recorded just now, so that nothing is acknowledged, or undefined. */
+  /** Why outcomes are not recorded now, so that nothing is acknowledged, or undefined. */
   readonly ledgerProblem: string | undefined;
   /** Version of a message that only a newer program can read, or undefined. */
   readonly newerVersion: number | undefined;
-  /** Drops what was not sent yet: after a lost connection it comes again. */
+  /** Drops messages whose write has not begun: after a lost connection NATS redelivers them. */
   forgetUnsent(): void;
-  /** Writes and settles the held messages; gives back those that are not written within the time. */
+  /** Writes and settles the held messages; returns those to NATS that are not written within the time. */
   drain(timeoutMs: number): Promise<void>;
 };
 
@@ -88,7 +88,7 @@ const createStages = <E>(options: WorkerOptions, deps: WorkerDependencies<E>, is
     return message !== undefined;
   };
 
-  /** write -> validate what the receiver deferred -> settle: the messages of one write. */
+  /** write -> validate deferred items -> settle: the messages of one write. */
   const writeAndSettle = async (batch: readonly HeldMessage<E>[]): Promise<void> => {
     const trace = traces?.begin(sink, batch);
     const written = await writer.write(batch, trace);
@@ -110,7 +110,7 @@ export const createWorker = <E>(options: WorkerOptions, deps: WorkerDependencies
   let isDraining = false;
   const stages = createStages(options, deps, () => isStopping);
   const { held, reader, writer, settler } = stages;
-  /** Whether waiting for more before a write would bring nothing. */
+  /** Whether a longer wait before a write would have no use. */
   const isEnough = (): boolean =>
     isDraining ||
     held.gathered.rows >= options.rowsPerWriteMax ||
@@ -152,7 +152,7 @@ export const createWorker = <E>(options: WorkerOptions, deps: WorkerDependencies
     },
     get hasRoom() {
       if (breaker.state === 'open' || deps.isHeld()) return false;
-      // A trial is of one pull.
+      // A trial has one pull.
       return held.bytes < (breaker.state === 'trial' ? 1 : options.heldBytesMax);
     },
     get storeProblem() {

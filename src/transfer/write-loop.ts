@@ -7,7 +7,7 @@ export type WriteLoopDependencies = {
 
 /** Rounds of work, one after the other, as long as there is work. */
 export type WriteLoop = {
-  /** Starts the rounds, where they do not run. */
+  /** Starts the rounds, unless they run. */
   start(): void;
   readonly isRunning: boolean;
   /** Resolves when no round runs. */

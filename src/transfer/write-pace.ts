@@ -5,7 +5,7 @@ export type WritePace = {
   hurry(): void;
 };
 
-/** `isEnough`: whether waiting for more before a write would bring nothing. */
+/** `isEnough`: whether a longer wait before a write would have no use. */
 export const createWritePace = (
   intervalMs: number,
   elapsed: () => number,

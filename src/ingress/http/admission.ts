@@ -1,8 +1,8 @@
-/** A body that is still coming in and holds bytes. */
+/** A body that still arrives and holds bytes. */
 export type ArrivingBody = {
-  /** Whether it comes in slower than a body has to while others wait for its room. */
+  /** Whether it arrives more slowly than a body may while others wait for its room. */
   isSlow(nowMs: number): boolean;
-  /** Gives back all it holds and refuses its request. */
+  /** Releases all bytes that it holds and refuses its request. */
   giveWay(): void;
 };
 
@@ -11,12 +11,12 @@ export type BytesInFlight = {
   /** Whether there is room for this many bytes now; slow bodies are dropped first. Reserves nothing. */
   hasRoom(bytes: number): boolean;
   /**
-   * Reserves room for this many bytes; false when there is none, even after slow bodies were dropped. `own` is what the same request
-   * holds already.
+   * Reserves room for this many bytes; false when no room is left, even after slow bodies were dropped. `own` is the number of
+   * bytes that the same request holds already.
    */
   tryTake(bytes: number, own?: number): boolean;
   give(bytes: number): void;
-  /** Announces a body that is coming in; the answer takes that back. */
+  /** Registers a body that arrives; the returned function removes it. */
   watch(body: ArrivingBody): () => void;
   readonly held: number;
 };
@@ -24,7 +24,7 @@ export type BytesInFlight = {
 /** Under a flood of refused requests each look at all bodies would itself be a load. */
 const sweepMsMin = 100;
 
-/** `bytesMax` is the limit, `onChange` is told what is held after each change. */
+/** `bytesMax` is the limit; `onChange` receives the held bytes after each change. */
 export const createBytesInFlight = (
   bytesMax: number,
   onChange: (held: number) => void,

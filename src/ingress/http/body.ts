@@ -3,7 +3,7 @@ import { sendContinue } from '../../http/expect-continue.ts';
 import type { BytesInFlight } from './admission.ts';
 import { type CompressedEncoding, freeBytes, type InflateLimits, inflate } from './inflate.ts';
 
-/** Why a body could not be had: `detail` names limit and size, or the encoding. `aborted`: the client has gone. */
+/** Why a body was not read: `detail` names limit and size, or the encoding. `aborted`: the client disconnected. */
 export type BodyProblem = {
   readonly reason:
     | 'body_too_large'
@@ -12,32 +12,32 @@ export type BodyProblem = {
     | 'encoding_corrupt'
     | 'not_stored'
     | 'aborted'
-    /** Who watched it wanted no more: why is for him to tell. */
+    /** The watcher of the body stopped it, and knows the reason. */
     | 'unwanted';
   readonly detail: string;
 };
 
-/** An inflated body and the room taken for it. */
+/** An inflated body and the room that it reserves. */
 export type Body = {
-  /** Another buffer of the same bytes after a thread has had them, and void while it has. */
+  /** The bytes. Void while a thread has them; afterwards another buffer of the same bytes. */
   bytes: Buffer;
   readonly wireBytes: number;
-  /** Reserves room for its decoded form, so that the request has at least this many bytes; false when there is no room. */
+  /** Reserves room for the decoded form, so that the request has at least this many bytes; false when no room is left. */
   reserve(bytes: number): boolean;
-  /** Releases all room; to be called at the end of every request. */
+  /** Releases all room; call it at the end of every request. */
   release(): void;
 };
 
 export type BodyLimits = InflateLimits & { readonly bodyBytesMax: number };
 
-/** Shown each inflated piece of a body as it comes in; false: no more is wanted. */
+/** Receives each inflated piece of a body as it arrives; false stops the reading. */
 export type SeeBody = (piece: Buffer) => boolean;
 
 const seeAll: SeeBody = () => true;
 
 /**
- * A body that brings less than this in a second gives way when others need its room: room is held by bytes that arrived and keep
- * arriving, never by a promise of them.
+ * A body that arrives more slowly than this, in bytes per second, gives way when others need its room: bytes that arrived and keep
+ * arriving hold room, the announced length never does.
  */
 const slowBytesPerSecond = 65_536;
 const slowWindowMs = 1000;
@@ -60,7 +60,7 @@ const encodingOf = (header: string | undefined): CompressedEncoding | 'identity'
   }
 };
 
-/** The refusal of a body, or of what is to be made of one, for which there is no room. */
+/** The refusal of a body, or of its decoded form, when no room is left. */
 export const noRoom = { reason: 'not_stored', detail: 'too many request bytes are in flight' } as const;
 const unwanted: BodyProblem = { reason: 'unwanted', detail: '' };
 const gaveWay: BodyProblem = {
@@ -70,7 +70,7 @@ const gaveWay: BodyProblem = {
 
 const isProblem = (value: Buffer | BodyProblem): value is BodyProblem => !Buffer.isBuffer(value);
 
-/** How fast a body comes in, by the second, so that one that came fast and then stalls is slow, too. */
+/** Measures the speed of a body second by second, so that a body that came fast and then stalls is slow, too. */
 const createPace = (startMs: number) => {
   let windowStart = startMs;
   let last = startMs;
@@ -91,7 +91,7 @@ const createPace = (startMs: number) => {
   };
 };
 
-/** Collects the raw body; stops listening at the limit, or when it has to give way. */
+/** Collects the raw body; stops at the limit, or when the body has to give way. */
 const collect = (
   request: IncomingMessage,
   bytesMax: number,
@@ -136,7 +136,7 @@ const collect = (
     else sendContinue(request);
   });
 
-/** What one request has taken of the bytes in flight. */
+/** The bytes in flight that one request has reserved. */
 type ByteReservation = {
   take(bytes: number): boolean;
   give(bytes: number): void;

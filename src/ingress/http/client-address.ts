@@ -4,10 +4,10 @@ import { BlockList, isIP } from 'node:net';
 /** Proxies whose X-Forwarded-For counts. */
 export type TrustedProxies = BlockList;
 
-/** No address with a port, brackets and a zone is longer, and what is longer is none. */
+/** The longest address with a port, brackets and a zone; a longer text is not an address. */
 const entryLengthMax = 128;
 
-/** An IPv4 address that is written as IPv6 (`::ffff:10.0.0.1`, `::ffff:a00:1`) is told as IPv4. */
+/** Returns an IPv4 address that is written as IPv6 (`::ffff:10.0.0.1`, `::ffff:a00:1`) in the form of IPv4. */
 const plain = (address: string): string => {
   const mapped = /^(?:0{0,4}:){0,5}:?ffff:(.+)$/i.exec(address)?.[1];
   if (mapped === undefined || isIP(address) !== 6) return address;
@@ -18,7 +18,7 @@ const plain = (address: string): string => {
   return [upper >> 8, upper & 255, lower >> 8, lower & 255].join('.');
 };
 
-/** An entry of X-Forwarded-For without what some proxies write around the address: a port, brackets, a zone. */
+/** An entry of X-Forwarded-For without the port, brackets or zone that some proxies add to the address. */
 const bare = (entry: string): string => {
   if (entry.length > entryLengthMax) return '';
   const unbracketed = /^\[([^\]]+)\](?::\d+)?$/.exec(entry)?.[1] ?? entry;
@@ -26,7 +26,7 @@ const bare = (entry: string): string => {
   return plain(withoutPort.split('%')[0] ?? '');
 };
 
-/** Parses a list of addresses and networks (`10.0.0.0/8, 192.168.1.7, fd00::/8`); undefined names what does not parse. */
+/** Parses a list of addresses and networks (`10.0.0.0/8, 192.168.1.7, fd00::/8`); `wrong` names the entry that does not parse. */
 export const parseTrustedProxies = (text: string): { proxies: TrustedProxies } | { wrong: string } => {
   const proxies = new BlockList();
   for (const entry of text.split(',').map((part) => part.trim())) {
@@ -34,7 +34,7 @@ export const parseTrustedProxies = (text: string): { proxies: TrustedProxies } |
     const [written = '', prefix] = entry.split('/');
     const address = plain(written);
     const version = isIP(address);
-    // Of an IPv4 network that is written as IPv6, the first 96 bits say just that.
+    // In an IPv4 network that is written as IPv6, the first 96 bits are the prefix of such addresses.
     const above = address === written ? 0 : 96;
     const bits = prefix === undefined ? undefined : Number(prefix) - above;
     const isPrefix =
@@ -55,8 +55,8 @@ export const isTrusted = (proxies: TrustedProxies, address: string): boolean => 
 };
 
 /**
- * The client's address: the socket's, or, behind trusted proxies, the last address in X-Forwarded-For that is not one of them
- * (what stands before it may be made up).
+ * The client's address: the socket's, or, behind trusted proxies, the last address in X-Forwarded-For that is not a trusted proxy
+ * (a client can forge the entries before it).
  */
 export const clientAddress = (request: IncomingMessage, proxies: TrustedProxies): string => {
   const socket = bare(request.socket.remoteAddress ?? '');

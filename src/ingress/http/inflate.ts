@@ -8,45 +8,48 @@ const inflaters = {
   zstd: () => createZstdDecompress({ chunkSize }),
 } as const;
 
-/** The encodings that have to be undone. */
+/** The encodings that a receiver inflates. */
 export type CompressedEncoding = keyof typeof inflaters;
 
 export type InflateLimits = {
   readonly inflatedBytesMax: number;
-  /** Inflated bytes for each on the wire, of a body that is larger than `freeBytes`. */
+  /** Inflated bytes per byte on the wire, for a body that is larger than `freeBytes`. */
   readonly inflateRatioMax: number;
 };
 
-/** What is asked while a body is inflated. */
+/** Callbacks during the inflation of a body. */
 export type InflateWatch = {
-  /** Asked for room before each piece is kept, so that many small bodies that grow large hold no more than there is room for. */
+  /**
+   * Reserves room before each piece is kept, so that many small bodies that grow large hold no more than the limit; false: no room
+   * is left.
+   */
   readonly take: (bytes: number) => boolean;
-  /** Shown each piece; false: no more is wanted. */
+  /** Receives each piece; false stops the inflation. */
   readonly see: (piece: Buffer) => boolean;
 };
 
-/** Inflated bytes, or why there are none: over a limit, no room, no such data, or nobody wanted more. */
+/** Inflated bytes, or the reason for none: over a limit, no room, invalid data, or the watcher stopped it. */
 export type Inflated = Buffer | 'too_large' | 'ratio' | 'no_room' | 'corrupt' | 'unwanted';
 
-/** Bodies up to here may have any ratio: what they cost is bounded by their size. */
+/** Bodies up to this size may have any ratio: their size bounds their cost. */
 export const freeBytes = 8 * 2 ** 20;
 
 /**
- * A body is given to its inflater in slices, and has to come to about as much as it is itself: no compressor makes a body longer, and frames,
- * members and tables of codes that are sent for a few bytes each cost many times as much as those bytes.
+ * A body goes to its inflater in slices, and the output has to be about as long as the input at least: no compressor makes a body
+ * longer, and frames, members and tables of codes that carry a few bytes each cost many times as much as those bytes.
  */
 const sliceBytes = 2 ** 20;
 const contentShareMin = 0.9;
-/** Of what an inflater was given it may hold back as much: two of the largest blocks of zstd. */
+/** The largest part of its input that an inflater may hold back: two of the largest blocks of zstd. */
 const heldBackBytesMax = 2 * 128 * 1024;
 
-/** How a member of gzip begins. Compressed bytes hold this by chance once in 16 MiB. */
+/** The first bytes of a gzip member. Compressed bytes hold them by chance once in 16 MiB. */
 const memberMark = Buffer.from([0x1f, 0x8b, 0x08]);
 /** Each member costs as much as a KiB of content. Programs that append members write longer ones, or few. */
 const membersFree = 1_024;
 const bytesPerMember = 1_024;
 
-/** Whether a body of gzip is of more members than its size allows. Small bodies may be: their size bounds the cost. */
+/** Whether a gzip body has more members than its size allows. Small bodies may: their size bounds the cost. */
 const hasTooManyMembers = (bytes: Buffer): boolean => {
   if (bytes.length <= sliceBytes) return false;
   const membersMax = membersFree + bytes.length / bytesPerMember;
@@ -57,7 +60,7 @@ const hasTooManyMembers = (bytes: Buffer): boolean => {
   return false;
 };
 
-/** Inflates a body. What was taken stays taken, whatever the answer. */
+/** Inflates a body. Room that was reserved stays reserved, for every result. */
 export const inflate = (
   bytes: Buffer,
   encoding: CompressedEncoding,

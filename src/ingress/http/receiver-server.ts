@@ -11,33 +11,33 @@ import { createHotRoute } from './hot-route.ts';
 import type { Reply } from './reply.ts';
 import type { TlsFiles } from './tls-files.ts';
 
-/** What both receivers listen with. */
+/** The options of both receivers for listening. */
 export type Listening = Limits & { readonly metrics: IngressMetrics; readonly tls: TlsFiles | undefined };
 
-/** What distinguishes one receiver from another over HTTP. */
+/** The differences between the two receivers over HTTP. */
 export type Receiver = {
   readonly name: 'push' | 'otlp';
   readonly paths: readonly string[];
-  /** Answers a POST to one of the paths; rejects for a defect. */
+  /** Answers a POST to one of the paths; rejects for a defect of the program. */
   readonly handle: (request: IncomingMessage) => Promise<Reply>;
-  /** The answer to a request that never reaches the line; without the request where there is none that could be read. */
+  /** The answer to a request that never reaches the line; without `request` where none could be read. */
   readonly refuse: (refused: Refused, request?: IncomingMessage) => Reply;
-  /** What a defect of the program is answered with. */
+  /** The answer to a defect of the program. */
   readonly defect: Refused;
   /** Header fields of every answer. */
   readonly headers: Headers;
-  /** Those of the answer to OPTIONS, where that is allowed. */
+  /** Header fields of the answer to OPTIONS, where the receiver allows it. */
   readonly preflight?: Headers;
 };
 
 type Env = { Bindings: HttpBindings };
 
-/** How long the rest of a body is read that is refused before its end. */
+/** How long the receiver reads the rest of a body that it refused before its end. */
 const restMs = 10_000;
 
 /**
- * Resolves once the body is there, or its sender has gone or takes too long. A connection that is to be closed is closed with the
- * answer: in mid-body, that would cost the sender the answer.
+ * Resolves once the body has arrived, or its sender has disconnected or is too slow. A connection that must close is closed with
+ * the answer: a close in mid-body would cost the sender the answer.
  */
 const bodyIsThere = (request: IncomingMessage): Promise<void> =>
   new Promise((resolve) => {
@@ -58,7 +58,7 @@ const write = (
   const length = String(Buffer.byteLength(body));
   const fields = ['Content-Type', contentType, ...fixed, ...Object.entries(headers).flat()];
   response.writeHead(status, [...fields, 'Content-Length', length]);
-  // Without a body the head goes out by itself, not as one of two pieces.
+  // Without a body, `end` alone sends the head, in one piece.
   if (body.length === 0) response.end();
   else response.end(body);
 };
@@ -72,7 +72,7 @@ const send = async (
   write(outgoing, reply, fixed);
 };
 
-/** What every answer of a receiver passes: its counters, and its header fields. */
+/** Gives every answer of a receiver its counters and its header fields. */
 const createAnswers = (
   { name, refuse, headers }: Receiver,
   { metrics }: Listening,
@@ -143,9 +143,9 @@ const createRoutes = (
 };
 
 /**
- * A receiver's HTTP server: its routes, and an answer in the receiver's own form to everything else that comes over HTTP. Answers are
+ * A receiver's HTTP server: its routes, and an answer in the receiver's own form to every other request over HTTP. Answers are
  * written to the raw response: no body is copied or buffered twice. No client holds more than its limits, and every connection that
- * is ended for one is counted by reason.
+ * is closed for a limit is counted by reason.
  */
 export const createReceiverServer = (
   receiver: Receiver,
@@ -166,7 +166,7 @@ export const createReceiverServer = (
     contentOf(new Refused('protocol_error', STATUS_CODES[status], { status }));
   const routes = getRequestListener(createRoutes(receiver, answers, post).fetch, {
     overrideGlobalObjects: false,
-    // A body that is refused is read to its end by Node: closing on the sender in mid-body would cost it the answer.
+    // Node reads a refused body to its end: a close in mid-body would cost the sender the answer.
     autoCleanupIncoming: false,
     errorHandler: () => hostResponse(protocolAnswer),
   });

@@ -7,25 +7,25 @@ import { errorText } from '../../model/fault.ts';
 import type { Log } from '../../telemetry/log.ts';
 import type { IngressMetrics } from '../../telemetry/metrics.ts';
 
-/** Where the certificate of the receivers is, PEM files. */
+/** The paths of the receivers' certificate files, PEM. */
 export type TlsPaths = {
   readonly certFile: string;
   readonly keyFile: string;
-  /** With it clients need a certificate of these authorities. */
+  /** When set, clients need a certificate of these authorities. */
   readonly clientCaFile: string | undefined;
 };
 
-/** The certificate in use, and who is told of the next one. */
+/** The certificate in use, and the subscription to the next one. */
 export type TlsFiles = Certificate & {
-  /** Reads the files again now. A pair that cannot be used changes nothing, but for metric and log. */
+  /** Reads the files again now. An unusable pair changes only the metric and the log. */
   reload(): void;
   stop(): void;
 };
 
-/** Reading beats watching: it sees renamed links, as of mounted secrets, and files on a network. */
+/** Polling beats watching: it sees renamed links, as of mounted secrets, and files on a network. */
 const lookEveryMs = 1000;
 
-/** Bytes of the files, to tell a change. */
+/** Bytes of the files, to detect a change. */
 const read = ({ certFile, keyFile, clientCaFile }: TlsPaths): SecureContextOptions => ({
   cert: readFileSync(certFile),
   key: readFileSync(keyFile),
@@ -35,7 +35,7 @@ const read = ({ certFile, keyFile, clientCaFile }: TlsPaths): SecureContextOptio
 
 const textOf = ({ cert, key, ca }: SecureContextOptions): string => [cert, key, ca].map(String).join('\n');
 
-/** When the certificate ends, in ms. Throws an Error when the files do not parse or do not belong together. */
+/** When the certificate expires, in ms. Throws an Error when the files do not parse or do not belong together. */
 const check = (context: SecureContextOptions): number => {
   createSecureContext(context);
   return Date.parse(new X509Certificate(String(context.cert)).validTo);
@@ -62,7 +62,7 @@ const handshakeOf = ({ clientCaFile }: TlsPaths, headersTimeoutMs: number) => ({
   ...(headersTimeoutMs > 0 ? { handshakeTimeout: headersTimeoutMs } : {}),
 });
 
-/** Throws a permanent Fault for files that cannot be used. */
+/** Throws a permanent Fault for unusable files. */
 const readFirst = (paths: TlsPaths): SecureContextOptions => {
   try {
     const context = read(paths);
@@ -78,8 +78,8 @@ const readFirst = (paths: TlsPaths): SecureContextOptions => {
 };
 
 /**
- * Reads certificate and key, and again whenever they change. Throws a permanent Fault when the first ones cannot be used; later ones
- * that cannot leave the ones before in use.
+ * Reads certificate and key, and again whenever they change. Throws a permanent Fault when the first files cannot be used; when
+ * later files cannot be used, the earlier pair stays in use.
  */
 export const openTlsFiles = (
   paths: TlsPaths,
@@ -92,7 +92,7 @@ export const openTlsFiles = (
   const first = readFirst(paths);
   show(check(first));
   let current = textOf(first);
-  /** The last files that could not be used: logged once. */
+  /** The last unusable files: logged once. */
   let refused = '';
 
   const refuse = (attempt: string, error: unknown): void => {

@@ -15,39 +15,39 @@ import type { Answered, Asked, Job, Result, SpansJob, Thrown, TokensJob } from '
 /** From this size on, decoding a body may block the event loop for too long. */
 export const largeBytes = 512 * 1024;
 
-/** A body that a thread may have: its bytes are away meanwhile, and in another buffer after. */
+/** A body that goes to a thread: its bytes are away meanwhile, and in another buffer after. */
 export type LargeBody = { bytes: Buffer };
 
 const noBytes = Buffer.alloc(0);
 
 /**
- * Decodes and encodes large bodies in a thread of its own, one after the other, so that no body holds up the event loop. The thread
- * is started when it is first needed. Its heap is bounded: a body that would pass the bound ends the thread and is answered
- * with a transient Fault, and the next one begins another. Each rejects with a transient Fault at `deadlineAt` (ms of
- * `performance.now()`) at the latest, and a body that waits is let go then.
+ * Decodes and encodes large bodies in a separate thread, one after the other, so that no body blocks the event loop. The thread
+ * starts at its first use. Its heap is bounded: a body that exceeds the bound ends the thread and gets a transient Fault, and the
+ * next body starts another thread. Each method rejects with a transient Fault at `deadlineAt` (ms of `performance.now()`) at the
+ * latest, and releases a body that still waits then.
  */
 export type LargeBodies = {
-  /** As the function of this name. */
+  /** Like the function of this name. */
   encodePush(body: LargeBody, task: PushTask, deadlineAt: number): Promise<EncodedPush | RefusedPush>;
-  /** As TraceReader.collectTokens. */
+  /** Like TraceReader.collectTokens. */
   collectTokens(
     body: LargeBody,
     job: Omit<TokensJob, 'kind'>,
     deadlineAt: number,
   ): Promise<readonly string[]>;
-  /** As TraceReader.encodeTraces; its samples are a few of each kind, wanted or not. */
+  /** Like TraceReader.encodeTraces; its samples are a few of each kind, wanted or not. */
   encodeTraces(body: LargeBody, job: Omit<SpansJob, 'kind'>, deadlineAt: number): Promise<EncodedTraces>;
   close(): Promise<void>;
 };
 
-/** What is built of a body at a time takes a small part of it. */
+/** The objects that a body needs at one time take a small part of this heap. */
 const heapMiBMax = 256;
-/** A thread that has nothing to do for so long is ended: its memory is given back. */
+/** A thread that is idle for this long is ended, to release its memory. */
 const idleMs = 30_000;
 
 const mismatch = (): Fault => new Fault('internal', 'large_body', 'unexpected answer of the thread');
 
-/** A body whose turn has not come, or that is in the thread. */
+/** A body that waits for its turn, or that is in the thread. */
 type Waiting = {
   readonly body: LargeBody;
   readonly job: Job;
@@ -71,7 +71,7 @@ const errorOf = (thrown: Thrown): Error => {
   }
 };
 
-/** Its bytes where nothing else lies, so that they can be given away. */
+/** The bytes in a buffer that holds nothing else, so that it can be transferred. */
 const ownBytes = ({ buffer, byteOffset, byteLength }: Buffer): Uint8Array<ArrayBuffer> => {
   if (buffer instanceof ArrayBuffer && buffer.byteLength === byteLength) return new Uint8Array(buffer);
   return Uint8Array.from(new Uint8Array(buffer, byteOffset, byteLength));
@@ -84,7 +84,7 @@ export const createLargeBodies = (log: Pick<Log, 'error'>): LargeBodies => {
   let worker: Worker | undefined;
   let idle: NodeJS.Timeout | undefined;
 
-  /** Those whose senders were answered hold their bytes no longer. */
+  /** Bodies whose senders have an answer hold their bytes no longer. */
   const dropLate = (): void => {
     const now = performance.now();
     const inTimeStill = queue.filter(({ deadlineAt }) => deadlineAt > now);
@@ -110,7 +110,7 @@ export const createLargeBodies = (log: Pick<Log, 'error'>): LargeBodies => {
     const started = new Worker(new URL('./thread.ts', import.meta.url), {
       resourceLimits: { maxOldGenerationSizeMb: heapMiBMax, maxYoungGenerationSizeMb: 16 },
     });
-    // It keeps nobody from ending.
+    // The thread does not keep the process alive.
     started.unref();
     started.on('message', (answered: Answered) => {
       current?.resolve(answered);
@@ -160,7 +160,7 @@ export const createLargeBodies = (log: Pick<Log, 'error'>): LargeBodies => {
       const job = { kind: 'push', task, table: { tableId, layout }, ...names } as const;
       const result = await ask(body, job, deadlineAt);
       if (result.kind !== 'push') throw mismatch();
-      // The registry learns from its columns being asked for when they were last seen.
+      // Each look-up of a column marks its name as seen in the registry.
       for (const name of result.metrics) metrics.get(name);
       for (const name of result.dimensions) dimensions.get(name);
       const { push, shown } = result;

@@ -2,7 +2,7 @@ const textMax = 2048;
 const membersMax = 64;
 const depthMax = 8;
 
-/** So much of a value of JSON as an example of it shows: long texts, many members and deep ones are cut. */
+/** The part of a JSON value that a sample shows: long texts, many members and deep values are truncated. */
 export const shownPart = (value: unknown, depth = 0): unknown => {
   if (typeof value === 'string') return value.length > textMax ? `${value.slice(0, textMax)}…` : value;
   if (typeof value !== 'object' || value === null) return value;

@@ -2,10 +2,10 @@ import type { EncodedTraces, SpanOwner, TracesContext } from '../../wire/otlp/ty
 import type { OtlpEncoding } from '../otlp/reply.ts';
 import type { EncodedPush, PushTask, RefusedPush } from '../push/encode.ts';
 
-// What the thread of large bodies is asked and answers. It passes between threads by structured clone, but for bodies and encoded
-// blocks, which are transferred. (Shared memory would do without, but the collector does not know how much of it there is.)
+// Tasks and results of the thread of large bodies. They pass between threads by structured clone, except bodies and encoded blocks,
+// which are transferred. (Shared memory would do without, but the garbage collector does not know its size.)
 
-/** Names that producers use, and the columns they stand for. */
+/** Names that senders use, with their columns. */
 export type ColumnList = readonly (readonly [name: string, column: string])[];
 
 export type PushJob = {
@@ -33,7 +33,7 @@ export type SpansJob = {
 
 export type Job = PushJob | TokensJob | SpansJob;
 
-/** The points of examples, as far as they are shown, and the names that points had, for `last_seen` of the registry. */
+/** The shown parts of the sampled points, and the names of the points, for `last_seen` of the registry. */
 export type PushResult = {
   readonly kind: 'push';
   readonly push: Omit<EncodedPush, 'pointAt'> | RefusedPush;
@@ -42,7 +42,7 @@ export type PushResult = {
   readonly dimensions: readonly string[];
 };
 
-/** What a reader of OTLP throws. */
+/** The errors that a reader of OTLP throws. */
 export type Thrown =
   | { readonly what: 'malformed'; readonly message: string; readonly field: string }
   | { readonly what: 'too_many_spans'; readonly message: string; readonly spans: number }
@@ -54,7 +54,7 @@ export type Result =
   | { readonly kind: 'spans'; readonly encoded: EncodedTraces }
   | { readonly kind: 'thrown'; readonly thrown: Thrown };
 
-/** One message each way. The body comes back: its receiver may have more to ask of it, or to say. */
+/** One message each way. The body comes back: its receiver may need it again. */
 export type Asked = { readonly bytes: Uint8Array<ArrayBuffer>; readonly job: Job };
 export type Answered = { readonly bytes: Uint8Array<ArrayBuffer> } & (
   | { readonly result: Result }

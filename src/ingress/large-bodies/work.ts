@@ -26,9 +26,9 @@ import type {
   Thrown,
 } from './tasks.ts';
 
-// What the thread beside the event loop does: large bodies are decoded and encoded here, one after the other.
+// The work of the thread beside the event loop: it decodes and encodes large bodies, one after the other.
 
-/** Columns that remember which of their names were asked for. */
+/** Columns that remember which of their names were looked up. */
 class SeenColumns implements ColumnMap {
   readonly seen = new Set<string>();
   private readonly columns: ReadonlyMap<string, string>;
@@ -73,7 +73,7 @@ const runPush = (bytes: Buffer, job: PushJob): PushResult => {
   return { kind: 'push', push: rest, shown, ...seen };
 };
 
-/** Of each application and reason a few are shown; which of them are wanted is for the receiver to say. */
+/** A few samples of each application and reason; the receiver decides which of them it wants. */
 const samplesMax = 5;
 
 const createWantsSample = (): ((appId: number, reason: SpanExample['reason']) => boolean) => {
@@ -110,7 +110,7 @@ const run = (bytes: Buffer, job: Job): Result => {
   return { kind: 'tokens', tokens };
 };
 
-/** What a sender's bytes can make a reader throw; undefined for a defect. */
+/** The error that a sender's bytes can cause in a reader; undefined for a defect. */
 const thrownBy = (error: unknown): Thrown | undefined => {
   if (error instanceof MalformedBody)
     return { what: 'malformed', message: error.message, field: error.field };
@@ -136,7 +136,7 @@ const encodedIn = (result: Result): Uint8Array[] => {
   return result.push.encoded.runs.flatMap(({ bytes }) => bytes ?? []);
 };
 
-/** Buffers of what was encoded that nothing else lies in. */
+/** The buffers of a result that hold nothing else. */
 const buffersIn = (result: Result): ArrayBuffer[] => {
   const buffers = new Set<ArrayBuffer>();
   for (const { buffer, byteLength } of encodedIn(result))

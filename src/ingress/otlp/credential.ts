@@ -1,19 +1,19 @@
 import type { IncomingMessage } from 'node:http';
 
-/** Where credentials of requests may stand. */
+/** The places of credentials in a request. */
 export type CredentialNames = {
-  /** Header fields, lower-cased, the first that is there counts. */
+  /** Header fields, in lower case; the first present one counts. */
   readonly headers: readonly string[];
   /** Resource attributes. */
   readonly attributes: readonly string[];
 };
 
-/** No credential is longer. */
+/** The length of the longest credential. */
 const lengthMax = 1024;
 
 /**
- * The credential of a request as a whole (architecture 4.7): one of the header fields for it, else Authorization: a bearer token, or the
- * bare key, as some clients send it. Undefined when there is none.
+ * The credential of a request as a whole (architecture 4.7): one of the header fields for it, else Authorization: a bearer token,
+ * or the bare key, which some clients send. Undefined without any.
  */
 export const credentialOf = ({ headers }: IncomingMessage, names: CredentialNames): string | undefined => {
   for (const name of names.headers) {

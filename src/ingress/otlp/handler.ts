@@ -33,15 +33,17 @@ type Applications = ReadonlyMap<string | undefined, ApplicationSource>;
 
 /** An export on its way through the line. */
 type OtlpRequest = OtlpSender & {
-  /** JSON where the Content-Type is of neither, for the answer that says so. */
+  /** JSON where the Content-Type is neither encoding, for the answer that reports it. */
   readonly encoding: OtlpEncoding;
-  /** Of the header fields. */
+  /** The credential of the header fields. */
   credential: string | undefined;
   /** The application of that credential. */
   own: ApplicationSource | undefined;
 };
 
-/** What a body costs in memory, beside its own bytes: blocks about as long, and the messages they are sent in. */
+/**
+ * The memory that a body costs beside its own bytes, as a multiple of them: blocks about as long, and the messages that carry them.
+ */
 const madeOfBody = 3;
 
 const ownerOf = (application: ApplicationSource): SpanOwner | 'disabled' => {
@@ -58,7 +60,7 @@ const refuseIfNobodys = ({ spans, rejected }: EncodedTraces): void => {
   throw new Refused(invalid > 0 ? 'unauthorized' : 'application_disabled');
 };
 
-/** The steps of the line that are those of an OTLP export (specification 4.2). */
+/** The steps of the line for an OTLP export (specification 4.2). */
 class OtlpSteps {
   private readonly deps: OtlpDependencies;
   private readonly senders: SenderNames;
@@ -144,7 +146,7 @@ class OtlpSteps {
     return base;
   }
 
-  /** The account of a request that is published, or of which every span was rejected. */
+  /** The account of a published request, or of one whose spans were all rejected. */
   private account(encoded: EncodedTraces, sender: OtlpRequest, applications: Applications): void {
     const { metrics, recorder, traces } = this.deps;
     const pipeline = 'traces';
@@ -181,7 +183,7 @@ class OtlpSteps {
     });
     refuseIfNobodys(encoded);
     if (!body.reserve(2 * encodedLength(encoded))) throw notStored(noRoom.detail);
-    // A request of which nothing is kept leaves no name behind: once its policy is mended, its spans are stored.
+    // A request without any kept span leaves no name behind: once its policy is fixed, a retry stores its spans.
     const name = encoded.accepted > 0 ? identity : undefined;
     const keyBase = identity === name ? base : this.takeBase(limits.spansMax);
     const isRepeat = await publisher.publish({
@@ -198,11 +200,11 @@ class OtlpSteps {
   }
 }
 
-/** The encoding of the answer to a request whose own is not known to be one of OTLP's. */
+/** The encoding of the answer to a request whose own encoding is not one of OTLP's. */
 export const replyEncodingOf = ({ headers }: IncomingMessage): OtlpEncoding =>
   encodingOf(headers['content-type']) ?? 'json';
 
-/** The line of the trace receiver. The credential of the header fields is judged before the body is read. */
+/** The line of the trace receiver. The credential of the header fields is validated before the body is read. */
 export const createOtlpHandler = (deps: OtlpDependencies): ((request: IncomingMessage) => Promise<Reply>) => {
   const steps = new OtlpSteps(deps);
   return createLine<OtlpRequest, Applications>(deps, {

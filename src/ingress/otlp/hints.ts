@@ -1,6 +1,6 @@
 import type { OtlpEncoding } from './reply.ts';
 
-// What senders most often do instead of OTLP, so that the answer can say what to change rather than what did not parse.
+// The most common mistakes of senders, so that the answer can name the change to make rather than the byte that did not parse.
 
 const startsWith = (bytes: Uint8Array, ...head: number[]): boolean =>
   head.every((byte, index) => bytes[index] === byte);
@@ -13,7 +13,7 @@ const firstCharacter = (bytes: Uint8Array): string =>
     .trimStart()
     .charAt(0);
 
-/** Whether the bytes begin as ExportTraceServiceRequest does: field 1, a length within the body, and one of its fields. */
+/** Whether the bytes begin like ExportTraceServiceRequest: field 1, a length within the body, and one of its fields. */
 const looksLikeProtobuf = (bytes: Uint8Array): boolean => {
   if (bytes[0] !== 0x0a) return false;
   let length = 0;
@@ -27,7 +27,7 @@ const looksLikeProtobuf = (bytes: Uint8Array): boolean => {
   return length >= 0 && length <= bytes.length - at && (length === 0 || next === 0x0a || next === 0x12);
 };
 
-/** What a body that could not be read seems to be; empty when nothing comes to mind. */
+/** The probable format of a body that could not be read; empty when no pattern matches. */
 export const bodyHint = (encoding: OtlpEncoding, bytes: Uint8Array): string => {
   if (startsWith(bytes, 0x1f, 0x8b)) return 'it looks like gzip: send Content-Encoding: gzip';
   if (startsWith(bytes, 0x28, 0xb5, 0x2f, 0xfd)) return 'it looks like zstd: send Content-Encoding: zstd';
@@ -66,7 +66,7 @@ const keyHints: Readonly<Record<string, string>> = {
 const camelOf = (name: string): string =>
   name.replace(/_([a-z])/g, (_, letter: string) => letter.toUpperCase());
 
-/** A key that was found where a request without spans has none of OTLP's, with what its sender probably meant. */
+/** An unknown key of a request without spans, with the key of OTLP that its sender probably meant. */
 export const shownKey = (key: string): string => {
   const name = camelOf(key);
   const hint = Object.hasOwn(keyHints, name) ? keyHints[name] : undefined;

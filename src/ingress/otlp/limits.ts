@@ -1,6 +1,6 @@
 import type { TraceLimits } from '../../wire/otlp/types.ts';
 
-/** What a request of several applications may hold at most; each span is held to the limits of its own application. */
+/** The widest limits of the applications of one request; each span must meet the limits of its own application. */
 export const widestLimits = (limits: readonly TraceLimits[]): TraceLimits => {
   const most = (of: (each: TraceLimits) => number): number => Math.max(...limits.map(of));
   return {

@@ -8,18 +8,18 @@ import {
   type SpansHeader,
 } from '../../wire/spans-envelope.ts';
 
-/** What one run of a request becomes a message with. */
+/** What a run of a request needs to become a message. */
 export type SpanFragment = {
   readonly run: TraceRun;
   readonly base: UidBase;
   readonly arrivedAt: number;
-  /** Base of the key of its record of outcomes, where that is not the one of its uids. */
+  /** Base of the key of its outcome record, where it differs from the base of its uids. */
   readonly keyBase?: UidBase;
-  /** Another try at the request may bring the same rows in a message with another id. */
+  /** A retry of the request may bring the same rows in a message with another id. */
   readonly mayOverlap?: boolean;
 };
 
-/** What one message of one run says of its blocks and its deferred spans, and these. */
+/** The parts of one message of one run: its envelope, its blocks and its deferred spans. */
 const spansMessage = ({
   run,
   base,

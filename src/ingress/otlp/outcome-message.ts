@@ -29,7 +29,7 @@ const examplesOf = (encoded: EncodedTraces): string =>
 
 const shownKeys = (keys: readonly string[]): string => keys.slice(0, shownExamples).map(shownKey).join(', ');
 
-/** Why a non-empty body has no span: a sender of another format would take a plain success for stored spans. */
+/** Why a non-empty body has no span: a sender of another format would read a plain success as stored spans. */
 const nothingFound = ({ unknownTopLevelKeys, misplacedKeys }: EncodedTraces): string[] => {
   const found: string[] = [];
   if (unknownTopLevelKeys.length > 0)

@@ -10,30 +10,31 @@ import { type SpanFragment, spansMessageParts } from './message.ts';
 
 export { buildSpansMessage, type SpanFragment } from './message.ts';
 
-/** What a request brings to the bus. */
+/** A request on its way to the bus. */
 export type SpanRequest = {
   readonly encoded: Pick<EncodedTraces, 'runs' | 'owners'>;
-  /** Of the uids of its spans. */
+  /** The base of the uids of its spans. */
   readonly base: UidBase;
-  /** Its name, by which another try is recognised; without it every try is a request of its own. */
+  /** Its name, by which a retry is recognised; without it every try is a request of its own. */
   readonly sha256Hex: string | undefined;
-  /** Of the keys of its records of outcomes, and of the ids of its messages where it has no name. */
+  /** The base of the keys of its outcome records, and of the ids of its messages where it has no name. */
   readonly keyBase: UidBase;
   readonly arrivedAt: number;
-  /** When it is answered at the latest, ms of `performance.now()`. */
+  /** The latest time of its answer, ms of `performance.now()`. */
   readonly deadlineAt: number;
 };
 
-/** Brings requests to the bus. */
+/** Publishes requests to the bus. */
 export type SpanPublisher = {
   /**
-   * Resolves after the PubAck of every message; true when every one of them was stored before (the request is a repeat). Without a
-   * name all of it is stored or nothing. Rejects with the publisher's Faults: `not_stored` only when nothing of the request was stored.
+   * Resolves after the PubAck of every message; true when every one of them was stored before (the request is a duplicate). With a
+   * name, all of the request is stored or nothing. Rejects with the publisher's Faults: `not_stored` only when nothing of the
+   * request was stored.
    */
   publish(request: SpanRequest): Promise<boolean>;
 };
 
-/** A message of a request: its fragment, and what its id ends with. */
+/** A message of a request: its fragment, and the end of its id. */
 type Piece = { readonly fragment: SpanFragment; readonly suffix: string };
 
 const isOf =
@@ -41,7 +42,7 @@ const isOf =
   ({ appId }: { readonly appId: number }): boolean =>
     appId === owner;
 
-/** What of a run is an application's; undefined where there is nothing. */
+/** The share of one application in a run; undefined where it has none. */
 const shareOf = (run: TraceRun, appId: number): TraceRun | undefined => {
   const share: TraceRun = {
     ...run,
@@ -61,9 +62,9 @@ const placesOf = (owners: EncodedTraces['owners']): Map<number, number[]> => {
 };
 
 /**
- * A request of one credential: a message a run. Of several, one may be worth nothing at a try and something at the next. So the
- * spans of each application travel in messages of their own, named by the places of the credentials that stand for it: another
- * verdict makes or leaves out a message, and the others are recognised.
+ * A request of one credential: one message per run. With several credentials, one of them may be invalid at one try and valid at
+ * the next. So the spans of each application travel in messages of their own, named by the places of its credentials: a changed
+ * result adds or removes a message, and the others are recognised.
  */
 const piecesOf = ({ encoded, base, keyBase, arrivedAt, sha256Hex }: SpanRequest): Piece[] => {
   const { runs, owners } = encoded;

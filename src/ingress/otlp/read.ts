@@ -5,13 +5,13 @@ import type { EncodedTraces, SpanOwner, TraceReader, TracesContext } from '../..
 import { type LargeBodies, type LargeBody, largeBytes } from '../large-bodies/large-bodies.ts';
 import type { OtlpEncoding } from './reply.ts';
 
-/** What encoding depends on beside the body; a token that is not among `owners` is invalid. */
+/** The inputs of encoding beside the body; a token that is not among `owners` is invalid. */
 export type ReadContext = Omit<TracesContext, 'resolve' | 'tokenKeys'> & {
   readonly owners: ReadonlyMap<string | undefined, SpanOwner | 'disabled'>;
 };
 
 /**
- * Reads requests: small bodies at once, large ones in a thread of their own. As TraceReader; rejects also with a transient Fault, at
+ * Reads requests: small bodies at once, large ones in a separate thread. Like TraceReader; also rejects with a transient Fault, at
  * `deadlineAt` (ms of `performance.now()`) at the latest.
  */
 export type ReadTraces = {

@@ -8,7 +8,7 @@ export const tracesPath = '/v1/traces';
 
 const withDetail = (text: string, detail: string): string => (detail === '' ? text : `${text}: ${detail}`);
 
-/** The messages of refusals: what is wrong, the limit, and what to do. A reason without one has its detail for a message. */
+/** The messages of refusals: the error, the limit, and the remedy. A reason without an entry has its detail as message. */
 const messages: Partial<Readonly<Record<RefusalReason, (detail: string) => string>>> = {
   body_too_large: (detail) => `the body is too large: ${detail}; send smaller requests`,
   inflate_ratio_exceeded: (detail) =>
@@ -30,10 +30,10 @@ const messages: Partial<Readonly<Record<RefusalReason, (detail: string) => strin
   internal: () => "internal error; see the receiver's log",
 };
 
-/** What a refused request is told. */
+/** The message of a refused request. */
 export const refusalMessage = ({ reason, detail }: Refused): string => messages[reason]?.(detail) ?? detail;
 
-/** The answer to a refused request; a 400 names the field that is to blame (OTLP/HTTP, "Bad Data"). */
+/** The answer to a refused request; a 400 names the faulty field (OTLP/HTTP, "Bad Data"). */
 export const refusedReply = (encoding: OtlpEncoding, refused: Refused): Reply => {
   const { status, reason, headers, field } = refused;
   const message = refusalMessage(refused);
@@ -41,14 +41,14 @@ export const refusedReply = (encoding: OtlpEncoding, refused: Refused): Reply =>
   return statusReply(encoding, status, message, headers, isBadData ? [{ field, description: message }] : []);
 };
 
-/** The refusal of a body that its reader could not make sense of, with what its sender probably did. */
+/** The refusal of a body that its reader could not parse, with the probable mistake of its sender. */
 const malformed = ({ message, field }: MalformedBody, encoding: OtlpEncoding, bytes: Uint8Array): Refused => {
   const hint = bodyHint(encoding, bytes);
   const detail = hint === '' ? message : `${message}; ${hint}`;
   return new Refused('body_malformed', detail, { field: field || 'body' });
 };
 
-/** The refusal that an error of a reader stands for; any other error as it is. */
+/** The refusal that matches an error of a reader; any other error unchanged. */
 export const readerRefusal = (error: unknown, encoding: OtlpEncoding, bytes: Uint8Array): unknown => {
   if (error instanceof MalformedBody) return malformed(error, encoding, bytes);
   if (error instanceof TooManyTokens) return new Refused('too_many_tokens', error.message);

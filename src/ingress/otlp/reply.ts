@@ -1,10 +1,10 @@
 import type { Reply } from '../http/reply.ts';
 import { noHeaders, type ReceiverStatus } from '../refused.ts';
 
-/** How a request and so its answer are encoded (OTLP/HTTP; JSON where the request's type is unknown). */
+/** The encoding of a request and so of its answer (OTLP/HTTP; JSON where the request's type is unknown). */
 export type OtlpEncoding = 'json' | 'protobuf';
 
-/** Compared by equality by the Go SDK and the Collector: never with parameters. */
+/** The Go SDK and the Collector compare these by equality: never add parameters. */
 const contentTypes = { json: 'application/json', protobuf: 'application/x-protobuf' } as const;
 
 /** google.rpc.Code for each HTTP status. */
@@ -45,7 +45,7 @@ const joined = (...fields: Uint8Array[]): Uint8Array<ArrayBuffer> => Uint8Array.
 
 const textField = (field: number, text: string): Uint8Array => lengthField(field, Buffer.from(text));
 
-/** Answers 4 MiB at most (OTLP/HTTP): every message is cut well below. */
+/** Answers have 4 MiB at most (OTLP/HTTP): every message is truncated well below. */
 const messageLengthMax = 16_384;
 
 const beginningOf = (message: string): string => {
@@ -57,7 +57,7 @@ const beginningOf = (message: string): string => {
 const shortened = (message: string): string =>
   message.length > messageLengthMax ? `${beginningOf(message)}…` : message;
 
-/** What is wrong with a request that will never be taken: the path of a field, or `body`, and why. */
+/** The permanent error of a request: the path of a field, or `body`, and the reason. */
 export type FieldViolation = { readonly field: string; readonly description: string };
 
 const badRequestType = 'type.googleapis.com/google.rpc.BadRequest';
@@ -130,7 +130,7 @@ export const partialReply = (
   return { status: 200, contentType: contentTypes[encoding], body, headers };
 };
 
-/** Of a Content-Type header, parameters and case ignored; undefined for any other type. */
+/** The encoding of a Content-Type header, parameters and case ignored; undefined for any other type. */
 export const encodingOf = (contentType: string | undefined): OtlpEncoding | undefined => {
   const type = (contentType ?? '').split(';')[0]?.trim().toLowerCase();
   if (type === 'application/json') return 'json';

@@ -12,7 +12,7 @@ export type OtlpSender = Sender & {
   sdk: string;
 };
 
-/** The application that a request is of, where it is of one alone. */
+/** The application of a request that has only one. */
 export const soleOwner = (applications: Iterable<ApplicationSource>): number => {
   const ids = new Set([...applications].map(({ appId }) => appId));
   const [first = 0] = ids;
@@ -22,7 +22,7 @@ export const soleOwner = (applications: Iterable<ApplicationSource>): number => 
 const withoutQuotes = (text: string): string =>
   text.slice(text.startsWith('"') ? 1 : 0, text.endsWith('"') && text.length > 1 ? -1 : undefined);
 
-/** Takes the examples that the encoder has shown. Those whose time failed are dropped in transfer. */
+/** Records the samples of the encoder. Spans with a failed time are dropped in transfer. */
 export const sampleSpans = (
   recorder: RefusalRecorder,
   { request, secrets }: OtlpSender,
@@ -42,7 +42,7 @@ export const sampleSpans = (
   }
 };
 
-/** Takes an example of a refused request: its body stays out, for it is nobody's or was not read. */
+/** Records a sample of a refused request, without its body: the body has no owner or was not read. */
 export const sampleRefusedOtlp = (
   recorder: RefusalRecorder,
   { request, owner, sdk, secrets }: OtlpSender,
@@ -61,7 +61,9 @@ export const sampleRefusedOtlp = (
   });
 };
 
-/** Tells what a request has lost and what of it belongs to nobody; `disabledOwner` is the only disabled application of it, else 0. */
+/**
+ * Records the items that a request lost and those without a valid owner; `disabledOwner` is its only disabled application, else 0.
+ */
 export const recordSpans = (
   recorder: RefusalRecorder,
   encoded: EncodedTraces,

@@ -6,7 +6,7 @@ import { Refused } from '../refused.ts';
 import { replyEncodingOf } from './handler.ts';
 import { refusedReply, tracesPath } from './refusal.ts';
 
-/** On every answer, errors included: a page that is refused must see why, not a network error. */
+/** On every answer, errors included: a page must see the reason of a refusal, not a network error. */
 const corsHeaders = {
   'Access-Control-Allow-Origin': '*',
   'Access-Control-Expose-Headers': 'Retry-After, RateLimit, RateLimit-Policy',

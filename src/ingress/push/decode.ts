@@ -14,12 +14,12 @@ export type BodyRefusal = {
 
 const refused = (reason: RequestReason, detail = ''): BodyRefusal => ({ kind: 'refused', reason, detail });
 
-/** So small bodies are parsed for what is wrong with them, credential or not. */
+/** Bodies up to this size are parsed to find what is wrong with them, with or without a credential. */
 const diagnosedBytesMax = 4096;
 /** Largest body that is parsed again to find the place of an error. */
 const placedBytesMax = 2 ** 20;
 
-/** Where a body stops being JSON. The engine's message quotes the body, which may hold the token: only the place is told. */
+/** Where a body stops being JSON. The engine's message quotes the body, which may hold the token: only the place is returned. */
 export const placeIn = (bytes: Buffer): string => {
   if (bytes.length > placedBytesMax) return '';
   try {
@@ -34,14 +34,14 @@ export const placeIn = (bytes: Buffer): string => {
 const tooManyElements = (elementsMax: number): BodyRefusal =>
   refused('too_many_elements', `the limit is ${elementsMax} in data and ${elementsAroundMax} outside data`);
 
-/** Looks through a body that is all there. */
+/** Scans a body that has arrived whole. */
 export const scanBody = (bytes: Buffer, elementsMax: number): PushScan => {
   const scan = new PushScan(elementsMax);
   scan.feed(bytes);
   return scan;
 };
 
-/** The data id as a number; undefined for what is no integer. */
+/** The data id as a number; undefined for any value but an integer. */
 export const dataIdOf = ({ kind, text }: SentDataId): number | undefined => {
   const value = Number(text);
   return kind === 'number' && text !== '' && Number.isInteger(value) ? value : undefined;
@@ -49,7 +49,7 @@ export const dataIdOf = ({ kind, text }: SentDataId): number | undefined => {
 
 const startsLikeJson = (byte: number): boolean => '["-0123456789tfnNI'.includes(String.fromCharCode(byte));
 
-/** Whether a small body is JSON; what is larger, or was not read to its end, is taken for JSON by its first byte. */
+/** Whether a small body is JSON; the first byte decides for a larger body, and for one that was not read to its end. */
 const isJson = (bytes: Buffer | undefined, { firstByte, isObject }: PushScan): boolean => {
   if (bytes === undefined || bytes.length > diagnosedBytesMax) return isObject || startsLikeJson(firstByte);
   try {
@@ -61,8 +61,8 @@ const isJson = (bytes: Buffer | undefined, { firstByte, isObject }: PushScan): b
 };
 
 /**
- * Why a body in which no credential was found that could be judged is refused. `bytes` are undefined where it was not read to its
- * end, for what was seen of it is reason enough.
+ * Why a body without a usable credential is refused. `bytes` are undefined where the body was not read to its end, because the part
+ * that was read is reason enough.
  */
 export const problemWithoutPair = (
   bytes: Buffer | undefined,
@@ -84,8 +84,8 @@ export const problemWithoutPair = (
 };
 
 /**
- * Why a body is refused whose pair was found valid; undefined where nothing speaks against it, as far as can be told without its
- * points. What its reader finds has to be the pair that was judged.
+ * Why a body with a valid pair is refused; undefined where the scan finds no reason, as far as it can without the points. The pair
+ * that the reader finds has to be the validated one.
  */
 export const checkBody = (bytes: Buffer, scan: PushScan, pair: PushPair): BodyRefusal | undefined => {
   if (scan.isTooMuch) return tooManyElements(scan.elementsMax);

@@ -2,7 +2,7 @@ import { type LargeBodies, type LargeBody, largeBytes } from '../large-bodies/la
 import { type EncodedPush, encodePush, type PushTask, type RefusedPush } from './encode.ts';
 
 /**
- * Encodes a small body at once and a large one in a thread of its own. Rejects with a transient Fault, at `deadlineAt` (ms of
+ * Encodes a small body at once and a large one in a separate thread. Rejects with a transient Fault, at `deadlineAt` (ms of
  * `performance.now()`) at the latest.
  */
 export type EncodePush = (
@@ -11,7 +11,7 @@ export type EncodePush = (
   deadlineAt: number,
 ) => Promise<EncodedPush | RefusedPush>;
 
-/** In a split table each metric's row repeats target and dimensions: a body comes to many times its size. */
+/** In a narrow table each metric's row repeats target and dimensions: the rows are many times as long as the body. */
 const largeSplitBytes = 128 * 1024;
 
 const isLarge = ({ bytes }: LargeBody, { table }: PushTask): boolean =>

@@ -12,7 +12,7 @@ import { NotJson, skipValue } from '../../rules/points/push-value.ts';
 import type { ColumnCaps } from '../../wire/column-naming.ts';
 import { type BodyRefusal, checkBody, type PushPair, placeIn, scanBody } from './decode.ts';
 
-/** What encoding the points of a body depends on, beside the body. */
+/** The inputs of encoding beside the body. */
 export type PushTask = {
   readonly pair: PushPair;
   readonly table: PointTable;
@@ -25,14 +25,14 @@ export type PushTask = {
   readonly namesAreFinal: boolean;
   readonly pointsMax: number;
   readonly elementsMax: number;
-  /** Rows are wanted as bytes, which pass between threads without a copy. */
+  /** Return rows as bytes, which pass between threads without a copy. */
   readonly asBytes?: boolean | undefined;
 };
 
 /** A request that is refused whole; `points` as far as they were counted. */
 export type RefusedPush = BodyRefusal & { readonly points: number };
 
-/** What came of a body, and its points by number, for showing a few of them. */
+/** The result for a body, with its points by number, for a few samples of them. */
 export type EncodedPush = {
   readonly kind: 'encoded';
   readonly encoded: EncodedPoints;
@@ -49,7 +49,7 @@ const byteOrderMark = Buffer.from('\uFEFF');
 
 const tooMany = `the points need more than ${runsMax} messages (a split table repeats target and dimensions per metric)`;
 
-/** Why a body is refused for its list, as far as the count of its points tells. */
+/** Why a body is refused for its list, as far as the number of its points decides. */
 export const listProblem = (
   { data }: PushScan,
   points: number,
@@ -71,13 +71,13 @@ export const listProblem = (
 
 const cursor = new PushCursor();
 
-/** Reads the members of the body at the cursor; undefined for a body that is refused, and for one with a name twice. */
+/** Reads the members of the body at the cursor; undefined for a refused body, and for a body with a repeated name. */
 const readMembers = (pair: PushPair, context: PointContext): ListedPoints | undefined => {
   let hasId = false;
   let hasToken = false;
   let listed: ListedPoints | undefined;
   let around = 0;
-  // Blanks before it would make it something else.
+  // After blanks the mark would not be a byte order mark.
   if (cursor.bytes[0] === byteOrderMark[0]) cursor.word(byteOrderMark);
   if (!cursor.enter(braceOpen)) return undefined;
   do {
@@ -117,15 +117,15 @@ const readAt = <T>(bytes: Buffer, at: number, read: () => T): T => {
   }
 };
 
-/** The first point of a body that has one. Throws NotJson where the list is not valid. */
+/** The first point of a body that has one. Throws NotJson for an invalid list. */
 export const firstPoint = (bytes: Buffer, { dataStart }: PushScan): unknown => {
   if (!readAt(bytes, dataStart - 1, () => skipValue(cursor))) throw new NotJson();
   return parseAt(bytes, dataStart);
 };
 
 /**
- * Judges and encodes the points of a body whose credential was found valid, in one pass over its bytes. A body that this pass does not
- * take is looked through again for its refusal. Never throws for anything a sender can send.
+ * Validates and encodes the points of a body with a valid credential, in one pass through its bytes. A body that this pass does not
+ * accept is scanned again for its refusal. Never throws for any bytes of a sender.
  */
 export const encodePush = (bytes: Buffer, task: PushTask): EncodedPush | RefusedPush => {
   const { pair, table: source, pointsMax, elementsMax } = task;

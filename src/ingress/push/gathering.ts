@@ -5,7 +5,7 @@ import type { TraceSpan } from '../../telemetry/tracing.ts';
 import type { RequestPublisher } from '../request-publisher.ts';
 import { type Fragment, messageParts } from './message.ts';
 
-/** A run and when its sender is answered at the latest, ms of `performance.now()`. */
+/** A run and the latest time of its sender's answer, ms of `performance.now()`. */
 export type DueFragment = Fragment & { readonly deadlineAt: number };
 
 /** A run that waits for its publish. */
@@ -23,7 +23,7 @@ const inFlightMax = 4;
 
 const sizeOf = ({ fragment }: Waiting): number => runLength(fragment.run);
 
-/** Rejects those whose deadline has passed. A message stays in flight for the others in it. */
+/** Rejects the runs whose deadline has passed. A message stays in flight for its other runs. */
 const expire = (waiting: readonly Waiting[], now: number, code: 'not_stored' | 'unconfirmed'): void => {
   for (const { fragment, reject } of waiting)
     if (fragment.deadlineAt <= now) reject(new Fault('transient', code, 'the deadline has passed'));
@@ -66,7 +66,7 @@ export class Gathering {
     });
   }
 
-  /** Rejects the runs whose deadline has passed, so that a publish that hangs holds nobody longer. */
+  /** Rejects the runs whose deadline has passed, so that a publish that hangs delays no sender longer. */
   expire(now: number): void {
     expire(this.waiting, now, 'not_stored');
     this.waiting = this.waiting.filter(({ fragment }) => fragment.deadlineAt > now);
@@ -83,7 +83,7 @@ export class Gathering {
       this.publish(this.takeBatch());
   }
 
-  /** Takes waiting runs up to what one message may hold. */
+  /** Takes waiting runs up to the limit of one message. */
   private takeBatch(): Waiting[] {
     let size = 0;
     let count = 0;

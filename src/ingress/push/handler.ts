@@ -27,16 +27,18 @@ export type PushDependencies = LineDependencies & {
   readonly publisher: PushPublisher;
 };
 
-/** Of whom a push is. */
+/** The owner of a push. */
 type Admitted = { readonly source: Source; readonly pair: PushPair };
 
 /** A push on its way through the line. */
 type PushRequest = PushSender & { readonly watch: HeadWatch };
 
-/** What a body costs in memory, beside its own bytes: rows about as long, and the messages they are sent in. */
+/**
+ * The memory that a body costs beside its own bytes, as a multiple of them: rows about as long, and the messages that carry them.
+ */
 const madeOfBody = 3;
 
-/** The steps of the line that are those of a push (specification 4.1). */
+/** The steps of the line for a push (specification 4.1). */
 class PushSteps {
   private readonly deps: PushDependencies;
   private readonly accepted: { inc(points: number): void };
@@ -45,7 +47,7 @@ class PushSteps {
     this.accepted = deps.metrics.accepted.labels('metrics');
   }
 
-  /** The source that a credential is right for, counted against its max_rate. */
+  /** The source of a valid credential, counted against its max_rate. */
   async admit(sender: PushSender, pair: PushPair): Promise<Source> {
     const { directory, failures } = this.deps;
     sender.pair = pair;
@@ -62,7 +64,7 @@ class PushSteps {
     return source;
   }
 
-  /** What the watcher has found; `bytes` are undefined where the body was not read to its end. */
+  /** The result of the watcher; `bytes` are undefined where the body was not read to its end. */
   async admitted({ watch }: PushRequest, bytes: Buffer | undefined): Promise<Admitted> {
     const { pair, source } = watch;
     if (pair === undefined || source === undefined) {
@@ -74,7 +76,7 @@ class PushSteps {
     return { source: known, pair };
   }
 
-  /** Room for as many uids as the points of a body can take. */
+  /** Room for the largest number of uids that the points of a body can take. */
   takeBase({ layout, rules }: Source, bodyLength: number): UidBase {
     const { bases, limits } = this.deps;
     const ordinals = Math.min(layout === 'wide' ? rules.pointsMax : limits.elementsMax, bodyLength);
@@ -83,7 +85,7 @@ class PushSteps {
     return base;
   }
 
-  /** Encodes a body; where it has names without a column, again once these are registered. */
+  /** Encodes a body; one with names that have no column is encoded again after their registration. */
   async encode(
     body: Body,
     source: Source,
@@ -105,7 +107,7 @@ class PushSteps {
     return run(await inTime('the column registry', registering, sender.deadlineAt), true);
   }
 
-  /** True for a repeat: every message of the request was stored before. */
+  /** True for a duplicate: every message of the request was stored before. */
   async publish(
     { runs }: EncodedPoints,
     source: Source,
@@ -125,7 +127,7 @@ class PushSteps {
     return false;
   }
 
-  /** The account of a request that is published, or of which every point was dropped. */
+  /** The account of a published request, or of one whose points were all dropped. */
   account(push: EncodedPush, sender: PushSender): void {
     const { metrics, recorder, traces } = this.deps;
     const { accepted, dropped, deferred, valuesDropped } = push.encoded;
@@ -170,7 +172,10 @@ class PushSteps {
   }
 }
 
-/** The line of the push receiver. Its credential stands in the body: it is judged while that comes, before anything of it is built. */
+/**
+ * The line of the push receiver. Its credential stands in the body: it is validated while the body arrives, before anything of the
+ * body is built.
+ */
 export const createPushHandler = (deps: PushDependencies): ((request: IncomingMessage) => Promise<Reply>) => {
   const steps = new PushSteps(deps);
   return createLine<PushRequest, Admitted>(deps, {

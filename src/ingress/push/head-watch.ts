@@ -4,11 +4,11 @@ import { dataIdOf, type PushPair } from './decode.ts';
 
 type Authorize = (dataId: number, token: string) => Promise<Source | undefined>;
 
-/** Finds whose a push is while its body comes in, and asks whether that is right: of a body that is nobody's no more is read. */
+/** Finds the credential of a push while its body arrives, and validates it: a body with an invalid one is read no further. */
 export class HeadWatch {
-  /** The credential, once it was found. */
+  /** The credential, once the watch has found it. */
   pair: PushPair | undefined;
-  /** The source, once the pair was found: undefined for a wrong one. Rejects with a transient Fault. */
+  /** The source, once the watch has found the pair: undefined for a wrong pair. Rejects with a transient Fault. */
   source: Promise<Source | undefined> | undefined;
   private found: PushScan | undefined;
   private isWrong = false;
@@ -20,13 +20,13 @@ export class HeadWatch {
     this.elementsMax = elementsMax;
   }
 
-  /** What was seen of a body without a pair. */
+  /** The scan of a body without a pair. */
   get scan(): PushScan {
     this.found ??= new PushScan(this.elementsMax, true);
     return this.found;
   }
 
-  /** To be shown each piece of the body; false once it is clear that the credential is wrong. */
+  /** Call it with each piece of the body; false once the credential proves wrong. */
   see(piece: Buffer): boolean {
     if (this.isWrong) return false;
     if (this.pair !== undefined) return true;

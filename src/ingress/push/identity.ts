@@ -2,7 +2,7 @@ import type { Source } from '../../directory/directory.ts';
 import { type RequestIdentity, requestIdentity } from '../identity.ts';
 import { type PushPair, scanBody } from './decode.ts';
 
-/** The body as it would be with the first token of its data id, in pieces. */
+/** The body with the first token of its data id, in pieces. */
 const withFirstToken = (bytes: Buffer, { token }: PushPair, first: string | undefined): Buffer[] => {
   if (first === undefined || first === token) return [bytes];
   const { tokenStart, tokenEnd } = scanBody(bytes, Number.MAX_SAFE_INTEGER);
@@ -10,8 +10,8 @@ const withFirstToken = (bytes: Buffer, { token }: PushPair, first: string | unde
 };
 
 /**
- * The identity of a push with an Idempotency-Key: data id, key and body, the body with the data id's first token in the place of the one
- * it came with. So a repeat is one under a new token, too, and before a rotation all programs agree.
+ * The identity of a push with an Idempotency-Key: data id, key and body, with the data id's first token in the place of the sent
+ * one. So a repeat under a new token is recognised, too, and before a rotation all programs agree.
  */
 export const pushIdentity = (
   { dataId, identityCredential }: Source,

@@ -48,7 +48,10 @@ const partOf = (fragments: readonly Fragment[], rowsBytes: number): Part | undef
   };
 };
 
-/** What one message of fragments says and holds: a part per data id, the deferred points of each request beside it. */
+/**
+ * The envelope and the sections of one message of fragments: a part per data id, with the deferred points of each request beside
+ * it.
+ */
 const messageOfFragments = (
   fragments: readonly Fragment[],
 ): { header: MetricsHeader; sections: Section[] } => {
@@ -84,7 +87,7 @@ const messageOfFragments = (
       });
     }
     if (Object.keys(dropped).length > 0) outcomes.push({ dataId, dropped });
-    // One behind the other they are one section.
+    // Written one after the other, these pieces form one section.
     const rows: Section[] = text === '' ? bytes : [text, ...bytes];
     const rowsBytes = sectionsLength(rows);
     if (rowsBytes === 0) continue;

@@ -14,20 +14,23 @@ export type { DueFragment } from './gathering.ts';
 export { buildMessage } from './message.ts';
 
 /**
- * Brings runs to the bus. All calls resolve after the PubAck of everything; they reject with the publisher's Faults, at the
+ * Publishes runs to the bus. All calls resolve after the PubAck of everything; they reject with the publisher's Faults, at the
  * fragment's deadline at the latest.
  */
 export type PushPublisher = {
-  /** The only run of a request without an identity shares a message with requests that arrive while a publish is in flight. */
+  /**
+   * Publishes the only run of a request without an identity, which shares a message with requests that arrive while a publish is in
+   * flight.
+   */
   share(fragment: DueFragment): Promise<void>;
   /**
-   * The runs of one request, each a message of its own: all of them are stored or none. With the name of the request
+   * Publishes the runs of one request, each as a message of its own: all of them are stored or none. With the name of the request
    * (`sha256Hex`) a repeat is recognised: true when every message was stored before.
    */
   publishAll(fragments: readonly DueFragment[], sha256Hex: string | undefined): Promise<boolean>;
 };
 
-/** How late a deadline may be noticed, ms. */
+/** The largest delay in noticing a deadline, ms. */
 const sweepMs = 50;
 
 export type PushPublisherOptions = { readonly subject: string; readonly shards: number };
@@ -36,7 +39,7 @@ class SharingPublisher implements PushPublisher {
   private readonly publisher: RequestPublisher;
   private readonly options: PushPublisherOptions;
   private readonly traces: RequestTraces | undefined;
-  /** By QuestDB instance: points of each travel in streams of their own, and share no message with others. */
+  /** By QuestDB instance: points of each instance travel in streams of their own, and share no message with others. */
   private readonly instances = new Map<string, readonly Gathering[]>();
   private sweeping: NodeJS.Timeout | undefined;
 

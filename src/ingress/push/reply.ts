@@ -16,8 +16,8 @@ const plainSuccess: Reply = {
 };
 
 /**
- * The reply to a push with a key that was stored before. Its points were validated then, and the same rules may decide otherwise now:
- * the reply names no single point.
+ * The reply to a push whose key was stored before. Its points were validated then, and the same rules may decide otherwise now: the
+ * reply names no single point.
  */
 export const repeatReply: Reply = {
   status: 200,
@@ -31,7 +31,7 @@ export const repeatReply: Reply = {
   headers: noHeaders,
 };
 
-/** What is wrong, where or by how much, and what to do: `<meaning>: <detail>; <remedy>`. */
+/** The error, its place or its size, and the remedy: `<meaning>: <detail>; <remedy>`. */
 const refusalText = (reason: RefusalReason, detail: string): string => {
   const { meaning = reason, remedy = '' } = explain(reason) ?? {};
   return `${detail === '' ? meaning : `${meaning}: ${detail}`}; ${remedy}`;
@@ -71,7 +71,7 @@ const outcomeMessage = (encoded: EncodedPoints): string => {
   return parts.join('; ');
 };
 
-/** What became of the points: 200 when at least one is kept, else 400 (nothing was published). */
+/** The result for the points: 200 when at least one is kept, else 400 (nothing was published). */
 export const pointsReply = (encoded: EncodedPoints): Reply => {
   if (encoded.dropped.size === 0 && encoded.valuesDropped.size === 0) return plainSuccess;
   const isKept = encoded.accepted > 0;

@@ -10,11 +10,11 @@ import { type EncodedPush, firstPoint } from './encode.ts';
 export type PushSender = Sender & {
   /** The credential that it brings. */
   pair?: PushPair;
-  /** The body, once its credential was found valid and its rate within the limit. */
+  /** The body, after its credential proved valid and its rate within the limit. */
   bytes?: Buffer;
 };
 
-/** What a field's path in a point leads to: `timestamp`, `metrics.cpu`, `dimension.module`. */
+/** The value at a field's path in a point: `timestamp`, `metrics.cpu`, `dimension.module`. */
 const valueAt = (point: unknown, path: string): unknown => {
   if (path === '') return undefined;
   const dot = path.indexOf('.');
@@ -25,8 +25,8 @@ const valueAt = (point: unknown, path: string): unknown => {
 };
 
 /**
- * Takes examples of points that were dropped or deferred, as they were received. Those whose time failed are dropped in transfer,
- * unless the whole request was refused for them.
+ * Records samples of points that were dropped or deferred, as they were received. Points with a failed time are dropped in
+ * transfer, unless the whole request was refused for them.
  */
 export const samplePoints = (recorder: RefusalRecorder, sender: PushSender, push: EncodedPush): void => {
   const { encoded } = push;
@@ -48,10 +48,10 @@ export const samplePoints = (recorder: RefusalRecorder, sender: PushSender, push
   }
 };
 
-/** Of a larger body nothing is shown: looking for its first point would cost more than the refusal. */
+/** A sample shows nothing of a larger body: the search for its first point would cost more than the refusal. */
 const shownBytesMax = 64 * 1024;
 
-/** The body that an example shows: with its first point alone. */
+/** The body in a sample, with its first point alone. */
 const shownBody = ({ owner, bytes }: PushSender): object | undefined => {
   if (owner === 0) return undefined;
   if (bytes === undefined || bytes.length > shownBytesMax) return { data_id: owner };
@@ -64,7 +64,9 @@ const shownBody = ({ owner, bytes }: PushSender): object | undefined => {
   }
 };
 
-/** Takes a sample of a refused request. Without a valid credential its body is not looked into: reason and sender are shown. */
+/**
+ * Records a sample of a refused request. Without a valid credential it does not read the body: the sample shows reason and sender.
+ */
 export const sampleRefusedPush = (
   recorder: RefusalRecorder,
   sender: PushSender,

@@ -6,15 +6,18 @@ import type { ReportChannel } from './exchange.ts';
 
 const keyPrefix = 'demand.';
 
-/** Reports are written again every second: what is older is of a process that has gone. Memory for several hundred of them. */
+/**
+ * Each process writes its report again every second: an older one belongs to a process that has ended. Memory for several hundred
+ * of them.
+ */
 const bucketLimits = { ttlMs: 10_000, bytesMax: 16 * 2 ** 20 };
 
 /** After this number of own writes that a watch did not deliver, the watch counts as ended. */
 const unseenMax = 10;
 
 /**
- * The KV bucket of the reports, one key a process. It is in memory and goes with a NATS server that restarts, so a write that
- * fails opens it again; `onFailure` hears of the first failure in a row.
+ * The KV bucket of the reports, one key per process. It is in memory and is lost when the NATS server restarts, so a failed write
+ * opens it again; `onFailure` receives the first failure in a row.
  */
 export const createReportChannel = (bus: Bus, onFailure: (error: unknown) => void): ReportChannel => {
   const process = randomUUID();

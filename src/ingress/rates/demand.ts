@@ -13,7 +13,7 @@ export type Demand = {
   reported: number;
 };
 
-/** A key is forgotten when no request has come for so long. */
+/** A key without a request for this long is forgotten. */
 export const idleMsMax = 10_000;
 
 /** A few requests in a short time are a weak measure: up to this number they count as the demand of a whole second. */
@@ -25,8 +25,8 @@ const inWindow = ({ count, since }: Demand, windowStart: number, nowMs: number):
 };
 
 /**
- * Requests per second: the more of the last two windows, so that one quiet second costs no share; or one by the time since the
- * last request, so that whoever sends one every few seconds keeps a share between them.
+ * Requests per second: the larger of the last two windows, so that one quiet second costs no share; or one request by the time
+ * since the last one, so that a sender of one request every few seconds keeps a share between them.
  */
 const estimate = (demand: Demand, current: number, nowMs: number): number => {
   const silentMs = nowMs - demand.last;
@@ -37,7 +37,7 @@ const estimate = (demand: Demand, current: number, nowMs: number): number => {
 /** Keys in a report of demand; about 20 bytes each. */
 export const reportedKeysMax = 1000;
 
-/** Measures every key's demand; `closesWindow` begins a new window. Answers what to report, without the tick. */
+/** Measures every key's demand; `closesWindow` begins a new window. Returns the content of the report, without the tick. */
 export const measureDemands = (
   demands: ReadonlyMap<string, Demand>,
   windowStart: number,

@@ -10,23 +10,22 @@ export type ReportChannel = {
   /** Replaces the last report of this process. Errors are ignored: the next report follows in a second. */
   write(report: DemandReport): void;
   /**
-   * Calls back for every present and future report, also of this process, in the order of writing; with undefined
-   * after a process removed its report.
+   * Calls back for every present and future report, also of this process, in the order of writing; with undefined after a process
+   * removed its report.
    */
   watch(onReport: (process: string, report: unknown) => void): void;
-  /** Takes this process's report away and stops telling. */
+  /** Removes this process's report and stops reporting. */
   leave(): Promise<void>;
 };
 
 const tickMs = 1000;
-/** Least time between two reports, so that a surge is known soon and a storm of them is not. */
+/** Least time between two reports: a surge is known soon, without a storm of reports. */
 const reportGapMs = 200;
 
 /**
- * A limiter whose rates hold over all processes on this channel together. Each process reports the demand of its limited keys
- * every second, and sooner when a key's demand surges; without any it still reports that it is there, because the first
- * requests for a key are admitted against an equal part of its rate. Without the channel the last shares hold. Date.now is the
- * clock of `judge`.
+ * A limiter whose rates hold over all processes on this channel together. Each process reports the demand of its limited keys every
+ * second, and sooner when a key's demand surges. Without any demand it still reports its presence, because the first requests for a
+ * key are admitted against an equal part of its rate. Without the channel the last shares hold. Date.now is the clock of `admit`.
  */
 export const startRateExchange = (
   channel: ReportChannel,

@@ -2,8 +2,8 @@ import { type Demand, idleMsMax, measureDemands } from './demand.ts';
 import type { DemandReport, RateShares } from './shares.ts';
 
 /**
- * What the limiter says of one request; header values of the RateLimit fields (draft-ietf-httpapi-ratelimit-headers). The
- * policy names the rate of all processes together; what remains and when it is back are those of this process's share.
+ * The limiter's result for one request; header values of the RateLimit fields (draft-ietf-httpapi-ratelimit-headers). The policy
+ * names the rate of all processes together; the remaining number and its reset time are those of this process's share.
  */
 export type RateVerdict = {
   readonly isAdmitted: boolean;
@@ -13,11 +13,11 @@ export type RateVerdict = {
 };
 
 /**
- * Requests per second per key by GCRA, of this process's share. A key may bring half a second's worth of its share at once, or
- * one request. Keys are `d:<data id>` and `a:<application id>`. The clock is the caller's, in ms.
+ * Requests per second per key by GCRA, of this process's share. A key may bring half a second's worth of its share at once, or one
+ * request. Keys are `d:<data id>` and `a:<application id>`. The caller passes the time, in ms.
  */
 export type RateLimiter = {
-  /** `ratePerSecond` 0 = unlimited (undefined is answered), negative = nothing is admitted. */
+  /** `ratePerSecond` 0 = unlimited (returns undefined), negative = nothing is admitted. */
   admit(key: string, ratePerSecond: number, nowMs: number): RateVerdict | undefined;
   /** The demand of every limited key. `closesWindow`, about once a second, begins a new count and forgets keys without requests. */
   takeDemand(nowMs: number, closesWindow: boolean): Pick<DemandReport, 'rest' | 'demand'>;
@@ -36,13 +36,13 @@ const burstSeconds = 0.5;
 /** One request, and a quarter as much tolerance for senders that keep to a low rate with a few ms more or less. */
 const burstRequestsMin = 1.25;
 const secondsMax = 60;
-/** Above what sums of doubles lose, below any request. */
+/** Above the rounding errors of sums of doubles, below any request. */
 const rounding = 1e-6;
 
 type Bucket = Demand & {
   /**
-   * How full it is, 0 to 1 of its capacity. As a ratio, because capacity and drain change with the share and the rate: whoever
-   * has used up what it may send at once has still done so when it may send more.
+   * The filled part of its capacity, 0 to 1. As a ratio, because capacity and drain change with the share and the rate: a sender
+   * that has used up its burst has still done so when the burst grows.
    */
   fill: number;
   rate: number;
@@ -56,7 +56,7 @@ const secondsOf = (ms: number): number => Math.min(secondsMax, Math.max(1, Math.
 const verdictOf = (bucket: Bucket, isAdmitted: boolean): RateVerdict => {
   const { fill, rate, capacity, drainPerMs } = bucket;
   const remaining = Math.max(0, Math.floor((1 - fill) * capacity + rounding));
-  // A share that others do not know of yet is no measure of the wait: it is there with the next report.
+  // A share that other processes do not know yet is no measure of the wait: the next report changes it.
   const isKnown = bucket.reported > 0 && drainPerMs > 0;
   const waitMs = isAdmitted || !isKnown ? 0 : (fill + 1 / capacity - 1 - rounding) / drainPerMs;
   return {
@@ -71,7 +71,7 @@ const verdictOf = (bucket: Bucket, isAdmitted: boolean): RateVerdict => {
 
 /**
  * A limiter that uses the fraction of each rate that `shares` allows it. Calls `onSurge` while a key that has used half of its
- * burst brings half as much again as was reported of it.
+ * burst has half as much demand again as its last report.
  */
 export const createRateLimiter = (
   shares: Pick<RateShares, 'fraction' | 'version'> = alone,
@@ -125,6 +125,6 @@ export const createRateLimiter = (
   };
 };
 
-/** The rate that holds for a recorded max_rate (architecture 11.3): -1 the default, 0 unlimited, below -1 nothing. */
+/** The effective rate for a recorded max_rate (architecture 11.3): -1 the default, 0 unlimited, below -1 nothing. */
 export const effectiveRate = (maxRate: number, defaultRate: number): number =>
   maxRate === -1 ? defaultRate : maxRate;

@@ -7,26 +7,26 @@ const reportSchema = z.object({
 });
 
 /**
- * What one process tells all others: how many requests come for each of its keys, admitted or not, in thousandths of a request
- * per second. `rest` is the most that comes for any key it does not list (0 when it lists all). `tick` rises by one a second.
+ * The report of one process to all others: the demand of each of its keys, admitted or not, in thousandths of a request per second.
+ * `rest` is the highest demand of any key that it does not list (0 when it lists all). `tick` rises by one a second.
  */
 export type DemandReport = z.infer<typeof reportSchema>;
 
-/** A report as it came from the bucket. What another version wrote and this one cannot read counts as a process without demand. */
+/** A report from the bucket. A report of another version that this one cannot read counts as a process without demand. */
 export const readReport = (value: unknown): DemandReport => {
   const parsed = reportSchema.safeParse(value);
   return parsed.success ? parsed.data : { tick: 0, rest: 0, demand: {} };
 };
 
 /**
- * A process with demand gets this multiple of it before the others get a share: demand that rises by less than that
- * finds its share there already, and one sender alone at its full rate has all of it.
+ * A process with demand gets this multiple of it before the others get a share: demand that rises by less than that finds its share
+ * ready, and a lone sender at its full rate has all of it.
  */
 const headroom = 4;
 
 /**
- * The part of a rate that one process may use, 0 to 1; over all processes the parts add up to 1. While the demand leaves room,
- * each process gets a multiple of its own and an equal part of what is left over; above, in proportion to its demand. Demands
+ * The part of a rate that one process may use, 0 to 1; over all processes the parts add up to 1. While the demand leaves room, each
+ * process gets a multiple of its own demand and an equal part of the rest; above that, a part in proportion to its demand. Demands
  * and rate are in one unit.
  */
 export const fractionOf = (own: number, total: number, rate: number, processes: number): number => {
@@ -37,29 +37,29 @@ export const fractionOf = (own: number, total: number, rate: number, processes: 
 /** Ticks without a report after which a process counts as gone. */
 const silentTicksMax = 3;
 
-/** Who needs how much of which rate, out of the reports of all processes in the order the bucket has them. */
+/** The share of each process in each rate, from the reports of all processes in the order of the bucket. */
 export type RateShares = {
   /**
-   * Takes the report of a process, this one's own included: all processes apply the same reports in the same order, so that
-   * they agree. Other processes age only with this one's own ticks: without news from the bucket everything stays as it is.
+   * Applies the report of a process, this one's own included: all processes apply the same reports in the same order, so that they
+   * agree. Other processes age only with this one's own ticks: without news from the bucket everything stays unchanged.
    */
   apply(process: string, report: DemandReport): void;
-  /** Forgets a process that has said goodbye. */
+  /** Forgets a process that has removed its report. */
   remove(process: string): void;
   /** This process's part of a key's rate (requests per second, above 0). */
   fraction(key: string, ratePerSecond: number): number;
   /** Changes whenever a fraction may have changed. */
   readonly version: number;
-  /** How many processes share, this one included. */
+  /** The number of processes that share, this one included. */
   readonly processes: number;
 };
 
 type Process = { demand: ReadonlyMap<string, number>; rest: number; silentTicks: number };
 
-/** Shares of the process named `self`: all of every rate until another one is heard of. */
+/** Shares of the process named `self`: all of every rate until the report of another process arrives. */
 export const createRateShares = (self: string): RateShares => {
   const heard = new Map<string, Process>();
-  /** By key, what is demanded beyond the sum of all rests, so that a key costs one look-up however many processes there are. */
+  /** By key, the demand beyond the sum of all rests, so that a key costs one look-up for any number of processes. */
   const beyondRest = new Map<string, number>();
   let restTotal = 0;
   let version = 0;

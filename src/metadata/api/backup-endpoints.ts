@@ -6,7 +6,7 @@ import { type Endpoint, endpoint, none } from './endpoint.ts';
 const tag = 'Backup';
 const backup = backupSchema.meta({ id: 'Backup' });
 
-/** A hundred thousand reports with their records. */
+/** Enough for a hundred thousand reports with their records. */
 const importBytesMax = 512 * 1024 * 1024;
 
 /** All records as one document, and back. */

@@ -8,7 +8,8 @@ import {
   timeSeriesGroupSchema,
 } from '../../directory/records.ts';
 
-// The answers of the admin API, as its callers see them. Commands import nothing else of metadata; an import rule holds that.
+// The answers of the admin API in the form that its callers receive. Commands import nothing else of metadata; an import rule holds
+// that.
 
 export { authorOf } from '../records/texts.ts';
 export { adminRoles } from '../tokens/roles.ts';
@@ -16,7 +17,7 @@ export { adminRoles } from '../tokens/roles.ts';
 const shownTokenExample = `0123${'*'.repeat(28)}`;
 const plainTokenExample = '0123456789abcdef0123456789abcdef';
 
-/** A token as a view shows it: four characters, or nothing of it. */
+/** A token in a view: four characters, or none of it. */
 const shownToken = z
   .string()
   .regex(/^([0-9a-f]{4}\*{28}|\*{32})$/)
@@ -27,7 +28,7 @@ const plainToken = z
   .regex(/^[0-9a-f]{32}$/)
   .meta({ description: 'The write token', examples: [plainTokenExample] });
 
-/** A record's answer: its fields with what they do and how they look. */
+/** A record's answer: its fields with their meaning and their form. */
 const answerOf = <S extends z.ZodRawShape>(record: z.ZodObject<S>): z.ZodObject<S, z.core.$strict> => {
   const shape = { ...record.shape };
   for (const [name, { effect, example }] of factsOf(record)) {
@@ -38,7 +39,7 @@ const answerOf = <S extends z.ZodRawShape>(record: z.ZodObject<S>): z.ZodObject<
   return z.strictObject(shape);
 };
 
-/** The records as views show them (specification 2.1 to 2.3). */
+/** The records in the form of views (specification 2.1 to 2.3). */
 export const dataSource = answerOf(dataSourceSchema).extend({ token: shownToken }).meta({ id: 'DataSource' });
 export const timeSeriesGroup = answerOf(timeSeriesGroupSchema).meta({ id: 'TimeSeriesGroup' });
 export const resultTable = answerOf(resultTableSchema).meta({ id: 'ResultTable' });
@@ -47,13 +48,13 @@ export const application = answerOf(applicationSchema)
   .extend({ token: shownToken })
   .meta({ id: 'Application' });
 
-/** The two that have a token, as their creation shows them, once. */
+/** The two records with a token, as their creation shows them, once. */
 export const createdDataSource = dataSource.extend({ token: plainToken }).meta({ id: 'CreatedDataSource' });
 export const createdApplication = application
   .extend({ token: plainToken })
   .meta({ id: 'CreatedApplication' });
 
-/** What CreateCustomTimeSeries answers: its two ids, and the four records. */
+/** The answer of CreateCustomTimeSeries: its two ids, and the four records. */
 export const createdReport = z
   .strictObject({
     time_series_group_id: z.int(),
@@ -65,7 +66,7 @@ export const createdReport = z
   })
   .meta({ id: 'CreatedReport' });
 
-/** A report with those of its records that are there. */
+/** A report with its existing records. */
 export const reportRecords = z
   .strictObject({
     custom_report: customReport,
@@ -78,7 +79,7 @@ export const reportRecords = z
 export const rotatedToken = z
   .strictObject({
     token: plainToken,
-    /** Until when the token before is taken too. */
+    /** The time until which the previous token is accepted, too. */
     previous_expires_at: z.int().nonnegative(),
   })
   .meta({ id: 'RotatedToken' });
@@ -92,7 +93,7 @@ export const revealedToken = z
 
 const policyValue = z.union([z.number(), z.boolean(), z.literal('off')]);
 
-/** A policy as it holds, and which of its fields are not the pipeline file's. */
+/** An effective policy, and its fields that differ from the pipeline file. */
 export const policy = z
   .strictObject({ policy: z.record(z.string(), policyValue), own: z.array(z.string()) })
   .meta({ id: 'Policy' });

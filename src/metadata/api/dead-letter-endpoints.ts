@@ -162,7 +162,7 @@ const filterOf = (query: {
   since: query.since === undefined ? undefined : query.since * 1000,
 });
 
-/** The dead letters that are meant: those of the sequences, or from the oldest on up to what was the newest at the first call. */
+/** The matching dead letters: those of the sequences, or from the oldest up to the newest one at the first call. */
 const matchingLetters = async (
   admin: DeadLetterAdmin,
   request: BulkRequest,
@@ -180,7 +180,7 @@ const matchingLetters = async (
   return { letters: page.letters, next: page.next === undefined ? null : `${page.next}-${end}` };
 };
 
-/** What is done to each, and what is looked at instead where nothing is to be done. */
+/** The act on each dead letter, and the check in its place where the call changes nothing. */
 type Act = {
   readonly act: (letter: Letter) => Promise<void>;
   readonly check?: (letter: Letter) => Promise<void>;
@@ -204,7 +204,7 @@ const doEach = async (
       done.done++;
       done.items += itemsOf(letter);
     } catch (error) {
-      // What passes by itself ends the call: the rest would fail the same way. What is done is told by the audit.
+      // An error that is not permanent ends the call: the rest would fail the same way. The audit records the finished part.
       if (!(error instanceof Fault) || error.kind !== 'permanent') throw error;
       done.failed.push({ sequence: letter.sequence, code: error.code, detail: error.message });
     }
@@ -260,7 +260,7 @@ const readingEndpoints = ({ deadLetters: admin }: ApiDeps): Endpoint[] => [
   }),
 ];
 
-/** One dead letter by its sequence, with what both acts on it have in common. */
+/** One dead letter by its sequence, with the steps that both acts on it share. */
 const act = async (
   { params, note }: Input<{ id: number }, undefined, unknown>,
   admin: DeadLetterAdmin,
@@ -272,7 +272,7 @@ const act = async (
   return { body: view(letter) };
 };
 
-/** The dead letters (architecture 6.5): looking, sending back, removing. */
+/** The dead letters (architecture 6.5): read, redrive, purge. */
 // biome-ignore lint/complexity/noExcessiveLinesPerFunction: a table of endpoints.
 export const deadLetterEndpoints = (deps: ApiDeps): Endpoint[] => {
   const { deadLetters: admin } = deps;

@@ -8,20 +8,20 @@ import type { CreationDeps } from '../reports/creation.ts';
 import type { PolicyDefaults } from '../reports/policies.ts';
 import type { AdminTokens } from '../tokens/admin-tokens.ts';
 
-/** What the admin API works on. */
+/** The dependencies of the admin API. */
 export type ApiDeps = CreationDeps & {
   readonly adminTokens: AdminTokens;
   readonly audit: Audit;
   readonly refresh: Refresh;
   readonly outcomes: OutcomeReads;
   readonly deadLetters: DeadLetterAdmin;
-  /** Lets the consumers of this pipeline go on, in every transfer process. */
+  /** Lets the consumers of this pipeline continue, in every transfer process. */
   readonly resumeConsumer: (pipeline: string) => Promise<void>;
   readonly policyDefaults: PolicyDefaults;
   readonly checks: ReadyChecks;
-  /** False while NATS is away: lists would be of unknown age, and the rest would only wait for its timeout. */
+  /** False while NATS is away: lists would be of unknown age, and other calls would only wait for their timeout. */
   readonly isConnected: () => boolean;
-  /** Hears the status of every answer. */
+  /** Receives the status of every answer. */
   readonly onAnswer: (status: number) => void;
   readonly log: Log;
 };

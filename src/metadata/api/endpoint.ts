@@ -7,7 +7,7 @@ import type { AdminIdentity } from '../tokens/admin-tokens.ts';
 import type { AdminRole } from '../tokens/roles.ts';
 import { type Note, notingRecords } from './noting.ts';
 
-/** What an endpoint is asked: its parameters, query and body as their schemas have them, and If-Match. */
+/** The input of an endpoint: parameters, query and body in the types of their schemas, and If-Match. */
 export type Input<P, Q, B> = {
   readonly params: P;
   readonly query: Q;
@@ -15,21 +15,21 @@ export type Input<P, Q, B> = {
   /** The revision that If-Match demands; undefined without one. */
   readonly revision: number | undefined;
   readonly identity: AdminIdentity;
-  /** Who is recorded as the author, see `authorOf`. */
+  /** The recorded author, see `authorOf`. */
   readonly author: string;
-  /** The records; what is written through them is noted for the audit. */
+  /** The records; the audit notes each write through them. */
   readonly records: Records;
-  /** Tells the audit of what is written elsewhere. */
+  /** Reports writes elsewhere to the audit. */
   readonly note: Note;
 };
 
 /** A 200: its JSON, and the revision that becomes the ETag where the answer is one record. */
 export type Answer = { readonly body: unknown; readonly revision?: number };
 
-/** What the audit says of a call; `id` is undefined where a creation has none yet. */
+/** The audit's description of a call; `id` is undefined where a creation has none yet. */
 export type AuditTarget = { readonly action: string; readonly kind: string; readonly id: string | undefined };
 
-/** The schema of what an endpoint does not take. */
+/** The schema of an input that an endpoint does not have. */
 export const none = z.undefined();
 
 type Description = {
@@ -40,11 +40,11 @@ type Description = {
   readonly summary: string;
   /** The least role that may call it. */
   readonly role: AdminRole;
-  /** The JSON of its 200. */
+  /** The schema of its 200's JSON. */
   readonly answer: z.ZodType;
-  /** Its 200 has an ETag. What heeds If-Match always has one. */
+  /** Its 200 has an ETag. An endpoint that reads If-Match always has one. */
   readonly hasEtag?: true;
-  /** Largest body in bytes; a MiB where nothing is said. */
+  /** Largest body in bytes; a MiB by default. */
   readonly bodyBytesMax?: number;
 };
 
@@ -52,14 +52,14 @@ type Definition<P extends z.ZodType, Q extends z.ZodType, B extends z.ZodType> =
   readonly params: P;
   readonly query: Q;
   readonly body: B;
-  /** The record's revision now: If-Match is compared with it before the body is looked at. Throws `not_found`. */
+  /** The record's current revision: If-Match is compared with it before the body is read. Throws `not_found`. */
   readonly revisionOf?: (params: z.output<P>, records: Records) => Promise<number>;
-  /** Present on everything that writes. */
+  /** Present on every endpoint that writes. */
   readonly audit?: (params: z.output<P>) => AuditTarget;
   readonly run: (input: Input<z.output<P>, z.output<Q>, z.output<B>>) => Promise<Answer>;
 };
 
-/** What a request brings, before any schema has seen it. */
+/** The input of a request before validation. */
 export type RawInput = {
   readonly params: Readonly<Record<string, string>>;
   readonly query: Readonly<Record<string, string>>;
@@ -70,25 +70,25 @@ export type RawInput = {
   readonly records: Records;
 };
 
-/** A call whose input was checked. */
+/** A call whose input is valid. */
 export type Prepared = {
   readonly target: AuditTarget | undefined;
   readonly body: unknown;
-  /** Runs it; what it writes is told to `note`. */
+  /** Runs it; reports each of its writes to `note`. */
   run(note: Note): Promise<Answer>;
 };
 
 /** One endpoint of the admin API; the routes and the OpenAPI document are both made of these. */
 export type Endpoint = Description & {
   readonly schemas: { readonly params: z.ZodType; readonly query: z.ZodType; readonly body: z.ZodType };
-  /** True where If-Match is looked at. */
+  /** True where the endpoint reads If-Match. */
   readonly isConditional: boolean;
   readonly isWrite: boolean;
-  /** Checks parameters, If-Match, query and body, in this order. Throws permanent Faults. */
+  /** Validates parameters, If-Match, query and body, in this order. Throws permanent Faults. */
   prepare(raw: RawInput): Promise<Prepared>;
 };
 
-/** Unknown parameters are refused everywhere: who sends one expects something of it. */
+/** Unknown parameters are refused everywhere: a caller that sends one expects an effect. */
 const noQuery = z.strictObject({});
 
 const isTaken = (schema: z.ZodType): boolean => !(schema instanceof z.ZodUndefined);
@@ -100,7 +100,7 @@ const parseParams = <P extends z.ZodType>(schema: P, raw: RawInput['params'], pa
   throw new Fault('permanent', 'not_found', `${what} has no ${Object.values(raw).join()}`);
 };
 
-/** The operator that a checked body names; undefined without one, and where a body has none. */
+/** The operator that a valid body names; undefined without one, and for a body without such a field. */
 export const operatorOf = (body: unknown): string | undefined => {
   const operator: unknown =
     typeof body === 'object' && body !== null ? Reflect.get(body, 'operator') : undefined;
@@ -136,7 +136,7 @@ export const endpoint = <P extends z.ZodType, Q extends z.ZodType, B extends z.Z
       const rawBody = isTaken(bodySchema) ? await raw.body() : undefined;
       const body = parseInput(bodySchema, rawBody);
       const { revision, identity } = raw;
-      // Only what the schema takes: a merge patch may have any field.
+      // Only from a body with known fields: a merge patch may have any field.
       const author = authorOf(definition.method === 'PATCH' ? undefined : operatorOf(body), identity.name);
       return {
         target: audit?.(params),

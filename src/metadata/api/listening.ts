@@ -6,7 +6,7 @@ import { createLimitedServer, type HttpLimits } from '../../http/limited-server.
 import { hostResponse, type ProtocolAnswer, type ProtocolStatus } from '../../http/protocol-errors.ts';
 import type { Problem } from '../problem.ts';
 
-/** What one client may hold of the admin API. The longest call, an import, is silent for as long as it makes tables. */
+/** The limits of one client of the admin API. The longest call, an import, sends nothing while it creates tables. */
 const limits: HttpLimits = {
   headersTimeoutMs: 10_000,
   requestTimeoutMs: 60_000,
@@ -34,7 +34,7 @@ const overloadAnswer = () => {
 export const createApiServer = ({ fetch }: Pick<Hono, 'fetch'>): Server =>
   createLimitedServer(
     {
-      // The limit of bodies makes a Request of the adapter's: the adapter has to stand in for the global one.
+      // The body limit constructs a Request, which has to be the adapter's: the adapter must override the global class.
       listener: getRequestListener(fetch, {
         errorHandler: () => hostResponse(protocolAnswer),
       }),

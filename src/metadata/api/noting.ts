@@ -1,6 +1,6 @@
 import type { RecordSet, Records } from '../records/store.ts';
 
-/** Hears of every record that is written. `before` is undefined for a new one. */
+/** Receives every record that is written. `before` is undefined for a new one. */
 export type Note = (change: { kind: string; id: string; before: unknown; after: unknown }) => void;
 
 const notingSet = <T>(set: RecordSet<T>, note: Note): RecordSet<T> => ({
@@ -39,7 +39,7 @@ const notingSet = <T>(set: RecordSet<T>, note: Note): RecordSet<T> => ({
   },
 });
 
-/** The same records; each write through them is passed to `note`. */
+/** The same records; reports each write through them to `note`. */
 export const notingRecords = (records: Records, note: Note): Records => ({
   ...records,
   reports: notingSet(records.reports, note),

@@ -25,7 +25,7 @@ const exampleOfType = (type: unknown, schema: Schema): unknown => {
   return null;
 };
 
-/** The fields that must be there, and those that say how they look. */
+/** The required fields, and those with examples of their own. */
 const exampleOfObject = (schema: Schema, components: Schema): Record<string, unknown> => {
   const properties = isObject(schema['properties']) ? schema['properties'] : {};
   const required = listOf(schema['required']);
@@ -37,8 +37,8 @@ const exampleOfObject = (schema: Schema, components: Schema): Record<string, unk
 };
 
 /**
- * A value that a schema of the document allows: its own first example, else its default or first choice, and else one put together
- * of its parts. A text with a pattern needs an example of its own.
+ * A value that a schema of the document allows: its own first example, else its default or first choice, else one made from its
+ * parts. A text with a pattern needs an example of its own.
  */
 export const exampleOf = (schema: Schema, components: Schema): unknown => {
   const target = resolved(schema, components);

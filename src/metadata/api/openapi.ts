@@ -30,7 +30,7 @@ const problemAnswer = (
 
 const hasBody = ({ schemas }: Endpoint): boolean => !(schemas.body instanceof z.ZodUndefined);
 
-/** The errors an endpoint may answer with, by what it takes. */
+/** The errors that an endpoint may answer with, by its inputs. */
 const problemsOf = (endpoint: Endpoint) => {
   const { path, method, isConditional, isWrite } = endpoint;
   return {
@@ -58,7 +58,7 @@ const ifMatch = z
     examples: ['"17"', '*'],
   });
 
-/** A parameter as its caller sees it: what it is read as, though a URL has only text. */
+/** A parameter in the type that its caller means, although a URL has only text. */
 const readAs = (schema: z.ZodType): z.ZodType => {
   if (schema instanceof z.ZodOptional) {
     const inner = schema.unwrap();
@@ -102,7 +102,7 @@ const requestOf = (endpoint: Endpoint) => {
   };
 };
 
-/** `get_custom_reports_by_id_records`; the operations of the specification by their own names. */
+/** `get_custom_reports_by_id_records`; the operations of the specification keep their own names. */
 const operationIdOf = ({ method, path }: Endpoint): string => {
   const operation = /^\/operations\/(.+)$/.exec(path)?.[1];
   if (operation !== undefined) return operation;
@@ -145,7 +145,7 @@ const at = (value: unknown, ...path: string[]): Json => {
   return isObject(part) ? part : {};
 };
 
-/** Every body with an example beside its schema, requests' and answers'. */
+/** Adds an example beside the schema of every body, of requests and answers. */
 const withExamples = (value: unknown, schemas: Json): unknown => {
   if (Array.isArray(value)) return value.map((part) => withExamples(part, schemas));
   if (!isObject(value)) return value;
@@ -158,7 +158,7 @@ const withExamples = (value: unknown, schemas: Json): unknown => {
   return { ...Object.fromEntries(parts), content: Object.fromEntries(content) };
 };
 
-/** The same document with its problems said once: an error is the same wherever it is answered. */
+/** The same document with each problem defined once: an error is the same in every answer. */
 const withSharedProblems = (document: Json): Json => {
   const shared: Record<string, unknown> = {};
   const paths = Object.entries(at(document, 'paths')).map(([path, item]) => {

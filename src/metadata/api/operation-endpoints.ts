@@ -15,7 +15,7 @@ import { type Endpoint, endpoint, none } from './endpoint.ts';
 type Operation<B extends z.ZodType<object>> = {
   readonly name: string;
   readonly summary: string;
-  /** Of what it creates, in the audit. */
+  /** The kind of the created record, in the audit. */
   readonly kind: string;
   readonly body: B;
   readonly answer: z.ZodType;
@@ -35,7 +35,7 @@ const operation = <B extends z.ZodType<object>>({ name, kind, run, ...rest }: Op
     run: async ({ body, author, records }) => ({ body: await run(records, { ...body, operator: author }) }),
   });
 
-/** The creation operations of specification 4.3, by their exact names; the bare result is answered. */
+/** The creation operations of specification 4.3, by their exact names; the answer is the bare result. */
 export const operationEndpoints = (deps: ApiDeps): Endpoint[] => [
   operation({
     name: 'monitor_web.custom_report.resources.CreateCustomTimeSeries',

@@ -31,7 +31,7 @@ const ownerQuery = {
   app_id: number(/^\d{1,15}$/, idText, 999_999_999_999_999, 'Only this application', 1),
 };
 
-/** Up to what a DateTime holds. */
+/** The largest value of a DateTime. */
 const secondsMax = 4_294_967_295;
 const timeQuery = {
   since: number(/^\d{1,10}$/, timeText, secondsMax, 'At or after this time, Unix seconds', 1_800_000_000),
@@ -114,7 +114,7 @@ const placeOf = (cursor: string | undefined): DropPlace | undefined => {
   return { atMs: Number(atMs), boot: Number(boot), seq: Number(seq) };
 };
 
-/** More than these are a question for ClickHouse. */
+/** For more than these, query ClickHouse directly. */
 const accountsMax = 10_000;
 
 const shownAccount = ({ pipeline, dataId, appId, minute, deadLettered, addsUp, ...rest }: AccountOf) => ({
@@ -157,7 +157,7 @@ const balances = ({ outcomes }: ApiDeps): Endpoint =>
       const filter = {
         ...(dataId === undefined ? {} : { dataId }),
         ...(appId === undefined ? {} : { appId }),
-        // Minutes that have begun in between count whole.
+        // A minute that the window cuts counts whole.
         sinceMs: 1000 * (since - (since % 60)),
         untilMs: 1000 * (until + 1),
       };
@@ -198,15 +198,15 @@ const drops = ({ outcomes }: ApiDeps): Endpoint =>
     },
   });
 
-/** The balance of each data id and application, and examples of what was dropped (architecture 10). */
+/** The balance of each data id and application, and samples of dropped items (architecture 10). */
 export const outcomeEndpoints = (deps: ApiDeps): Endpoint[] => [balances(deps), drops(deps)];
 
-/** Where examples are answered as they come. */
+/** The path that streams samples as they arrive. */
 export const liveDropsPath = '/api/v1/drops/live';
 
 const liveQuery = z.strictObject({ ...ownerQuery, reason });
 
-/** The answer to a call of `liveDropsPath`. Throws a permanent Fault for a query that cannot be used, and those of `LiveDrops`. */
+/** The answer to a call of `liveDropsPath`. Throws a permanent Fault for an unusable query, and those of `LiveDrops`. */
 export const answerLiveDrops = async (
   { live }: OutcomeReads,
   query: Readonly<Record<string, string>>,
@@ -214,7 +214,7 @@ export const answerLiveDrops = async (
 ): Promise<Response> => {
   const asked = parseInput(liveQuery, query);
   const filter = { ...ownerOf(asked), reason: asked.reason };
-  // Nobody would read it, nor end it.
+  // No reader of a HEAD would read the stream or end it.
   const stream = isHead ? null : await live.open(filter);
   return new Response(stream, {
     headers: {

@@ -8,7 +8,7 @@ import { type Endpoint, endpoint, none } from './endpoint.ts';
 
 const idOf = ({ table_id }: ResultTable): number => dataIdOfTableId(table_id) ?? 0;
 
-/** /api/v1/placements: which QuestDB instance each table lies on, those included that were made when there was only one. */
+/** /api/v1/placements: the QuestDB instance of each table, including the tables from the time of a single instance. */
 export const placementEndpoints = (): Endpoint[] => [
   endpoint({
     method: 'GET',

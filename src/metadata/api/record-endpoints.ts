@@ -32,7 +32,7 @@ const bizOfDataSource = ({ data_name }: DataSource): number | undefined => {
 type Kind<T, P extends z.ZodType> = {
   readonly path: string;
   readonly tag: string;
-  /** What one is called in a summary. */
+  /** Its name in a summary. */
   readonly noun: string;
   /** Its kind in the audit. */
   readonly kind: string;
@@ -76,7 +76,7 @@ const readEndpoints = <T extends object, P extends z.ZodType>(kind: Kind<T, P>):
   }),
 ];
 
-/** Who changes a record, and the revision it must have. */
+/** The user who changes a record, and the revision that it must have. */
 type By = { operator: string; revision: number | undefined };
 
 type Changing<T, P extends z.ZodType, B extends z.ZodType> = {

@@ -18,7 +18,7 @@ const found = <T>(value: T | undefined, what: string): T => {
   return value;
 };
 
-/** The refresh job (specification 4.4): a run by hand, the last runs, and what node management holds. */
+/** The refresh job (specification 4.4): a run by hand, the last runs, and the subscriptions in node management. */
 // biome-ignore lint/complexity/noExcessiveLinesPerFunction: a table of endpoints.
 export const refreshEndpoints = ({ refresh }: ApiDeps): Endpoint[] => [
   endpoint({

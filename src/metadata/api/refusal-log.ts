@@ -1,14 +1,14 @@
 import type { Log } from '../../telemetry/log.ts';
 
-/** Answers of one code belong together as long as no longer time is between two of them, in ms. */
+/** Answers of one code belong together unless a longer time lies between two of them, in ms. */
 const quietMs = 60_000;
 
-/** Tells of refusals that callers can bring about as often as they like: when they begin and when they have ended. */
+/** Logs refusals that callers can cause as often as they like: the beginning and the end of each run. */
 export type RefusalLog = { add(code: string, detail: string): void };
 
 type Run = { count: number; lastAt: number };
 
-/** Runs are told apart by code, of which there are few. */
+/** Runs are distinguished by code, of which there are few. */
 export const createRefusalLog = (log: Pick<Log, 'warn' | 'info'>, now: () => number): RefusalLog => {
   const runs = new Map<string, Run>();
 

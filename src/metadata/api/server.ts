@@ -23,12 +23,12 @@ import { reportEndpoints } from './report-endpoints.ts';
 import { systemEndpoints } from './system-endpoints.ts';
 import { allTokenEndpoints } from './token-endpoints.ts';
 
-/** Bodies of the admin API are small; what is larger was meant for another port. */
+/** Bodies of the admin API are small; a larger one was meant for another port. */
 const bodyBytesMaxDefault = 1024 * 1024;
 
 const retryAfterSeconds = '2';
 
-/** Every endpoint there is but `/livez`, `/readyz` and `/openapi.json`. */
+/** Every endpoint except `/livez`, `/readyz` and `/openapi.json`. */
 export const endpointsOf = (deps: ApiDeps): Endpoint[] => [
   ...operationEndpoints(deps),
   ...reportEndpoints(),
@@ -88,7 +88,7 @@ const identify = async ({ adminTokens }: ApiDeps, context: Context): Promise<Adm
   throw new Fault('permanent', 'unauthorized', 'the admin token is missing or not valid');
 };
 
-/** `{id}` as Hono writes it. */
+/** `{id}` in Hono's form. */
 const honoPath = (path: string): string => path.replaceAll(/\{(\w+)\}/g, ':$1');
 
 const pathPattern = (path: string): RegExp =>
@@ -131,7 +131,7 @@ const runAudited = (
   );
 };
 
-/** Each parameter once: which of two was meant nobody can tell. */
+/** Refuses a repeated parameter: the intended value is unknown. */
 const queryOf = (context: Context): Record<string, string> => {
   const given = [...new URL(context.req.url).searchParams];
   const twice = given.find(([name], index) => given.findIndex(([other]) => other === name) < index)?.[0];
@@ -141,7 +141,7 @@ const queryOf = (context: Context): Record<string, string> => {
 
 type Env = { Variables: { identity: AdminIdentity } };
 
-/** Who calls, if the token's role allows it: before anything of the request is read. */
+/** The caller, if the role of its token allows the call: checked before any other part of the request is read. */
 const admit = async (
   deps: ApiDeps,
   endpoint: Pick<Endpoint, 'role'>,
@@ -180,8 +180,8 @@ const tooLarge = (bytesMax: number): Response =>
   );
 
 /**
- * The admin API. `/livez`, `/readyz` and `/openapi.json` are open; all else wants the bearer token of a role that may. Errors are
- * problem+json (RFC 9457); records have ETags, and If-Match is heeded wherever a record is changed.
+ * The admin API. `/livez`, `/readyz` and `/openapi.json` are open; every other endpoint demands the bearer token of a sufficient
+ * role. Errors are problem+json (RFC 9457); records have ETags, and every change of a record obeys If-Match.
  */
 export const createApi = (deps: ApiDeps): Hono<Env> => {
   const api = new Hono<Env>();

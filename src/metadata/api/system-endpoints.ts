@@ -143,7 +143,7 @@ const adminTokenEndpoints = ({ adminTokens }: ApiDeps): Endpoint[] => [
   }),
 ];
 
-/** What concerns the API itself: its audit log and its tokens. */
+/** The endpoints of the API itself: its audit log and its tokens. */
 export const systemEndpoints = (deps: ApiDeps): Endpoint[] => [
   ...auditEndpoints(deps),
   ...adminTokenEndpoints(deps),

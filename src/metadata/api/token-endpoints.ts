@@ -11,9 +11,9 @@ import { idParams, versioned } from './params.ts';
 type Tokened = {
   readonly path: string;
   readonly tag: string;
-  /** Of the record that has the token, in the audit. */
+  /** The kind of the record with the token, in the audit. */
   readonly kind: string;
-  /** From the id in the path to that of the record. */
+  /** From the id in the path to the id of the record. */
   readonly recordId: (records: Records, id: number) => Promise<number>;
   readonly setOf: (records: Records) => RecordSet<{ token: string }>;
   readonly previousOf: (records: Records) => RecordSet<PreviousToken>;
@@ -73,7 +73,7 @@ const ofSources = {
   rotate: rotateDataSourceToken,
 } as const;
 
-/** The data id of a report that has its data source. Permanent Fault `not_found`. */
+/** The data id of a report with a data source. Permanent Fault `not_found`. */
 const dataIdOfReport = async (records: Records, reportId: number): Promise<number> => {
   const report = (await versioned(records.reports, reportId)).value;
   if ((await records.dataSources.get(report.mon_data_id)) !== undefined) return report.mon_data_id;

@@ -12,7 +12,7 @@ const flag = z
   .pipe(z.boolean());
 const limitText = 'must be an integer from 1 to 1000';
 
-/** What every list takes: how many, and from where on. */
+/** The common query of every list: the page size and the start. */
 export const pageQuery = {
   limit: z
     .string()
@@ -36,14 +36,14 @@ export const pageQuery = {
 /** A list's page by ascending id; `next_cursor` is null on the last one. */
 export type Page<T> = { items: T[]; next_cursor: string | null };
 
-/** What narrows a list: the record's own field of that name, compared as it is. */
+/** Filters of a list: each compares the record's own field of that name by equality. */
 const filters = { integer, text: z.string(), flag } as const;
 
 type Fields = Readonly<Record<string, keyof typeof filters>>;
 
 /**
- * The query of a list that can be narrowed by these fields of its records. Unknown parameters are refused: a misspelt filter
- * would answer everything.
+ * The query of a list with filters on these fields of its records. Unknown parameters are refused: a misspelt filter would return
+ * all records.
  */
 export const listQuerySchema = (fields: Fields) =>
   z.strictObject({
@@ -54,14 +54,14 @@ export const listQuerySchema = (fields: Fields) =>
 type ListQuery = { limit: number; cursor?: string | undefined };
 
 type Listed<T> = {
-  /** Fields that the query may name but the record does not have, from the record. */
+  /** Fields that the query may name but the record does not have, computed from the record. */
   readonly derived?: Readonly<Record<string, (value: T, id: number) => unknown>>;
   readonly show: (value: T) => unknown;
 };
 
 const idOfCursor = (cursor: string): number => Number(Buffer.from(cursor, 'base64url').toString('latin1'));
 
-/** A page of `items`, each with an id above the one before. */
+/** A page of `items`, each with a higher id than the one before. */
 export const pageOf = <T>(items: readonly { id: number; value: T }[], query: ListQuery): Page<T> => {
   const after = query.cursor === undefined ? Number.NEGATIVE_INFINITY : idOfCursor(query.cursor);
   const rest = items.filter(({ id }) => id > after);
@@ -76,7 +76,7 @@ export const pageOf = <T>(items: readonly { id: number; value: T }[], query: Lis
   };
 };
 
-/** The page of a kind of records that a checked query asks for. */
+/** The page of a kind of records for a valid query. */
 export const listRecords = <T extends object>(
   set: RecordSet<T>,
   query: ListQuery & Readonly<Record<string, unknown>>,

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { spaceOf } from './spaces.ts';
 import { formText, labelText, nameText, operatorText, words } from './texts.ts';
 
-/** The label vocabulary of the original: what a report or a table is about. */
+/** The label vocabulary of the original: the subject of a report or a table. */
 export const labels = [
   'others',
   'other_rt',
@@ -64,7 +64,7 @@ const spaceUid = formText(
   /^[a-zA-Z][a-zA-Z0-9-]*__[^\s_][^\s]*$/,
   'must look like <space_type_id>__<id>',
 ).meta({ description: 'Required where mon_biz_id is below 0, otherwise omitted: <space_type_id>__<id>' });
-/** Who it is for is told by `Input.author`. */
+/** `Input.author` documents its use. */
 export const operator = operatorText()
   .optional()
   .meta({
@@ -86,7 +86,7 @@ const questdb = z
     examples: ['default'],
   });
 
-/** Only time series are offered: a request may say so, and nothing else. */
+/** Only time series are offered: a request may name them, and no other type. */
 const typeLabel = z
   .literal('time_series', 'must be time_series; event and log sources are not supported yet')
   .default('time_series');
@@ -170,7 +170,7 @@ export const dataSourceRequestSchema = z
   .superRefine(checkSpace)
   .transform(({ space_uid, ...request }) => ({ ...request, space_uid: space_uid ?? '' }));
 
-/** CreateTimeSeriesGroupResource: the group of a data id that is there and has none. */
+/** CreateTimeSeriesGroupResource: the group of an existing data id that has none. */
 export const groupRequestSchema = z.strictObject({
   mon_data_id: dataId,
   mon_biz_id: bizId,
@@ -182,7 +182,7 @@ export const groupRequestSchema = z.strictObject({
   operator,
 });
 
-/** create_result_table: the table of a data id that is there and has a group. */
+/** create_result_table: the table of an existing data id that has a group. */
 export const resultTableRequestSchema = z.strictObject({
   mon_data_id: dataId,
   table_id: z.string('must be text').optional(),
@@ -202,7 +202,7 @@ export const applicationRequestSchema = z.strictObject({
   operator,
 });
 
-/** What may change of a custom report, and with it of its records. */
+/** The fields of a custom report that may change, and with it of its records. */
 export const reportChangeSchema = z.strictObject({
   description: description.optional(),
   scenario: label.optional(),
@@ -210,30 +210,30 @@ export const reportChangeSchema = z.strictObject({
   max_rate: maxRate.optional(),
 });
 
-/** What may change of a data source. */
+/** The fields of a data source that may change. */
 export const dataSourceChangeSchema = z.strictObject({
   data_description: description.optional(),
   custom_label: line.nullable().optional(),
   source_system: sourceSystem.optional(),
 });
 
-/** What may change of a time series group. */
+/** The fields of a time series group that may change. */
 export const groupChangeSchema = z.strictObject({ label: label.optional(), max_rate: maxRate.optional() });
 
-/** What may change of a result table's record. */
+/** The fields of a result table's record that may change. */
 export const resultTableChangeSchema = z.strictObject({
   table_name_zh: name.optional(),
   label: label.optional(),
   data_label: dataLabel.optional(),
 });
 
-/** What may change of an application. */
+/** The fields of an application that may change. */
 export const applicationChangeSchema = z.strictObject({ max_rate: maxRate.optional() });
 
-/** The body of an action that needs no values: nothing, or who asks for it. */
+/** The body of an action without values: empty, or the operator. */
 export const actionRequestSchema = z.strictObject({ operator });
 
-/** A rotation: how long the token before is taken too. An hour unless said otherwise, 0 = not at all. */
+/** A rotation: how long the previous token is accepted, too. Default an hour, 0 = not at all. */
 export const rotationRequestSchema = z.strictObject({
   overlap_seconds: z
     .int('must be an integer')
@@ -252,7 +252,7 @@ export const purgeRequestSchema = z.strictObject({
   operator,
 });
 
-/** A request with who is recorded as the author instead of who it says it is for. */
+/** A request with the recorded author in place of the operator that it names. */
 type Authored<S extends z.ZodType> = Omit<z.output<S>, 'operator'> & { readonly operator: string };
 
 export type ReportRequest = Authored<typeof reportRequestSchema>;

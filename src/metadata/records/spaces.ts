@@ -1,8 +1,8 @@
 import type { DataSource } from '../../directory/records.ts';
 
 /**
- * The space of a business: above 0 the one of that number, 0 all of them, below 0 the one that was given, whose type is
- * its part before `__`.
+ * The space of a business: above 0 the space of that number, 0 all of them, below 0 the given space, whose type is the part before
+ * `__`.
  */
 export const spaceOf = (
   bizId: number,

@@ -37,20 +37,23 @@ import { notFound } from '../problem.ts';
 /** A record and the revision to compare-and-set on. */
 export type Versioned<T> = { readonly value: T; readonly revision: number };
 
-/** The records of one kind. `get` reads KV; `list` reads this process's copy, which holds all it has written or read itself. */
+/**
+ * The records of one kind. `get` reads KV; `list` reads this process's copy, which holds everything that this process has written
+ * or read.
+ */
 export type RecordSet<T> = {
   /** The name of a kind in messages and in the audit, as `data_source`. */
   readonly kind: string;
   get(id: number): Promise<Versioned<T> | undefined>;
   /** The same from this process's copy. */
   known(id: number): Versioned<T> | undefined;
-  /** Permanent Fault `kv_conflict` when the record is there. */
+  /** Permanent Fault `kv_conflict` when the record exists. */
   create(id: number, value: T): Promise<Versioned<T>>;
   /** Permanent Fault `kv_conflict` when the record has another revision. */
   update(id: number, value: T, revision: number): Promise<Versioned<T>>;
   /**
-   * Replaces the record by what `edit` makes of it, again on a conflict; nothing is written when that is the same object.
-   * Permanent Faults `not_found`, and `precondition_failed` when a revision is given and the record has another one.
+   * Replaces the record by the result of `edit`, and repeats that on a conflict; writes nothing when `edit` returns the same
+   * object. Permanent Faults `not_found`, and `precondition_failed` when a revision is given and the record has another one.
    */
   change(id: number, edit: (value: T) => T, revision?: number): Promise<Versioned<T>>;
   /** Creates or replaces the record, without a condition. */
@@ -61,7 +64,7 @@ export type RecordSet<T> = {
 
 type CounterName = Parameters<typeof systemKeys.counter>[0];
 
-/** All records in KV, with the names and ids that must not be given twice. Every call may throw transient Faults. */
+/** All records in KV, with the names and ids that must be unique. Every call may throw transient Faults. */
 export type Records = {
   readonly reports: RecordSet<CustomReport>;
   /** These by their mon_data_id. */
@@ -78,25 +81,25 @@ export type Records = {
   readonly applicationPolicies: RecordSet<ApplicationPolicy>;
   readonly previousApplicationTokens: RecordSet<PreviousToken>;
   readonly applicationIdentities: RecordSet<IdentityCredential>;
-  /** The report whose creation made a data id, or is making it; from this process's copy. */
+  /** The report whose creation made a data id, or makes it now; from this process's copy. */
   reportOf(dataId: number): CustomReport | undefined;
   /** The next id. Permanent Fault `data_ids_exhausted` when the range of data ids is used up. */
   nextId(name: CounterName): Promise<number>;
   /**
-   * Holds a unique name for an id and answers that id: the one that holds it already if `judge` calls it `own`, a new one
-   * if the name is not held or `judge` calls the holder `gone`. Permanent Fault `name_taken` if it calls it `other`.
+   * Holds a unique name for an id and returns that id: the current holder if `judge` returns `own`, a new one if the name is free
+   * or `judge` returns `gone`. Permanent Fault `name_taken` if it returns `other`.
    */
   reserve(
     name: ReservedName,
     newId: () => Promise<number>,
     judge: (holder: number) => Promise<'own' | 'gone' | 'other'>,
   ): Promise<number>;
-  /** Who holds a name. */
+  /** The id that holds a name. */
   holderOf(name: ReservedName): Promise<number | undefined>;
   /** Writes a lookup entry: an index key to an id. */
   point(key: string, id: number): Promise<void>;
   lookUp(key: string): Promise<number | undefined>;
-  /** The bucket of all of the above but names and counters. */
+  /** The bucket of all of the above, without names and counters. */
   readonly bucket: KvBucket;
   readonly system: KvBucket;
   readonly columns: KvBucket;
@@ -105,7 +108,7 @@ export type Records = {
   stop(): void;
 };
 
-/** A name that only one undeleted thing has, and how a message calls it. */
+/** A name that only one undeleted record has, and its noun in messages. */
 export type ReservedName = { readonly key: string; readonly text: string; readonly inSystemBucket?: true };
 
 const hashed = (text: string): string => createHash('sha256').update(text).digest('hex');
@@ -132,7 +135,7 @@ export const reservedNames = {
   }),
 } as const;
 
-/** Conflicts follow each other only while others succeed: more in a row than this mean that something else is wrong. */
+/** Conflicts follow each other only while others succeed: more in a row than this mean another error. */
 const conflictsMax = 100;
 
 const parsed = <T>(key: string, schema: z.ZodType<T>, value: unknown): T => {
@@ -141,7 +144,7 @@ const parsed = <T>(key: string, schema: z.ZodType<T>, value: unknown): T => {
   throw new Fault('internal', 'record_invalid', `${key} is not a valid record: ${result.error.message}`);
 };
 
-/** Tries again while `attempt` answers undefined or loses a compare-and-set. */
+/** Retries while `attempt` returns undefined or loses a compare-and-set. */
 const untilSettled = async <T>(attempt: () => Promise<T | undefined>): Promise<T> => {
   for (let tries = 0; tries < conflictsMax; tries++) {
     try {
@@ -156,7 +159,7 @@ const untilSettled = async <T>(attempt: () => Promise<T | undefined>): Promise<T
 
 type Copy = { apply(change: Change): void; forgetUnseen(keys: ReadonlySet<string>): void; age(): void };
 
-/** A write on the strength of another revision than the record has. */
+/** A write that demands another revision than the record has. */
 export const preconditionFailed = (revision: number): Fault =>
   new Fault(
     'permanent',
@@ -185,7 +188,7 @@ const createRecordSet = <T>(
     const stored = await bucket.get(keyOf(id));
     return stored && keep(id, parsed(keyOf(id), schema, stored.value), stored.revision);
   };
-  /** Written as the schema has it: its fields, in its order. */
+  /** In the form of the schema: its fields, in its order. */
   const checked = (id: number, value: T): T => parsed(keyOf(id), schema, value);
   const kind = prefix.slice(0, -1);
   const update = async (id: number, value: T, revision: number): Promise<Versioned<T>> => {
@@ -223,7 +226,7 @@ const createRecordSet = <T>(
       if (value === undefined) copy.delete(id);
       else keep(id, parsed(key, schema, value), revision);
     },
-    // A server that lost its data counts revisions from 1 again: what was copied before a disconnect must not win.
+    // A server that lost its data counts revisions from 1 again: entries copied before a disconnect must not win.
     age: () => {
       for (const [id, { value }] of copy) copy.set(id, { value, revision: 0 });
     },
@@ -302,8 +305,8 @@ const createReservations = (
 };
 
 /**
- * Opens the buckets and follows the records. `firstDataId` is asked once per deployment, when no data id was given out
- * yet. `onInvalid` hears of stored records that cannot be read; they are left out of lists.
+ * Opens the buckets and follows the records. Calls `firstDataId` once per deployment, when no data id was assigned yet. `onInvalid`
+ * receives stored records that cannot be read; lists do not have them.
  */
 export const openRecords = async (
   bus: Bus,

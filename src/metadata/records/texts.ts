@@ -1,8 +1,8 @@
 import { z } from 'zod';
 import { unseenIn, unseenInWords } from '../../model/visible-text.ts';
 
-// Texts that people write into records. What a terminal obeys or a reader cannot see is no part of any of them. Bounds come first:
-// nothing else looks at a text that is too long.
+// Texts that people write into records. None of them may hold terminal control characters or invisible characters. Length limits
+// come first: no other check reads a text that is too long.
 
 const lengthMin = (schema: z.ZodString, least: 0 | 1): z.ZodString =>
   least === 0 ? schema : schema.min(least, 'must not be empty');
@@ -23,21 +23,21 @@ const without =
 
 const seen = without(unseenIn);
 
-/** Words for people in one line: a description. They may have the joiners that some scripts are written with. */
+/** Text for people in one line: a description. It may have the joiners that some scripts need. */
 export const words = (lengthMax: number): z.ZodString => without(unseenInWords)(bounded(0, lengthMax));
 
-/** A word or two that somebody is known by. */
+/** A label of a word or two for a person or a thing. */
 export const labelText = (lengthMax: number): z.ZodString => seen(bounded(1, lengthMax));
 
-/** What something is called: it becomes part of other names and of messages, so its ends must be visible, too. */
+/** A name: it becomes part of other names and of messages, so its ends must be visible, too. */
 export const nameText = (lengthMax: number): z.ZodString =>
   labelText(lengthMax).refine((text) => text.trim() === text, 'must not begin or end with white space');
 
-/** A text that has a form, or none at all. */
+/** A text of a given form; the form decides whether it may be empty. */
 export const formText = (lengthMax: number, form: RegExp, why: string): z.ZodString =>
   seen(bounded(0, lengthMax)).regex(form, why);
 
-/** What stands between an operator and the token; in neither of them, or one could be taken for the other. */
+/** The word between an operator and the token; it may be in neither of them, so that one cannot pass for the other. */
 const link = 'via';
 
 const withoutLink = (schema: z.ZodString): z.ZodString =>
@@ -48,16 +48,16 @@ const withoutLink = (schema: z.ZodString): z.ZodString =>
 
 const authorLengthMax = 64;
 
-/** Who asks, as the request says: anybody may say anything. */
+/** The operator that a request names: not verified, any caller may name anyone. */
 export const operatorText = (): z.ZodString => withoutLink(nameText(authorLengthMax));
 
-/** What an admin token is called; white space at its ends is removed. */
+/** The name of an admin token; white space at its ends is removed. */
 export const tokenName = (): z.ZodString =>
   withoutLink(seen(bounded(1, authorLengthMax, z.string('must be text').trim())));
 
 /**
- * Who is recorded as the author: the name of the token, with the operator that the request names before it. Nobody can be taken for
- * a token by naming it.
+ * The recorded author: the name of the token, with the operator that the request names before it. No caller can pass for a token by
+ * naming it as operator.
  */
 export const authorOf = (operator: string | undefined, token: string): string =>
   operator === undefined || operator === token ? token : `${operator} ${link} ${token}`;

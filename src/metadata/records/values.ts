@@ -21,7 +21,7 @@ export const newToken = (): string => randomBytes(16).toString('hex');
 
 type Authorship = Pick<CustomReport, 'creator' | 'create_time' | 'last_modify_user' | 'last_modify_time'>;
 
-/** Who made a record and when; a new record was last modified by its maker. */
+/** The author and the time of a record; a new record was last modified by its author. */
 export const authoredBy = (user: string, at: number): Authorship => ({
   creator: user,
   create_time: at,
@@ -51,13 +51,13 @@ export const tableIdOf = (bizId: number, prefix: string, dataId: number): string
 /** Longer than `_time_series_<data_id>.__default__`. */
 const tableIdEndLength = 64;
 
-/** The data id that a table_id embeds; undefined when it embeds none. */
+/** The data id in a table_id; undefined without one. */
 export const dataIdOfTableId = (tableId: string): number | undefined => {
   const digits = /_time_series_(\d{1,15})\.__default__$/.exec(tableId.slice(-tableIdEndLength))?.[1];
   return digits === undefined ? undefined : Number(digits);
 };
 
-/** A new report that is being created, with the ids its records will have. */
+/** A report in creation, with the ids that its records will have. */
 export const newReport = (
   { operator, ...request }: ReportRequest,
   ids: Pick<CustomReport, 'custom_report_id' | 'mon_data_id' | 'time_series_group_id'>,

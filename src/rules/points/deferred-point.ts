@@ -7,20 +7,20 @@ import { encodeList } from './point-encoder.ts';
 import type { PointTable } from './point-table.ts';
 import { PushCursor } from './push-cursor.ts';
 
-/** What a point that a receiver put off comes to: its rows, or why it makes none. */
+/** The result of a deferred point: its rows, or the reason why it has none. */
 export type DeferredPoint =
   | {
       readonly kind: 'rows';
       readonly run: Run;
-      /** Names that have no column yet: while there are any, the rows are void until they were registered. */
+      /** Names that have no column yet: while any exist, the rows are void until the names are registered. */
       readonly newMetrics: readonly string[];
       readonly newDimensions: readonly string[];
     }
   | { readonly kind: 'dropped'; readonly reason: string; readonly detail: string };
 
 /**
- * Encodes one point as a receiver keeps it while it waits for its verdict (JSON, as it was received): the rows and uids that the
- * receiver would have given it. The windows of time are not asked again, transfer has judged by those of its arrival.
+ * Encodes one deferred point (JSON, as a receiver got and kept it): the rows and uids that the receiver would have given it. Does
+ * not check the windows of time: transfer has checked them against the time of arrival.
  */
 export const encodeDeferredPoint = (
   item: unknown,
@@ -36,7 +36,7 @@ export const encodeDeferredPoint = (
     base: baseAtItem(place),
     arrivedAt,
     policy: { aheadMsMax: undefined, ageMsMax: undefined },
-    // Its time was put off, so it has one: none is made up for it.
+    // A deferred point has a time of its own: none is added.
     isKeyed: true,
     caps,
     namesAreFinal: false,

@@ -1,9 +1,9 @@
 import type { DropReason, TimeReason, ValueReason } from '../../model/reasons.ts';
 
-/** One point that did not go the normal way; `got` is the value of the field, shortened, and empty where none is shown. */
+/** One point that was not encoded in the normal way; `got` is the value of the field, shortened, and empty where none is shown. */
 export type Example = { index: number; reason: DropReason; field: string; detail: string; got: string };
 
-/** What one message takes of a request: the rows of a run of points, and the points of that run whose time failed. */
+/** The share of one message in a request: the rows of a run of points, and the points of that run whose time failed. */
 export type Run = {
   first: number;
   last: number;
@@ -28,13 +28,13 @@ export type EncodedPoints = {
   deferred: Map<TimeReason, number>;
   valuesDropped: Map<ValueReason, number>;
   examples: Example[];
-  /** The first of each reason that came too late for `examples`. */
+  /** The first point of each reason that came too late for `examples`. */
   lateExamples: Example[];
-  /** First ordinal of each point that is among the examples, by its index. */
+  /** First ordinal of each point in `examples`, by its index. */
   exampleOrdinals: Map<number, number>;
-  /** The request takes more messages than one may: reading stopped there, and nothing else here counts. */
+  /** The request needs more messages than the limit: reading stopped there, and no other field counts. */
   isTooMuch: boolean;
-  /** Names that no registry entry is known for; when there are any, the runs are void until they were registered. */
+  /** Names without a registry entry; when there are any, the runs are void until the names are registered. */
   unknownMetrics: Set<string>;
   unknownDimensions: Set<string>;
 };
@@ -55,13 +55,13 @@ export const newRun = (first: number): Run => ({
 
 const utf8 = new TextEncoder();
 
-/** Makes bytes of a run's rows, in memory that nothing else lies in. */
+/** Turns a run's rows into bytes, in a buffer that holds nothing else. */
 export const sealRun = (run: Run): void => {
   run.bytes = utf8.encode(run.text);
   run.text = '';
 };
 
-/** Nothing yet, with one run to begin with. */
+/** The result before the first point, with one run to begin with. */
 export const nothingEncoded = (run: Run): EncodedPoints => ({
   runs: [run],
   accepted: 0,
@@ -77,14 +77,14 @@ export const nothingEncoded = (run: Run): EncodedPoints => ({
   unknownDimensions: new Set(),
 });
 
-/** About how many bytes a run brings to a message: rows, and deferred points as they were sent. */
+/** The approximate bytes of a run in a message: rows, and deferred points as they were sent. */
 export const runLength = ({ text, bytes, deferred }: Run): number => {
   let length = text.length + (bytes?.length ?? 0);
   for (const each of deferred) length += each.length;
   return length;
 };
 
-/** About how many bytes the messages of these points are. */
+/** The approximate bytes of the messages of these points. */
 export const encodedLength = ({ runs }: EncodedPoints): number => {
   let length = 0;
   for (const run of runs) length += runLength(run);

@@ -10,11 +10,11 @@ const nul = '\u0000';
 
 type JsonObject = Record<string, unknown>;
 
-/** A JSON object, arrays apart. */
+/** Whether a value is a JSON object; arrays are not. */
 const isObject = (value: unknown): value is JsonObject =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
-/** A value as answers show it. Objects are not shown: they may be as deep and as large as a body. */
+/** A value in the form of an answer. Objects are not shown: they may be as deep and as large as a body. */
 const shown = (value: unknown): string => {
   if (Array.isArray(value)) return 'an array';
   if (typeof value === 'object' && value !== null) return 'an object';
@@ -26,7 +26,7 @@ const namePatternText = 'expected ^[a-zA-Z_][a-zA-Z0-9_]*$, at most 100 characte
 
 const shownName = (name: string): string => (name.length > 80 ? `${name.slice(0, 80)}…` : name);
 
-/** Why a point makes no rows. */
+/** Why a point has no rows. */
 export type Drop = {
   readonly reason: DropReason;
   readonly field: string;
@@ -35,7 +35,7 @@ export type Drop = {
   readonly got: string;
 };
 
-/** What becomes of a point that its reader did not take: `text` is the point as it is deferred, or as JSON that the reader takes. */
+/** The result of a point that the reader did not accept: `text` is the deferred point, or JSON that the reader accepts. */
 export type OddPoint =
   | ({ readonly kind: 'dropped' } & Drop)
   | { readonly kind: 'deferred'; readonly reason: TimeReason; readonly got: string; readonly text: string }
@@ -56,7 +56,10 @@ const drop = (reason: DropReason, field: string, detail: string, got = ''): Drop
   got,
 });
 
-/** Ordinals a point takes: one; in a narrow table one a metric. It depends on the point as sent alone (architecture 5.1). */
+/**
+ * The number of ordinals of a point: one; in a narrow table one per metric. It depends only on the point as it was sent
+ * (architecture 5.1).
+ */
 export const ordinalsOf = (point: unknown, isNarrow: boolean): number => {
   if (!isNarrow || !isObject(point) || !isObject(point.metrics)) return 1;
   return Math.max(1, Object.keys(point.metrics).length);
@@ -118,7 +121,7 @@ const rawTime = (raw: unknown): number | string | null => {
   return typeof raw === 'string' ? raw.slice(0, rawTimeLengthMax) : null;
 };
 
-/** What a deferred point carries: the fields the specification names, and nothing a sender added. */
+/** The text of a deferred point: the fields that the specification names, and no field that a sender added. */
 const deferredText = (point: JsonObject): string =>
   JSON.stringify({
     metrics: point.metrics,
@@ -127,7 +130,7 @@ const deferredText = (point: JsonObject): string =>
     timestamp: rawTime(point.timestamp),
   });
 
-/** A valid point as its reader takes it: each name once, every other value as the text that it becomes. */
+/** A valid point in the form that the reader accepts: each name once, every other value as the text that it becomes. */
 const cleanText = ({ metrics, target, dimension, dimensions, timestamp }: JsonObject): string => {
   const values = Object.entries(Object(metrics)).map(
     ([name, value]) => `${JSON.stringify(name)}:${doubleText(Number(value))}`,
@@ -141,12 +144,12 @@ const cleanText = ({ metrics, target, dimension, dimensions, timestamp }: JsonOb
 };
 
 /**
- * Applies the rules of architecture 4.3 to a point as an object, which `PointReader` did not take. `isTooLarge`: its rows cost more than a
- * message may.
+ * Applies the rules of architecture 4.3 to a point as an object, which `PointReader` did not accept. `isTooLarge`: its rows cost
+ * more than the limit of a message.
  */
 export const readOddPoint = (point: unknown, isTooLarge: boolean, context: OddPointContext): OddPoint => {
   if (!isObject(point)) return { kind: 'dropped', ...drop('point_not_object', '', '', shown(point)) };
-  // Before anything is made of it: what it holds may be as large as the body.
+  // First of all: the members of a point may be as large as the body.
   const fault = isTooLarge
     ? drop('item_too_large', '', `the rows of the point need more than ${runBudget} bytes`)
     : (metricsFault(point.metrics, context) ??

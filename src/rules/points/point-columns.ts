@@ -7,23 +7,23 @@ export type PointColumn = {
   readonly text: string;
   /** The name in quotes with its colon. */
   readonly quoted: Uint8Array;
-  /** Undefined for a name without a column: then it is to be called as it is. */
+  /** Undefined for a name without a column: until it is registered, rows use the name itself. */
   column: string | undefined;
   /** `,column=`. */
   assignment: Uint8Array;
-  /** The request that last asked for the column. */
+  /** The last request that looked up the column. */
   request: number;
-  /** The point that had the name last. */
+  /** The last point that had the name. */
   stamp: number;
-  /** The column that a point named behind this one. */
+  /** The column that followed this one in a point. */
   next: PointColumn | undefined;
 };
 
 const noColumns: ColumnMap = new Map<string, string>();
 const slotsMin = 256;
-/** Room for 4,096 names: more of one body are read by the way of odd points, for a body has room for millions. */
+/** Room for 4,096 names: a body has room for millions, and points with further names are read as odd points. */
 const slotsMax = 16_384;
-/** Names that meet in this many places are not kept: making names for that gains nothing. */
+/** Names whose hashes meet in this many places are not kept: an attack by colliding names gains nothing. */
 const probesMax = 16;
 /** Names that are kept from one request to the next. */
 const keptMax = 2048;
@@ -47,8 +47,8 @@ const newColumn = (text: string): PointColumn => ({
 });
 
 /**
- * The columns that the names of points stand for. Points name the same columns in the same order, so the one that came next before is
- * looked at first, then a table by the bytes of the name. The table's registry is asked once a request and name.
+ * The columns that the names of points stand for. Points name the same columns in the same order, so the column that came next
+ * before is compared first, then a table by the bytes of the name. The table's registry is read once per request and name.
  */
 export class PointColumns {
   private known = noColumns;
@@ -61,10 +61,10 @@ export class PointColumns {
   private last = this.first;
   private request = 0;
   private stamp = 0;
-  /** Names that were new with the point at hand. */
+  /** Names that were new in the current point. */
   readonly newNames: string[] = [];
 
-  /** `gathered`: names of kept points that are to be registered; `columnsMax` bounds them and the known ones together. */
+  /** `gathered`: names of kept points, to be registered; `columnsMax` bounds them and the known names together. */
   open(known: ColumnMap, gathered: Set<string>, columnsMax: number): void {
     this.known = known;
     this.gathered = gathered;
@@ -78,26 +78,26 @@ export class PointColumns {
     this.first.next = undefined;
   }
 
-  /** What is not needed until the next request. */
+  /** Releases the references that no request needs until the next one. */
   close(): void {
     this.known = noColumns;
     this.gathered = new Set();
   }
 
-  /** Another point begins. */
+  /** Begins another point. */
   beginPoint(): void {
     this.stamp++;
     if (this.newNames.length > 0) this.newNames.length = 0;
   }
 
-  /** The members of a point begin. */
+  /** Begins the members of a point. */
   begin(): void {
     this.last = this.first;
   }
 
   /**
-   * Reads a name up to its value; undefined where the point had it before, and for a name that is invalid or not kept. `isUnique`: the
-   * point has no name twice, so what is not kept is no matter.
+   * Reads a name up to its value; undefined where the point had it before, and for a name that is invalid or not kept. `isUnique`:
+   * the point has no name twice, so a name that is not kept is allowed.
    */
   read(cursor: PushCursor, isUnique: boolean): PointColumn | undefined {
     const { last } = this;
@@ -115,7 +115,7 @@ export class PointColumns {
     return column;
   }
 
-  /** Asks the registry for the column of a name. */
+  /** Looks up the column of a name in the registry. */
   private ask(column: PointColumn): void {
     const known = this.known.get(column.text);
     column.request = this.request;
@@ -133,7 +133,7 @@ export class PointColumns {
     return true;
   }
 
-  /** Whether a point that has this valid name alone gets a column for it. */
+  /** Whether a point whose only name is this valid one gets a column for it. */
   hasFor(name: string): boolean {
     return this.known.get(name) !== undefined || this.gathered.has(name) || this.hasRoom(0);
   }
@@ -142,7 +142,7 @@ export class PointColumns {
     return this.known.size + this.gathered.size + more < this.columnsMax;
   }
 
-  /** The point was kept: its new names are to be registered. */
+  /** Keeps the point: its new names will be registered. */
   keepPoint(): void {
     for (const name of this.newNames) this.gathered.add(name);
   }
@@ -152,7 +152,9 @@ export class PointColumns {
     return isValidName(name) ? newColumn(name) : undefined;
   }
 
-  /** The column of the name that was read last, which is kept from now on; undefined for an invalid one and one that is not kept. */
+  /**
+   * The column of the name that was read last, which is kept from now on; undefined for an invalid name and one that is not kept.
+   */
   private lookUp(cursor: PushCursor): PointColumn | undefined {
     if (4 * this.list.length >= this.slots.length && !this.grow()) return undefined;
     const { slots, list } = this;

@@ -14,8 +14,9 @@ import { bracketClose, comma, PushCursor } from './push-cursor.ts';
 import { skipValue } from './push-value.ts';
 
 /**
- * Members and elements of one point that is built. With more it is larger than any message, as the cutting rule has it: each metric and
- * dimension counts sixteen at least. (Texts without a character and what is no part of a point do not count there, and do here.)
+ * Members and elements of one point that is built. With more, the point is larger than any message under the cutting rule, which
+ * counts at least sixteen for each metric and dimension. (Empty texts and members outside a point's fields do not count there, and
+ * do here.)
  */
 export const pointElementsMax = runBudget / 16;
 
@@ -34,11 +35,11 @@ export type PointContext = {
   readonly pointsMax: number;
   /** Objects, arrays, members and elements of the list. */
   readonly elementsMax: number;
-  /** Rows are wanted as bytes, not as text. */
+  /** Return rows as bytes, not as text. */
   readonly asBytes?: boolean | undefined;
 };
 
-/** Points as they were encoded, and where those among the examples begin, by index. */
+/** The encoded points, and the first ordinals of those among the `examples`, by index. */
 export type ListedPoints = {
   readonly encoded: EncodedPoints;
   readonly places: ReadonlyMap<number, number>;
@@ -48,10 +49,10 @@ const count = <K>(map: Map<K, number>, key: K, by = 1): void => {
   map.set(key, (map.get(key) ?? 0) + by);
 };
 
-// Used again by each body; nothing waits between the first point of a body and its last.
+// Reused by each body; no call waits between the first point of a body and its last.
 const reader = new PointReader();
 const rows = new PointRows();
-/** Of a point that is written again as its reader takes it. */
+/** Reads a point that was rewritten in the form that the reader accepts. */
 const cleanCursor = new PushCursor();
 
 /** Applies the rules of architecture 4.3 to a list of points and makes rows of the kept ones, straight from their bytes. */
@@ -69,7 +70,7 @@ class PointEncoder {
   private spent = 0;
   private index = 0;
   private ordinal = 0;
-  /** Where the rows of the point at hand begin. */
+  /** The start of the current point's rows. */
   private rowsStart = 0;
 
   constructor(cursor: PushCursor, context: PointContext) {
@@ -98,7 +99,7 @@ class PointEncoder {
     return { encoded: this.result, places: this.places };
   }
 
-  /** False: it is not valid. */
+  /** False for an invalid point. */
   private encodePoint(): boolean {
     const { cursor } = this;
     cursor.peek();
@@ -122,7 +123,7 @@ class PointEncoder {
     return true;
   }
 
-  /** Encodes the point that was read; false where it is odd in what it comes to. */
+  /** Encodes the point that was read; false where its result makes it an odd point. */
   private encodeRead(): boolean {
     const { context } = this;
     const { metricsCount, overCap } = reader;
@@ -136,7 +137,7 @@ class PointEncoder {
     return true;
   }
 
-  /** Encodes a point by what it is as an object. */
+  /** Encodes an odd point from its object. */
   private encodeOdd(start: number): void {
     const { isNarrow } = this;
     rows.rows.length = this.rowsStart;
@@ -185,7 +186,7 @@ class PointEncoder {
     this.ordinal++;
   }
 
-  /** Finds room for the next point, in another run if need be; false: the request takes more messages than one may. */
+  /** Finds room for the next point, in another run if need be; false: the request needs more messages than the limit. */
   private take(cost: number, ordinals: number): boolean {
     if (this.spent + cost > runBudget && this.spent > 0 && !this.beginRun()) return false;
     this.spent += cost;
@@ -240,7 +241,7 @@ class PointEncoder {
     count(this.run.dropped, reason);
   }
 
-  /** To be called before the point is counted. */
+  /** Call it before the point is counted. */
   private addExample(drop: Drop): void {
     const { examples, lateExamples, dropped, exampleOrdinals } = this.result;
     const example = { index: this.index, ...drop };
@@ -255,8 +256,8 @@ class PointEncoder {
 }
 
 /**
- * Encodes the points of the list that the cursor has entered, and leaves it. Undefined for what is no valid list of points, for an empty
- * one, and for one with more points or elements than it may have. Never throws for anything a sender can send.
+ * Encodes the points of the list that the cursor has entered, and leaves it. Undefined for an invalid list, an empty one, and one
+ * with more points or elements than the limit. Never throws for any bytes of a sender.
  */
 export const encodeList = (cursor: PushCursor, context: PointContext): ListedPoints | undefined => {
   try {

@@ -14,10 +14,10 @@ import {
 import { skipValue } from './push-value.ts';
 import { RowBuffer } from './row-buffer.ts';
 
-/** What numbers, booleans and nulls count as for the cutting rule. */
+/** The size of a number, a boolean or a null under the cutting rule. */
 const scalarSize = 8;
 const partBytes = 16 * 1024;
-/** Lists of columns that have grown beyond this are not held for ever. */
+/** Lists of columns that have grown beyond this are released. */
 const listedMax = 1024;
 
 /** A member of a point that counts: both spellings of dimensions are one. */
@@ -45,8 +45,8 @@ const notAName = -1;
 const orderMax = 8;
 
 /**
- * Reads one point from its bytes into the parts of its rows, without an object. Members come in any order. What it does not take is
- * for `readOddPoint`: what has to be dropped, a name twice, both spellings of a member.
+ * Reads one point from its bytes into the parts of its rows, without an object. Members come in any order. Other points are for
+ * `readOddPoint`: points that have to be dropped, that have a name twice, or both spellings of a member.
  */
 export class PointReader {
   readonly metrics = new PointColumns();
@@ -55,41 +55,41 @@ export class PointReader {
   front: RowBuffer;
   /** The other dimensions: `,column=value`. */
   readonly tags = new RowBuffer(partBytes);
-  /** Of a wide table `,column=value` of each metric; of a narrow one the values, which end at `valueEnds`. */
+  /** In a wide table `,column=value` of each metric; in a narrow one the values, which end at `valueEnds`. */
   readonly fields = new RowBuffer(partBytes);
-  /** Of a narrow table the first `written` of these three are the point's. */
+  /** In a narrow table the first `written` entries of the next three arrays belong to the point. */
   written = 0;
   readonly columns: PointColumn[] = [];
   readonly valueEnds: number[] = [];
   /** Places of the values among the metrics of the point. */
   readonly offsets: number[] = [];
-  /** Dimensions that found no column. */
+  /** Dimensions without a column. */
   readonly moreDimensions: [name: string, text: string][] = [];
-  /** Metrics, and those of them that found no column. */
+  /** The number of metrics, and of those without a column. */
   metricsCount = 0;
   overCap = 0;
-  /** Undefined for a point without one. */
+  /** Undefined for a point without a time. */
   time: number | undefined;
-  /** Its digits in the point's bytes, [start, end); none where they are not to be copied. */
+  /** The digits of the time in the point's bytes, [start, end); empty where they cannot be copied. */
   timeStart = 0;
   timeEnd = 0;
-  /** Sizes as the cutting rule counts them: of target, dimensions and time, and of the metrics. */
+  /** Sizes under the cutting rule: of target, dimensions and time together, and of the metrics. */
   repeatedSize = 0;
   metricsSize = 0;
 
-  /** The members of points that were read, by their places. */
+  /** The order of the members in earlier points. */
   private readonly order: Member[] = [...members];
   private isNarrow = false;
   private isUnique = false;
   private hasTarget = false;
-  /** The dimensions that were read last are called `dimensions`. */
+  /** The dimensions that were read last had the name `dimensions`. */
   private isAlias = false;
 
   constructor() {
     this.front = this.tags;
   }
 
-  /** Begins a body. `front`: where the first part of each row is written. */
+  /** Begins a body. `front` receives the first part of each row. */
   open(isNarrow: boolean, front: RowBuffer): void {
     this.isNarrow = isNarrow;
     this.front = front;
@@ -138,7 +138,7 @@ export class PointReader {
     if (this.moreDimensions.length > 0) this.moreDimensions.length = 0;
   }
 
-  /** Reads the name of a member, which most often is the one that stood at this place of the point before. */
+  /** Reads the name of a member, which most often is the one at the same place of the point before. */
   private readName(cursor: PushCursor, place: number): number {
     const { order } = this;
     let found = place < orderMax ? order[place] : undefined;
@@ -159,7 +159,7 @@ export class PointReader {
       case metricsBit:
         return this.readMetrics(cursor);
       case dimensionBit:
-        // They stand behind the target in the row.
+        // They follow the target in the row.
         return this.readDimensions(cursor, this.hasTarget ? this.front : this.tags);
       case targetBit:
         return this.readTarget(cursor);
@@ -216,7 +216,7 @@ export class PointReader {
     return cursor.take(braceClose);
   }
 
-  /** Adds the number that was read last; `text` is how it is written where it is not copied. */
+  /** Adds the number that was read last; `text` is its written form where the bytes are not copied. */
   private addMetric(cursor: PushCursor, column: PointColumn, text: string | undefined): void {
     const { fields } = this;
     const { assignment } = column;

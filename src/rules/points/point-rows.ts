@@ -22,16 +22,16 @@ const [targetTag, metricTag, valueField, moreField, uidField] = [
 /** Writes the rows of points in line protocol, from the parts that a reader found. */
 export class PointRows {
   readonly rows = new RowBuffer(256 * 1024);
-  /** Of a narrow table the tags that the rows of a point share. */
+  /** In a narrow table, the tags that the rows of a point share. */
   private readonly shared = new RowBuffer(16 * 1024);
   private readonly more = new RowBuffer(1024);
   private tableId = '';
   private prefix: Uint8Array = uidField;
-  /** What each row of a wide table begins with. */
+  /** The beginning of each row of a wide table. */
   private start: Uint8Array = uidField;
   private isNarrow = false;
   private base: UidBase = { high: 0, low: 0, text: '0' };
-  /** `,uid=` and the digits that all uids of a body begin with. */
+  /** `,uid=` and the common first digits of all uids of a body. */
   private uidStart = uidField;
   private high = -1;
 
@@ -56,12 +56,12 @@ export class PointRows {
     this.more.shrink();
   }
 
-  /** Where the reader of a point writes its target, and dimensions behind that. */
+  /** The buffer into which the reader of a point writes its target, and the dimensions behind it. */
   get front(): RowBuffer {
     return this.isNarrow ? this.shared : this.rows;
   }
 
-  /** To be called before a point is read. */
+  /** Call it before a point is read. */
   begin(): void {
     const { front, isNarrow } = this;
     const start = isNarrow ? targetTag : this.start;
@@ -70,7 +70,7 @@ export class PointRows {
     front.add(start, 0, start.length);
   }
 
-  /** Writes the rows of the point that was read; their number. */
+  /** Writes the rows of the point that was read; returns their number. */
   write(reader: PointReader, cursor: PushCursor, ordinal: number, time: number): number {
     const { rows, more } = this;
     const { tags, fields, moreDimensions, offsets, written } = reader;
@@ -90,7 +90,7 @@ export class PointRows {
     rows.reserve(tags.length + fields.length + more.length + fixedBytesMax);
     rows.add(tags.bytes, 0, tags.length);
     rows.addByte(blank);
-    // Without the comma of the first one.
+    // Without the comma of the first field.
     rows.add(fields.bytes, 1, fields.length);
     this.end(reader, cursor, ordinal, time);
     return 1;

@@ -1,6 +1,6 @@
 import type { Layout } from '../../model/records.ts';
 
-/** The columns of a table's metrics or dimensions by the names that producers use. */
+/** The columns of a table's metrics or dimensions, by the names that senders use. */
 export type ColumnMap = {
   readonly size: number;
   /** The column; undefined for a name that is not registered. */
@@ -11,7 +11,7 @@ export type ColumnMap = {
   entries(): Iterable<[name: string, column: string]>;
 };
 
-/** What encoding needs to know of the table that points go to. */
+/** The properties of a point's table that encoding needs. */
 export type PointTable = {
   readonly tableId: string;
   readonly layout: Layout;

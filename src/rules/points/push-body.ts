@@ -4,10 +4,10 @@ import { NotJson, readValue } from './push-value.ts';
 
 const byteOrderMark = Buffer.from('\uFEFF');
 
-// One for all: a body has room for many thousand points.
+// One cursor for all: a body has room for many thousand points.
 const cursor = new PushCursor();
 
-/** Builds the value that begins at this byte, which `isWhole` tells to be the last one. Throws NotJson. */
+/** Builds the value that begins at this byte; `isWhole` demands that nothing follows it. Throws NotJson. */
 const readFrom = (bytes: Buffer, start: number, isWhole: boolean): unknown => {
   cursor.open(bytes, start);
   try {
@@ -20,15 +20,15 @@ const readFrom = (bytes: Buffer, start: number, isWhole: boolean): unknown => {
   }
 };
 
-/** Parses a body whole, for what is small or has no list of points. Throws NotJson. */
+/** Parses a whole body, for a small body or one without a list of points. Throws NotJson. */
 export const parseBody = (bytes: Buffer): unknown => {
   const hasMark = bytes.subarray(0, byteOrderMark.length).equals(byteOrderMark);
   return readFrom(bytes, hasMark ? byteOrderMark.length : 0, true);
 };
 
 /**
- * Parses all of a body but its points, which stay bytes: in their place is an empty list. Bodies are JSON when this and every
- * point is. `scan` was fed the whole body. Throws NotJson.
+ * Parses a body without its points, which stay bytes: an empty list stands in their place. The body is JSON when this text and
+ * every point is. `scan` was fed the whole body. Throws NotJson.
  */
 export const parseAround = (bytes: Buffer, { data, dataStart, dataEnd, isClosed }: PushScan): unknown => {
   if (!isClosed) throw new NotJson();

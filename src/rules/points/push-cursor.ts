@@ -17,14 +17,14 @@ const letterU = 0x75;
 export const braceOpen = 0x7b;
 export const braceClose = 0x7d;
 
-/** Largest number of digits that every correct reader, also that of QuestDB, reads back to the same bits. */
+/** The largest number of digits that every correct reader, including QuestDB's, reads back to the same bits. */
 const digitsMax = 17;
 
-/** 1 for what ends a stretch of plain ASCII in a text. */
+/** 1 for a byte that ends a stretch of plain ASCII in a text. */
 const textStops = new Uint8Array(256).fill(1, 0, 0x20).fill(1, 0x80);
 textStops[quote] = textStops[backslash] = 1;
 
-/** The same, and what has a backslash before it in a tag value. */
+/** The same, plus the bytes that need a backslash in a tag value. */
 const tagStops = textStops.slice();
 tagStops[0x20] = tagStops[comma] = tagStops[equals] = 1;
 /** Longer texts are read before they are copied. */
@@ -53,7 +53,7 @@ export const nullWord = Buffer.from('null');
 export const trueWord = Buffer.from('true');
 export const falseWord = Buffer.from('false');
 
-/** The number at the cursor: none, one with text that can be copied, or one that must be parsed and formatted. */
+/** The number at the cursor: none, one whose text can be copied, or one that must be parsed and formatted. */
 export type NumberForm = 'none' | 'as_is' | 'to_be_read';
 
 const noBytes: Buffer = Buffer.alloc(0);
@@ -64,11 +64,11 @@ export class PushCursor {
   at = 0;
   /** Objects, arrays, members and elements so far: one for each open bracket and each comma. */
   elements = 0;
-  /** Text or number that was read last: [start, end) of `source`, texts without quotes and escapes. */
+  /** The text or number that was read last: [start, end) of `source`, texts without quotes and escapes. */
   source: Buffer = noBytes;
   start = 0;
   end = 0;
-  /** A text held more than ASCII. */
+  /** A text held other characters than ASCII. */
   hasOthers = false;
   /** Where the text that was read last begins in the body, with its quote. */
   private textStart = 0;
@@ -86,7 +86,7 @@ export class PushCursor {
     this.unescaped.shrink();
   }
 
-  /** The next byte that is no blank; 0 at the end. */
+  /** The next byte that is not a blank; 0 at the end. */
   peek(): number {
     const { bytes } = this;
     let byte = bytes[this.at] ?? 0;
@@ -94,28 +94,28 @@ export class PushCursor {
     return byte;
   }
 
-  /** Steps over this byte, blanks before it too. False: another byte is there. */
+  /** Skips this byte, and blanks before it. False: the next byte is another one. */
   take(byte: number): boolean {
     if (this.bytes[this.at] !== byte && this.peek() !== byte) return false;
     this.at++;
     return true;
   }
 
-  /** Steps over an open bracket or brace. */
+  /** Skips an open bracket or brace. */
   enter(byte: number): boolean {
     if (!this.take(byte)) return false;
     this.elements++;
     return true;
   }
 
-  /** Steps over a comma: another member or element follows. */
+  /** Skips a comma: another member or element follows. */
   more(): boolean {
     if (!this.take(comma)) return false;
     this.elements++;
     return true;
   }
 
-  /** Steps over this word. */
+  /** Skips this word. */
   word(word: Uint8Array): boolean {
     this.peek();
     const { bytes, at } = this;
@@ -124,7 +124,7 @@ export class PushCursor {
     return true;
   }
 
-  /** Steps over these bytes of a name, with its quotes and its colon. */
+  /** Skips these bytes of a name, with its quotes and its colon. */
   name(quoted: Uint8Array): boolean {
     const { bytes } = this;
     if (bytes[this.at] !== quote && this.peek() !== quote) return false;
@@ -134,7 +134,7 @@ export class PushCursor {
     return true;
   }
 
-  /** Reads a text; its length in UTF-16 units, or -1 for what is no text, and for one with U+0000. */
+  /** Reads a text; returns its length in UTF-16 units, or -1 for any other value, and for a text with U+0000. */
   text(): number {
     const { bytes } = this;
     if (bytes[this.at] !== quote && this.peek() !== quote) return -1;
@@ -148,7 +148,7 @@ export class PushCursor {
       if (byte === backslash) return this.escapedText(start);
       if (byte < 0x20) return -1;
       this.hasOthers = true;
-      // Of two to four bytes one counts, of four another one.
+      // A character of two to four bytes counts as one unit; a character of four bytes counts as one more.
       if ((byte & 0xc0) === 0x80) surplus++;
       else if (byte >= 0xf0) surplus--;
       at++;
@@ -162,8 +162,8 @@ export class PushCursor {
   }
 
   /**
-   * Reads a text and adds it to a row as a tag value, in one pass where that is short; its length as of `text`. One of more than
-   * `unitsMax` units is not added.
+   * Reads a text and adds it to a row as a tag value, in one pass for a short text; returns its length like `text`. A text of more
+   * than `unitsMax` units is not added.
    */
   tag(row: RowBuffer, unitsMax: number): number {
     if (this.bytes[this.at] !== quote && this.peek() !== quote) return -1;
@@ -193,7 +193,7 @@ export class PushCursor {
     return units;
   }
 
-  /** The same for a text in which an escape was found. Nothing is longer without its escape. */
+  /** The same for a text with an escape. No escape is shorter than its character. */
   private escapedText(start: number): number {
     const { bytes, unescaped } = this;
     unescaped.length = 0;
@@ -232,7 +232,7 @@ export class PushCursor {
     return units;
   }
 
-  /** The code point of the escape (or pair of escapes) at this place, one half of a pair as U+FFFD; -1 where there is none. */
+  /** The code point of the escape (or pair of escapes) at this place, half a pair as U+FFFD; -1 for an invalid escape. */
   private codeAt(at: number): number {
     const { bytes } = this;
     const unit = this.unitAt(at);
@@ -250,7 +250,7 @@ export class PushCursor {
     return high < 0 || low < 0 ? -1 : (high << 8) | low;
   }
 
-  /** Reads digits from `at`; one past the last. */
+  /** Reads digits from `at`; returns the place after the last one. */
   private digits(at: number): number {
     const { bytes } = this;
     let end = at;
@@ -258,7 +258,7 @@ export class PushCursor {
     return end;
   }
 
-  /** Reads an integer of at most 15 digits without a sign; -1 for anything else. */
+  /** Reads an integer of at most 15 digits without a sign; -1 for any other value. */
   count(): number {
     const first = this.peek();
     if (first < zero || first > nine) return -1;
@@ -280,7 +280,7 @@ export class PushCursor {
     return high === 0 ? low : high * 1e8 + low;
   }
 
-  /** Reads a number, but no bare word. Of one that can be copied zeros at the end of its fraction are left out. */
+  /** Reads a number, but no bare word. A number that can be copied loses the zeros at the end of its fraction. */
   number(): NumberForm {
     this.peek();
     const { bytes, at: start } = this;
@@ -313,7 +313,7 @@ export class PushCursor {
     return isAsIs ? 'as_is' : 'to_be_read';
   }
 
-  /** Steps over the text at the cursor; false where it is not valid. */
+  /** Skips the text at the cursor; false where it is not valid. */
   skipText(): boolean {
     const { bytes } = this;
     let at = this.at + 1;
@@ -335,12 +335,12 @@ export class PushCursor {
     return true;
   }
 
-  /** Text or number that was read last. */
+  /** The text or number that was read last. */
   shown(): string {
     return this.source.toString('utf8', this.start, this.end);
   }
 
-  /** The text that was read last as JSON means it, also with halves of pairs. */
+  /** The text that was read last with JSON's meaning, including half pairs. */
   exactText(): string {
     if (this.source === this.bytes) return this.shown();
     const text: unknown = JSON.parse(this.bytes.toString('utf8', this.textStart, this.at));

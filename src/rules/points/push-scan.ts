@@ -7,7 +7,7 @@ const bracketClose = 0x5d;
 const braceOpen = 0x7b;
 const braceClose = 0x7d;
 
-/** What a byte outside strings is to the scan. Colons matter between the members of the body alone. */
+/** The kinds of bytes outside strings. Colons count between the members of the body alone. */
 const kinds = { plain: 0, quote: 1, open: 2, close: 3, comma: 4, colon: 5 } as const;
 const deepKinds = new Uint8Array(256);
 deepKinds[quote] = kinds.quote;
@@ -17,12 +17,12 @@ deepKinds[comma] = kinds.comma;
 const topKinds = deepKinds.slice();
 topKinds[colon] = kinds.colon;
 
-/** 1 for what ends a run of plain bytes in a string. */
+/** 1 for a byte that ends a run of plain bytes in a string. */
 const stringStops = new Uint8Array(256);
 stringStops[quote] = 1;
 stringStops[backslash] = 1;
 
-/** Names and values of credentials are shorter, however they are escaped: of a longer one the end is not kept. */
+/** Names and values of credentials are shorter, even with every character escaped: the end of a longer text is not kept. */
 const keptBytesMax = 1024;
 /** Objects, arrays, members and elements of a body beside its points: reporters write four members. */
 export const elementsAroundMax = 100_000;
@@ -45,14 +45,14 @@ const membersByLength = new Map(
 const memberOf = (name: string): Member =>
   name === 'data_id' || name === 'access_token' || name === 'data' ? name : 'other';
 
-/** The value of `data_id`: its type as JSON means it, and how it is written. */
+/** The value of `data_id`: its JSON type, and its text as sent. */
 export type SentDataId = { readonly kind: 'number' | 'string' | 'boolean' | 'object'; readonly text: string };
 
 const escapes = new Map(
   Object.entries({ '"': '"', '\\': '\\', '/': '/', b: '\b', f: '\f', n: '\n', r: '\r', t: '\t' }),
 );
 
-/** The character of an escape that begins behind its backslash; undefined where JSON has no such. */
+/** The character of an escape that begins behind its backslash; undefined for an escape that JSON does not have. */
 const escapedAt = (text: string, at: number): string | undefined => {
   const name = text[at] ?? '';
   if (name !== 'u') return escapes.get(name);
@@ -66,8 +66,8 @@ const escapedAt = (text: string, at: number): string | undefined => {
 };
 
 /**
- * A text between quotes as JSON means it; as it stands where it is no JSON, which its reader will tell. Not by JSON.parse: it would
- * throw an error for each of millions of names.
+ * The JSON value of a text between quotes; the text itself where it is not valid, which its reader reports. Not by JSON.parse: it
+ * would throw an error for each of millions of names.
  */
 const unescaped = (text: string): string => {
   let result = '';
@@ -87,62 +87,62 @@ const kindOfWord = (text: string): SentDataId['kind'] => {
 };
 
 /**
- * Goes through the bytes of a push body as they come, and finds its credential and what it would build, without building anything:
- * only strings, brackets and commas are looked at, so what it finds holds for a body that is JSON, and whether it is one is for its
- * reader to tell. Of each name the last value counts, as with JSON.parse.
+ * Scans the bytes of a push body as they arrive; finds its credential and counts the values that a parser would build, without
+ * building any. It reads only strings, brackets and commas, so the result holds for a valid JSON body; the reader of the body
+ * decides whether it is one. The last value of each name counts, as with JSON.parse.
  */
 export class PushScan {
   /** Objects, arrays, members and elements so far. */
   elements = 0;
   dataId: SentDataId | undefined;
-  /** The token as JSON means it; empty for what is no string. */
+  /** The token as JSON means it; empty for any value but a string. */
   token: string | undefined;
-  /** Between its quotes. */
+  /** The token between its quotes. */
   tokenStart = 0;
   tokenEnd = 0;
   data: 'absent' | 'array' | 'other' = 'absent';
-  /** First byte that is no blank; 0 while there is none. */
+  /** The first byte that is not a blank; 0 before that. */
   firstByte = 0;
-  /** All that was opened is closed. */
+  /** Every open bracket is closed. */
   isClosed = false;
-  /** Of the list of points, between its brackets. */
+  /** The list of points, between its brackets. */
   dataStart = 0;
   dataEnd = 0;
   private commas = 0;
-  /** Of the lists of points. */
+  /** Elements within the lists of points. */
   private elementsWithin = 0;
 
   readonly elementsMax: number;
   private readonly stopsAtPair: boolean;
   private chunk: Buffer = noBytes;
-  /** Bytes before the chunk. */
+  /** The number of bytes before the chunk. */
   private before = 0;
   private depth = 0;
   private isInString = false;
   private isEscaped = false;
   private isInData = false;
   private expectsName = true;
-  /** The name or the value at hand was read: another text there is no JSON, and a body has room for millions. */
+  /** The text of the current name or value was read: another text in its place is not JSON, and a body has room for millions. */
   private hasText = false;
   private member: Member = 'other';
-  /** Bytes of the name or value at hand: those of chunks before, and where they go on in this one. */
+  /** Bytes of the current name or value: those of earlier chunks, and the start of the rest in this chunk. */
   private kept = noBytes;
   private keptLength = 0;
   private isKeeping = false;
   private keepsFrom = 0;
 
-  /** `stopsAtPair`: the first pair is enough, and nothing behind it is looked at. */
+  /** `stopsAtPair`: the scan stops at the first pair and reads nothing behind it. */
   constructor(elementsMax: number, stopsAtPair = false) {
     this.elementsMax = elementsMax;
     this.stopsAtPair = stopsAtPair;
   }
 
-  /** Data id and token were found. */
+  /** Whether the scan has found data id and token. */
   get hasPair(): boolean {
     return this.dataId !== undefined && this.token !== undefined;
   }
 
-  /** It holds more than it may, and was not looked at any further. */
+  /** Whether the body holds more than its limit; the scan stopped there. */
   get isTooMuch(): boolean {
     return this.elements > this.elementsMax || this.elements - this.elementsWithin > elementsAroundMax;
   }
@@ -151,7 +151,7 @@ export class PushScan {
     return this.firstByte === braceOpen;
   }
 
-  /** Takes the next bytes. */
+  /** Scans the next bytes. */
   feed(bytes: Buffer): void {
     this.chunk = bytes;
     this.keepsFrom = 0;
@@ -165,7 +165,7 @@ export class PushScan {
     this.chunk = noBytes;
   }
 
-  /** Points in the list of this body, which was fed whole; each comma is taken to stand between two. */
+  /** Points in the list of this body, which was fed whole; counts each comma as one between two points. */
   pointsIn(body: Uint8Array): number {
     if (this.data !== 'array') return 0;
     if (this.commas > 0) return this.commas + 1;
@@ -173,7 +173,7 @@ export class PushScan {
     return 0;
   }
 
-  /** Passes blanks and a byte order mark up to the body's first byte, and that. */
+  /** Skips blanks and a byte order mark, and the body's first byte. */
   private begin(): number {
     const { chunk, before } = this;
     for (let at = 0; at < chunk.length; at++) {
@@ -189,7 +189,7 @@ export class PushScan {
     return chunk.length;
   }
 
-  /** Passes to the next byte that tells something of the body's members, and that. */
+  /** Moves past the next byte that matters for the members of the body. */
   private passTop(from: number): number {
     const { chunk } = this;
     let at = from;
@@ -241,7 +241,7 @@ export class PushScan {
     }
   }
 
-  /** Passes the string at hand of a member of the body. */
+  /** Moves past the current string of a member of the body. */
   private passString(from: number): number {
     const { chunk } = this;
     let at = this.isEscaped ? from + 1 : from;
@@ -270,7 +270,7 @@ export class PushScan {
     return at + 1;
   }
 
-  /** Passes what lies deeper than the members of the body. */
+  /** Skips the bytes that lie deeper than the members of the body. */
   private passDeep(from: number): number {
     const { chunk, isInData, elementsMax } = this;
     const end = chunk.length;
@@ -303,7 +303,7 @@ export class PushScan {
     if (isInData) this.elementsWithin += elements - this.elements;
     this.elements = elements;
     this.isInString = isInString;
-    // What a backslash at the end of the chunk escapes is the first byte of the next.
+    // A backslash at the end of the chunk escapes the first byte of the next one.
     this.isEscaped = isInString && at === end + 1;
     if (depth === 1) this.endList(at - 1);
     return Math.min(at, end);
@@ -319,7 +319,7 @@ export class PushScan {
     return this.member === 'data_id' || this.member === 'access_token';
   }
 
-  /** The value of the credential at hand. */
+  /** Notes the current value of the credential. */
   private note(dataId: SentDataId, token: string): void {
     if (this.member === 'data_id') this.dataId = dataId;
     else this.token = token;
@@ -331,7 +331,7 @@ export class PushScan {
     this.keptLength = 0;
   }
 
-  /** The member that is called as the bytes up to here; undefined for another name, or one with escapes or in two chunks. */
+  /** The member whose name is the bytes up to here; undefined for another name, or one with escapes or in two chunks. */
   private memberInChunk(end: number): Member | undefined {
     const { chunk, keepsFrom } = this;
     const expected = this.keptLength > 0 ? undefined : membersByLength.get(end - keepsFrom);

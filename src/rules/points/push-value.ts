@@ -14,7 +14,7 @@ import {
 /** A body, or a part of it, is not JSON. */
 export class NotJson extends Error {}
 
-/** Words, and those of Python's json for numbers that JSON does not have. */
+/** The words of JSON, and those of Python's json for numbers that JSON does not have. */
 const words: readonly (readonly [Uint8Array, unknown])[] = [
   [trueWord, true],
   [falseWord, false],
@@ -24,7 +24,7 @@ const words: readonly (readonly [Uint8Array, unknown])[] = [
   [Buffer.from('-Infinity'), Number.NEGATIVE_INFINITY],
 ];
 
-/** Makes a value of its parts: of a name that comes twice the last value, at the place of the first, as JSON.parse does. */
+/** Builds a value from its parts: a repeated name has its last value, at the place of the first, as with JSON.parse. */
 class Builder {
   value: unknown;
   name = '';
@@ -35,7 +35,7 @@ class Builder {
     if (around === undefined) this.value = value;
     else if (Array.isArray(around)) around.push(value);
     else if (this.name !== '__proto__') Reflect.set(around, this.name, value);
-    // It would set the prototype.
+    // An assignment would set the prototype.
     else Object.defineProperty(around, '__proto__', { ...memberSettings, value });
   }
 
@@ -51,10 +51,10 @@ class Builder {
 
 const memberSettings = { enumerable: true, configurable: true, writable: true };
 const nestingMin = 1024;
-/** 1 for an object, 0 for an array, of those that the walk at hand has entered. No walk begins within another. */
+/** The objects (1) and arrays (0) that the current walk has entered. No walk begins within another. */
 let nesting = new Uint8Array(nestingMin);
 
-/** Goes over any value, however deep it is: no call nests with it. */
+/** Walks over any value, however deep it is: it makes no recursive calls. */
 class ValueWalk {
   private readonly cursor: PushCursor;
   private readonly builder: Builder | undefined;
@@ -64,7 +64,7 @@ class ValueWalk {
     this.builder = builder;
   }
 
-  /** False: it is not valid. */
+  /** False for an invalid value. */
   pass(): boolean {
     const { cursor, builder } = this;
     let depth = 0;
@@ -112,7 +112,7 @@ class ValueWalk {
     return cursor.take(colon);
   }
 
-  /** Passes a value without parts. */
+  /** Moves past a value without parts. */
   private passWhole(byte: number): boolean {
     const { cursor, builder } = this;
     const start = cursor.at;
@@ -133,7 +133,7 @@ class ValueWalk {
     return false;
   }
 
-  /** The text that begins here with its quote, and was passed. */
+  /** The text that begins here with its quote, and ends before the cursor. */
   private textFrom(start: number): string {
     const { bytes, at: end } = this.cursor;
     const written = bytes.toString('utf8', start, end);
@@ -143,12 +143,12 @@ class ValueWalk {
   }
 }
 
-/** Steps over any value; false where it is not valid. */
+/** Skips any value; false where it is not valid. */
 export const skipValue = (cursor: PushCursor): boolean => new ValueWalk(cursor).pass();
 
 /**
- * Builds any value, bare NaN and infinities as the numbers that they name (Python's json writes them). Time and memory are in proportion
- * to its bytes. Throws NotJson.
+ * Builds any value, bare NaN and infinities as the numbers that they name (Python's json writes them). Time and memory are in
+ * proportion to its bytes. Throws NotJson.
  */
 export const readValue = (cursor: PushCursor): unknown => {
   const builder = new Builder();

@@ -4,14 +4,14 @@ const equals = 0x3d;
 const backslash = 0x5c;
 const zero = 0x30;
 
-/** 1 for what has a backslash before it in a tag value (`escapeTag`). */
+/** 1 for a byte that needs a backslash in a tag value (`escapeTag`). */
 const tagEscapes = new Uint8Array(256);
 for (const byte of [blank, comma, equals, backslash, 0x0a, 0x0d]) tagEscapes[byte] = 1;
 
-/** A buffer that has grown beyond this is not held for ever. */
+/** A buffer that has grown beyond this is released. */
 const heldBytesMax = 1024 * 1024;
 
-/** Bytes of rows, or of a part of one, one behind the other. It grows as needed and is used again and again. */
+/** Bytes of rows, or of a part of one, in sequence. It grows as needed and is reused. */
 export class RowBuffer {
   bytes: Buffer;
   length = 0;
@@ -22,7 +22,7 @@ export class RowBuffer {
     this.bytes = Buffer.allocUnsafeSlow(size);
   }
 
-  /** Gives memory back that a large body took. */
+  /** Releases the memory that a large body needed. */
   shrink(): void {
     this.length = 0;
     if (this.bytes.length > Math.max(heldBytesMax, this.size)) this.bytes = Buffer.allocUnsafeSlow(this.size);
@@ -37,13 +37,13 @@ export class RowBuffer {
     this.bytes = larger;
   }
 
-  /** Drops what stands before `start`. */
+  /** Drops the bytes before `start`. */
   keepFrom(start: number): void {
     this.bytes.copyWithin(0, start, this.length);
     this.length -= start;
   }
 
-  /** Adds [start, end) of other bytes; there has to be room. */
+  /** Adds [start, end) of other bytes; the caller has reserved the room. */
   add(from: Uint8Array, start: number, end: number): void {
     const { bytes } = this;
     let { length } = this;
@@ -51,7 +51,7 @@ export class RowBuffer {
     this.length = length;
   }
 
-  /** The same as a tag value, with a backslash before what needs one. */
+  /** The same as a tag value, with a backslash where it is needed. */
   addTag(from: Uint8Array, start: number, end: number): void {
     this.reserve(2 * (end - start));
     const { bytes } = this;
@@ -68,7 +68,7 @@ export class RowBuffer {
     this.bytes[this.length++] = byte;
   }
 
-  /** Adds a code point as UTF-8; there has to be room for four bytes. */
+  /** Adds a code point as UTF-8; the caller has reserved four bytes. */
   addCode(code: number): void {
     if (code < 0x80) return this.addByte(code);
     if (code < 0x800) this.addByte(0xc0 | (code >> 6));

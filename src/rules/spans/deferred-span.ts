@@ -3,12 +3,12 @@ import { baseAtItem, type ItemPlace } from '../../model/uid.ts';
 import { MalformedBody, type SpanOwner, type TracePart } from '../../wire/otlp/types.ts';
 import { jsonTraces } from './json-traces.ts';
 
-/** What a span that a receiver put off comes to: a block of one row, or why it makes none. */
+/** The result of a deferred span: a block of one row, or the reason why it has none. */
 export type DeferredSpan =
   | { readonly kind: 'part'; readonly part: TracePart }
   | { readonly kind: 'dropped'; readonly reason: string; readonly detail: string };
 
-/** It was held to its owner's limits when it was received; other ones now would make another row of it. */
+/** The receiver has applied its owner's limits; the limits of today would make another row. */
 const limits = {
   spansMax: 1,
   attributesMax: Number.MAX_SAFE_INTEGER,
@@ -21,9 +21,9 @@ const field = (value: unknown, name: string): unknown =>
   typeof value === 'object' && value !== null ? Reflect.get(value, name) : undefined;
 
 /**
- * Encodes one span as a receiver keeps it while it waits for its verdict (the text of DeferredSpans): the row and uid that the
- * receiver would have given it. The windows of time are not asked again, transfer has judged by those of its arrival;
- * `ttlSeconds` bounds what ClickHouse can hold.
+ * Encodes one deferred span from its text (DeferredSpans): the row and uid that the receiver would have given it. Does not check
+ * the windows of time: transfer has checked them against the time of arrival; `ttlSeconds` bounds the times that ClickHouse can
+ * hold.
  */
 export const encodeDeferredSpan = (
   item: unknown,

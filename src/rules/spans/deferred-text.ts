@@ -24,7 +24,10 @@ const attributesOf = (state: ReadState, list: AttributeSlots, from: number, to: 
   return attributes;
 };
 
-/** A time as sent; undefined for none or zero, which protobuf does not tell apart. Text that is longer than any time is cut, and stays no time. */
+/**
+ * A time as sent; undefined for none or zero, which protobuf does not distinguish. A text that is longer than any time is
+ * truncated, and remains invalid.
+ */
 export const sentTime = (state: ReadState, time: TimeSlot): string | undefined => {
   const { textStart, textEnd } = time;
   if (time.millis === 0 && time.rest === 0) return undefined;
@@ -37,7 +40,7 @@ export const sentTime = (state: ReadState, time: TimeSlot): string | undefined =
   return Number.isNaN(time.millis) ? '' : timeText(time.millis, time.rest);
 };
 
-/** The span at hand as a JSON object of OTLP that stands for itself (see DeferredSpans). */
+/** The current span as a JSON object of OTLP that is complete by itself (see DeferredSpans). */
 export const deferredText = (state: ReadState, row: ResourceRow): string => {
   const { span, owner } = state;
   const { ids } = span;

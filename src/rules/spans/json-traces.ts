@@ -18,8 +18,8 @@ import { TraceEncoder } from './trace-encoder.ts';
 const asBuffer = (bytes: Uint8Array): Buffer => Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
 
 /**
- * Calls `read` with the body, and once more with a body without repeated names where it meets some. What it cannot make sense of
- * may be such a name's earlier value, which does not count.
+ * Calls `read` with the body; where that meets repeated names, calls it again with a body without them. An error may come from a
+ * repeated name's earlier value, which does not count.
  */
 const readJson = <T>(bytes: Uint8Array, read: (body: Uint8Array, forgiven: readonly Leniency[]) => T): T => {
   const forgiven: Leniency[] = [];
@@ -60,10 +60,13 @@ const encodeTraces = (bytes: Uint8Array, context: TracesContext): EncodedTraces 
   );
 };
 
-/** A body of this size is settled for its tokens where an attribute names one thing twice, whoever has sent it. */
+/**
+ * A body up to this size is read again for its tokens, without repeated names, where an attribute has a name twice. This holds for
+ * every sender, known or not.
+ */
 const settledBytesMax = 256 * 1024;
 
-/** The tokens that were read before the place where a body cannot be read count: its other reader will refuse it. */
+/** The tokens before the place of an error count: the other reader of the body will refuse it. */
 const readTokens = (body: Uint8Array, tokenKeys: TokenKeys, tokens: Set<string>): void => {
   try {
     withReadState(body, defaultTraceLimits, tokenKeys, true, (state) =>
@@ -77,7 +80,7 @@ const readTokens = (body: Uint8Array, tokenKeys: TokenKeys, tokens: Set<string>)
   }
 };
 
-/** The body without repeated names; undefined where there are none, or where it cannot be read. */
+/** The body without repeated names; undefined without any, or for an invalid body. */
 const settledOf = (body: Uint8Array): Uint8Array | undefined => {
   try {
     return withoutRepeats(body);

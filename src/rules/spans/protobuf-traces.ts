@@ -27,7 +27,7 @@ const encodeTraces = (bytes: Uint8Array, context: TracesContext): EncodedTraces 
   });
 };
 
-/** The tokens that were read before the place where a body cannot be read count: its other reader will refuse it. */
+/** The tokens before the place of an error count: the other reader of the body will refuse it. */
 const readTokens = (state: ReadState, tokens: Set<string>): void => {
   try {
     new ProtobufReader(

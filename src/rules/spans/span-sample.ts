@@ -10,7 +10,7 @@ const textBytesMax = 1024;
 
 const shortText = (state: ReadState, start: number, end: number): string => {
   if (Math.abs(end - start) <= textBytesMax) return state.textAt(start, end);
-  // The ellipsis says that what stands before it may be the beginning of a secret.
+  // The text before the ellipsis may be the beginning of a secret.
   if (start >= 0) return state.textAt(start, cutEnd(state.body.bytes, start, textBytesMax)) + ellipsis;
   return state.textAt(start, ~cutEnd(state.scratch.source.bytes, ~start, textBytesMax)) + ellipsis;
 };
@@ -25,7 +25,7 @@ const attributesOf = (state: ReadState, list: AttributeSlots): Record<string, st
   return Object.fromEntries(attributes);
 };
 
-/** Ids that were not read are in nobody's place: those behind a wrong one may be of an earlier span. */
+/** The ids that were read: the slots behind a wrong one may still hold those of an earlier span. */
 const idsOf = ({ span }: ReadState, reason: SpanReason | TimeReason): object => {
   const { bytes } = span.ids;
   const hex = (from: number, to: number): string => String.fromCharCode(...bytes.subarray(from, to));
@@ -37,14 +37,14 @@ const idsOf = ({ span }: ReadState, reason: SpanReason | TimeReason): object => 
   return { traceId, spanId, parentSpanId: hex(idPlaces.parent, idPlaces.end) };
 };
 
-/** The span at hand. `row` is its resource as rows hold it; undefined where it belongs to nobody. */
+/** The current span. `row` is its resource as rows hold it; undefined for a span without an owner. */
 export const sampledItem = (
   state: ReadState,
   row: ResourceRow | undefined,
   reason: SpanReason | TimeReason,
 ): object => {
   const { span, owner } = state;
-  // A span without an owner is refused for that: its own fault says which of its fields were read.
+  // A span without an owner is refused for that reason: its own fault shows which of its fields were read.
   const fault = span.fault.reason ?? reason;
   if (fault === 'span_not_object') return {};
   const text = (start: number, end: number): string | undefined => shortText(state, start, end) || undefined;

@@ -21,31 +21,31 @@ import { sampledItem } from './span-sample.ts';
  */
 export const spanCuttingRuleVersion = 1;
 
-/** What the spans of one run may cost together: 256 + 2 × (size of the span + size of its resource and scope) each. */
+/** The largest cost of the spans of one run together: 256 + 2 × (size of the span + size of its resource and scope) each. */
 export const spanRunBudget = 2 * 2 ** 20;
 const spanOverhead = 256;
 
-/** Different pairs of a token and a day that one run may hold: each is a block, whose column names take their place too. */
+/** Different pairs of a token and a day that one run may hold: each is a block, whose column names take space, too. */
 const runPartsMax = 256;
 
 /**
- * Runs that one request may be cut into. A run repeats its resource, so that a small body with a large resource would otherwise come
- * to gigabytes; 50,000 spans under a resource of 4 KB, or on as many days, are fewer.
+ * Runs that one request may be cut into. A run repeats its resource, so that a small body with a large resource would otherwise
+ * become gigabytes; 50,000 spans under a resource of 4 KB, or on as many days, are fewer.
  */
 export const runsMax = 256;
 
 /**
- * Blocks that one request may make: one a run, application and day. Each is a part that ClickHouse writes and costs as much as
+ * Blocks that one request may make: one per run, application and day. ClickHouse writes each as a part, which costs as much as
  * hundreds of rows; a year of spans, or the applications of a gateway, are far fewer.
  */
 export const blocksMax = 2048;
 
-/** Bytes of all blocks of one request, each with its resource again. */
+/** Bytes of all blocks of one request, each with a copy of its resource. */
 const blockBytesMax = 128 * 2 ** 20;
 
 /**
- * Those of its deferred spans, each of which carries its resource as text: a small body with a large one, whose times are wrong, would
- * otherwise come to gigabytes. They will be dropped, so that nothing is lost that was to be kept.
+ * Bytes of the deferred spans of one request, each with its resource as text: a small body with a large resource and wrong times
+ * would otherwise become gigabytes. Transfer will drop them, so that no span is lost that would be kept.
  */
 const deferredBytesMax = 32 * 2 ** 20;
 
@@ -53,7 +53,7 @@ const dayMillis = 86_400_000;
 const examplesMax = 20;
 const word = 2 ** 32;
 
-/** Blocks that were used before: their buffers have the size that requests need. Of large ones few are kept. */
+/** Blocks for reuse: their buffers have the size that requests need. Few large ones are kept. */
 const freeBlocks: SpanBlock[] = [];
 const freeBlocksMax = runPartsMax;
 const largeBlocksMax = 4;
@@ -65,7 +65,7 @@ const count = <K>(map: Map<K, number>, key: K, by = 1): void => {
   map.set(key, (map.get(key) ?? 0) + by);
 };
 
-/** Judges the spans that a reader leaves in `state`, cuts the request into runs and encodes what is kept. */
+/** Validates the spans that a reader leaves in `state`, cuts the request into runs and encodes the kept spans. */
 export class TraceEncoder implements SpanVisitor {
   private readonly state: ReadState;
   private readonly context: TracesContext;
@@ -74,16 +74,16 @@ export class TraceEncoder implements SpanVisitor {
   private readonly result: EncodedTraces;
   private readonly owners = new Map<string | undefined, Owner>();
 
-  // Of the resource at hand.
+  // The row of the current resource.
   private readonly row: ResourceRow;
   private resourceNumber = 0;
   private token: string | undefined;
   private owner: Owner = 'invalid';
-  /** Of the credentials that spans came with. */
+  /** Credentials of spans whose owner the result has. */
   private readonly told = new Set<string | undefined>();
   private isOwnerTold = false;
 
-  // Of the run at hand.
+  // The current run.
   private run: TraceRun | undefined;
   private spent = 0;
   private blocksMade = 0;
@@ -143,7 +143,7 @@ export class TraceEncoder implements SpanVisitor {
     this.result.owners.push(this.owner);
   }
 
-  /** The resource was read under the widest limits of the request; from here on its owner's count. */
+  /** The resource was read under the widest limits of the request; from here on its owner's limits count. */
   private limitResource(limits: TraceLimits): void {
     const { owner } = this.state;
     owner.limits = limits;
@@ -176,7 +176,7 @@ export class TraceEncoder implements SpanVisitor {
     this.keep(run, owner, ordinal, day);
   }
 
-  /** What came of the request. To be called once, when its reader is through. */
+  /** The result of the request. Call it once, after its reader. */
   finish(unknownTopLevelKeys: Iterable<string>, misplacedKeys: Iterable<string>): EncodedTraces {
     const { result } = this;
     this.endRun();
@@ -197,7 +197,7 @@ export class TraceEncoder implements SpanVisitor {
     this.block = undefined;
   }
 
-  /** The run that the next span goes into: the one at hand, or a new one where that would become too large. */
+  /** The run for the next span: the current one, or a new one where the current one would become too large. */
   private runFor(ordinal: number, cost: number, day: number): TraceRun {
     const { run } = this;
     const isNewPart = day >= 0 && (day !== this.lastDay || this.resourceNumber !== this.lastResource);

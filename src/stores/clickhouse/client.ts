@@ -4,12 +4,12 @@ import { z } from 'zod';
 import { Fault } from '../../model/fault.ts';
 import { toFault } from './faults.ts';
 
-/** The database of all our tables; their SQL files name it too. */
+/** The database of all tables of Tidemark; their SQL files name it too. */
 export const database = 'otel';
 
 /** How one statement runs. */
 export type StatementOptions = {
-  /** The server gives up after this time, we two seconds later; default 10 s. */
+  /** The server stops after this time, the client two seconds later; default 10 s. */
   readonly timeoutMs?: number;
   /** Default: a random one. A second statement with the id of a running one is refused (transient). */
   readonly queryId?: string;
@@ -25,8 +25,8 @@ export type Clickhouse = {
   /** A statement without rows. It is done once the promise resolves. */
   run(statement: string, options?: StatementOptions): Promise<void>;
   /**
-   * `INSERT … FORMAT …` with its body in pieces. Resolves once every row is committed, with the number of rows written into
-   * the table and by its views. After a transient Fault none, some or all of them may be there, now or later.
+   * `INSERT … FORMAT …` with its body in pieces. Resolves once every row is committed, with the number of rows written into the
+   * table and by its views. After a transient Fault none, some or all of them may be stored, now or later.
    */
   insert(statement: string, body: readonly Uint8Array[], options?: StatementOptions): Promise<number>;
   close(): Promise<void>;
@@ -42,19 +42,19 @@ const timeoutMsDefault = 10_000;
 /** The server's limit should end a statement first: then its outcome is known. */
 const graceMs = 2_000;
 
-/** What must not be left to a server's defaults. */
+/** Settings whose defaults differ between servers. */
 const insertSettings = {
   // On by default since 26.3: it would gather inserts that are gathered already, and answer later.
   async_insert: 0,
-  // Equal blocks are not repeats. Servers since 26.2 no longer look at this; for them the tables' window is 0.
+  // Equal blocks are not repeats. Servers since 26.2 ignore this; for them the tables' window is 0.
   insert_deduplicate: 0,
-  // On by default, and then a column that the table lacks vanishes without a word.
+  // On by default, and then a column that the table lacks is lost without an error.
   input_format_skip_unknown_fields: 0,
 };
 
 /**
- * The server reads this much of statement and body before it starts, and only then an insert is in system.processes. Little more
- * than the statement, so that an insert that was left half sent can be found there and killed.
+ * The server reads this many bytes of statement and body before it starts, and only then lists the insert in system.processes.
+ * Little more than the statement, so that an insert whose body was sent in part can be found there and killed.
  */
 const querySizeMax = (statement: string): number => Buffer.byteLength(statement) + 64;
 
@@ -70,7 +70,7 @@ const call = async <T>(
       ...(queryId === undefined ? {} : { query_id: queryId }),
       ...(params === undefined ? {} : { query_params: params }),
       clickhouse_settings: {
-        // Else a 200 may be followed by the failure.
+        // Otherwise a 200 may precede the failure.
         wait_end_of_query: 1,
         max_execution_time: timeoutMs / 1000,
         // By the clock, not by an estimate.
@@ -91,7 +91,7 @@ export const createClickhouse = ({ url, connectionsMax = 10 }: ClickhouseOptions
     url,
     application: 'tidemark',
     max_open_connections: connectionsMax,
-    // Each call has its own deadline; this bounds only a socket on which nothing moves.
+    // Each call has its own deadline; this only bounds a socket without any traffic.
     request_timeout: 3_600_000,
     keep_alive: { enabled: true, idle_socket_ttl: 2_500, eagerly_destroy_stale_sockets: true },
     compression: { request: false, response: false },
@@ -132,7 +132,7 @@ export const createClickhouse = ({ url, connectionsMax = 10 }: ClickhouseOptions
             ...common,
             query: statement,
             values: Readable.from(body),
-            // Without it the body goes in chunks, of which the server waits for the whole first one before it starts.
+            // Without it the body goes in chunks, and the server waits for the whole first one before it starts.
             http_headers: { 'Content-Length': String(body.reduce((sum, piece) => sum + piece.length, 0)) },
           });
           await drainStream(stream);

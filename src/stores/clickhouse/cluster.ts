@@ -3,7 +3,7 @@ import { clusterName } from '../../config/settings.ts';
 import { Fault } from '../../model/fault.ts';
 import { type Clickhouse, database } from './client.ts';
 
-/** A replica that is away fails the statement before our own deadline; it is done once the replica is back. */
+/** An unavailable replica fails the statement before the client's own deadline; the statement is done once the replica is back. */
 const ddlSecondsMax = 50;
 const ddlMsMax = 60_000;
 
@@ -13,7 +13,7 @@ const engine = /^(\s*ENGINE = )((?:Replacing)?MergeTree)(?:\(([^()]*)\))?/m;
 /**
  * The form of a statement for the replicas of a cluster: executed on all of them, tables replicated below a path of their own, and
  * equal blocks kept (the window of a replicated table would take them for repeats and lose their rows). The server puts its own
- * shard and replica into the braces. Statements that bring rows stay as they are: tables replicate those.
+ * shard and replica into the braces. Statements that insert rows stay unchanged: tables replicate those.
  */
 export const onCluster = (statement: string, cluster: string): string => {
   const [, , name = ''] = made.exec(statement) ?? [];
@@ -28,7 +28,7 @@ export const onCluster = (statement: string, cluster: string): string => {
     .replace('non_replicated_deduplication_window', 'replicated_deduplication_window');
 };
 
-/** The same ClickHouse, whose tables are made and changed on every replica of the cluster. */
+/** The same ClickHouse, whose tables are created and changed on every replica of the cluster. */
 export const acrossCluster = (clickhouse: Clickhouse, cluster: string | undefined): Clickhouse => {
   if (cluster === undefined) return clickhouse;
   return {
@@ -45,13 +45,13 @@ export const acrossCluster = (clickhouse: Clickhouse, cluster: string | undefine
   };
 };
 
-/** What the table of applied steps says of its cluster: there every role reads it. */
+/** The comment of the table of applied steps, which names its cluster: every role reads it there. */
 export const clusterComment = (cluster: string | undefined): string =>
   cluster === undefined ? '' : ` COMMENT 'cluster ${cluster}'`;
 
 const commentRow = z.object({ comment: z.string() });
 
-/** What `migrate` made our tables for: a cluster, or a single server (undefined). */
+/** The target of `migrate` for the tables of Tidemark: a cluster, or a single server (undefined). */
 export type MadeFor = { readonly cluster: string | undefined };
 
 /** Undefined before the first migration. */
@@ -66,7 +66,10 @@ export const readCluster = async (clickhouse: Clickhouse): Promise<MadeFor | und
   return { cluster: name !== undefined && clusterName.test(name) ? name : undefined };
 };
 
-/** Tables made for a single server cannot become a cluster's in place, nor the other way round. Where there are none yet, all is well. */
+/**
+ * Refuses the other kind: tables of a single server cannot become a cluster's in place, nor the reverse. Accepts a database without
+ * tables.
+ */
 export const refuseOtherCluster = async (
   clickhouse: Clickhouse,
   wanted: string | undefined,
@@ -84,7 +87,7 @@ export const refuseOtherCluster = async (
 
 const nameRow = z.object({ name: z.string() });
 
-/** Names of our tables and views that are there, on a cluster those that are on every replica. */
+/** Names of the existing tables and views of Tidemark; on a cluster, of those that exist on every replica. */
 export const presentTables = async (
   clickhouse: Clickhouse,
   cluster: string | undefined,

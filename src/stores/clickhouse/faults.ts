@@ -116,8 +116,8 @@ const textMax = 400;
 const shorten = (text: string): string => oneLine(text, textMax);
 
 /**
- * The one place where what the client throws becomes a Fault:
- * - transient `clickhouse_unavailable`: away, busy or silent. What became of the statement is unknown;
+ * The one place where an error of the client becomes a Fault:
+ * - transient `clickhouse_unavailable`: away, busy or silent. The result of the statement is unknown;
  * - transient `clickhouse_unclassified`: a code that no list names, taken as unknown. Worth counting;
  * - permanent `clickhouse_rows_refused`: these rows will never be stored; others may be;
  * - permanent `clickhouse_rejected`: the statement, the tables or the credentials are wrong, independent of the rows.
@@ -142,7 +142,7 @@ export const toFault = (error: unknown): Fault => {
   }
 };
 
-/** True for a transient Fault that the server itself answered: it lives, and other rows may be stored. */
+/** True for a transient Fault from an answer of the server: it is alive, and other rows may be stored. */
 export const isTransientAnswer = (error: unknown): boolean =>
   error instanceof Fault && error.kind === 'transient' && error.cause instanceof ClickHouseError;
 

@@ -3,8 +3,8 @@ import { type Clickhouse, database } from './client.ts';
 /** Writes lines of JSON into the tables of outcomes, refusals and samples. */
 export type LedgerWriter = {
   /**
-   * Stores every line; one that is there already replaces itself. Throws the Faults of `toFault`: `clickhouse_rows_refused` when a
-   * line of them can never be stored; none of them is stored then.
+   * Stores every line; an existing one replaces itself. Throws the Faults of `toFault`: `clickhouse_rows_refused` when one of the
+   * lines can never be stored; none of them is stored then.
    */
   insert(table: string, lines: readonly Uint8Array[]): Promise<void>;
 };
@@ -13,7 +13,7 @@ export const createLedgerWriter = (clickhouse: Clickhouse, timeoutMs: number): L
   insert: async (table, lines) => {
     await clickhouse.insert(`INSERT INTO ${database}.${table} FORMAT JSONEachRow`, lines, {
       timeoutMs,
-      // Late rows may be of any number of months, or days of samples.
+      // Late rows may belong to any number of months, or days of samples.
       settings: { max_partitions_per_insert_block: 0, optimize_on_insert: 0 },
     });
   },

@@ -8,9 +8,9 @@ const tableRow = z.object({ name: z.string(), engine_full: z.string() });
 const isSet = (engine: string, setting: string): boolean => engine.includes(`${setting} = 1`);
 
 /**
- * Makes the answer to an insert wait until its part is on the disk (`isPowerSafe`) or only in the system's hands, for all tables
- * of Tidemark, unless it is so already; returns the changed tables. A merge needs no such wait: the server keeps the
- * parts that went into it for eight minutes. Throws the Faults of `toFault`; may be repeated.
+ * Makes the answer to an insert wait until its part is on the disk (`isPowerSafe`) or only in the system's buffers, for all tables
+ * of Tidemark that differ; returns the changed tables. A merge needs no such wait: the server keeps its source parts for eight
+ * minutes. Throws the Faults of `toFault`; may be repeated.
  */
 export const alignDurability = async (clickhouse: Clickhouse, isPowerSafe: boolean): Promise<string[]> => {
   const tables = await clickhouse.rows(

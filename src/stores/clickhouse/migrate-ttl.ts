@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { type Clickhouse, database } from './client.ts';
 
-/** The tables of spans and what counts as a row's time, as the OpenTelemetry exporter writes it. */
+/** The tables of spans and the expression for a row's time, as the OpenTelemetry exporter writes it. */
 const timeOf = {
   otel_traces: 'toDateTime(Timestamp)',
   otel_traces_trace_id_ts: 'toDateTime(Start)',
@@ -13,9 +13,9 @@ const tableRow = z.object({ name: z.string(), engine_full: z.string() });
 const ttlIn = (engine: string): string => / TTL (.+?)(?: SETTINGS |$)/.exec(engine)?.[1] ?? '';
 
 /**
- * Sets the TTL of the tables of spans to this number of days, or removes it (undefined), unless it is so already; returns the
- * tables that were changed. Rows that are stored follow in the background: the server drops a part when all of it has expired.
- * Throws the Faults of `toFault`; may be repeated.
+ * Sets the TTL of the tables of spans to this number of days, or removes it (undefined), where it differs; returns the changed
+ * tables. Stored rows follow in the background: the server drops a part when all of it has expired. Throws the Faults of `toFault`;
+ * may be repeated.
  */
 export const alignTtl = async (clickhouse: Clickhouse, days: number | undefined): Promise<string[]> => {
   const tables = await clickhouse.rows(

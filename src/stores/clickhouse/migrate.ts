@@ -21,11 +21,11 @@ import {
 export type MigrateResult = {
   /** Names of the steps that this run applied, in order. */
   readonly applied: readonly string[];
-  /** The highest step there is, of this program or a newer one. */
+  /** The highest step, of this program or a newer one. */
   readonly version: number;
   /** Names of the tables whose TTL this run changed. */
   readonly ttlChanged: readonly string[];
-  /** Names of the tables whose inserts this run made wait for the disk, or no longer wait. */
+  /** Names of the tables whose inserts wait for the disk, or no longer wait, since this run. */
   readonly durabilityChanged: readonly string[];
   /** Names of the steps that were applied before and again now, because their tables or views were missing. */
   readonly restored: readonly string[];
@@ -67,7 +67,7 @@ const unusable = (why: string): Fault =>
 const tableRow = z.object({ engine: z.string(), sorting_key: z.string() });
 const columnRow = z.object({ name: z.string(), type: z.string() });
 
-/** CREATE … IF NOT EXISTS takes any table of that name; one that does not collapse repeats would count them. */
+/** CREATE … IF NOT EXISTS accepts any table of that name; a table that does not collapse repeats would count them. */
 const checkTable = async (clickhouse: Clickhouse): Promise<void> => {
   const params = { database };
   const [table] = await clickhouse.rows(
@@ -101,8 +101,8 @@ const madeBy = ({ statement }: Migration): string[] =>
   );
 
 /**
- * Applied steps whose table or view was dropped, or is missing on a new replica. They are run again with those after them: a later step may change what
- * an earlier one made, and each may be repeated.
+ * Applied steps whose table or view was dropped, or is missing on a new replica. They run again with all steps after them: a later
+ * step may change the result of an earlier one, and each may be repeated.
  */
 const stepsToRepeat = async (
   clickhouse: Clickhouse,
@@ -120,12 +120,11 @@ const versionOf = (applied: readonly AppliedMigration[]): number =>
   applied.reduce((highest, { version }) => Math.max(highest, version), 0);
 
 /**
- * Brings the tables up to the steps in `folder`: applies, in order, those that are not recorded as applied, and sets the TTL of
- * the spans to the retention, and the durability of the tables, where it is another; recreates dropped ones. May run
- * any number of times and in any number of processes at once, and be killed anywhere. Throws the Faults of `toFault`, and
- * permanent ones:
- * `migrations_invalid`, `migration_changed` (a file is not what was applied), `clickhouse_cluster_differs` and
- * `clickhouse_table_unusable` (another program created a table of this name); nothing was applied then, except before the last.
+ * Migrates the tables to the steps in `folder`: applies, in order, those without a record, and sets the TTL of the spans to the
+ * retention, and the durability of the tables, where they differ; recreates dropped ones. May run any number of times and in any
+ * number of processes at once, and be killed anywhere. Throws the Faults of `toFault`, and permanent ones: `migrations_invalid`,
+ * `migration_changed` (a file differs from the applied one), `clickhouse_cluster_differs` and `clickhouse_table_unusable` (another
+ * program created a table of this name); nothing was applied then, except before the last.
  */
 export const migrate = async ({
   clickhouse: server,
@@ -137,10 +136,10 @@ export const migrate = async ({
 }: MigrateOptions): Promise<MigrateResult> => {
   const migrations = readMigrations(folder);
   const clickhouse = acrossCluster(server, cluster);
-  // Before anything is made: on a cluster the tables of a single server would get others beside them.
+  // Before the first change: on a cluster the tables of a single server would get others beside them.
   await refuseOtherCluster(clickhouse, cluster);
   await prepareLedger(clickhouse, cluster);
-  // Again: another program may have made them meanwhile.
+  // Again: another program may have created them meanwhile.
   await refuseOtherCluster(clickhouse, cluster);
   const before = await readApplied(clickhouse);
   refuseChanged(migrations, before, folder);
@@ -184,8 +183,8 @@ export const readSchemaVersion = async (clickhouse: Clickhouse): Promise<number>
   versionOf(await readApplied(clickhouse));
 
 /**
- * Migrates the ClickHouse at `url` as soon as it answers: tries again while it is away or busy, until `signal` fires (then throws
- * its reason). Throws the permanent Faults of `migrate` at once.
+ * Migrates the ClickHouse at `url` as soon as it answers: retries while it is away or busy, until `signal` fires (then throws its
+ * reason). Throws the permanent Faults of `migrate` at once.
  */
 export const migrateWhenUp = async ({
   url,

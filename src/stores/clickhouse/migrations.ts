@@ -27,7 +27,7 @@ const namesIn = (folder: string): string[] => {
   }
 };
 
-/** All steps in `folder`, by version. Throws a permanent Fault `migrations_invalid` that names the file that is in the way. */
+/** All steps in `folder`, by version. Throws a permanent Fault `migrations_invalid` that names the faulty file. */
 export const readMigrations = (folder: string): Migration[] => {
   const migrations = namesIn(folder).map((file): Migration => {
     const digits = /^(\d{3})_[a-z0-9_]+\.sql$/.exec(file)?.[1];
@@ -54,8 +54,8 @@ export type AppliedMigration = z.output<typeof appliedRow>;
 const ledger = `${database}.schema_migrations`;
 
 /**
- * Every step that was applied, by version, also by newer programs. A version appears twice when it was applied with two contents.
- * Before the first migration a permanent Fault `clickhouse_rejected`.
+ * Every applied step, by version, also of newer programs. A version appears twice when it was applied with two contents. Before the
+ * first migration a permanent Fault `clickhouse_rejected`.
  */
 export const readApplied = (clickhouse: Clickhouse): Promise<AppliedMigration[]> =>
   clickhouse.rows(
@@ -63,16 +63,16 @@ export const readApplied = (clickhouse: Clickhouse): Promise<AppliedMigration[]>
     `SELECT DISTINCT version, name, checksum FROM ${ledger} ORDER BY version, checksum`,
   );
 
-/** What makes the database and the table in which applied steps are recorded. */
+/** The statements that create the database and the table of applied steps. */
 export const ledgerStatements = (cluster: string | undefined): string[] => [
   `CREATE DATABASE IF NOT EXISTS ${database}`,
-  // Two programs that record the same step at once leave two equal rows; two contents of a step stay apart.
+  // Two programs that record the same step at once leave two equal rows; two contents of a step remain two rows.
   `CREATE TABLE IF NOT EXISTS ${ledger}
     (version UInt32, name String, checksum String, applied_at DateTime64(3, 'UTC'))
     ENGINE = ReplacingMergeTree ORDER BY (version, checksum)${clusterComment(cluster)}`,
 ];
 
-/** Makes the database and the table in which applied steps are recorded. */
+/** Creates the database and the table of applied steps. */
 export const prepareLedger = async (clickhouse: Clickhouse, cluster: string | undefined): Promise<void> => {
   for (const statement of ledgerStatements(cluster)) await clickhouse.run(statement);
 };

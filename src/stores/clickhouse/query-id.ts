@@ -11,7 +11,7 @@ export type InsertAttempt = {
   readonly attempt: number;
 };
 
-/** What the ids of all inserts of a stream begin with. Stream names hold no `-`. */
+/** The common prefix of the ids of all inserts of a stream. Stream names hold no `-`. */
 export const insertIdPrefix = (stream: string): string => `tm-${stream}-`;
 
 /** `tm-<stream>-<first>-<last>-<boot>-<attempt>` (architecture 7.2). */
@@ -30,8 +30,8 @@ export const parseInsertId = (id: string): InsertAttempt | undefined => {
 const labelRangesMax = 1_000;
 
 /**
- * Exactly which messages an insert brings, for its `log_comment`: `3-7 9-9`. The range of an id also covers the messages that
- * other workers took in between. Of very scattered messages it names a few more than there are.
+ * The exact messages of an insert, for its `log_comment`: `3-7 9-9`. The range of an id also covers the messages that other workers
+ * took in between. With very scattered messages it names a few more than the insert brings.
  */
 export const messagesLabel = (sequences: readonly number[]): string =>
   coalesceRanges(

@@ -16,7 +16,7 @@ const joinRanges = (ranges: readonly Range[]): Range[] => {
   return joined;
 };
 
-/** The same numbers in at most `max` ranges, and in between those of the narrowest gaps when more would be needed. */
+/** The same numbers in at most `max` ranges; when more would be needed, with the numbers of the narrowest gaps. */
 export const coalesceRanges = (
   ranges: readonly (readonly [first: bigint | string | number, last: bigint | string | number])[],
   max: number,
@@ -37,6 +37,6 @@ export const coalesceRanges = (
   return coalesced;
 };
 
-/** Whether a number is in both. */
+/** Whether both lists have a number in common. */
 export const rangesOverlap = (some: readonly Range[], others: readonly Range[]): boolean =>
   some.some(({ first, last }) => others.some((other) => other.first <= last && other.last >= first));

@@ -10,7 +10,7 @@ import { type BatchBounds, guardedInsert, plainInsert, repeatsQuery } from './sp
 export type PlainInsert = {
   /** See `insertId`. */
   readonly queryId: string;
-  /** Stream sequences of the messages whose rows these are. Without them `killCovering` goes by the range in the id. */
+  /** Stream sequences of the messages that bring these rows. Without them `killCovering` uses the range in the id. */
   readonly sequences?: readonly number[];
   /** Blocks of FORMAT Native, all of one day: more days would be more parts, committed one by one. */
   readonly blocks: readonly Uint8Array[];
@@ -26,24 +26,24 @@ export type Messages = {
   readonly stream: string;
   readonly firstSequence: number;
   readonly lastSequence: number;
-  /** All of them; without it every one from the first to the last is meant. */
+  /** All of them; without it, every one from the first to the last. */
   readonly sequences?: readonly number[];
 };
 
 /**
- * Writes spans (architecture 7.2). Every call throws the Faults of `toFault`; after a transient one of an insert any part of
- * it may be stored, now or later: kill what covers it and insert with the guard.
+ * Writes spans (architecture 7.2). Every call throws the Faults of `toFault`; after a transient one of an insert any part of it may
+ * be stored, now or later: kill the inserts that cover it and insert with the guard.
  */
 export type SpanWriter = {
-  /** Stores every row, also one that is there already or comes twice in these blocks. */
+  /** Stores every row, even one that is stored already or comes twice in these blocks. */
   insertPlain(insert: PlainInsert): Promise<void>;
-  /** Stores each row whose uid is not stored, once. Returns whether there was one. */
+  /** Stores each row once whose uid is not stored. Returns whether it stored any. */
   insertGuarded(insert: GuardedInsert): Promise<boolean>;
   /** Makes traces findable by id when the view's part of an interrupted insert is missing. Repeats are harmless. */
   repairTraceLookup(traces: readonly TraceTimes[]): Promise<void>;
   /**
-   * Ends the running inserts that bring one of these messages, and returns their number; once it resolves none of them
-   * can store anything more. An insert that was left half sent ends only with the server's `http_receive_timeout` (30 s).
+   * Kills the running inserts that bring one of these messages, and returns their number; once it resolves none of them can store
+   * anything more. An insert whose body was sent in part ends only with the server's `http_receive_timeout` (30 s).
    */
   killCovering(messages: Messages): Promise<number>;
   /** Rows of these bounds that are stored more than once: two attempts at them had overlapped. */
@@ -61,7 +61,7 @@ export type SpanWriterOptions = {
   readonly optimizeMsMax?: number;
 };
 
-/** A part of one insert is merged within seconds: its bloom filters would be made for nothing, and merges make those that last. */
+/** A part of one insert is merged within seconds: its bloom filters would have no use, and merges build the lasting ones. */
 const bloomFilters =
   'idx_trace_id, idx_res_attr_key, idx_res_attr_value, idx_span_attr_key, idx_span_attr_value';
 
@@ -75,7 +75,7 @@ const dayRow = z.object({ day: z.string() });
 const lookupLine = ({ traceId, min, max }: TraceTimes): string =>
   `${JSON.stringify({ TraceId: traceId, Start: Number(min / 1_000_000_000n), End: Number(max / 1_000_000_000n) })}\n`;
 
-/** The messages that a running statement brings; undefined for statements of others. */
+/** The messages of a running statement; undefined for statements of other programs. */
 const messagesOf = (stream: string, queryId: string, label: string): Range[] => {
   const attempt = parseInsertId(queryId);
   if (attempt?.stream !== stream) return [];
@@ -85,18 +85,21 @@ const messagesOf = (stream: string, queryId: string, label: string): Range[] => 
 const processesOf = (cluster: string | undefined): string =>
   cluster === undefined ? 'system.processes' : `clusterAllReplicas('${cluster}', system.processes)`;
 
-/** Ends queries wherever they run; `ids` is a parameter. */
+/** Kills queries on every server; `ids` is a parameter. */
 export const killStatement = (cluster: string | undefined): string =>
   `KILL QUERY${cluster === undefined ? '' : ` ON CLUSTER '${cluster}'`} WHERE query_id IN {ids:Array(String)} ASYNC`;
 
 /** Waits until this replica has every part that was committed on another: the guard reads this replica. */
 export const syncStatement = `SYSTEM SYNC REPLICA ${database}.otel_traces LIGHTWEIGHT`;
 
-/** A replica that is away holds up no insert. One that only our server cannot reach may finish an insert: its rows are stored twice until a merge. */
+/**
+ * An unavailable replica delays no insert. A replica that only this server cannot reach may finish an insert: its rows are stored
+ * twice until a merge.
+ */
 export const lookSettings = { skip_unavailable_shards: 1 };
 export const killSettings = { distributed_ddl_output_mode: 'throw_only_active' };
 
-/** Ids of the running inserts that bring one of these messages, on whichever replica that answers. */
+/** Ids of the running inserts that bring one of these messages, on any replica that answers. */
 const findCovering = async (
   clickhouse: Clickhouse,
   cluster: string | undefined,
@@ -128,7 +131,7 @@ const partitionsOf = async (clickhouse: Clickhouse, day: number): Promise<string
   return days.map((row) => row.day);
 };
 
-/** A writer on one client; `options` bound how long its calls take. */
+/** A writer on one client; `options` limit the time of its calls. */
 export const createSpanWriter = (
   clickhouse: Clickhouse,
   { insertMsMax, killMsMax = 40_000, optimizeMsMax = 600_000 }: SpanWriterOptions,
@@ -137,7 +140,7 @@ export const createSpanWriter = (
     queryId,
     timeoutMs: insertMsMax,
     settings: {
-      // Collapsing equal keys inside an insert is 40 % of its cost, and here there are none.
+      // Collapsing equal keys inside an insert is 40 % of its cost, and these inserts have none.
       optimize_on_insert: 0,
       exclude_materialize_skip_indexes_on_insert: bloomFilters,
       ...(sequences === undefined ? {} : { log_comment: messagesLabel(sequences) }),

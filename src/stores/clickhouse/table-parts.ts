@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { type Clickhouse, database } from './client.ts';
 
-/** How far our tables are from the number of parts at which ClickHouse slows and then refuses inserts. */
+/** The distance of the tables of Tidemark from the number of parts at which ClickHouse slows and then refuses inserts. */
 export type TableParts = {
   /** Active parts in the fullest partition, by table. */
   readonly most: ReadonlyMap<string, number>;

@@ -9,8 +9,8 @@ import { type FailureScope, isBeyondResuming, listed, tryChange, whyOf } from '.
 export type Held = { readonly why: string; readonly scope: FailureScope };
 
 /**
- * Tables with acknowledged rows that queries do not see yet, and why: `late` ones wait for their turn in QuestDB, `held` ones are stalled until
- * they are resumed, `broken` ones never show them.
+ * Tables with acknowledged rows that queries do not see yet, and why: `late` ones wait for their turn in QuestDB, `held` ones are
+ * stalled until they are resumed, `broken` ones never show them.
  */
 export type Unapplied = {
   readonly late: ReadonlyMap<string, string>;
@@ -19,20 +19,21 @@ export type Unapplied = {
 };
 
 /**
- * Whether rows that QuestDB has confirmed are visible. QuestDB 9.3.4 that was killed while it added columns may confirm rows of a table
- * later and show none of them (docs/stores-in-trouble.md). So after each start of the server each table has to prove itself once: after its
- * first write its structure is changed, which a damaged table refuses or never applies, and the write counts once that change
- * is applied. Every later write to that table is believed.
+ * Whether rows that QuestDB has confirmed are visible. QuestDB 9.3.4 that was killed while it added columns may confirm rows of a
+ * table later and show none of them (docs/stores-in-trouble.md). So after each start of the server each table has to prove itself
+ * once: after its first write the check changes its structure, which a damaged table refuses or never applies, and the write counts
+ * once that change is applied. Every later write to that table is trusted.
  */
 export type AppliedCheck = {
   /**
-   * To be called with the tables of a write after it is confirmed and before anything is acknowledged. The first time it waits while
-   * their logs are applied. Without a new connection and a new table it sends no query. Throws a transient Fault when QuestDB does not answer.
+   * Call it with the tables of a write after the write is confirmed and before any message of it is acknowledged. The first time it
+   * waits while QuestDB applies their logs. Without a new connection and a new table it sends no query. Throws a transient Fault
+   * when QuestDB does not answer.
    */
   unapplied(tables: Iterable<string>): Promise<Unapplied>;
-  /** The tables whose rows were not visible at their last write, and still are not: writing them again would only delay them. */
+  /** The tables whose rows were not visible at their last write, and still are not: another write would only delay them. */
   stillUnapplied(tables: readonly string[]): Promise<Unapplied>;
-  /** Tables whose messages wait until their rows are visible, for `/readyz`; undefined when there are none. */
+  /** Tables whose messages wait until their rows are visible, for `/readyz`; undefined without any. */
   readonly problem: string | undefined;
 };
 
@@ -40,11 +41,11 @@ export type AppliedCheckOptions = {
   readonly sql: Pick<QuestdbSql, 'exec'>;
   /** Connections that writes have made until now: a restarted server has a new one. */
   readonly connections: () => number;
-  /** A log that does not move for this time is not waited for, ms. */
+  /** The longest wait for a log that makes no progress, ms. */
   readonly stalledMsMax?: number;
-  /** One call waits no longer than this, ms. */
+  /** The longest wait of one call, ms. */
   readonly waitMsMax?: number;
-  /** A log that does not move for this time is stalled, ms. */
+  /** A log without progress for this time is stalled, ms. */
   readonly stillMsMax?: number;
   readonly now?: () => number;
   readonly pause?: (ms: number) => Promise<void>;
@@ -62,7 +63,7 @@ const looks = { firstMs: 5, mostMs: 200 };
 const changesAtOnce = 8;
 /** This many tables are named in one statement. */
 const tablesPerLook = 200;
-/** Beyond this number all tables are looked at once more. */
+/** Beyond this number all tables are checked once more. */
 const provenMax = 100_000;
 
 const startSchema = z.array(z.tuple([z.string()])).length(1);
@@ -101,7 +102,10 @@ const readStates = async (
   return states;
 };
 
-/** A table that took the change: the transaction that has to be applied, once it was seen, and how far its log was when it last moved. */
+/**
+ * A table that accepted the change: the transaction that has to be applied, once it is known, and the state of its log at its last
+ * progress.
+ */
 type Awaited = { target: number | undefined; applied: number; movedAt: number; isGivenUp: boolean };
 
 type Answer = { late: Map<string, string>; held: Map<string, Held>; broken: Map<string, string> };
@@ -123,7 +127,7 @@ class Proofs implements AppliedCheck {
   private readonly options: AppliedCheckOptions & typeof defaults;
   private startedAt = '';
   private seenConnections = -1;
-  /** Tables that this start of the server has shown to apply what it confirms. */
+  /** Tables that have shown, in this start of the server, that they apply confirmed rows. */
   private readonly proven = new Set<string>();
   private readonly awaited = new Map<string, Awaited>();
 
@@ -154,7 +158,7 @@ class Proofs implements AppliedCheck {
     return answer;
   }
 
-  /** Reads the start of the server; proofs of an earlier start count no more. */
+  /** Reads the start of the server; proofs of an earlier start are void. */
   private async followStart(): Promise<string> {
     const connectionsBefore = this.options.connections();
     const start = await readStart(this.options.sql);
@@ -190,7 +194,7 @@ class Proofs implements AppliedCheck {
       : `QuestDB has confirmed up to ${known.target} and shows up to ${state.applied}`;
   }
 
-  /** One look at tables that took the change in this start; returns those that may move soon. */
+  /** One look at tables that accepted the change in this start; returns those that may make progress soon. */
   private async lookOnce(tables: readonly string[], start: string, answer: Answer): Promise<string[]> {
     const states = await readStates(this.options.sql, tables);
     if ((await this.followStart()) !== start) throw restarted();
@@ -218,7 +222,7 @@ class Proofs implements AppliedCheck {
     return pending;
   }
 
-  /** Changes the tables that took no change in this start. Those that do not take it are held or broken. */
+  /** Changes the tables that accepted no change in this start. Those that refuse it are held or broken. */
   private async changeAll(tables: readonly string[], start: string, answer: Answer): Promise<void> {
     for (let from = 0; from < tables.length; from += changesAtOnce) {
       const some = tables.slice(from, from + changesAtOnce);
@@ -240,7 +244,7 @@ class Proofs implements AppliedCheck {
     }
   }
 
-  /** Of tables whose writes went over another connection than those before, or that are new here. */
+  /** Checks tables whose writes used another connection than those before, or that are new here. */
   private async prove(tables: readonly string[]): Promise<Unapplied> {
     const answer = newAnswer();
     const start = await this.followStart();
@@ -255,7 +259,7 @@ class Proofs implements AppliedCheck {
     for (let count = 1; left.length > 0; count++) {
       for (const table of left) answer.late.delete(table);
       const pending = await this.lookOnce(left, start, answer);
-      // Each is waited for once; later it is only looked at.
+      // Each is awaited once; later it is only checked.
       left = pending.filter((table) => {
         const known = this.awaited.get(table);
         return (

@@ -24,7 +24,7 @@ const refusalSchema = z.object({ error: z.string() });
 
 const requestTimeoutMs = 10_000;
 
-/** An identifier in double quotes. Throws a permanent Fault for one that no quoting can carry. */
+/** An identifier in double quotes. Throws a permanent Fault for a name that quotes cannot hold. */
 export const quoteIdentifier = (name: string): string => {
   const hasForm = name !== '' && name.length <= patternTextMax;
   // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are refused here.

@@ -9,11 +9,11 @@ export type TableState = {
   /** The number of the table in QuestDB: a table that is recreated under the same name has another one. */
   readonly id: number;
   readonly isSuspended: boolean;
-  /** Why it was suspended, in the words of QuestDB; empty without a reason. */
+  /** Why it was suspended, in QuestDB's text; empty without a reason. */
   readonly why: string;
   /** False: its upsert keys were switched off, and a row that is written twice is stored twice. */
   readonly deduplicates: boolean;
-  /** Commits that are confirmed and not visible yet. */
+  /** Confirmed commits that are not visible yet. */
   readonly pendingCommits: number;
 };
 
@@ -22,7 +22,7 @@ export type FailureScope = 'table' | 'store' | 'unclear';
 
 const shownMax = 5;
 
-/** `title: a (why), b and 3 more`, or nothing where there is none. */
+/** `title: a (why), b and 3 more`, or an empty text without states. */
 export const listed = (title: string, states: readonly Pick<TableState, 'name' | 'why'>[]): string[] => {
   if (states.length === 0) return [];
   const shown = states.slice(0, shownMax).map(({ name, why }) => (why === '' ? name : `${name} (${why})`));
@@ -57,8 +57,8 @@ export const readTableStates = async (sql: QuestdbSql): Promise<TableState[]> =>
 };
 
 /**
- * The text of QuestDB 9.3.4 when it cannot apply a table's log because the log of its columns is damaged. It goes on confirming rows for
- * such a table, also with new columns, and none of them will ever be seen.
+ * The text of QuestDB 9.3.4 when it cannot apply a table's log because the log of its columns is damaged. It continues to confirm
+ * rows for such a table, also with new columns, and none of them will ever be visible.
  */
 const damagedLog =
   /unexpected new WAL structure version|getColumnMetadata\(int\)|corruption in transaction metadata/;
@@ -67,22 +67,22 @@ const damagedLog =
 export const isBeyondResuming = ({ isSuspended, why }: Pick<TableState, 'isSuspended' | 'why'>): boolean =>
   isSuspended && damagedLog.test(why);
 
-/** Goes on with the commit a table was suspended at; it is suspended again when that fails again. */
+/** Resumes at the commit at which a table was suspended; QuestDB suspends it again when that commit fails again. */
 export const resumeTable = async (sql: QuestdbSql, name: string): Promise<void> => {
   await sql.exec(`ALTER TABLE ${quoteIdentifier(name)} RESUME WAL`);
 };
 
-/** Switches the upsert keys on again. Rows that are there twice by then stay so. */
+/** Switches the upsert keys on again. Rows that are stored twice by then remain. */
 export const enableDeduplication = async (sql: Pick<QuestdbSql, 'exec'>, name: string): Promise<void> => {
   await sql.exec(`ALTER TABLE ${quoteIdentifier(name)} DEDUP ENABLE UPSERT KEYS(timestamp, uid)`);
 };
 
-/** The result of a change of a table's structure: taken, impossible for good, refused for now, or no answer. */
+/** The result of a change of a table's structure: accepted, impossible for good, refused for now, or no answer. */
 export type ChangeAnswer =
   | { readonly kind: 'changed' }
   | { readonly kind: 'damaged' | 'refused' | 'unanswered'; readonly why: string };
 
-/** Changes a table's structure without changing it, as its upsert keys are set to what they are. */
+/** Changes a table's structure without an effect: sets its upsert keys to their present value. */
 export const tryChange = async (sql: Pick<QuestdbSql, 'exec'>, name: string): Promise<ChangeAnswer> => {
   try {
     await enableDeduplication(sql, name);
@@ -95,7 +95,7 @@ export const tryChange = async (sql: Pick<QuestdbSql, 'exec'>, name: string): Pr
   }
 };
 
-/** Whether a commit is answered only once it is on the disk (`cairo.commit.mode` is not `nosync`). */
+/** Whether a commit is confirmed only once it is on the disk (`cairo.commit.mode` is not `nosync`). */
 export const commitsAreSynced = async (sql: QuestdbSql): Promise<boolean> => {
   const { columns, dataset } = await sql.exec('SHOW PARAMETERS');
   const [path, value] = [columns.indexOf('property_path'), columns.indexOf('value')];

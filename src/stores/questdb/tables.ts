@@ -5,14 +5,14 @@ import type { Layout } from '../../model/records.ts';
 import { viewPrefix } from '../../wire/column-naming.ts';
 import { type QuestdbSql, quoteIdentifier, quoteLiteral } from './sql.ts';
 
-/** The tables of points and the views of split ones. Every call may be repeated; each throws the Faults of QuestdbSql. */
+/** The tables of points and the views of narrow ones. Every call may be repeated; each throws the Faults of QuestdbSql. */
 export type QuestdbTables = {
   /**
-   * Makes the table called exactly `tableId`, kept for `ttlDays` (undefined: for ever), and checks that an existing table can
+   * Creates the table called exactly `tableId`, kept for `ttlDays` (undefined: for ever), and checks that an existing table can
    * store exactly once: permanent `questdb_table_unusable` if it is not a WAL table that upserts on (timestamp, uid).
    */
   createTable(layout: Layout, tableId: string, ttlDays?: number): Promise<void>;
-  /** Makes the view of one metric of a narrow table: `<table_id without .__default__>.<column>`. */
+  /** Creates the view of one metric of a narrow table: `<table_id without .__default__>.<column>`. */
   createMetricView(tableId: string, column: string, metric: string): Promise<void>;
   /** Keeps the rows for this many days; undefined: for ever. */
   setTtl(tableId: string, ttlDays: number | undefined): Promise<void>;
@@ -20,7 +20,7 @@ export type QuestdbTables = {
   drop(tableId: string): Promise<void>;
   /** Days that each table keeps its rows, by name; undefined: for ever. */
   ttls(): Promise<Map<string, number | undefined>>;
-  /** Names of all tables there are. */
+  /** Names of all tables. */
   names(): Promise<string[]>;
 };
 
@@ -104,7 +104,7 @@ export const createQuestdbTables = (sql: QuestdbSql, schemasFolder: string): Que
       await sql.exec(`ALTER TABLE ${quoteIdentifier(tableId)} SET TTL ${ttlDays ?? 0}d`);
     },
     drop: async (tableId) => {
-      // The table first: then no other view of it can be made.
+      // The table first: then no other view of it can be created.
       await sql.exec(`DROP TABLE IF EXISTS ${quoteIdentifier(tableId)}`);
       const views = await sql.exec(
         `SELECT view_name FROM views() WHERE starts_with(view_name, ${quoteLiteral(viewPrefix(tableId))})`,

@@ -4,9 +4,9 @@ import { oneLine, patternTextMax } from '../../model/text-forms.ts';
 import type { FailureScope } from './table-states.ts';
 
 /**
- * What became of a write: `stored` = every row is committed; `row_refused` = nothing is known to be stored and the row with
- * this number (from 1) will never be, as this connection sees its table; `table_missing` = this table is not there (or not yet); `table_broken` = QuestDB cannot
- * change this table any more, and rows that it confirms from now on may never be visible.
+ * The result of a write: `stored` = every row is committed; `row_refused` = no row is known to be stored and the row with this
+ * number (from 1) never will be, as this connection sees its table; `table_missing` = this table does not exist (or not yet);
+ * `table_broken` = QuestDB cannot change this table any more, and rows that it confirms from now on may never be visible.
  */
 export type WriteResult =
   | { readonly kind: 'stored' }
@@ -22,22 +22,22 @@ export type QuestdbWriter = {
    */
   write(rows: Uint8Array): Promise<WriteResult>;
   /**
-   * Closes the connections once they have answered; the next write goes over a new one. QuestDB keeps a picture of a table's columns for
+   * Closes the connections once they have answered; the next write uses a new one. QuestDB keeps a picture of a table's columns for
    * each connection, and refuses rows by it after the table was changed by another way (9.3.4).
    */
   renew(): void;
-  /** Connections made until now, and writes that broke: with the same number the server is the one of before. */
+  /** Connections made until now, and writes that broke: an equal number means the same server as before. */
   readonly connections: number;
   close(): Promise<void>;
 };
 
 /**
- * QuestDB has one code for all its 400s, so its texts are matched here and nowhere else (version 9.3.4). What matches none of
- * these and names a line is that row's fault; what names none is unknown and tried again.
+ * QuestDB has one code for all its 400s, so its texts are matched here and nowhere else (version 9.3.4). A text that matches none
+ * of these and names a line is that row's fault; a text without a line is unknown, and the write is retried.
  */
 const refusalTexts: readonly (readonly ['table_missing' | 'unknown', RegExp])[] = [
   ['table_missing', /table: (.+); table does not exist, creating new tables is disabled/],
-  // Never a row's fault: a connection that wrote before keeps an old picture of the columns.
+  // Never a row's fault: a connection with an earlier write keeps an old picture of the columns.
   ['unknown', /column: .*(?:does not exist|creating new columns is disabled)/],
 ];
 
@@ -47,14 +47,14 @@ const refusalTexts: readonly (readonly ['table_missing' | 'unknown', RegExp])[] 
  */
 const brokenTable = /possible corruption in transaction metadata \[table=(.+)~\d+,/;
 
-/** The reading of a 500; undefined when it names no table that is broken. */
+/** The meaning of a 500; undefined when it names no broken table. */
 export const readBrokenTable = (body: string): Extract<WriteResult, { kind: 'table_broken' }> | undefined => {
   const { message } = parseError(body);
   const table = brokenTable.exec(message)?.[1];
   return table === undefined ? undefined : { kind: 'table_broken', table, why: oneLine(message, 500) };
 };
 
-/** Statuses that are not about the rows or their table: the server is busy, or refuses the credentials. */
+/** Statuses that do not concern the rows or their table: the server is busy, or refuses the credentials. */
 const statusesOfServer: readonly number[] = [401, 403, 404, 408, 429, 502, 503, 504];
 
 type QuestdbError = { message: string; line: number | undefined };
@@ -75,7 +75,7 @@ const parseError = (body: string): QuestdbError => {
   }
 };
 
-/** The reading of a 400; undefined for an unknown text. */
+/** The meaning of a 400; undefined for an unknown text. */
 export const readRefusal = (
   body: string,
 ): Extract<WriteResult, { kind: 'row_refused' | 'table_missing' }> | undefined => {
@@ -96,7 +96,7 @@ const basicAuth = (url: URL): Record<string, string> =>
         Authorization: `Basic ${Buffer.from(`${decodeURIComponent(url.username)}:${decodeURIComponent(url.password)}`).toString('base64')}`,
       };
 
-/** True where QuestDB lives and answered something unknown: other tables may take their rows. */
+/** True where QuestDB is alive and answered with an unknown text: other tables may accept their rows. */
 export const isUnclassifiedAnswer = (error: unknown): boolean =>
   error instanceof Fault && error.code === 'questdb_unclassified';
 
@@ -107,7 +107,7 @@ export const unclassifiedStatus = (error: unknown): number | undefined =>
 /** Errors of the machine on Linux: I/O, memory, files of the system and of the process, space, read-only, quota. */
 const machineErrnos: ReadonlySet<number | undefined> = new Set([5, 12, 23, 24, 28, 30, 122]);
 
-/** The machine or the table that such an answer to rows of this table alone is about. */
+/** Whether such an answer to rows of this table alone concerns the machine or the table. */
 export const scopeOfAnswer = (error: unknown, table: string): FailureScope => {
   if (error instanceof Fault && machineErrnos.has(error.detail.errno)) return 'store';
   return errorText(error).includes(table) ? 'table' : 'unclear';
@@ -121,7 +121,7 @@ const errnoOf = (text: string): number | undefined => {
   return text.includes('Read-only file system') ? 30 : undefined;
 };
 
-/** An answer that is about no row: of the server, or unclassified. */
+/** An answer that concerns no row: of the server, or unclassified. */
 export const answerFault = (status: number, body: string): Fault => {
   const text = oneLine(parseError(body).message, 500);
   return new Fault(
@@ -177,14 +177,14 @@ export const createQuestdbWriter = ({ url, timeoutMs }: QuestdbWriterOptions): Q
         status = response.statusCode;
         body = await response.body.text();
       } catch (error) {
-        // A proxy may hold its end of a connection while the server behind it is another one.
+        // A proxy may keep its end of a connection while the server behind it changes.
         connections++;
         throw new Fault('transient', 'questdb_unavailable', `QuestDB: ${errorText(error)}`, error);
       }
       if (status === 204 || status === 200) return { kind: 'stored' };
       const refusal = status === 400 ? readRefusal(body) : undefined;
       if (refusal !== undefined && refusal.kind === 'row_refused') return refusal;
-      // The next try is not to meet an old picture of the tables.
+      // The next try must not use an old picture of the tables.
       renew();
       if (refusal !== undefined) return refusal;
       const broken = status === 500 ? readBrokenTable(body) : undefined;

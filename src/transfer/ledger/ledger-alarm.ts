@@ -3,7 +3,7 @@ import { streamState } from '../../bus/stream-state.ts';
 import { errorText } from '../../model/fault.ts';
 import type { Log } from '../../telemetry/log.ts';
 
-/** Watches how full a stream is that must not become full. */
+/** Watches the fill level of a stream that must not become full. */
 export type FillAlarm = {
   /** The warning while the stream is over half of its budget, or undefined. */
   readonly warning: string | undefined;
@@ -13,13 +13,13 @@ export type FillAlarm = {
 export type FillAlarmOptions = {
   readonly stream: string;
   readonly bytesMax: number;
-  /** Called with what was read each time. */
+  /** Receives the bytes of each read. */
   readonly onFill: (bytes: number) => void;
   readonly log: Log;
   readonly intervalMs?: number;
 };
 
-/** Above this part of the budget there is an alarm: half of the time until the stream refuses has passed. */
+/** Above this part of the budget the warning is on: half of the time until the stream refuses has passed. */
 const alarmShare = 0.5;
 
 export const startFillAlarm = (

@@ -28,7 +28,7 @@ const countLines = (lines: Uint8Array): number => {
   return count;
 };
 
-/** Two halves that end with whole lines; undefined of a single line. */
+/** Two halves that end with whole lines; undefined for a single line. */
 const halve = (lines: Uint8Array): [Uint8Array, Uint8Array] | undefined => {
   const after = lines.indexOf(newline, Math.floor(lines.length / 2) - 1) + 1;
   const cut = after > 0 && after < lines.length ? after : lines.indexOf(newline) + 1;
@@ -44,7 +44,7 @@ const refusedLine = (line: Uint8Array, table: string, why: string): DeadLettered
   place: { table },
 });
 
-/** Messages by the table of their subject; '' stands for a subject that has none. */
+/** Messages by the table of their subject; '' stands for a subject without a table. */
 const byTable = (batch: readonly Held[]): Map<string, Piece[]> => {
   const tables = new Map<string, Piece[]>();
   for (const message of batch) {
@@ -57,7 +57,7 @@ const byTable = (batch: readonly Held[]): Map<string, Piece[]> => {
   return tables;
 };
 
-/** The ledger's rows are about items and none themselves: nothing is recorded of them. */
+/** The ledger's rows are about items and are no items themselves: they have no records. */
 const validate = ({ rows }: LedgerLines): Validated => ({
   arrivedAt: 0,
   key: undefined,
@@ -69,7 +69,7 @@ const validate = ({ rows }: LedgerLines): Validated => ({
   unreadableItems: 0,
 });
 
-/** Outcomes, refusals and samples: LEDGER -> ClickHouse. Rows that are written again replace themselves, so there is no guard. */
+/** Outcomes, refusals and samples: LEDGER -> ClickHouse. Rows that are written again replace themselves, so it needs no guard. */
 export const createLedgerSink = (writer: LedgerWriter): Sink<LedgerLines> => {
   /** Inserts the pieces; when the store refuses rows, halves them until the refused lines stand alone. */
   const insertOrSplit = async (

@@ -25,14 +25,14 @@ type Table = {
   isUnavailable: boolean;
 };
 
-/** Beyond this number the oldest is forgotten: its wait begins again. */
+/** Beyond this number the oldest is forgotten: its wait restarts. */
 const tablesMax = 10_000;
 
 export type KnownTablesOptions = {
   readonly waiting: WaitingMessages;
   /** How long a table may fail before it is unavailable, ms. */
   readonly waitMs: number;
-  /** Between two tries of a table that is waited for, ms. */
+  /** Between two tries of a failing table, ms. */
   readonly retryMs: number;
   /** Between two tries of an unavailable table, ms. */
   readonly probeMs: number;
@@ -51,7 +51,7 @@ export class KnownTables {
   private readonly options: KnownTablesOptions;
   private readonly tables = new Map<string, Table>();
   private readonly recent: ReturnType<typeof createRecentWrites<TableState>>;
-  /** When a table last took rows. */
+  /** When a table last accepted rows. */
   private storedAt = Number.NEGATIVE_INFINITY;
 
   constructor(options: KnownTablesOptions) {
@@ -91,7 +91,7 @@ export class KnownTables {
     return state !== 'broken' && (scope === 'store' || this.recent.isOfMost(state));
   }
 
-  /** Whether another table took rows since then, so that the store works. */
+  /** Whether another table accepted rows since then, so that the store works. */
   private isAlone({ since }: Table): boolean {
     return (
       this.storedAt > since &&
@@ -107,7 +107,7 @@ export class KnownTables {
     return this.options.now() - since >= this.options.waitMs;
   }
 
-  /** The verdict on the rows of a table that takes none. */
+  /** What to do with the rows of a table that takes none. */
   verdictOf(name: string): TableVerdict | undefined {
     const table = this.tables.get(name);
     return table && this.fateOf(table);
@@ -122,7 +122,7 @@ export class KnownTables {
       this.options.now() + (table.isUnavailable ? this.options.probeMs : this.options.retryMs);
   }
 
-  /** It took rows, and shows them. */
+  /** The table has accepted rows, and shows them. */
   stored(name: string): void {
     this.recent.note(name, 'ok');
     this.storedAt = this.options.now();
@@ -144,12 +144,12 @@ export class KnownTables {
     return table;
   }
 
-  /** Takes up why a table takes no rows. */
+  /** Notes why a table takes no rows. */
   observe(name: string, observation: Observation): void {
     this.recent.note(name, observation.state);
     const table = this.tables.get(name) ?? this.begin(name, observation);
     const [isLate, wasLate] = [observation.state === 'late', table.state === 'late'];
-    // A table that is late does not fail: what fails later begins then.
+    // A table that is late does not fail: a later failure begins then.
     if (isLate !== wasLate) table.since = this.options.now();
     if (isLate && !wasLate) this.takeBack(table);
     Object.assign(table, observation, { observedAt: this.options.now() });
@@ -168,7 +168,7 @@ export class KnownTables {
     return 'write';
   }
 
-  /** Takes up which messages wait for which tables. */
+  /** Notes which messages wait for which tables. */
   noteWaiting(
     batch: readonly HeldMessage[],
     purged: ReadonlySet<number>,
@@ -184,7 +184,7 @@ export class KnownTables {
     }
   }
 
-  /** Makes tables unavailable until fewer messages wait than may. Returns those tables. */
+  /** Makes tables unavailable until fewer messages wait than the limit. Returns those tables. */
   makeRoom(): string[] {
     if (this.options.waiting.total < this.options.waitingMax) return [];
     const made: string[] = [];
@@ -192,7 +192,7 @@ export class KnownTables {
     for (const [name] of most) {
       const table = this.tables.get(name);
       if (this.options.waiting.total < this.options.waitingMax) break;
-      // After a start of QuestDB a table may be late for a while that is of no trouble to anybody.
+      // After a start of QuestDB a table may be late for a while without harm.
       if (table === undefined || !this.isOfTable(table) || (table.state === 'late' && !this.hasLasted(table)))
         continue;
       this.makeUnavailable(name, table);
@@ -203,12 +203,12 @@ export class KnownTables {
     return made;
   }
 
-  /** The store itself failed: how long a table has failed is counted from now on. */
+  /** Reports a failure of the store itself: the time for which a table has failed restarts now. */
   storeFailed(): void {
     for (const table of this.tables.values()) table.since = this.options.now();
   }
 
-  /** These tables are there and can be changed. */
+  /** Reports that these tables exist and can be changed. */
   seenWell(names: ReadonlySet<string>): void {
     for (const [name, table] of this.tables) {
       if (table.state === 'failing' || table.state === 'late' || !names.has(name)) continue;
@@ -217,7 +217,7 @@ export class KnownTables {
     }
   }
 
-  /** Those that take no rows just now, those first that most messages wait for. */
+  /** Tables that take no rows now, in descending order of waiting messages. */
   failing(): FailingTable[] {
     const { waiting, now, probeMs } = this.options;
     const byTable = waiting.byTable();

@@ -9,24 +9,24 @@ export type PartitionedSinkOptions = {
   /** One for each QuestDB instance that the settings name; each writes the rows of its own tables and of no other. */
   readonly sinks: ReadonlyMap<string, Sink<MetricsEnvelope>>;
   readonly instanceOf: (dataId: number) => string;
-  /** Whether an instance does not answer just now: rows that strayed are not tried there, for others would wait with them. */
+  /** Whether an instance does not answer now: stray rows are not tried there, because others would wait with them. */
   readonly isAway: (instance: string) => boolean;
-  /** Rows of another instance, or of none that is named, wait. */
+  /** Called for rows of another instance, or of one that no setting names, that wait. */
   readonly onWait: (instance: string, why: string) => void;
   /** Shared by the sinks of all streams. */
   readonly failures: StrayFailures;
   readonly now: () => number;
 };
 
-/** Instances that lately took no rows that strayed: when, and whether one is being tried. */
+/** Instances that recently did not take stray rows: the time, and whether a try is in progress. */
 export type StrayFailures = Map<string, { readonly at: number; isTried: boolean }>;
 
 const strayRetryMs = 10_000;
 
-/** Where the rows of a batch lie, as of one moment. */
+/** The places of a batch's rows, as of one moment. */
 type Places = {
   readonly instances: ReadonlyMap<number, string>;
-  /** Messages with rows of other instances than this one: none, but after a table was moved or a record was restored. */
+  /** Messages with rows of other instances than this one: none, except after a table was moved or a record was restored. */
   readonly strays: ReadonlyMap<string, ReadonlySet<HeldMessage>>;
 };
 
@@ -60,9 +60,9 @@ const merged = (all: readonly Written<MetricsEnvelope>[]): Written<MetricsEnvelo
 };
 
 /**
- * The sink of one instance's stream. The receivers sort points by instance, so as a rule it is the sink of that instance and nothing
- * else. Rows that lie elsewhere go there; where they cannot, their message comes again and what else it holds is written meanwhile
- * (twice, which changes nothing). So does a message whose placement becomes known while its batch is written.
+ * The sink of one instance's stream. The receivers sort points by instance, so as a rule it is just the sink of that instance.
+ * Stray rows go to their own instance; where they cannot, their message is redelivered and its other rows are written meanwhile
+ * (twice, which changes nothing). The same holds for a message whose placement becomes known while its batch is written.
  */
 // biome-ignore lint/complexity/noExcessiveLinesPerFunction: one write, cut by instance and put together again.
 export const createPartitionedSink = (
@@ -89,7 +89,7 @@ export const createPartitionedSink = (
     }
   };
 
-  /** Beside the batch, which does not wait for it: its messages come again, regardless of the result. */
+  /** Beside the batch, which does not wait for it: its messages are redelivered, regardless of the result. */
   const tryAgain = (
     instance: string,
     sink: Sink<MetricsEnvelope>,
@@ -133,7 +133,7 @@ export const createPartitionedSink = (
       const { instances, strays } = placesOf(batch, options);
       if (strays.size === 0) return home.write(batch, onWrite);
       const moved = new Set<HeldMessage>();
-      // Each sink checks its tables itself: a table that moved meanwhile was written by neither of them.
+      // Each sink checks its tables itself: neither of them has written a table that moved meanwhile.
       const noteMoved = (): void => {
         for (const message of batch) {
           const isMoved = message.envelope.header.parts.some(

@@ -9,7 +9,7 @@ const timePattern = / (\d+)\n?$/;
 /** Longer than a time and the line feed. */
 const timeLengthMax = 32;
 
-/** What the row alone is, as a part: its uid is its base, for a part of several requests names only the first one's. */
+/** The part for the row alone: its uid is its base, because a part of several requests names only the base of the first one. */
 const partOfRow = (part: Part, row: Uint8Array, text: string, uid: string, points: number): Part => {
   const time = Number(timePattern.exec(text.slice(-timeLengthMax))?.[1] ?? part.timeMin);
   return {
@@ -26,8 +26,8 @@ const partOfRow = (part: Part, row: Uint8Array, text: string, uid: string, point
 };
 
 /**
- * The text of a row in a narrow table without what differs between the rows of one point: the metric's name, its value and the uid.
- * Tags are escaped, so what begins these three stands nowhere before them; the uid is the last field.
+ * The text of a row in a narrow table without the fields that differ between the rows of one point: the metric's name, its value
+ * and the uid. Tags are escaped, so the beginnings of these three occur nowhere before them; the uid is the last field.
  */
 const pointOf = (text: string): string => {
   const metric = text.indexOf(',metric=');
@@ -62,8 +62,8 @@ export const refusedRows = (rows: readonly RefusedRow[]): DeadLettered[] => {
 };
 
 /**
- * Rows of a part whose table is unavailable, for the dead letters. They are named by their first row: the part's first place may be that
- * of an item which is put off in the same message, and a dead letter of its own.
+ * Rows of a part whose table is unavailable, for the dead letters. Their name is their first row: the part's first place may be
+ * that of a deferred item in the same message, which has a dead letter of its own.
  */
 export const unavailablePart = (part: Part, bytes: Uint8Array, why: string): DeadLettered => {
   const row = Buffer.from(bytes.subarray(0, findRow(bytes, 1)?.end)).toString('utf8');

@@ -22,7 +22,7 @@ type Common = Omit<ConsumerDependencies<MetricsEnvelope>, 'sink'>;
 
 /** The consumers of points, one for each QuestDB instance. Problems name their instance where there are several. */
 export type PointsLine = RunningConsumer & {
-  /** Tables in trouble. */
+  /** The tables that are failing or unavailable. */
   readonly tablesProblem: string | undefined;
   /** Commits that do not survive a power cut although they shall. */
   readonly durabilityProblem: string | undefined;
@@ -48,7 +48,7 @@ const tableProbeMs = 30_000;
 /** A wall clock that is set ahead would make tables unavailable at once. */
 const steady = (): number => performance.now();
 
-/** Tables that figures name, those that most messages wait for: more would fill the memory of Prometheus. */
+/** The largest number of tables in figures, those with the most waiting messages: more would fill the memory of Prometheus. */
 const tablesInFiguresMax = 20;
 
 const seconds = (ms: number): number => Math.round(ms / 1000);
@@ -162,7 +162,7 @@ const openInstance = (
   };
 };
 
-/** What several have to say, as one text; the names are left out where there is only one. */
+/** The problems of several instances as one text, without the name of a single one. */
 const joined = <T extends { readonly name: string }>(
   all: readonly T[],
   whyOf: (one: T) => string | undefined,
@@ -179,7 +179,7 @@ const unknownText = (unknown: ReadonlyMap<string, number>): string | undefined =
     ? undefined
     : `${[...unknown].map(([name, tables]) => `${tables} tables lie on ${name}`).join(', ')}: TIDEMARK_QUESTDB_URLS names no such instance, their rows wait`;
 
-/** METRICS -> validate time -> QuestDB, once for each instance: one that is away holds up no rows of another. */
+/** METRICS -> validate time -> QuestDB, once for each instance: an unavailable one delays no rows of another. */
 // biome-ignore lint/complexity/noExcessiveLinesPerFunction: its problems are one getter each.
 export const openPointsLine = (options: PointsLineOptions, common: Common): PointsLine => {
   const { pipeline, placements } = options;

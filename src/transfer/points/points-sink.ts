@@ -19,7 +19,7 @@ const purgedOf = (batch: readonly HeldMessage[], purges: Pick<Purges, 'has'>): S
   return purged;
 };
 
-/** Tables of the batch on this store, but those of purged data ids. */
+/** Tables of the batch on this store, except those of purged data ids. */
 const tablesOf = (
   batch: readonly HeldMessage[],
   purged: ReadonlySet<number>,
@@ -33,7 +33,7 @@ const tablesOf = (
   return tables;
 };
 
-/** The missing tables but those of data ids that were purged meanwhile, which are added to the purged ones. */
+/** The missing tables, except those of data ids that were purged meanwhile, which are added to the purged ones. */
 const missedOf = (
   missing: ReadonlySet<string>,
   batch: readonly HeldMessage[],
@@ -52,7 +52,7 @@ const missedOf = (
   return missed;
 };
 
-/** What becomes of each message, by the verdict of its tables. */
+/** The result for each message, from the results for its tables. */
 const writtenOf = (
   batch: readonly HeldMessage[],
   { verdicts, why, problem }: TableReport,
@@ -83,16 +83,15 @@ const writtenOf = (
 };
 
 export type PointsSinkEvents = {
-  /** QuestDB answered a status with a text that we do not know. */
+  /** QuestDB answered with a status and a text that Tidemark does not know. */
   readonly onUnclassified: (status: string) => void;
-  /** Whether the table of a data id lies on the store that this sink writes to; rows of others are left to their sinks. */
+  /** Whether the table of a data id lies on the store that this sink writes to; other sinks write the rows of others. */
   readonly isOurs: (dataId: number) => boolean;
 };
 
 /**
- * Points: METRICS -> QuestDB. Those of purged data ids are dropped, as of the purges known when the write begins: a write that
- * was begun before may finish. Others in the same message are stored as ever. What becomes of the rows of a table that takes none,
- * `health` says.
+ * Points: METRICS -> QuestDB. Those of purged data ids are dropped, by the purges known when the write begins: an earlier write may
+ * finish. Others in the same message are stored as usual. `health` decides about the rows of a table that takes none.
  */
 export const createPointsSink = (
   writer: Pick<QuestdbWriter, 'write' | 'renew'>,

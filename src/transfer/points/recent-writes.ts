@@ -1,7 +1,7 @@
-/** What became of each table that was written lately. */
+/** The results of recent writes, by table. */
 export type RecentWrites<Kind> = {
   note(table: string, kind: Kind): void;
-  /** At least three tables were written in the last minute, and more than half of them came to this. */
+  /** Whether at least three tables were written in the last minute, and more than half of them had this result. */
   isOfMost(kind: Kind): boolean;
 };
 
@@ -9,7 +9,7 @@ const recentMs = 60_000;
 const tablesMin = 3;
 
 export const createRecentWrites = <Kind>(now: () => number): RecentWrites<Kind> => {
-  // The oldest stands first.
+  // The oldest is the first entry.
   const writes = new Map<string, { readonly at: number; readonly kind: Kind }>();
   const counts = new Map<Kind, number>();
 

@@ -16,28 +16,31 @@ import type { TriedTables } from './write-tables.ts';
  * |-----------|---------------------------------------------------------------------|-------------|----------------------------|
  * | ok        | QuestDB took its rows and shows them                                | write       | is written with the others |
  * | proving   | it failed, and QuestDB lists it as well again                       | watch       | is written by itself       |
- * | late      | QuestDB took its rows, does not show them yet, and works on it      | applied     | is looked for, not written |
- * | suspended | … and stands still, or it refuses to be changed                     | applied     | is looked for, not written |
- * | failing   | an answer that is of no row, to its rows alone                      | write       | is written by itself       |
+ * | late      | QuestDB took its rows, does not show them yet, and works on it      | applied     | is checked, not written    |
+ * | suspended | … but makes no progress, or QuestDB refuses to change it            | applied     | is checked, not written    |
+ * | failing   | an answer to its rows alone that concerns none of them              | write       | is written by itself       |
  * | missing   | QuestDB has no table of this name                                   | write       | is written by itself       |
- * | unsafe    | its upsert keys are off: a repeat would be there twice              | watch       | is not written             |
- * | broken    | QuestDB cannot change it any more: what it confirms may be lost     | all three   | is not written             |
+ * | unsafe    | its upsert keys are off: a repeat would be stored twice             | watch       | is not written             |
+ * | broken    | QuestDB cannot change it any more: confirmed rows may be lost       | all three   | is not written             |
  *
  * Of several observations of one report the lower line wins. Every state but `broken` becomes any other by the next observation;
- * `broken` is left when there is another table of this name (the watch knows it by its number). `next batch`: a table that is not `ok`
- * is tried once each `retryMs`, one that is unavailable once each `probeMs`; between two tries it is not looked up.
+ * `broken` ends when another table has this name (the watch recognises it by its number). `next batch`: a table that is not `ok`
+ * is tried once each `retryMs`, one that is unavailable once each `probeMs`; between two tries it is not checked.
  *
  * Its rows wait in the stream (`wait`), or go to the dead letters (`dead_letter`). A table is unavailable
  * - at once when it is `broken`;
  * - once it was in other states than `ok` and `late` for `waitMs`; a time that the store was away does not count;
- * - at once when the messages that wait reach `waitingMax`, those first that most wait for: NATS would deliver nothing of any table
- *   beyond that bound. One that is `late` has to be so for `waitMs`.
- * But for `broken` no table is unavailable, and no row is dead-lettered, while the store may be at fault: what was observed speaks of the server
- * or its disk; it does not say of what, and no other table takes rows; or at least three tables were written in the last minute and
- * more than half of them are in the same state. A table stays unavailable until it takes rows, or is found `late` after another state.
+ * - at once when the waiting messages reach `waitingMax`, in descending order of waiting messages: NATS would deliver nothing of any
+ *   table beyond that limit. A `late` table has to be late for `waitMs` first.
+ * Except for `broken`, no table is unavailable, and no row is dead-lettered, while the store may be at fault: the observation names the
+ * server or its disk; or it names neither, and no other table takes rows; or at least three tables were written in the last minute
+ * and more than half of them are in the same state. A table stays unavailable until it takes rows, or is found `late` after another
+ * state.
  */
 export type TableHealth = {
-  /** The plan of the next write for these tables. Call it once per write: it hands out the tries. Throws the Faults of AppliedCheck. */
+  /**
+   * The plan of the next write for these tables. Call it once per write: it hands out the tries. Throws the Faults of AppliedCheck.
+   */
   plan(tables: Iterable<string>): Promise<TablePlan>;
   /**
    * Notes the result of a write, once its rows are visible. Tables of `purged` data ids are left out. Throws the Faults of AppliedCheck, and notes
@@ -51,13 +54,13 @@ export type TableHealth = {
   ): Promise<TableReport>;
   /** QuestDB reported in the middle of a write that it cannot change this table any more. */
   noteBroken(table: string, why: string): void;
-  /** A write of several tables was answered with something unknown. */
+  /** Reports an unknown answer to a write of several tables. */
   answeredUnknown(): void;
-  /** The store itself failed: how long a table has failed is counted from now on. */
+  /** Reports a failure of the store itself: the time for which a table has failed restarts now. */
   storeFailed(): void;
-  /** These tables are there and can be changed. */
+  /** Reports that these tables exist and can be changed. */
   seenWell(tables: ReadonlySet<string>): void;
-  /** Tables that take no rows just now, those first that most messages wait for. */
+  /** Tables that take no rows now, in descending order of waiting messages. */
   failing(): FailingTable[];
 };
 
@@ -68,7 +71,7 @@ export type TablePlan = {
   readonly apart: readonly string[];
   /** Observations of tables that are not written. */
   readonly observed: ReadonlyMap<string, Observation>;
-  /** Verdicts on the rows of tables that are not due for a try. */
+  /** What to do with the rows of tables that are not due for a try. */
   readonly verdicts: ReadonlyMap<string, TableVerdict>;
 };
 
@@ -82,7 +85,7 @@ export type TableReport = {
 
 export type TableHealthOptions = KnownTablesOptions & {
   readonly applied: Pick<AppliedCheck, 'unapplied' | 'stillUnapplied'>;
-  /** The observation of a table that must not be written to; and the place to report broken ones. */
+  /** The observation of a table that must not be written to; it also receives reports of broken ones. */
   readonly watch: {
     observed(table: string): Observation | undefined;
     noteBroken(table: string, why: string): void;
@@ -98,7 +101,7 @@ export const createTableHealth = (options: TableHealthOptions): TableHealth => {
   const tables = new KnownTables(options);
   let unknownAnswers = 0;
 
-  /** What QuestDB confirmed and does not show. */
+  /** Tables with rows that QuestDB confirmed and does not show. */
   const unshownOf = (unapplied: Unapplied): Map<string, Observation> => {
     const unshown = ofApplied(unapplied);
     for (const [name, { state, why }] of unshown) if (state === 'broken') watch.noteBroken(name, why);
@@ -132,7 +135,7 @@ export const createTableHealth = (options: TableHealthOptions): TableHealth => {
     const unshown = unshownOf(await applied.unapplied(tried.storedTables));
     const observed = joined(plan.observed, unshown, ofWrite(tried));
     const verdicts = new Map(plan.verdicts);
-    // The stored ones first: that others take rows shows that the store lives.
+    // The stored ones first: rows that other tables accept prove that the store is alive.
     for (const name of tried.storedTables) {
       if (observed.has(name)) continue;
       verdicts.set(name, 'stored');

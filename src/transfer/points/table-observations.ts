@@ -12,7 +12,7 @@ export type TableState =
   | 'unsafe'
   | 'broken';
 
-/** Why a table takes no rows. `scope`: whether that speaks of the table or of the store. */
+/** Why a table takes no rows. `scope`: whether the reason lies in the table or in the store. */
 export type Observation = {
   readonly state: Exclude<TableState, 'ok' | 'proving'>;
   readonly scope: FailureScope;

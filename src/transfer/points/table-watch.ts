@@ -13,13 +13,13 @@ import type { Observation } from './table-observations.ts';
 
 /** Watches the tables of points for states that a confirmed write does not show. The metadata role repairs them. */
 export type TableWatch = {
-  /** Tables in trouble, by name, for `/readyz`; undefined when there are none. */
+  /** Failing tables, by name, for `/readyz`; undefined without any. */
   readonly problem: string | undefined;
   /** Set when commits do not survive a power cut although they shall. */
   readonly durabilityProblem: string | undefined;
-  /** QuestDB has said that it cannot change this table any more. Holds until there is another table of this name. */
+  /** Notes that QuestDB cannot change this table any more. Holds until another table has this name. */
   noteBroken(table: string, why: string): void;
-  /** Why nothing may be written to this table: it could be there twice (`unsafe`), or would never be seen (`broken`). */
+  /** Why no row may be written to this table: a row could be stored twice (`unsafe`), or never be visible (`broken`). */
   observed(table: string): Observation | undefined;
   stop(): Promise<void>;
 };
@@ -30,12 +30,12 @@ export type TableWatchOptions = {
   readonly sql: QuestdbSql;
   readonly durability: Durability;
   readonly metrics: Pick<TransferMetrics, 'questdbTables' | 'questdbPendingCommits'>;
-  /** Called after each look with the tables that are well. */
+  /** Receives the healthy tables after each look. */
   readonly onWell?: (tables: ReadonlySet<string>) => void;
   readonly everyMs?: number;
 };
 
-/** A broken table. Without a number it was not seen yet; `misses` counts the looks at which it was not there. */
+/** A broken table. Without a number it was not listed yet; `misses` counts the looks at which it was missing. */
 type Broken = { readonly why: string; id: number | undefined; misses: number };
 
 const everyMsDefault = 5_000;
@@ -46,7 +46,7 @@ const keylessWhy = 'its upsert keys are off: rows could be there twice';
 
 const isOurs = ({ name }: TableState): boolean => name.endsWith('.__default__');
 
-/** Looks every five seconds until it is stopped. While QuestDB is away the last look holds; the writer reports that. */
+/** Looks every five seconds until it is stopped. While QuestDB is away the last look stays valid; the writer reports that. */
 // biome-ignore lint/complexity/noExcessiveLinesPerFunction: one timer and what a round of it notes.
 export const startTableWatch = ({
   instance,
@@ -115,7 +115,7 @@ export const startTableWatch = ({
 
   const run = async (): Promise<void> => {
     while (!stopping.signal.aborted) {
-      // What keeps QuestDB from answering keeps it from taking rows: the writer names it.
+      // A QuestDB that does not answer does not accept rows either: the writer reports it.
       await look().catch(() => undefined);
       await delay(everyMs, undefined, { signal: stopping.signal }).catch(() => undefined);
     }

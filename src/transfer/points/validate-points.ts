@@ -20,7 +20,7 @@ const timestampOf = (item: unknown): unknown =>
 
 /**
  * Validates the deferred points with the arrival and the windows that travel with them (architecture 6.3), so that a redelivery
- * gets the same verdict. Items of a purged data id are always dropped for the purge.
+ * gets the same result. Items of a purged data id are always dropped for the purge.
  */
 export const validateDeferredPoints = (
   { header, deferredBytes }: MetricsEnvelope,
@@ -38,7 +38,7 @@ export const validateDeferredPoints = (
   return verdicts;
 };
 
-/** Verdicts on what the receiver deferred, and on what was left out as purged. */
+/** The results for items that the receiver deferred, and for those that the write omitted as purged. */
 export const validatePoints = (envelope: MetricsEnvelope, purged: ReadonlySet<number>): Validated => {
   const { header } = envelope;
   const verdicts = validateDeferredPoints(envelope, purged);

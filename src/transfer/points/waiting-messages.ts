@@ -1,22 +1,25 @@
 import type { Delivery } from '../../bus/puller.ts';
 
-/** What waits for a table: how many messages, and how long ago the oldest of them was received, ms. */
+/** The messages that wait for a table: their number, and how long ago the oldest of them was received, ms. */
 export type TableWaiting = { readonly messages: number; readonly oldestMs: number };
 
-/** Messages that this process gave back because of their tables. They are unacknowledged, and the consumer has room for a limited number. */
+/**
+ * Messages that this process returned to NATS because of their tables. They are unacknowledged, and the consumer has room for a
+ * limited number.
+ */
 export type WaitingMessages = {
   /** Messages that wait for a table, each counted once. */
   readonly total: number;
-  /** Notes the tables that a message of this age waits for; without a table it waits no more. */
+  /** Notes the tables that a message of this age waits for; without a table it waits no longer. */
   note(delivery: Delivery, ageMs: number, tables: readonly string[]): void;
-  /** Nothing waits for this table any more. */
+  /** Notes that no message waits for this table any more. */
   forget(table: string): void;
   byTable(): ReadonlyMap<string, TableWaiting>;
 };
 
 type Waiting = { tables: readonly string[]; readonly receivedAt: number; seenAt: number };
 
-/** A message comes again every few seconds, to any process. After this time without it, another process has settled it. */
+/** NATS redelivers a message every few seconds, to any process. After this time without it, another process has settled it. */
 const unseenMsMax = 60_000;
 
 /** Holds as many messages as a consumer delivers without an acknowledgement. */

@@ -13,7 +13,7 @@ export type RefusedRow = {
   readonly why: string;
 };
 
-/** What became of a batch: every row is stored, refused for good, or of a table that is not there. */
+/** The result of a batch: every row is stored, refused for good, or belongs to a missing table. */
 export type BatchResult = {
   /** Tables that took rows. */
   readonly storedTables: ReadonlySet<string>;
@@ -29,7 +29,7 @@ type Chunk = {
   bytes: Uint8Array;
 };
 
-/** Parts of all messages but those left out, those of one table side by side: QuestDB commits a request table by table. */
+/** Parts of all messages except those left out, those of one table side by side: QuestDB commits a request table by table. */
 const chunksOf = (messages: readonly HeldMessage[], isLeftOut: (part: Part) => boolean): Chunk[] => {
   const byTable = new Map<string, Chunk[]>();
   for (const message of messages) {
@@ -110,9 +110,10 @@ const notSent = (what: string): Fault =>
   new Fault('transient', 'questdb_unavailable', `QuestDB ${what}, which was not sent`);
 
 /**
- * Writes the rows of these messages, but for the parts that are left out. Refused rows are taken out and the rest is written
- * again; so are the rows of a missing table. No row is refused for good by a connection that is older than this call. `onBroken` is called at once for a
- * table, regardless of the others. Throws the writer's transient Fault when the outcome is unknown: call again, repeats change nothing.
+ * Writes the rows of these messages, except the parts that are left out. Refused rows are taken out and the rest is written again;
+ * the same holds for the rows of a missing table. No row is refused for good by a connection that is older than this call.
+ * `onBroken` is called at once for a table, regardless of the others. Throws the writer's transient Fault when the outcome is
+ * unknown: call again, repeats change nothing.
  */
 export const writeBatch = async (
   writer: Pick<QuestdbWriter, 'write' | 'renew'>,

@@ -3,14 +3,14 @@ import type { FailureScope } from '../../stores/questdb/table-states.ts';
 import { isUnclassifiedAnswer, scopeOfAnswer } from '../../stores/questdb/writer.ts';
 import type { BatchResult, RefusedRow } from './write-batch.ts';
 
-/** An answer to the rows of one table alone that is of none of them. */
+/** An answer to the rows of one table alone that concerns none of them. */
 export type UnknownAnswer = { readonly why: string; readonly scope: FailureScope };
 
-/** What the tables of a batch came to. */
+/** The results for the tables of a batch. */
 export type TriedTables = BatchResult & { readonly failing: ReadonlyMap<string, UnknownAnswer> };
 
 /**
- * Some tables together, then others each by itself: those that were in trouble before, or all, to find the ones that the store
+ * Writes some tables together, then others each by itself: those that failed before, or all, to find the ones that the store
  * refuses for a reason that names no row.
  */
 export const writeTables = async (

@@ -9,8 +9,8 @@ import { inTime } from '../../bus/in-time.ts';
 export type Fence = {
   isFresh(streamSequence: number): boolean;
   /**
-   * Whether the answer of `isFresh` for present messages belongs to the consumer that delivered them. A consumer recreated by
-   * hand, or put back from a copy, delivers again as if for the first time. False, too, while NATS does not say.
+   * Whether the results of `isFresh` for present messages belong to the consumer that delivered them. A consumer that was recreated
+   * by hand, or restored from a copy, delivers again as if for the first time. False, too, while NATS does not answer.
    */
   holds(): Promise<boolean>;
 };
@@ -30,7 +30,7 @@ const holdsMsMax = 1_000;
 
 type Manager = Awaited<ReturnType<Bus['manager']>>;
 
-/** When a consumer was made, and how much it had delivered. */
+/** When a consumer was created, and how much it had delivered. */
 type Known = { readonly created: string; readonly delivered: number };
 
 export const createFence = (bus: Bus, options: FenceOptions): Fence => {
@@ -79,7 +79,7 @@ export const createFence = (bus: Bus, options: FenceOptions): Fence => {
     raise();
     read(round);
   };
-  // Pulls are taken up again by themselves on a reconnect, so the fence is up from the very moment the connection is lost.
+  // Pulls resume by themselves on a reconnect, so the fence is up from the very moment at which the connection is lost.
   bus.onDisconnect(raise);
   bus.onReconnect(raiseAndRead);
   read(round);

@@ -1,11 +1,11 @@
 /**
- * Counts how often a message failed alone while the store took others: one that makes the store fail each time must not be
- * tried for ever. A store that takes nothing at all proves nothing against a message.
+ * Counts how often a message failed alone while the store accepted others: a message that makes the store fail each time must not
+ * be retried for ever. A store that accepts nothing at all proves nothing against a message.
  */
 export type LoneFailures = {
-  /** The store took something. */
+  /** Reports that the store accepted a message. */
   stored(): void;
-  /** The message failed by itself. True once that has happened `attemptsMax` times with others stored in between. */
+  /** Reports that the message failed by itself. True once that has happened `attemptsMax` times with others stored in between. */
   failed(streamSequence: number): boolean;
 };
 

@@ -3,24 +3,24 @@ import { systemKeys } from '../../directory/keys.ts';
 import { errorText } from '../../model/fault.ts';
 import type { Log } from '../../telemetry/log.ts';
 
-/** Days in which rows are there twice, and that are merged for it, whoever is killed meanwhile. */
+/** Days with rows that are stored twice, each of which gets a merge, even if a process is killed meanwhile. */
 export type OwedMerges = {
   /**
-   * Writes down that the day (since 1970 UTC) is to be merged, and begins to do so. Throws a transient Fault when that could not be
-   * stored: the messages of the rows must not be settled then.
+   * Records that the day (since 1970 UTC) needs a merge, and begins it. Throws a transient Fault when that could not be stored: the
+   * messages of the rows must not be settled then.
    */
   owe(day: number): Promise<void>;
   stop(): void;
 };
 
 export type OwedMergesOptions = {
-  /** Where they are written down. */
+  /** The bucket of the records. */
   readonly bucket: Pick<KvBucket, 'put' | 'delete' | 'watch'>;
   /** Merges a day: takes minutes for a large one. */
   readonly merge: (day: number) => Promise<void>;
   readonly onMerged: () => void;
   readonly log: Log;
-  /** After this the merge of another process is taken for given up, ms: longer than a merge may run. */
+  /** After this time the merge of another process counts as abandoned, ms: longer than a merge may run. */
   readonly takeOverMs?: number;
   /** Between two looks at the owed merges, ms. */
   readonly lookMs?: number;
@@ -35,8 +35,8 @@ type Owed = { readonly revision: number; readonly dueAt: number };
 const dayOf = (key: string): number => Number(key.slice(systemKeys.owedMerge('').length));
 
 /**
- * A day's key stands from before the messages are acknowledged until the day is merged. Merges that a process owed when it was
- * killed is merged by the next one that starts, or by any other after a time; to merge a day twice does no harm.
+ * A day's key exists from before the messages are acknowledged until the day is merged. The next process that starts, or any other
+ * one after a time, carries out the merges that a killed process owed; to merge a day twice does no harm.
  */
 export const startOwedMerges = ({
   bucket,
@@ -62,7 +62,7 @@ export const startOwedMerges = ({
       await bucket.delete(systemKeys.owedMerge(String(day)), revision);
       if (owed.get(day)?.revision === revision) owed.delete(day);
     } catch (error) {
-      // It was written down again meanwhile: what that was for may not have been merged, and the next look sees to it.
+      // The day was recorded again meanwhile: this merge may not cover the new rows, and the next look merges again.
       if (isConflict(error)) return;
       log.error(
         { day, error: errorText(error) },

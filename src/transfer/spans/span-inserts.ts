@@ -15,11 +15,11 @@ export type SpanInsertsOptions = {
 };
 
 export type SpanInsertsEvents = {
-  /** A guarded insert, and how many inserts of earlier attempts were ended before it. */
+  /** Receives each guarded insert: the number of inserts of earlier attempts that were killed before it. */
   readonly onGuarded: (killed: number) => void;
   /**
-   * Two attempts at rows of this day (since 1970 UTC) had overlapped: some are there twice until they merge. Resolves once that cannot be
-   * forgotten any more.
+   * Two attempts at rows of this day (since 1970 UTC) had overlapped: some are stored twice until they merge. Resolves once the
+   * merge is recorded.
    */
   readonly onOverlap: (day: number) => Promise<void>;
 };
@@ -30,7 +30,7 @@ export type SpanInsert = (pieces: readonly Piece[]) => Promise<void>;
 /** The two inserts: `plain` for rows that cannot be stored yet, `guarded` for rows that may be. */
 export type SpanInserts = { readonly plain: SpanInsert; readonly guarded: SpanInsert };
 
-/** Blocks larger than this cost ClickHouse hardly less for a row. */
+/** Blocks larger than this cost ClickHouse hardly less per row. */
 const mergeBounds = { rowsMax: 8_192, bytesMax: 4 * 2 ** 20 };
 
 export const createSpanInserts = (

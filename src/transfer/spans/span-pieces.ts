@@ -7,7 +7,7 @@ import type { DeadLettered } from '../sink.ts';
 /** One part of a message, or some of its rows, on the way into an insert. */
 export type Piece = {
   readonly message: HeldMessage<SpansEnvelope>;
-  /** Of a slice: what holds of the whole part (ordinals, times) but for `rows` and `bytes`. */
+  /** For a slice: it describes the whole part (ordinals, times) except `rows` and `bytes`. */
   readonly part: SpanPart;
   readonly block: Uint8Array;
 };
@@ -21,7 +21,7 @@ export const piecesOf = (messages: readonly HeldMessage<SpansEnvelope>[]): Piece
     }),
   );
 
-/** An insert is of one day: ClickHouse makes and commits a part for each. */
+/** An insert has the rows of one day: ClickHouse makes and commits a part for each day. */
 export const byDay = (pieces: readonly Piece[]): Map<number, Piece[]> => {
   const days = new Map<number, Piece[]>();
   for (const piece of pieces) {
@@ -59,7 +59,7 @@ export const halvesOf = (pieces: readonly Piece[]): [Piece[], Piece[]] | undefin
   return [[rowsFrom(only, block, 0, middle)], [rowsFrom(only, block, middle, block.rows)]];
 };
 
-/** A single span that the store will never take, with its own uid, ordinal and time; undefined where the block is not that. */
+/** A single span that the store will never accept, with its own uid, ordinal and time; undefined where the block is not one. */
 const refusedSpan = ({ part, block }: Piece, why: string): DeadLettered | undefined => {
   const row = readable(block);
   if (row?.rows !== 1) return undefined;
@@ -86,7 +86,7 @@ const refusedSpan = ({ part, block }: Piece, why: string): DeadLettered | undefi
   };
 };
 
-/** Stands for a block that cannot be read: no request has an item of so high an ordinal. */
+/** The uid for an unreadable block: no request has an item with so high an ordinal. */
 const unreadUid = ({ base, day }: SpanPart): bigint => BigInt(base) + BigInt(ordinalsMax - 1 - day);
 
 const firstUidOf = (block: NativeBlock | undefined): bigint | undefined => {
@@ -109,6 +109,6 @@ export const refusedBlock = ({ part, block }: Piece, why: string): DeadLettered 
   };
 };
 
-/** What goes to the dead letters of a piece that the store will never take and that cannot be halved. */
+/** The dead letters of a piece that the store will never accept and that cannot be halved. */
 export const refusedPiece = (piece: Piece, why: string): DeadLettered =>
   refusedSpan(piece, why) ?? refusedBlock(piece, why);

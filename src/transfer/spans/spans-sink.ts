@@ -28,8 +28,8 @@ const triesTogetherMax = 6;
 const loneAttemptsMax = 5;
 
 /**
- * Spans: TRACES -> ClickHouse (architecture 7.2). Fresh messages are inserted as they are; what may have been inserted before
- * goes through the guard, after inserts of an earlier attempt were killed.
+ * Spans: TRACES -> ClickHouse (architecture 7.2). Fresh messages are inserted without a guard; messages that may have been inserted
+ * before go through the guard, after inserts of an earlier attempt were killed.
  */
 export const createSpansSink = (
   writer: SpanWriter,

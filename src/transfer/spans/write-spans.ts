@@ -9,14 +9,16 @@ import { byDay, halvesOf, type Piece, piecesOf, refusedPiece } from './span-piec
 
 type Held = HeldMessage<SpansEnvelope>;
 
-/** What was refused in one write: each a span or a block of its message. */
+/** The refused rows of one write: each a span or a block of its message. */
 export type Refusals = { readonly of: Map<Held, DeadLettered[]>; count: number };
 
 export const noRefusals = (): Refusals => ({ of: new Map(), count: 0 });
 
 export type OnWrite = (outcome: WriteOutcome, seconds: number) => void;
 
-/** Writes messages day by day with this insert, and adds what the store refuses to `refused`. Throws a transient Fault as `Sink.write`. */
+/**
+ * Writes messages day by day with this insert, and adds the refused rows to `refused`. Throws a transient Fault like `Sink.write`.
+ */
 export type WriteSpans = (
   messages: readonly Held[],
   insert: SpanInsert,
@@ -26,7 +28,7 @@ export type WriteSpans = (
 
 const refusalsMax = 1_000;
 
-/** The same rows will always fail: by ClickHouse's word, or because a block does not even read as one. */
+/** Whether the same rows will always fail: by ClickHouse's error code, or because a block cannot be read. */
 const isFaultOfRows = (error: unknown): boolean =>
   error instanceof UnreadableBlock || (error instanceof Fault && error.code === 'clickhouse_rows_refused');
 

@@ -148,7 +148,7 @@ describe('an envelope', () => {
     );
   });
 
-  it('never throws, whatever the bytes are', () => {
+  it('never throws for any bytes', () => {
     always(
       fc.property(
         fc.uint8Array({ maxLength: 200 }),
@@ -172,7 +172,7 @@ describe('an envelope', () => {
 
 describe('the version', () => {
   it.each([
-    ['the NATS header, whatever the payload is', Buffer.from('a layout to come'), 2, 2],
+    ['the NATS header, for any payload', Buffer.from('a layout to come'), 2, 2],
     [
       'the payload, where the NATS header says nothing',
       payloadOf({ version: 7, sections: [] }),
@@ -180,7 +180,7 @@ describe('the version', () => {
       7,
     ],
     ['the payload, where the NATS header says less', payloadOf({ version: 3 }), 1, 3],
-  ])('of a newer program is told by %s', (_, payload, versionInHeader, version) => {
+  ])('of a newer program is recognised by %s', (_, payload, versionInHeader, version) => {
     expect(decodeEnvelope(payload, versionInHeader)).toEqual({ kind: 'newer', version });
   });
 
@@ -202,7 +202,7 @@ describe('unreadable are', () => {
     ['nothing', Buffer.alloc(0), 'length field'],
     ['three bytes', Buffer.from('abc'), 'length field'],
     ['a length beyond the message', Buffer.from([255, 255, 255, 255, 1]), 'longer than the message'],
-    ['a header that is no JSON', payloadOf('{"version":1', ...sections), 'not JSON'],
+    ['a header that is not valid JSON', payloadOf('{"version":1', ...sections), 'not JSON'],
     ['a header that is no object', payloadOf([1]), 'no version'],
     ['a header without version', payloadOf({ ...header, version: undefined }, ...sections), 'no version'],
     ['a version that is no number', payloadOf({ ...header, version: '1' }, ...sections), 'no version'],

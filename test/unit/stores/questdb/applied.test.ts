@@ -105,7 +105,7 @@ describe('rows that QuestDB has confirmed', () => {
   });
 
   // What was confirmed before may be of the server that is gone.
-  it('are of unknown fate when the server is started anew while they are looked for', async () => {
+  it('have an unknown outcome when the server restarts during the check', async () => {
     const { unapplied, server, tables } = checkOf(() => {
       server.startedAt = 'second';
       tables.set('t1', { confirmed: 6, applied: 6 });
@@ -116,7 +116,7 @@ describe('rows that QuestDB has confirmed', () => {
   });
 
   // It takes rows without new columns for a while, and none later.
-  it('of a table that refuses a change are not believed, whatever is shown; others are', async () => {
+  it('of a table that refuses a change are not trusted, even if some are visible; others are', async () => {
     const { unapplied, tables, refusals } = checkOf();
     const damaged = 'QuestDB answered 500: possible corruption in transaction metadata [table=t1~17]';
     refusals.set('t1', new Fault('transient', 'questdb_unavailable', damaged));
@@ -129,7 +129,7 @@ describe('rows that QuestDB has confirmed', () => {
     expect(await unapplied('t2', 't3')).toEqual(allShown);
   });
 
-  it('of a table that stands still are given up after seconds, and of one that moves after half a minute', async () => {
+  it('of a stalled table are given up after seconds, and of one that makes progress after half a minute', async () => {
     const { unapplied, tables, clock } = checkOf(() => {
       const moving = tables.get('t2');
       if (moving !== undefined) moving.applied++;
@@ -146,7 +146,7 @@ describe('rows that QuestDB has confirmed', () => {
   });
 
   // One table that is behind must not hold up the others at each of its tries.
-  it('are waited for once, and then looked at; a log that stands still for a minute is held', async () => {
+  it('are awaited once, and then checked; a log without progress for a minute is held', async () => {
     const { check, unapplied, stillUnapplied, tables, clock } = checkOf();
     tables.set('t1', { confirmed: 5, applied: 4 });
     expect(await stillUnapplied('t1')).toEqual(allShown);
@@ -175,7 +175,7 @@ describe('rows that QuestDB has confirmed', () => {
   });
 
   // Its transactions count from the beginning again.
-  it('of a table that was made anew are looked for from its own beginning', async () => {
+  it('of a recreated table are checked from its own beginning', async () => {
     const { unapplied, tables, changes } = checkOf();
     tables.set('t1', { confirmed: 40_000, applied: 39_000 });
     await unapplied('t1');

@@ -70,7 +70,7 @@ describe('a 400 of QuestDB', () => {
 
 // The texts are QuestDB 9.3.4's own, after a kill while a table's columns were added.
 describe('a 500 of QuestDB', () => {
-  it('that tells of a damaged log names the table', () => {
+  it('about a damaged log names the table', () => {
     const message =
       'failed to parse line protocol:errors encountered on line(s):write error: 2_mon_time_series_1500001.__default__, errno: 0, error: possible corruption in transaction metadata [table=2_mon_time_series_1500001.__default__~12, offset=144, newVersion=19]';
     expect(readBrokenTable(body(message, 1))).toEqual({

@@ -232,7 +232,7 @@ describe('the router', () => {
     await expect(write(messageOf(1, 102))).rejects.toMatchObject({ kind: 'transient' });
   });
 
-  it('puts together what the instances set aside, gave back and left out as purged', async () => {
+  it('merges what the instances dead-lettered, returned and omitted as purged', async () => {
     const both = messageOf(1, 102);
     const aside = (why: string) => ({
       reason: 'row_refused' as const,

@@ -243,7 +243,7 @@ describe('the points of a purged data id', () => {
 
 // Two versions that judge time differently would lose the point between them.
 describe('a deferred point whose time turns out to be valid', () => {
-  it('is neither stored nor dropped, but set aside with its bytes', () => {
+  it('is neither stored nor dropped, but dead-lettered with its bytes', () => {
     const { sink } = sinkOf(new Set());
     const { kept, dropped, passed } = sink.validate(messageOf([1], [2], arrivedAt).envelope, new Set());
     expect([kept, [...dropped]]).toEqual([1, []]);
@@ -266,7 +266,7 @@ describe('a table that QuestDB does not take rows of', () => {
     throw new Fault('transient', 'questdb_unclassified', 'table is busy', undefined, { status: 500 });
   };
 
-  it('is found by writing each table by itself; the others are stored, and it is set aside after a minute', async () => {
+  it('is found by writing each table by itself; the others are stored, and it is unavailable after a minute', async () => {
     const { written, setAsideTables, back, unclassified, clock } = sinkOf(new Set(), (body) =>
       body.includes('t1,') && clock.now < 100_000 ? answerUnknown() : { kind: 'stored' },
     );
@@ -302,7 +302,7 @@ describe('a table that QuestDB does not take rows of', () => {
     expect(back).toEqual(['t1']);
   });
 
-  it('is not set aside while the others fail too: then it is QuestDB', async () => {
+  it('is not unavailable while the others fail too: then QuestDB is at fault', async () => {
     const { written, setAsideTables, clock } = sinkOf(new Set(), answerUnknown);
     for (clock.now = 0; clock.now < 300_000; clock.now += 6_000) {
       for (let tries = 0; tries < 3; tries++) {
@@ -314,7 +314,7 @@ describe('a table that QuestDB does not take rows of', () => {
   });
 
   // Once its log is damaged, QuestDB confirms rows that nobody will ever see.
-  it('is set aside at once when QuestDB cannot change it any more, and not written to before it is made anew', async () => {
+  it('is unavailable at once when QuestDB cannot change it any more, and not written to before it is recreated', async () => {
     const isMadeAnew = { t1: false };
     const { written, bodies, setAsideTables, back, broken, clock } = sinkOf(new Set(), (body) =>
       tablesIn(body).includes('t1') && !isMadeAnew.t1
@@ -378,7 +378,7 @@ describe('a table that QuestDB does not take rows of', () => {
   });
 
   // Each try would put more behind what it waits for.
-  it('is not written again before what was confirmed is shown, and no more set aside once it is only late', async () => {
+  it('is not written again before its confirmed rows are visible, and no longer unavailable once it is only late', async () => {
     const { written, shown, setAsideTables, bodies, clock } = sinkOf(new Set());
     shown.still = {
       ...allApplied,
@@ -402,7 +402,7 @@ describe('a table that QuestDB does not take rows of', () => {
     expect(bodies.flatMap(tablesIn)).not.toContain('t1');
   });
 
-  it('is set aside after a minute when what was confirmed is held, and at once when it will never be shown', async () => {
+  it('is unavailable after a minute when its confirmed rows are held, and at once when they will never be visible', async () => {
     const { written, shown, setAsideTables, broken, clock } = sinkOf(new Set());
     shown.unapplied = {
       ...allApplied,

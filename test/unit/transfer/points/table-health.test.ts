@@ -105,7 +105,7 @@ const healthOf = (unshown: Unapplied = allApplied) => {
     for (const end = clock.now + ms; clock.now <= end; clock.now += 6_000) verdicts = await report(seen);
     return verdicts;
   };
-  /** So many new messages wait for a table; answers the tables that are set aside for it. */
+  /** Makes this many new messages wait for a table; returns the tables that become unavailable. */
   const wait = async (table: string, messages: number): Promise<string[]> => {
     const batch = Array.from({ length: messages }, () => messageOf(table));
     const verdicts = await report({}, { batch, verdicts: { [table]: 'wait' } });
@@ -117,13 +117,13 @@ const healthOf = (unshown: Unapplied = allApplied) => {
   return { health, clock, broken, report, stored, failFor, wait, nextOf };
 };
 
-it('a table that is named in its failure is set aside after its time, also when no other is written', async () => {
+it('a table that is named in its failure is unavailable after its time, also when no other is written', async () => {
   const { failFor } = healthOf();
   expect(await failFor(54_000, { a: gone })).toEqual({ a: 'wait' });
   expect(await failFor(6_000, { a: gone })).toEqual({ a: 'dead_letter' });
 });
 
-it('nothing is set aside for a failure that names no table, however long and for however many messages', async () => {
+it('no table is unavailable for a failure that names none, however long and for however many messages', async () => {
   const { stored, failFor, wait } = healthOf();
   expect(await failFor(600_000, { a: unclear, b: full })).toEqual({ a: 'wait', b: 'wait' });
   expect(await wait('a', 20)).toEqual([]);
@@ -134,7 +134,7 @@ it('nothing is set aside for a failure that names no table, however long and for
   expect(await wait('b', 1)).toEqual([]);
 });
 
-it('nothing is set aside while three tables were written in the last minute and more than half fail alike', async () => {
+it('no table is unavailable while three tables were written in the last minute and more than half fail alike', async () => {
   const { clock, stored, failFor, wait, nextOf } = healthOf();
   expect(await failFor(54_000, { a: gone, b: gone })).toEqual({ a: 'wait', b: 'wait' });
   await stored('c');
@@ -149,7 +149,7 @@ it('nothing is set aside while three tables were written in the last minute and 
   expect(await nextOf('a')).toBe('dead_letter');
 });
 
-it('a table that QuestDB cannot change any more is set aside at once, however many are like it', async () => {
+it('a table that QuestDB cannot change any more is unavailable at once, however many are like it', async () => {
   const { broken, report, nextOf } = healthOf();
   expect(await report({ a: damaged, b: damaged, c: damaged })).toEqual({
     a: 'dead_letter',
@@ -160,7 +160,7 @@ it('a table that QuestDB cannot change any more is set aside at once, however ma
   expect(await nextOf('a')).toBe('dead_letter');
 });
 
-it('the tables that most messages wait for are set aside at once when too many wait, and no more of them than needed', async () => {
+it('the tables that most messages wait for are unavailable at once when too many wait, and no more of them than needed', async () => {
   const { report, wait, nextOf } = healthOf();
   await report({ a: gone, b: gone });
   expect(await wait('a', 3)).toEqual([]);
@@ -169,7 +169,7 @@ it('the tables that most messages wait for are set aside at once when too many w
   expect([await nextOf('a'), await nextOf('b')]).toEqual(['wait', 'dead_letter']);
 });
 
-it('a table that is only late is set aside when too many messages wait, and not before its time', async () => {
+it('a table that is only late is unavailable when too many messages wait, and not before its time', async () => {
   const { clock, report, wait } = healthOf();
   await report({ a: behind });
   expect(await wait('a', 20)).toEqual([]);
@@ -229,7 +229,7 @@ it('of what is observed of a table the gravest counts, wherever it was observed'
   expect(broken).toEqual(['a']);
 });
 
-it('a table that is set aside is tried as soon as QuestDB lists it again', async () => {
+it('an unavailable table is tried as soon as QuestDB lists it again', async () => {
   const { health, failFor, nextOf } = healthOf();
   await failFor(66_000, { a: gone });
   expect(await nextOf('a')).toBe('dead_letter');
