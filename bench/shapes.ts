@@ -139,7 +139,7 @@ const chunkBytes = 65_536;
 
 /** Processes a body like a receiver whose directory has its credential. */
 export const decodeAndEncode = (body: Buffer, task: PushTask): void => {
-  const watch = new HeadWatch(() => Promise.resolve(undefined), task.elementsMax);
+  const watch = new HeadWatch(() => new Promise<never>(() => {}), task.elementsMax);
   for (let at = 0; at < body.length && watch.pair === undefined; at += chunkBytes)
     watch.see(body.subarray(at, at + chunkBytes));
   const push = encodePush(body, task);

@@ -63,11 +63,10 @@ const handshakeOf = ({ clientCaFile }: TlsPaths, headersTimeoutMs: number) => ({
 });
 
 /** Throws a permanent Fault for unusable files. */
-const readFirst = (paths: TlsPaths): SecureContextOptions => {
+const readFirst = (paths: TlsPaths): { context: SecureContextOptions; expiresAtMs: number } => {
   try {
     const context = read(paths);
-    check(context);
-    return context;
+    return { context, expiresAtMs: check(context) };
   } catch (error) {
     throw settingFault(
       'TIDEMARK_INGRESS_TLS_CERT_FILE, TIDEMARK_INGRESS_TLS_KEY_FILE, TIDEMARK_INGRESS_TLS_CLIENT_CA_FILE',
@@ -89,8 +88,8 @@ export const openTlsFiles = (
 ): TlsFiles => {
   const listeners: ((context: SecureContextOptions) => void)[] = [];
   const show = (expiresAtMs: number): void => metrics.tlsExpiry.set(Math.floor(expiresAtMs / 1000));
-  const first = readFirst(paths);
-  show(check(first));
+  const { context: first, expiresAtMs: firstExpiresAtMs } = readFirst(paths);
+  show(firstExpiresAtMs);
   let current = textOf(first);
   /** The last unusable files: logged once. */
   let refused = '';

@@ -8,7 +8,7 @@ import { clientAddress, type TrustedProxies } from '../http/client-address.ts';
 import type { Reply } from '../http/reply.ts';
 import { type BaseCounter, requestIdentity } from '../identity.ts';
 import { createLine, type LineDependencies, limitRate, newSender } from '../line.ts';
-import { noHeaders, notStored, Refused } from '../refused.ts';
+import { notStored, Refused } from '../refused.ts';
 import { createSenderNames, type SenderNames } from '../sender.ts';
 import { type CredentialNames, credentialOf } from './credential.ts';
 import { widestLimits } from './limits.ts';
@@ -196,7 +196,7 @@ class OtlpSteps {
     }
     this.account(encoded, sender, applications);
     const { rejected, message } = outcomeMessage(encoded);
-    return message === '' ? successReply(encoding, noHeaders) : partialReply(encoding, rejected, message);
+    return message === '' ? successReply(encoding) : partialReply(encoding, rejected, message);
   }
 }
 

@@ -97,23 +97,15 @@ export const statusReply = (
 };
 
 /** ExportTraceServiceResponse with partial_success unset: `{}`, or no bytes at all. */
-export const successReply = (
-  encoding: OtlpEncoding,
-  headers: Readonly<Record<string, string>> = noHeaders,
-): Reply => ({
+export const successReply = (encoding: OtlpEncoding): Reply => ({
   status: 200,
   contentType: contentTypes[encoding],
   body: encoding === 'json' ? '{}' : new Uint8Array(0),
-  headers,
+  headers: noHeaders,
 });
 
 /** partial_success: the number of rejected spans and the reasons; with 0, a warning about accepted spans. */
-export const partialReply = (
-  encoding: OtlpEncoding,
-  rejectedSpans: number,
-  message: string,
-  headers: Readonly<Record<string, string>> = noHeaders,
-): Reply => {
+export const partialReply = (encoding: OtlpEncoding, rejectedSpans: number, message: string): Reply => {
   const text = shortened(message);
   const body =
     encoding === 'json'
@@ -127,7 +119,7 @@ export const partialReply = (
             ]),
           ),
         );
-  return { status: 200, contentType: contentTypes[encoding], body, headers };
+  return { status: 200, contentType: contentTypes[encoding], body, headers: noHeaders };
 };
 
 /** The encoding of a Content-Type header, parameters and case ignored; undefined for any other type. */

@@ -71,9 +71,7 @@ class PushSteps {
       const { reason, detail } = problemWithoutPair(bytes, watch.scan, this.deps.limits.elementsMax);
       throw new Refused(reason, detail);
     }
-    const known = await source;
-    if (known === undefined) throw new Refused('unauthorized');
-    return { source: known, pair };
+    return { source: await source, pair };
   }
 
   /** Room for the largest number of uids that the points of a body can take. */

@@ -2,14 +2,14 @@ import type { Source } from '../../directory/directory.ts';
 import { PushScan } from '../../rules/points/push-scan.ts';
 import { dataIdOf, type PushPair } from './decode.ts';
 
-type Authorize = (dataId: number, token: string) => Promise<Source | undefined>;
+type Authorize = (dataId: number, token: string) => Promise<Source>;
 
 /** Finds the credential of a push while its body arrives, and validates it: a body with an invalid one is read no further. */
 export class HeadWatch {
   /** The credential, once the watch has found it. */
   pair: PushPair | undefined;
-  /** The source, once the watch has found the pair: undefined for a wrong pair. Rejects with a transient Fault. */
-  source: Promise<Source | undefined> | undefined;
+  /** The source, once the watch has found the pair. Rejects for a pair that is refused, and with a transient Fault. */
+  source: Promise<Source> | undefined;
   private found: PushScan | undefined;
   private isWrong = false;
   private readonly authorize: Authorize;
@@ -48,13 +48,8 @@ export class HeadWatch {
   private judge(pair: PushPair): void {
     this.pair = pair;
     this.source = this.authorize(pair.dataId, pair.token);
-    this.source.then(
-      (known) => {
-        this.isWrong = known === undefined;
-      },
-      () => {
-        this.isWrong = true;
-      },
-    );
+    this.source.catch(() => {
+      this.isWrong = true;
+    });
   }
 }

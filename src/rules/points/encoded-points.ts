@@ -53,14 +53,6 @@ export const newRun = (first: number): Run => ({
   dropped: new Map(),
 });
 
-const utf8 = new TextEncoder();
-
-/** Turns a run's rows into bytes, in a buffer that holds nothing else. */
-export const sealRun = (run: Run): void => {
-  run.bytes = utf8.encode(run.text);
-  run.text = '';
-};
-
 /** The result before the first point, with one run to begin with. */
 export const nothingEncoded = (run: Run): EncodedPoints => ({
   runs: [run],

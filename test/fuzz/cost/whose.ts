@@ -4,6 +4,7 @@ import { createBytesInFlight } from '../../../src/ingress/http/admission.ts';
 import { readBody, type SeeBody } from '../../../src/ingress/http/body.ts';
 import { problemWithoutPair } from '../../../src/ingress/push/decode.ts';
 import { HeadWatch } from '../../../src/ingress/push/head-watch.ts';
+import { Refused } from '../../../src/ingress/refused.ts';
 import { jsonTraces } from '../../../src/rules/spans/json-traces.ts';
 import { protobufTraces } from '../../../src/rules/spans/protobuf-traces.ts';
 import { TooManyElements, TooManyTokens } from '../../../src/wire/otlp/types.ts';
@@ -52,7 +53,7 @@ const unauthorized = (body: Buffer | undefined, watch: HeadWatch): string =>
 
 /** Does that, up to the refusal of the unknown sender; returns the result. */
 export const whose = async (wire: Buffer, encoding: Packing['as'], target: TargetName): Promise<string> => {
-  const watch = new HeadWatch(async () => undefined, pushLimits.elementsMax);
+  const watch = new HeadWatch(() => Promise.reject(new Refused('unauthorized')), pushLimits.elementsMax);
   const see: SeeBody = target === 'push' ? (piece) => watch.see(piece) : seeAll;
   const body = await read(wire, encoding, target, see);
   if ('reason' in body && (target !== 'push' || body.reason !== 'unwanted')) return body.reason;

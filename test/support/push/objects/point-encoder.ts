@@ -10,7 +10,6 @@ import {
   newRun,
   nothingEncoded,
   type Run,
-  sealRun,
 } from '../../../../src/rules/points/encoded-points.ts';
 import type { PointContext as ListContext } from '../../../../src/rules/points/point-encoder.ts';
 import { escapeTag } from '../../../../src/wire/line-protocol.ts';
@@ -19,6 +18,12 @@ import { isObject, type JsonObject, PointReader, shown } from './point-reader.ts
 type PointContext = Omit<ListContext, 'pointsMax' | 'elementsMax'>;
 
 const examplesMax = 20;
+
+/** Turns a run's rows into bytes, in a buffer that holds nothing else. */
+const sealRun = (run: Run): void => {
+  run.bytes = new TextEncoder().encode(run.text);
+  run.text = '';
+};
 
 /** The expectation and the value of `expected a number, got "x"`. */
 const valueApart = (text: string): { detail: string; got: string } => {
