@@ -4,6 +4,9 @@ export const envelopeVersionHeader = 'Tidemark-Envelope';
 /** JetStream stores a message with the same id once within its duplicate window. */
 export const messageIdHeader = 'Nats-Msg-Id';
 
+/** Its place in the publishers' book (`src/wire/message-serial.ts`); absent on messages of earlier versions and on redrives. */
+export const serialHeader = 'Tidemark-Serial';
+
 /** The trace of its request (W3C Trace Context); absent on most messages. */
 export const traceHeader = 'traceparent';
 

@@ -4,6 +4,9 @@
  */
 export const ledgerSubjects = {
   outcomes: 'ledger.outcomes',
+  settled: 'ledger.settled',
+  published: 'ledger.published',
+  doubtful: 'ledger.doubtful',
   refusals: 'ledger.refusals',
   samples: 'ledger.samples',
 } as const;
@@ -15,6 +18,9 @@ export type Pipeline = 'metrics' | 'traces';
 /** Tables of database `otel` that the rows of each subject go to. */
 export const ledgerTables: Readonly<Record<LedgerKind, string>> = {
   outcomes: 'ingest_outcomes',
+  settled: 'ingest_lines',
+  published: 'ingest_published',
+  doubtful: 'ingest_doubtful',
   refusals: 'ingest_refusals',
   samples: 'ingest_samples',
 };
@@ -44,6 +50,78 @@ export type OutcomeRow = {
   readonly received: number;
   readonly outcomes: OutcomeCounts;
   readonly at: string;
+};
+
+/**
+ * The settlers' book (architecture 10.4): the outcomes of the items of one message for one owner, with the message's place in its stream
+ * and in the publishers' book. A message without an owner has one line, with owner 0 and no items. ClickHouse divides a line: the
+ * outcomes go to `ingest_outcomes`, the place to `ingest_settled`.
+ */
+export type SettledLine = OutcomeRow & {
+  readonly stream: string;
+  /** 0 for a message without a serial. */
+  readonly life: number;
+  readonly serial: number;
+  /** The minute of the serial; without one, that of the arrival. */
+  readonly sent: string;
+  /** Sequence in the stream. */
+  readonly sequence: number;
+  /** Lines of this message. */
+  readonly owners: number;
+  /** Items of the owner in the message, of a redrive too. */
+  readonly items: number;
+  /** Dead letters of this settlement, in the order of `letter_items`: their `ordinal`, -1 for a whole message. */
+  readonly letters: readonly number[];
+  readonly letter_items: readonly number[];
+  /** Rows that the store has taken, by event day: days since 1970, rows, and the sum of (uid - base) modulo 2^64, decimal. */
+  readonly days: readonly number[];
+  readonly day_rows: readonly number[];
+  readonly day_sums: readonly string[];
+};
+
+/**
+ * The publishers' book (architecture 10.4): what one life published to one stream in messages of one minute, for one owner. The line with
+ * owner 0 counts messages whatever their owners. Counts are cumulative: the line with the highest `version` stands. A message counts once
+ * every earlier serial has its final result.
+ */
+export type PublishedLine = {
+  readonly stream: string;
+  readonly life: number;
+  readonly minute: string;
+  readonly data_id: number;
+  readonly app_id: number;
+  /** Messages with a PubAck that was no duplicate. */
+  readonly messages: number;
+  /** Items in them: accepted, deferred, and dropped by the receiver. */
+  readonly items: number;
+  readonly rows: number;
+  readonly bytes: number;
+  /** Dropped by the receiver, by reason; a part of `items`. */
+  readonly dropped: Readonly<Record<string, number>>;
+  /** Least and greatest sequence of a PubAck; 0 without one. */
+  readonly sequence_first: number;
+  readonly sequence_last: number;
+  /** Every serial up to this one has its final result, and counts here. */
+  readonly closed: number;
+  /** 1 in the last lines of a life that ended in order. */
+  readonly ended: 0 | 1;
+  readonly version: number;
+};
+
+/** A message whose publish ended without an answer: it may be stored. Not part of the published lines. */
+export type DoubtfulLine = {
+  readonly stream: string;
+  readonly life: number;
+  readonly serial: number;
+  readonly minute: string;
+  readonly data_id: number;
+  readonly app_id: number;
+  readonly items: number;
+  /** Key of the message. */
+  readonly base: string;
+  readonly first: number;
+  /** 1: its sender was answered 2xx, because an earlier message seemed to have its name. */
+  readonly told: 0 | 1;
 };
 
 /** Refused requests, duplicates and dropped values of one minute, as one receiver process counted them. */
