@@ -1,0 +1,266 @@
+import { z } from 'zod';
+import { type Clickhouse, database } from '../stores/clickhouse/client.ts';
+import type { Published, Settled, SettledMessages } from './compare.ts';
+
+/** Both books of one stream over some minutes. */
+export type Books = {
+  readonly published: readonly Published[];
+  readonly settled: readonly Settled[];
+  readonly messages: readonly SettledMessages[];
+};
+
+/** One life in one minute of a stream, as far as both books have it; without regard to doubled rows. */
+export type Outline = {
+  readonly stream: string;
+  readonly life: number;
+  /** Unix seconds. */
+  readonly minute: number;
+  readonly messages: number;
+  readonly items: number;
+  /** Sum over the settled rows, doubled ones included. */
+  readonly settledItems: number;
+};
+
+const count = z.coerce.number();
+
+const outlineRow = z.object({
+  stream: z.string(),
+  life: count,
+  minute_at: count,
+  messages: count,
+  items: count,
+  settled_items: count,
+});
+
+/**
+ * Lines are cumulative and written again whenever they change, so `at`, the clock of ClickHouse, tells which minutes had traffic;
+ * the minutes themselves come from the clocks of the receivers.
+ */
+const outlineQuery = `
+  SELECT stream, life, toUnixTimestamp(minute) AS minute_at,
+    sum(messages) AS messages, sum(items) AS items, sum(settled_items) AS settled_items
+  FROM
+  (
+    SELECT stream, life, minute, if(data_id = 0 AND app_id = 0, argMax(messages, version), 0) AS messages,
+      argMax(items, version) AS items, 0 AS settled_items
+    FROM ${database}.ingest_published
+    WHERE at >= now() - {seconds:UInt32}
+    GROUP BY stream, life, minute, data_id, app_id
+    UNION ALL
+    SELECT stream, life, minute, 0, 0, sum(items)
+    FROM ${database}.ingest_settled
+    WHERE life > 0 AND redrive = 0 AND (stream, life, minute) IN
+      (SELECT stream, life, minute FROM ${database}.ingest_published WHERE at >= now() - {seconds:UInt32})
+    GROUP BY stream, life, minute
+  )
+  GROUP BY stream, life, minute`;
+
+/** What both books say of the lives and minutes whose lines were written in the last `seconds`. Throws the Faults of ClickHouse. */
+export const readOutlines = async (clickhouse: Clickhouse, seconds: number): Promise<Outline[]> => {
+  const rows = await clickhouse.rows(outlineRow, outlineQuery, { params: { seconds } });
+  return rows.map(({ stream, life, minute_at, messages, items, settled_items }) => ({
+    stream,
+    life,
+    minute: minute_at,
+    messages,
+    items,
+    settledItems: settled_items,
+  }));
+};
+
+const listed = 'minute IN (SELECT toDateTime(arrayJoin({minutes:Array(UInt32)})))';
+
+const publishedRow = z.object({
+  life: count,
+  minute_at: count,
+  data_id: count,
+  app_id: count,
+  messages: count,
+  items: count,
+  sequence_first: count,
+  sequence_last: count,
+});
+
+const publishedQuery = `
+  SELECT life, toUnixTimestamp(minute) AS minute_at, data_id, app_id, argMax(messages, version) AS messages,
+    argMax(items, version) AS items, argMax(sequence_first, version) AS sequence_first,
+    argMax(sequence_last, version) AS sequence_last
+  FROM ${database}.ingest_published
+  WHERE stream = {stream:String} AND ${listed}
+  GROUP BY life, minute, data_id, app_id`;
+
+/**
+ * The settled serials of these minutes, each owner of each message once. A serial is counted where its life's lines reach: up to the
+ * last `closed` of the life, or of the owner's own line where only that one arrived; but a doubtful one never.
+ */
+export const settledSerials = (where: string): string => `
+  SELECT life, minute, serial, data_id, app_id, items, owners, doubtful.serial > 0 AS is_doubtful,
+    NOT is_doubtful AND serial <= greatest(lives.closed, lines.closed) AS is_counted
+  FROM
+  (
+    SELECT life, minute, serial, data_id, app_id, any(items) AS items, any(owners) AS owners
+    FROM ${database}.ingest_settled
+    WHERE stream = {stream:String} AND life > 0 AND redrive = 0 AND ${where}
+    GROUP BY life, minute, serial, data_id, app_id
+  ) AS settled
+  LEFT JOIN
+  (
+    SELECT life, max(closed) AS closed FROM ${database}.ingest_published
+    WHERE stream = {stream:String} AND data_id = 0 AND app_id = 0 GROUP BY life
+  ) AS lives USING (life)
+  LEFT JOIN
+  (
+    SELECT life, minute, data_id, app_id, max(closed) AS closed FROM ${database}.ingest_published
+    WHERE stream = {stream:String} AND ${where}
+    GROUP BY life, minute, data_id, app_id
+  ) AS lines USING (life, minute, data_id, app_id)
+  LEFT JOIN
+  (
+    SELECT DISTINCT life, serial FROM ${database}.ingest_doubtful WHERE stream = {stream:String}
+  ) AS doubtful USING (life, serial)`;
+
+const settledRow = z.object({
+  life: count,
+  minute_at: count,
+  data_id: count,
+  app_id: count,
+  counted: count,
+  beyond: count,
+});
+
+const settledQuery = `
+  SELECT life, toUnixTimestamp(minute) AS minute_at, data_id, app_id, sumIf(items, is_counted) AS counted,
+    sumIf(items, NOT is_counted AND NOT is_doubtful) AS beyond
+  FROM (${settledSerials(listed)}) GROUP BY life, minute, data_id, app_id`;
+
+const messagesRow = z.object({
+  life: count,
+  minute_at: count,
+  counted: count,
+  beyond: count,
+  short: count,
+});
+
+const messagesQuery = `
+  SELECT life, toUnixTimestamp(minute) AS minute_at, countIf(counted) AS counted, countIf(beyond) AS beyond,
+    countIf(counted AND lines < owners) AS short
+  FROM
+  (
+    SELECT life, minute, serial, max(is_counted) AS counted, NOT counted AND NOT max(is_doubtful) AS beyond,
+      count() AS lines, max(owners) AS owners
+    FROM (${settledSerials(listed)}) GROUP BY life, minute, serial
+  )
+  GROUP BY life, minute`;
+
+/** Both books of these minutes (Unix seconds). Throws the Faults of ClickHouse. */
+export const readBooks = async (
+  clickhouse: Clickhouse,
+  stream: string,
+  minutes: readonly number[],
+): Promise<Books> => {
+  const params = { stream, minutes };
+  const [published, settled, messages] = await Promise.all([
+    clickhouse.rows(publishedRow, publishedQuery, { params }),
+    clickhouse.rows(settledRow, settledQuery, { params }),
+    clickhouse.rows(messagesRow, messagesQuery, { params }),
+  ]);
+  return {
+    published: published.map(({ minute_at: minute, data_id, app_id, sequence_first, ...row }) => ({
+      life: row.life,
+      minute,
+      dataId: data_id,
+      appId: app_id,
+      messages: row.messages,
+      items: row.items,
+      sequenceFirst: sequence_first,
+      sequenceLast: row.sequence_last,
+    })),
+    settled: settled.map(({ life, minute_at: minute, data_id, app_id, counted, beyond }) => ({
+      life,
+      minute,
+      dataId: data_id,
+      appId: app_id,
+      counted,
+      beyond,
+    })),
+    messages: messages.map(({ minute_at: minute, ...row }) => ({ ...row, minute })),
+  };
+};
+
+const lifeRow = z.object({ life: count, minute_at: count });
+
+const silentQuery = `
+  SELECT life, toUnixTimestamp(max(minute)) AS minute_at
+  FROM
+  (
+    SELECT life, minute, at, ended FROM ${database}.ingest_published
+    WHERE stream = {stream:String} AND at >= now() - {seconds:UInt32}
+    UNION ALL
+    SELECT life, minute, at, 0 FROM ${database}.ingest_settled
+    WHERE stream = {stream:String} AND life > 0 AND at >= now() - {seconds:UInt32}
+  )
+  GROUP BY life HAVING max(ended) = 0 AND max(at) < now() - {quiet:UInt32}`;
+
+/** Lives that wrote in the last `seconds`, but nothing in the last `quietSeconds` and no last line; each with its newest minute (Unix seconds). */
+export const readSilentLives = async (
+  clickhouse: Clickhouse,
+  stream: string,
+  seconds: number,
+  quietSeconds: number,
+): Promise<Map<number, number>> => {
+  const params = { stream, seconds, quiet: quietSeconds };
+  const rows = await clickhouse.rows(lifeRow, silentQuery, { params });
+  return new Map(rows.map(({ life, minute_at }) => [life, minute_at]));
+};
+
+const numberRow = z.object({ found: count });
+
+/** The number of different sequences between these two that have a line. */
+export const countSequences = async (
+  clickhouse: Clickhouse,
+  stream: string,
+  first: number,
+  last: number,
+): Promise<number> => {
+  const [row] = await clickhouse.rows(
+    numberRow,
+    `SELECT uniqExact(sequence) AS found FROM ${database}.ingest_settled
+     WHERE stream = {stream:String} AND sequence BETWEEN {first:UInt64} AND {last:UInt64}`,
+    { params: { stream, first, last } },
+  );
+  return row?.found ?? 0;
+};
+
+const placeRow = z.object({ life: count, serial: count, sequence: count });
+
+/** The place of a message: its sequence and, where it has one, its serial. */
+export type MessagePlace = { readonly sequence: number; readonly life: number; readonly serial: number };
+
+/** A message with a serial is the same one under any sequence: an older copy of a stream gives its sequences again. */
+const nameOf = ({ life, serial, sequence }: MessagePlace): string =>
+  life === 0 ? `sequence ${sequence}` : `${life}.${serial}`;
+
+/** Those of these messages that have no line. Throws the Faults of ClickHouse. */
+export const withoutLine = async <M extends MessagePlace>(
+  clickhouse: Clickhouse,
+  stream: string,
+  messages: readonly M[],
+): Promise<M[]> => {
+  if (messages.length === 0) return [];
+  const rows = await clickhouse.rows(
+    placeRow,
+    `SELECT DISTINCT life, serial, sequence FROM ${database}.ingest_settled
+     WHERE stream = {stream:String} AND ((life, serial) IN arrayZip({lives:Array(UInt32)}, {serials:Array(UInt64)})
+       OR (life = 0 AND sequence IN {sequences:Array(UInt64)}))`,
+    {
+      params: {
+        stream,
+        lives: messages.map(({ life }) => life),
+        serials: messages.map(({ serial }) => serial),
+        sequences: messages.map(({ sequence }) => sequence),
+      },
+    },
+  );
+  const settled = new Set(rows.map(nameOf));
+  return messages.filter((message) => !settled.has(nameOf(message)));
+};

@@ -1,0 +1,60 @@
+import type { Pipeline } from '../outcomes/rows.ts';
+
+/** The name of a difference between the books, or between a book and a store (architecture 10.4). */
+export const differenceKinds = [
+  'lost_in_the_stream',
+  'lost_by_the_engine',
+  'not_counted',
+  'stuck',
+  'orphan',
+  'missing_in_the_store',
+  'unrecorded',
+  'unmerged',
+  'not_known',
+] as const;
+
+export type DifferenceKind = (typeof differenceKinds)[number];
+
+/** Kinds that mean that the account is wrong, while one is open: a loss, an excess, or items that never settle. */
+const wrongKinds: ReadonlySet<DifferenceKind> = new Set([
+  'lost_in_the_stream',
+  'lost_by_the_engine',
+  'stuck',
+  'missing_in_the_store',
+  'unrecorded',
+]);
+
+/** A data id (points; `appId` is 0) or an application (spans; `dataId` is 0); both 0 where the owner is not known. */
+export type Owner = { readonly pipeline: Pipeline; readonly dataId: number; readonly appId: number };
+
+/** A difference of one owner, stream and minute. */
+export type Difference = Owner & {
+  readonly kind: DifferenceKind;
+  readonly stream: string;
+  /** Unix seconds: the minute of the arrival; for a difference with a store, the start of the event day. */
+  readonly minute: number;
+  readonly items: number;
+  readonly messages: number;
+};
+
+/** A difference as it was found, and what an operator has closed of it. */
+export type FoundDifference = Difference & {
+  readonly closedItems: number;
+  readonly closedMessages: number;
+  /** Why; empty where nothing is closed. */
+  readonly reason: string;
+};
+
+export const pipelineOf = (stream: string): Pipeline => (stream === 'TRACES' ? 'traces' : 'metrics');
+
+/** Whether more was found than an operator has closed. */
+export const isOpen = ({ items, messages, closedItems, closedMessages, reason }: FoundDifference): boolean =>
+  reason === '' || items > closedItems || messages > closedMessages;
+
+/** Whether an open difference makes the account false. */
+export const isWrong = (difference: FoundDifference): boolean =>
+  wrongKinds.has(difference.kind) && isOpen(difference);
+
+/** Identifies a difference: another figure under the same key replaces it. */
+export const differenceKey = ({ kind, stream, dataId, appId, minute }: Difference): string =>
+  `${kind} ${stream} ${dataId} ${appId} ${minute}`;

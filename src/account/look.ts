@@ -1,0 +1,297 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import type { Bus } from '../bus/connection.ts';
+import { lookAtQueue } from '../bus/orphaned-messages.ts';
+import { createStreamReader, type StreamReader } from '../bus/stream-reader.ts';
+import { isConsumerMissing, isStreamMissing, readStream } from '../bus/stream-state.ts';
+import { Fault } from '../model/fault.ts';
+import type { Clickhouse } from '../stores/clickhouse/client.ts';
+import {
+  countSequences,
+  type Outline,
+  readBooks,
+  readOutlines,
+  readSilentLives,
+  withoutLine,
+} from './books.ts';
+import { compareBooks, type Evidence, type HeldMessage, type Published, type Queue } from './compare.ts';
+import { type Difference, differenceKey } from './difference.ts';
+import { readDifferences, writeDifferences } from './difference-table.ts';
+import { readHeldMessages } from './held-messages.ts';
+import { createUncounted, type Uncounted } from './uncounted.ts';
+
+/** A stream whose messages are accounted for, and its consumer. */
+export type AccountedStream = { readonly name: string; readonly consumer: string };
+
+export type LookDependencies = {
+  readonly bus: Bus;
+  readonly clickhouse: Clickhouse;
+  readonly streams: readonly AccountedStream[];
+  /** Stream and consumer that carry the lines of both books. */
+  readonly ledger: AccountedStream;
+  readonly stop: AbortSignal;
+};
+
+/** What a look came to. */
+export type LookResult = {
+  /** Items that were published and are on their way, by stream. */
+  readonly inFlight: ReadonlyMap<string, number>;
+};
+
+/** Compares the books, again and again. Throws the Faults of NATS and ClickHouse: then the account is not known. */
+export type Look = () => Promise<LookResult>;
+
+/** Lines of this long before the first look are compared, in case an earlier process left some undone. */
+const firstWindowSeconds = 48 * 3_600;
+const windowSeconds = 2 * 3_600;
+const quietSeconds = 60;
+/** Messages of a stream that are read one by one, to name those that wait. */
+const heldMax = 5_000;
+const minutesPerLook = 240;
+/** Minutes with something on its way are compared again after this time, whatever they look like. */
+const pendingEveryMs = 30_000;
+const barrierMsMax = 60_000;
+
+/** A stream as the look found it. */
+type StreamLook = {
+  readonly queue: Queue;
+  readonly stuck: readonly HeldMessage[];
+  readonly held: readonly HeldMessage[] | undefined;
+};
+
+/** What the looks remember of a minute of a stream. */
+type MinuteState = { seen: string; compared: string; comparedAt: number; isPending: boolean };
+
+const gone: Queue = { exists: false, first: 0, last: 0, messages: 0, floor: 0 };
+
+const queueOf = async (bus: Bus, { name, consumer }: AccountedStream): Promise<Queue> => {
+  try {
+    const look = await lookAtQueue(bus, name, consumer);
+    return {
+      exists: true,
+      first: look.firstSequence,
+      last: look.lastSequence,
+      messages: look.messages,
+      floor: look.ackFloor,
+    };
+  } catch (error) {
+    if (isStreamMissing(error)) return gone;
+    if (!isConsumerMissing(error)) throw error;
+    const { stream } = await readStream(bus, name);
+    const { first_seq: first, last_seq: last, messages } = stream.state;
+    return { exists: true, first, last, messages, floor: 0 };
+  }
+};
+
+class Looks {
+  private readonly deps: LookDependencies;
+  private readonly reader: StreamReader;
+  private readonly minutes = new Map<string, MinuteState>();
+  private readonly queues = new Map<string, Queue>();
+  private readonly uncounted: Uncounted;
+  /** Lives whose end without a last line was compared. */
+  private readonly noted = new Set<string>();
+  /** Differences as they are stored, by key. */
+  private found: Map<string, Difference> | undefined;
+
+  constructor(deps: LookDependencies) {
+    this.deps = deps;
+    this.reader = createStreamReader(deps.bus);
+    this.uncounted = createUncounted({
+      countSequences: (stream, first, last) => countSequences(deps.clickhouse, stream, first, last),
+      elapsed: performance.now.bind(performance),
+      now: Date.now,
+    });
+  }
+
+  /** The order matters: what was acknowledged when the streams were read has its line in ClickHouse when the books are read. */
+  async look(): Promise<LookResult> {
+    const { clickhouse, streams } = this.deps;
+    const stored = this.found ?? new Map<string, Difference>();
+    if (this.found === undefined)
+      for (const each of await readDifferences(clickhouse, {})) stored.set(differenceKey(each), each);
+    const looks = new Map<string, Omit<StreamLook, 'stuck'> & { stuck: HeldMessage[] }>();
+    for (const stream of streams) looks.set(stream.name, await this.lookAt(stream));
+    await this.untilRecorded();
+    const outlines = await readOutlines(
+      clickhouse,
+      this.found === undefined ? firstWindowSeconds : windowSeconds,
+    );
+    const inFlight = new Map<string, number>();
+    for (const [name, { queue, held, stuck }] of looks) {
+      const look: StreamLook = {
+        queue,
+        stuck: await withoutLine(clickhouse, name, stuck),
+        held: held === undefined ? undefined : await withoutLine(clickhouse, name, held),
+      };
+      inFlight.set(name, await this.compare(name, look, outlines, stored));
+      this.queues.set(name, queue);
+    }
+    this.found = stored;
+    return { inFlight };
+  }
+
+  private async lookAt(
+    stream: AccountedStream,
+  ): Promise<Omit<StreamLook, 'stuck'> & { stuck: HeldMessage[] }> {
+    const { name } = stream;
+    const before = this.queues.get(name);
+    const queue = await queueOf(this.deps.bus, stream);
+    if (!queue.exists || queue.messages === 0) return { queue, stuck: [], held: [] };
+    // A message below the floor is about to be removed, unless two looks find it there.
+    const isBelow = before !== undefined && queue.first <= Math.min(before.floor, queue.floor);
+    const stuck = isBelow
+      ? await readHeldMessages(this.reader, name, queue.first, Math.min(before.floor, queue.floor), heldMax)
+      : [];
+    const isHalted = before !== undefined && before.floor === queue.floor && queue.messages <= heldMax;
+    const held = isHalted
+      ? await readHeldMessages(this.reader, name, queue.first, queue.last, heldMax)
+      : undefined;
+    return { queue, stuck: stuck ?? [], held };
+  }
+
+  /** Waits until every line that LEDGER holds now is in ClickHouse. */
+  private async untilRecorded(): Promise<void> {
+    const { bus, ledger, stop } = this.deps;
+    const { lastSequence } = await lookAtQueue(bus, ledger.name, ledger.consumer);
+    const until = performance.now() + barrierMsMax;
+    while ((await lookAtQueue(bus, ledger.name, ledger.consumer)).ackFloor < lastSequence) {
+      if (performance.now() > until)
+        throw new Fault('transient', 'ledger_behind', `${ledger.name} is not written to ClickHouse in time`);
+      await delay(250, undefined, { signal: stop });
+    }
+  }
+
+  /** The minutes of a stream that are to be compared now. */
+  private due(stream: string, outlines: readonly Outline[], queue: Queue): number[] {
+    const now = performance.now();
+    const texts = new Map<number, string>();
+    for (const { stream: name, minute, life, messages, items, settledItems } of outlines)
+      if (name === stream)
+        texts.set(minute, `${texts.get(minute) ?? ''} ${life}:${messages}:${items}:${settledItems}`);
+    const minutes: number[] = [];
+    for (const [minute, lives] of texts) {
+      const key = `${stream} ${minute}`;
+      const text = `${lives} ${queue.exists}`;
+      const state = this.minutes.get(key) ?? { seen: '', compared: '', comparedAt: 0, isPending: false };
+      this.minutes.set(key, state);
+      const isQuiet = state.seen === text;
+      const waitedMs = now - state.comparedAt;
+      state.seen = text;
+      const isChanged = state.compared !== text;
+      if (isQuiet ? isChanged || state.isPending : isChanged && waitedMs > pendingEveryMs)
+        minutes.push(minute);
+    }
+    return minutes.toSorted((left, right) => left - right).slice(0, minutesPerLook);
+  }
+
+  private async compare(
+    stream: string,
+    { queue, stuck, held }: StreamLook,
+    outlines: readonly Outline[],
+    stored: Map<string, Difference>,
+  ): Promise<number> {
+    const { clickhouse } = this.deps;
+    const silentLives = await readSilentLives(clickhouse, stream, windowSeconds, quietSeconds);
+    const due = new Set(this.due(stream, outlines, queue));
+    for (const each of stored.values())
+      if (each.stream === stream && each.kind === 'stuck') due.add(each.minute);
+    for (const { minute } of stuck) due.add(minute);
+    for (const [life, minute] of silentLives) {
+      if (!this.noted.has(`${stream} ${life}`)) due.add(minute);
+      this.noted.add(`${stream} ${life}`);
+    }
+    const minutes = [...due];
+    const books =
+      minutes.length === 0
+        ? { published: [], settled: [], messages: [] }
+        : await readBooks(clickhouse, stream, minutes);
+    const heads = books.published.filter(({ dataId, appId }) => dataId === 0 && appId === 0);
+    const gaps = await this.gapsOf(stream, queue, heads, books.messages, [...stuck, ...(held ?? [])]);
+    const evidence: Evidence = {
+      stream,
+      queue,
+      ...books,
+      stuck: stuck.filter(({ minute }) => due.has(minute)),
+      held,
+      silent: new Set(silentLives.keys()),
+      gapsOf: (head) => gaps.get(head) ?? 0,
+    };
+    const { differences, inFlight, pending, lost } = compareBooks(evidence);
+    const extra = await this.uncounted.find(stream, queue, { heads, minutes, pending, lost, stuck });
+    await this.store(stored, stream, due, [...differences, ...extra]);
+    const now = performance.now();
+    for (const minute of minutes) {
+      const state = this.minutes.get(`${stream} ${minute}`);
+      if (state === undefined) continue;
+      state.compared = state.seen;
+      state.comparedAt = now;
+      state.isPending = pending.has(minute);
+    }
+    return inFlight;
+  }
+
+  /** Missing sequences, for the lines that lack messages. */
+  private async gapsOf(
+    stream: string,
+    { exists, last }: Queue,
+    heads: readonly Published[],
+    messages: Evidence['messages'],
+    waiting: readonly HeldMessage[],
+  ): Promise<Map<Published, number>> {
+    const counted = new Map(messages.map(({ life, minute, ...each }) => [`${life} ${minute}`, each.counted]));
+    const gaps = new Map<Published, number>();
+    for (const head of heads) {
+      if (!exists || head.messages <= (counted.get(`${head.life} ${head.minute}`) ?? 0)) continue;
+      // Beyond the end of the stream is no gap: those sequences were taken back.
+      const end = Math.min(head.sequenceLast, last);
+      if (head.sequenceFirst === 0 || end < head.sequenceFirst) continue;
+      const known = await countSequences(this.deps.clickhouse, stream, head.sequenceFirst, end);
+      const there = waiting.filter(
+        ({ sequence }) => sequence >= head.sequenceFirst && sequence <= end,
+      ).length;
+      gaps.set(head, Math.max(0, end - head.sequenceFirst + 1 - known - there));
+    }
+    return gaps;
+  }
+
+  /** Stores what changed; of the compared minutes, what was found before and is not there now is gone. */
+  private async store(
+    stored: Map<string, Difference>,
+    stream: string,
+    minutes: ReadonlySet<number>,
+    differences: readonly Difference[],
+  ): Promise<void> {
+    const now = new Map(differences.map((each) => [differenceKey(each), each]));
+    const changed = differences.filter((each) => {
+      const known = stored.get(differenceKey(each));
+      return known === undefined || known.items !== each.items || known.messages !== each.messages;
+    });
+    const vanished = [...stored.entries()]
+      .filter(
+        ([key, each]) =>
+          isOfBooks(each) && each.stream === stream && minutes.has(each.minute) && !now.has(key),
+      )
+      .map(([, each]) => each);
+    await writeDifferences(this.deps.clickhouse, changed, vanished);
+    for (const each of vanished) stored.delete(differenceKey(each));
+    for (const each of changed) stored.set(differenceKey(each), each);
+  }
+}
+
+/** Kinds that a comparison of the books finds, in the minutes that it compares. */
+const booksKinds = new Set([
+  'lost_in_the_stream',
+  'lost_by_the_engine',
+  'not_counted',
+  'stuck',
+  'unrecorded',
+]);
+
+/** Without an owner it stays: nothing that is compared again would show it. */
+const isOfBooks = ({ kind, dataId, appId }: Difference): boolean =>
+  booksKinds.has(kind) && (dataId !== 0 || appId !== 0 || kind === 'stuck');
+
+export const createLook = (deps: LookDependencies): Look => {
+  const looks = new Looks(deps);
+  return () => looks.look();
+};
