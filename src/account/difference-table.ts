@@ -38,7 +38,12 @@ const conditionsOf = ({ dataId, appId, kind, since, until }: DifferenceFilter) =
   add('data_id = {dataId:Int64}', 'dataId', dataId);
   add('app_id = {appId:Int64}', 'appId', appId);
   add('kind = {kind:String}', 'kind', kind);
-  add('minute >= toDateTime({since:UInt32})', 'since', since);
+  // The minute of a difference with a store is the start of its day.
+  add(
+    "(minute >= toDateTime({since:UInt32}) OR kind IN ('missing_in_the_store', 'unmerged', 'unrecorded') AND minute + 86400 > toDateTime({since:UInt32}))",
+    'since',
+    since,
+  );
   add('minute < toDateTime({until:UInt32})', 'until', until);
   return { where: conditions.join(' AND '), params };
 };

@@ -2,6 +2,7 @@ import type { Command } from 'commander';
 import { z } from 'zod';
 import { counted } from '../model/counted.ts';
 import { adminClient } from './client.ts';
+import { differenceSchema, differenceText } from './differences.ts';
 import {
   addJsonOption,
   addOwnerOptions,
@@ -28,13 +29,20 @@ const balanceSchema = z.object({
   stored: z.number(),
   dead_lettered: z.number(),
   dropped: z.record(z.string(), z.number()),
-  adds_up: z.boolean(),
+  repeated: z.number(),
+  lost: z.number(),
+  stuck: z.number(),
+  unrecorded: z.number(),
+  in_flight: z.number(),
+  adds_up: z.boolean().nullable(),
+  differences: z.array(differenceSchema),
   refusals: z.array(refusalSchema),
 });
 
 const answerSchema = z.object({
   since: z.number(),
   until: z.number(),
+  not_known_since: z.number().nullable(),
   items: z.array(balanceSchema),
   in_flight: z.array(
     z.object({ stream: z.string(), messages: z.number(), bytes: z.number(), ack_pending: z.number() }),
@@ -80,17 +88,39 @@ const inFlightText = ({ in_flight: streams }: Answer): string =>
     )
     .join(', ');
 
-const inFlight = ({ in_flight: streams }: Answer): number =>
-  streams.reduce((sum, { messages }) => sum + messages, 0);
+/** The terms of the equation that are not 0, after those that always stand. */
+const equationOf = (balance: Balance): string => {
+  const terms = [
+    `${balance.stored} stored`,
+    `${total(balance.dropped)} dropped`,
+    `${balance.dead_lettered} dead-lettered`,
+  ];
+  const others = [
+    [balance.repeated, 'repeated'],
+    [balance.lost, 'lost'],
+    [balance.stuck, 'stuck'],
+    [balance.unrecorded, 'unrecorded'],
+    [balance.in_flight, 'in flight'],
+  ] as const;
+  for (const [items, name] of others) if (items !== 0) terms.push(`${items} ${name}`);
+  return `${balance.received} = ${terms.join(' + ')}`;
+};
 
-const verdict = (balance: Balance, answer: Answer): string => {
-  const sum = balance.stored + balance.dead_lettered + total(balance.dropped);
-  if (!balance.adds_up) return `NO: ${balance.received} received, ${sum} accounted for`;
-  const equation = `${balance.received} = ${balance.stored} stored + ${total(balance.dropped)} dropped + ${balance.dead_lettered} dead-lettered`;
-  const waiting = inFlight(answer);
-  return waiting === 0
-    ? `yes: ${equation}`
-    : `yes, so far: ${equation}; ${counted(waiting, 'message')} in flight`;
+const openDifferences = ({ differences }: Balance): string =>
+  differences
+    .filter((difference) => difference.is_open)
+    .map(differenceText)
+    .join('; ');
+
+const verdict = (balance: Balance): string => {
+  if (balance.adds_up === null) return `not known: ${equationOf(balance)}`;
+  if (!balance.adds_up) return `NO: ${equationOf(balance)}; ${openDifferences(balance)}`;
+  return `${balance.in_flight === 0 ? 'yes' : 'yes, so far'}: ${equationOf(balance)}`;
+};
+
+const addsUpText = ({ adds_up: addsUp }: Balance): string => {
+  if (addsUp === null) return 'not known';
+  return addsUp ? 'yes' : 'NO';
 };
 
 const droppedText = ({ dropped }: Balance): string =>
@@ -105,7 +135,8 @@ const printOne = (balance: Balance, answer: Answer): void => {
     ['stored', String(balance.stored)],
     ['dropped', droppedText(balance)],
     ['dead-lettered', String(balance.dead_lettered)],
-    ['adds up', verdict(balance, answer)],
+    ['adds up', verdict(balance)],
+    ['differences', balance.differences.map(differenceText).join('; ') || 'none'],
     ['in flight', `${inFlightText(answer)} (messages of all data ids and applications)`],
     ['refused', refusedText(balance, 'refused')],
     ['repeated', refusedText(balance, 'duplicate')],
@@ -122,6 +153,7 @@ const printMany = (answer: Answer, byMinute: boolean): void => {
       'STORED',
       'DROPPED',
       'DEAD-LETTERED',
+      'IN FLIGHT',
       'ADDS UP',
       'REFUSED',
       'REPEATED',
@@ -134,12 +166,17 @@ const printMany = (answer: Answer, byMinute: boolean): void => {
       String(balance.stored),
       droppedText(balance),
       String(balance.dead_lettered),
-      balance.adds_up ? 'yes' : 'NO',
+      String(balance.in_flight),
+      addsUpText(balance),
       refusedText(balance, 'refused'),
       refusedText(balance, 'duplicate'),
       refusedText(balance, 'value_lost'),
     ]),
   );
+  for (const { differences, ...balance } of answer.items)
+    for (const difference of differences)
+      if (difference.is_open)
+        printLine(`${ownerText({ differences, ...balance })}: ${differenceText(difference)}`);
   printLine(`in flight: ${inFlightText(answer)}`);
 };
 
@@ -154,7 +191,13 @@ const emptyOf = ({ dataId, appId }: OwnerOptions): Balance => ({
   stored: 0,
   dead_lettered: 0,
   dropped: {},
+  repeated: 0,
+  lost: 0,
+  stuck: 0,
+  unrecorded: 0,
+  in_flight: 0,
   adds_up: true,
+  differences: [],
   refusals: [],
 });
 

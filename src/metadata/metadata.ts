@@ -24,6 +24,7 @@ import type { QuestdbSql } from '../stores/questdb/sql.ts';
 import { createLog, type Log } from '../telemetry/log.ts';
 import { createMetadataMetrics, type MetadataMetrics } from '../telemetry/metrics.ts';
 import { createWatchMetrics } from '../telemetry/watch-metrics.ts';
+import { type AccountState, type AccountWatch, openAccountWatch } from './account-watch.ts';
 import type { ApiDeps } from './api/deps.ts';
 import { createApiServer } from './api/listening.ts';
 import { createApi } from './api/server.ts';
@@ -202,16 +203,18 @@ type Services = {
   readonly audit: Audit;
   readonly refresh: Refresh;
   readonly outcomes: OutcomeReads;
+  readonly accountState: () => AccountState;
 };
 
 const createRoleApi = (
   { settings, metrics, clickhouse, log }: Given,
-  { bus, pipelines, records, adminTokens, audit, refresh, outcomes }: Services,
+  { bus, pipelines, records, adminTokens, audit, refresh, outcomes, accountState }: Services,
   { tables, placing, checks }: Pick<ApiDeps, 'tables' | 'placing' | 'checks'>,
 ) => {
   const rules = ruleDefaults(pipelines);
   return createApi({
     outcomes,
+    accountState,
     records,
     tables,
     placing,
@@ -280,6 +283,33 @@ const openState = async (
   return { bus, pipelines, refusedStreams, records, adminTokens };
 };
 
+/** The looks at the streams, the stores and the account; returns the one at the account. */
+const openWatches = (
+  given: Given,
+  {
+    bus,
+    pipelines,
+    refusedStreams,
+  }: Pick<Awaited<ReturnType<typeof openState>>, 'bus' | 'pipelines' | 'refusedStreams'>,
+  metrics: MetadataMetrics,
+  readiness: Readiness,
+  work: Parts,
+): AccountWatch => {
+  const watch = startWatch({
+    bus,
+    clickhouse: given.clickhouse,
+    streams: pipelines.streams,
+    metrics: createWatchMetrics(metrics.registry),
+    now: Date.now,
+    log: given.log,
+  });
+  work.add('watch of streams and stores', () => watch.stop());
+  readiness.warnings.set({ streams: () => missingText(watch, refusedStreams) });
+  const account = openAccountWatch({ ...given, bus, pipelines });
+  work.add('looks at the account', () => account.stop());
+  return account;
+};
+
 /** From the clients of the stores to the API: each part needs those before it, and stops before them. */
 const startMetadata = async (
   { settings, log }: Pick<Given, 'settings' | 'log'>,
@@ -294,7 +324,7 @@ const startMetadata = async (
   const questdb = given.instances.map((instance) => follow(instance, probing));
   const readiness = await openOps(given, questdb, parts);
   const state = await openState({ ...given, instances: questdb }, readiness, parts, stop);
-  const { bus, pipelines, refusedStreams, records, adminTokens } = state;
+  const { bus, pipelines, records, adminTokens } = state;
   const tables = createPlacedTables(questdb, records);
   const isAway = (name: string): boolean =>
     questdb.some((instance) => instance.name === name && instance.why() !== undefined);
@@ -316,16 +346,7 @@ const startMetadata = async (
   work.add('refresh job', () => refresh.stop());
   const views = keepMetricViews({ columns: records.columns, records, tables, log });
   work.add('views of metrics', () => views.stop());
-  const watch = startWatch({
-    bus,
-    clickhouse: given.clickhouse,
-    streams: pipelines.streams,
-    metrics: createWatchMetrics(metrics.registry),
-    now: Date.now,
-    log,
-  });
-  work.add('watch of streams and stores', () => watch.stop());
-  readiness.warnings.set({ streams: () => missingText(watch, refusedStreams) });
+  const account = openWatches(given, state, metrics, readiness, work);
 
   // A watch that is closed while it starts keeps the process alive: the API answers once all have begun.
   await Promise.race([Promise.all([records.ready, views.ready, refresh.ready]), whenStopped(stop)]);
@@ -339,7 +360,16 @@ const startMetadata = async (
   const keeper = startKeeper({ records, tables, repair, isAway, purgeWaitMs, now: Date.now, log });
   work.add('keeper', () => keeper.stop());
   const outcomes = createOutcomeReads(bus, given.clickhouse, pipelines.streams);
-  const services: Services = { bus, pipelines, records, adminTokens, audit, refresh, outcomes };
+  const services: Services = {
+    bus,
+    pipelines,
+    records,
+    adminTokens,
+    audit,
+    refresh,
+    outcomes,
+    accountState: () => account.state,
+  };
   const checks = readiness.checks.all;
   const server = await serve(createRoleApi(given, services, { tables, placing, checks }), settings);
   parts.add('admin API', () => finish(server));

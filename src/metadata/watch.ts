@@ -3,7 +3,7 @@ import type { Bus } from '../bus/connection.ts';
 import { isConsumerMissing, isStreamMissing, type StreamHealth, streamHealth } from '../bus/stream-state.ts';
 import type { StreamDefinition } from '../config/pipelines.ts';
 import { errorText, Fault } from '../model/fault.ts';
-import { addsUp, type Balance, readBalances } from '../outcomes/balance.ts';
+import { type Balance, readBalances } from '../outcomes/balance.ts';
 import type { Clickhouse } from '../stores/clickhouse/client.ts';
 import { readTableParts } from '../stores/clickhouse/table-parts.ts';
 import type { Log } from '../telemetry/log.ts';
@@ -105,7 +105,6 @@ const lookAtOutcomes = async ({ clickhouse, metrics, now }: WatchDeps): Promise<
     for (const [outcome, count] of Object.entries(items))
       metrics.outcomeItems.set({ pipeline, outcome }, count);
   }
-  metrics.unbalanced.set(balances.filter((balance) => !addsUp(balance)).length);
 };
 
 /** A look at ClickHouse takes at most this share of the time, so that a long table of outcomes does not keep it busy. */

@@ -1,13 +1,13 @@
 import { z } from 'zod';
 import { type Clickhouse, database } from '../stores/clickhouse/client.ts';
-import { addsUp, type Balance, type BalanceFilter, conditionsOf, readBalances } from './balance.ts';
+import { type Balance, type BalanceFilter, conditionsOf, readBalances } from './balance.ts';
 import { ledgerTables, type RefusalRow } from './rows.ts';
 
 /** Requests and items beside the balance, by kind and reason. */
 export type RefusalSum = Pick<RefusalRow, 'kind' | 'reason' | 'requests' | 'items'>;
 
 /** The balance of one data id or application, and, outside of it, refused requests, duplicates and dropped values. */
-export type AccountOf = Balance & { readonly addsUp: boolean; readonly refusals: readonly RefusalSum[] };
+export type AccountOf = Balance & { readonly refusals: readonly RefusalSum[] };
 
 const refusalRow = z.object({
   pipeline: z.enum(['metrics', 'traces']),
@@ -42,6 +42,7 @@ const keyOf = ({ pipeline, dataId, appId, minute }: Place): string =>
 const emptyBalance = (place: Place): Balance => ({
   ...place,
   received: 0,
+  recorded: 0,
   stored: 0,
   dropped: {},
   deadLettered: 0,
@@ -83,7 +84,5 @@ export const readAccounts = async (
     if (known === undefined) byKey.set(keyOf(place), { balance: emptyBalance(place), refusals: [sum] });
     else known.refusals.push(sum);
   }
-  return [...byKey.values()]
-    .map(({ balance, refusals }) => ({ ...balance, addsUp: addsUp(balance), refusals }))
-    .toSorted(order);
+  return [...byKey.values()].map(({ balance, refusals }) => ({ ...balance, refusals })).toSorted(order);
 };

@@ -10,6 +10,8 @@ export type Balance = {
   readonly appId: number;
   /** Items in requests that were answered 2xx. */
   readonly received: number;
+  /** Of `received`, those whose messages have a place in the settlers' book: not of records of earlier programs. */
+  readonly recorded: number;
   readonly stored: number;
   /** By reason. */
   readonly dropped: Readonly<Record<string, number>>;
@@ -31,6 +33,7 @@ const balanceRow = z.object({
   data_id: z.coerce.number(),
   app_id: z.coerce.number(),
   received: z.coerce.number(),
+  recorded: z.coerce.number(),
   outcomes: z.record(z.string(), z.coerce.number()),
   minute_at: z.coerce.number().optional(),
 });
@@ -67,6 +70,7 @@ const toBalance = ({
   data_id,
   app_id,
   received,
+  recorded,
   outcomes,
   minute_at: minute,
 }: z.output<typeof balanceRow>): Balance => {
@@ -80,6 +84,7 @@ const toBalance = ({
     dataId: data_id,
     appId: app_id,
     received,
+    recorded,
     stored: outcomes[storedOutcome] ?? 0,
     dropped,
     deadLettered: outcomes[deadLetteredOutcome] ?? 0,
@@ -109,7 +114,7 @@ export const balancesQuery = (filter: BalanceFilter, byMinute: boolean) => {
   const minute = byMinute
     ? { column: ', toUnixTimestamp(minute) AS minute_at', group: ', minute', order: 'minute DESC, ' }
     : { column: '', group: '', order: '' };
-  const query = `SELECT pipeline, data_id, app_id, sum(received) AS received, sumMap(outcomes) AS outcomes${minute.column}
+  const query = `SELECT pipeline, data_id, app_id, sum(received) AS received, sumIf(received, book = 1) AS recorded, sumMap(outcomes) AS outcomes${minute.column}
     FROM (${recordsOf(filter, where)})
     GROUP BY pipeline, data_id, app_id${minute.group} ORDER BY ${minute.order}pipeline, data_id, app_id`;
   return { query, params };

@@ -168,7 +168,13 @@ const ofMetadata: Readonly<Record<string, MetricRemedy>> = {
   tidemark_clickhouse_parts_delay: say('nothing: the limit of the server'),
   tidemark_outcome_items: say('`tidemark ledger --since 1h` shows the owners'),
   tidemark_outcome_unbalanced_owners: say(
-    '`tidemark ledger --since 2h` names them; older than ten minutes: report it as a defect',
+    '`tidemark account` names each difference; docs/runbook.md#tidemarkunbalanced',
+  ),
+  tidemark_account_open_difference_items: say(
+    'the labels name kind, owner and minutes; docs/runbook.md#tidemarkunbalanced',
+  ),
+  tidemark_account_not_known_seconds: say(
+    'over 300: ClickHouse or LEDGER is behind; docs/runbook.md#tidemarkaccountnotknown',
   ),
   tidemark_watch_last_success_timestamp_seconds: say(
     'old: metadata cannot read NATS or ClickHouse, and the metrics above are old, too',

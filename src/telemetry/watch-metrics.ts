@@ -42,11 +42,6 @@ export const createWatchMetrics = (registry: Registry) => {
       labelNames: ['pipeline', 'outcome'],
       registers,
     }),
-    unbalanced: new Gauge({
-      name: 'tidemark_outcome_unbalanced_owners',
-      help: 'Data ids and applications whose received differs from stored + dropped + dead-lettered in that hour',
-      registers,
-    }),
     lastSuccess: new Gauge({
       name: 'tidemark_watch_last_success_timestamp_seconds',
       help: 'Time of the last successful read of streams, parts, outcomes by metadata; Unix seconds, 0 = never in this process',

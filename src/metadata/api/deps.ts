@@ -2,6 +2,7 @@ import type { DeadLetterAdmin } from '../../dead-letters/admin.ts';
 import type { OutcomeReads } from '../../outcomes/reads.ts';
 import type { ReadyChecks } from '../../runtime/checks.ts';
 import type { Log } from '../../telemetry/log.ts';
+import type { AccountState } from '../account-watch.ts';
 import type { Audit } from '../audit/audit.ts';
 import type { Refresh } from '../refresh/refresh.ts';
 import type { CreationDeps } from '../reports/creation.ts';
@@ -14,6 +15,8 @@ export type ApiDeps = CreationDeps & {
   readonly audit: Audit;
   readonly refresh: Refresh;
   readonly outcomes: OutcomeReads;
+  /** What is known of the account now. */
+  readonly accountState: () => AccountState;
   readonly deadLetters: DeadLetterAdmin;
   /** Lets the consumers of this pipeline continue, in every transfer process. */
   readonly resumeConsumer: (pipeline: string) => Promise<void>;

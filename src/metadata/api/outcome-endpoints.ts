@@ -1,9 +1,11 @@
 import { z } from 'zod';
-import { type AccountOf, readAccounts } from '../../outcomes/accounts.ts';
+import { readOwnerAccounts } from '../../account/accounts.ts';
 import { type DropPlace, readDrops } from '../../outcomes/drops.ts';
 import type { OutcomeReads } from '../../outcomes/reads.ts';
-import { fieldFault, parseInput } from '../problem.ts';
+import { fieldFault, notFound, parseInput } from '../problem.ts';
 import { pageQuery } from '../records/listing.ts';
+import type { Records } from '../records/store.ts';
+import { accountSchema, shownAccount } from './account-shapes.ts';
 import { pageOf } from './contract.ts';
 import type { ApiDeps } from './deps.ts';
 import { type Endpoint, endpoint, none } from './endpoint.ts';
@@ -41,32 +43,6 @@ const timeQuery = {
 const reason = z.string().min(1).max(64).optional().meta({ description: 'Only this reason' });
 
 const count = z.int();
-const balance = z
-  .strictObject({
-    pipeline: z.enum(['metrics', 'traces']),
-    data_id: count.meta({ description: '0 for spans' }),
-    app_id: count.meta({ description: '0 for points' }),
-    minute: count.nullable().meta({ description: 'Unix seconds; null for the sum over the whole time' }),
-    received: count.meta({ description: 'Settled items of requests that were answered 2xx' }),
-    stored: count,
-    dead_lettered: count,
-    dropped: z.record(z.string(), count).meta({ description: 'By reason' }),
-    adds_up: z.boolean().meta({ description: 'received = stored + dead_lettered + all dropped' }),
-    refusals: z
-      .array(
-        z.strictObject({
-          kind: z.enum(['refused', 'duplicate', 'value_lost']),
-          reason: z.string(),
-          requests: count,
-          items: count,
-        }),
-      )
-      .meta({
-        description: 'Outside the balance, best effort: refused requests, duplicates and dropped values',
-      }),
-  })
-  .meta({ id: 'Balance' });
-
 const stream = z
   .strictObject({
     stream: z.string(),
@@ -117,19 +93,20 @@ const placeOf = (cursor: string | undefined): DropPlace | undefined => {
 /** For more than these, query ClickHouse directly. */
 const accountsMax = 10_000;
 
-const shownAccount = ({ pipeline, dataId, appId, minute, deadLettered, addsUp, ...rest }: AccountOf) => ({
-  pipeline,
-  data_id: dataId,
-  app_id: appId,
-  minute: minute ?? null,
-  ...rest,
-  dead_lettered: deadLettered,
-  adds_up: addsUp,
-});
+/** A data id or an application that was never given out would read like one without items. Throws the permanent Fault `not_found`. */
+export const refuseUnknownOwner = async (
+  records: Pick<Records, 'dataSources' | 'applications'>,
+  { data_id: dataId, app_id: appId }: Owners,
+): Promise<void> => {
+  if (dataId !== undefined && (await records.dataSources.get(dataId)) === undefined)
+    throw notFound(`data id ${dataId}`);
+  if (appId !== undefined && (await records.applications.get(appId)) === undefined)
+    throw notFound(`application ${appId}`);
+};
 
 const hourSeconds = 3_600;
 
-const balances = ({ outcomes }: ApiDeps): Endpoint =>
+const balances = ({ outcomes, accountState }: ApiDeps): Endpoint =>
   endpoint({
     method: 'GET',
     path: '/api/v1/outcomes',
@@ -146,14 +123,19 @@ const balances = ({ outcomes }: ApiDeps): Endpoint =>
     answer: z.strictObject({
       since: count,
       until: count,
-      items: z.array(balance),
+      not_known_since: count.nullable().meta({
+        description: 'Unix seconds: since when the books cannot be compared; null while they are',
+      }),
+      items: z.array(accountSchema),
       in_flight: z.array(stream).meta({ description: 'Sum over all data ids and applications' }),
     }),
-    run: async ({ query }) => {
+    run: async ({ query, records }) => {
       const until = query.until ?? Math.floor(outcomes.now() / 1000);
       const since = query.since ?? Math.max(0, until - hourSeconds);
       if (since > until) throw fieldFault('invalid_value', 'since', 'must not be after until');
       const { dataId, appId } = ownerOf(query);
+      await refuseUnknownOwner(records, query);
+      const { notKnownSince } = accountState();
       const filter = {
         ...(dataId === undefined ? {} : { dataId }),
         ...(appId === undefined ? {} : { appId }),
@@ -162,10 +144,12 @@ const balances = ({ outcomes }: ApiDeps): Endpoint =>
         untilMs: 1000 * (until + 1),
       };
       const [accounts, streams] = await Promise.all([
-        readAccounts(outcomes.clickhouse, filter, query.by === 'minute'),
+        readOwnerAccounts(outcomes.clickhouse, filter, query.by === 'minute', notKnownSince === undefined),
         outcomes.inFlight(),
       ]);
-      const items = accounts.slice(0, accountsMax).map(shownAccount);
+      const items = accounts
+        .slice(0, accountsMax)
+        .map((account) => shownAccount(account, notKnownSince, until));
       const inFlight = streams.map(({ name, messages, bytes, bytesMax, ackPending }) => ({
         stream: name,
         messages,
@@ -173,7 +157,8 @@ const balances = ({ outcomes }: ApiDeps): Endpoint =>
         bytes_max: bytesMax,
         ack_pending: ackPending,
       }));
-      return { body: { since, until, items, in_flight: inFlight } };
+      const notKnown = notKnownSince === undefined ? null : Math.floor(notKnownSince / 1000);
+      return { body: { since, until, not_known_since: notKnown, items, in_flight: inFlight } };
     },
   });
 

@@ -1,0 +1,180 @@
+import { type AccountOf, readAccounts } from '../outcomes/accounts.ts';
+import type { BalanceFilter } from '../outcomes/balance.ts';
+import type { Clickhouse } from '../stores/clickhouse/client.ts';
+import { type FoundDifference, isOpen, isWrong, type Owner, type pipelineOf } from './difference.ts';
+import { readDifferences } from './difference-table.ts';
+import { type Received, readReceived } from './received.ts';
+
+/** Differences of one kind, stream and owner, over all their minutes. */
+export type DifferenceSum = Owner & {
+  readonly kind: FoundDifference['kind'];
+  readonly stream: string;
+  readonly items: number;
+  readonly messages: number;
+  /** Unix seconds: the first minute, and the end of the last one. */
+  readonly from: number;
+  readonly until: number;
+  /** False: an operator has closed all of it. */
+  readonly isOpen: boolean;
+  /** Why it was closed; empty where it was not. */
+  readonly reason: string;
+};
+
+/**
+ * The account of one owner from both books: received = stored + dropped + dead-lettered + repeated + lost + in flight. `received` comes
+ * from the publishers' book, the outcomes from the settlers' book.
+ */
+export type Account = AccountOf & {
+  /** Items of messages whose key was settled again under another serial: the last one's outcome counts. */
+  readonly repeated: number;
+  /** Items that differences name as lost, as stuck, or without a record of their outcome. */
+  readonly lost: number;
+  readonly stuck: number;
+  readonly unrecorded: number;
+  readonly inFlight: number;
+  /** False while a loss, an excess or a stuck difference is open; null while it is not known. */
+  readonly addsUp: boolean | null;
+  readonly differences: readonly DifferenceSum[];
+};
+
+const daySeconds = 86_400;
+const minuteSeconds = 60;
+const ofStores: ReadonlySet<string> = new Set(['missing_in_the_store', 'unmerged']);
+
+/** Sums differences by kind, stream, owner and whether they are open; the newest first. */
+export const sumDifferences = (found: readonly FoundDifference[]): DifferenceSum[] => {
+  const sums = new Map<string, DifferenceSum>();
+  for (const each of found) {
+    const { kind, stream, pipeline, dataId, appId, minute, items, messages, reason } = each;
+    const open = isOpen(each);
+    const key = `${kind} ${stream} ${dataId} ${appId} ${open}`;
+    const known = sums.get(key);
+    const end = minute + (ofStores.has(kind) ? daySeconds : minuteSeconds);
+    sums.set(key, {
+      kind,
+      stream,
+      pipeline,
+      dataId,
+      appId,
+      items: items + (known?.items ?? 0),
+      messages: messages + (known?.messages ?? 0),
+      from: Math.min(minute, known?.from ?? minute),
+      until: Math.max(end, known?.until ?? end),
+      isOpen: open,
+      reason: known?.reason || reason,
+    });
+  }
+  return [...sums.values()].toSorted((left, right) => right.until - left.until);
+};
+
+type Place = Owner & { readonly minute?: number | undefined };
+
+const placeOf = ({ pipeline, dataId, appId, minute }: Place): string =>
+  `${pipeline} ${dataId} ${appId} ${minute ?? ''}`;
+
+const itemsOf = (differences: readonly FoundDifference[], ...kinds: readonly string[]): number =>
+  differences.reduce((sum, { kind, items }) => sum + (kinds.includes(kind) ? items : 0), 0);
+
+const accountOf = (
+  balance: AccountOf,
+  received: readonly Received[],
+  differences: readonly FoundDifference[],
+  isKnown: boolean,
+): Account => {
+  let published = 0;
+  let counted = 0;
+  let uncounted = 0;
+  for (const each of received) {
+    published += each.published;
+    counted += each.counted;
+    uncounted += each.uncounted;
+  }
+  const lost = itemsOf(differences, 'lost_in_the_stream', 'lost_by_the_engine');
+  const stuck = itemsOf(differences, 'stuck');
+  const unrecorded = itemsOf(differences, 'unrecorded');
+  const missing = Math.max(0, published - counted);
+  // Records of earlier programs have no place in the books: they count as received by themselves.
+  const { recorded } = balance;
+  return {
+    ...balance,
+    received: balance.received - recorded + Math.max(published, counted) + uncounted,
+    repeated: Math.max(0, counted + uncounted - recorded),
+    lost,
+    stuck,
+    unrecorded,
+    inFlight: Math.max(0, missing - lost - stuck - unrecorded),
+    addsUp: isKnown ? !differences.some(isWrong) : null,
+    differences: sumDifferences(differences),
+  };
+};
+
+const emptyBalance = ({ pipeline, dataId, appId, minute }: Place): AccountOf => ({
+  pipeline,
+  dataId,
+  appId,
+  received: 0,
+  recorded: 0,
+  stored: 0,
+  dropped: {},
+  deadLettered: 0,
+  refusals: [],
+  ...(minute === undefined ? {} : { minute }),
+});
+
+const order = (left: Place, right: Place): number =>
+  (right.minute ?? 0) - (left.minute ?? 0) ||
+  left.pipeline.localeCompare(right.pipeline) ||
+  left.dataId - right.dataId ||
+  left.appId - right.appId;
+
+const grouped = <T extends Place>(rows: readonly T[], byMinute: boolean): Map<string, T[]> => {
+  const groups = new Map<string, T[]>();
+  for (const row of rows) {
+    const key = placeOf(byMinute ? row : { ...row, minute: undefined });
+    groups.set(key, [...(groups.get(key) ?? []), row]);
+  }
+  return groups;
+};
+
+/**
+ * The accounts of all owners with items, refusals or differences, points first; `byMinute`: of each minute, the newest first. An owner
+ * with a difference has an account although nothing of it was settled. `isKnown` false: the looks are behind, and nothing adds up. Throws
+ * the Faults of the ClickHouse client.
+ */
+export const readOwnerAccounts = async (
+  clickhouse: Clickhouse,
+  filter: BalanceFilter,
+  byMinute: boolean,
+  isKnown: boolean,
+): Promise<Account[]> => {
+  const { dataId, appId, sinceMs, untilMs } = filter;
+  const [balances, received, differences] = await Promise.all([
+    readAccounts(clickhouse, filter, byMinute),
+    readReceived(clickhouse, filter, byMinute),
+    readDifferences(clickhouse, {
+      dataId,
+      appId,
+      since: sinceMs === undefined ? undefined : Math.floor(sinceMs / 1000),
+      until: untilMs === undefined ? undefined : Math.floor(untilMs / 1000),
+    }),
+  ]);
+  const ofPipeline = differences.filter(
+    ({ pipeline }) =>
+      (dataId === undefined || pipeline === 'metrics') && (appId === undefined || pipeline === 'traces'),
+  );
+  const books = grouped(received, byMinute);
+  const found = grouped(ofPipeline, byMinute);
+  const places = new Map<string, AccountOf>(balances.map((balance) => [placeOf(balance), balance]));
+  for (const [key, [first]] of [...books, ...found])
+    if (!places.has(key) && first !== undefined)
+      places.set(key, emptyBalance(byMinute ? first : { ...first, minute: undefined }));
+  return [...places]
+    .map(([key, balance]) => accountOf(balance, books.get(key) ?? [], found.get(key) ?? [], isKnown))
+    .toSorted(order);
+};
+
+/** The stream whose name stands for all streams of a signal, in differences with a store. */
+export const streamOfStore = { metrics: 'METRICS', traces: 'TRACES' } as const satisfies Record<
+  ReturnType<typeof pipelineOf>,
+  string
+>;
