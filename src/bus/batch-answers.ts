@@ -1,6 +1,8 @@
 /** An answer of JetStream to a publish. `batch` and `count` are those of the batch that it confirms. */
 export type PubAck = {
   readonly duplicate?: boolean;
+  /** Sequence of the message, of a batch that of its last one. */
+  readonly seq?: number;
   readonly batch?: string;
   readonly count?: number;
   readonly error?: { readonly err_code: number; readonly description: string };

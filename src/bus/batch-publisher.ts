@@ -13,6 +13,8 @@ export type BatchMessage = {
   /** Belongs to this batch alone. */
   readonly messageId: string;
   readonly payload: Payload;
+  /** Its place in the publishers' book, the same in all tries. */
+  readonly serial?: string | undefined;
 };
 
 /** Messages for one stream, in order, that are stored whole or not at all. */
@@ -32,7 +34,8 @@ export type MessageBatch = {
  * be stored, or nothing).
  */
 export type BatchPublisher = {
-  publish(batch: MessageBatch): Promise<void>;
+  /** The sequences of the messages in their stream, in their order. */
+  publish(batch: MessageBatch): Promise<readonly number[]>;
   /** Batches that wait for their turn or their answer. */
   readonly pending: number;
   close(): void;
@@ -60,7 +63,7 @@ type Step = 'waiting' | 'resting' | 'opening' | 'committing' | 'completing';
 type Entry = {
   readonly batch: MessageBatch;
   readonly startedAt: number;
-  readonly resolve: () => void;
+  readonly resolve: (sequences: readonly number[]) => void;
   readonly reject: (fault: Fault) => void;
   step: Step;
   /** The last try, counted from 1. */
@@ -74,6 +77,10 @@ type Entry = {
 };
 
 const noCopies = createBufferPool(0);
+
+/** The server gives the messages of a batch consecutive sequences; its answer names the last one. */
+const sequencesUpTo = (last: number, messages: number): number[] =>
+  Array.from({ length: messages }, (_, index) => Math.max(0, last - messages + 1 + index));
 
 const parseAnswer = (message: Msg): PubAck | 'empty' | 'no_responders' => {
   if (message.headers !== undefined && message.headers.code === 503) return 'no_responders';
@@ -115,7 +122,7 @@ class BatchTries implements BatchPublisher {
     bus.onReconnect(() => this.onReconnect());
   }
 
-  publish(batch: MessageBatch): Promise<void> {
+  publish(batch: MessageBatch): Promise<readonly number[]> {
     return new Promise((resolve, reject) => {
       const now = performance.now();
       const awaySince = this.bus.disconnectedSince;
@@ -155,13 +162,14 @@ class BatchTries implements BatchPublisher {
     const { batch, tries } = entry;
     const message = batch.messages[index];
     if (message === undefined) return;
-    const { subject, messageId, payload } = message;
+    const { subject, messageId, payload, serial } = message;
     const isLast = index === batch.messages.length - 1;
     const { bytes, size } = publishCommand(
       {
         subject,
         messageId,
         version: batch.version,
+        serial,
         traceparent: batch.traceparent,
         batch: { id: this.idOf(entry, tries), sequence: index + 1, isLast },
         ...(index === 0 || isLast ? { reply: `${this.inbox}.${token}.${tries}` } : {}),
@@ -232,13 +240,13 @@ class BatchTries implements BatchPublisher {
     const { messages, version, traceparent, deadlineAt } = entry.batch;
     entry.step = 'completing';
     entry.open.add(entry.tries);
-    const publishing = messages.map(({ subject, messageId, payload }) =>
-      this.publisher.publish(subject, messageId, payload, version, traceparent, deadlineAt),
+    const publishing = messages.map(({ subject, messageId, payload, serial }) =>
+      this.publisher.publish(subject, messageId, payload, version, { traceparent, serial, deadlineAt }),
     );
     Promise.all(publishing).then(
-      () => {
+      (published) => {
         this.settle(token, entry);
-        entry.resolve();
+        entry.resolve(published.map(({ sequence }) => sequence));
       },
       () => this.fail(token, entry, 'NATS did not confirm a part of the batch'),
     );
@@ -280,7 +288,7 @@ class BatchTries implements BatchPublisher {
     switch (batchAnswerOf(answer, this.idOf(entry, tries), messages.length)) {
       case 'stored':
         this.settle(token, entry);
-        entry.resolve();
+        entry.resolve(sequencesUpTo(answer.seq ?? 0, messages.length));
         return;
       case 'known':
         this.complete(token, entry);

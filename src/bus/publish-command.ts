@@ -5,6 +5,7 @@ import {
   batchSequenceHeader,
   envelopeVersionHeader,
   messageIdHeader,
+  serialHeader,
   traceHeader,
 } from './message-headers.ts';
 
@@ -17,6 +18,8 @@ export type PublishFields = {
   readonly reply?: string;
   readonly messageId: string;
   readonly version: number;
+  /** Its place in the publishers' book, as text. */
+  readonly serial?: string | undefined;
   readonly traceparent?: string | undefined;
   readonly batch?: BatchPlace;
 };
@@ -33,13 +36,14 @@ export type Command = { readonly bytes: Buffer; readonly size: number };
  * buffer of the pool.
  */
 export const publishCommand = (
-  { subject, reply, messageId, version, traceparent, batch }: PublishFields,
+  { subject, reply, messageId, version, serial, traceparent, batch }: PublishFields,
   parts: readonly (Uint8Array | string)[],
   pool: BufferPool,
 ): Command => {
+  const place = serial === undefined ? '' : `${serialHeader}: ${serial}\r\n`;
   const trace = traceparent === undefined ? '' : `${traceHeader}: ${traceparent}\r\n`;
   const ofBatch = batch === undefined ? '' : batchFields(batch);
-  const fields = `NATS/1.0\r\n${messageIdHeader}: ${messageId}\r\n${envelopeVersionHeader}: ${version}\r\n${trace}${ofBatch}\r\n`;
+  const fields = `NATS/1.0\r\n${messageIdHeader}: ${messageId}\r\n${envelopeVersionHeader}: ${version}\r\n${place}${trace}${ofBatch}\r\n`;
   const fieldsLength = Buffer.byteLength(fields);
   let size = fieldsLength;
   for (const part of parts) size += typeof part === 'string' ? Buffer.byteLength(part) : part.length;

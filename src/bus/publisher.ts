@@ -5,10 +5,26 @@ import type { Bus } from './connection.ts';
 import { faultOfApiError } from './nats-fault.ts';
 import { type Command, publishCommand } from './publish-command.ts';
 
-/**
- * The result of a stored publish: `duplicate` when the answer to its first try was a duplicate, because this id was stored before.
- */
-export type Published = { readonly duplicate: boolean };
+/** The result of a stored publish. */
+export type Published = {
+  /** The answer to its first try was a duplicate: this id was stored before. */
+  readonly duplicate: boolean;
+  /** The answer was a duplicate. After several tries the stored message may be one of them, or one from before. */
+  readonly wasKnown: boolean;
+  /** Tries until the answer. */
+  readonly tries: number;
+  /** Sequence of the stored message in its stream. */
+  readonly sequence: number;
+};
+
+/** What goes with a publish beside its message; nothing of it is part of the identity of the message. */
+export type PublishOptions = {
+  readonly traceparent?: string | undefined;
+  /** Its place in the publishers' book, the same in all tries. */
+  readonly serial?: string | undefined;
+  /** When it fails without a confirmation, ms of `performance.now()`; by default after the publisher's own deadline. */
+  readonly deadlineAt?: number | undefined;
+};
 
 /** The bytes of a message, or its parts one after the other; text goes as UTF-8. They are copied before `publish` returns. */
 export type Payload = Uint8Array | readonly (Uint8Array | string)[];
@@ -24,10 +40,7 @@ export type Publisher = {
     messageId: string,
     payload: Payload,
     version: number,
-    /** Goes with the message and is no part of its identity. */
-    traceparent?: string,
-    /** When it fails without a confirmation, ms of `performance.now()`; by default after the options' deadline. */
-    deadlineAt?: number,
+    options?: PublishOptions,
   ): Promise<Published>;
   /** Publishes that wait for their answer. */
   readonly pending: number;
@@ -67,7 +80,7 @@ const refusedResendMs = 250;
 /** Sentinel for "no responders"; JetStream has no error code 0. */
 const noResponders = 0;
 
-type PubAck = { duplicate?: boolean; error?: { err_code: number; description: string } };
+type PubAck = { seq?: number; duplicate?: boolean; error?: { err_code: number; description: string } };
 
 const parsePubAck = (message: Msg): PubAck => {
   // A status without body: no responders, that is, JetStream is not available (yet).
@@ -75,6 +88,13 @@ const parsePubAck = (message: Msg): PubAck => {
     return { error: { err_code: noResponders, description: 'no answer from JetStream' } };
   return message.json<PubAck>();
 };
+
+const publishedOf = ({ seq = 0, duplicate = false }: PubAck, tries: number): Published => ({
+  duplicate: duplicate && tries === 1,
+  wasKnown: duplicate,
+  tries,
+  sequence: seq,
+});
 
 /** The error of a publish that did not succeed. */
 const failure = (entry: Entry, why: string, code: 'not_stored' | undefined): Fault =>
@@ -114,7 +134,7 @@ export const createPublisher = (bus: Bus, options: PublisherOptions): Publisher 
       entries.delete(token);
       // The server has all of it. Of a second try the bytes may still be on their way.
       if (entry.tries === 1) pool.give(entry.command.bytes);
-      entry.resolve({ duplicate: ack.duplicate === true && entry.tries === 1 });
+      entry.resolve(publishedOf(ack, entry.tries));
       return;
     }
     entry.unanswered--;
@@ -156,7 +176,7 @@ export const createPublisher = (bus: Bus, options: PublisherOptions): Publisher 
   });
 
   return {
-    publish: (subject, messageId, payload, version, traceparent, deadlineAt) =>
+    publish: (subject, messageId, payload, version, { traceparent, serial, deadlineAt } = {}) =>
       new Promise((resolve, reject) => {
         const now = performance.now();
         const awaySince = bus.disconnectedSince;
@@ -166,7 +186,7 @@ export const createPublisher = (bus: Bus, options: PublisherOptions): Publisher 
         }
         const token = String(nextToken++);
         const parts = payload instanceof Uint8Array ? [payload] : payload;
-        const fields = { subject, reply: `${inbox}.${token}`, messageId, version, traceparent };
+        const fields = { subject, reply: `${inbox}.${token}`, messageId, version, serial, traceparent };
         const entry: Entry = {
           command: publishCommand(fields, parts, pool),
           subject,

@@ -90,6 +90,7 @@ const checkLine = (file: YamlFile, content: LineFile, streams: readonly StreamDe
       ageMsMax: receiver.time.age_seconds_max,
     },
     publish: {
+      stream: receiver.publish.stream,
       subject: receiver.publish.subject,
       shards: receiver.publish.shards,
       deadlineMs: receiver.publish.deadline_ms,

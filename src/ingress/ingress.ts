@@ -1,8 +1,8 @@
 import type { Server } from 'node:http';
-import { type BatchPublisher, createBatchPublisher } from '../bus/batch-publisher.ts';
+import { createBatchPublisher } from '../bus/batch-publisher.ts';
 import { type Bus, connectBusWhenUp } from '../bus/connection.ts';
 import { type KvBucket, openKvBucket } from '../bus/kv.ts';
-import { createPublisher, type Publisher, type PublisherOptions } from '../bus/publisher.ts';
+import { createPublisher, type PublisherOptions } from '../bus/publisher.ts';
 import { checkBatches, ensureTopology, type RefusedStreams, retryStreams } from '../bus/topology.ts';
 import { withInstances } from '../config/instance-streams.ts';
 import { loadPipelines, type Pipelines, type StreamDefinition } from '../config/pipelines.ts';
@@ -16,6 +16,8 @@ import { ruleDefaults } from '../directory/rules.ts';
 import { createConnectionCount } from '../http/connections.ts';
 import { errorText } from '../model/fault.ts';
 import { openLedgerFeed } from '../outcomes/ledger-feed.ts';
+import type { PublishersBook } from '../outcomes/publishers-book.ts';
+import { openPublishersBook } from '../outcomes/publishers-feed.ts';
 import { createChecks } from '../runtime/checks.ts';
 import { listenFault } from '../runtime/listen-fault.ts';
 import { startOpsServer } from '../runtime/ops-server.ts';
@@ -44,6 +46,7 @@ import { createReportChannel } from './rates/channel.ts';
 import { startRateExchange } from './rates/exchange.ts';
 import type { RateLimiter } from './rates/limiter.ts';
 import { createRefusalRecorder, type RefusalRecorderDependencies } from './refusal-recorder.ts';
+import type { Publishers } from './request-publisher.ts';
 import { createRequestTraces, type RequestTraces } from './request-traces.ts';
 
 /** What both receivers share. */
@@ -65,14 +68,17 @@ type Common = {
   readonly traces: RequestTraces | undefined;
 };
 
-type Publishers = { readonly single: Publisher; readonly batches: BatchPublisher };
-
-const openPublishers = (parts: Parts, bus: Bus, options: PublisherOptions): Publishers => {
+const openPublishers = (
+  parts: Parts,
+  bus: Bus,
+  book: PublishersBook,
+  options: PublisherOptions,
+): Publishers => {
   const single = createPublisher(bus, options);
   parts.add('publisher', () => single.close());
   const batches = createBatchPublisher(bus, single, options);
   parts.add('publisher of batches', () => batches.close());
-  return { single, batches };
+  return { single, batches, book };
 };
 
 const onDefect =
@@ -327,10 +333,12 @@ const startIngress = async (given: Given, parts: Parts, stop: AbortSignal): Prom
   const { isCredential } = directory;
   const feed = openLedgerFeed({ bus, metrics, isCredential, boot: () => bases.boot, log });
   parts.add('LEDGER feed', () => feed.stop());
+  const { book, ...bookFeed } = openPublishersBook(bus, metrics, () => bases.boot, log);
+  parts.add("publishers' book", () => bookFeed.stop());
   const hasStream = streamsKnown(pipelines, refusedStreams);
   const publishers = {
-    push: openPublishers(parts, bus, { ...pipelines.metrics.publish, hasStream }),
-    otlp: openPublishers(parts, bus, pipelines.traces.publish),
+    push: openPublishers(parts, bus, book, { ...pipelines.metrics.publish, hasStream }),
+    otlp: openPublishers(parts, bus, book, pipelines.traces.publish),
   };
   const large = createLargeBodies(log);
   parts.add('large bodies', () => large.close());

@@ -1,9 +1,11 @@
 import type { BatchPublisher } from '../bus/batch-publisher.ts';
 import type { Publisher } from '../bus/publisher.ts';
 import { Fault } from '../model/fault.ts';
+import type { BookEntry, Posting, PublishersBook } from '../outcomes/publishers-book.ts';
 import type { IngressMetrics } from '../telemetry/metrics.ts';
 import type { TraceSpan } from '../telemetry/tracing.ts';
 import { envelopeVersion, type Section, sectionsLength } from '../wire/frame.ts';
+import { bookFailed, bookPublished } from './booking.ts';
 import type { RequestTraces } from './request-traces.ts';
 
 /** A message on its way to the bus. */
@@ -11,9 +13,24 @@ export type Outgoing = {
   readonly subject: string;
   readonly messageId: string;
   readonly payload: readonly Section[];
+  readonly entry: BookEntry;
 };
 
-/** Publishes messages to the bus; counts and times each publish. */
+/** What messages go through on their way, and the book that they are counted in. */
+export type Publishers = {
+  readonly single: Publisher;
+  readonly batches: BatchPublisher;
+  readonly book: PublishersBook;
+};
+
+/** Stream and subject of a pipeline; with the same end, those of another QuestDB instance. */
+export type Destination = {
+  readonly pipeline: 'metrics' | 'traces';
+  readonly stream: string;
+  readonly subject: string;
+};
+
+/** Publishes messages to the bus; counts and times each publish, and books each message when its publish ends. */
 export type RequestPublisher = {
   /** Publishes one message, whose requests have these spans. True when it was stored before. Rejects with the publisher's Faults. */
   publish(
@@ -78,43 +95,74 @@ const measuring = (
 };
 
 export const createRequestPublisher = (
-  pipeline: 'metrics' | 'traces',
-  { single, batches }: { readonly single: Publisher; readonly batches: BatchPublisher },
+  destination: Destination,
+  { single, batches, book }: Publishers,
   metrics: IngressMetrics,
   traces?: RequestTraces,
 ): RequestPublisher => {
+  const { pipeline } = destination;
   const measured = measuring(pipeline, metrics, traces);
   const stored = metrics.publishes.labels(pipeline, 'stored');
 
-  const publish: RequestPublisher['publish'] = (message, requests, deadlineAt) =>
+  /** `metrics-b.0` belongs to stream `METRICS-b`. */
+  const open = ({ subject, entry }: Outgoing): Posting | undefined => {
+    const instance = subject.slice(destination.subject.length, subject.lastIndexOf('.'));
+    return book.open(`${destination.stream}${instance}`, pipeline, entry);
+  };
+
+  const publishOne = (
+    message: Outgoing,
+    requests: readonly (TraceSpan | undefined)[],
+    deadlineAt: number,
+    isNamed: boolean,
+  ): Promise<boolean> =>
     measured([message], requests, async (traceparent) => {
       const { subject, messageId, payload } = message;
-      const { duplicate } = await single.publish(
-        subject,
-        messageId,
-        payload,
-        envelopeVersion,
-        traceparent,
-        deadlineAt,
-      );
-      if (duplicate) metrics.publishes.inc({ pipeline, outcome: 'duplicate' });
-      else stored.inc();
-      return duplicate;
+      const posting = open(message);
+      const options = { traceparent, deadlineAt, serial: posting?.serial };
+      try {
+        const published = await single.publish(subject, messageId, payload, envelopeVersion, options);
+        bookPublished(posting, published, isNamed);
+        if (published.duplicate) metrics.publishes.inc({ pipeline, outcome: 'duplicate' });
+        else stored.inc();
+        return published.duplicate;
+      } catch (error) {
+        bookFailed(posting, error);
+        throw error;
+      }
+    });
+
+  const publishBatch = (messages: readonly Outgoing[], deadlineAt: number): Promise<void> =>
+    measured(messages, [traces?.current()], async (traceparent) => {
+      const postings = messages.map(open);
+      const batch = messages.map((message, index) => ({ ...message, serial: postings[index]?.serial }));
+      try {
+        const sequences = await batches.publish({
+          messages: batch,
+          version: envelopeVersion,
+          traceparent,
+          deadlineAt,
+        });
+        for (const [index, posting] of postings.entries()) posting?.stored(sequences[index] ?? 0);
+        stored.inc(messages.length);
+      } catch (error) {
+        for (const posting of postings) bookFailed(posting, error);
+        throw error;
+      }
     });
 
   return {
-    publish,
+    publish: (message, requests, deadlineAt) => publishOne(message, requests, deadlineAt, false),
     publishAll: async (messages, isNamed, deadlineAt) => {
-      const requests = [traces?.current()];
       if (isNamed || messages.length <= 1) {
+        const requests = [traces?.current()];
         return outcomeOf(
-          await Promise.allSettled(messages.map((message) => publish(message, requests, deadlineAt))),
+          await Promise.allSettled(
+            messages.map((message) => publishOne(message, requests, deadlineAt, isNamed)),
+          ),
         );
       }
-      await measured(messages, requests, async (traceparent) => {
-        await batches.publish({ messages, version: envelopeVersion, traceparent, deadlineAt });
-        stored.inc(messages.length);
-      });
+      await publishBatch(messages, deadlineAt);
       return false;
     },
   };

@@ -11,6 +11,12 @@ export const ledgerSubjects = {
   samples: 'ledger.samples',
 } as const;
 
+/**
+ * The version of messages of the two books (subjects settled, published, doubtful): a program that knows no books holds them back for
+ * a newer one. Refusals, samples and outcomes stay version 1.
+ */
+export const ledgerVersion = 2;
+
 export type LedgerKind = keyof typeof ledgerSubjects;
 
 export type Pipeline = 'metrics' | 'traces';

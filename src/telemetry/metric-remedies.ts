@@ -54,6 +54,9 @@ const ofIngress: Readonly<Record<string, MetricRemedy>> = {
     'a high rate: exporters run into their timeouts; compare with publish times',
   ),
   tidemark_ingress_body_bytes_total: say('for planning: bytes per second of each receiver'),
+  tidemark_ingress_messages_unbooked_total: say(
+    'not 0: LEDGER accepts nothing for long, or very many owners send in one minute; find out why, or add replicas',
+  ),
   tidemark_ingress_bytes_in_flight: say(
     'near `TIDEMARK_INGRESS_BYTES_IN_FLIGHT_MAX`: add ingress replicas',
     'otelcol_exporter_in_flight_requests',
@@ -216,7 +219,7 @@ export const labelBounds: Readonly<Record<string, { readonly pattern: RegExp; re
   },
   kind: {
     pattern: /^[a-z_0-9]+$/,
-    text: 'kinds of leniency; refusals, samples; for process metrics their own',
+    text: 'kinds of leniency; refusals, samples, published, doubtful; for process metrics their own',
   },
   sender: { pattern: /^[a-z0-9.+/_-]{1,60}$/, text: 'the first hundred names of SDKs, then `other`' },
   outcome: { pattern: /^[a-z_]+$/, text: 'named in the meaning of the metric' },

@@ -32,7 +32,7 @@ const createRegistry = (role: string): Registry => {
 const ledgerFeedMetrics = (registers: Registry[]) => ({
   ledgerRows: new Counter({
     name: 'tidemark_ledger_feed_rows_total',
-    help: 'Rows of refusals and samples stored in LEDGER, by kind',
+    help: 'Rows of refusals, samples and the book of publishers stored in LEDGER, by kind',
     labelNames: ['kind'],
     registers,
   }),
@@ -152,6 +152,12 @@ const publishMetrics = (registers: Registry[]) => ({
     help: 'Time from publish to PubAck',
     labelNames: ['pipeline'],
     buckets: secondsBuckets,
+    registers,
+  }),
+  unbooked: new Counter({
+    name: 'tidemark_ingress_messages_unbooked_total',
+    help: 'Messages published without a place in the book of publishers, which had no room: of these the account knows what was settled alone',
+    labelNames: ['stream'],
     registers,
   }),
 });
@@ -358,6 +364,7 @@ export const createMetadataMetrics = () => {
 };
 
 export type LedgerFeedMetrics = ReturnType<typeof ledgerFeedMetrics>;
+export type PublishersBookMetrics = Pick<IngressMetrics, 'ledgerRows' | 'unbooked'>;
 export type IngressMetrics = ReturnType<typeof createIngressMetrics>;
 export type TransferMetrics = ReturnType<typeof createTransferMetrics>;
 export type MetadataMetrics = ReturnType<typeof createMetadataMetrics>;

@@ -8,6 +8,8 @@ import {
   makeStream,
   messagesFor,
   outcome,
+  placesIn,
+  placesOf,
   soon,
   storedIn,
 } from '../support/push/batch-kills.ts';
@@ -36,10 +38,12 @@ describe('a batch', () => {
   it('is stored in order, whole, as separate messages', async () => {
     await makeStream(bus, 'ORDER', {});
     const messages = messagesFor('ORDER', 5);
-    await batches.publish({ messages, version: 1, deadlineAt: soon() });
-    expect(await storedIn(bus, 'ORDER')).toEqual(idsOf(messages));
+    await single.publish('ORDER.0', 'before', Buffer.from('x'), 1);
+    const sequences = await batches.publish({ messages, version: 1, deadlineAt: soon() });
+    expect(sequences).toEqual([2, 3, 4, 5, 6]);
+    expect((await placesIn(bus, 'ORDER')).slice(1)).toEqual(placesOf(messages, sequences));
     const { streams } = await bus.manager();
-    const third = await streams.getMessage('ORDER', { seq: 3 });
+    const third = await streams.getMessage('ORDER', { seq: 4 });
     expect(Buffer.from(third?.data ?? [])).toEqual(messages[2]?.payload);
   });
 
@@ -68,10 +72,14 @@ describe('a batch', () => {
     await makeStream(bus, 'PART', {});
     const messages = messagesFor('PART', 4);
     const [first, second] = messages;
-    for (const message of [first, second])
-      if (message !== undefined) await single.publish(message.subject, message.messageId, message.payload, 1);
-    await batches.publish({ messages, version: 1, deadlineAt: soon() });
-    expect((await storedIn(bus, 'PART')).toSorted()).toEqual(idsOf(messages).toSorted());
+    for (const message of [first, second]) {
+      if (message === undefined) continue;
+      const { subject, messageId, payload, serial } = message;
+      await single.publish(subject, messageId, payload, 1, { serial });
+    }
+    const sequences = await batches.publish({ messages, version: 1, deadlineAt: soon() });
+    const places = placesOf(messages, sequences).toSorted((a, b) => a.sequence - b.sequence);
+    expect(await placesIn(bus, 'PART')).toEqual(places);
   });
 
   it('waits for its turn where the server has too many under way', async () => {

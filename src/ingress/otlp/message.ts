@@ -1,4 +1,5 @@
 import type { UidBase } from '../../model/uid.ts';
+import type { BookEntry, OwnerItems } from '../../outcomes/publishers-book.ts';
 import { envelopeVersion, frameParts, type Section } from '../../wire/frame.ts';
 import type { TraceRun } from '../../wire/otlp/types.ts';
 import {
@@ -61,14 +62,56 @@ const spansMessage = ({
   return { header, sections: [...run.parts.map((part) => part.block), ...deferredSections] };
 };
 
+type Counts = {
+  owner: number;
+  items: number;
+  rows: number;
+  bytes: number;
+  dropped: Record<string, number> | undefined;
+};
+
+/** The spans of a message by application, as transfer will settle them. */
+const ownersOf = ({ parts, deferred, outcomes }: SpansHeader): OwnerItems[] => {
+  const owners = new Map<number, Counts>();
+  const countsOf = (owner: number): Counts => {
+    let counts = owners.get(owner);
+    if (counts === undefined) {
+      counts = { owner, items: 0, rows: 0, bytes: 0, dropped: undefined };
+      owners.set(owner, counts);
+    }
+    return counts;
+  };
+  for (const { appId, rows, bytes } of parts) {
+    const counts = countsOf(appId);
+    counts.items += rows;
+    counts.rows += rows;
+    counts.bytes += bytes;
+  }
+  for (const { appId, ordinals, bytes } of deferred) {
+    const counts = countsOf(appId);
+    counts.items += ordinals.length;
+    counts.bytes += bytes;
+  }
+  for (const { appId, dropped } of outcomes) {
+    const counts = countsOf(appId);
+    counts.dropped ??= {};
+    for (const [reason, spans] of Object.entries(dropped)) {
+      counts.items += spans;
+      counts.dropped[reason] = (counts.dropped[reason] ?? 0) + spans;
+    }
+  }
+  return [...owners.values()].filter(({ items }) => items > 0);
+};
+
 /** One message of one run. */
 export const buildSpansMessage = (fragment: SpanFragment): Buffer => {
   const { header, sections } = spansMessage(fragment);
   return encodeSpansEnvelope(header, sections);
 };
 
-/** The parts of the same message, the blocks as they are. */
-export const spansMessageParts = (fragment: SpanFragment): Section[] => {
+/** The parts of the same message, the blocks as they are, and its entry in the publishers' book. */
+export const spansMessageParts = (fragment: SpanFragment): { payload: Section[]; entry: BookEntry } => {
   const { header, sections } = spansMessage(fragment);
-  return frameParts(header, sections);
+  const { arrivedAt, key = { base: '0', first: 0 } } = header;
+  return { payload: frameParts(header, sections), entry: { arrivedAt, key, owners: ownersOf(header) } };
 };

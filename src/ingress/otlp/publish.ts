@@ -1,10 +1,8 @@
-import type { BatchPublisher } from '../../bus/batch-publisher.ts';
-import type { Publisher } from '../../bus/publisher.ts';
 import type { UidBase } from '../../model/uid.ts';
 import { spanCuttingRuleVersion } from '../../rules/spans/trace-encoder.ts';
 import type { IngressMetrics } from '../../telemetry/metrics.ts';
 import type { EncodedTraces, TraceRun } from '../../wire/otlp/types.ts';
-import { createRequestPublisher, type Outgoing } from '../request-publisher.ts';
+import { createRequestPublisher, type Outgoing, type Publishers } from '../request-publisher.ts';
 import type { RequestTraces } from '../request-traces.ts';
 import { type SpanFragment, spansMessageParts } from './message.ts';
 
@@ -83,12 +81,12 @@ const piecesOf = ({ encoded, base, keyBase, arrivedAt, sha256Hex }: SpanRequest)
 };
 
 export const createSpanPublisher = (
-  { single, batches }: { readonly single: Publisher; readonly batches: BatchPublisher },
-  options: { readonly subject: string; readonly shards: number },
+  publishers: Publishers,
+  options: { readonly stream: string; readonly subject: string; readonly shards: number },
   metrics: IngressMetrics,
   traces?: RequestTraces,
 ): SpanPublisher => {
-  const publisher = createRequestPublisher('traces', { single, batches }, metrics, traces);
+  const publisher = createRequestPublisher({ pipeline: 'traces', ...options }, publishers, metrics, traces);
 
   const messageOf = ({ fragment, suffix }: Piece, name: string): Outgoing => {
     const { run } = fragment;
@@ -96,7 +94,7 @@ export const createSpanPublisher = (
     return {
       subject: `${options.subject}.${shard}`,
       messageId: `${name}:${run.first}-${run.last}:${spanCuttingRuleVersion}${suffix}`,
-      payload: spansMessageParts(fragment),
+      ...spansMessageParts(fragment),
     };
   };
 

@@ -104,10 +104,10 @@ export class Gathering {
     flights.add(batch);
     this.onFlight();
     const messageId = `${leading.base.text}:${leading.run.first}`;
-    const payload = messageParts(batch.map(({ fragment }) => fragment));
+    const parts = messageParts(batch.map(({ fragment }) => fragment));
     const requests = batch.map(({ trace }) => trace);
     this.publisher
-      .publish({ subject, messageId, payload }, requests, lastDeadline(batch))
+      .publish({ subject, messageId, ...parts }, requests, lastDeadline(batch))
       .then(
         () => {
           for (const { resolve } of batch) resolve();

@@ -1,6 +1,7 @@
 import type { Source } from '../../directory/directory.ts';
 import type { TimePolicy } from '../../model/time.ts';
 import type { UidBase } from '../../model/uid.ts';
+import type { BookEntry, OwnerItems } from '../../outcomes/publishers-book.ts';
 import type { Run } from '../../rules/points/encoded-points.ts';
 import { envelopeVersion, frameParts, type Section, sectionsLength } from '../../wire/frame.ts';
 import {
@@ -48,56 +49,80 @@ const partOf = (fragments: readonly Fragment[], rowsBytes: number): Part | undef
   };
 };
 
-/**
- * The envelope and the sections of one message of fragments: a part per data id, with the deferred points of each request beside
- * it.
- */
-const messageOfFragments = (
-  fragments: readonly Fragment[],
-): { header: MetricsHeader; sections: Section[] } => {
-  const byDataId = new Map<number, Fragment[]>();
+const byDataId = (fragments: readonly Fragment[]): Map<number, Fragment[]> => {
+  const groups = new Map<number, Fragment[]>();
   for (const fragment of fragments) {
-    const group = byDataId.get(fragment.source.dataId);
-    if (group === undefined) byDataId.set(fragment.source.dataId, [fragment]);
+    const group = groups.get(fragment.source.dataId);
+    if (group === undefined) groups.set(fragment.source.dataId, [fragment]);
     else group.push(fragment);
   }
+  return groups;
+};
+
+type Message = {
+  readonly header: MetricsHeader;
+  readonly sections: readonly Section[];
+  readonly owners: readonly OwnerItems[];
+};
+
+/**
+ * The envelope and the sections of one message of fragments: a part per data id, with the deferred points of each request beside
+ * it; and its items by data id, as transfer will settle them.
+ */
+const messageOfFragments = (fragments: readonly Fragment[]): Message => {
   const parts: Part[] = [];
   const deferred: DeferredGroup[] = [];
   const outcomes: ReceiverOutcomes[] = [];
   const partSections: Section[] = [];
   const deferredSections: string[] = [];
-  for (const [dataId, group] of byDataId) {
+  const owners: OwnerItems[] = [];
+  for (const [dataId, group] of byDataId(fragments)) {
     let text = '';
     const bytes: Uint8Array[] = [];
     const dropped: Record<string, number> = {};
+    let items = 0;
+    let deferredBytes = 0;
     for (const { run, base, arrivedAt, policy } of group) {
       text += run.text;
       if (run.bytes !== undefined) bytes.push(run.bytes);
-      for (const [reason, count] of run.dropped) dropped[reason] = (dropped[reason] ?? 0) + count;
+      for (const [reason, count] of run.dropped) {
+        dropped[reason] = (dropped[reason] ?? 0) + count;
+        items += count;
+      }
       if (run.deferred.length === 0) continue;
       const section = `[${run.deferred.join(',')}]`;
+      const sectionBytes = Buffer.byteLength(section);
+      items += run.deferredOrdinals.length;
+      deferredBytes += sectionBytes;
       deferredSections.push(section);
-      deferred.push({
-        dataId,
-        arrivedAt,
-        policy,
-        base: base.text,
-        ordinals: run.deferredOrdinals,
-        bytes: Buffer.byteLength(section),
-      });
+      const group = { dataId, arrivedAt, policy, base: base.text };
+      deferred.push({ ...group, ordinals: run.deferredOrdinals, bytes: sectionBytes });
     }
-    if (Object.keys(dropped).length > 0) outcomes.push({ dataId, dropped });
+    const hasDropped = Object.keys(dropped).length > 0;
+    if (hasDropped) outcomes.push({ dataId, dropped });
     // Written one after the other, these pieces form one section.
     const rows: Section[] = text === '' ? bytes : [text, ...bytes];
     const rowsBytes = sectionsLength(rows);
-    if (rowsBytes === 0) continue;
-    const part = partOf(
-      group.filter((fragment) => fragment.run.rows > 0),
-      rowsBytes,
-    );
-    if (part === undefined) continue;
-    parts.push(part);
-    partSections.push(...rows);
+    const part =
+      rowsBytes === 0
+        ? undefined
+        : partOf(
+            group.filter((fragment) => fragment.run.rows > 0),
+            rowsBytes,
+          );
+    if (part !== undefined) {
+      parts.push(part);
+      partSections.push(...rows);
+      items += part.points;
+    }
+    if (items > 0)
+      owners.push({
+        owner: dataId,
+        items,
+        rows: part?.rows ?? 0,
+        bytes: (part?.bytes ?? 0) + deferredBytes,
+        dropped: hasDropped ? dropped : undefined,
+      });
   }
   const [first] = fragments;
   const header: MetricsHeader = {
@@ -109,7 +134,7 @@ const messageOfFragments = (
     deferred,
     outcomes,
   };
-  return { header, sections: [...partSections, ...deferredSections] };
+  return { header, sections: [...partSections, ...deferredSections], owners };
 };
 
 /** Builds one message of fragments. */
@@ -118,8 +143,9 @@ export const buildMessage = (fragments: readonly Fragment[]): Buffer => {
   return encodeEnvelope(header, sections);
 };
 
-/** The parts of the same message. */
-export const messageParts = (fragments: readonly Fragment[]): Section[] => {
-  const { header, sections } = messageOfFragments(fragments);
-  return frameParts(header, sections);
+/** The parts of the same message, and its entry in the publishers' book. */
+export const messageParts = (fragments: readonly Fragment[]): { payload: Section[]; entry: BookEntry } => {
+  const { header, sections, owners } = messageOfFragments(fragments);
+  const { arrivedAt, key = { base: '0', first: 0 } } = header;
+  return { payload: frameParts(header, sections), entry: { arrivedAt, key, owners } };
 };

@@ -1,11 +1,14 @@
-import type { BatchPublisher } from '../../bus/batch-publisher.ts';
-import type { Publisher } from '../../bus/publisher.ts';
 import { ofInstance } from '../../config/instance-streams.ts';
 import { Fault } from '../../model/fault.ts';
 import { defaultInstance } from '../../model/instances.ts';
 import { cuttingRuleVersion } from '../../rules/points/cutting.ts';
 import type { IngressMetrics } from '../../telemetry/metrics.ts';
-import { createRequestPublisher, type Outgoing, type RequestPublisher } from '../request-publisher.ts';
+import {
+  createRequestPublisher,
+  type Outgoing,
+  type Publishers,
+  type RequestPublisher,
+} from '../request-publisher.ts';
 import type { RequestTraces } from '../request-traces.ts';
 import { type DueFragment, Gathering } from './gathering.ts';
 import { type Fragment, messageParts } from './message.ts';
@@ -33,7 +36,12 @@ export type PushPublisher = {
 /** The largest delay in noticing a deadline, ms. */
 const sweepMs = 50;
 
-export type PushPublisherOptions = { readonly subject: string; readonly shards: number };
+/** `stream` and `subject` of the first QuestDB instance. */
+export type PushPublisherOptions = {
+  readonly stream: string;
+  readonly subject: string;
+  readonly shards: number;
+};
 
 class SharingPublisher implements PushPublisher {
   private readonly publisher: RequestPublisher;
@@ -70,7 +78,7 @@ class SharingPublisher implements PushPublisher {
         sha256Hex === undefined
           ? `${base.text}:${run.first}`
           : `${sha256Hex}:${run.first}-${run.last}:${cuttingRuleVersion}`,
-      payload: messageParts([fragment]),
+      ...messageParts([fragment]),
     };
   }
 
@@ -107,9 +115,13 @@ class SharingPublisher implements PushPublisher {
 }
 
 export const createPushPublisher = (
-  publishers: { readonly single: Publisher; readonly batches: BatchPublisher },
+  publishers: Publishers,
   options: PushPublisherOptions,
   metrics: IngressMetrics,
   traces?: RequestTraces,
 ): PushPublisher =>
-  new SharingPublisher(createRequestPublisher('metrics', publishers, metrics, traces), options, traces);
+  new SharingPublisher(
+    createRequestPublisher({ pipeline: 'metrics', ...options }, publishers, metrics, traces),
+    options,
+    traces,
+  );

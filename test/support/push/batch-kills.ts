@@ -29,20 +29,37 @@ export const messagesFor = (stream: string, count: number, bytes = 100): BatchMe
     subject: `${stream}.0`,
     messageId: `${request}:${index}`,
     payload: Buffer.alloc(bytes, `${request} ${index}, `),
+    serial: `${request}.${index + 1}.1`,
   }));
 };
 
-/** Ids of the messages in a stream, in order. */
-export const storedIn = async (bus: Bus, stream: string): Promise<string[]> => {
+type Place = { readonly sequence: number; readonly id: string; readonly serial: string };
+
+/** The messages in a stream, in order. */
+export const placesIn = async (bus: Bus, stream: string): Promise<Place[]> => {
   const { streams } = await bus.manager();
   const { state } = await streams.info(stream);
-  const ids: string[] = [];
+  const places: Place[] = [];
   for (let seq = state.first_seq; seq <= state.last_seq && state.messages > 0; seq++) {
     const message = await streams.getMessage(stream, { seq }).catch(() => null);
-    if (message !== null) ids.push(message.header.get('Nats-Msg-Id'));
+    if (message === null) continue;
+    const { header } = message;
+    places.push({ sequence: seq, id: header.get('Nats-Msg-Id'), serial: header.get('Tidemark-Serial') });
   }
-  return ids;
+  return places;
 };
+
+/** Ids of the messages in a stream, in order. */
+export const storedIn = async (bus: Bus, stream: string): Promise<string[]> =>
+  (await placesIn(bus, stream)).map(({ id }) => id);
+
+/** The places of messages of which a publish reported these sequences. */
+export const placesOf = (messages: readonly BatchMessage[], sequences: readonly number[]): Place[] =>
+  messages.map(({ messageId, serial = '' }, index) => ({
+    sequence: sequences[index] ?? 0,
+    id: messageId,
+    serial,
+  }));
 
 export const idsOf = (messages: readonly BatchMessage[]): string[] =>
   messages.map(({ messageId }) => messageId);
@@ -51,7 +68,7 @@ export const idsOf = (messages: readonly BatchMessage[]): string[] =>
 export const soon = (ms = 20_000): number => performance.now() + ms;
 
 /** The outcome of a batch, as its sender gets it. */
-export const outcome = async (publishing: Promise<void>): Promise<string> => {
+export const outcome = async (publishing: Promise<unknown>): Promise<string> => {
   try {
     await publishing;
     return 'stored';
@@ -86,11 +103,16 @@ export const expectWholeUnderKills = async (
   });
   const random = createRandom(kills);
   const all = Array.from({ length: 200 }, () => messagesFor('METRICS', 2 + Math.floor(random() * 8), 20_000));
+  const reported: Place[] = [];
   const told = new Map<readonly BatchMessage[], string>();
   const sendUntilTold = async (messages: readonly BatchMessage[]): Promise<void> => {
     let code = 'not_stored';
     while (code === 'not_stored')
-      code = await outcome(batches.publish({ messages, version: 1, deadlineAt: soon(8_000) }));
+      code = await outcome(
+        batches
+          .publish({ messages, version: 1, deadlineAt: soon(8_000) })
+          .then((sequences) => reported.push(...placesOf(messages, sequences))),
+      );
     told.set(messages, code);
   };
   const sending = Promise.all(all.map(sendUntilTold));
@@ -103,7 +125,10 @@ export const expectWholeUnderKills = async (
   }
   await sending;
   expect(killed).toBeGreaterThan(2);
-  const stored = await waitFor('the stream can be read', 60_000, () => storedIn(bus, 'METRICS'));
+  const places = await waitFor('the stream can be read', 60_000, () => placesIn(bus, 'METRICS'));
+  const stored = places.map(({ id }) => id);
+  // The publishers' book counts on the sequences, and on the serial of each message.
+  expect(places).toEqual(expect.arrayContaining(reported));
   expect(stored.length).toBe(new Set(stored).size);
   for (const [messages, code] of told) {
     const there = idsOf(messages).filter((id) => stored.includes(id)).length;

@@ -13,8 +13,8 @@ export type HeldNats = {
   /** The next connection is held as soon as it opens. */
   holdNext(): void;
   readonly isHeld: boolean;
-  /** Answers as JetStream does for a message that was stored. */
-  confirm(message: HeldMessage): void;
+  /** Answers as JetStream does for a message that was stored, now or before. */
+  confirm(message: HeldMessage, answer?: { readonly seq: number; readonly duplicate?: boolean }): void;
   /** Answers as a server does for a subject without a subscriber. */
   denyResponders(message: HeldMessage): void;
   /** Ends every connection; clients come back. */
@@ -80,8 +80,8 @@ export const startHeldNats = async (): Promise<HeldNats> => {
     get isHeld() {
       return socketInUse?.isPaused() === true;
     },
-    confirm: ({ reply }) => {
-      const ack = '{"stream":"S","seq":1}';
+    confirm: ({ reply }, answer = { seq: 1 }) => {
+      const ack = JSON.stringify({ stream: 'S', ...answer });
       socketInUse?.write(`MSG ${reply} ${inboxSid} ${ack.length}\r\n${ack}\r\n`);
     },
     denyResponders: ({ reply }) => {

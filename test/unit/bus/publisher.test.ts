@@ -46,27 +46,31 @@ describe('the bytes sent to NATS', () => {
   // A command that differs by a byte is refused, or ends the connection with everything that waits on it.
   const traced = '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01';
   it.each([
-    [0, undefined],
-    [1, undefined],
-    [100, traced],
-    [5000, undefined],
-    [31_000, traced],
-    [700_000, undefined],
-  ])('are those of the client for %i bytes and the trace %s', async (size, trace) => {
-    const payload = payloadOf(1, size);
-    const published = publisher.publish('metrics.0', 'id-1', payload, 1, trace);
-    const [ours] = await received(1);
-    if (ours === undefined) throw new Error('nothing came');
-    const head = headers();
-    head.set('Nats-Msg-Id', 'id-1');
-    head.set('Tidemark-Envelope', '1');
-    if (trace !== undefined) head.set('traceparent', trace);
-    bus.nc.publish('metrics.0', payload, { reply: ours.reply, headers: head });
-    const [, theirs] = await received(2);
-    expect(ours).toEqual(theirs);
-    nats.confirm(ours);
-    expect(await published).toEqual({ duplicate: false });
-  });
+    [0, undefined, undefined],
+    [1, undefined, '77.1.29668400'],
+    [100, traced, undefined],
+    [5000, undefined, undefined],
+    [31_000, traced, '77.123456.29668400'],
+    [700_000, undefined, undefined],
+  ])(
+    'are those of the client for %i bytes, the trace %s and the serial %s',
+    async (size, traceparent, serial) => {
+      const payload = payloadOf(1, size);
+      const published = publisher.publish('metrics.0', 'id-1', payload, 1, { traceparent, serial });
+      const [ours] = await received(1);
+      if (ours === undefined) throw new Error('nothing came');
+      const head = headers();
+      head.set('Nats-Msg-Id', 'id-1');
+      head.set('Tidemark-Envelope', '1');
+      if (serial !== undefined) head.set('Tidemark-Serial', serial);
+      if (traceparent !== undefined) head.set('traceparent', traceparent);
+      bus.nc.publish('metrics.0', payload, { reply: ours.reply, headers: head });
+      const [, theirs] = await received(2);
+      expect(ours).toEqual(theirs);
+      nats.confirm(ours, { seq: 41 });
+      expect(await published).toEqual({ duplicate: false, wasKnown: false, tries: 1, sequence: 41 });
+    },
+  );
 
   it('is the parts of a message one after the other', async () => {
     const parts = [
@@ -149,23 +153,41 @@ it('a publish without a stream fails at once where none is known, and waits for 
   if (second !== undefined) nats.denyResponders(second);
   const [, , again] = await received(3);
   if (again !== undefined) nats.confirm(again);
-  expect(await known).toEqual({ duplicate: false });
+  expect(await known).toMatchObject({ duplicate: false });
   // Of a stream that is there although no setting names it.
   const taken = choosy.publish('metrics-zzz.0', 'id-3', payloadOf(3, 10), 1);
   const [, , , last] = await received(4);
   if (last !== undefined) nats.confirm(last);
-  expect(await taken).toEqual({ duplicate: false });
+  expect(await taken).toMatchObject({ duplicate: false });
   choosy.close();
 });
 
 // Each exporter gives up at a time of its own: an answer after it is never seen.
 it('a publish fails at the deadline that its caller gives, and later than that by a sweep at most', async () => {
   const startedAt = performance.now();
-  const published = publisher.publish('metrics.0', 'id-1', payloadOf(1, 10), 1, undefined, startedAt + 300);
+  const published = publisher.publish('metrics.0', 'id-1', payloadOf(1, 10), 1, {
+    deadlineAt: startedAt + 300,
+  });
   await expect(published).rejects.toMatchObject({ kind: 'transient', code: 'unconfirmed' });
   const tookMs = performance.now() - startedAt;
   expect(tookMs).toBeGreaterThanOrEqual(300);
   expect(tookMs).toBeLessThan(5 * 350);
+});
+
+// A second try of its own and a message from before are called duplicates alike: only the first answer tells them apart.
+it('a publish reports the sequence, the number of its tries and whether the stream knew its id, and each try has its serial', async () => {
+  const serial = '77.5.29668400';
+  const repeat = publisher.publish('metrics.0', 'id-1', payloadOf(1, 10), 1, { serial });
+  const [first] = await received(1);
+  if (first !== undefined) nats.confirm(first, { seq: 3, duplicate: true });
+  expect(await repeat).toEqual({ duplicate: true, wasKnown: true, tries: 1, sequence: 3 });
+  const twice = publisher.publish('metrics.0', 'id-2', payloadOf(2, 10), 1, { serial });
+  await received(2);
+  nats.disconnect();
+  const [, second, third] = await received(3);
+  if (third !== undefined) nats.confirm(third, { seq: 4, duplicate: true });
+  expect(await twice).toEqual({ duplicate: false, wasKnown: true, tries: 2, sequence: 4 });
+  for (const message of [second, third]) expect(message?.fields).toContain(`Tidemark-Serial: ${serial}\r\n`);
 });
 
 describe('the pool of buffers', () => {

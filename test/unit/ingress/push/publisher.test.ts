@@ -6,6 +6,7 @@ import { buildMessage, createPushPublisher, type DueFragment } from '../../../..
 import { Fault } from '../../../../src/model/fault.ts';
 import type { Layout } from '../../../../src/model/records.ts';
 import { uidBase } from '../../../../src/model/uid.ts';
+import { createPublishersBook } from '../../../../src/outcomes/publishers-book.ts';
 import { createIngressMetrics } from '../../../../src/telemetry/metrics.ts';
 import { decodeEnvelope, type MetricsEnvelope } from '../../../../src/wire/metrics-envelope.ts';
 import { always } from '../../../support/properties.ts';
@@ -167,7 +168,8 @@ type Sent = {
   subject: string;
   messageId: string;
   payload: Uint8Array;
-  confirm(result: Published): void;
+  serial: string | undefined;
+  confirm(result: Partial<Published>): void;
   refuse(fault: Fault): void;
 };
 
@@ -192,18 +194,21 @@ const createHeldBus = (): {
     batches: {
       publish: async (batch) => {
         together.push(batch);
+        return batch.messages.map((_, index) => 101 + index);
       },
       pending: 0,
       close: () => {},
     },
     publisher: {
-      publish: (subject, messageId, payload) =>
-        new Promise((confirm, refuse) => {
+      publish: (subject, messageId, payload, _version, { serial } = {}) =>
+        new Promise((resolve, refuse) => {
           sent.push({
             subject,
             messageId,
             payload: bytesOf(payload),
-            confirm,
+            serial,
+            confirm: (result) =>
+              resolve({ duplicate: false, wasKnown: false, tries: 1, sequence: sent.length, ...result }),
             refuse,
           });
         }),
@@ -218,10 +223,16 @@ const nextTurn = (): Promise<void> => new Promise((resolve) => setImmediate(() =
 
 const setUp = (shards = 1) => {
   const { publisher: single, batches, sent, together } = createHeldBus();
+  const book = createPublishersBook({ life: () => 77, now: () => 0, onUnbooked: () => {} });
   return {
     sent,
     together,
-    push: createPushPublisher({ single, batches }, { subject: 'metrics', shards }, createIngressMetrics()),
+    book,
+    push: createPushPublisher(
+      { single, batches, book },
+      { stream: 'METRICS', subject: 'metrics', shards },
+      createIngressMetrics(),
+    ),
   };
 };
 
