@@ -43,7 +43,13 @@ export const settledLinesOf = (
   let records: OutcomeRow[] = [];
   if (redrive !== undefined) records = redriveRows(pipeline, redrive, tally, nowMs);
   else if (key !== undefined) records = outcomeRows(pipeline, key, tally, arrivedAt, nowMs);
-  return settledLines(pipeline, records, placeOf(delivery, stream, arrivedAt), { tally, letters, days }, nowMs);
+  return settledLines(
+    pipeline,
+    records,
+    placeOf(delivery, stream, arrivedAt),
+    { tally, letters, days },
+    nowMs,
+  );
 };
 
 /** The line of a message that cannot be read: one item without an owner, and the dead letter that holds all of it. */
