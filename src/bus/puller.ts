@@ -1,7 +1,8 @@
 import { createInbox, type Msg, nanos } from '@nats-io/transport-node';
 import { Fault } from '../model/fault.ts';
+import { type MessageSerial, readSerial } from '../wire/message-serial.ts';
 import type { Bus } from './connection.ts';
-import { envelopeVersionHeader, redriveHeader, traceHeader } from './message-headers.ts';
+import { envelopeVersionHeader, redriveHeader, serialHeader, traceHeader } from './message-headers.ts';
 
 /** A message as a worker holds it until it is settled. */
 export type Delivery = {
@@ -13,6 +14,8 @@ export type Delivery = {
   readonly redelivered: boolean;
   /** The number of redrives from the dead letters: 0 on its first way. */
   readonly redrive: number;
+  /** Its place in the publishers' book; undefined for a redrive and for a message of an earlier program. */
+  readonly serial?: MessageSerial | undefined;
   /** The trace of its request, where it is traced. */
   readonly traceparent?: string | undefined;
   ack(): void;
@@ -74,6 +77,7 @@ const toDelivery = (bus: Bus, message: Msg): Delivery => {
     streamSequence,
     redelivered: deliveries > 1,
     redrive: countOf(message.headers?.get(redriveHeader)),
+    serial: readSerial(message.headers?.get(serialHeader)),
     traceparent: message.headers?.get(traceHeader),
     ack: () => bus.nc.publish(reply, '+ACK'),
     nak: (delayMs) => bus.nc.publish(reply, `-NAK ${JSON.stringify({ delay: nanos(delayMs) })}`),

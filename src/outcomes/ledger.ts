@@ -1,14 +1,13 @@
 import type { Publisher } from '../bus/publisher.ts';
-import { envelopeVersion } from '../wire/frame.ts';
-import { ledgerSubjects, type OutcomeRow } from './rows.ts';
+import { ledgerSubjects, ledgerVersion, type SettledLine } from './rows.ts';
 
-/** Publishes outcome records to stream LEDGER. */
+/** Publishes the settlers' book to stream LEDGER. */
 export type Ledger = {
   /**
-   * Resolves after the PubAck of every row. Rejects with the publisher's Faults: some of the rows may be recorded then, and
+   * Resolves after the PubAck of every line. Rejects with the publisher's Faults: some of the lines may be recorded then, and
    * recording them again changes nothing.
    */
-  record(rows: readonly OutcomeRow[]): Promise<void>;
+  record(lines: readonly SettledLine[]): Promise<void>;
 };
 
 /** Most that one message of LEDGER holds, but for a single line that is longer. */
@@ -38,10 +37,10 @@ export const encodeLines = (rows: readonly object[], bytesMax = ledgerBytesMax):
 export const createLedger = (publisher: Publisher, boot: number): Ledger => {
   let count = 0;
   return {
-    record: async (rows) => {
+    record: async (lines) => {
       await Promise.all(
-        encodeLines(rows).map((payload) =>
-          publisher.publish(ledgerSubjects.outcomes, `lo:${boot}:${++count}`, payload, envelopeVersion),
+        encodeLines(lines).map((payload) =>
+          publisher.publish(ledgerSubjects.settled, `lo:${boot}:${++count}`, payload, ledgerVersion),
         ),
       );
     },

@@ -19,6 +19,12 @@ export const ledgerVersion = 2;
 
 export type LedgerKind = keyof typeof ledgerSubjects;
 
+/**
+ * The envelope version of the lines of the two books (settled, published, doubtful), and the newest version of LEDGER that this program
+ * reads. Programs that know version 1 alone hold such messages back for a newer one. The other subjects stay at version 1.
+ */
+export const ledgerVersion = 2;
+
 export type Pipeline = 'metrics' | 'traces';
 
 /** Tables of database `otel` that the rows of each subject go to. */
@@ -68,7 +74,7 @@ export type SettledLine = OutcomeRow & {
   /** 0 for a message without a serial. */
   readonly life: number;
   readonly serial: number;
-  /** The minute of the serial; without one, that of the arrival. */
+  /** The minute of the serial; without one, that of the arrival, and of 1970 where neither can be read. */
   readonly sent: string;
   /** Sequence in the stream. */
   readonly sequence: number;
@@ -76,13 +82,16 @@ export type SettledLine = OutcomeRow & {
   readonly owners: number;
   /** Items of the owner in the message, of a redrive too. */
   readonly items: number;
-  /** Dead letters of this settlement, in the order of `letter_items`: their `ordinal`, -1 for a whole message. */
-  readonly letters: readonly number[];
-  readonly letter_items: readonly number[];
-  /** Rows that the store has taken, by event day: days since 1970, rows, and the sum of (uid - base) modulo 2^64, decimal. */
-  readonly days: readonly number[];
-  readonly day_rows: readonly number[];
-  readonly day_sums: readonly string[];
+  /** Dead letters of this settlement, in the order of `letter_items`: their `ordinal`, -1 for a whole message. Left out where empty. */
+  readonly letters?: readonly number[] | undefined;
+  readonly letter_items?: readonly number[] | undefined;
+  /**
+   * Rows that the store has taken, by event day: days since 1970, rows, and the sum of (uid - base) modulo 2^64, decimal. Left out where
+   * empty.
+   */
+  readonly days?: readonly number[] | undefined;
+  readonly day_rows?: readonly number[] | undefined;
+  readonly day_sums?: readonly string[] | undefined;
 };
 
 /**

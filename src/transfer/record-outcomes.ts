@@ -1,8 +1,11 @@
 import { setTimeout as delay } from 'node:timers/promises';
+import type { Delivery } from '../bus/puller.ts';
 import { errorText } from '../model/fault.ts';
 import type { Ledger } from '../outcomes/ledger.ts';
 import { outcomeRows, redriveRows, unreadableRow } from '../outcomes/outcome-rows.ts';
-import type { OutcomeRow } from '../outcomes/rows.ts';
+import type { OutcomeRow, SettledLine } from '../outcomes/rows.ts';
+import { type Letters, type MessagePlace, settledLines } from '../outcomes/settled-lines.ts';
+import { deadLetteredOutcome } from '../outcomes/tally.ts';
 import { backOffMs } from '../runtime/back-off.ts';
 import type { Log } from '../telemetry/log.ts';
 import type { MessageKey } from '../wire/message-key.ts';
@@ -12,32 +15,60 @@ type Pipeline = Sink<unknown>['pipeline'];
 
 const backOff = { firstMs: 100, mostMs: 2_000 };
 
-/** The rows of a message for LEDGER; none for a message whose items have no owner, and none for messages of LEDGER itself. */
-export const outcomeRowsOf = (
-  pipeline: Pipeline,
-  validated: Validated,
-  key: MessageKey | undefined,
-  nowMs: number,
-): OutcomeRow[] => {
-  if (pipeline === 'ledger' || key === undefined) return [];
-  const { redrive, tally, arrivedAt } = validated;
-  return redrive === undefined
-    ? outcomeRows(pipeline, key, tally, arrivedAt, nowMs)
-    : redriveRows(pipeline, redrive, tally, nowMs);
+/** The place of a delivered message; `arrivedAt` in ms, 0 where it cannot be read. */
+const placeOf = (
+  { streamSequence, serial, redrive }: Delivery,
+  stream: string,
+  arrivedAt: number,
+): MessagePlace => ({ stream, sequence: streamSequence, serial, arrivedAt, redrive });
+
+/** A message of `stream` that is about to be acknowledged. */
+export type SettledMessage = {
+  readonly delivery: Delivery;
+  readonly stream: string;
+  readonly validated: Validated;
+  /** Undefined where it has no record. */
+  readonly key: MessageKey | undefined;
+  readonly letters: Letters;
 };
 
-/** The row of a message that cannot be read. */
-export const unreadableRowOf = (
+/** The lines of a message in the settlers' book; none for messages of LEDGER itself. */
+export const settledLinesOf = (
   pipeline: Pipeline,
-  payload: Uint8Array,
-  redrive: number,
+  { delivery, stream, validated, key, letters }: SettledMessage,
   nowMs: number,
-): OutcomeRow | undefined =>
-  pipeline === 'ledger' ? undefined : unreadableRow(pipeline, payload, nowMs, redrive);
+): SettledLine[] => {
+  if (pipeline === 'ledger') return [];
+  const { redrive, tally, arrivedAt, days } = validated;
+  let records: OutcomeRow[] = [];
+  if (redrive !== undefined) records = redriveRows(pipeline, redrive, tally, nowMs);
+  else if (key !== undefined) records = outcomeRows(pipeline, key, tally, arrivedAt, nowMs);
+  return settledLines(
+    pipeline,
+    records,
+    placeOf(delivery, stream, arrivedAt),
+    { tally, letters, days },
+    nowMs,
+  );
+};
+
+/** The line of a message that cannot be read: one item without an owner, and the dead letter that holds all of it. */
+export const unreadableLineOf = (
+  pipeline: Pipeline,
+  delivery: Delivery,
+  stream: string,
+  nowMs: number,
+): SettledLine | undefined => {
+  if (pipeline === 'ledger') return undefined;
+  const row = unreadableRow(pipeline, delivery.payload, nowMs, delivery.redrive);
+  const tally = new Map([[0, new Map([[deadLetteredOutcome, 1]])]]);
+  const letters = new Map([[0, new Map([[-1, 1]])]]);
+  return settledLines(pipeline, [row], placeOf(delivery, stream, 0), { tally, letters }, nowMs)[0];
+};
 
 export type OutcomeRecorder = {
-  /** Records rows until LEDGER confirms them. False: the worker stopped before. */
-  record(rows: readonly OutcomeRow[]): Promise<boolean>;
+  /** Records lines until LEDGER confirms them. False: the worker stopped before. */
+  record(lines: readonly SettledLine[]): Promise<boolean>;
   /** Why outcomes are not recorded now, or undefined. */
   readonly problem: string | undefined;
 };
@@ -49,9 +80,9 @@ export const createOutcomeRecorder = (
   isStopping: () => boolean,
 ): OutcomeRecorder => {
   let problem: string | undefined;
-  const recordOnce = async (rows: readonly OutcomeRow[]): Promise<boolean> => {
+  const recordOnce = async (lines: readonly SettledLine[]): Promise<boolean> => {
     try {
-      await ledger.record(rows);
+      await ledger.record(lines);
       if (problem !== undefined) log.info({ pipeline }, 'outcomes are recorded again');
       problem = undefined;
       return true;
@@ -64,9 +95,9 @@ export const createOutcomeRecorder = (
     }
   };
   return {
-    record: async (rows) => {
-      if (rows.length === 0) return true;
-      for (let failures = 1; !(await recordOnce(rows)); failures++) {
+    record: async (lines) => {
+      if (lines.length === 0) return true;
+      for (let failures = 1; !(await recordOnce(lines)); failures++) {
         if (isStopping()) return false;
         await delay(backOffMs(backOff, failures));
       }

@@ -2,7 +2,8 @@ import type { Delivery } from '../bus/puller.ts';
 import { bytesIdentity, type DeadLetterHeader, type DeadLetters } from '../dead-letters/dead-letters.ts';
 import { itemKeyOf } from '../outcomes/outcome-rows.ts';
 import type { OutcomeRow } from '../outcomes/rows.ts';
-import { moveToDeadLetters } from '../outcomes/tally.ts';
+import type { Letters } from '../outcomes/settled-lines.ts';
+import { deadLetteredOutcome, moveToDeadLetters, type Tally } from '../outcomes/tally.ts';
 import { minuteText } from '../outcomes/times.ts';
 import type { Log } from '../telemetry/log.ts';
 import type { TransferMetrics } from '../telemetry/metrics.ts';
@@ -20,18 +21,25 @@ export type SettleDeadLettersDependencies = {
   readonly now: () => number;
 };
 
+/** What one message left in the dead letters. */
+export type KeptLetters = {
+  /** Items that the store refused. */
+  readonly refusedItems: number;
+  readonly letters: Letters;
+};
+
 /** The dead letters of messages that settle. Both throw the Faults of the publisher: the message is redelivered then. */
 export type SettleDeadLetters = {
   /**
    * Dead-letters the items that the store refused and those that the message brings for the dead letters, and moves them there in
-   * the tally. Returns the number of refused items.
+   * the tally.
    */
   itemsOf(
     delivery: Delivery,
     validated: Validated,
     refused: readonly DeadLettered[],
     key: MessageKey | undefined,
-  ): Promise<number>;
+  ): Promise<KeptLetters>;
   /** Dead-letters a message that cannot be read; `row` is its record. */
   unreadable(delivery: Delivery, why: string, row: OutcomeRow | undefined): Promise<void>;
 };
@@ -59,6 +67,27 @@ const recordPlaceOf = (
   if (uid === undefined) return { outcome: { ...key, minute } };
   const { base, first, ordinal } = itemKeyOf(key, uid);
   return { outcome: { base, first, minute }, ordinal };
+};
+
+/** Collects the dead letters of one message by owner. */
+const createLetters = () => {
+  const letters = new Map<number, Map<number, number>>();
+  const add = (owner: number | undefined, ordinal: number | undefined, items: number): void => {
+    if (owner === undefined || items <= 0) return;
+    const place = ordinal ?? -1;
+    const made = letters.get(owner);
+    if (made === undefined) letters.set(owner, new Map([[place, items]]));
+    else made.set(place, (made.get(place) ?? 0) + items);
+  };
+  /** What no other letter holds is in that of the whole message. */
+  const addWhole = (tally: Tally): void => {
+    for (const [owner, counts] of tally) {
+      let items = counts.get(deadLetteredOutcome) ?? 0;
+      for (const named of letters.get(owner)?.values() ?? []) items -= named;
+      add(owner, undefined, items);
+    }
+  };
+  return { letters, add, addWhole };
 };
 
 export const createSettleDeadLetters = (deps: SettleDeadLettersDependencies): SettleDeadLetters => {
@@ -93,21 +122,28 @@ export const createSettleDeadLetters = (deps: SettleDeadLettersDependencies): Se
   return {
     itemsOf: async (delivery, validated, refused, key) => {
       let refusedItems = 0;
+      const { letters, add, addWhole } = createLetters();
       for (const each of refused) {
         const owner = each.place.dataId ?? each.place.appId;
         const items =
           owner === undefined ? each.items : moveToDeadLetters(validated.tally, owner, each.items);
-        await publish(delivery, each, { items, ...recordPlaceOf(key, validated, each.uid) });
+        const place = recordPlaceOf(key, validated, each.uid);
+        await publish(delivery, each, { items, ...place });
+        add(owner, place.ordinal, items);
         refusedItems += items;
       }
-      for (const each of validated.passed)
-        await publish(delivery, each, { items: each.items, ...recordPlaceOf(key, validated, each.uid) });
+      for (const each of validated.passed) {
+        const place = recordPlaceOf(key, validated, each.uid);
+        await publish(delivery, each, { items: each.items, ...place });
+        add(each.place.dataId ?? each.place.appId, place.ordinal, each.items);
+      }
       if (validated.unreadableItems > 0) {
         const whole = unreadableMessage(delivery.payload, 'a section of deferred items cannot be read');
         const place = recordPlaceOf(key, validated, undefined);
         await publish(delivery, whole, { items: validated.unreadableItems, ...place });
+        addWhole(validated.tally);
       }
-      return refusedItems;
+      return { refusedItems, letters };
     },
     unreadable: async (delivery, why, row) => {
       const place: RecordPlace =

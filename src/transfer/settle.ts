@@ -3,11 +3,11 @@ import type { DeadLetters } from '../dead-letters/dead-letters.ts';
 import { errorText } from '../model/fault.ts';
 import type { Ledger } from '../outcomes/ledger.ts';
 import { keyOfBytes } from '../outcomes/outcome-rows.ts';
-import type { OutcomeRow } from '../outcomes/rows.ts';
+import type { SettledLine } from '../outcomes/rows.ts';
 import type { Log } from '../telemetry/log.ts';
 import type { TransferMetrics } from '../telemetry/metrics.ts';
 import type { HeldMessage } from './held-message.ts';
-import { createOutcomeRecorder, outcomeRowsOf, unreadableRowOf } from './record-outcomes.ts';
+import { createOutcomeRecorder, settledLinesOf, unreadableLineOf } from './record-outcomes.ts';
 import type { TransferSamples } from './samples.ts';
 import { createSettleDeadLetters } from './settle-dead-letters.ts';
 import type { Sink, Validated, Written } from './sink.ts';
@@ -48,7 +48,7 @@ type Settled<E> = {
   readonly message: HeldMessage<E>;
   readonly validated: Validated;
   readonly stored: number;
-  readonly rows: readonly OutcomeRow[];
+  readonly lines: readonly SettledLine[];
 };
 
 /** The figures of settled messages and of their items. */
@@ -74,6 +74,7 @@ const createSettleFigures = <E>({ sink, metrics }: Pick<SettlerDependencies<E>, 
 export const createSettler = <E>(deps: SettlerDependencies<E>): Settler<E> => {
   const { sink, log } = deps;
   const { pipeline } = sink;
+  const { stream } = deps;
   const count = createSettleFigures(deps);
   const deadLetter = createSettleDeadLetters(deps);
   const outcomes = createOutcomeRecorder(pipeline, deps.ledger, log, deps.isStopping);
@@ -92,14 +93,14 @@ export const createSettler = <E>(deps: SettlerDependencies<E>): Settler<E> => {
     const validated = sink.validate(envelope, purged);
     const key = validated.key ?? (validated.tally.size === 0 ? undefined : keyOfBytes(delivery.payload));
     try {
-      const refusedItems = await deadLetter.itemsOf(
+      const { refusedItems, letters } = await deadLetter.itemsOf(
         delivery,
         validated,
         deadLettered.get(message) ?? [],
         key,
       );
-      const rows = outcomeRowsOf(pipeline, validated, key, deps.now());
-      return { message, validated, stored: validated.kept - refusedItems, rows };
+      const lines = settledLinesOf(pipeline, { delivery, stream, validated, key, letters }, deps.now());
+      return { message, validated, stored: validated.kept - refusedItems, lines };
     } catch (error) {
       log.warn({ error: errorText(error) }, 'a dead letter was not confirmed; its message comes again');
       return undefined;
@@ -125,14 +126,14 @@ export const createSettler = <E>(deps: SettlerDependencies<E>): Settler<E> => {
           if (one !== undefined) settled.push(one);
         }
       }
-      const isRecorded = await outcomes.record(settled.flatMap(({ rows }) => rows));
+      const isRecorded = await outcomes.record(settled.flatMap(({ lines }) => lines));
       if (isRecorded) acknowledge(settled);
       else for (const { message } of settled) giveBack(message.delivery, 0);
     },
     settleUnreadable: async (delivery, why) => {
-      const row = unreadableRowOf(pipeline, delivery.payload, delivery.redrive, deps.now());
-      await deadLetter.unreadable(delivery, why, row);
-      await deps.ledger.record(row === undefined ? [] : [row]);
+      const line = unreadableLineOf(pipeline, delivery, stream, deps.now());
+      await deadLetter.unreadable(delivery, why, line);
+      await deps.ledger.record(line === undefined ? [] : [line]);
       delivery.ack();
       count.message('dead_letter');
     },

@@ -1,4 +1,5 @@
 import type { DeadLetterPart, DeadLetterReason } from '../dead-letters/dead-letters.ts';
+import type { DayRows } from '../outcomes/settled-lines.ts';
 import type { Tally } from '../outcomes/tally.ts';
 import type { ReadResult } from '../wire/envelope.ts';
 import type { MessageKey } from '../wire/message-key.ts';
@@ -55,6 +56,8 @@ export type Validated = {
   readonly passed: readonly DeadLettered[];
   /** Deferred items that are malformed: the whole message is dead-lettered. */
   readonly unreadableItems: number;
+  /** The rows that the store has taken, by data id or application and event day; the settlers' book names them. */
+  readonly days?: ReadonlyMap<number, DayRows> | undefined;
   /** For a message from the dead letters: the record of its items. */
   readonly redrive?: Redrive | undefined;
 };

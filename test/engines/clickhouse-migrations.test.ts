@@ -4,7 +4,9 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import { z } from 'zod';
+import { minuteText, momentText } from '../../src/outcomes/times.ts';
 import { type Clickhouse, createClickhouse } from '../../src/stores/clickhouse/client.ts';
+import { createLedgerWriter } from '../../src/stores/clickhouse/ledger-writer.ts';
 import { migrate, migrateWhenUp, readSchemaVersion } from '../../src/stores/clickhouse/migrate.ts';
 import { createLog } from '../../src/telemetry/log.ts';
 import { spanColumns } from '../../src/wire/native/span-columns.ts';
@@ -23,6 +25,13 @@ const names = [
   '005_ingest_refusals',
   '006_ingest_samples',
   '007_span_part_format',
+  '008_ingest_outcomes_letters',
+  '009_ingest_settled',
+  '010_ingest_published',
+  '011_ingest_doubtful',
+  '012_ingest_lines',
+  '013_ingest_outcomes_mv',
+  '014_ingest_settled_mv',
 ];
 const version = names.length;
 const log = createLog('test', 'silent');
@@ -207,7 +216,7 @@ describe('a migration', () => {
     const folder = await folderCopy();
     writeFileSync(join(folder, '002_otel_traces_trace_id_ts.sql'), 'SELECT 1');
     writeFileSync(
-      join(folder, '008_more.sql'),
+      join(folder, '015_more.sql'),
       'CREATE TABLE IF NOT EXISTS otel.more (a UInt8) ENGINE = Memory',
     );
     await expect(run(folder)).rejects.toMatchObject({
@@ -222,11 +231,11 @@ describe('a migration', () => {
     await run();
     const folder = await folderCopy();
     writeFileSync(
-      join(folder, '010_more.sql'),
+      join(folder, '020_more.sql'),
       'CREATE TABLE IF NOT EXISTS otel.more (a UInt8) ENGINE = Memory',
     );
-    expect(await run(folder)).toEqual({ ...unchanged, applied: ['010_more'], version: 10 });
-    expect(await run()).toEqual({ ...unchanged, applied: [], version: 10 });
+    expect(await run(folder)).toEqual({ ...unchanged, applied: ['020_more'], version: 20 });
+    expect(await run()).toEqual({ ...unchanged, applied: [], version: 20 });
   });
 
   it.each([
@@ -291,6 +300,129 @@ describe('a dropped table', () => {
     const from = names.findIndex((name) => name.includes('ingest_refusals'));
     expect(await run()).toEqual({ ...unchanged, applied: [], version, restored: names.slice(from) });
     expect(await run()).toEqual({ ...unchanged, applied: [], version });
+  });
+});
+
+describe('the lines of the settlers', () => {
+  const minuteAt = minuteText(Date.now() - 60_000);
+  const sentAt = minuteText(Date.now() - 120_000);
+  const line = {
+    ...{
+      pipeline: 'metrics',
+      data_id: 7,
+      app_id: 0,
+      base: '18446744073709551615',
+      first: 3,
+      ordinal: -1,
+      redrive: 0,
+    },
+    ...{ minute: minuteAt, received: 3, outcomes: { stored: 1, dead_lettered: 2 } },
+    ...{ at: momentText(Date.now()), stream: 'METRICS', life: 9, serial: 4, sent: sentAt },
+    ...{ sequence: 11, owners: 2, items: 3, letters: [5, -1], letter_items: [1, 1] },
+    ...{ days: [20_487], day_rows: [1], day_sums: ['18446744073709551615'] },
+  };
+  const { letters: _, letter_items: __, days: ___, day_rows: ____, day_sums: _____, ...bare } = line;
+  const ownerless = { ...bare, data_id: 0, base: '0', outcomes: {}, received: 0, items: 0, sequence: 12 };
+  const insert = (...lines: object[]) =>
+    createLedgerWriter(clickhouse, 10_000).insert(
+      'ingest_lines',
+      lines.map((each) => Buffer.from(`${JSON.stringify(each)}\n`)),
+    );
+  const recordsOf = () =>
+    clickhouse.rows(
+      z.record(z.string(), z.unknown()),
+      'SELECT data_id, base, outcomes, letters, letter_items, days, day_rows, day_sums, book FROM otel.ingest_outcomes FINAL',
+    );
+  const placesOf = () =>
+    clickhouse.rows(
+      z.record(z.string(), z.unknown()),
+      `SELECT stream, life, serial, toString(minute) AS minute, sequence, data_id, owners, items FROM otel.ingest_settled FINAL
+        ORDER BY sequence`,
+    );
+
+  it('go to the records and to the places with one insert, those without an owner to the places alone', async () => {
+    await run();
+    await insert(line, ownerless);
+    await insert(line);
+    const { letters, letter_items, days, day_rows, day_sums, base, data_id } = line;
+    expect(await recordsOf()).toEqual([
+      {
+        ...{ data_id: String(data_id), base, outcomes: { stored: '1', dead_lettered: '2' } },
+        ...{ letters: letters.map(String), letter_items, days, day_rows, day_sums, book: 1 },
+      },
+    ]);
+    const place = { stream: 'METRICS', life: 9, serial: '4', minute: sentAt, owners: 2 };
+    expect(await placesOf()).toEqual([
+      { ...place, sequence: '11', data_id: '7', items: 3 },
+      { ...place, sequence: '12', data_id: '0', items: 0 },
+    ]);
+  });
+
+  // LEDGER's message is acknowledged after the insert: a line that reached one table alone would have no other chance.
+  it.each(['ingest_outcomes', 'ingest_settled'])(
+    'are inserted again where %s did not take them',
+    async (table) => {
+      await run();
+      await clickhouse.run(`RENAME TABLE otel.${table} TO otel.away`);
+      await expect(insert(line)).rejects.toMatchObject({ name: 'Fault', code: 'clickhouse_rejected' });
+      await clickhouse.run(`RENAME TABLE otel.away TO otel.${table}`);
+      await insert(line);
+      expect([(await recordsOf()).length, (await placesOf()).length]).toEqual([1, 1]);
+    },
+  );
+
+  it('refuse a line that is none, whole', async () => {
+    await run();
+    const wrong = [
+      ...[
+        { sequence: 'x' },
+        { sequence: -1.5 },
+        { minute: 'x' },
+        { outcomes: 'x' },
+        { outcomes: { stored: 'x' } },
+      ],
+      ...[{ letters: 'x' }, { letters: ['x'] }, { letters: {} }, { day_sums: [-1.5] }, { colour: 'red' }],
+    ];
+    for (const change of wrong)
+      await expect(insert({ ...line, ...change })).rejects.toMatchObject({ code: 'clickhouse_rows_refused' });
+    expect(await recordsOf()).toEqual([]);
+    expect(await placesOf()).toEqual([]);
+  });
+
+  it.each(['ingest_lines', 'ingest_outcomes_mv', 'ingest_settled_mv', 'ingest_settled', 'ingest_outcomes'])(
+    'find both of their tables once %s was dropped and made again',
+    async (dropped) => {
+      await run();
+      await clickhouse.run(`DROP TABLE otel.${dropped} SYNC`);
+      expect((await run()).restored).toContain('014_ingest_settled_mv');
+      await insert(line, ownerless);
+      expect([(await recordsOf()).length, (await placesOf()).length]).toEqual([1, 2]);
+    },
+  );
+
+  it('leave the records of an earlier program as they are', async () => {
+    const folder = await folderCopy();
+    for (const name of names.filter((each) => each > '008')) rmSync(join(folder, `${name}.sql`));
+    await run(folder);
+    const { received, outcomes, minute, at, pipeline, base, first, ordinal, redrive, data_id } = line;
+    const old = {
+      pipeline,
+      data_id,
+      app_id: 0,
+      base,
+      first,
+      ordinal,
+      redrive,
+      minute,
+      received,
+      outcomes,
+      at,
+    };
+    await createLedgerWriter(clickhouse, 10_000).insert('ingest_outcomes', [
+      Buffer.from(`${JSON.stringify(old)}\n`),
+    ]);
+    await run();
+    expect(await recordsOf()).toMatchObject([{ base, letters: [], days: [], book: 0 }]);
   });
 });
 

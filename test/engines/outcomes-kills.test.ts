@@ -74,8 +74,8 @@ const sendSpans = async (): Promise<Sent> => {
 /** Whether the outcomes are recorded: in LEDGER or in ClickHouse already. Receivers bring other records to LEDGER. */
 const isRecorded = async ({ filter }: Sent): Promise<boolean> => {
   const manager = await bus.manager();
-  const { state } = await manager.streams.info('LEDGER', { subjects_filter: ledgerSubjects.outcomes });
-  const waiting = state.subjects?.[ledgerSubjects.outcomes] ?? 0;
+  const { state } = await manager.streams.info('LEDGER', { subjects_filter: ledgerSubjects.settled });
+  const waiting = state.subjects?.[ledgerSubjects.settled] ?? 0;
   return waiting > 0 || (await readBalances(outcomes.clickhouse, filter)).length > 0;
 };
 

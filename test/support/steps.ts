@@ -3,11 +3,11 @@ import type { Step } from './stack/gate.ts';
 /** The steps at which the tests stop a role, as a gate sees them. */
 export type StepMatch = (step: Step) => boolean;
 
-/** Of LEDGER the outcomes: refusals and examples come in their own time. */
+/** Of LEDGER the settled lines: refusals and examples come in their own time. */
 const subjects = {
   METRICS: 'metrics.',
   TRACES: 'traces.',
-  LEDGER: 'ledger.outcomes',
+  LEDGER: 'ledger.settled',
   DEADLETTER: 'deadletter.',
 };
 
@@ -89,7 +89,7 @@ export const insertOfSpans: StepMatch = ({ from, request, offset }) =>
 export const spansStored: StepMatch = ({ from, request, text }) =>
   from === 'server' && isSpanInsert(request) && text.startsWith('HTTP/1.1 200');
 
-const isOutcomesInsert = (request: string): boolean => request.includes('INSERT INTO otel.ingest_outcomes');
+const isOutcomesInsert = (request: string): boolean => request.includes('INSERT INTO otel.ingest_lines');
 
 /** An insert of outcomes into ClickHouse. */
 export const insertOfOutcomes: StepMatch = ({ from, request, offset }) =>

@@ -1,8 +1,7 @@
 import { bytesIdentity } from '../../dead-letters/dead-letters.ts';
 import { errorText, Fault } from '../../model/fault.ts';
-import { ledgerSubjects, ledgerTables } from '../../outcomes/rows.ts';
+import { ledgerSubjects, ledgerTables, ledgerVersion } from '../../outcomes/rows.ts';
 import type { LedgerWriter } from '../../stores/clickhouse/ledger-writer.ts';
-import { envelopeVersion } from '../../wire/frame.ts';
 import type { HeldMessage } from '../held-message.ts';
 import type { DeadLettered, Sink, Validated, WriteOutcome } from '../sink.ts';
 
@@ -18,6 +17,9 @@ const newline = 0x0a;
 
 const tableBySubject = new Map<string, string>([
   [ledgerSubjects.outcomes, ledgerTables.outcomes],
+  [ledgerSubjects.settled, ledgerTables.settled],
+  [ledgerSubjects.published, ledgerTables.published],
+  [ledgerSubjects.doubtful, ledgerTables.doubtful],
   [ledgerSubjects.refusals, ledgerTables.refusals],
   [ledgerSubjects.samples, ledgerTables.samples],
 ]);
@@ -69,7 +71,7 @@ const validate = ({ rows }: LedgerLines): Validated => ({
   unreadableItems: 0,
 });
 
-/** Outcomes, refusals and samples: LEDGER -> ClickHouse. Rows that are written again replace themselves, so it needs no guard. */
+/** The two books, refusals and samples: LEDGER -> ClickHouse. Rows that are written again replace themselves, so it needs no guard. */
 export const createLedgerSink = (writer: LedgerWriter): Sink<LedgerLines> => {
   /** Inserts the pieces; when the store refuses rows, halves them until the refused lines stand alone. */
   const insertOrSplit = async (
@@ -115,7 +117,7 @@ export const createLedgerSink = (writer: LedgerWriter): Sink<LedgerLines> => {
     pipeline: 'ledger',
     store: 'ClickHouse',
     read: (payload, version) =>
-      version !== undefined && version > envelopeVersion
+      version !== undefined && version > ledgerVersion
         ? { kind: 'newer', version }
         : { kind: 'envelope', envelope: { lines: payload, rows: countLines(payload) } },
     rowsOf: ({ rows }) => rows,
