@@ -32,11 +32,11 @@ const countsOf = (outcomes: Iterable<string>): Record<string, number> => {
 /**
  * One seeded history: the message is settled once or several times, each time with other outcomes; some settlements end before their
  * record; letters are redriven and purged, also those that a restored backup brought back and those that no record names; a redrive may
- * dead-letter again.
+ * dead-letter again. `isLossy`: records may be lost. `isPlain`: settled once, each letter redriven or purged once at most.
  */
-export const historyOf = (random: Random, { isLossy = false } = {}): History => {
-  const chance = (share: number): boolean => random() < share;
-  const below = (count: number): number => Math.floor(random() * count);
+export const historyOf = (random: Random, { isLossy = false, isPlain = false } = {}): History => {
+  const below = random;
+  const chance = (share: number): boolean => random(1_000) < share * 1_000;
   // Items keep their order. Some stand before the message's base: -1 is the whole message, so they begin at -2.
   const ordinalFirst = pick(random, [0, 0, 5, -4]);
   const ordinalOf = (item: number): number => {
@@ -61,6 +61,7 @@ export const historyOf = (random: Random, { isLossy = false } = {}): History => 
   const settle = (): void => {
     const outcomeOf = new Map<number, string>();
     const own: Letter[] = [];
+    clock++;
     for (const block of blocks) {
       const isSplit = chance(0.3);
       const outcome = pick(random, places);
@@ -71,7 +72,7 @@ export const historyOf = (random: Random, { isLossy = false } = {}): History => 
     letters.push(...own);
     clock++;
     // The process was killed between the dead letters and the record: another delivery settles, perhaps with other outcomes.
-    if (chance(0.2)) return;
+    if (!isPlain && chance(0.2)) return;
     settlements++;
     standing = { at: clock, outcomeOf };
     records.push({
@@ -110,8 +111,10 @@ export const historyOf = (random: Random, { isLossy = false } = {}): History => 
 
   settle();
   for (let steps = below(12); steps > 0; steps--) {
-    const letter = letters[below(letters.length)];
-    if (letter === undefined || chance(0.2)) settle();
+    const letter = letters[below(Math.max(1, letters.length))];
+    if (isPlain) {
+      if (letter !== undefined && !acts.has(keyOf(letter))) act(letter);
+    } else if (letter === undefined || chance(0.2)) settle();
     else act(letter);
   }
 
