@@ -1,5 +1,7 @@
 import { z } from 'zod';
 import { type Clickhouse, database } from '../stores/clickhouse/client.ts';
+import { correctionsQuery } from './corrections-query.ts';
+import { withStrays } from './message-account.ts';
 import { ledgerTables, type OutcomeRow } from './rows.ts';
 import { deadLetteredOutcome, droppedOutcome, storedOutcome } from './tally.ts';
 
@@ -35,10 +37,15 @@ const balanceRow = z.object({
   received: z.coerce.number(),
   recorded: z.coerce.number(),
   outcomes: z.record(z.string(), z.coerce.number()),
+  stray: z.record(z.string(), z.coerce.number()),
+  stray_removed: z.coerce.number(),
   minute_at: z.coerce.number().optional(),
 });
 
 const seconds = (ms: number): number => Math.max(0, Math.floor(ms / 1000));
+
+const whereOf = (conditions: readonly string[]): string =>
+  conditions.length === 0 ? '' : `WHERE ${conditions.join(' AND ')}`;
 
 /** The filter on the columns that all tables by the minute have. */
 export const conditionsOf = ({ dataId, appId, sinceMs, untilMs }: BalanceFilter) => {
@@ -60,20 +67,14 @@ export const conditionsOf = ({ dataId, appId, sinceMs, untilMs }: BalanceFilter)
     conditions.push('minute < toDateTime({until:UInt32})');
     params['until'] = seconds(untilMs);
   }
-  return { where: conditions.length === 0 ? '' : `WHERE ${conditions.join(' AND ')}`, params };
+  return { where: whereOf(conditions), conditions, params };
 };
 
 const droppedPrefix = droppedOutcome('');
 
-const toBalance = ({
-  pipeline,
-  data_id,
-  app_id,
-  received,
-  recorded,
-  outcomes,
-  minute_at: minute,
-}: z.output<typeof balanceRow>): Balance => {
+const toBalance = (row: z.output<typeof balanceRow>): Balance => {
+  const { pipeline, data_id, app_id, recorded, minute_at: minute } = row;
+  const { received, outcomes } = withStrays(row, row.stray, row.stray_removed);
   const dropped: Record<string, number> = {};
   for (const [outcome, items] of Object.entries(outcomes)) {
     if (outcome.startsWith(droppedPrefix) && items !== 0)
@@ -98,32 +99,43 @@ const toBalance = ({
  */
 const shortWindowMs = 2 * 3_600_000;
 
-/** The records themselves, the last one of each key. Within a window of time that is the last one in the window. */
-const recordsOf = (filter: BalanceFilter, where: string): string => {
-  const table = `${database}.${ledgerTables.outcomes}`;
-  const { sinceMs } = filter;
+const table = `${database}.${ledgerTables.outcomes}`;
+
+const mapOf = (names: string, items: string): string =>
+  `CAST(sumMap(${names}, ${items}), 'Map(String, Int64)')`;
+
+/** The standing records, the last one of each message. Within a window of time that is the last one in the window. */
+const standingOf = ({ sinceMs }: BalanceFilter, conditions: readonly string[]): string => {
+  const where = whereOf([...conditions, 'redrive = 0']);
   if (sinceMs === undefined || Date.now() - sinceMs > shortWindowMs)
     return `SELECT * FROM ${table} FINAL ${where}`;
   return `SELECT * FROM ${table} ${where}
     ORDER BY at DESC LIMIT 1 BY pipeline, data_id, app_id, base, first, ordinal, redrive`;
 };
 
-/** The query of `readBalances`, with its parameters. */
+/** The query of `readBalances`, with its parameters. Redrives and purges count with the minute of their message. */
 export const balancesQuery = (filter: BalanceFilter, byMinute: boolean) => {
-  const { where, params } = conditionsOf(filter);
-  const minute = byMinute
-    ? { column: ', toUnixTimestamp(minute) AS minute_at', group: ', minute', order: 'minute DESC, ' }
-    : { column: '', group: '', order: '' };
-  const query = `SELECT pipeline, data_id, app_id, sum(received) AS received, sumIf(received, book = 1) AS recorded, sumMap(outcomes) AS outcomes${minute.column}
-    FROM (${recordsOf(filter, where)})
-    GROUP BY pipeline, data_id, app_id${minute.group} ORDER BY ${minute.order}pipeline, data_id, app_id`;
+  const { conditions, params } = conditionsOf(filter);
+  const columns = `pipeline, data_id, app_id${byMinute ? ', minute' : ''}`;
+  const query = `SELECT pipeline, data_id, app_id${byMinute ? ', toUnixTimestamp(minute) AS minute_at' : ''}, sum(received) AS received,
+      sum(recorded) AS recorded, sumMap(outcomes) AS outcomes, sumMap(stray) AS stray, sum(stray_removed) AS stray_removed
+    FROM (
+      SELECT ${columns}, sum(received) AS received, sumIf(received, book = 1) AS recorded, CAST(sumMap(outcomes), 'Map(String, Int64)') AS outcomes,
+        CAST(map(), 'Map(String, Int64)') AS stray, toInt64(0) AS stray_removed
+      FROM (${standingOf(filter, conditions)}) GROUP BY ${columns}
+      UNION ALL
+      SELECT ${columns}, sum(received) AS received, toInt64(0) AS recorded, ${mapOf('names', 'items')} AS outcomes, ${mapOf('stray_names', 'stray_items')} AS stray,
+        sum(stray_removed) AS stray_removed
+      FROM (${correctionsQuery(table, whereOf(conditions))}) ${whereOf(conditions)} GROUP BY ${columns}
+    )
+    GROUP BY ${columns} ORDER BY ${byMinute ? 'minute DESC, ' : ''}pipeline, data_id, app_id`;
   return { query, params };
 };
 
 /**
  * The balance of each data id and application that has records, points first; `byMinute`: of each minute of arrival,
- * the newest first. Once the streams are empty and no process writes, received = stored + dropped + dead-lettered.
- * Throws the Faults of ClickHouse.
+ * the newest first. No count is below 0. Once the streams are empty and no process writes, received = stored + dropped +
+ * dead-lettered. Throws the Faults of ClickHouse.
  */
 export const readBalances = async (
   clickhouse: Clickhouse,
