@@ -4,6 +4,7 @@ import type { ReadResult } from '../wire/envelope.ts';
 import type { MessageKey } from '../wire/message-key.ts';
 import type { Redrive } from '../wire/redrive.ts';
 import type { HeldMessage } from './held-message.ts';
+import type { OwnerDays } from './taken-days.ts';
 
 /** Bytes of a message that go to the dead letters, and the items they stand for. */
 export type DeadLettered = {
@@ -57,6 +58,8 @@ export type Validated = {
   readonly unreadableItems: number;
   /** For a message from the dead letters: the record of its items. */
   readonly redrive?: Redrive | undefined;
+  /** Rows that the store has taken, by owner and event day; an owner is absent where a message of an earlier program does not tell. */
+  readonly days?: ReadonlyMap<number, OwnerDays>;
 };
 
 export type WriteOutcome = 'stored' | 'row_refused' | 'table_missing' | 'table_broken' | 'failed';
