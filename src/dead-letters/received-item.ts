@@ -2,8 +2,10 @@ import type { ApplicationNow, OwnerState, Owners, SourceNow } from '../directory
 import { Fault } from '../model/fault.ts';
 import type { ItemPlace } from '../model/uid.ts';
 import { encodeDeferredPoint } from '../rules/points/deferred-point.ts';
+import type { Run } from '../rules/points/encoded-points.ts';
 import { encodeDeferredSpan } from '../rules/spans/deferred-span.ts';
 import type { Part } from '../wire/metrics-envelope.ts';
+import { followsFromRun, toldDays } from '../wire/part-days.ts';
 import type { SpanPart } from '../wire/spans-envelope.ts';
 import { arrivedAtOf, type Letter } from './dead-letter.ts';
 import type { LetterRows } from './redrive-message.ts';
@@ -77,6 +79,15 @@ const pointRows = (letter: Letter, { source }: SourceNow) => {
   return encoded.kind === 'dropped' ? checkDropped(letter, encoded) : encoded;
 };
 
+/** `days` of the rows of one point, whose ordinals are counted from its uid. */
+const daysOf = ({ first, last, days }: Run, uid: bigint): Pick<Part, 'days'> => {
+  if (followsFromRun(first, last, days)) return { days: [] };
+  const told = toldDays(
+    days.map(({ day, rows, ordinals }) => [day, rows, uid * BigInt(rows) + BigInt(ordinals)]),
+  );
+  return told === undefined ? {} : { days: told };
+};
+
 const encodePoint = async (owners: Owners, letter: Letter, options: EncodeOptions): Promise<LetterRows> => {
   const { dataId = 0 } = letter.header;
   const owner = `data id ${dataId}`;
@@ -122,6 +133,7 @@ const encodePoint = async (owners: Owners, letter: Letter, options: EncodeOption
     last: ordinal + run.last,
     timeMin: run.timeMin,
     timeMax: run.timeMax,
+    ...daysOf(run, BigInt(base) + BigInt(ordinal)),
     bytes: bytes.length,
   };
   return { part, bytes };

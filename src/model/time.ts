@@ -35,5 +35,8 @@ export const validatePointTime = (
   return undefined;
 };
 
+/** Milliseconds of a day. */
+export const dayMs = 86_400_000;
+
 /** Integer Unix seconds. */
 export const nowSeconds = (): number => Math.floor(Date.now() / 1000);

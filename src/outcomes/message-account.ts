@@ -38,7 +38,9 @@ export const removedBy = (outcomes: OutcomeCounts): number =>
 export const outcomesUpTo = (outcomes: OutcomeCounts, itemsMax: number): Map<string, number> => {
   const taken = new Map<string, number>();
   let left = itemsMax;
-  const names = Object.keys(outcomes).filter((name) => name !== deadLetteredOutcome && name !== storedOutcome);
+  const names = Object.keys(outcomes).filter(
+    (name) => name !== deadLetteredOutcome && name !== storedOutcome,
+  );
   for (const name of [storedOutcome, ...names.toSorted()]) {
     const items = Math.min(left, Math.max(0, outcomes[name] ?? 0));
     if (items > 0) taken.set(name, items);

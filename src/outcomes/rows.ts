@@ -19,12 +19,6 @@ export const ledgerVersion = 2;
 
 export type LedgerKind = keyof typeof ledgerSubjects;
 
-/**
- * The envelope version of the lines of the two books (settled, published, doubtful), and the newest version of LEDGER that this program
- * reads. Programs that know version 1 alone hold such messages back for a newer one. The other subjects stay at version 1.
- */
-export const ledgerVersion = 2;
-
 export type Pipeline = 'metrics' | 'traces';
 
 /** Tables of database `otel` that the rows of each subject go to. */

@@ -1,4 +1,5 @@
 import type { MessageSerial } from '../wire/message-serial.ts';
+import { type OwnerDays, relativeSums } from '../wire/part-days.ts';
 import type { OutcomeRow, Pipeline, SettledLine } from './rows.ts';
 import type { Tally } from './tally.ts';
 import { minuteText, momentText } from './times.ts';
@@ -16,21 +17,11 @@ export type MessagePlace = {
 /** The dead letters that a settlement made: owner -> ordinal (-1 for a whole message) -> items. */
 export type Letters = ReadonlyMap<number, ReadonlyMap<number, number>>;
 
-/**
- * Rows by event day, three lists of one length: days since 1970, rows, and the sum of (uid - base) modulo 2^64 in decimal, where `base`
- * is that of the message's key.
- */
-export type DayRows = {
-  readonly days: readonly number[];
-  readonly rows: readonly number[];
-  readonly sums: readonly string[];
-};
-
 /** What a line holds beside the record of its owner; each by data id or application. */
 export type LineDetails = {
   readonly tally: Tally;
   readonly letters: Letters;
-  readonly days?: ReadonlyMap<number, DayRows> | undefined;
+  readonly days?: ReadonlyMap<number, OwnerDays> | undefined;
 };
 
 const lettersOf = (made: ReadonlyMap<number, number> | undefined): Partial<SettledLine> =>
@@ -38,10 +29,10 @@ const lettersOf = (made: ReadonlyMap<number, number> | undefined): Partial<Settl
     ? {}
     : { letters: [...made.keys()], letter_items: [...made.values()] };
 
-const daysOf = (taken: DayRows | undefined): Partial<SettledLine> =>
+const daysOf = (taken: OwnerDays | undefined, base: string): Partial<SettledLine> =>
   taken === undefined || taken.days.length === 0
     ? {}
-    : { days: taken.days, day_rows: taken.rows, day_sums: taken.sums };
+    : { days: taken.days, day_rows: taken.rows, day_sums: relativeSums(taken, base) };
 
 const itemsOf = (counts: ReadonlyMap<string, number> | undefined): number => {
   let items = 0;
@@ -88,6 +79,12 @@ export const settledLines = (
   return rows.map((row) => {
     const owner = pipeline === 'metrics' ? row.data_id : row.app_id;
     const items = records.length === 0 ? 0 : itemsOf(tally.get(owner));
-    return { ...row, ...common, items, ...lettersOf(letters.get(owner)), ...daysOf(days?.get(owner)) };
+    return {
+      ...row,
+      ...common,
+      items,
+      ...lettersOf(letters.get(owner)),
+      ...daysOf(days?.get(owner), row.base),
+    };
   });
 };

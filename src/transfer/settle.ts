@@ -10,7 +10,8 @@ import type { HeldMessage } from './held-message.ts';
 import { createOutcomeRecorder, settledLinesOf, unreadableLineOf } from './record-outcomes.ts';
 import type { TransferSamples } from './samples.ts';
 import { createSettleDeadLetters } from './settle-dead-letters.ts';
-import type { Sink, Validated, Written } from './sink.ts';
+import type { DeadLettered, Sink, Validated, Written } from './sink.ts';
+import { takenDays } from './taken-days.ts';
 
 export type SettlerDependencies<E> = {
   readonly sink: Pick<Sink<E>, 'pipeline' | 'label' | 'validate'>;
@@ -71,6 +72,12 @@ const createSettleFigures = <E>({ sink, metrics }: Pick<SettlerDependencies<E>, 
   };
 };
 
+/** The same results, without the rows that the store refused. */
+const withoutRefused = (validated: Validated, refused: readonly DeadLettered[]): Validated =>
+  validated.days === undefined || refused.length === 0
+    ? validated
+    : { ...validated, days: takenDays(validated.days, refused) };
+
 export const createSettler = <E>(deps: SettlerDependencies<E>): Settler<E> => {
   const { sink, log } = deps;
   const { pipeline } = sink;
@@ -90,15 +97,11 @@ export const createSettler = <E>(deps: SettlerDependencies<E>): Settler<E> => {
     { purged, deadLettered }: Written<E>,
   ): Promise<Settled<E> | undefined> => {
     const { delivery, envelope } = message;
-    const validated = sink.validate(envelope, purged);
+    const refused = deadLettered.get(message) ?? [];
+    const validated = withoutRefused(sink.validate(envelope, purged), refused);
     const key = validated.key ?? (validated.tally.size === 0 ? undefined : keyOfBytes(delivery.payload));
     try {
-      const { refusedItems, letters } = await deadLetter.itemsOf(
-        delivery,
-        validated,
-        deadLettered.get(message) ?? [],
-        key,
-      );
+      const { refusedItems, letters } = await deadLetter.itemsOf(delivery, validated, refused, key);
       const lines = settledLinesOf(pipeline, { delivery, stream, validated, key, letters }, deps.now());
       return { message, validated, stored: validated.kept - refusedItems, lines };
     } catch (error) {

@@ -1,8 +1,8 @@
 import type { DeadLetterPart, DeadLetterReason } from '../dead-letters/dead-letters.ts';
-import type { DayRows } from '../outcomes/settled-lines.ts';
 import type { Tally } from '../outcomes/tally.ts';
 import type { ReadResult } from '../wire/envelope.ts';
 import type { MessageKey } from '../wire/message-key.ts';
+import type { OwnerDays } from '../wire/part-days.ts';
 import type { Redrive } from '../wire/redrive.ts';
 import type { HeldMessage } from './held-message.ts';
 
@@ -56,10 +56,10 @@ export type Validated = {
   readonly passed: readonly DeadLettered[];
   /** Deferred items that are malformed: the whole message is dead-lettered. */
   readonly unreadableItems: number;
-  /** The rows that the store has taken, by data id or application and event day; the settlers' book names them. */
-  readonly days?: ReadonlyMap<number, DayRows> | undefined;
   /** For a message from the dead letters: the record of its items. */
   readonly redrive?: Redrive | undefined;
+  /** Rows that the store has taken, by owner and event day; an owner is absent where a message of an earlier program does not tell. */
+  readonly days?: ReadonlyMap<number, OwnerDays> | undefined;
 };
 
 export type WriteOutcome = 'stored' | 'row_refused' | 'table_missing' | 'table_broken' | 'failed';

@@ -3,6 +3,7 @@ import type { TimePolicy } from '../model/time.ts';
 import { type Deferred, type Envelope, envelopeReader, type Header, type Outcomes } from './envelope.ts';
 import { encodeFrame, isCount, isObject, type Section } from './frame.ts';
 import { isDecimal } from './message-key.ts';
+import { type DayRows, isDays } from './part-days.ts';
 
 /** Encoded rows of one table: line protocol, complete lines. Times are milliseconds, least and greatest of its rows. */
 export type Part = {
@@ -18,6 +19,8 @@ export type Part = {
   readonly last: number;
   readonly timeMin: number;
   readonly timeMax: number;
+  /** Its rows by event day (see `partDays`); empty: of one request and day, with the uids base + first to base + last. */
+  readonly days?: readonly DayRows[];
   readonly bytes: number;
 };
 
@@ -45,6 +48,7 @@ export const isPart = (value: unknown): value is Part =>
   isCount(value.last) &&
   isCount(value.timeMin) &&
   isCount(value.timeMax) &&
+  isDays(value['days']) &&
   isCount(value.bytes);
 
 /** Reads a payload of the METRICS stream. */

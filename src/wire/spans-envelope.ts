@@ -2,6 +2,7 @@ import type { SpanTimePolicy } from '../model/span-time.ts';
 import { type Deferred, type Envelope, envelopeReader, type Header } from './envelope.ts';
 import { encodeFrame, isCount, isObject, type Section } from './frame.ts';
 import { isDecimal } from './message-key.ts';
+import { type DayRows, isDays } from './part-days.ts';
 
 /** A FORMAT Native block of spans of one application that start on one day. */
 export type SpanPart = {
@@ -17,6 +18,8 @@ export type SpanPart = {
   /** Least and greatest start, nanoseconds as decimal text. */
   readonly timeMin: string;
   readonly timeMax: string;
+  /** Its day with the sum of the uids, where other ordinals lie between those of its rows (see `partDays`). */
+  readonly days?: readonly DayRows[];
   readonly bytes: number;
 };
 
@@ -44,6 +47,7 @@ export const isSpanPart = (value: unknown): value is SpanPart =>
   isCount(value['last']) &&
   isDecimal(value['timeMin']) &&
   isDecimal(value['timeMax']) &&
+  isDays(value['days']) &&
   isCount(value['bytes']);
 
 /** Reads a payload of the TRACES stream. */

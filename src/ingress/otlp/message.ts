@@ -1,7 +1,8 @@
 import type { UidBase } from '../../model/uid.ts';
 import type { BookEntry, OwnerItems } from '../../outcomes/publishers-book.ts';
 import { envelopeVersion, frameParts, type Section } from '../../wire/frame.ts';
-import type { TraceRun } from '../../wire/otlp/types.ts';
+import type { TracePart, TraceRun } from '../../wire/otlp/types.ts';
+import { followsFromRun, toldDays } from '../../wire/part-days.ts';
 import {
   type DeferredSpans,
   encodeSpansEnvelope,
@@ -20,6 +21,17 @@ export type SpanFragment = {
   readonly mayOverlap?: boolean;
 };
 
+/** `days` of a part whose ordinals do not follow from those of the run. */
+const daysOf = (
+  { first, last }: TraceRun,
+  { base }: Pick<SpanFragment, 'base'>,
+  { day, rows, ordinals }: TracePart,
+): Pick<SpanPart, 'days'> => {
+  if (followsFromRun(first, last, [{ rows }])) return {};
+  const days = toldDays([[day, rows, BigInt(base.text) * BigInt(rows) + BigInt(ordinals)]]);
+  return days === undefined ? {} : { days };
+};
+
 /** The parts of one message of one run: its envelope, its blocks and its deferred spans. */
 const spansMessage = ({
   run,
@@ -29,18 +41,15 @@ const spansMessage = ({
   mayOverlap = false,
 }: SpanFragment): { header: SpansHeader; sections: Uint8Array[] } => {
   const deferredSections = run.deferred.map(({ texts }) => Buffer.from(`[${texts.join(',')}]`));
-  const parts: SpanPart[] = run.parts.map(({ appId, bizId, day, rows, timeMin, timeMax, block }) => ({
-    appId,
-    bizId,
-    day,
-    rows,
-    base: base.text,
-    first: run.first,
-    last: run.last,
-    timeMin,
-    timeMax,
-    bytes: block.length,
-  }));
+  const parts = run.parts.map((part): SpanPart => {
+    const { appId, bizId, day, rows, timeMin, timeMax, block } = part;
+    const uids = { base: base.text, first: run.first, last: run.last };
+    return {
+      ...{ appId, bizId, day, rows, ...uids, timeMin, timeMax },
+      ...daysOf(run, { base }, part),
+      bytes: block.length,
+    };
+  });
   const deferred: DeferredSpans[] = run.deferred.map(({ appId, policy, ordinals }, index) => ({
     appId,
     arrivedAt,

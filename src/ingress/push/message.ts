@@ -11,6 +11,10 @@ import {
   type Part,
   type ReceiverOutcomes,
 } from '../../wire/metrics-envelope.ts';
+import { followsFromRun, toldDays } from '../../wire/part-days.ts';
+
+/** A uid base is high × 10⁹ + low. */
+const billion = 1_000_000_000n;
 
 /** A run of one request, on its way into a message. */
 export type Fragment = {
@@ -19,6 +23,39 @@ export type Fragment = {
   readonly run: Run;
   readonly arrivedAt: number;
   readonly policy: TimePolicy;
+};
+
+type DaySum = { rows: number; high: number; low: number };
+
+/** The rows of several runs by event day. Sums are kept in two numbers, because a BigInt per run would cost more than the rest. */
+const sumDays = (fragments: readonly Fragment[]): Map<number, DaySum> | undefined => {
+  const sums = new Map<number, DaySum>();
+  for (const { base, run } of fragments) {
+    if (run.days.length === 0) return undefined;
+    for (const { day, rows, ordinals } of run.days) {
+      const sum = sums.get(day) ?? { rows: 0, high: 0, low: 0 };
+      if (sum.rows === 0) sums.set(day, sum);
+      sum.rows += rows;
+      sum.high += rows * base.high;
+      sum.low += rows * base.low + ordinals;
+    }
+  }
+  return sums;
+};
+
+/** `days` of a part: none where rows have too many days. */
+const daysOf = (fragments: readonly Fragment[]): Pick<Part, 'days'> => {
+  const [only] = fragments;
+  if (fragments.length === 1 && only !== undefined) {
+    const { first, last, days } = only.run;
+    if (followsFromRun(first, last, days)) return { days: [] };
+  }
+  const sums = sumDays(fragments);
+  if (sums === undefined) return {};
+  const days = toldDays(
+    [...sums].map(([day, { rows, high, low }]) => [day, rows, BigInt(high) * billion + BigInt(low)]),
+  );
+  return days === undefined ? {} : { days };
 };
 
 const partOf = (fragments: readonly Fragment[], rowsBytes: number): Part | undefined => {
@@ -45,6 +82,7 @@ const partOf = (fragments: readonly Fragment[], rowsBytes: number): Part | undef
     last: first.run.last,
     timeMin,
     timeMax,
+    ...daysOf(fragments),
     bytes: rowsBytes,
   };
 };

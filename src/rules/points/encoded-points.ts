@@ -1,4 +1,5 @@
 import type { DropReason, TimeReason, ValueReason } from '../../model/reasons.ts';
+import type { RunDay } from './day-tally.ts';
 
 /** One point that was not encoded in the normal way; `got` is the value of the field, shortened, and empty where none is shown. */
 export type Example = { index: number; reason: DropReason; field: string; detail: string; got: string };
@@ -14,6 +15,8 @@ export type Run = {
   bytes?: Uint8Array<ArrayBuffer>;
   timeMin: number;
   timeMax: number;
+  /** The rows by event day; empty with rows where they have too many days (`runDaysMax`). */
+  days: RunDay[];
   deferred: string[];
   deferredOrdinals: number[];
   dropped: Map<DropReason, number>;
@@ -48,6 +51,7 @@ export const newRun = (first: number): Run => ({
   text: '',
   timeMin: Number.MAX_SAFE_INTEGER,
   timeMax: 0,
+  days: [],
   deferred: [],
   deferredOrdinals: [],
   dropped: new Map(),

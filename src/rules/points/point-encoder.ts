@@ -4,6 +4,7 @@ import { type TimePolicy, validatePointTime } from '../../model/time.ts';
 import type { UidBase } from '../../model/uid.ts';
 import type { ColumnCaps } from '../../wire/column-naming.ts';
 import { costOf, pointCost, runBudget, runsMax } from './cutting.ts';
+import { DayTally } from './day-tally.ts';
 import { type EncodedPoints, newRun, nothingEncoded, type Run } from './encoded-points.ts';
 import { type Drop, type OddPointContext, ordinalsOf, readOddPoint } from './odd-point.ts';
 import { PointReader } from './point-reader.ts';
@@ -52,6 +53,7 @@ const count = <K>(map: Map<K, number>, key: K, by = 1): void => {
 // Reused by each body; no call waits between the first point of a body and its last.
 const reader = new PointReader();
 const rows = new PointRows();
+const tally = new DayTally();
 /** Reads a point that was rewritten in the form that the reader accepts. */
 const cleanCursor = new PushCursor();
 
@@ -215,6 +217,7 @@ class PointEncoder {
     if (this.context.asBytes === true) run.bytes = new Uint8Array(buffer.bytes.subarray(0, end));
     else run.text = buffer.bytes.toString(this.hasOthers ? 'utf8' : 'latin1', 0, end);
     buffer.keepFrom(end);
+    run.days = tally.take();
   }
 
   private keep(cursor: PushCursor, ordinals: number): void {
@@ -223,7 +226,9 @@ class PointEncoder {
     if (context.namesAreFinal && metrics.newNames.length + dimensions.newNames.length > 0)
       throw new Fault('internal', 'name_unregistered', 'an accepted point has a name without a column');
     const time = reader.time ?? context.arrivedAt;
-    run.rows += rows.write(reader, cursor, this.ordinal, time);
+    const written = rows.write(reader, cursor, this.ordinal, time);
+    tally.add(time, written, rows.ordinals);
+    run.rows += written;
     run.points++;
     if (time < run.timeMin) run.timeMin = time;
     if (time > run.timeMax) run.timeMax = time;
@@ -265,5 +270,6 @@ export const encodeList = (cursor: PushCursor, context: PointContext): ListedPoi
   } finally {
     reader.close();
     rows.close();
+    tally.clear();
   }
 };

@@ -22,6 +22,8 @@ const [targetTag, metricTag, valueField, moreField, uidField] = [
 /** Writes the rows of points in line protocol, from the parts that a reader found. */
 export class PointRows {
   readonly rows = new RowBuffer(256 * 1024);
+  /** The sum of the ordinals of the rows that were last written. */
+  ordinals = 0;
   /** In a narrow table, the tags that the rows of a point share. */
   private readonly shared = new RowBuffer(16 * 1024);
   private readonly more = new RowBuffer(1024);
@@ -81,10 +83,14 @@ export class PointRows {
       more.addText(quoteText(JSON.stringify(Object.fromEntries(moreDimensions))));
     }
     if (this.isNarrow) {
+      let sum = 0;
       for (let index = 0; index < written; index++) {
+        const own = ordinal + (offsets[index] ?? 0);
         this.writeNarrow(reader, index);
-        this.end(reader, cursor, ordinal + (offsets[index] ?? 0), time);
+        this.end(reader, cursor, own, time);
+        sum += own;
       }
+      this.ordinals = sum;
       return written;
     }
     rows.reserve(tags.length + fields.length + more.length + fixedBytesMax);
@@ -93,6 +99,7 @@ export class PointRows {
     // Without the comma of the first field.
     rows.add(fields.bytes, 1, fields.length);
     this.end(reader, cursor, ordinal, time);
+    this.ordinals = ordinal;
     return 1;
   }
 

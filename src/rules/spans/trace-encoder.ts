@@ -297,6 +297,7 @@ export class TraceEncoder implements SpanVisitor {
     const low = this.baseLow + ordinal;
     const carry = low >= word ? 1 : 0;
     block.append(this.state, this.row, low - carry * word, this.baseHigh + carry);
+    block.ordinals += ordinal;
     this.result.accepted++;
   }
 

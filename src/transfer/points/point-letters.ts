@@ -21,6 +21,7 @@ const partOfRow = (part: Part, row: Uint8Array, text: string, uid: string, point
     last: 0,
     timeMin: time,
     timeMax: time,
+    days: [],
     bytes: row.length,
   };
 };

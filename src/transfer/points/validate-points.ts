@@ -4,6 +4,7 @@ import { addOutcome, addReceiverDrops, storedOutcome } from '../../outcomes/tall
 import type { MetricsEnvelope, MetricsHeader } from '../../wire/metrics-envelope.ts';
 import { type DeferredVerdicts, drop, noVerdicts, validateSection } from '../deferred-items.ts';
 import type { Validated } from '../sink.ts';
+import { daysByOwner } from '../taken-days.ts';
 import { passedPoint } from './point-letters.ts';
 
 /** Rows of all parts. */
@@ -64,5 +65,9 @@ export const validatePoints = (envelope: MetricsEnvelope, purged: ReadonlySet<nu
     passed: passed.map(passedPoint),
     unreadableItems,
     redrive: header.redrive,
+    days: daysByOwner(
+      purged.size === 0 ? header.parts : header.parts.filter(({ dataId }) => !purged.has(dataId)),
+      ({ dataId }) => dataId,
+    ),
   };
 };

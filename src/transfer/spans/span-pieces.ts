@@ -1,5 +1,6 @@
 import { ordinalsMax } from '../../model/uid.ts';
 import { type NativeBlock, readBlock, UnreadableBlock } from '../../wire/native/block-reader.ts';
+import { toldDays } from '../../wire/part-days.ts';
 import type { SpanPart, SpansEnvelope } from '../../wire/spans-envelope.ts';
 import type { HeldMessage } from '../held-message.ts';
 import type { DeadLettered } from '../sink.ts';
@@ -94,8 +95,24 @@ const firstUidOf = (block: NativeBlock | undefined): bigint | undefined => {
   return typeof uid === 'bigint' ? uid : undefined;
 };
 
+/** The part of a slice: it has the days of its own rows. */
+const partOfSlice = ({ message, part, block }: Piece): SpanPart => {
+  if (message.envelope.header.parts.includes(part)) return part;
+  const { days: _, ...rest } = part;
+  const slice = readable(block);
+  if (slice === undefined) return rest;
+  let sum = 0n;
+  for (let row = 0; row < slice.rows; row++) {
+    const { uid } = slice.row(row);
+    if (typeof uid !== 'bigint') return rest;
+    sum += uid;
+  }
+  const days = toldDays([[part.day, slice.rows, sum]]);
+  return days === undefined ? rest : { ...rest, days };
+};
+
 /** The whole block for the dead letters. Slices of one part differ by their first row. */
-export const refusedBlock = ({ part, block }: Piece, why: string): DeadLettered => {
+export const refusedBlock = ({ message, part, block }: Piece, why: string): DeadLettered => {
   const first = firstUidOf(readable(block));
   return {
     reason: 'block_refused',
@@ -105,7 +122,7 @@ export const refusedBlock = ({ part, block }: Piece, why: string): DeadLettered 
     items: part.rows,
     place: { appId: part.appId },
     uid: first ?? unreadUid(part),
-    part: { ...part, bytes: block.length },
+    part: { ...partOfSlice({ message, part, block }), bytes: block.length },
   };
 };
 

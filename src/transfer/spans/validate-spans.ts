@@ -4,6 +4,7 @@ import { addOutcome, addReceiverDrops, storedOutcome } from '../../outcomes/tall
 import type { SpansEnvelope, SpansHeader } from '../../wire/spans-envelope.ts';
 import { noVerdicts, type PassedItem, validateSection } from '../deferred-items.ts';
 import type { DeadLettered, Validated } from '../sink.ts';
+import { daysByOwner } from '../taken-days.ts';
 
 /** A span is one row. */
 export const rowsOf = ({ parts }: SpansHeader): number => parts.reduce((rows, part) => rows + part.rows, 0);
@@ -52,5 +53,6 @@ export const validateSpans = ({ header, deferredBytes }: SpansEnvelope): Validat
     passed: passed.map(passedSpan),
     unreadableItems: verdicts.unreadableItems,
     redrive: header.redrive,
+    days: daysByOwner(header.parts, ({ appId }) => appId),
   };
 };

@@ -66,6 +66,8 @@ export class SpanBlock {
   owner: SpanOwner | undefined;
   day = 0;
   rows = 0;
+  /** The sum of the ordinals of the rows, kept by the caller of `append`. */
+  ordinals = 0;
   /** The most rows it ever had: so large are its buffers. */
   rowsPeak = 0;
   /** The counts of the rows so far. */
@@ -205,6 +207,7 @@ export class SpanBlock {
       bizId: owner?.bizId ?? 0,
       day: this.day,
       rows: this.rows,
+      ordinals: this.ordinals,
       timeMin: timeText(this.minMillis, this.minRest),
       timeMax: timeText(this.maxMillis, this.maxRest),
       block: encodeBlock(columns, this.rows),
@@ -215,7 +218,7 @@ export class SpanBlock {
     const { tally } = this;
     this.rowsPeak = Math.max(this.rowsPeak, this.rows);
     this.owner = undefined;
-    this.rows = this.events = this.links = this.resourceNumber = this.scopeNumber = 0;
+    this.rows = this.ordinals = this.events = this.links = this.resourceNumber = this.scopeNumber = 0;
     this.minMillis = Number.POSITIVE_INFINITY;
     this.maxMillis = 0;
     tally.repairs = tally.cutValues = tally.repeatedKeys = tally.eventsDropped = tally.linksDropped = 0;

@@ -68,6 +68,8 @@ export type TracePart = {
   /** Days from 1970-01-01 to the start of the spans (UTC). */
   readonly day: number;
   readonly rows: number;
+  /** The sum of the ordinals of its rows. */
+  readonly ordinals: number;
   readonly timeMin: string;
   readonly timeMax: string;
   readonly block: Uint8Array;

@@ -18,7 +18,14 @@ import { blocksMax, judge, runBudget, type Verdict } from './rules.ts';
 import { attributesSize, spanSize } from './values.ts';
 
 /** Rows that become one block. */
-export type TwinPart = { run: number; appId: number; bizId: number; day: number; starts: bigint[] };
+export type TwinPart = {
+  run: number;
+  appId: number;
+  bizId: number;
+  day: number;
+  ordinals: number;
+  starts: bigint[];
+};
 
 /** What is to come of a request, span by span. */
 export type Twin = {
@@ -141,9 +148,10 @@ class Judge {
     const start = BigInt(item.span.start ?? 0);
     const day = dayOf(item.span);
     const key = partKey(run, item.owner, item.span);
-    const part = twin.parts.get(key) ?? { run, appId, bizId, day, starts: [] };
+    const part = twin.parts.get(key) ?? { run, appId, bizId, day, ordinals: 0, starts: [] };
     twin.parts.set(key, part);
     part.starts.push(start);
+    part.ordinals += item.ordinal;
     const own = new Texts(context.limits.valueBytesMax);
     const ofResource = new Texts(context.limits.valueBytesMax);
     const ofScope = new Texts(context.limits.valueBytesMax);

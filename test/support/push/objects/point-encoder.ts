@@ -75,6 +75,8 @@ class PointEncoder {
   private readonly reader: PointReader;
   private run: Run;
   private spent = 0;
+  /** The rows of the run. */
+  private times: { readonly time: number; readonly ordinal: number }[] = [];
   private index = 0;
   private ordinal = 0;
 
@@ -109,6 +111,16 @@ class PointEncoder {
   }
 
   private endRun(): void {
+    const { run, times } = this;
+    const days = Map.groupBy(times, ({ time }) => Math.floor(time / 86_400_000));
+    if (days.size <= 512)
+      run.days = [...days]
+        .map(([day, rows]) => ({
+          ...{ day, rows: rows.length },
+          ordinals: rows.reduce((sum, { ordinal }) => sum + ordinal, 0),
+        }))
+        .toSorted((a, b) => a.day - b.day);
+    this.times = [];
     if (this.context.asBytes === true) sealRun(this.run);
   }
 
@@ -169,6 +181,7 @@ class PointEncoder {
           ? reader.fields
           : `${reader.fields},more_dimensions=${reader.moreDimensions}`;
       run.text += `${this.tablePrefix}${reader.tags} ${fields},uid=${uidText(this.context.base, ordinal)}i ${time}\n`;
+      this.times.push({ time, ordinal });
       run.rows++;
     }
     run.points++;
@@ -185,7 +198,9 @@ class PointEncoder {
     const { metricNames, metricValues, metricOffsets } = reader;
     const more = reader.moreDimensions === '' ? '' : `,more_dimensions=${reader.moreDimensions}`;
     for (let i = 0; i < metricNames.length; i++) {
-      const uid = uidText(this.context.base, ordinal + (metricOffsets[i] ?? 0));
+      const own = ordinal + (metricOffsets[i] ?? 0);
+      this.times.push({ time, ordinal: own });
+      const uid = uidText(this.context.base, own);
       run.text += `${this.tablePrefix},metric=${metricNames[i]}${reader.tags} value=${metricValues[i]}${more},uid=${uid}i ${time}\n`;
     }
     run.rows += metricNames.length;

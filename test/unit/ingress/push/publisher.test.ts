@@ -9,6 +9,7 @@ import { uidBase } from '../../../../src/model/uid.ts';
 import { createPublishersBook } from '../../../../src/outcomes/publishers-book.ts';
 import { createIngressMetrics } from '../../../../src/telemetry/metrics.ts';
 import { decodeEnvelope, type MetricsEnvelope } from '../../../../src/wire/metrics-envelope.ts';
+import { partDays } from '../../../../src/wire/part-days.ts';
 import { always } from '../../../support/properties.ts';
 import { encodePoints } from '../../../support/push/encode-points.ts';
 import { readRows } from '../../../support/push/line-protocol-reader.ts';
@@ -113,6 +114,40 @@ describe('a message', () => {
             .map((outcome) => outcome.dropped);
           const empty = own.reduce((sum, { run }) => sum + (run.dropped.get('metrics_empty') ?? 0), 0);
           expect(dropped).toEqual(empty === 0 ? [] : [{ metrics_empty: empty }]);
+        }
+      }),
+    );
+  });
+
+  // The account against the stores compares these with what a table holds.
+  it('tells the rows of each data id by event day with the sum of their uids', () => {
+    const timed = fc.record({
+      metrics: fc.dictionary(fc.constantFrom('a', 'b'), fc.integer(), { minKeys: 1 }),
+      timestamp: fc.constantFrom<unknown>(time, time - 86_400_000, 'N'),
+    });
+    const some = fc.array(
+      fc.tuple(fc.constantFrom(1500001, 1500002), fc.array(timed, { minLength: 1, maxLength: 4 })),
+      { minLength: 1, maxLength: 6 },
+    );
+    always(
+      fc.property(some, fc.constantFrom<Layout>('wide', 'narrow'), (all, layout) => {
+        const fragments = all.flatMap(([dataId, data], index) =>
+          fragmentsOf(data, { dataId, layout, base: 2n ** 63n - 2n ** 32n + BigInt(index * 1000) }),
+        );
+        const { header, partBytes } = read(buildMessage(fragments));
+        for (const [index, part] of header.parts.entries()) {
+          const days = new Map<number, [rows: number, sum: bigint]>();
+          for (const row of readRows(textOf(partBytes[index] ?? new Uint8Array()))) {
+            const day = Math.floor(row.time / 86_400_000);
+            const [rows, sum] = days.get(day) ?? [0, 0n];
+            days.set(day, [rows + 1, BigInt.asUintN(64, sum + BigInt(row.uid))]);
+          }
+          const told = partDays(part)?.map(([day, rows, sum]) => [day, rows, BigInt(sum)]);
+          expect(told?.toSorted(([a], [b]) => Number(a) - Number(b))).toEqual(
+            [...days]
+              .map(([day, [rows, sum]]) => [day, rows, sum])
+              .toSorted(([a], [b]) => Number(a) - Number(b)),
+          );
         }
       }),
     );

@@ -8,9 +8,12 @@ import { jsonTraces } from '../../../../src/rules/spans/json-traces.ts';
 import { toFault } from '../../../../src/stores/clickhouse/faults.ts';
 import type { SpanWriter } from '../../../../src/stores/clickhouse/span-writer.ts';
 import type { HeldMessage } from '../../../../src/transfer/held-message.ts';
+import { halvesOf, piecesOf, refusedBlock } from '../../../../src/transfer/spans/span-pieces.ts';
 import { createSpansSink } from '../../../../src/transfer/spans/spans-sink.ts';
+import { validateSpans } from '../../../../src/transfer/spans/validate-spans.ts';
 import { readBlock, UnreadableBlock } from '../../../../src/wire/native/block-reader.ts';
 import { defaultTraceLimits } from '../../../../src/wire/otlp/types.ts';
+import { partDays } from '../../../../src/wire/part-days.ts';
 import { decodeSpansEnvelope, type SpansEnvelope } from '../../../../src/wire/spans-envelope.ts';
 
 const arrivedAt = Date.UTC(2026, 5, 1, 12);
@@ -75,6 +78,39 @@ const rowsIn = (block: Uint8Array): number => {
     throw error;
   }
 };
+
+// The account against the stores compares these with what the table holds.
+describe('a message of spans', () => {
+  it.each([[[0, 0, 0]], [[0, 1, 0, 1, 2]]])(
+    'tells its rows by event day with the sum of their uids: %j',
+    (daysBefore) => {
+      const { envelope } = messageOf(3, daysBefore);
+      for (const [index, part] of envelope.header.parts.entries()) {
+        const block = readBlock(envelope.partBytes[index] ?? new Uint8Array());
+        const uids = Array.from({ length: block.rows }, (_, row) => BigInt(String(block.row(row)['uid'])));
+        const sum = BigInt.asUintN(
+          64,
+          uids.reduce((all, uid) => all + uid, 0n),
+        );
+        expect(partDays(part)).toEqual([[part.day, uids.length, String(sum)]]);
+      }
+      const [days] = validateSpans(envelope).days?.values() ?? [];
+      expect(days?.rows.reduce((all, rows) => all + rows, 0)).toBe(daysBefore.length);
+    },
+  );
+
+  it('whose block is refused in slices tells the days of each slice', () => {
+    const message = messageOf(3, [0, 1, 0, 1, 0]);
+    const [piece] = piecesOf([message]);
+    const letters = halvesOf(piece === undefined ? [] : [piece])?.map(
+      ([half]) => half && refusedBlock(half, 'no'),
+    );
+    const days = letters?.map((letter) => letter?.part && partDays(letter.part)?.[0]);
+    const all = piece && partDays(piece.part)?.[0];
+    expect(days?.map((each) => each?.[1])).toEqual([2, 1]);
+    expect(days?.reduce((sum, each) => sum + BigInt(each?.[2] ?? 0), 0n)).toBe(BigInt(all?.[2] ?? 0));
+  });
+});
 
 /** A writer that says what it was asked for, with the rows of an insert; `fail` may throw for an insert. */
 const recordingWriter = (fail: (kind: string) => void = () => {}, repeats = 0) => {
