@@ -142,12 +142,12 @@ const messagesRow = z.object({
 });
 
 const messagesQuery = `
-  SELECT life, toUnixTimestamp(minute) AS minute_at, countIf(counted) AS counted, countIf(beyond) AS beyond,
-    countIf(counted AND lines < owners) AS short
+  SELECT life, toUnixTimestamp(minute) AS minute_at, countIf(is_in) AS counted,
+    countIf(NOT is_in AND NOT is_open) AS beyond, countIf(is_in AND lines < owners_most) AS short
   FROM
   (
-    SELECT life, minute, serial, max(is_counted) AS counted, NOT counted AND NOT max(is_doubtful) AS beyond,
-      count() AS lines, max(owners) AS owners
+    SELECT life, minute, serial, max(is_counted) AS is_in, max(is_doubtful) AS is_open, count() AS lines,
+      max(owners) AS owners_most
     FROM (${settledSerials(listed)}) GROUP BY life, minute, serial
   )
   GROUP BY life, minute`;

@@ -120,9 +120,9 @@ export const balancesQuery = (filter: BalanceFilter, byMinute: boolean) => {
   const query = `SELECT pipeline, data_id, app_id${byMinute ? ', toUnixTimestamp(minute) AS minute_at' : ''}, sum(received) AS received,
       sum(recorded) AS recorded, sumMap(outcomes) AS outcomes, sumMap(stray) AS stray, sum(stray_removed) AS stray_removed
     FROM (
-      SELECT ${columns}, sum(received) AS received, sumIf(received, book = 1) AS recorded, CAST(sumMap(outcomes), 'Map(String, Int64)') AS outcomes,
+      SELECT ${columns}, sum(received) AS received, sumIf(standing.received, book = 1) AS recorded, CAST(sumMap(outcomes), 'Map(String, Int64)') AS outcomes,
         CAST(map(), 'Map(String, Int64)') AS stray, toInt64(0) AS stray_removed
-      FROM (${standingOf(filter, conditions)}) GROUP BY ${columns}
+      FROM (${standingOf(filter, conditions)}) AS standing GROUP BY ${columns}
       UNION ALL
       SELECT ${columns}, sum(received) AS received, toInt64(0) AS recorded, ${mapOf('names', 'items')} AS outcomes, ${mapOf('stray_names', 'stray_items')} AS stray,
         sum(stray_removed) AS stray_removed
