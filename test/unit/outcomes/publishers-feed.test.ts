@@ -8,7 +8,7 @@ type Sent = { subject: string; messageId: string; bytes: number; lines: string[]
 
 const stored: Published = { duplicate: false, wasKnown: false, tries: 1, sequence: 1 };
 
-/** A feed of a book with messages of this many owners, into a bus that answers as it is told. */
+/** A feed of a book with messages of this many owners, into a bus with the given answers. */
 const setUp = () => {
   vi.useFakeTimers();
   const sent: Sent[] = [];

@@ -491,7 +491,7 @@ describe('the book', () => {
     },
   );
 
-  it('counts a shared message for each of its owners, when its publish ends, whoever still waits for it', async () => {
+  it('counts a shared message for each of its owners, when its publish ends, whether a sender still waits for it or not', async () => {
     const { push, sent, book } = setUp();
     const first = push.share(only([good], { base: 1n }));
     await nextTurn();
