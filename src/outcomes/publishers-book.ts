@@ -115,7 +115,7 @@ class StreamPosting implements Posting {
   }
 
   private settle(result: Result): void {
-    // The first result stands: a posting that waited too long was taken for doubtful, and its line is true of it whatever comes.
+    // The first result stands: a posting that waited too long was taken for doubtful, and its line is true of it with any answer.
     if (this.result !== 'open') return;
     this.result = result;
     this.stream.count();

@@ -98,7 +98,7 @@ describe('the book', () => {
   });
 
   // A line must hold exactly the serials up to `closed`: what is settled beyond it is no difference yet.
-  it('counts a message once every earlier one has its result, in whatever order the answers come', () => {
+  it('counts a message once every earlier one has its result, in any order of the answers', () => {
     const { open, flush } = setUp();
     const [first, second, third] = [open([of(1, 1)]), open([of(1, 10)]), open([of(2, 100)])];
     third?.stored(3);
@@ -238,7 +238,7 @@ describe('the lines of a flush', () => {
   });
 
   // Its counts are no longer in memory: a line of this minute would replace them by less.
-  it('never begin anew for a minute that left memory: a late message counts under the next one', () => {
+  it('never begin again for a minute that left memory: a late message counts under the next one', () => {
     const { clock, open, flush } = setUp();
     open([of(1, 1)]).stored(1);
     open([of(1, 1)], minute + 1).stored(2);
@@ -315,7 +315,7 @@ describe('the memory of the book', () => {
     expect(open([of(10, 1)]).serial).toBe(`77.10.${minute + 1}`);
   });
 
-  it('takes the first of too many waiting messages for doubtful, whatever comes later', () => {
+  it('takes the first of too many waiting messages for doubtful, with any answer that comes later', () => {
     const { open, flush } = setUp({ postingsMax: 3 });
     const postings = [1, 2, 3, 4, 5].map((owner) => open([of(owner, 1)]));
     for (const [index, posting] of postings.entries()) posting.stored(index + 1);

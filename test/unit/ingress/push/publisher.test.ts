@@ -468,3 +468,118 @@ it('points of another QuestDB instance go to its own stream and share no message
   for (const { confirm } of sent) confirm({ duplicate: false });
   await Promise.all([...shared, alone]);
 });
+
+describe('the book', () => {
+  const many = (count: number) => Array.from({ length: count }, () => good);
+  const unconfirmed = new Fault('transient', 'unconfirmed', 'no answer');
+  const notStored = new Fault('transient', 'not_stored', 'nothing was stored');
+
+  type Case = {
+    readonly what: string;
+    readonly isNamed: boolean;
+    readonly answer: Partial<Published> | Fault;
+    readonly counted: string;
+  };
+  const cases: Case[] = [
+    { what: 'stored', isNamed: true, answer: {}, counted: 'stored' },
+    { what: 'stored at a second try', isNamed: true, answer: { tries: 2 }, counted: 'stored' },
+    { what: 'known', isNamed: true, answer: { duplicate: true, wasKnown: true }, counted: 'nothing' },
+    {
+      what: 'known after a second try',
+      isNamed: true,
+      answer: { wasKnown: true, tries: 2 },
+      counted: 'told',
+    },
+    { what: 'without an answer', isNamed: true, answer: unconfirmed, counted: 'doubtful' },
+    { what: 'surely not stored', isNamed: true, answer: notStored, counted: 'nothing' },
+    { what: 'stored', isNamed: false, answer: {}, counted: 'stored' },
+    // Its id is this process's own: what is known is its own first try.
+    {
+      what: 'known after a second try',
+      isNamed: false,
+      answer: { wasKnown: true, tries: 2 },
+      counted: 'stored',
+    },
+    { what: 'without an answer', isNamed: false, answer: unconfirmed, counted: 'doubtful' },
+    { what: 'surely not stored', isNamed: false, answer: notStored, counted: 'nothing' },
+  ];
+
+  it.each(cases)(
+    'counts a message that is $what (named: $isNamed) as $counted',
+    async ({ isNamed, answer, counted }) => {
+      const { push, sent, book } = setUp();
+      const fragment = only([good, good, {}], { base: 5n });
+      const publishing = isNamed ? push.publishAll([fragment], 'abc') : push.share(fragment);
+      await nextTurn();
+      expect(sent[0]?.serial).toBe(`77.1.${Math.floor(arrivedAt / 60_000)}`);
+      if (answer instanceof Fault) sent[0]?.refuse(answer);
+      else sent[0]?.confirm({ sequence: 9, ...answer });
+      await Promise.allSettled([publishing]);
+      const due = book.take();
+      expect(due?.published.map(({ data_id, items, closed }) => [data_id, items, closed])).toEqual([
+        ...(counted === 'stored' ? [[1500001, 3, 1]] : []),
+        [0, 0, 1],
+      ]);
+      expect(due?.doubtful.map(({ items, base, first, told }) => [items, base, first, told])).toEqual(
+        counted === 'told' || counted === 'doubtful' ? [[3, '5', 0, counted === 'told' ? 1 : 0]] : [],
+      );
+    },
+  );
+
+  it('counts a shared message for each of its owners, when its publish ends, whether a sender still waits for it or not', async () => {
+    const { push, sent, book } = setUp();
+    const first = push.share(only([good], { base: 1n }));
+    await nextTurn();
+    const deadlineAt = performance.now();
+    const late = [1500002, 1500003].map((dataId, index) =>
+      push.share({
+        ...only(many(2 + index), { dataId, base: BigInt(10 + index) }),
+        deadlineAt: deadlineAt + 150,
+      }),
+    );
+    await nextTurn();
+    sent[0]?.confirm({ sequence: 1 });
+    await first;
+    await nextTurn();
+    expect(await Promise.allSettled(late)).toMatchObject([{ status: 'rejected' }, { status: 'rejected' }]);
+    expect(book.take()?.published.map(({ data_id, items }) => [data_id, items])).toEqual([
+      [1500001, 1],
+      [0, 0],
+    ]);
+    book.written();
+    sent[1]?.confirm({ sequence: 2 });
+    await nextTurn();
+    expect(book.take()?.published.map(({ data_id, items, messages }) => [data_id, items, messages])).toEqual([
+      [1500002, 2, 1],
+      [1500003, 3, 1],
+      [0, 0, 2],
+    ]);
+  });
+
+  it('gives each message of a batch its own serial and its own sequence', async () => {
+    const { push, together, book } = setUp();
+    const fragments = [only([good], { base: 1n }), only([good, good], { base: 2n, dataId: 1500002 })];
+    await push.publishAll(fragments, undefined);
+    expect(together[0]?.messages.map(({ serial }) => serial?.split('.')[1])).toEqual(['1', '2']);
+    expect(
+      book
+        .take()
+        ?.published.map(({ data_id, items, sequence_first, sequence_last }) => [
+          ...[data_id, items],
+          ...[sequence_first, sequence_last],
+        ]),
+    ).toEqual([
+      [1500001, 1, 101, 101],
+      [1500002, 2, 102, 102],
+      [0, 0, 101, 102],
+    ]);
+  });
+
+  it('counts points of another QuestDB instance in its own stream', async () => {
+    const { push, sent, book } = setUp();
+    const publishing = push.publishAll([only([good], { questdb: 'b' })], 'abc');
+    sent[0]?.confirm({});
+    await publishing;
+    expect(book.take()?.published.map(({ stream }) => stream)).toEqual(['METRICS-b', 'METRICS-b']);
+  });
+});
