@@ -14,7 +14,8 @@ beforeAll(async () => {
   // Each insert is a part of its own, so that no merge does the work of a reading.
   await clickhouse.run('SYSTEM STOP MERGES otel.ingest_outcomes');
   const record = (base: number, minutesAgo: number, outcomes: string, items: number, at: number): string =>
-    `INSERT INTO otel.ingest_outcomes SELECT 'metrics', 1500001, 0, ${base}, 0, -1, 0,
+    `INSERT INTO otel.ingest_outcomes
+       (pipeline, data_id, app_id, base, first, ordinal, redrive, minute, received, outcomes, at) SELECT 'metrics', 1500001, 0, ${base}, 0, -1, 0,
        toStartOfMinute(now() - ${minutesAgo * 60}), ${items}, map('${outcomes}', ${items}), now64(3) + ${at}`;
   for (const statement of [
     record(1, 30, 'dead_lettered', 10, 0),
