@@ -7,6 +7,8 @@ const permanentCodes: Readonly<Record<number, string>> = {
   10058: 'stream_name_in_use',
   10059: 'stream_not_found',
   10014: 'consumer_not_found',
+  10043: 'message_not_found', // no message has this sequence
+  10057: 'message_not_found', // the same, of a removal
   10148: 'consumer_differs', // exists already, with another definition
 };
 

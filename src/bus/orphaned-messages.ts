@@ -26,9 +26,10 @@ export const lookAtQueue = async (bus: Bus, name: string, consumerName: string):
 };
 
 /**
- * The sequence up to which a work queue keeps messages although they were acknowledged, or undefined when it keeps none. A
- * nats-server that is killed can forget the removal and remember the acknowledgement: such a message is never delivered again and
- * takes up room for ever. Two looks, some seconds apart, distinguish it from a removal in progress.
+ * The sequence up to which a work queue keeps messages that its consumer has passed, or undefined when it keeps none: they are never
+ * delivered again and take up room for ever. A nats-server that is killed can forget the removal and remember the acknowledgement; a
+ * consumer that was moved has passed messages that nobody settled. Two looks, some seconds apart, distinguish them from a removal in
+ * progress.
  */
 export const orphanedUpTo = (before: QueueLook | undefined, now: QueueLook): number | undefined => {
   if (before === undefined || now.messages === 0) return undefined;
@@ -47,5 +48,17 @@ export const removeUpTo = async (bus: Bus, stream: string, sequence: number): Pr
     return (await manager.streams.purge(stream, { seq: sequence + 1 })).purged;
   } catch (error) {
     throw toFault(error);
+  }
+};
+
+/** Removes one message. False where it is gone already. Throws a transient Fault; it may be removed then. */
+export const removeOne = async (bus: Bus, stream: string, sequence: number): Promise<boolean> => {
+  try {
+    const manager = await bus.manager();
+    return await manager.streams.deleteMessage(stream, sequence, false);
+  } catch (error) {
+    const fault = toFault(error);
+    if (fault.code === 'message_not_found') return false;
+    throw fault;
   }
 };

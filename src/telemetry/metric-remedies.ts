@@ -130,6 +130,9 @@ const ofTransfer: Readonly<Record<string, MetricRemedy>> = {
   tidemark_transfer_leftover_messages_removed_total: say(
     'rises after a kill of nats-server: nothing; rises without a kill: read the log of NATS',
   ),
+  tidemark_transfer_stuck_messages: say(
+    'above 0: someone moved or made anew the consumer, or lines of the ledger are lost: docs/stores-in-trouble.md',
+  ),
   tidemark_transfer_questdb_pending_commits: say(
     'grows for minutes: QuestDB applies commits slower than it confirms them; add disk speed or cores, or spread data ids',
   ),

@@ -316,6 +316,12 @@ const streamMetrics = (registers: Registry[]) => ({
     labelNames: ['stream'],
     registers,
   }),
+  stuckMessages: new Gauge({
+    name: 'tidemark_transfer_stuck_messages',
+    help: 'Messages that the consumer has passed and nobody settled: they are kept, and are not delivered',
+    labelNames: ['stream'],
+    registers,
+  }),
   ledgerBytes: new Gauge({
     name: 'tidemark_ledger_stream_bytes',
     help: 'Bytes in stream LEDGER; over half of tidemark_ledger_stream_bytes_max: find out why ClickHouse does not accept outcomes',

@@ -39,9 +39,10 @@ import { createTransferMetrics, type TransferMetrics } from '../telemetry/metric
 import { openTracing } from '../telemetry/open-tracing.ts';
 import { type BatchTraces, createBatchTraces } from './batch-traces.ts';
 import { type RunningConsumer, startConsumer } from './consumer.ts';
+import type { KeptMessagesOptions } from './kept-messages.ts';
 import { type FillAlarm, startFillAlarm } from './ledger/ledger-alarm.ts';
 import { createLedgerSink } from './ledger/ledger-sink.ts';
-import { startOrphanSweep } from './orphan-sweep.ts';
+import { type OrphanSweep, startOrphanSweep } from './orphan-sweep.ts';
 import { openPointsLine, type PointsLine } from './points/points-consumers.ts';
 import { createTransferSamples, looksLikeToken, type TransferSamples } from './samples.ts';
 import { createFence } from './spans/fence.ts';
@@ -252,6 +253,19 @@ const watchResumes = (system: KvBucket, { points, spans, outcomes }: Consumers) 
     systemKeys.resume('*'),
   );
 
+const startSweep = (
+  bus: Bus,
+  { streams, ledger }: Pipelines,
+  { metrics, ...deps }: KeptMessagesOptions & Pick<Common, 'metrics' | 'log'>,
+): OrphanSweep =>
+  startOrphanSweep(bus, {
+    ...deps,
+    consumers: streams.flatMap(({ consumer }) => consumer ?? []),
+    ledger: ledger.consumer,
+    onRemoved: (stream, messages) => metrics.orphanedMessages.inc({ stream }, messages),
+    onStuck: (stream, messages) => metrics.stuckMessages.set({ stream }, messages),
+  });
+
 /** From the operations port to the consumers: each part needs those before it, and stops before them. */
 const startTransfer = async (given: Given, parts: Parts, stop: AbortSignal): Promise<void> => {
   const { settings, instances, pipelines, log } = given;
@@ -269,11 +283,7 @@ const startTransfer = async (given: Given, parts: Parts, stop: AbortSignal): Pro
   parts.add('placements', () => placements.stop());
   const purges = startPurges(records);
   parts.add('purges', () => purges.stop());
-  const sweep = startOrphanSweep(bus, {
-    consumers: pipelines.streams.flatMap(({ consumer }) => consumer ?? []),
-    onRemoved: (stream, messages) => metrics.orphanedMessages.inc({ stream }, messages),
-    log,
-  });
+  const sweep = startSweep(bus, pipelines, { clickhouse, publisher, metrics, log });
   parts.add('sweep of orphaned messages', () => sweep.stop());
   const feed = openLedgerFeed({ bus, metrics, isCredential: looksLikeToken, boot: () => boot, log });
   parts.add('LEDGER feed', () => feed.stop());

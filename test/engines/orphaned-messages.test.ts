@@ -1,45 +1,121 @@
 import { cp, rename, rm } from 'node:fs/promises';
-import { join } from 'node:path';
-import { expect, it, onTestFinished } from 'vitest';
+import { join, resolve } from 'node:path';
+import { headers as newHeaders } from '@nats-io/transport-node';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { type Bus, connectBus } from '../../src/bus/connection.ts';
+import { serialHeader } from '../../src/bus/message-headers.ts';
 import { lookAtQueue } from '../../src/bus/orphaned-messages.ts';
+import { createPublisher, type Publisher } from '../../src/bus/publisher.ts';
 import { type Delivery, startPuller } from '../../src/bus/puller.ts';
+import { createStreamReader } from '../../src/bus/stream-reader.ts';
 import { ensureTopology } from '../../src/bus/topology.ts';
-import type { ConsumerDefinition, StreamDefinition } from '../../src/config/pipelines.ts';
+import { loadPipelines } from '../../src/config/pipelines.ts';
+import { type Clickhouse, createClickhouse } from '../../src/stores/clickhouse/client.ts';
 import { startOrphanSweep } from '../../src/transfer/orphan-sweep.ts';
-import { startEngines, type TestEngines } from '../support/stack/engines.ts';
+import { serialText } from '../../src/wire/message-serial.ts';
+import { makeTables, startEngines, type TestEngines } from '../support/stack/engines.ts';
 import { until } from '../support/until.ts';
 import { waitFor } from '../support/wait.ts';
 
-const consumer: ConsumerDefinition = {
-  name: 'questdb',
-  stream: 'METRICS',
-  ackWaitMs: 2_000,
-  ackPendingMax: 100,
-};
-const stream: StreamDefinition = {
-  name: 'METRICS',
-  subjects: ['metrics.>'],
-  retention: 'workqueue',
-  discard: 'new',
-  bytesMax: 2 ** 24,
-  duplicateWindowMs: 300_000,
-  replicas: 1,
-  consumer,
-};
-const published = 40;
-const owed = [11, 39, 40];
+const pipelines = loadPipelines(resolve(import.meta.dirname, '../../pipelines'));
+const { consumer } = pipelines.metrics;
+const ledger = pipelines.ledger.consumer;
+const intervalMs = 200;
 const silent = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
+
+type Setting = {
+  readonly engines: TestEngines;
+  readonly bus: Bus;
+  readonly clickhouse: Clickhouse;
+  readonly publisher: Publisher;
+};
+
+const start = async (): Promise<Setting> => {
+  const engines = await startEngines({ nats: true, clickhouse: true });
+  const bus = await connectBus(engines.nats.url, 'test');
+  const clickhouse = createClickhouse({ url: engines.clickhouse.url });
+  const publisher = createPublisher(bus, { deadlineMs: 10_000, awayMs: 5_000 });
+  onTestFinished(async () => {
+    publisher.close();
+    await clickhouse.close();
+    await bus.close();
+    await engines.stop();
+  });
+  await ensureTopology(bus, pipelines.streams);
+  await makeTables(engines.clickhouse.url);
+  return { engines, bus, clickhouse, publisher };
+};
+
+/** Sweeps from now on, with what it told. */
+const sweepIn = ({ bus, clickhouse, publisher }: Setting) => {
+  const removed: Record<string, number> = {};
+  const stuck: Record<string, number> = {};
+  const sweep = startOrphanSweep(bus, {
+    ...{ consumers: [consumer, ledger], ledger, clickhouse, publisher, log: silent, intervalMs },
+    onRemoved: (stream, messages) => {
+      removed[stream] = (removed[stream] ?? 0) + messages;
+    },
+    onStuck: (stream, messages) => {
+      stuck[stream] = messages;
+    },
+  });
+  onTestFinished(() => sweep.stop());
+  return { removed, stuck };
+};
 
 const take = (bus: Bus, onDelivery: (delivery: Delivery) => void) =>
   startPuller(bus, {
-    stream: 'METRICS',
-    consumer: 'questdb',
-    bytesMax: 2 ** 24,
-    hasRoom: () => true,
-    onDelivery,
-    onFault: () => {},
+    ...{ stream: consumer.stream, consumer: consumer.name, bytesMax: 2 ** 24 },
+    ...{ hasRoom: () => true, onDelivery, onFault: () => {} },
   });
+
+type Lines = {
+  readonly dataId?: number;
+  readonly owners?: number;
+  readonly life?: number;
+  readonly ageSeconds?: number;
+};
+
+/** The lines of messages of METRICS as transfer writes them, each for one owner. */
+const settle = async (
+  { clickhouse }: Setting,
+  sequences: readonly number[],
+  { dataId = 7, owners = 1, life = 0, ageSeconds = 0 }: Lines = {},
+) => {
+  const rows = sequences.map(
+    (sequence) =>
+      `('METRICS', ${life}, now(), ${life === 0 ? 0 : sequence}, ${sequence}, ${dataId}, ${owners}, now() - ${ageSeconds})`,
+  );
+  await clickhouse.run(
+    `INSERT INTO otel.ingest_settled (stream, life, minute, serial, sequence, data_id, owners, at) VALUES ${rows.join()}`,
+  );
+};
+
+const sequencesIn = async (bus: Bus, stream = 'METRICS'): Promise<number[]> =>
+  (await createStreamReader(bus).readForwards(stream, { limit: 1_000 })).entries.map(
+    ({ sequence }) => sequence,
+  );
+
+const upTo = (last: number): number[] => Array.from({ length: last }, (_, index) => index + 1);
+
+const publish = async (bus: Bus, messages: number, life?: number): Promise<void> => {
+  for (const sequence of upTo(messages)) {
+    const headers = newHeaders();
+    if (life !== undefined) headers.set(serialHeader, serialText({ life, serial: sequence, minute: 1 }));
+    await bus.js.publish('metrics.0', `point ${sequence}`, { headers });
+  }
+};
+
+/** The consumer goes on behind this sequence, whatever became of the messages up to it. */
+const movePast = async (bus: Bus, sequence: number, { stream, name } = consumer): Promise<void> => {
+  await (await bus.manager()).consumers.reset(stream, name, sequence + 1);
+  await waitFor('the floor is behind them', 60_000, async () => {
+    return (await lookAtQueue(bus, stream, name)).ackFloor === sequence;
+  });
+};
+
+const published = 40;
+const owed = [11, 39, 40];
 
 /** Takes everything and acknowledges what is not to be owed; resolves once the server has it so. */
 const acknowledge = async (bus: Bus): Promise<void> => {
@@ -76,30 +152,23 @@ const forgetRemovals = async (engines: TestEngines, bus: Bus): Promise<void> => 
 
 // Such messages are never delivered and never leave: the stream fills, and its balances never close.
 it('an acknowledged message that NATS kept is removed, and no other message', async () => {
-  const engines = await startEngines({ nats: true });
-  const bus = await connectBus(engines.nats.url, 'test');
-  onTestFinished(async () => {
-    await bus.close();
-    await engines.stop();
-  });
-  await ensureTopology(bus, [stream]);
-  for (let index = 0; index < published; index++) await bus.js.publish('metrics.0', `point ${index}`);
+  const setting = await start();
+  const { engines, bus } = setting;
+  // Redelivered within the test.
+  const manager = await bus.manager();
+  await manager.consumers.update(consumer.stream, consumer.name, { ack_wait: 2_000_000_000 });
+  await publish(bus, published);
   await forgetRemovals(engines, bus);
+  await settle(
+    setting,
+    upTo(published).filter((sequence) => !owed.includes(sequence)),
+  );
   const look = await lookAtQueue(bus, 'METRICS', 'questdb');
   expect(look).toMatchObject({ messages: published, firstSequence: 1, ackFloor: 10 });
   await bus.js.publish('metrics.0', 'a new point');
 
-  let removed = 0;
-  const sweep = startOrphanSweep(bus, {
-    consumers: [consumer],
-    onRemoved: (_, messages) => {
-      removed += messages;
-    },
-    log: silent,
-    intervalMs: 200,
-  });
-  onTestFinished(() => sweep.stop());
-  await until('what lies below the first one that is owed is removed', () => removed === 10);
+  const { removed } = sweepIn(setting);
+  await until('what lies below the first one that is owed is removed', () => removed['METRICS'] === 10);
 
   const delivered: number[] = [];
   const puller = take(bus, (delivery) => {
@@ -112,6 +181,94 @@ it('an acknowledged message that NATS kept is removed, and no other message', as
   });
   expect([...new Set(delivered)].sort((a, b) => a - b)).toEqual([...owed, published + 1]);
   // Those between two that are owed went once the floor had passed them.
-  await until('all of them are reported as removed', () => removed >= published - owed.length);
-  expect(removed).toBe(published - owed.length);
+  await until(
+    'all of them are reported as removed',
+    () => (removed['METRICS'] ?? 0) >= published - owed.length,
+  );
+  expect(removed['METRICS']).toBe(published - owed.length);
+});
+
+// Its floor is no proof that anyone stored them.
+describe('a consumer that was moved past messages', () => {
+  it('loses none that has not the lines of all its owners, and those are told as stuck', async () => {
+    const setting = await start();
+    const { bus } = setting;
+    await publish(bus, 9, 5);
+    await settle(setting, [1, 4, 6], { life: 5 });
+    await settle(setting, [2], { life: 5, owners: 2 });
+    // Of another message that had this sequence once.
+    await settle(setting, [3], { life: 4 });
+    await movePast(bus, 7);
+    const { removed, stuck } = sweepIn(setting);
+    await until('the stuck ones are told', () => stuck['METRICS'] === 4);
+    expect(removed['METRICS']).toBe(3);
+    expect(await sequencesIn(bus)).toEqual([2, 3, 5, 7, 8, 9]);
+    await settle(setting, [2], { life: 5, owners: 2, dataId: 8 });
+    await settle(setting, [3, 5, 7], { life: 5 });
+    await until('no message is stuck', () => stuck['METRICS'] === 0);
+    expect(await sequencesIn(bus)).toEqual([8, 9]);
+  });
+
+  it('loses none whose line is older than the message, where messages have no serial', async () => {
+    const setting = await start();
+    await publish(setting.bus, 2);
+    await settle(setting, [1], { ageSeconds: 60 });
+    await settle(setting, [2]);
+    await movePast(setting.bus, 2);
+    const { removed, stuck } = sweepIn(setting);
+    await until('the stuck one is told', () => stuck['METRICS'] === 1);
+    expect(removed['METRICS']).toBe(1);
+    expect(await sequencesIn(setting.bus)).toEqual([1]);
+  });
+
+  it('has nothing removed while ClickHouse is away, or while LEDGER holds lines from before', async () => {
+    const setting = await start();
+    const { engines, bus } = setting;
+    await publish(bus, 3);
+    await settle(setting, upTo(3));
+    await movePast(bus, 3);
+    await bus.js.publish('ledger.settled', 'a line that is not inserted yet');
+    await engines.clickhouse.kill();
+    let looks = 0;
+    const own = await connectBus(engines.nats.url, 'looks');
+    onTestFinished(() => own.close());
+    own.nc.subscribe('$JS.API.CONSUMER.INFO.METRICS.*', {
+      callback: () => {
+        looks++;
+      },
+    });
+    const { removed, stuck } = sweepIn(setting);
+    await until('six looks', () => looks >= 6);
+    await movePast(bus, 1, ledger);
+    looks = 0;
+    await until('six more looks', () => looks >= 6);
+    expect([removed['METRICS'], stuck['METRICS']]).toEqual([undefined, undefined]);
+    expect(await sequencesIn(bus)).toEqual([1, 2, 3]);
+    await engines.clickhouse.start();
+    await until('they are removed', () => removed['METRICS'] === 3);
+  });
+
+  // The lines of LEDGER have no lines themselves; once more in ClickHouse they replace themselves.
+  it('of LEDGER, has them delivered again', async () => {
+    const setting = await start();
+    const { bus } = setting;
+    for (const text of ['a', 'b', 'c'])
+      await setting.publisher.publish('ledger.settled', text, Buffer.from(text), 2);
+    await movePast(bus, 2, ledger);
+    const { removed } = sweepIn(setting);
+    await until('they are moved to the end', () => removed['LEDGER'] === 2);
+    const { entries } = await createStreamReader(bus).readForwards('LEDGER', { limit: 10 });
+    expect(
+      entries.map(({ sequence, subject, headers, payload }) => [
+        sequence,
+        subject,
+        headers.get('Tidemark-Envelope'),
+        Buffer.from(payload).toString(),
+      ]),
+    ).toEqual([
+      [3, 'ledger.settled', '2', 'c'],
+      [4, 'ledger.settled', '2', 'a'],
+      [5, 'ledger.settled', '2', 'b'],
+    ]);
+  });
 });

@@ -79,6 +79,12 @@ const isRecorded = async ({ filter }: Sent): Promise<boolean> => {
   return waiting > 0 || (await readBalances(outcomes.clickhouse, filter)).length > 0;
 };
 
+/** The places of its message in the settlers' book; one that was written again is the same. */
+const placesOf = ({ filter }: Sent) => {
+  const owner = 'dataId' in filter ? `data_id = ${filter.dataId}` : `app_id = ${filter.appId}`;
+  return stack.spansQuery(`SELECT DISTINCT * EXCEPT at FROM otel.ingest_settled WHERE ${owner}`);
+};
+
 const signals = [
   ['points', 'METRICS', sendPoints],
   ['spans', 'TRACES', sendSpans],
@@ -106,5 +112,6 @@ describe.each(signals)('transfer killed with %s', (_, stream, send) => {
     expect([balance?.received, balance?.stored, balance?.deadLettered]).toEqual([4, 2, 0]);
     expect(Object.values(balance?.dropped ?? {})).toEqual([1, 1]);
     expect(await sent.stored()).toBe(2);
+    expect(await placesOf(sent)).toMatchObject([{ stream, owners: 1, items: 4, redrive: 0 }]);
   });
 });

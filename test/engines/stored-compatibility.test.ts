@@ -44,6 +44,9 @@ const storedSchema = z.strictObject({
 type Stored = z.output<typeof storedSchema>;
 type Row = z.output<typeof row>;
 
+/** The moment of a record, and columns that came after that version. */
+const notItsOwn = 'at, letters, letter_items, days, day_rows, day_sums, book';
+
 const deployments = readdirSync(folder).map((file): [string, Stored] => [
   file,
   storedSchema.parse(JSON.parse(readFileSync(join(folder, file), 'utf8'))),
@@ -132,11 +135,11 @@ describe.each(deployments)('the data of an earlier deployment, %s:', (_, stored)
   it('its outcomes, refusals and samples are those it recorded itself', async () => {
     await waitFor('the outcomes of the redrive', 60_000, async () => {
       const outcomes = await stack.spansQuery(
-        'SELECT * EXCEPT at FROM otel.ingest_outcomes FINAL ORDER BY pipeline, base, first, ordinal, redrive',
+        `SELECT * EXCEPT (${notItsOwn}) FROM otel.ingest_outcomes FINAL ORDER BY pipeline, base, first, ordinal, redrive`,
       );
       return outcomes.length === expected.ingest_outcomes.length;
     });
-    const outcomes = 'SELECT * EXCEPT at FROM otel.ingest_outcomes FINAL';
+    const outcomes = `SELECT * EXCEPT (${notItsOwn}) FROM otel.ingest_outcomes FINAL`;
     const found = await stack.spansQuery(`${outcomes} ORDER BY pipeline, base, first, ordinal, redrive`);
     expect(found).toEqual(expected.ingest_outcomes);
     // Transfer publishes its own refusals and samples once a second.
