@@ -3,7 +3,7 @@ import { deadLetteredOutcome, storedOutcome } from './tally.ts';
 /**
  * The arithmetic of `./message-account.ts` in SQL: what the records of redrives and purges change in the standing records of their
  * messages. Each record becomes events: the dead letters that it names (kind 0), and its own act on one (kind 1). Sorted by redrive,
- * ordinal and kind, an act follows what names its letter, so that one pass over the events is enough.
+ * ordinal and kind, an act follows what names its letter: the events are read once.
  */
 
 const counts = "CAST(outcomes, 'Map(String, Int64)')";

@@ -41,9 +41,7 @@ export type ItemKey = MessageKey & { readonly ordinal: number };
 export const itemKeyOf = (key: MessageKey, uid: bigint): ItemKey => {
   const distance = Number(uid - BigInt(key.base));
   const ordinal = distance < 0 ? distance - 1 : distance;
-  return Number.isSafeInteger(ordinal)
-    ? { ...key, ordinal }
-    : { base: uid.toString(), first: 0, ordinal: 0 };
+  return Number.isSafeInteger(ordinal) ? { ...key, ordinal } : { base: uid.toString(), first: 0, ordinal: 0 };
 };
 
 const rowOf = (

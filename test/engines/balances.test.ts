@@ -54,7 +54,9 @@ describe('the balance', () => {
   it('of the last hour is read without the parts of other times', async () => {
     const { query } = balancesQuery({ sinceMs: Date.now() - hour, untilMs: Date.now() }, false);
     const now = Math.floor(Date.now() / 1000);
-    const text = query.replaceAll('{since:UInt32}', String(now - 3600)).replaceAll('{until:UInt32}', String(now));
+    const text = query
+      .replaceAll('{since:UInt32}', String(now - 3600))
+      .replaceAll('{until:UInt32}', String(now));
     const answer = await fetchEngine(engines.clickhouse.url, {
       method: 'POST',
       body: `EXPLAIN indexes = 1 ${text}`,
@@ -110,9 +112,7 @@ const countsOf = ({ stored, dropped, deadLettered }: Balance): Record<string, nu
     Object.entries({
       stored,
       dead_lettered: deadLettered,
-      ...Object.fromEntries(
-        Object.entries(dropped).map(([reason, items]) => [`dropped/${reason}`, items]),
-      ),
+      ...Object.fromEntries(Object.entries(dropped).map(([reason, items]) => [`dropped/${reason}`, items])),
     }).filter(([, items]) => items !== 0),
   );
 

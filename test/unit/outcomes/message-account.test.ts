@@ -80,10 +80,7 @@ describe('the records of a message, its redrives and its purges', () => {
     ],
     [
       'a purge of what a repeat has stored counts nothing',
-      [
-        record(-1, 0, { stored: 10 }),
-        record(0, 1, { 'dropped/purged_by_operator': 10, dead_lettered: -10 }),
-      ],
+      [record(-1, 0, { stored: 10 }), record(0, 1, { 'dropped/purged_by_operator': 10, dead_lettered: -10 })],
       { stored: 10 },
     ],
     [
@@ -122,7 +119,11 @@ describe('the records of a message, its redrives and its purges', () => {
       ],
       {},
     ],
-    ['a redrive without a standing record counts nothing', [record(3, 1, { stored: 1, dead_lettered: -1 })], {}],
+    [
+      'a redrive without a standing record counts nothing',
+      [record(3, 1, { stored: 1, dead_lettered: -1 })],
+      {},
+    ],
   ];
   it.each(cases)('%s', (_, records, outcomes) => {
     const account = accountOf(records);
