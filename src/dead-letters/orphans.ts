@@ -100,8 +100,7 @@ export const createOrphans = ({ bus, readAccounts, now }: OrphansDependencies): 
         const orphans = await orphansAmong(letters);
         return letters.map((letter) => orphans.has(letter));
       } catch (error) {
-        if (error instanceof Fault && error.kind === 'transient' && bus.connected)
-          return letters.map(() => null);
+        if (isOfClickhouse(error)) return letters.map(() => null);
         throw error;
       }
     },
