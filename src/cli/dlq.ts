@@ -37,6 +37,7 @@ const letterSchema = z.object({
   items: z.number(),
   redrives: z.number(),
   bytes: z.number(),
+  orphan: z.boolean().nullable(),
 });
 
 const shownSchema = letterSchema.extend({
@@ -102,6 +103,11 @@ const ownerOf = ({ data_id: dataId, app_id: appId }: Letter): string => {
   return appId === null ? nothing : `application ${appId}`;
 };
 
+const orphanOf = ({ orphan }: Letter): string => {
+  if (orphan === null) return 'unknown';
+  return orphan ? 'yes' : 'no';
+};
+
 const textLengthMax = 80;
 const cut = (text: string): string =>
   text.length <= textLengthMax ? text : `${text.slice(0, textLengthMax - 1)}…`;
@@ -112,7 +118,7 @@ const list = async (options: PageOptions & Filter): Promise<void> => {
   const answer = await adminClient().ask(pageOf(letterSchema), 'GET', `${path}${query}`);
   printAnswer(answer, options, ({ items, next_cursor }) => {
     printTable(
-      ['SEQUENCE', 'TIME', 'REASON', 'OWNER', 'ITEMS', 'REDRIVES', 'ERROR'],
+      ['SEQUENCE', 'TIME', 'REASON', 'OWNER', 'ITEMS', 'REDRIVES', 'ORPHAN', 'ERROR'],
       items.map((letter) => [
         String(letter.sequence),
         timeText(letter.at),
@@ -120,6 +126,7 @@ const list = async (options: PageOptions & Filter): Promise<void> => {
         ownerOf(letter),
         String(letter.items),
         String(letter.redrives),
+        orphanOf(letter),
         cut(letter.error),
       ]),
     );
@@ -140,6 +147,7 @@ const show = async (sequence: number, options: JsonOption): Promise<void> => {
       ['uid', letter.uid ?? nothing],
       ['items', String(letter.items)],
       ['redrives', String(letter.redrives)],
+      ['orphan', orphanOf(letter)],
       ['can be redriven', letter.is_redrivable ? 'yes' : 'no'],
       ['bytes', String(letter.bytes)],
     ]);

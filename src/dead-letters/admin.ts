@@ -14,6 +14,7 @@ import {
   type Letter,
   type LetterFilter,
   matches,
+  messageOf,
   readLetter,
 } from './dead-letter.ts';
 import { type EncodeReceivedItem, isReceivedItem } from './received-item.ts';
@@ -66,39 +67,34 @@ const pageMax = 256;
 /** Messages that one page reads at most, for a filter that few of them match. */
 const lookedAtMax = 4_096;
 
-/** METRICS, or METRICS-<instance> of a further QuestDB instance. */
-const isStreamOfPoints = (stream: string): boolean => /^METRICS(-|$)/.test(stream);
-
 /**
  * The record that removes the items from the count of dead letters (architecture 10.1); undefined where no record has
  * counted them.
  */
-const recordOf = (letter: Letter, now: number, outcomes: OutcomeRow['outcomes']): OutcomeRow | undefined => {
-  const { outcome, ordinal, stream, dataId, appId, redrive } = letter.header;
-  const pipeline = stream === 'TRACES' ? 'traces' : 'metrics';
-  const items = itemsOf(letter);
-  if (outcome === undefined || items === 0 || !(stream === 'TRACES' || isStreamOfPoints(stream)))
-    return undefined;
+const recordOf = (letter: Letter, at: number, outcomes: OutcomeRow['outcomes']): OutcomeRow | undefined => {
+  const { outcome, ordinal, redrive } = letter.header;
+  const message = messageOf(letter);
+  if (message === undefined || outcome === undefined || itemsOf(letter) === 0) return undefined;
   return {
-    pipeline,
-    data_id: pipeline === 'metrics' ? (dataId ?? 0) : 0,
-    app_id: pipeline === 'traces' ? (appId ?? 0) : 0,
-    base: outcome.base,
-    first: outcome.first,
+    ...message,
     ordinal: ordinal ?? -1,
     redrive: redrive + 1,
     minute: outcome.minute,
     received: Object.values(outcomes).reduce((sum, count) => sum + count, 0),
     outcomes,
-    at: momentText(now),
+    at: momentText(at),
   };
 };
 
 const purgedOutcome = droppedOutcome('purged_by_operator');
 
-const purgedRow = (letter: Letter, now: number): OutcomeRow | undefined => {
+/**
+ * Its time is that of the dead letter: a record of its redrive, also one that is still on its way, is later and stands. A restored copy
+ * of DEADLETTER holds dead letters whose items are stored.
+ */
+const purgedRow = (letter: Letter): OutcomeRow | undefined => {
   const items = itemsOf(letter);
-  return recordOf(letter, now, { [deadLetteredOutcome]: -items, [purgedOutcome]: items });
+  return recordOf(letter, letter.at, { [deadLetteredOutcome]: -items, [purgedOutcome]: items });
 };
 
 /**
@@ -196,7 +192,7 @@ export const createDeadLetterAdmin = (deps: DeadLetterAdminDependencies): DeadLe
   const isBegun = async ({ sequence }: Letter): Promise<boolean> =>
     (await claims.get(keyOf(sequence))) !== undefined;
 
-  const messageOf = async (letter: Letter, isForGood: boolean): Promise<RedriveMessage> =>
+  const redriveMessageOf = async (letter: Letter, isForGood: boolean): Promise<RedriveMessage> =>
     isReceivedItem(letter)
       ? redriveMessage(letter, await encodeItem(letter, { isForGood, isBegun: await isBegun(letter) }))
       : redriveMessage(letter);
@@ -212,7 +208,7 @@ export const createDeadLetterAdmin = (deps: DeadLetterAdminDependencies): DeadLe
 
   /** Undefined where a record of its redrive has the items of the dead letter, which a purge would replace. */
   const purgeRecord = async (letter: Letter): Promise<OutcomeRow | undefined> => {
-    const row = purgedRow(letter, now());
+    const row = purgedRow(letter);
     const known = row === undefined ? undefined : await readRecord(row);
     return known === undefined || purgedOutcome in known ? row : undefined;
   };
@@ -227,7 +223,7 @@ export const createDeadLetterAdmin = (deps: DeadLetterAdminDependencies): DeadLe
   return {
     ...reads,
     redrive: async (letter) => {
-      const message = await messageOf(letter, true);
+      const message = await redriveMessageOf(letter, true);
       await claim(letter, 'redrive');
       // The process that held it before may have finished meanwhile: then nothing must be published again.
       if (await isThere(letter)) {
@@ -237,7 +233,7 @@ export const createDeadLetterAdmin = (deps: DeadLetterAdminDependencies): DeadLe
       await remove(letter);
     },
     checkRedrive: async (letter) => {
-      await messageOf(letter, false);
+      await redriveMessageOf(letter, false);
     },
     purge: async (letter) => {
       const row = await purgeRecord(letter);

@@ -6,13 +6,14 @@ import { withInstances } from '../config/instance-streams.ts';
 import { loadPipelines, type MetricsPipeline, type Pipelines } from '../config/pipelines.ts';
 import { engineUrls, natsTarget, questdbInstances, type Settings } from '../config/settings.ts';
 import { createDeadLetterAdmin } from '../dead-letters/admin.ts';
+import { createOrphans } from '../dead-letters/orphans.ts';
 import { createReceivedItemEncoder } from '../dead-letters/received-item.ts';
 import { buckets, dataIdRange, systemKeys } from '../directory/keys.ts';
 import { createOwners } from '../directory/owners.ts';
 import { ruleDefaults } from '../directory/rules.ts';
 import { errorText, Fault } from '../model/fault.ts';
 import { createOutcomeReads, type OutcomeReads } from '../outcomes/reads.ts';
-import { createRecordReader } from '../outcomes/record-reader.ts';
+import { createMessageAccountReader, createRecordReader } from '../outcomes/record-reader.ts';
 import { type Checks, createChecks } from '../runtime/checks.ts';
 import { listenFault } from '../runtime/listen-fault.ts';
 import { startOpsServer } from '../runtime/ops-server.ts';
@@ -233,6 +234,7 @@ const createRoleApi = (
       readRecord: createRecordReader(clickhouse),
       now: Date.now,
     }),
+    orphans: createOrphans({ bus, readAccounts: createMessageAccountReader(clickhouse), now: Date.now }),
     resumeConsumer: async (pipeline) => {
       await records.system.put(systemKeys.resume(pipeline), { at: Date.now() });
     },

@@ -24,6 +24,8 @@ export type MessageAccount = {
   readonly received: number;
   readonly outcomes: ReadonlyMap<string, number>;
   readonly open: readonly OpenLetter[];
+  /** Dead-lettered items of the standing record, before any redrive or purge. */
+  readonly deadLettered: number;
   /** Dead-lettered items whose letters no record names: those of earlier programs. */
   readonly unnamed: number;
 };
@@ -95,7 +97,9 @@ export const accountOf = (records: readonly MessageRecord[]): MessageAccount => 
     }
   }
   if (outcomes.has(deadLetteredOutcome)) outcomes.set(deadLetteredOutcome, dead);
-  return { isStanding: standing !== undefined, received, outcomes, open: [...named.values()], unnamed };
+  const deadLettered = standing?.outcomes[deadLetteredOutcome] ?? 0;
+  const open = [...named.values()];
+  return { isStanding: standing !== undefined, received, outcomes, deadLettered, open, unnamed };
 };
 
 /**

@@ -1,5 +1,4 @@
 import { createHash } from 'node:crypto';
-import { ordinalsMax } from '../model/uid.ts';
 import { isDecimal, type MessageKey } from '../wire/message-key.ts';
 import type { Redrive } from '../wire/redrive.ts';
 import type { OutcomeRow, Pipeline } from './rows.ts';
@@ -35,14 +34,14 @@ export const keyOfBytes = (bytes: Uint8Array): MessageKey => {
 export type ItemKey = MessageKey & { readonly ordinal: number };
 
 /**
- * Key of the item with this uid: that of its message and its ordinal there. An item of a later request in a shared
- * message may come before the message's base: then its own uid is the key.
+ * Key of the item with this uid: that of its message and the distance of its uid from the message's base. An item of a later request in
+ * a shared message may come before the base: its distance is negative, and one less, because -1 is the whole message. Without a
+ * distance that a JSON number holds, the uid itself is the key; earlier programs did so for every item before the base.
  */
 export const itemKeyOf = (key: MessageKey, uid: bigint): ItemKey => {
-  const ordinal = uid - BigInt(key.base);
-  return ordinal >= 0n && ordinal < BigInt(ordinalsMax)
-    ? { ...key, ordinal: Number(ordinal) }
-    : { base: uid.toString(), first: 0, ordinal: 0 };
+  const distance = Number(uid - BigInt(key.base));
+  const ordinal = distance < 0 ? distance - 1 : distance;
+  return Number.isSafeInteger(ordinal) ? { ...key, ordinal } : { base: uid.toString(), first: 0, ordinal: 0 };
 };
 
 const rowOf = (

@@ -28,11 +28,21 @@ const letterShape = {
   bytes: z.int().meta({ description: 'Size' }),
 };
 
+const orphanShape = {
+  orphan: z.boolean().nullable().meta({
+    description:
+      'No record counts its items as dead-lettered: they have another outcome already. Null while ClickHouse does not answer',
+  }),
+};
+
 const letterSchema = z.strictObject(letterShape).meta({ id: 'DeadLetter' });
+
+const listedSchema = z.strictObject({ ...letterShape, ...orphanShape }).meta({ id: 'ListedDeadLetter' });
 
 const shownSchema = z
   .strictObject({
     ...letterShape,
+    ...orphanShape,
     stream: z.string(),
     subject: z.string(),
     stream_sequence: z.int(),
@@ -73,11 +83,16 @@ const isRedrivable = async (admin: DeadLetterAdmin, letter: Letter): Promise<boo
   }
 };
 
-const shownView = async (admin: DeadLetterAdmin, letter: Letter): Promise<z.output<typeof shownSchema>> => {
+const shownView = async (
+  { deadLetters: admin, orphans }: ApiDeps,
+  letter: Letter,
+): Promise<z.output<typeof shownSchema>> => {
   const { stream, subject, streamSequence } = letter.header;
   const { rows, ...shown } = showBytes(letter);
+  const [orphan = null] = await orphans.areOrphans([letter]);
   return {
     ...view(letter),
+    orphan,
     stream,
     subject,
     stream_sequence: streamSequence,
@@ -218,7 +233,7 @@ const letterOf = async (admin: DeadLetterAdmin, sequence: number): Promise<Lette
   return letter;
 };
 
-const readingEndpoints = ({ deadLetters: admin }: ApiDeps): Endpoint[] => [
+const readingEndpoints = (deps: ApiDeps, { deadLetters: admin, orphans } = deps): Endpoint[] => [
   endpoint({
     method: 'GET',
     path: '/api/v1/dead-letters',
@@ -228,7 +243,7 @@ const readingEndpoints = ({ deadLetters: admin }: ApiDeps): Endpoint[] => [
     params: none,
     query: listQuery,
     body: none,
-    answer: pageOf(letterSchema),
+    answer: pageOf(listedSchema),
     run: async ({ query }) => {
       const before =
         query.cursor === undefined
@@ -237,9 +252,10 @@ const readingEndpoints = ({ deadLetters: admin }: ApiDeps): Endpoint[] => [
       if (before !== undefined && !Number.isSafeInteger(before))
         throw fieldFault('invalid_value', 'cursor', 'is not a next_cursor of this list');
       const { letters, next } = await admin.list(filterOf(query), { limit: query.limit, before });
+      const areOrphans = await orphans.areOrphans(letters);
       return {
         body: {
-          items: letters.map(view),
+          items: letters.map((letter, index) => ({ ...view(letter), orphan: areOrphans[index] ?? null })),
           next_cursor: next === undefined ? null : Buffer.from(String(next)).toString('base64url'),
         },
       };
@@ -256,7 +272,7 @@ const readingEndpoints = ({ deadLetters: admin }: ApiDeps): Endpoint[] => [
     query: none,
     body: none,
     answer: shownSchema,
-    run: async ({ params }) => ({ body: await shownView(admin, await letterOf(admin, params.id)) }),
+    run: async ({ params }) => ({ body: await shownView(deps, await letterOf(admin, params.id)) }),
   }),
 ];
 

@@ -1,4 +1,5 @@
 import type { DeadLetterAdmin } from '../../dead-letters/admin.ts';
+import type { Orphans } from '../../dead-letters/orphans.ts';
 import type { OutcomeReads } from '../../outcomes/reads.ts';
 import type { ReadyChecks } from '../../runtime/checks.ts';
 import type { Log } from '../../telemetry/log.ts';
@@ -18,6 +19,7 @@ export type ApiDeps = CreationDeps & {
   /** What is known of the account now. */
   readonly accountState: () => AccountState;
   readonly deadLetters: DeadLetterAdmin;
+  readonly orphans: Orphans;
   /** Lets the consumers of this pipeline continue, in every transfer process. */
   readonly resumeConsumer: (pipeline: string) => Promise<void>;
   readonly policyDefaults: PolicyDefaults;

@@ -122,13 +122,17 @@ describe('the key of a message', () => {
   });
 
   // Two items under one key would replace each other's records: one of them would be lost from the balance.
-  it('of an item is its ordinal behind the base, or its uid where it stands before it', () => {
+  // An item under another key than its message has no standing record: its redrive could not be counted against it.
+  it('of an item is its distance from the base, before it or behind, and never -1, which is the whole message', () => {
     const key = { base: '1000', first: 5 };
-    expect([itemKeyOf(key, 1007n), itemKeyOf(key, 999n), itemKeyOf(key, 2n ** 62n)]).toEqual([
-      { base: '1000', first: 5, ordinal: 7 },
-      { base: '999', first: 0, ordinal: 0 },
-      { base: String(2n ** 62n), first: 0, ordinal: 0 },
-    ]);
+    const ordinals = [1007n, 1000n, 999n, 998n, 1000n + 2n ** 40n].map((uid) => itemKeyOf(key, uid));
+    expect(ordinals).toEqual([7, 0, -2, -3, 2 ** 40].map((ordinal) => ({ ...key, ordinal })));
+  });
+
+  it('of an item further away than a number tells exactly is its uid', () => {
+    const base = 2n ** 62n;
+    expect(itemKeyOf({ base: String(base), first: 5 }, 999n)).toEqual({ base: '999', first: 0, ordinal: 0 });
+    expect(itemKeyOf({ base: '1000', first: 5 }, base)).toEqual({ base: String(base), first: 0, ordinal: 0 });
   });
 });
 

@@ -1,0 +1,221 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { z } from 'zod';
+import { type Bus, connectBus } from '../../src/bus/connection.ts';
+import { createOrphans } from '../../src/dead-letters/orphans.ts';
+import type { Balance } from '../../src/outcomes/balance.ts';
+import { createMessageAccountReader } from '../../src/outcomes/record-reader.ts';
+import { readDeadLetters } from '../support/outcomes/dead-letters.ts';
+import { createOutcomeReader, type OutcomeReader } from '../support/outcomes/outcomes.ts';
+import { fetchEngine } from '../support/stack/fetch-engine.ts';
+import { type GatedStack, startGatedStack } from '../support/stack/gated-stack.ts';
+import type { StepMatch } from '../support/steps.ts';
+import { until } from '../support/until.ts';
+
+let stack: GatedStack;
+let bus: Bus;
+let outcomes: OutcomeReader;
+let next = 1;
+
+beforeAll(async () => {
+  stack = await startGatedStack({ duplicateWindowSeconds: 1 });
+  bus = await connectBus(stack.engines.nats.url, 'test');
+  outcomes = createOutcomeReader(stack);
+});
+afterAll(async () => {
+  await outcomes?.close();
+  await bus?.close();
+  await stack?.stop();
+});
+
+const clickhouse = async (sql: string): Promise<void> => {
+  const url = `${stack.engines.clickhouse.url}/?query=${encodeURIComponent(sql)}`;
+  const response = await fetchEngine(url, { method: 'POST' });
+  if (!response.ok) throw new Error(await response.text());
+};
+
+/** An export of three spans, whose middle one ClickHouse refuses until `accept`. */
+const prepare = async () => {
+  const name = `refused${next++}`;
+  const { app_id: appId, token } = await stack.createApplication(name);
+  const time = `${Date.now()}000000`;
+  const traceId = String(next).padStart(32, 'd');
+  const spans = ['first', name, 'last'].map((each, index) => ({
+    traceId,
+    spanId: String(index + 1).padStart(16, '0'),
+    name: each,
+    startTimeUnixNano: time,
+    endTimeUnixNano: time,
+  }));
+  const body = JSON.stringify({ resourceSpans: [{ scopeSpans: [{ spans }] }] });
+  await clickhouse(`ALTER TABLE otel.otel_traces ADD CONSTRAINT ${name} CHECK SpanName != '${name}'`);
+  return {
+    appId,
+    send: async (): Promise<void> => {
+      const response = await fetch(`http://127.0.0.1:${stack.ingress[0]?.ports['otlp']}/v1/traces`, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json', 'x-mon-token': token },
+        body,
+      });
+      expect(response.status).toBe(200);
+    },
+    accept: () => clickhouse(`ALTER TABLE otel.otel_traces DROP CONSTRAINT ${name}`),
+    rows: async (): Promise<number> => {
+      const [row] = await stack.spansQuery(
+        `SELECT uniqExact(uid) AS rows FROM otel.otel_traces WHERE AppId = ${appId}`,
+      );
+      return Number(row?.['rows']);
+    },
+    letter: async (): Promise<number> => {
+      const [letter] = (await readDeadLetters(bus)).filter(({ header }) => header['appId'] === appId);
+      return letter?.sequence ?? 0;
+    },
+    balance: async (): Promise<Pick<Balance, 'received' | 'stored' | 'dropped' | 'deadLettered'>> => {
+      const [balance] = await outcomes.settled({ appId });
+      if (balance === undefined) throw new Error('no balance');
+      const { received, stored, dropped, deadLettered } = balance;
+      return { received, stored, dropped, deadLettered };
+    },
+  };
+};
+
+type Prepared = Awaited<ReturnType<typeof prepare>>;
+
+const act = async (action: 'redrive' | 'purge', sequence: number): Promise<void> => {
+  const { status } =
+    action === 'redrive'
+      ? await stack.api('POST', `/api/v1/dead-letters/${sequence}/redrive`, {})
+      : await stack.api('DELETE', `/api/v1/dead-letters/${sequence}`, {});
+  expect(status).toBe(200);
+};
+
+const lastOf = async (stream: string): Promise<number> =>
+  (await (await bus.manager()).streams.info(stream)).state.last_seq;
+
+/** Sends the same bytes until NATS has forgotten them: they are stored as a message of their own. */
+const repeatAfterTheWindow = async ({ send }: Prepared): Promise<void> => {
+  const before = await lastOf('TRACES');
+  await until('NATS has forgotten the export', async () => {
+    await send();
+    return (await lastOf('TRACES')) > before;
+  });
+};
+
+const allStored = { received: 3, stored: 3, dropped: {}, deadLettered: 0 };
+const oneDead = { received: 3, stored: 2, dropped: {}, deadLettered: 1 };
+
+// A sender may repeat a request any number of times: the second judgement replaces the record that an act corrected.
+describe('a repeat after the duplicate window', () => {
+  it('of an export whose dead letter was redriven counts each item once', async () => {
+    const sent = await prepare();
+    await sent.send();
+    expect(await sent.balance()).toEqual(oneDead);
+    await sent.accept();
+    await act('redrive', await sent.letter());
+    expect(await sent.balance()).toEqual(allStored);
+    await repeatAfterTheWindow(sent);
+    expect(await sent.balance()).toEqual(allStored);
+    expect(await sent.rows()).toBe(3);
+  });
+
+  it('of an export whose dead letter was purged counts its item as stored, and as purged no more', async () => {
+    const sent = await prepare();
+    await sent.send();
+    expect(await sent.balance()).toEqual(oneDead);
+    await act('purge', await sent.letter());
+    expect(await sent.balance()).toEqual({
+      received: 3,
+      stored: 2,
+      dropped: { purged_by_operator: 1 },
+      deadLettered: 0,
+    });
+    await sent.accept();
+    await repeatAfterTheWindow(sent);
+    expect(await sent.balance()).toEqual(allStored);
+    expect(await sent.rows()).toBe(3);
+  });
+});
+
+const publishOfRecords: StepMatch = ({ from, text }) =>
+  from === 'client' && /^HPUB ledger\.(outcomes|settled) /.test(text);
+
+const killed = async (sent: Prepared): Promise<void> => {
+  const hold = stack.gate('transfer-0', 'nats').hold('the record after the dead letter', publishOfRecords);
+  await sent.send();
+  await hold.arrived();
+  await stack.transfer[0]?.kill();
+  hold.lose();
+};
+
+/** An orderly stop while LEDGER has no room: the messages go back, their dead letters stay. */
+const stoppedWithFullLedger = async (sent: Prepared): Promise<void> => {
+  const { streams } = await bus.manager();
+  const { max_bytes: bytes } = (await streams.info('LEDGER')).config;
+  await streams.update('LEDGER', { max_bytes: 1 });
+  await sent.send();
+  await until('the dead letter is kept', async () => (await sent.letter()) > 0);
+  await stack.transfer[0]?.stop();
+  await streams.update('LEDGER', { max_bytes: bytes });
+};
+
+const listed = z.object({
+  items: z.array(z.object({ sequence: z.number(), orphan: z.boolean().nullable() })),
+});
+
+/** Orphans as they are named a few minutes from now: the youngest dead letters may still get their record. */
+const orphans = () =>
+  createOrphans({
+    bus,
+    readAccounts: createMessageAccountReader(outcomes.clickhouse),
+    now: () => Date.now() + 300_000,
+  });
+
+const endings = [
+  ['killed', killed, ['redrive', 'purge']],
+  ['stopped while LEDGER is full', stoppedWithFullLedger, ['redrive']],
+] as const;
+
+// The next delivery may be judged otherwise: then the dead letter holds an item that is stored.
+describe.each(endings)('transfer %s between a dead letter and its record', (_, end, acts) => {
+  it.each(acts)(
+    'leaves an orphan where the next delivery stores the item, and its %s changes no count',
+    async (action) => {
+      await outcomes.settled();
+      const sent = await prepare();
+      await end(sent);
+      await sent.accept();
+      stack.transfer[0]?.start();
+      await stack.transfer[0]?.ready();
+      expect(await sent.balance()).toEqual(allStored);
+      const sequence = await sent.letter();
+      expect(await orphans().findOrphans(10, sequence)).toEqual({
+        orphans: [{ sequence, dataId: undefined, appId: sent.appId, items: 1 }],
+        next: undefined,
+      });
+      const list = await stack.api('GET', `/api/v1/dead-letters?app_id=${sent.appId}`);
+      expect(listed.parse(list.body).items).toEqual([{ sequence, orphan: false }]);
+      await act(action, sequence);
+      expect(await sent.balance()).toEqual(allStored);
+      expect(await sent.rows()).toBe(3);
+      expect(await sent.letter()).toBe(0);
+    },
+  );
+});
+
+describe('the search for orphans', () => {
+  it('names no dead letter that a record counts, and is unknown while ClickHouse does not answer', async () => {
+    const sent = await prepare();
+    await sent.send();
+    expect(await sent.balance()).toEqual(oneDead);
+    const sequence = await sent.letter();
+    expect(await orphans().findOrphans(10, sequence)).toEqual({ orphans: [], next: undefined });
+    const list = async () => {
+      const { body } = await stack.api('GET', `/api/v1/dead-letters?app_id=${sent.appId}`);
+      return listed.parse(body).items;
+    };
+    expect(await list()).toEqual([{ sequence, orphan: false }]);
+    await clickhouse('RENAME TABLE otel.ingest_outcomes TO otel.ingest_outcomes_away');
+    expect(await list()).toEqual([{ sequence, orphan: null }]);
+    await clickhouse('RENAME TABLE otel.ingest_outcomes_away TO otel.ingest_outcomes');
+    await sent.accept();
+  });
+});
