@@ -83,7 +83,3 @@ export const takenDays = (
   }
   return taken;
 };
-
-/** The sums of (uid - base) modulo 2^64, as a settled line has them; `base` is that of the line's key. */
-export const relativeSums = ({ rows, sums }: OwnerDays, base: string): string[] =>
-  sums.map((sum, index) => sumText(BigInt(sum) - BigInt(base) * BigInt(rows[index] ?? 0)));

@@ -79,3 +79,9 @@ export const toldDays = (
   if (days.length > partDaysMax || days.some(([day]) => day > dayLast)) return undefined;
   return days.map(([day, rows, sum]) => [day, rows, sumText(sum)]);
 };
+
+/** Sums of uids as sums of (uid - base) modulo 2^64: so a settled line has them, with the base of its key. */
+export const relativeSums = (
+  { rows, sums }: { readonly rows: readonly number[]; readonly sums: readonly string[] },
+  base: string,
+): string[] => sums.map((sum, index) => sumText(BigInt(sum) - BigInt(base) * BigInt(rows[index] ?? 0)));
