@@ -41,12 +41,12 @@ type Place = {
   readonly day: number | undefined;
 };
 
-/** A difference between the records and the store. `items` are rows: in a split table one per metric. */
+/**
+ * A difference between the records and the store. `items` are rows, the fewest that explain the counts: in a split table one per metric.
+ */
 export type StoreDifference = Place & {
   readonly kind: DifferenceKind;
   readonly items: number;
-  /** False: as many rows were lost as others came in, and each number is the least one. */
-  readonly isExact: boolean;
   /** Why it is not known; else empty. */
   readonly why: string;
 };
@@ -220,11 +220,11 @@ const judge = async (
         ? ({ state: 'in_flight' } as const)
         : compareDay(settled, store, { isCaughtUp, collapses });
     if (result.state === 'in_flight') verdicts.inFlight.push(each);
-    if (result.state !== 'differs' && result.state !== 'differs_at_least') continue;
+    if (result.state !== 'differs') continue;
     for (const { kind, rows } of result.differences)
       verdicts.differences.push({
         ...placeOf(pipeline, owner, each.day),
-        ...{ kind, items: rows, isExact: result.state === 'differs' },
+        ...{ kind, items: rows },
         why: kind === 'not_known' ? 'records of an earlier program do not name the days of their rows' : '',
       });
   }
@@ -282,12 +282,17 @@ export const compareStores = async (
     const days = [...new Set(inFlight.map(({ day }) => day))];
     const next = await compareOnce(targets, { ...filter, days }, recordsFrom);
     differences.push(...next.differences.filter(isAgain));
-    inFlight = next.inFlight.filter(({ store, day }) => isAgain(placeOf(store.pipeline, store.owner, day)));
+    const isUnknownNow = ({ store }: Candidate): boolean =>
+      next.unknown.some(({ pipeline, owner }) => pipeline === store.pipeline && owner === store.owner);
+    inFlight = [
+      ...inFlight.filter(isUnknownNow),
+      ...next.inFlight.filter(({ store, day }) => isAgain(placeOf(store.pipeline, store.owner, day))),
+    ];
   }
   const notKnown = first.unknown.map(
     ({ pipeline, owner, why }): StoreDifference => ({
       ...placeOf(pipeline, owner, undefined),
-      ...{ kind: 'not_known', items: 0, isExact: true, why },
+      ...{ kind: 'not_known', items: 0, why },
     }),
   );
   return {

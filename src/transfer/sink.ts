@@ -2,9 +2,9 @@ import type { DeadLetterPart, DeadLetterReason } from '../dead-letters/dead-lett
 import type { Tally } from '../outcomes/tally.ts';
 import type { ReadResult } from '../wire/envelope.ts';
 import type { MessageKey } from '../wire/message-key.ts';
+import type { OwnerDays } from '../wire/part-days.ts';
 import type { Redrive } from '../wire/redrive.ts';
 import type { HeldMessage } from './held-message.ts';
-import type { OwnerDays } from './taken-days.ts';
 
 /** Bytes of a message that go to the dead letters, and the items they stand for. */
 export type DeadLettered = {

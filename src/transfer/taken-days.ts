@@ -1,12 +1,5 @@
-import { type DayRows, type DescribedRows, partDays, sumText } from '../wire/part-days.ts';
+import { type DayRows, type DescribedRows, type OwnerDays, partDays, sumText } from '../wire/part-days.ts';
 import type { DeadLettered } from './sink.ts';
-
-/** Rows of one owner that the store has taken, by event day (days since 1970), with the sums of their uids modulo 2^64, decimal. */
-export type OwnerDays = {
-  readonly days: readonly number[];
-  readonly rows: readonly number[];
-  readonly sums: readonly string[];
-};
 
 type Counted = { rows: number; sum: bigint };
 

@@ -5,6 +5,13 @@ import { isDecimal } from './message-key.ts';
 /** Rows of one event day (days since 1970, UTC), and the sum of their uids modulo 2^64 as decimal text. */
 export type DayRows = readonly [day: number, rows: number, sum: string];
 
+/** Rows of one owner by event day (days since 1970), with the sums of their uids modulo 2^64, decimal. */
+export type OwnerDays = {
+  readonly days: readonly number[];
+  readonly rows: readonly number[];
+  readonly sums: readonly string[];
+};
+
 /** Event days that a part tells apart: one with more is told as none, so that no header and no record grows with them. */
 export const partDaysMax = 512;
 /** The last event day that a record holds: in the year 2149. */
@@ -81,7 +88,5 @@ export const toldDays = (
 };
 
 /** Sums of uids as sums of (uid - base) modulo 2^64: so a settled line has them, with the base of its key. */
-export const relativeSums = (
-  { rows, sums }: { readonly rows: readonly number[]; readonly sums: readonly string[] },
-  base: string,
-): string[] => sums.map((sum, index) => sumText(BigInt(sum) - BigInt(base) * BigInt(rows[index] ?? 0)));
+export const relativeSums = ({ rows, sums }: OwnerDays, base: string): string[] =>
+  sums.map((sum, index) => sumText(BigInt(sum) - BigInt(base) * BigInt(rows[index] ?? 0)));
