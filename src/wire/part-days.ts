@@ -5,6 +5,13 @@ import { isDecimal } from './message-key.ts';
 /** Rows of one event day (days since 1970, UTC), and the sum of their uids modulo 2^64 as decimal text. */
 export type DayRows = readonly [day: number, rows: number, sum: string];
 
+/** Rows of one owner by event day (days since 1970), with the sums of their uids modulo 2^64, decimal. */
+export type OwnerDays = {
+  readonly days: readonly number[];
+  readonly rows: readonly number[];
+  readonly sums: readonly string[];
+};
+
 /** Event days that a part tells apart: one with more is told as none, so that no header and no record grows with them. */
 export const partDaysMax = 512;
 /** The last event day that a record holds: in the year 2149. */
@@ -80,13 +87,6 @@ export const toldDays = (
   return days.map(([day, rows, sum]) => [day, rows, sumText(sum)]);
 };
 
-/** Rows of one owner that the store has taken, by event day (days since 1970), with the sums of their uids modulo 2^64, decimal. */
-export type OwnerDays = {
-  readonly days: readonly number[];
-  readonly rows: readonly number[];
-  readonly sums: readonly string[];
-};
-
-/** The sums of (uid - base) modulo 2^64, as a settled line has them; `base` is that of the line's key. */
+/** Sums of uids as sums of (uid - base) modulo 2^64: so a settled line has them, with the base of its key. */
 export const relativeSums = ({ rows, sums }: OwnerDays, base: string): string[] =>
   sums.map((sum, index) => sumText(BigInt(sum) - BigInt(base) * BigInt(rows[index] ?? 0)));

@@ -45,7 +45,7 @@ export const whyOf = (tag: string | null, message: string | null): string =>
   [tag ?? '', oneLine(message ?? '', 200)].filter((text) => text !== '').join(': ');
 
 /** The states of all WAL tables. Throws the Faults of QuestdbSql. */
-export const readTableStates = async (sql: QuestdbSql): Promise<TableState[]> => {
+export const readTableStates = async (sql: Pick<QuestdbSql, 'exec'>): Promise<TableState[]> => {
   const { dataset } = await sql.exec(
     `SELECT t.table_name, t.id, w.suspended, t.dedup, w.errorTag, w.errorMessage, w.sequencerTxn - w.writerTxn
       FROM tables() t JOIN wal_tables() w ON t.table_name = w.name`,

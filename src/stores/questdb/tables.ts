@@ -76,6 +76,12 @@ const daysOfUnit: Readonly<Record<string, number>> = { HOUR: 1 / 24, DAY: 1, WEE
 const daysOf = (value: unknown, unit: unknown): number | undefined =>
   Number(value) === 0 ? undefined : Number(value) * (daysOfUnit[String(unit)] ?? Number.NaN);
 
+/** Days that each table keeps its rows, by name; undefined: for ever. Throws the Faults of QuestdbSql. */
+export const readTtls = async (sql: Pick<QuestdbSql, 'exec'>): Promise<Map<string, number | undefined>> => {
+  const tables = await sql.exec('SELECT table_name, ttlValue, ttlUnit FROM tables()');
+  return new Map(tables.dataset.map(([name, value, unit]) => [String(name), daysOf(value, unit)]));
+};
+
 /** Reads the templates once from `<schemasFolder>/sql/questdb`. */
 export const createQuestdbTables = (sql: QuestdbSql, schemasFolder: string): QuestdbTables => {
   const template = (name: string): string =>
@@ -113,10 +119,7 @@ export const createQuestdbTables = (sql: QuestdbSql, schemasFolder: string): Que
         await sql.exec(`DROP VIEW IF EXISTS ${quoteIdentifier(String(view))}`);
       }
     },
-    ttls: async () => {
-      const tables = await sql.exec('SELECT table_name, ttlValue, ttlUnit FROM tables()');
-      return new Map(tables.dataset.map(([name, value, unit]) => [String(name), daysOf(value, unit)]));
-    },
+    ttls: () => readTtls(sql),
     names: async () =>
       (await sql.exec('SELECT table_name FROM tables()')).dataset.map(([name]) => String(name)),
   };

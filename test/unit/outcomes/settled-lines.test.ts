@@ -1,8 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import { outcomeRows, redriveRows, unreadableRow } from '../../../src/outcomes/outcome-rows.ts';
-import { type DayRows, type MessagePlace, settledLines } from '../../../src/outcomes/settled-lines.ts';
+import { type MessagePlace, settledLines } from '../../../src/outcomes/settled-lines.ts';
 import { deadLetteredOutcome, storedOutcome, type Tally } from '../../../src/outcomes/tally.ts';
 import { minuteText } from '../../../src/outcomes/times.ts';
+import type { OwnerDays } from '../../../src/wire/part-days.ts';
 
 const now = Date.UTC(2026, 1, 3, 4, 5, 6, 7);
 const arrivedAt = now - 60_000;
@@ -59,7 +60,7 @@ describe('the lines of a message', () => {
         ]),
       ],
     ]);
-    const days = new Map<number, DayRows>([
+    const days = new Map<number, OwnerDays>([
       [4, { days: [], rows: [], sums: [] }],
       [5, { days: [20_000, 20_001], rows: [1, 2], sums: ['1', '18446744073709551615'] }],
     ]);

@@ -4,7 +4,6 @@ import { refusedRows, unavailablePart } from '../../../src/transfer/points/point
 import { validatePoints } from '../../../src/transfer/points/validate-points.ts';
 import { takenDays } from '../../../src/transfer/taken-days.ts';
 import type { MetricsEnvelope, Part } from '../../../src/wire/metrics-envelope.ts';
-import { relativeSums } from '../../../src/wire/part-days.ts';
 import { firstDelivery } from '../../support/outcomes/deliveries.ts';
 
 const day = 86_400_000;
@@ -47,10 +46,5 @@ describe('the rows that a store has taken', () => {
     const letter = (part: Part) => unavailablePart(part, Buffer.from('t,a=b uid=7i 1\n'), 'away');
     expect(takenDays(ofAll(), [letter(whole)]).get(1)).toEqual({ days: [], rows: [], sums: [] });
     expect(takenDays(ofAll(), [letter(partOf(1, undefined))]).has(1)).toBe(false);
-  });
-
-  it('have sums relative to the base of their record, modulo 2^64', () => {
-    const days = { days: [1, 2], rows: [3, 1], sums: ['3009', '5'] };
-    expect(relativeSums(days, '1000')).toEqual(['9', String(2n ** 64n - 995n)]);
   });
 });

@@ -1,5 +1,11 @@
 import { describe, expect, it } from 'vitest';
-import { type DescribedRows, isDays, partDays, partDaysMax } from '../../../src/wire/part-days.ts';
+import {
+  type DescribedRows,
+  isDays,
+  partDays,
+  partDaysMax,
+  relativeSums,
+} from '../../../src/wire/part-days.ts';
 
 const day = 86_400_000;
 const top = 2n ** 63n - 1n;
@@ -48,5 +54,10 @@ describe('the rows of a part by event day', () => {
     const long = Array.from({ length: partDaysMax + 1 }, () => [1, 1, '1']);
     const wrong = [{}, [1], [[1, 2]], [[1, 2, 3]], [[-1, 2, '3']], [[65_536, 2, '3']], [[1, 2, '-3']], long];
     expect(wrong.map(isDays)).toEqual(wrong.map(() => false));
+  });
+
+  it('have sums relative to the base of their record, modulo 2^64', () => {
+    const days = { days: [1, 2], rows: [3, 1], sums: ['3009', '5'] };
+    expect(relativeSums(days, '1000')).toEqual(['9', String(2n ** 64n - 995n)]);
   });
 });

@@ -1,0 +1,125 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { z } from 'zod';
+import { type QuestdbSql, quoteIdentifier, quoteLiteral } from '../stores/questdb/sql.ts';
+import { readTableStates, type TableState } from '../stores/questdb/table-states.ts';
+import { readTtls } from '../stores/questdb/tables.ts';
+import type { RowSum } from './day-difference.ts';
+
+/** The table of a data id, and the QuestDB instance that holds it. */
+export type PointsTable = {
+  readonly dataId: number;
+  readonly table: string;
+  readonly sql: Pick<QuestdbSql, 'exec'>;
+};
+
+/** Tables of one instance: states by name, and the days that each keeps its rows. */
+export type PointsStore = {
+  readonly states: ReadonlyMap<string, TableState>;
+  readonly ttls: ReadonlyMap<string, number | undefined>;
+};
+
+const microsOfDay = 86_400_000_000;
+const appliedLooks = 20;
+const appliedPauseMs = 250;
+
+/**
+ * The tables of an instance, once every commit that was confirmed for these tables at the call is visible; after five seconds as they
+ * are. Throws the Faults of QuestdbSql.
+ */
+export const readPointsStore = async (
+  sql: PointsTable['sql'],
+  tables: ReadonlySet<string>,
+): Promise<PointsStore> => {
+  const read = async (): Promise<Map<string, TableState>> =>
+    new Map((await readTableStates(sql)).map((state) => [state.name, state]));
+  let states = await read();
+  const isBehind = (): boolean => [...tables].some((table) => (states.get(table)?.pendingCommits ?? 0) > 0);
+  for (let look = 1; look < appliedLooks && isBehind(); look++) {
+    await delay(appliedPauseMs);
+    states = await read();
+  }
+  return { states, ttls: await readTtls(sql) };
+};
+
+/** Why the rows of a table cannot be compared; undefined for one that can, and for one that is not there: it has no rows. */
+export const whyUnknown = (state: TableState | undefined): string | undefined => {
+  if (state === undefined) return undefined;
+  if (!state.deduplicates) return 'the table does not deduplicate';
+  if (state.isSuspended) return `the table is suspended (${state.why})`;
+  return state.pendingCommits > 0 ? 'QuestDB has not applied all that it confirmed' : undefined;
+};
+
+/** The uids in two halves: their sums overflow nowhere. */
+const halves = 'sum(uid & 4294967295)::string, sum(uid / 4294967296)::string';
+const sumRow = z.tuple([z.number(), z.string().nullable(), z.string().nullable()]);
+const dayRow = z.tuple([z.number(), ...sumRow.def.items]);
+
+const toRowSum = ([rows, low, high]: z.output<typeof sumRow>): RowSum => ({
+  rows,
+  sum: BigInt.asUintN(64, BigInt(low ?? 0) + (BigInt(high ?? 0) << 32n)),
+});
+
+const ofDay = (day: number): string =>
+  `timestamp >= ${day * microsOfDay} AND timestamp < ${(day + 1) * microsOfDay}`;
+
+/** The rows of a table by event day; of these days, or of all. */
+export const readPointDays = async (
+  { sql, table }: PointsTable,
+  days: readonly number[] | undefined,
+): Promise<Map<number, RowSum>> => {
+  const name = quoteIdentifier(table);
+  const found = new Map<number, RowSum>();
+  if (days === undefined) {
+    const { dataset } = await sql.exec(
+      `SELECT cast(timestamp_floor('d', timestamp) as long) / ${microsOfDay} day, count(), ${halves} FROM ${name}`,
+    );
+    for (const row of dataset) {
+      const [day, ...sums] = dayRow.parse(row);
+      found.set(day, toRowSum(sums));
+    }
+    return found;
+  }
+  for (const day of days) {
+    const { dataset } = await sql.exec(`SELECT count(), ${halves} FROM ${name} WHERE ${ofDay(day)}`);
+    found.set(day, toRowSum(sumRow.parse(dataset[0])));
+  }
+  return found;
+};
+
+/** Distinct uids of a day that are held in memory at once. */
+const sliceRows = 2_000_000;
+
+/** The distinct uids of an event day, in slices. */
+export const readDistinctPoints = async (
+  { sql, table }: PointsTable,
+  day: number,
+  rows: number,
+): Promise<RowSum> => {
+  const slices = Math.max(1, Math.ceil(rows / sliceRows));
+  let all: RowSum = { rows: 0, sum: 0n };
+  for (let slice = 0; slice < slices; slice++) {
+    const { dataset } = await sql.exec(
+      `SELECT count(), ${halves} FROM (SELECT DISTINCT uid FROM ${quoteIdentifier(table)}
+        WHERE ${ofDay(day)} AND uid % ${slices} = ${slice})`,
+    );
+    const found = toRowSum(sumRow.parse(dataset[0]));
+    all = { rows: all.rows + found.rows, sum: BigInt.asUintN(64, all.sum + found.sum) };
+  }
+  return all;
+};
+
+const partitionRow = z.tuple([z.string(), z.number()]);
+
+/** Rows of a table by event day, from the sizes of its partitions: no row is read. Empty for a missing table. */
+export const readPointPartitions = async ({ sql, table }: PointsTable): Promise<Map<number, number>> => {
+  const { dataset } = await sql.exec(
+    `SELECT name, numRows FROM table_partitions(${quoteLiteral(table)}) WHERE active OR attached`,
+  );
+  const days = new Map<number, number>();
+  for (const row of dataset) {
+    const [name, rows] = partitionRow.parse(row);
+    const day = Date.parse(`${name.slice(0, 10)}T00:00:00Z`) / 86_400_000;
+    days.set(day, (days.get(day) ?? 0) + rows);
+  }
+  return days;
+};

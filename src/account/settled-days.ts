@@ -1,0 +1,128 @@
+import { z } from 'zod';
+import { ledgerTables, type Pipeline } from '../outcomes/rows.ts';
+import { storedOutcome } from '../outcomes/tally.ts';
+import { type Clickhouse, database } from '../stores/clickhouse/client.ts';
+import type { RowSum } from './day-difference.ts';
+
+/** Which records count: those of an owner, and of event days (days since 1970). */
+export type DayFilter = {
+  readonly pipeline?: Pipeline;
+  /** A data id or an application. */
+  readonly owner?: number;
+  readonly days?: readonly number[];
+};
+
+/** What the records say of one owner. */
+export type SettledOwner = {
+  readonly days: Map<number, RowSum>;
+  /**
+   * The last day on which a record arrived that names no days although items were stored: rows of later event days than the next one
+   * are all named. Undefined without such a record.
+   */
+  unknownUntil: number | undefined;
+};
+
+export type SettledDays = ReadonlyMap<Pipeline, Map<number, SettledOwner>>;
+
+const table = `${database}.${ledgerTables.outcomes}`;
+const key = 'pipeline, data_id, app_id, base, first';
+/** In place of a day: the record names none. */
+const dayUnknown = 65_536;
+
+const conditionsOf = ({ pipeline, owner }: DayFilter): { conditions: string[]; params: object } => {
+  const conditions: string[] = [];
+  if (pipeline !== undefined) conditions.push('pipeline = {pipeline:String}');
+  if (owner !== undefined) conditions.push("if(pipeline = 'metrics', data_id, app_id) = {owner:Int64}");
+  // The primary key begins with these.
+  if (pipeline !== undefined && owner !== undefined)
+    conditions.push(pipeline === 'metrics' ? 'data_id = {owner:Int64}' : 'app_id = {owner:Int64}');
+  return { conditions, params: { pipeline, owner } };
+};
+
+const andAll = (...conditions: readonly string[]): string =>
+  conditions.length === 0 ? '' : `WHERE ${conditions.join(' AND ')}`;
+
+const columns = `pipeline, data_id, app_id, base, minute, toInt64(outcomes['${storedOutcome}']) AS stored, days, day_rows, day_sums`;
+
+/** (redrive, ordinal, letters, row) of each record of a message. */
+const event = '(toInt64(redrive), ordinal, letters, tuple(base, minute, stored, days, day_rows, day_sums))';
+
+/**
+ * A redrive counts if a record that counts names its dead letter: that of the message, or that of the redrive before. Without the
+ * message's record, or with one of an earlier program, which names none, all of them count.
+ */
+const counted = `arrayFold((state, event) -> if(NOT checks OR has(state.1, (event.1, event.2)),
+    (arrayConcat(state.1, arrayMap(letter -> (event.1 + 1, letter), event.3)), arrayPushBack(state.2, event.4)), state),
+  redrives, (named, arrayFilter(row -> 0, [redrives[1].4]))).2`;
+
+/** The records that count, a row each: those of messages, and those of redrives. Purges name no rows. */
+const standingRecords = (conditions: readonly string[]): string => `
+  SELECT ${columns} FROM ${table} FINAL ${andAll(...conditions, 'redrive = 0', 'ordinal = -1')}
+  UNION ALL
+  SELECT pipeline, data_id, app_id, row.1 AS base, row.2 AS minute, row.3 AS stored, row.4 AS days, row.5 AS day_rows, row.6 AS day_sums
+  FROM (
+    SELECT pipeline, data_id, app_id, countIf(redrive = 0 AND book = 1) > 0 AS checks,
+      groupArrayArrayIf(arrayMap(letter -> (toInt64(1), letter), letters), redrive = 0) AS named,
+      arraySort(each -> (each.1, each.2), groupArrayIf(${event}, redrive > 0)) AS redrives
+    FROM (SELECT *, toInt64(outcomes['${storedOutcome}']) AS stored FROM ${table} FINAL
+      WHERE (${key}) IN (SELECT ${key} FROM ${table} ${andAll(...conditions, 'redrive > 0')}))
+    GROUP BY ${key}
+  ) ARRAY JOIN ${counted} AS row`;
+
+const dayRow = z.object({
+  pipeline: z.enum(['metrics', 'traces']),
+  owner: z.coerce.number(),
+  day: z.number(),
+  rows: z.coerce.number(),
+  sum: z.string().regex(/^\d+$/),
+  until: z.number(),
+});
+
+const timeoutMs = 120_000;
+
+/**
+ * Rows and sums of uids by owner and event day, as the records say that a store has taken them. Reads all records of the owner, or of
+ * all owners. Throws the Faults of ClickHouse.
+ */
+export const readSettledDays = async (clickhouse: Clickhouse, filter: DayFilter): Promise<SettledDays> => {
+  const { conditions, params } = conditionsOf(filter);
+  const { days } = filter;
+  const unnamed = `(toUInt32(${dayUnknown}), toUInt32(0), toUInt64(0))`;
+  const named = 'arrayMap((day, rows, sum) -> (toUInt32(day), rows, sum), days, day_rows, day_sums)';
+  const query = `
+    SELECT pipeline, if(pipeline = 'metrics', data_id, app_id) AS owner, day.1 AS day, sum(day.2) AS rows,
+      toString(sum(day.3 + base * day.2)) AS sum, toUInt32(intDiv(toUInt32(max(minute)), 86400)) AS until
+    FROM (${standingRecords(conditions)})
+    ARRAY JOIN if(empty(days) AND stored > 0, [${unnamed}], ${named}) AS day
+    ${days === undefined ? '' : `WHERE has(arrayPushBack({days:Array(UInt32)}, ${dayUnknown}), day.1)`}
+    GROUP BY pipeline, owner, day`;
+  const found = await clickhouse.rows(dayRow, query, { params: { ...params, days }, timeoutMs });
+  const settled = new Map<Pipeline, Map<number, SettledOwner>>([
+    ['metrics', new Map()],
+    ['traces', new Map()],
+  ]);
+  for (const { pipeline, owner, day, rows, sum, until } of found) {
+    const owners = settled.get(pipeline);
+    const known = owners?.get(owner) ?? { days: new Map(), unknownUntil: undefined };
+    owners?.set(owner, known);
+    if (day === dayUnknown) known.unknownUntil = until;
+    else if (rows > 0) known.days.set(day, { rows, sum: BigInt(sum) });
+  }
+  return settled;
+};
+
+const retentionRow = z.object({ engine_full: z.string() });
+
+/** The days that a table of ClickHouse keeps its rows; undefined: for ever, or by a TTL that is not ours. */
+export const readRetentionDays = async (
+  clickhouse: Clickhouse,
+  name: string,
+): Promise<number | undefined> => {
+  const [row] = await clickhouse.rows(
+    retentionRow,
+    'SELECT engine_full FROM system.tables WHERE database = {database:String} AND name = {name:String}',
+    { params: { database, name } },
+  );
+  const days = / TTL .*?toIntervalDay\((\d+)\)/.exec(row?.engine_full ?? '')?.[1];
+  return days === undefined ? undefined : Number(days);
+};

@@ -1,0 +1,86 @@
+import { z } from 'zod';
+import { type Clickhouse, database } from '../stores/clickhouse/client.ts';
+import type { RowSum } from './day-difference.ts';
+
+const nanosOfDay = 86_400_000_000_000n;
+const timeoutMs = 120_000;
+/** Beside the inserts, which come first. */
+const settings = { max_threads: 2 };
+
+/** The event day in UTC, whatever the zone of the server. */
+const dayOf = `intDiv(toUnixTimestamp64Nano(Timestamp), ${nanosOfDay})`;
+
+const ofDays = (days: readonly number[]): string =>
+  days
+    .map((day) => {
+      const [from, until] = [BigInt(day) * nanosOfDay, BigInt(day + 1) * nanosOfDay];
+      return `(Timestamp >= fromUnixTimestamp64Nano(toInt64(${from})) AND Timestamp < fromUnixTimestamp64Nano(toInt64(${until})))`;
+    })
+    .join(' OR ');
+
+const sumRow = z.object({ rows: z.coerce.number(), sum: z.string() });
+const dayRow = sumRow.extend({ owner: z.coerce.number(), day: z.coerce.number() });
+
+const toRowSum = ({ rows, sum }: z.output<typeof sumRow>): RowSum => ({ rows, sum: BigInt(sum) });
+
+/** The rows of an application by event day, or of all applications; of these days, or of all. */
+export const readSpanDays = async (
+  clickhouse: Clickhouse,
+  owner: number | undefined,
+  days: readonly number[] | undefined,
+): Promise<Map<number, Map<number, RowSum>>> => {
+  const conditions = [
+    ...(owner === undefined ? [] : ['AppId = {owner:Int64}']),
+    ...(days === undefined ? [] : [`(${days.length === 0 ? '0' : ofDays(days)})`]),
+  ];
+  const found = await clickhouse.rows(
+    dayRow,
+    `SELECT AppId AS owner, ${dayOf} AS day, count() AS rows, toString(sum(uid)) AS sum FROM ${database}.otel_traces
+      ${conditions.length === 0 ? '' : `WHERE ${conditions.join(' AND ')}`} GROUP BY owner, day`,
+    { params: { owner }, timeoutMs, settings },
+  );
+  const owners = new Map<number, Map<number, RowSum>>();
+  for (const row of found) {
+    const own = owners.get(row.owner) ?? new Map<number, RowSum>();
+    owners.set(row.owner, own.set(row.day, toRowSum(row)));
+  }
+  return owners;
+};
+
+/** Distinct uids of a day that are held in memory at once. */
+const sliceRows = 5_000_000;
+
+/** The distinct uids of an application and event day, in slices. */
+export const readDistinctSpans = async (
+  clickhouse: Clickhouse,
+  owner: number,
+  day: number,
+  rows: number,
+): Promise<RowSum> => {
+  const slices = Math.max(1, Math.ceil(rows / sliceRows));
+  let all: RowSum = { rows: 0, sum: 0n };
+  for (let slice = 0; slice < slices; slice++) {
+    const [found] = await clickhouse.rows(
+      sumRow,
+      `SELECT count() AS rows, toString(sum(uid)) AS sum FROM (
+        SELECT uid FROM ${database}.otel_traces
+        WHERE AppId = {owner:Int64} AND (${ofDays([day])}) AND uid % {slices:UInt64} = {slice:UInt64} GROUP BY uid)`,
+      { params: { owner, slices, slice }, timeoutMs, settings },
+    );
+    const { rows: count, sum } = found === undefined ? all : toRowSum(found);
+    all = { rows: all.rows + count, sum: BigInt.asUintN(64, all.sum + sum) };
+  }
+  return all;
+};
+
+const partRow = z.object({ day: z.coerce.number(), rows: z.coerce.number() });
+
+/** Rows of all applications by event day, from the sizes of the parts: no row is read. Only where the server's zone is UTC. */
+export const readSpanParts = async (clickhouse: Clickhouse): Promise<Map<number, number>> => {
+  const found = await clickhouse.rows(
+    partRow,
+    `SELECT toUInt32(toDate(partition)) AS day, sum(rows) AS rows FROM system.parts
+      WHERE database = '${database}' AND table = 'otel_traces' AND active GROUP BY day`,
+  );
+  return new Map(found.map(({ day, rows }) => [day, rows]));
+};

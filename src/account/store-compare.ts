@@ -1,0 +1,303 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { errorText } from '../model/fault.ts';
+import { dayMs } from '../model/time.ts';
+import { ledgerTables, type Pipeline } from '../outcomes/rows.ts';
+import type { Clickhouse } from '../stores/clickhouse/client.ts';
+import { compareDay, type DifferenceKind, needsDistinct, noRows, type RowSum } from './day-difference.ts';
+import {
+  type PointsTable,
+  readDistinctPoints,
+  readPointDays,
+  readPointsStore,
+  whyUnknown,
+} from './point-rows.ts';
+import { type DayFilter, readRetentionDays, readSettledDays, type SettledDays } from './settled-days.ts';
+import { readDistinctSpans, readSpanDays } from './span-rows.ts';
+
+/** Where the rows and their records are. */
+export type StoreTargets = {
+  readonly clickhouse: Clickhouse;
+  /** The tables of the data ids whose rows are kept: neither deleted nor purged. */
+  readonly points: readonly PointsTable[];
+  /** Owners that are purged or deleted, or otherwise no matter of this account. */
+  readonly isLeftOut: (pipeline: Pipeline, owner: number) => boolean;
+  /**
+   * Resolves to true once all that the streams and LEDGER held at the call is settled and recorded in ClickHouse. False where that
+   * takes too long: rows beyond the records are then in flight.
+   */
+  readonly caughtUp: () => Promise<boolean>;
+  readonly now?: () => number;
+  /** Between two rounds, for what is in flight. */
+  readonly pause?: () => Promise<void>;
+};
+
+type Place = {
+  readonly pipeline: Pipeline;
+  /** 0 for spans. */
+  readonly dataId: number;
+  /** 0 for points. */
+  readonly appId: number;
+  /** Days since 1970; undefined for all days of an owner. */
+  readonly day: number | undefined;
+};
+
+/**
+ * A difference between the records and the store. `items` are rows, the fewest that explain the counts: in a split table one per metric.
+ */
+export type StoreDifference = Place & {
+  readonly kind: DifferenceKind;
+  readonly items: number;
+  /** Why it is not known; else empty. */
+  readonly why: string;
+};
+
+export type StoreComparison = {
+  readonly differences: readonly StoreDifference[];
+  /** Days on which records or rows were on their way in every round. */
+  readonly inFlight: readonly Place[];
+  /** Owners and days that were compared, and their recorded rows. */
+  readonly compared: { readonly days: number; readonly rows: number };
+};
+
+/** The rows of one owner in its store. */
+type OwnerStore = {
+  readonly pipeline: Pipeline;
+  readonly owner: number;
+  readonly collapses: boolean;
+  readonly days: ReadonlyMap<number, RowSum>;
+  /** Event days before this one are not compared: their rows or records may have expired. */
+  readonly dayFirst: number;
+  readonly distinct: (day: number, rows: number) => Promise<RowSum>;
+};
+
+type Unknown = { readonly pipeline: Pipeline; readonly owner: number; readonly why: string };
+type Stores = { readonly known: readonly OwnerStore[]; readonly unknown: readonly Unknown[] };
+
+const roundsMax = 3;
+const pauseMs = 2_000;
+
+const placeOf = (pipeline: Pipeline, owner: number, day: number | undefined): Place => ({
+  pipeline,
+  dataId: pipeline === 'metrics' ? owner : 0,
+  appId: pipeline === 'traces' ? owner : 0,
+  day,
+});
+
+/** The first event day whose rows are certainly kept: a day expires when all of it is older than the retention. */
+const dayFirst = (now: number, retentionDays: number | undefined): number =>
+  retentionDays === undefined ? 0 : Math.floor(now / dayMs - retentionDays) + 1;
+
+const isWanted = ({ pipeline, owner }: DayFilter, ofPipeline: Pipeline, ofOwner?: number): boolean =>
+  (pipeline === undefined || pipeline === ofPipeline) &&
+  (owner === undefined || ofOwner === undefined || owner === ofOwner);
+
+const readPointStores = async (
+  { points, isLeftOut, now = Date.now }: StoreTargets,
+  filter: DayFilter,
+  settled: SettledDays,
+  recordsFrom: number,
+): Promise<Stores> => {
+  if (!isWanted(filter, 'metrics')) return { known: [], unknown: [] };
+  const known: OwnerStore[] = [];
+  const unknown: Unknown[] = [];
+  const pipeline = 'metrics';
+  const wanted = points.filter(
+    ({ dataId }) => isWanted(filter, pipeline, dataId) && !isLeftOut(pipeline, dataId),
+  );
+  for (const [sql, tables] of Map.groupBy(wanted, (each) => each.sql)) {
+    try {
+      const store = await readPointsStore(sql, new Set(tables.map(({ table }) => table)));
+      for (const each of tables) {
+        const { dataId: owner, table } = each;
+        const state = store.states.get(table);
+        const why = whyUnknown(state);
+        if (why !== undefined) {
+          unknown.push({ pipeline, owner, why });
+          continue;
+        }
+        known.push({
+          ...{ pipeline, owner, collapses: false },
+          days: state === undefined ? new Map() : await readPointDays(each, filter.days),
+          dayFirst: Math.max(recordsFrom, dayFirst(now(), store.ttls.get(table))),
+          distinct: (day, rows) =>
+            state === undefined ? Promise.resolve(noRows) : readDistinctPoints(each, day, rows),
+        });
+      }
+    } catch (error) {
+      const done = new Set([...known, ...unknown].map(({ owner }) => owner));
+      for (const { dataId: owner } of tables)
+        if (!done.has(owner)) unknown.push({ pipeline, owner, why: errorText(error) });
+    }
+  }
+  const named = new Set(points.map(({ dataId }) => dataId));
+  for (const owner of settled.get(pipeline)?.keys() ?? [])
+    if (!named.has(owner) && !isLeftOut(pipeline, owner))
+      unknown.push({ pipeline, owner, why: 'no table is known' });
+  return { known, unknown };
+};
+
+const readSpanStores = async (
+  { clickhouse, isLeftOut, now = Date.now }: StoreTargets,
+  filter: DayFilter,
+  settled: SettledDays,
+  recordsFrom: number,
+): Promise<Stores> => {
+  const pipeline = 'traces';
+  if (!isWanted(filter, pipeline)) return { known: [], unknown: [] };
+  const stored = await readSpanDays(clickhouse, filter.owner, filter.days);
+  const from = Math.max(recordsFrom, dayFirst(now(), await readRetentionDays(clickhouse, 'otel_traces')));
+  const owners = new Set([...stored.keys(), ...(settled.get(pipeline)?.keys() ?? [])]);
+  const known = [...owners]
+    .filter((owner) => !isLeftOut(pipeline, owner))
+    .map((owner) => ({
+      ...({ pipeline, owner, collapses: true, dayFirst: from } as const),
+      days: stored.get(owner) ?? new Map<number, RowSum>(),
+      distinct: (day: number, rows: number) => readDistinctSpans(clickhouse, owner, day, rows),
+    }));
+  return { known, unknown: [] };
+};
+
+type Candidate = { readonly store: OwnerStore; readonly day: number };
+
+const settledOf = (settled: SettledDays, { store, day }: Candidate): RowSum =>
+  settled.get(store.pipeline)?.get(store.owner)?.days.get(day) ?? noRows;
+
+/** A record arrives at most a day before the event day of its rows: only later days have no row that such a record may stand for. */
+const isUnknown = (settled: SettledDays, { store, day }: Candidate): boolean => {
+  const until = settled.get(store.pipeline)?.get(store.owner)?.unknownUntil;
+  return until !== undefined && day <= until + 1;
+};
+
+const candidatesOf = (
+  stores: readonly OwnerStore[],
+  settled: SettledDays,
+  { days }: DayFilter,
+): Candidate[] =>
+  stores.flatMap((store) => {
+    const own = new Set([
+      ...store.days.keys(),
+      ...(settled.get(store.pipeline)?.get(store.owner)?.days.keys() ?? []),
+    ]);
+    return [...own]
+      .filter((day) => day >= store.dayFirst && (days === undefined || days.includes(day)))
+      .toSorted((a, b) => a - b)
+      .map((day) => ({ store, day }));
+  });
+
+const rowsOf = ({ store, day }: Candidate): RowSum => store.days.get(day) ?? noRows;
+
+type Verdicts = { readonly differences: StoreDifference[]; readonly inFlight: Candidate[] };
+
+/** Reads the records again, and judges the days that seemed to differ. */
+const judge = async (
+  { clickhouse, caughtUp }: StoreTargets,
+  filter: DayFilter,
+  before: SettledDays,
+  candidates: readonly Candidate[],
+): Promise<Verdicts> => {
+  const verdicts: Verdicts = { differences: [], inFlight: [] };
+  const settledBetween = (after: SettledDays, each: Candidate) => ({
+    before: settledOf(before, each),
+    after: settledOf(after, each),
+    isUnknown: isUnknown(after, each),
+  });
+  const soon = await readSettledDays(clickhouse, filter);
+  const distinct = new Map<Candidate, RowSum>();
+  for (const each of candidates) {
+    const rows = rowsOf(each);
+    if (needsDistinct(settledBetween(soon, each), rows))
+      distinct.set(each, await each.store.distinct(each.day, rows.rows));
+  }
+  const isCaughtUp = await caughtUp();
+  const after = await readSettledDays(clickhouse, filter);
+  for (const each of candidates) {
+    const { pipeline, owner, collapses } = each.store;
+    const found = distinct.get(each);
+    const store = { ...rowsOf(each), ...(found === undefined ? {} : { distinct: found }) };
+    const settled = settledBetween(after, each);
+    const result =
+      found === undefined && needsDistinct(settled, store)
+        ? ({ state: 'in_flight' } as const)
+        : compareDay(settled, store, { isCaughtUp, collapses });
+    if (result.state === 'in_flight') verdicts.inFlight.push(each);
+    if (result.state !== 'differs') continue;
+    for (const { kind, rows } of result.differences)
+      verdicts.differences.push({
+        ...placeOf(pipeline, owner, each.day),
+        ...{ kind, items: rows },
+        why: kind === 'not_known' ? 'records of an earlier program do not name the days of their rows' : '',
+      });
+  }
+  return verdicts;
+};
+
+/** One round: records, stores, and for the days that seem to differ the records again. */
+const compareOnce = async (
+  targets: StoreTargets,
+  filter: DayFilter,
+  recordsFrom: number,
+): Promise<
+  Verdicts & { readonly unknown: readonly Unknown[]; readonly compared: StoreComparison['compared'] }
+> => {
+  const before = await readSettledDays(targets.clickhouse, filter);
+  const points = await readPointStores(targets, filter, before, recordsFrom);
+  const spans = await readSpanStores(targets, filter, before, recordsFrom);
+  const all = candidatesOf([...points.known, ...spans.known], before, filter);
+  const differing = all.filter((each) => {
+    const [settled, stored] = [settledOf(before, each), rowsOf(each)];
+    return settled.rows !== stored.rows || settled.sum !== stored.sum;
+  });
+  const verdicts: Verdicts =
+    differing.length === 0
+      ? { differences: [], inFlight: [] }
+      : await judge(targets, filter, before, differing);
+  const rows = all.reduce((sum, each) => sum + settledOf(before, each).rows, 0);
+  return {
+    ...verdicts,
+    unknown: [...points.unknown, ...spans.unknown],
+    compared: { days: all.length, rows },
+  };
+};
+
+/**
+ * Compares what the records say that the stores have taken with what the stores hold, by owner and event day (architecture 10.5).
+ * Days on which something is on its way are compared again, up to three times. Left out: event days whose rows or records may have
+ * expired, and the owners that `isLeftOut` names. Throws the Faults of ClickHouse; a QuestDB that does not answer makes its owners
+ * `not_known`.
+ */
+export const compareStores = async (
+  targets: StoreTargets,
+  filter: DayFilter = {},
+): Promise<StoreComparison> => {
+  const { clickhouse, now = Date.now, pause = () => delay(pauseMs) } = targets;
+  const recordsFrom = dayFirst(now(), await readRetentionDays(clickhouse, ledgerTables.outcomes));
+  const first = await compareOnce(targets, filter, recordsFrom);
+  const differences = [...first.differences];
+  let { inFlight } = first;
+  for (let round = 1; round < roundsMax && inFlight.length > 0; round++) {
+    await pause();
+    const again = new Set(inFlight.map(({ store, day }) => `${store.pipeline} ${store.owner} ${day}`));
+    const isAgain = ({ pipeline, dataId, appId, day }: Place): boolean =>
+      again.has(`${pipeline} ${pipeline === 'metrics' ? dataId : appId} ${day}`);
+    const days = [...new Set(inFlight.map(({ day }) => day))];
+    const next = await compareOnce(targets, { ...filter, days }, recordsFrom);
+    differences.push(...next.differences.filter(isAgain));
+    const isUnknownNow = ({ store }: Candidate): boolean =>
+      next.unknown.some(({ pipeline, owner }) => pipeline === store.pipeline && owner === store.owner);
+    inFlight = [
+      ...inFlight.filter(isUnknownNow),
+      ...next.inFlight.filter(({ store, day }) => isAgain(placeOf(store.pipeline, store.owner, day))),
+    ];
+  }
+  const notKnown = first.unknown.map(
+    ({ pipeline, owner, why }): StoreDifference => ({
+      ...placeOf(pipeline, owner, undefined),
+      ...{ kind: 'not_known', items: 0, why },
+    }),
+  );
+  return {
+    differences: [...notKnown, ...differences],
+    inFlight: inFlight.map(({ store, day }) => placeOf(store.pipeline, store.owner, day)),
+    compared: first.compared,
+  };
+};
