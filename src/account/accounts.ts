@@ -1,7 +1,7 @@
 import { type AccountOf, readAccounts } from '../outcomes/accounts.ts';
 import type { BalanceFilter } from '../outcomes/balance.ts';
 import type { Clickhouse } from '../stores/clickhouse/client.ts';
-import { type FoundDifference, isOpen, isWrong, type Owner, type pipelineOf } from './difference.ts';
+import { type FoundDifference, isOpen, isWrong, type Owner } from './difference.ts';
 import { readDifferences } from './difference-table.ts';
 import { type Received, readReceived } from './received.ts';
 
@@ -91,18 +91,23 @@ const accountOf = (
   }
   const lost = itemsOf(differences, 'lost_in_the_stream', 'lost_by_the_engine');
   const stuck = itemsOf(differences, 'stuck');
-  const unrecorded = itemsOf(differences, 'unrecorded');
+  const ofStore = differences.filter(({ messages }) => messages === 0);
+  const ofBooks = differences.filter(({ messages }) => messages > 0);
   const missing = Math.max(0, published - counted);
   // Records of earlier programs have no place in the books: they count as received by themselves.
   const { recorded } = balance;
+  const settledAgain = Math.max(0, counted + uncounted - recorded);
+  // A message whose record is gone has its place in the settlers' book, as a repeated one has; the store tells them apart.
+  const withoutRecord = Math.min(settledAgain, itemsOf(ofStore, 'unrecorded'));
+  const unrecorded = itemsOf(ofBooks, 'unrecorded') + withoutRecord;
   return {
     ...balance,
     received: balance.received - recorded + Math.max(published, counted) + uncounted,
-    repeated: Math.max(0, counted + uncounted - recorded),
+    repeated: settledAgain - withoutRecord,
     lost,
     stuck,
     unrecorded,
-    inFlight: Math.max(0, missing - lost - stuck - unrecorded),
+    inFlight: Math.max(0, missing - lost - stuck - itemsOf(ofBooks, 'unrecorded')),
     addsUp: isKnown ? !differences.some(isWrong) : null,
     differences: sumDifferences(differences),
   };
@@ -172,9 +177,3 @@ export const readOwnerAccounts = async (
     .map(([key, balance]) => accountOf(balance, books.get(key) ?? [], found.get(key) ?? [], isKnown))
     .toSorted(order);
 };
-
-/** The stream whose name stands for all streams of a signal, in differences with a store. */
-export const streamOfStore = { metrics: 'METRICS', traces: 'TRACES' } as const satisfies Record<
-  ReturnType<typeof pipelineOf>,
-  string
->;

@@ -58,3 +58,9 @@ export const isWrong = (difference: FoundDifference): boolean =>
 /** Identifies a difference: another figure under the same key replaces it. */
 export const differenceKey = ({ kind, stream, dataId, appId, minute }: Difference): string =>
   `${kind} ${stream} ${dataId} ${appId} ${minute}`;
+
+/** The stream whose name stands for all streams of a signal, in differences with a store. */
+export const streamOfStore = { metrics: 'METRICS', traces: 'TRACES' } as const satisfies Record<
+  Pipeline,
+  string
+>;

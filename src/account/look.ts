@@ -14,9 +14,11 @@ import {
   withoutLine,
 } from './books.ts';
 import { compareBooks, type Evidence, type HeldMessage, type Published, type Queue } from './compare.ts';
-import { type Difference, differenceKey } from './difference.ts';
-import { readDifferences, writeDifferences } from './difference-table.ts';
+import type { Difference } from './difference.ts';
+import { explainLosses } from './explain-losses.ts';
+import { type FoundDifferences, openFoundDifferences } from './found.ts';
 import { readHeldMessages } from './held-messages.ts';
+import { addStoreFindings, type StoreLook } from './store-look.ts';
 import { createUncounted, type Uncounted } from './uncounted.ts';
 
 /** A stream whose messages are accounted for, and its consumer. */
@@ -28,6 +30,7 @@ export type LookDependencies = {
   readonly streams: readonly AccountedStream[];
   /** Stream and consumer that carry the lines of both books. */
   readonly ledger: AccountedStream;
+  readonly stores: StoreLook;
   readonly stop: AbortSignal;
 };
 
@@ -50,6 +53,7 @@ const minutesPerLook = 240;
 /** Minutes with something on its way are compared again after this time, whatever they look like. */
 const pendingEveryMs = 30_000;
 const barrierMsMax = 60_000;
+const storesEveryMs = 15_000;
 
 /** A stream as the look found it. */
 type StreamLook = {
@@ -90,8 +94,9 @@ class Looks {
   private readonly uncounted: Uncounted;
   /** Lives whose end without a last line was compared. */
   private readonly noted = new Set<string>();
-  /** Differences as they are stored, by key. */
-  private found: Map<string, Difference> | undefined;
+  private found: FoundDifferences | undefined;
+  private isFirst = true;
+  private storesDueAt = 0;
 
   constructor(deps: LookDependencies) {
     this.deps = deps;
@@ -106,16 +111,12 @@ class Looks {
   /** The order matters: what was acknowledged when the streams were read has its line in ClickHouse when the books are read. */
   async look(): Promise<LookResult> {
     const { clickhouse, streams } = this.deps;
-    const stored = this.found ?? new Map<string, Difference>();
-    if (this.found === undefined)
-      for (const each of await readDifferences(clickhouse, {})) stored.set(differenceKey(each), each);
+    this.found ??= await openFoundDifferences(clickhouse);
+    const { found } = this;
     const looks = new Map<string, Omit<StreamLook, 'stuck'> & { stuck: HeldMessage[] }>();
     for (const stream of streams) looks.set(stream.name, await this.lookAt(stream));
     await this.untilRecorded();
-    const outlines = await readOutlines(
-      clickhouse,
-      this.found === undefined ? firstWindowSeconds : windowSeconds,
-    );
+    const outlines = await readOutlines(clickhouse, this.isFirst ? firstWindowSeconds : windowSeconds);
     const inFlight = new Map<string, number>();
     for (const [name, { queue, held, stuck }] of looks) {
       const look: StreamLook = {
@@ -123,11 +124,21 @@ class Looks {
         stuck: await withoutLine(clickhouse, name, stuck),
         held: held === undefined ? undefined : await withoutLine(clickhouse, name, held),
       };
-      inFlight.set(name, await this.compare(name, look, outlines, stored));
+      inFlight.set(name, await this.compare(name, look, outlines, found));
       this.queues.set(name, queue);
     }
-    this.found = stored;
+    this.isFirst = false;
+    await this.lookAtStores(found);
     return { inFlight };
+  }
+
+  /** At most a twentieth of the time goes into the stores. */
+  private async lookAtStores(found: FoundDifferences): Promise<void> {
+    const startedAt = performance.now();
+    if (startedAt < this.storesDueAt) return;
+    await addStoreFindings(found, await this.deps.stores.look());
+    const tookMs = performance.now() - startedAt;
+    this.storesDueAt = performance.now() + Math.max(storesEveryMs, tookMs * 19);
   }
 
   private async lookAt(
@@ -188,13 +199,12 @@ class Looks {
     stream: string,
     { queue, stuck, held }: StreamLook,
     outlines: readonly Outline[],
-    stored: Map<string, Difference>,
+    found: FoundDifferences,
   ): Promise<number> {
     const { clickhouse } = this.deps;
     const silentLives = await readSilentLives(clickhouse, stream, windowSeconds, quietSeconds);
     const due = new Set(this.due(stream, outlines, queue));
-    for (const each of stored.values())
-      if (each.stream === stream && each.kind === 'stuck') due.add(each.minute);
+    for (const each of found.all) if (each.stream === stream && each.kind === 'stuck') due.add(each.minute);
     for (const { minute } of stuck) due.add(minute);
     for (const [life, minute] of silentLives) {
       if (!this.noted.has(`${stream} ${life}`)) due.add(minute);
@@ -218,7 +228,13 @@ class Looks {
     };
     const { differences, inFlight, pending, lost } = compareBooks(evidence);
     const extra = await this.uncounted.find(stream, queue, { heads, minutes, pending, lost, stuck });
-    await this.store(stored, stream, due, [...differences, ...extra]);
+    const explained = await explainLosses(differences, ({ pipeline, dataId, appId }) =>
+      this.deps.stores.unrecorded(pipeline, dataId || appId),
+    );
+    await found.replace(
+      (each) => isOfBooks(each) && each.stream === stream && due.has(each.minute),
+      [...explained, ...extra],
+    );
     const now = performance.now();
     for (const minute of minutes) {
       const state = this.minutes.get(`${stream} ${minute}`);
@@ -253,29 +269,6 @@ class Looks {
     }
     return gaps;
   }
-
-  /** Stores what changed; of the compared minutes, what was found before and is not there now is gone. */
-  private async store(
-    stored: Map<string, Difference>,
-    stream: string,
-    minutes: ReadonlySet<number>,
-    differences: readonly Difference[],
-  ): Promise<void> {
-    const now = new Map(differences.map((each) => [differenceKey(each), each]));
-    const changed = differences.filter((each) => {
-      const known = stored.get(differenceKey(each));
-      return known === undefined || known.items !== each.items || known.messages !== each.messages;
-    });
-    const vanished = [...stored.entries()]
-      .filter(
-        ([key, each]) =>
-          isOfBooks(each) && each.stream === stream && minutes.has(each.minute) && !now.has(key),
-      )
-      .map(([, each]) => each);
-    await writeDifferences(this.deps.clickhouse, changed, vanished);
-    for (const each of vanished) stored.delete(differenceKey(each));
-    for (const each of changed) stored.set(differenceKey(each), each);
-  }
 }
 
 /** Kinds that a comparison of the books finds, in the minutes that it compares. */
@@ -287,9 +280,11 @@ const booksKinds = new Set([
   'unrecorded',
 ]);
 
-/** Without an owner it stays: nothing that is compared again would show it. */
-const isOfBooks = ({ kind, dataId, appId }: Difference): boolean =>
-  booksKinds.has(kind) && (dataId !== 0 || appId !== 0 || kind === 'stuck');
+/** Without an owner it stays: nothing that is compared again would show it. Without messages it comes from a store. */
+const isOfBooks = ({ kind, dataId, appId, messages }: Difference): boolean =>
+  booksKinds.has(kind) &&
+  (dataId !== 0 || appId !== 0 || kind === 'stuck') &&
+  (messages > 0 || kind === 'not_counted');
 
 export const createLook = (deps: LookDependencies): Look => {
   const looks = new Looks(deps);

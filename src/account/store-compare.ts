@@ -55,6 +55,8 @@ export type StoreComparison = {
   readonly differences: readonly StoreDifference[];
   /** Days on which records or rows were on their way in every round. */
   readonly inFlight: readonly Place[];
+  /** Owners with a day that was compared. */
+  readonly owners: readonly Omit<Place, 'day'>[];
   /** Owners and days that were compared, and their recorded rows. */
   readonly compared: { readonly days: number; readonly rows: number };
 };
@@ -76,10 +78,14 @@ type Stores = { readonly known: readonly OwnerStore[]; readonly unknown: readonl
 const roundsMax = 3;
 const pauseMs = 2_000;
 
-const placeOf = (pipeline: Pipeline, owner: number, day: number | undefined): Place => ({
+const ownerOf = (pipeline: Pipeline, owner: number): Omit<Place, 'day'> => ({
   pipeline,
   dataId: pipeline === 'metrics' ? owner : 0,
   appId: pipeline === 'traces' ? owner : 0,
+});
+
+const placeOf = (pipeline: Pipeline, owner: number, day: number | undefined): Place => ({
+  ...ownerOf(pipeline, owner),
   day,
 });
 
@@ -237,7 +243,7 @@ const compareOnce = async (
   filter: DayFilter,
   recordsFrom: number,
 ): Promise<
-  Verdicts & { readonly unknown: readonly Unknown[]; readonly compared: StoreComparison['compared'] }
+  Verdicts & Pick<StoreComparison, 'compared' | 'owners'> & { readonly unknown: readonly Unknown[] }
 > => {
   const before = await readSettledDays(targets.clickhouse, filter);
   const points = await readPointStores(targets, filter, before, recordsFrom);
@@ -255,6 +261,9 @@ const compareOnce = async (
   return {
     ...verdicts,
     unknown: [...points.unknown, ...spans.unknown],
+    owners: [...new Set(all.map(({ store }) => store))].map(({ pipeline, owner }) =>
+      ownerOf(pipeline, owner),
+    ),
     compared: { days: all.length, rows },
   };
 };
@@ -298,6 +307,7 @@ export const compareStores = async (
   return {
     differences: [...notKnown, ...differences],
     inFlight: inFlight.map(({ store, day }) => placeOf(store.pipeline, store.owner, day)),
+    owners: first.owners,
     compared: first.compared,
   };
 };

@@ -25,7 +25,7 @@ import type { QuestdbSql } from '../stores/questdb/sql.ts';
 import { createLog, type Log } from '../telemetry/log.ts';
 import { createMetadataMetrics, type MetadataMetrics } from '../telemetry/metrics.ts';
 import { createWatchMetrics } from '../telemetry/watch-metrics.ts';
-import { type AccountState, type AccountWatch, openAccountWatch } from './account-watch.ts';
+import { type Account, openAccount } from './account/account.ts';
 import type { ApiDeps } from './api/deps.ts';
 import { createApiServer } from './api/listening.ts';
 import { createApi } from './api/server.ts';
@@ -204,18 +204,18 @@ type Services = {
   readonly audit: Audit;
   readonly refresh: Refresh;
   readonly outcomes: OutcomeReads;
-  readonly accountState: () => AccountState;
+  readonly account: Account;
 };
 
 const createRoleApi = (
   { settings, metrics, clickhouse, log }: Given,
-  { bus, pipelines, records, adminTokens, audit, refresh, outcomes, accountState }: Services,
+  { bus, pipelines, records, adminTokens, audit, refresh, outcomes, account }: Services,
   { tables, placing, checks }: Pick<ApiDeps, 'tables' | 'placing' | 'checks'>,
 ) => {
   const rules = ruleDefaults(pipelines);
   return createApi({
     outcomes,
-    accountState,
+    account,
     records,
     tables,
     placing,
@@ -285,29 +285,29 @@ const openState = async (
   return { bus, pipelines, refusedStreams, records, adminTokens };
 };
 
+/** What the watch and the account look at. */
+type Looked = Pick<Awaited<ReturnType<typeof openState>>, 'bus' | 'pipelines' | 'refusedStreams' | 'records'>;
+
 /** The looks at the streams, the stores and the account; returns the one at the account. */
 const openWatches = (
   given: Given,
-  {
-    bus,
-    pipelines,
-    refusedStreams,
-  }: Pick<Awaited<ReturnType<typeof openState>>, 'bus' | 'pipelines' | 'refusedStreams'>,
+  { bus, pipelines, refusedStreams, records }: Looked,
   metrics: MetadataMetrics,
   readiness: Readiness,
   work: Parts,
-): AccountWatch => {
+): Account => {
+  const { registry } = metrics;
   const watch = startWatch({
     bus,
     clickhouse: given.clickhouse,
     streams: pipelines.streams,
-    metrics: createWatchMetrics(metrics.registry),
+    metrics: createWatchMetrics(registry),
     now: Date.now,
     log: given.log,
   });
   work.add('watch of streams and stores', () => watch.stop());
   readiness.warnings.set({ streams: () => missingText(watch, refusedStreams) });
-  const account = openAccountWatch({ ...given, bus, pipelines });
+  const account = openAccount({ ...given, bus, pipelines, records, registry });
   work.add('looks at the account', () => account.stop());
   return account;
 };
@@ -362,16 +362,7 @@ const startMetadata = async (
   const keeper = startKeeper({ records, tables, repair, isAway, purgeWaitMs, now: Date.now, log });
   work.add('keeper', () => keeper.stop());
   const outcomes = createOutcomeReads(bus, given.clickhouse, pipelines.streams);
-  const services: Services = {
-    bus,
-    pipelines,
-    records,
-    adminTokens,
-    audit,
-    refresh,
-    outcomes,
-    accountState: () => account.state,
-  };
+  const services: Services = { bus, pipelines, records, adminTokens, audit, refresh, outcomes, account };
   const checks = readiness.checks.all;
   const server = await serve(createRoleApi(given, services, { tables, placing, checks }), settings);
   parts.add('admin API', () => finish(server));

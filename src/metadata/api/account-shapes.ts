@@ -60,7 +60,8 @@ export const accountSchema = z
   })
   .meta({ id: 'Balance' });
 
-const shownDifference = ({
+/** A difference as the API shows it. */
+export const shownDifference = ({
   kind,
   items,
   messages,

@@ -3,7 +3,7 @@ import type { Orphans } from '../../dead-letters/orphans.ts';
 import type { OutcomeReads } from '../../outcomes/reads.ts';
 import type { ReadyChecks } from '../../runtime/checks.ts';
 import type { Log } from '../../telemetry/log.ts';
-import type { AccountState } from '../account-watch.ts';
+import type { Account } from '../account/account.ts';
 import type { Audit } from '../audit/audit.ts';
 import type { Refresh } from '../refresh/refresh.ts';
 import type { CreationDeps } from '../reports/creation.ts';
@@ -16,8 +16,7 @@ export type ApiDeps = CreationDeps & {
   readonly audit: Audit;
   readonly refresh: Refresh;
   readonly outcomes: OutcomeReads;
-  /** What is known of the account now. */
-  readonly accountState: () => AccountState;
+  readonly account: Pick<Account, 'state' | 'compareStores'>;
   readonly deadLetters: DeadLetterAdmin;
   readonly orphans: Orphans;
   /** Lets the consumers of this pipeline continue, in every transfer process. */

@@ -28,14 +28,14 @@ const number = (digits: RegExp, why: string, max: number, description: string, e
     )
     .optional();
 
-const ownerQuery = {
+export const ownerQuery = {
   data_id: number(/^\d{1,15}$/, idText, 999_999_999_999_999, 'Only this data id', 1500001),
   app_id: number(/^\d{1,15}$/, idText, 999_999_999_999_999, 'Only this application', 1),
 };
 
 /** The largest value of a DateTime. */
 const secondsMax = 4_294_967_295;
-const timeQuery = {
+export const timeQuery = {
   since: number(/^\d{1,10}$/, timeText, secondsMax, 'At or after this time, Unix seconds', 1_800_000_000),
   until: number(/^\d{1,10}$/, timeText, secondsMax, 'Up to this time, Unix seconds', 1_800_003_600),
 };
@@ -106,7 +106,7 @@ export const refuseUnknownOwner = async (
 
 const hourSeconds = 3_600;
 
-const balances = ({ outcomes, accountState }: ApiDeps): Endpoint =>
+const balances = ({ outcomes, account }: ApiDeps): Endpoint =>
   endpoint({
     method: 'GET',
     path: '/api/v1/outcomes',
@@ -135,7 +135,7 @@ const balances = ({ outcomes, accountState }: ApiDeps): Endpoint =>
       if (since > until) throw fieldFault('invalid_value', 'since', 'must not be after until');
       const { dataId, appId } = ownerOf(query);
       await refuseUnknownOwner(records, query);
-      const { notKnownSince } = accountState();
+      const { notKnownSince } = account.state;
       const filter = {
         ...(dataId === undefined ? {} : { dataId }),
         ...(appId === undefined ? {} : { appId }),

@@ -6,6 +6,7 @@ import { bearerToken, hasForm } from '../../model/text-forms.ts';
 import { readiness } from '../../runtime/ops-server.ts';
 import { fieldFault, type Problem, toProblem } from '../problem.ts';
 import { type AdminIdentity, roleAllows } from '../tokens/admin-tokens.ts';
+import { accountEndpoints } from './account-endpoints.ts';
 import { applicationEndpoints } from './application-endpoints.ts';
 import { backupEndpoints } from './backup-endpoints.ts';
 import { deadLetterEndpoints } from './dead-letter-endpoints.ts';
@@ -39,6 +40,7 @@ export const endpointsOf = (deps: ApiDeps): Endpoint[] => [
   ...allPolicyEndpoints(deps),
   ...refreshEndpoints(deps),
   ...outcomeEndpoints(deps),
+  ...accountEndpoints(deps),
   ...deadLetterEndpoints(deps),
   ...systemEndpoints(deps),
   ...backupEndpoints(deps),

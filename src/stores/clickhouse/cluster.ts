@@ -8,7 +8,7 @@ const ddlSecondsMax = 50;
 const ddlMsMax = 60_000;
 
 const made = /^(CREATE (?:DATABASE|TABLE|MATERIALIZED VIEW|VIEW) IF NOT EXISTS|ALTER TABLE) ([\w.]+)/m;
-const engine = /^(\s*ENGINE = )((?:Replacing)?MergeTree)(?:\(([^()]*)\))?/m;
+const engine = /^(\s*ENGINE = )((?:Replacing|Summing)?MergeTree)(?:\(([^()]*)\))?/m;
 
 /**
  * The form of a statement for the replicas of a cluster: executed on all of them, tables replicated below a path of their own, and

@@ -1,0 +1,35 @@
+import type { Clickhouse } from '../stores/clickhouse/client.ts';
+import { type Difference, differenceKey } from './difference.ts';
+import { readDifferences, writeDifferences } from './difference-table.ts';
+
+/** The differences that the looks of any process have found and stored, as this process knows them. */
+export type FoundDifferences = {
+  readonly all: Iterable<Difference>;
+  /** Of those in the scope, exactly these are there now. Throws the Faults of ClickHouse; nothing has changed then. */
+  replace(isInScope: (difference: Difference) => boolean, now: readonly Difference[]): Promise<void>;
+};
+
+/** Reads what is stored. Throws the Faults of ClickHouse. */
+export const openFoundDifferences = async (clickhouse: Clickhouse): Promise<FoundDifferences> => {
+  const stored = new Map<string, Difference>();
+  for (const each of await readDifferences(clickhouse, {})) stored.set(differenceKey(each), each);
+
+  return {
+    get all() {
+      return stored.values();
+    },
+    replace: async (isInScope, now) => {
+      const keys = new Set(now.map(differenceKey));
+      const changed = now.filter((each) => {
+        const known = stored.get(differenceKey(each));
+        return known === undefined || known.items !== each.items || known.messages !== each.messages;
+      });
+      const gone = [...stored]
+        .filter(([key, each]) => isInScope(each) && !keys.has(key))
+        .map(([, each]) => each);
+      await writeDifferences(clickhouse, changed, gone);
+      for (const each of gone) stored.delete(differenceKey(each));
+      for (const each of changed) stored.set(differenceKey(each), each);
+    },
+  };
+};

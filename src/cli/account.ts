@@ -1,0 +1,119 @@
+import { type Command, InvalidArgumentError } from 'commander';
+import { z } from 'zod';
+import { counted } from '../model/counted.ts';
+import { adminClient } from './client.ts';
+import { type Difference, differenceSchema, differenceText } from './differences.ts';
+import { addJsonOption, idArgument, type JsonOption, queryText } from './options.ts';
+import { nothing, printAnswer, printLine, printTable } from './output.ts';
+
+const differencesSchema = z.object({ items: z.array(differenceSchema) });
+
+const storesSchema = z.object({
+  compared: z.object({ days: z.number(), rows: z.number() }),
+  items: z.array(
+    z.object({
+      pipeline: z.enum(['metrics', 'traces']),
+      data_id: z.number(),
+      app_id: z.number(),
+      adds_up: z.boolean().nullable(),
+      why: z.string(),
+      differences: z.array(differenceSchema),
+    }),
+  ),
+});
+
+const path = '/api/v1/account';
+/** A comparison reads all records of the owners. */
+const storesTimeoutMs = 300_000;
+
+const dayArgument = (text: string): string => {
+  if (!/^\d{4}-\d{2}-\d{2}$/.test(text) || Number.isNaN(Date.parse(text)))
+    throw new InvalidArgumentError('It must be a date: 2026-11-22.');
+  return text;
+};
+
+type AccountOptions = JsonOption & { stores?: true; owner?: number; day?: string };
+
+const ownerText = ({ stream, owners }: Difference): string => {
+  const [owner] = owners;
+  if (owner === undefined) return nothing;
+  return stream === 'TRACES' ? `application ${owner}` : `data id ${owner}`;
+};
+
+const showDifferences = async (options: AccountOptions): Promise<void> => {
+  const answered = await adminClient().ask(
+    differencesSchema,
+    'GET',
+    `${path}/differences${queryText({ owner: options.owner })}`,
+  );
+  printAnswer(answered, options, ({ items }) => {
+    if (items.length === 0) printLine('no differences: the books agree');
+    else
+      printTable(
+        ['WHOSE', 'DIFFERENCE'],
+        items.map((each) => [ownerText(each), differenceText(each)]),
+      );
+  });
+};
+
+const verdicts = { true: 'yes', false: 'NO', null: 'not known' } as const;
+
+const showStores = async (options: AccountOptions): Promise<void> => {
+  const { owner, day } = options;
+  const answered = await adminClient().ask(
+    storesSchema,
+    'GET',
+    `${path}/stores${queryText({ owner, day })}`,
+    { timeoutMs: storesTimeoutMs },
+  );
+  printAnswer(answered, options, ({ compared, items }) => {
+    printTable(
+      ['WHOSE', 'ADDS UP', 'DIFFERENCES'],
+      items.map((item) => [
+        item.pipeline === 'metrics' ? `data id ${item.data_id}` : `application ${item.app_id}`,
+        verdicts[`${item.adds_up}`],
+        item.why || item.differences.map(differenceText).join('; ') || nothing,
+      ]),
+    );
+    printLine(
+      `compared: ${counted(compared.rows, 'recorded row')} of ${counted(compared.days, 'owner and event day', 'owners and event days')}`,
+    );
+  });
+};
+
+type CloseOptions = JsonOption & { dataId?: number; appId?: number; kind?: string; reason: string };
+
+const closedSchema = z.object({ closed: z.array(differenceSchema) });
+
+const close = async (options: CloseOptions): Promise<void> => {
+  const { dataId, appId, kind, reason } = options;
+  const answered = await adminClient().ask(closedSchema, 'POST', `${path}/differences/close`, {
+    body: { data_id: dataId, app_id: appId, kind, reason },
+  });
+  printAnswer(answered, options, ({ closed }) => {
+    for (const each of closed) printLine(`closed: ${ownerText(each)}: ${differenceText(each)}`);
+  });
+};
+
+/** `tidemark account`. */
+export const registerAccount = (program: Command): void => {
+  const command = program
+    .command('account')
+    .description('show what the books differ in, and compare the stores with them')
+    .option('--stores', 'compare QuestDB and ClickHouse with the records, by owner and event day')
+    .option('--owner <id>', 'only this data id or application', idArgument)
+    .option('--day <date>', 'with --stores: only this event day, UTC', dayArgument);
+  addJsonOption(command).action((options: AccountOptions) =>
+    options.stores === true ? showStores(options) : showDifferences(options),
+  );
+  const closing = command
+    .command('close')
+    .description('close the open differences of an owner with a reason; they stay visible')
+    .option('--data-id <id>', 'of this data id; 0: without a known owner', idArgument)
+    .option('--app-id <id>', 'of this application', idArgument)
+    .option('--kind <kind>', 'only of this kind, such as lost_in_the_stream')
+    .requiredOption('--reason <text>', 'why');
+  addJsonOption(closing).action((_: CloseOptions, each: Command) =>
+    close(each.optsWithGlobals<CloseOptions>()),
+  );
+};

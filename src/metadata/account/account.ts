@@ -1,0 +1,125 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import type { Registry } from 'prom-client';
+import { sumDifferences } from '../../account/accounts.ts';
+import { isWrong } from '../../account/difference.ts';
+import { readDifferences } from '../../account/difference-table.ts';
+import { createLook } from '../../account/look.ts';
+import type { DayFilter } from '../../account/settled-days.ts';
+import { compareStores, type StoreComparison, type StoreTargets } from '../../account/store-compare.ts';
+import { createStoreLook } from '../../account/store-look.ts';
+import type { Bus } from '../../bus/connection.ts';
+import { lookAtQueue } from '../../bus/orphaned-messages.ts';
+import type { Pipelines } from '../../config/pipelines.ts';
+import { Fault } from '../../model/fault.ts';
+import type { Clickhouse } from '../../stores/clickhouse/client.ts';
+import { createAccountMetrics } from '../../telemetry/account-metrics.ts';
+import type { Log } from '../../telemetry/log.ts';
+import type { Records } from '../records/store.ts';
+import { knownInstanceOf, type PlacedInstance } from '../tables/placement.ts';
+import { type AccountState, startAccountWatch } from './account-watch.ts';
+
+/** The account of this deployment, as this process looks at it. */
+export type Account = {
+  readonly state: AccountState;
+  /** Compares the stores with the records now. Throws the Faults of ClickHouse. */
+  compareStores(filter: DayFilter): Promise<StoreComparison>;
+  stop(): Promise<void>;
+};
+
+export type AccountDependencies = {
+  readonly bus: Bus;
+  readonly clickhouse: Clickhouse;
+  readonly pipelines: Pipelines;
+  readonly instances: readonly PlacedInstance[];
+  readonly records: Records;
+  readonly registry: Registry;
+  readonly log: Log;
+};
+
+/** Open differences that the metrics name one by one. */
+const namedMax = 50;
+const caughtUpMsMax = 15_000;
+
+const timeText = (seconds: number): string => new Date(seconds * 1000).toISOString().slice(0, 16);
+
+/** The streams whose messages are accounted for, and the one that carries the lines of both books. */
+const streamsOf = ({ streams }: Pipelines) => {
+  const consumed = streams.flatMap(({ name, consumer }) =>
+    consumer === undefined ? [] : [{ name, consumer: consumer.name }],
+  );
+  const ledger = consumed.find(({ name }) => name === 'LEDGER');
+  if (ledger === undefined) throw new Fault('internal', 'no_ledger', 'the pipelines have no stream LEDGER');
+  return { accounted: consumed.filter((stream) => stream !== ledger), ledger };
+};
+
+/** Whether the streams and LEDGER have passed, within a while, what they held at the call. */
+const createCaughtUp =
+  (bus: Bus, { accounted, ledger }: ReturnType<typeof streamsOf>) =>
+  async (): Promise<boolean> => {
+    const until = performance.now() + caughtUpMsMax;
+    for (const { name, consumer } of [...accounted, ledger]) {
+      const { lastSequence } = await lookAtQueue(bus, name, consumer);
+      for (;;) {
+        const { ackFloor, messages } = await lookAtQueue(bus, name, consumer);
+        if (messages === 0 || ackFloor >= lastSequence) break;
+        if (performance.now() > until) return false;
+        await delay(250);
+      }
+    }
+    return true;
+  };
+
+const createTargets = (
+  { bus, clickhouse, instances, records }: AccountDependencies,
+  streams: ReturnType<typeof streamsOf>,
+): (() => StoreTargets) => {
+  const sqls = new Map(instances.map(({ name, sql }) => [name, sql]));
+  const caughtUp = createCaughtUp(bus, streams);
+  return () => ({
+    clickhouse,
+    points: records.tables.list().flatMap(({ id, value }) => {
+      const sql = sqls.get(knownInstanceOf(records, id));
+      return sql === undefined ? [] : [{ dataId: id, table: value.table_id, sql }];
+    }),
+    isLeftOut: (pipeline, owner) => pipeline === 'metrics' && records.purges.known(owner) !== undefined,
+    caughtUp,
+  });
+};
+
+/** Looks at the account from now on, and shows in the metrics what it finds. */
+export const openAccount = (deps: AccountDependencies): Account => {
+  const { bus, clickhouse, pipelines, registry, log } = deps;
+  const metrics = createAccountMetrics(registry);
+  const streams = streamsOf(pipelines);
+  const targets = createTargets(deps, streams);
+  const stop = new AbortController();
+  const look = createLook({
+    ...{ bus, clickhouse, stop: stop.signal },
+    streams: streams.accounted,
+    ledger: streams.ledger,
+    stores: createStoreLook(targets),
+  });
+  const report = async ({ notKnownSince }: AccountState): Promise<void> => {
+    metrics.notKnown.set(notKnownSince === undefined ? 0 : Math.max(0, (Date.now() - notKnownSince) / 1000));
+    const open = (await readDifferences(clickhouse, {})).filter(isWrong);
+    const owners = new Set(open.map(({ pipeline, dataId, appId }) => `${pipeline} ${dataId} ${appId}`));
+    metrics.unbalanced.set(owners.size);
+    metrics.openItems.reset();
+    for (const { kind, stream, dataId, appId, from, until, items } of sumDifferences(open).slice(0, namedMax))
+      metrics.openItems.set(
+        { kind, stream, owner: String(dataId || appId), from: timeText(from), until: timeText(until) },
+        items,
+      );
+  };
+  const watch = startAccountWatch({ look, onLook: report, now: Date.now, log });
+  return {
+    get state() {
+      return watch.state;
+    },
+    compareStores: (filter) => compareStores(targets(), filter),
+    stop: async () => {
+      stop.abort();
+      await watch.stop();
+    },
+  };
+};

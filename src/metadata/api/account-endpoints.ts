@@ -1,0 +1,193 @@
+import { z } from 'zod';
+import { type DifferenceSum, sumDifferences } from '../../account/accounts.ts';
+import { differenceKinds, isOpen, type Owner } from '../../account/difference.ts';
+import { closeDifferences, readDifferences } from '../../account/difference-table.ts';
+import type { StoreComparison, StoreDifference } from '../../account/store-compare.ts';
+import { fieldFault, notFound } from '../problem.ts';
+import { operator } from '../records/requests.ts';
+import type { Records } from '../records/store.ts';
+import { differenceSchema, shownDifference } from './account-shapes.ts';
+import type { ApiDeps } from './deps.ts';
+import { type Endpoint, endpoint, none } from './endpoint.ts';
+import { ownerQuery, refuseUnknownOwner, timeQuery } from './outcome-endpoints.ts';
+
+const tag = 'Account';
+const count = z.int();
+const dayMs = 86_400_000;
+const daySeconds = 86_400;
+
+const ownerOf = (query: { data_id?: number | undefined; app_id?: number | undefined }) => {
+  if (query.data_id !== undefined && query.app_id !== undefined)
+    throw fieldFault('invalid_value', 'app_id', 'cannot be combined with data_id');
+  return { dataId: query.data_id, appId: query.app_id };
+};
+
+/** The owner with this id: a data id, else an application. */
+const namedOwner = async (records: Pick<Records, 'dataSources' | 'applications'>, id: number) => {
+  if ((await records.dataSources.get(id)) !== undefined) return { data_id: id };
+  if ((await records.applications.get(id)) !== undefined) return { app_id: id };
+  throw notFound(`data id or application ${id}`);
+};
+
+const differences = ({ outcomes }: ApiDeps): Endpoint =>
+  endpoint({
+    method: 'GET',
+    path: '/api/v1/account/differences',
+    tag,
+    summary: 'Differences between the books, and between the books and the stores, the newest first',
+    role: 'viewer',
+    params: none,
+    query: z.strictObject({ ...ownerQuery, ...timeQuery, owner: ownerQuery.data_id }),
+    body: none,
+    answer: z.strictObject({ items: z.array(differenceSchema) }),
+    run: async ({ query, records }) => {
+      await refuseUnknownOwner(records, query);
+      const { since, until } = query;
+      const owner = ownerOf(query.owner === undefined ? query : await namedOwner(records, query.owner));
+      const found = await readDifferences(outcomes.clickhouse, { ...owner, since, until });
+      return { body: { items: sumDifferences(found).map(shownDifference) } };
+    },
+  });
+
+const closeRequest = z
+  .strictObject({
+    data_id: count.min(0).optional().meta({ description: '0: those without a known owner' }),
+    app_id: count.min(0).optional(),
+    kind: z.enum(differenceKinds).optional().meta({ description: 'Only this kind' }),
+    reason: z.string('must be text').min(1, 'must not be empty').max(500).meta({
+      description: 'Why it is closed; it stays visible',
+    }),
+    operator,
+  })
+  .meta({ examples: [{ data_id: 1500001, kind: 'lost_in_the_stream', reason: 'purged by hand' }] });
+
+const close = ({ outcomes }: ApiDeps): Endpoint =>
+  endpoint({
+    method: 'POST',
+    path: '/api/v1/account/differences/close',
+    tag,
+    summary:
+      'Closes the open differences of an owner with their present figures; a larger figure opens one again',
+    role: 'editor',
+    params: none,
+    query: none,
+    body: closeRequest,
+    answer: z.strictObject({ closed: z.array(differenceSchema) }),
+    audit: () => ({ action: 'account.close', kind: 'account', id: undefined }),
+    run: async ({ body, author }) => {
+      const { kind, reason } = body;
+      const owner = ownerOf(body);
+      if (owner.dataId === undefined && owner.appId === undefined)
+        throw fieldFault('invalid_value', 'data_id', 'or app_id must name the owner');
+      const found = await readDifferences(outcomes.clickhouse, { ...owner, kind });
+      const open = found.filter(
+        (each) =>
+          isOpen(each) &&
+          (owner.dataId === undefined || each.appId === 0) &&
+          (owner.appId === undefined || each.dataId === 0),
+      );
+      if (open.length === 0) throw notFound('open difference of this owner');
+      await closeDifferences(outcomes.clickhouse, open, reason, author);
+      const closed = open.map((each) => ({
+        ...each,
+        ...{ closedItems: each.items, closedMessages: each.messages, reason },
+      }));
+      return { body: { closed: sumDifferences(closed).map(shownDifference) } };
+    },
+  });
+
+const storeItem = z
+  .strictObject({
+    pipeline: z.enum(['metrics', 'traces']),
+    data_id: count.meta({ description: '0 for spans' }),
+    app_id: count.meta({ description: '0 for points' }),
+    adds_up: z.boolean().nullable().meta({
+      description: 'Whether the store holds exactly the recorded rows; null where that is not known',
+    }),
+    why: z.string().meta({ description: 'Why it is not known; else empty' }),
+    differences: z.array(differenceSchema),
+  })
+  .meta({ id: 'StoreAccount' });
+
+const dayQuery = z
+  .string()
+  .regex(/^\d{4}-\d{2}-\d{2}$/, 'must be a date like 2026-11-22')
+  .refine((text) => !Number.isNaN(Date.parse(`${text}T00:00:00Z`)), 'is no date')
+  .transform((text) => Math.floor(Date.parse(`${text}T00:00:00Z`) / dayMs))
+  .optional()
+  .meta({ description: 'Only this event day, UTC', examples: ['2026-11-22'] });
+
+const wrong = new Set(['missing_in_the_store', 'unrecorded']);
+
+const sumOf = ({ pipeline, dataId, appId, day, kind, items }: StoreDifference): DifferenceSum => {
+  const from = (day ?? 0) * daySeconds;
+  return {
+    ...{ pipeline, dataId, appId, kind, items, messages: 0, from },
+    stream: pipeline === 'metrics' ? 'METRICS' : 'TRACES',
+    until: from + daySeconds,
+    isOpen: true,
+    reason: '',
+  };
+};
+
+const textOf = ({ pipeline, dataId, appId }: Owner): string => `${pipeline} ${dataId} ${appId}`;
+
+/** The owners that were compared, each with what its store and its records differ in. */
+const shownStores = (
+  { differences: found, inFlight }: StoreComparison,
+  compared: readonly Owner[],
+): z.output<typeof storeItem>[] => {
+  const owners = new Map<string, Owner>();
+  for (const each of [...compared, ...found, ...inFlight]) owners.set(textOf(each), each);
+  return [...owners.values()].map((owner) => {
+    const own = found.filter((each) => textOf(each) === textOf(owner));
+    const isInFlight = inFlight.some((each) => textOf(each) === textOf(owner));
+    const unknown = own.find(({ kind }) => kind === 'not_known');
+    const isWrong = own.some(({ kind }) => wrong.has(kind));
+    return {
+      pipeline: owner.pipeline,
+      data_id: owner.dataId,
+      app_id: owner.appId,
+      adds_up: isWrong ? false : unknown === undefined && !isInFlight ? true : null,
+      why: unknown?.why ?? (isInFlight ? 'rows were on their way in every reading' : ''),
+      differences: own.map((each) => shownDifference(sumOf(each))),
+    };
+  });
+};
+
+const stores = ({ account }: ApiDeps): Endpoint =>
+  endpoint({
+    method: 'GET',
+    path: '/api/v1/account/stores',
+    tag,
+    summary: 'Compares QuestDB and ClickHouse with the records: rows and sums of uids by owner and event day',
+    role: 'viewer',
+    params: none,
+    query: z.strictObject({ ...ownerQuery, owner: ownerQuery.data_id, day: dayQuery }),
+    body: none,
+    answer: z.strictObject({
+      compared: z.strictObject({
+        days: count.meta({ description: 'Owners and event days that were compared' }),
+        rows: count.meta({ description: 'Their recorded rows' }),
+      }),
+      items: z.array(storeItem),
+    }),
+    run: async ({ query, records }) => {
+      await refuseUnknownOwner(records, query);
+      const { dataId, appId } = ownerOf(
+        query.owner === undefined ? query : await namedOwner(records, query.owner),
+      );
+      const pipeline = appId === undefined ? 'metrics' : 'traces';
+      const owner = dataId ?? appId;
+      const result = await account.compareStores({
+        ...(owner === undefined ? {} : { pipeline, owner }),
+        ...(query.day === undefined ? {} : { days: [query.day] }),
+      });
+      const asked: Owner[] =
+        owner === undefined ? [...result.owners] : [{ pipeline, dataId: dataId ?? 0, appId: appId ?? 0 }];
+      return { body: { compared: result.compared, items: shownStores(result, asked) } };
+    },
+  });
+
+/** The differences of the account, and the account against the stores (architecture 10.4, 10.5). */
+export const accountEndpoints = (deps: ApiDeps): Endpoint[] => [differences(deps), close(deps), stores(deps)];
