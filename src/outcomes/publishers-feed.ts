@@ -3,6 +3,7 @@ import { createPublisher, type Publisher } from '../bus/publisher.ts';
 import { errorText } from '../model/fault.ts';
 import type { Log } from '../telemetry/log.ts';
 import type { PublishersBookMetrics } from '../telemetry/metrics.ts';
+import { encodeLines } from './ledger.ts';
 import { type BookFlush, createPublishersBook, type PublishersBook } from './publishers-book.ts';
 import { ledgerSubjects, ledgerVersion } from './rows.ts';
 
@@ -22,30 +23,12 @@ export type PublishersFeedDependencies = {
 };
 
 const everyMs = 1_000;
-const messageBytesMax = 512 * 1024;
+/** Lines that are made into text at once. */
+const linesPerTurn = 1_000;
 const stopMsMax = 2_000;
 
 /** No caller waits for these publishes. A failed one is followed by newer lines, so it need not be repeated for long. */
 const publishing = { deadlineMs: 10_000, awayMs: 10_000 };
-
-type Piece = { readonly payload: Buffer; readonly rows: number };
-
-/** The lines in their order, in messages up to this size (or of one line); each is made when it is asked for. */
-function* piecesOf(rows: readonly object[], bytesMax: number): Generator<Piece> {
-  let lines: Buffer[] = [];
-  let bytes = 0;
-  for (const row of rows) {
-    const line = Buffer.from(`${JSON.stringify(row)}\n`);
-    if (bytes + line.length > bytesMax && lines.length > 0) {
-      yield { payload: Buffer.concat(lines, bytes), rows: lines.length };
-      lines = [];
-      bytes = 0;
-    }
-    lines.push(line);
-    bytes += line.length;
-  }
-  if (lines.length > 0) yield { payload: Buffer.concat(lines, bytes), rows: lines.length };
-}
 
 export const startPublishersFeed = (deps: PublishersFeedDependencies): PublishersFeed => {
   const { publisher, book, log } = deps;
@@ -54,10 +37,11 @@ export const startPublishersFeed = (deps: PublishersFeedDependencies): Publisher
 
   const publishAll = async (kind: Kind, rows: readonly object[], id: string): Promise<void> => {
     let count = 0;
-    for (const piece of piecesOf(rows, messageBytesMax)) {
-      const messageId = `${kind}:${id}:${count++}`;
-      await publisher.publish(ledgerSubjects[kind], messageId, piece.payload, ledgerVersion);
-      deps.onPublished(kind, piece.rows);
+    for (let at = 0; at < rows.length; at += linesPerTurn) {
+      const lines = rows.slice(at, at + linesPerTurn);
+      for (const payload of encodeLines(lines))
+        await publisher.publish(ledgerSubjects[kind], `${kind}:${id}:${count++}`, payload, ledgerVersion);
+      deps.onPublished(kind, lines.length);
     }
   };
 

