@@ -58,6 +58,7 @@ const reviewed: Readonly<Record<string, readonly string[]>> = {
     'wire/line-protocol.ts /[ ,=\\\\\\n\\r]/g',
     'wire/line-protocol.ts /["\\\\]/g',
     'wire/line-protocol.ts /[, ]uid=(\\d+)i(?: -?\\d+)?\\n?$/',
+    'wire/message-serial.ts /^([1-9]\\d{0,8})\\.([1-9]\\d{0,14})\\.(\\d{1,9})$/',
     'wire/otlp/json-fields.ts /^(?:SPAN_KIND|STATUS_CODE)_/',
     'wire/otlp/json-fields.ts /^-?\\d{1,10}$/',
     'wire/otlp/json-fields.ts /^\\d$/',
