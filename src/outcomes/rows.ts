@@ -90,7 +90,7 @@ export type SettledLine = OutcomeRow & {
 
 /**
  * The publishers' book (architecture 10.4): what one life published to one stream in messages of one minute, for one owner. The line with
- * owner 0 counts messages of any owners. Counts are cumulative: the line with the highest `version` stands. A message counts once
+ * owner 0 counts messages, regardless of their owners. Counts are cumulative: the line with the highest `version` stands. A message counts once
  * every earlier serial has its final result.
  */
 export type PublishedLine = {

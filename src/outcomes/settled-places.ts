@@ -28,7 +28,7 @@ const statement = `SELECT sequence, life, serial, max(owners) AS owners, uniqExa
   GROUP BY sequence, life, serial`;
 
 /**
- * A stream that was made anew counts from 1 again: the line of another message may have the same sequence. The serial tells them apart;
+ * A stream that was created again counts from 1: the line of another message may have the same sequence. The serial tells them apart;
  * of messages without one, a line that is older than the message belongs to another.
  */
 const isOf = ({ serial, time }: PlacedMessage, place: Place): boolean =>

@@ -25,7 +25,7 @@ const restIntervals = 6;
 /** What is known of one stream between two looks. */
 type State = {
   look?: QueueLook;
-  /** Whatever was acknowledged up to `floor` has its lines in LEDGER up to `ledgerLast`. */
+  /** Every message that was acknowledged up to `floor` has its lines in LEDGER up to `ledgerLast`. */
   due?: { readonly floor: number; readonly ledgerLast: number };
   /** Where the next part of the messages begins, and how many of the parts before may not be removed. */
   from?: number | undefined;
@@ -77,7 +77,7 @@ export const startOrphanSweep = (bus: Bus, options: OrphanSweepOptions): OrphanS
   const settledFloor = async (state: State, floor: number): Promise<number | undefined> => {
     const look = await lookAtQueue(bus, ledger.stream, ledger.name);
     const { due } = state;
-    // A LEDGER that ends before it did, or before its consumer's floor, was put back or made anew.
+    // A LEDGER that ends before it did, or before its consumer's floor, was restored or created again.
     const isSame = look.ackFloor <= look.lastSequence && (due?.ledgerLast ?? 0) <= look.lastSequence;
     if (due !== undefined && isSame && look.ackFloor >= due.ledgerLast) return due.floor;
     if (due === undefined || !isSame) state.due = { floor, ledgerLast: look.lastSequence };

@@ -33,13 +33,26 @@ export const sabotages: readonly Sabotage[] = [
     edits: [
       {
         file: 'src/transfer/settle.ts',
-        from: 'const isRecorded = await outcomes.record(settled.flatMap(({ rows }) => rows));\n      if (isRecorded) acknowledge(settled);\n      else for',
-        to: 'acknowledge(settled);\n      const isRecorded = await outcomes.record(settled.flatMap(({ rows }) => rows));\n      if (!isRecorded) for',
+        from: 'const isRecorded = await outcomes.record(settled.flatMap(({ lines }) => lines));\n      if (isRecorded) acknowledge(settled);\n      else for',
+        to: 'acknowledge(settled);\n      const isRecorded = await outcomes.record(settled.flatMap(({ lines }) => lines));\n      if (!isRecorded) for',
       },
     ],
     project: 'engines',
     file: worker,
     tests: 'transfer killed with points > after database success',
+  },
+  {
+    name: 'settlement skipped',
+    edits: [
+      {
+        file: 'src/transfer/settle.ts',
+        from: 'await outcomes.record(settled.flatMap(({ lines }) => lines));',
+        to: 'await outcomes.record([]);',
+      },
+    ],
+    project: 'engines',
+    file: 'test/engines/settled-lines.test.ts',
+    tests: 'a settled message > of two data ids has a line for each',
   },
   {
     name: 'guard off',

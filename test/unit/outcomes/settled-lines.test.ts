@@ -92,7 +92,7 @@ describe('the lines of a message', () => {
   });
 
   // Another minute in another delivery would be another row of the same message.
-  it('are the same in every delivery but for the moment, whatever can be read of the message', () => {
+  it('are the same in every delivery but for the moment, also of a message that cannot be read', () => {
     const payload = Buffer.from('no envelope');
     const tally: Tally = new Map([[0, new Map([[deadLetteredOutcome, 1]])]]);
     const unnumbered = { ...place, serial: undefined, arrivedAt: 0 };
