@@ -22,17 +22,28 @@ const upTo = (items: string, most: string): string =>
 
 // The state of the pass: (dead, unnamed, redrive, ordinal and items of the letter that was named last (-1: none), voided acts, removed by each act).
 const isOpen = '(state.5 >= 0 AND state.3 = event.1 AND state.4 = event.2)';
-const room = `if(${isOpen}, state.5, state.2)`;
-const removed = `least(event.6, ${room}, state.1)`;
-const isWhole = `(${removed} = event.6 AND ${removed} + event.7 <= ${room})`;
-const left = `(${room} - ${removed} - if(${isWhole}, event.7, toInt64(0)))`;
 const isOfVoided =
   '(event.1 > 1 AND arrayExists(place -> place.1 = event.1 - 1 AND place.2 = event.5, state.6))';
 
 const afterNaming = `(state.1, state.2, event.1, event.2,
     if(${isOpen}, state.5, toInt64(0)) + if(${isOfVoided}, if(${isOpen}, toInt64(0), toInt64(-1)), event.4), state.6, state.7)`;
-const afterAct = `(state.1 - ${removed}, if(${isOpen}, state.2 + ${left}, ${left}), event.1, event.2, toInt64(-1),
-    if(${isWhole}, state.6, arrayPushBack(state.6, (event.1, event.2))), arrayPushBack(state.7, ${removed}))`;
+/** A value with a name: SQL has no other one within a lambda, and each repetition costs at every analysis of the query. */
+const given = (name: string, value: string, result: string): string =>
+  `arrayMap(${name} -> ${result}, [${value}])[1]`;
+const afterAct = given(
+  'room',
+  `if(${isOpen}, state.5, state.2)`,
+  given(
+    'removed',
+    'least(event.6, room, state.1)',
+    given(
+      'is_whole',
+      'removed = event.6 AND removed + event.7 <= room',
+      `(state.1 - removed, if(${isOpen}, state.2, toInt64(0)) + room - removed - if(is_whole, event.7, toInt64(0)), event.1, event.2, toInt64(-1),
+        if(is_whole, state.6, arrayPushBack(state.6, (event.1, event.2))), arrayPushBack(state.7, removed))`,
+    ),
+  ),
+);
 
 // Of nearly all messages every act comes right after the naming of its letter and fits in, or no letter is named and all acts fit in.
 // Then each act removes what it says: no pass, whose cost is the square of the events.

@@ -114,7 +114,7 @@ const reviewed: Readonly<Record<string, readonly string[]>> = {
     'directory/records.ts /^[1-9]\\d*$/',
   ],
   'a text of the program itself: a key, an id, a statement, a setting, a path of its own': [
-    'dead-letters/admin.ts /^METRICS(-|$)/',
+    'dead-letters/dead-letter.ts /^METRICS(-|$)/',
     'dead-letters/dead-letter.ts /^dl:(.+):\\d+$/',
     'dead-letters/received-item.ts /^(\\d{1,20})\\+(\\d{1,10})$/',
     'directory/applications.ts /^(application|application_policy|previous_application_token|application_identity)\\.(\\d{1,15})$/',
