@@ -1,6 +1,8 @@
 import { resolve } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { readStoreSizes, seenDays } from '../../src/account/days-to-compare.ts';
 import type { PointsTable } from '../../src/account/point-rows.ts';
+import { readSettledDays } from '../../src/account/settled-days.ts';
 import { compareStores, type StoreTargets } from '../../src/account/store-compare.ts';
 import { buildSpansMessage } from '../../src/ingress/otlp/message.ts';
 import { buildMessage, type Fragment } from '../../src/ingress/push/message.ts';
@@ -309,6 +311,32 @@ describe('the records beside the stores', () => {
     expect((await compare([wide])).differences).toEqual([]);
     await settle(payload);
     expect((await compare([wide])).differences).toEqual([]);
+  });
+
+  it('are first compared by the sizes of partitions and parts, of which those with a loss stand out', async () => {
+    const wide = await createTable('wide');
+    await settle(
+      buildMessage(
+        request(wide, [
+          [0, both],
+          [1, both],
+          [1, both],
+        ]),
+      ),
+    );
+    await exportSpans(7, [0, 0, 1]);
+    const differing = async (): Promise<unknown[]> => {
+      const seen = seenDays(await readSettledDays(clickhouse, {}), await readStoreSizes(clickhouse, [wide]));
+      expect(seen.length).toBe(4);
+      return seen.filter(({ differs }) => differs).map(({ owner, day }) => [owner, today - day]);
+    };
+    await expect.poll(differing).toEqual([]);
+    await sql.exec(`ALTER TABLE "${wide.table}" DROP PARTITION LIST '${dateOf(1)}'`);
+    await clickhouse.run(`ALTER TABLE otel.otel_traces DROP PARTITION '${dateOf(0)}'`);
+    await expect.poll(differing).toEqual([
+      [wide.dataId, 1],
+      [0, 0],
+    ]);
   });
 
   it('are not compared where a table or the records cannot tell', async () => {
