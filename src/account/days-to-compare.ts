@@ -1,5 +1,6 @@
 import type { Pipeline } from '../outcomes/rows.ts';
 import type { Clickhouse } from '../stores/clickhouse/client.ts';
+import { readTtls } from '../stores/questdb/tables.ts';
 import { type PointsTable, readPointPartitions } from './point-rows.ts';
 import type { SettledDays } from './settled-days.ts';
 import { readSpanParts } from './span-rows.ts';
@@ -16,7 +17,11 @@ export const readStoreSizes = async (
   points: readonly PointsTable[],
 ): Promise<StoreSizes> => {
   const sizes = new Map<number, ReadonlyMap<number, number>>();
-  for (const each of points) sizes.set(each.dataId, await readPointPartitions(each));
+  for (const [sql, tables] of Map.groupBy(points, (each) => each.sql)) {
+    const existing = await readTtls(sql);
+    for (const each of tables)
+      sizes.set(each.dataId, existing.has(each.table) ? await readPointPartitions(each) : new Map());
+  }
   return { points: sizes, spans: await readSpanParts(clickhouse) };
 };
 

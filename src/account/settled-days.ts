@@ -51,7 +51,7 @@ const act = '(toInt64(redrive), ordinal, letters, tuple(base, minute, stored, da
  * A redrive counts if a record that counts names its dead letter: that of the message, or that of the redrive before. Without the
  * message's record, or with one of an earlier program, which names none, all of them count.
  */
-const counted = `arrayFold((state, event) -> if(NOT checks OR has(state.1, (event.1, event.2)),
+const countedRedrives = `arrayFold((state, event) -> if(NOT checks OR has(state.1, (event.1, event.2)),
     (arrayConcat(state.1, arrayMap(letter -> (event.1 + 1, letter), event.3)), arrayPushBack(state.2, event.4)), state),
   redrives, (named, arrayFilter(row -> 0, [redrives[1].4]))).2`;
 
@@ -67,7 +67,7 @@ const standingRecords = (conditions: readonly string[]): string => `
     FROM (SELECT *, toInt64(outcomes['${storedOutcome}']) AS stored FROM ${table} FINAL
       WHERE (${key}) IN (SELECT ${key} FROM ${table} ${andAll(...conditions, 'redrive > 0')}))
     GROUP BY ${key}
-  ) ARRAY JOIN ${counted} AS row`;
+  ) ARRAY JOIN ${countedRedrives} AS row`;
 
 const dayRow = z.object({
   pipeline: z.enum(['metrics', 'traces']),
@@ -90,11 +90,11 @@ export const readSettledDays = async (clickhouse: Clickhouse, filter: DayFilter)
   const unnamed = `(toUInt32(${dayUnknown}), toUInt32(0), toUInt64(0))`;
   const named = 'arrayMap((d, r, s) -> (toUInt32(d), r, s), days, day_rows, day_sums)';
   const query = `
-    SELECT pipeline, if(pipeline = 'metrics', data_id, app_id) AS owner, told.1 AS day, sum(told.2) AS rows,
-      toString(sum(told.3 + base * told.2)) AS sum, toUInt32(intDiv(toUInt32(max(minute)), 86400)) AS until
+    SELECT pipeline, if(pipeline = 'metrics', data_id, app_id) AS owner, counted.1 AS day, sum(counted.2) AS rows,
+      toString(sum(counted.3 + base * counted.2)) AS sum, toUInt32(intDiv(toUInt32(max(minute)), 86400)) AS until
     FROM (${standingRecords(conditions)})
-    ARRAY JOIN if(empty(days) AND stored > 0, [${unnamed}], ${named}) AS told
-    ${days === undefined ? '' : `WHERE has(arrayPushBack({days:Array(UInt32)}, ${dayUnknown}), told.1)`}
+    ARRAY JOIN if(empty(days) AND stored > 0, [${unnamed}], ${named}) AS counted
+    ${days === undefined ? '' : `WHERE has(arrayPushBack({days:Array(UInt32)}, ${dayUnknown}), counted.1)`}
     GROUP BY pipeline, owner, day`;
   const found = await clickhouse.rows(dayRow, query, { params: { ...params, days }, timeoutMs });
   const settled = new Map<Pipeline, Map<number, SettledOwner>>([
