@@ -49,8 +49,9 @@ export class DayTally {
     this.from = day * dayMs;
     this.until = this.from + dayMs;
     if (current.rows > 0 && days.size === 0) days.set(current.day, current);
-    this.current = days.get(day) ?? newCount(day);
+    const known = days.get(day);
+    this.current = known ?? newCount(day);
     // One more than are reported shows that there are too many.
-    if (days.size > 0 && days.size <= runDaysMax) days.set(day, this.current);
+    if (known === undefined && days.size > 0 && days.size <= runDaysMax) days.set(day, this.current);
   }
 }
