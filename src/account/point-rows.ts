@@ -110,7 +110,7 @@ export const readDistinctPoints = async (
 
 const partitionRow = z.tuple([z.string(), z.number()]);
 
-/** Rows of a table by event day, from the sizes of its partitions: no row is read. Empty for a missing table. */
+/** Rows of a table by event day, from the sizes of its partitions: no row is read. */
 export const readPointPartitions = async ({ sql, table }: PointsTable): Promise<Map<number, number>> => {
   const { dataset } = await sql.exec(
     `SELECT name, numRows FROM table_partitions(${quoteLiteral(table)}) WHERE active OR attached`,

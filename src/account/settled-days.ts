@@ -45,13 +45,13 @@ const andAll = (...conditions: readonly string[]): string =>
 const columns = `pipeline, data_id, app_id, base, minute, toInt64(outcomes['${storedOutcome}']) AS stored, days, day_rows, day_sums`;
 
 /** (redrive, ordinal, letters, row) of each record of a message. */
-const event = '(toInt64(redrive), ordinal, letters, tuple(base, minute, stored, days, day_rows, day_sums))';
+const act = '(toInt64(redrive), ordinal, letters, tuple(base, minute, stored, days, day_rows, day_sums))';
 
 /**
  * A redrive counts if a record that counts names its dead letter: that of the message, or that of the redrive before. Without the
  * message's record, or with one of an earlier program, which names none, all of them count.
  */
-const counted = `arrayFold((state, event) -> if(NOT checks OR has(state.1, (event.1, event.2)),
+const countedRedrives = `arrayFold((state, event) -> if(NOT checks OR has(state.1, (event.1, event.2)),
     (arrayConcat(state.1, arrayMap(letter -> (event.1 + 1, letter), event.3)), arrayPushBack(state.2, event.4)), state),
   redrives, (named, arrayFilter(row -> 0, [redrives[1].4]))).2`;
 
@@ -63,11 +63,11 @@ const standingRecords = (conditions: readonly string[]): string => `
   FROM (
     SELECT pipeline, data_id, app_id, countIf(redrive = 0 AND book = 1) > 0 AS checks,
       groupArrayArrayIf(arrayMap(letter -> (toInt64(1), letter), letters), redrive = 0) AS named,
-      arraySort(each -> (each.1, each.2), groupArrayIf(${event}, redrive > 0)) AS redrives
+      arraySort(each -> (each.1, each.2), groupArrayIf(${act}, redrive > 0)) AS redrives
     FROM (SELECT *, toInt64(outcomes['${storedOutcome}']) AS stored FROM ${table} FINAL
       WHERE (${key}) IN (SELECT ${key} FROM ${table} ${andAll(...conditions, 'redrive > 0')}))
     GROUP BY ${key}
-  ) ARRAY JOIN ${counted} AS row`;
+  ) ARRAY JOIN ${countedRedrives} AS row`;
 
 const dayRow = z.object({
   pipeline: z.enum(['metrics', 'traces']),
@@ -88,13 +88,13 @@ export const readSettledDays = async (clickhouse: Clickhouse, filter: DayFilter)
   const { conditions, params } = conditionsOf(filter);
   const { days } = filter;
   const unnamed = `(toUInt32(${dayUnknown}), toUInt32(0), toUInt64(0))`;
-  const named = 'arrayMap((day, rows, sum) -> (toUInt32(day), rows, sum), days, day_rows, day_sums)';
+  const named = 'arrayMap((d, r, s) -> (toUInt32(d), r, s), days, day_rows, day_sums)';
   const query = `
-    SELECT pipeline, if(pipeline = 'metrics', data_id, app_id) AS owner, day.1 AS day, sum(day.2) AS rows,
-      toString(sum(day.3 + base * day.2)) AS sum, toUInt32(intDiv(toUInt32(max(minute)), 86400)) AS until
+    SELECT pipeline, if(pipeline = 'metrics', data_id, app_id) AS owner, counted.1 AS day, sum(counted.2) AS rows,
+      toString(sum(counted.3 + base * counted.2)) AS sum, toUInt32(intDiv(toUInt32(max(minute)), 86400)) AS until
     FROM (${standingRecords(conditions)})
-    ARRAY JOIN if(empty(days) AND stored > 0, [${unnamed}], ${named}) AS day
-    ${days === undefined ? '' : `WHERE has(arrayPushBack({days:Array(UInt32)}, ${dayUnknown}), day.1)`}
+    ARRAY JOIN if(empty(days) AND stored > 0, [${unnamed}], ${named}) AS counted
+    ${days === undefined ? '' : `WHERE has(arrayPushBack({days:Array(UInt32)}, ${dayUnknown}), counted.1)`}
     GROUP BY pipeline, owner, day`;
   const found = await clickhouse.rows(dayRow, query, { params: { ...params, days }, timeoutMs });
   const settled = new Map<Pipeline, Map<number, SettledOwner>>([

@@ -7,7 +7,7 @@ const timeoutMs = 120_000;
 /** Beside the inserts, which come first. */
 const settings = { max_threads: 2 };
 
-/** The event day in UTC, whatever the zone of the server. */
+/** The event day in UTC, regardless of the server's zone. */
 const dayOf = `intDiv(toUnixTimestamp64Nano(Timestamp), ${nanosOfDay})`;
 
 const ofDays = (days: readonly number[]): string =>

@@ -31,7 +31,8 @@ export type StoreTargets = {
   readonly pause?: () => Promise<void>;
 };
 
-type Place = {
+/** An owner and event day. */
+export type Place = {
   readonly pipeline: Pipeline;
   /** 0 for spans. */
   readonly dataId: number;
@@ -154,6 +155,7 @@ const readSpanStores = async (
   const from = Math.max(recordsFrom, dayFirst(now(), await readRetentionDays(clickhouse, 'otel_traces')));
   const owners = new Set([...stored.keys(), ...(settled.get(pipeline)?.keys() ?? [])]);
   const known = [...owners]
+    .toSorted((a, b) => a - b)
     .filter((owner) => !isLeftOut(pipeline, owner))
     .map((owner) => ({
       ...({ pipeline, owner, collapses: true, dayFirst: from } as const),

@@ -12,7 +12,7 @@ export type OwnerDays = {
   readonly sums: readonly string[];
 };
 
-/** Event days that a part tells apart: one with more is told as none, so that no header and no record grows with them. */
+/** Event days that a part names: one with more names none, so that no header and no record grows with them. */
 export const partDaysMax = 512;
 /** The last event day that a record holds: in the year 2149. */
 export const dayLast = 65_535;

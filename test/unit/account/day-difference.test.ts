@@ -78,7 +78,7 @@ describe('the records of a day beside the rows of a store', () => {
       [['not_known', 1]],
     ],
     [
-      'lack a row whatever earlier programs stored',
+      'lack a row regardless of what earlier programs stored',
       { before: some, stored: some.slice(1), isUnknown: true },
       [['missing_in_the_store', 1]],
     ],
@@ -109,7 +109,7 @@ describe('the records of a day beside the rows of a store', () => {
   const uid = fc.bigInt({ min: top, max: top + 40n });
   const uids = fc.uniqueArray(uid, { maxLength: 30 });
 
-  it('are told apart for any loss, any excess and any copies', () => {
+  it('are distinguished for any loss, any excess and any copies', () => {
     always(
       fc.property(
         uids,
@@ -139,7 +139,7 @@ describe('the records of a day beside the rows of a store', () => {
   });
 
   // Each row is stored before it is recorded; the look sees the three states at any moments of this order.
-  it('never differ while nothing is lost, at whatever moments they are read', () => {
+  it('never differ while nothing is lost, at any moments they are read', () => {
     const moments = fc.tuple(fc.nat(60), fc.nat(60), fc.nat(60));
     always(
       fc.property(fc.array(fc.boolean(), { maxLength: 60 }), moments, uid, (steps, times, first) => {

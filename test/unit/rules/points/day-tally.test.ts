@@ -27,7 +27,7 @@ describe('the rows of a run by event day', () => {
     );
   });
 
-  it('are told up to a number of days, and not at all beyond it', () => {
+  it('are reported up to a number of days, and not at all beyond it', () => {
     const tally = new DayTally();
     const fill = (days: number): number => {
       for (let on = 1; on <= days; on++) tally.add(on * day, 1, on);

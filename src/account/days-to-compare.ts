@@ -1,0 +1,103 @@
+import type { Pipeline } from '../outcomes/rows.ts';
+import type { Clickhouse } from '../stores/clickhouse/client.ts';
+import { readTtls } from '../stores/questdb/tables.ts';
+import { type PointsTable, readPointPartitions } from './point-rows.ts';
+import type { SettledDays } from './settled-days.ts';
+import { readSpanParts } from './span-rows.ts';
+
+/** Rows by event day as the stores count them for themselves: of each data id, and of all applications together. */
+export type StoreSizes = {
+  readonly points: ReadonlyMap<number, ReadonlyMap<number, number>>;
+  readonly spans: ReadonlyMap<number, number>;
+};
+
+/** Reads no row: the sizes of partitions and parts. Throws the Faults of both stores. */
+export const readStoreSizes = async (
+  clickhouse: Clickhouse,
+  points: readonly PointsTable[],
+): Promise<StoreSizes> => {
+  const sizes = new Map<number, ReadonlyMap<number, number>>();
+  for (const [sql, tables] of Map.groupBy(points, (each) => each.sql)) {
+    const existing = await readTtls(sql);
+    for (const each of tables)
+      sizes.set(each.dataId, existing.has(each.table) ? await readPointPartitions(each) : new Map());
+  }
+  return { points: sizes, spans: await readSpanParts(clickhouse) };
+};
+
+/** A day of one data id, or of all applications (owner 0), and the state in which it was seen. */
+export type SeenDay = {
+  readonly pipeline: Pipeline;
+  readonly owner: number;
+  readonly day: number;
+  /** Rows in the store, rows and sum in the records: the same state has the same text. */
+  readonly state: string;
+  /** The numbers of rows differ. */
+  readonly differs: boolean;
+};
+
+const seenDay = (
+  place: Pick<SeenDay, 'pipeline' | 'owner' | 'day'>,
+  stored: number,
+  { rows, sum }: { readonly rows: number; readonly sum: bigint },
+): SeenDay => ({ ...place, state: `${stored} ${rows} ${sum}`, differs: stored !== rows });
+
+const none = { rows: 0, sum: 0n };
+
+/** All days that a store or the records have, each with its state. */
+export const seenDays = (settled: SettledDays, sizes: StoreSizes): SeenDay[] => {
+  const seen: SeenDay[] = [];
+  for (const [owner, stored] of sizes.points) {
+    const own = settled.get('metrics')?.get(owner)?.days ?? new Map<number, typeof none>();
+    for (const day of new Set([...stored.keys(), ...own.keys()]))
+      seen.push(seenDay({ pipeline: 'metrics', owner, day }, stored.get(day) ?? 0, own.get(day) ?? none));
+  }
+  const all = new Map<number, typeof none>();
+  for (const { days } of settled.get('traces')?.values() ?? []) {
+    for (const [day, { rows, sum }] of days) {
+      const known = all.get(day) ?? none;
+      all.set(day, { rows: known.rows + rows, sum: BigInt.asUintN(64, known.sum + sum) });
+    }
+  }
+  for (const day of new Set([...sizes.spans.keys(), ...all.keys()]))
+    seen.push(
+      seenDay({ pipeline: 'traces', owner: 0, day }, sizes.spans.get(day) ?? 0, all.get(day) ?? none),
+    );
+  return seen;
+};
+
+/** Which days need a comparison of their rows, while most of them stay as they were when they were last compared. */
+export type DaysToCompare = {
+  /** At most this many days: those whose numbers differ first, then changed ones, the newest first, then those not compared for long. */
+  next(seen: readonly SeenDay[], most: number, nowMs: number): SeenDay[];
+  /** The day was compared in this state. Call it for days that were equal, or whose difference is known. */
+  compared(day: SeenDay, nowMs: number): void;
+};
+
+const keyOf = ({ pipeline, owner, day }: SeenDay): string => `${pipeline} ${owner} ${day}`;
+
+/** `againMs`: a day that stays as it was is compared again after this time, because rows can change without their number. */
+export const createDaysToCompare = (againMs: number): DaysToCompare => {
+  let known = new Map<string, { readonly state: string; readonly at: number }>();
+  return {
+    next: (seen, most, nowMs) => {
+      const kept = new Map<string, { readonly state: string; readonly at: number }>();
+      const due: { readonly day: SeenDay; readonly rank: number; readonly at: number }[] = [];
+      for (const day of seen) {
+        const last = known.get(keyOf(day));
+        if (last !== undefined) kept.set(keyOf(day), last);
+        const isNew = last?.state !== day.state;
+        if (!isNew && nowMs - last.at < againMs) continue;
+        due.push({ day, rank: isNew ? (day.differs ? 0 : 1) : 2, at: last?.at ?? 0 });
+      }
+      known = kept;
+      return due
+        .toSorted((a, b) => a.rank - b.rank || (a.rank === 2 ? a.at - b.at : b.day.day - a.day.day))
+        .slice(0, most)
+        .map(({ day }) => day);
+    },
+    compared: (day, nowMs) => {
+      known.set(keyOf(day), { state: day.state, at: nowMs });
+    },
+  };
+};

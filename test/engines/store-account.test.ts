@@ -1,0 +1,407 @@
+import { resolve } from 'node:path';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { readStoreSizes, seenDays } from '../../src/account/days-to-compare.ts';
+import type { PointsTable } from '../../src/account/point-rows.ts';
+import { readSettledDays } from '../../src/account/settled-days.ts';
+import { compareStores, type StoreTargets } from '../../src/account/store-compare.ts';
+import { buildSpansMessage } from '../../src/ingress/otlp/message.ts';
+import { buildMessage, type Fragment } from '../../src/ingress/push/message.ts';
+import type { Layout } from '../../src/model/records.ts';
+import { countedBase, hashedBase, type UidBase } from '../../src/model/uid.ts';
+import { jsonTraces } from '../../src/rules/spans/json-traces.ts';
+import { type Clickhouse, createClickhouse } from '../../src/stores/clickhouse/client.ts';
+import { createSpanWriter } from '../../src/stores/clickhouse/span-writer.ts';
+import { createQuestdbSql, type QuestdbSql } from '../../src/stores/questdb/sql.ts';
+import { createQuestdbTables } from '../../src/stores/questdb/tables.ts';
+import { createQuestdbWriter, type QuestdbWriter } from '../../src/stores/questdb/writer.ts';
+import type { HeldMessage } from '../../src/transfer/held-message.ts';
+import { refusedRows } from '../../src/transfer/points/point-letters.ts';
+import { validatePoints } from '../../src/transfer/points/validate-points.ts';
+import { writeBatch } from '../../src/transfer/points/write-batch.ts';
+import type { DeadLettered } from '../../src/transfer/sink.ts';
+import { validateSpans } from '../../src/transfer/spans/validate-spans.ts';
+import {
+  decodeEnvelope,
+  encodeEnvelope,
+  type MetricsEnvelope,
+  type Part,
+} from '../../src/wire/metrics-envelope.ts';
+import { defaultTraceLimits } from '../../src/wire/otlp/types.ts';
+import { decodeSpansEnvelope } from '../../src/wire/spans-envelope.ts';
+import { firstDelivery } from '../support/outcomes/deliveries.ts';
+import { insertRecords, type SettledRecord, settledRecords } from '../support/outcomes/settled-rows.ts';
+import { encodePoints } from '../support/push/encode-points.ts';
+import { contextWith, sourceWith } from '../support/push/source.ts';
+import { makeTables, startEngines, type TestEngines } from '../support/stack/engines.ts';
+
+const dayMs = 86_400_000;
+const today = Math.floor(Date.now() / dayMs);
+const dateOf = (daysAgo: number): string => new Date((today - daysAgo) * dayMs).toISOString().slice(0, 10);
+const noon = (daysAgo: number): number => (today - daysAgo) * dayMs + dayMs / 2;
+
+let engines: TestEngines;
+let clickhouse: Clickhouse;
+let sql: QuestdbSql;
+let writer: QuestdbWriter;
+let ids = 1_500_000;
+let counter = 1;
+
+beforeAll(async () => {
+  engines = await startEngines({ questdb: true, clickhouse: true });
+  await makeTables(engines.clickhouse.url);
+  clickhouse = createClickhouse({ url: engines.clickhouse.url });
+  sql = createQuestdbSql({ url: engines.questdb.url });
+  writer = createQuestdbWriter({ url: engines.questdb.url, timeoutMs: 10_000 });
+});
+afterAll(async () => {
+  await clickhouse?.close();
+  await sql?.close();
+  await writer?.close();
+  await engines?.stop();
+});
+beforeEach(async () => {
+  for (const table of ['otel_traces', 'ingest_outcomes'])
+    await clickhouse.run(`TRUNCATE TABLE otel.${table}`);
+});
+
+const bases: readonly (() => UidBase)[] = [
+  () => countedBase(1_400_000, counter++ * 1000),
+  () => hashedBase(Buffer.from(`${counter++}`.padStart(8, '\u00ff'), 'latin1')),
+];
+
+/** A table with the columns a, b and, which takes no number, `bad`. */
+const createTable = async (layout: Layout, ttlDays?: number): Promise<PointsTable & { layout: Layout }> => {
+  const dataId = ++ids;
+  const table = `2_mon_time_series_${dataId}.__default__`;
+  const tables = createQuestdbTables(sql, resolve(import.meta.dirname, '../../schemas'));
+  await tables.createTable(layout, table, ttlDays);
+  if (layout === 'wide')
+    for (const column of ['a DOUBLE', 'b DOUBLE', 'bad UUID', 'd SYMBOL'])
+      await sql.exec(`ALTER TABLE "${table}" ADD COLUMN ${column}`);
+  return { dataId, table, sql, layout };
+};
+
+type Target = Awaited<ReturnType<typeof createTable>>;
+
+/** A request of these points, each of a number of days ago, as a fragment of a message. */
+const request = (
+  { dataId, table, layout }: Target,
+  points: readonly [daysAgo: number, metrics: object][],
+  base = bases[counter % bases.length]?.() ?? countedBase(1, 1),
+): Fragment[] => {
+  const source = { ...sourceWith(layout, ['a', 'b', 'bad'], ['d']), dataId, tableId: table };
+  const arrivedAt = Date.now();
+  const policy = { aheadMsMax: undefined, ageMsMax: undefined };
+  const data = points.map(([daysAgo, metrics], index) => ({ metrics, timestamp: noon(daysAgo) + index }));
+  const { runs } = encodePoints(data, contextWith(source, { base, arrivedAt, policy }));
+  return runs.map((run) => ({ source, base, run, arrivedAt, policy }));
+};
+
+const heldOf = (payload: Uint8Array): HeldMessage => {
+  const read = decodeEnvelope(payload, 1);
+  if (read.kind !== 'envelope') throw new Error(read.kind);
+  return { delivery: firstDelivery, envelope: read.envelope, rows: 1, bytes: 1, touchedAt: 0, takenAt: 0 };
+};
+
+type Stored = { readonly records: SettledRecord[]; readonly letters: DeadLettered[] };
+
+/** Stores a message as transfer does, and returns its records. */
+const store = async (payload: Uint8Array): Promise<Stored> => {
+  const message = heldOf(payload);
+  const { refused } = await writeBatch(writer, [message], () => {});
+  const letters = refusedRows(refused);
+  return {
+    records: settledRecords('metrics', validatePoints(message.envelope, new Set()), letters),
+    letters,
+  };
+};
+
+const settle = async (payload: Uint8Array): Promise<Stored> => {
+  const stored = await store(payload);
+  await insertRecords(clickhouse, stored.records);
+  return stored;
+};
+
+/** Stores spans of these days ago for an application, without or with their record. */
+const exportSpans = async (appId: number, daysAgo: readonly number[], isRecorded = true): Promise<void> => {
+  const spans = daysAgo.map((days, index) => {
+    const start = `${noon(days) + index}000000`;
+    const ids = { traceId: `${index + 1}`.padStart(32, '1'), spanId: `${index + 1}`.padStart(16, '1') };
+    // A span without a name is dropped by no rule; one without an id is.
+    return { ...(days < 0 ? {} : ids), name: 's', startTimeUnixNano: start, endTimeUnixNano: start };
+  });
+  const base = countedBase(1_400_000, counter++ * 1000);
+  const arrivedAt = Date.now();
+  const policy = { aheadMsMax: undefined, ageMsMax: undefined };
+  const { runs } = jsonTraces.encodeTraces(
+    Buffer.from(JSON.stringify({ resourceSpans: [{ scopeSpans: [{ spans }] }] })),
+    {
+      resolve: () => ({ appId, bizId: 2, fillDimensions: false, policy }),
+      ...{ clientIp: '', base, arrivedAt, limits: defaultTraceLimits },
+    },
+  );
+  const [run] = runs;
+  const read = decodeSpansEnvelope(
+    run === undefined ? Buffer.of() : buildSpansMessage({ run, base, arrivedAt }),
+    1,
+  );
+  if (read.kind !== 'envelope') throw new Error(read.kind);
+  const spanWriter = createSpanWriter(clickhouse, { insertMsMax: 20_000 });
+  for (const block of read.envelope.partBytes)
+    await spanWriter.insertPlain({ queryId: `tm-TRACES-1-9-1-${counter++}`, blocks: [block] });
+  if (isRecorded) await insertRecords(clickhouse, settledRecords('traces', validateSpans(read.envelope)));
+};
+
+const compare = async (points: readonly PointsTable[], change: Partial<StoreTargets> = {}) => {
+  const targets = {
+    clickhouse,
+    points,
+    isLeftOut: () => false,
+    caughtUp: async () => true,
+    pause: async () => {},
+  };
+  const { differences, inFlight, compared } = await compareStores({ ...targets, ...change });
+  const named = differences.map(({ dataId, appId, day, kind, items, why }) => [
+    ...[dataId + appId, day === undefined ? why : today - day, kind, items],
+  ]);
+  return { differences: named, inFlight: inFlight.length, compared };
+};
+
+const both = { a: 1, b: 2 };
+
+describe('the records beside the stores', () => {
+  it('agree after pushes of both layouts and exports, over days, requests, refusals and redeliveries', async () => {
+    const [wide, narrow] = [await createTable('wide'), await createTable('narrow')];
+    const fragments = [
+      ...request(wide, [
+        [0, both],
+        [1, both],
+        [0, { a: 'no' }],
+        [3, both],
+      ]),
+      ...request(narrow, [
+        [0, both],
+        [2, { a: 1 }],
+      ]),
+      ...request(wide, [[1, both]]),
+    ];
+    const payload = buildMessage(fragments);
+    await settle(payload);
+    await settle(payload);
+    const { letters } = await settle(
+      buildMessage(
+        request(wide, [
+          [0, both],
+          [1, { a: 1, bad: 1 }],
+        ]),
+      ),
+    );
+    expect(letters.length).toBe(1);
+    await exportSpans(7, [0, 0, 1]);
+    await exportSpans(8, [0, 2, 0]);
+    expect(await compare([wide, narrow])).toEqual({
+      ...{ differences: [], inFlight: 0 },
+      compared: { days: 3 + 2 + 2 + 2, rows: 5 + 3 + 3 + 3 },
+    });
+  });
+
+  it('name a deleted row, a truncated table and a dropped day with their rows', async () => {
+    const [one, two] = [await createTable('wide'), await createTable('narrow')];
+    await settle(
+      buildMessage(
+        request(one, [
+          [0, both],
+          [1, both],
+          [1, both],
+        ]),
+      ),
+    );
+    await settle(
+      buildMessage(
+        request(two, [
+          [0, both],
+          [1, both],
+        ]),
+      ),
+    );
+    await exportSpans(7, [0, 0, 1, 1, 1]);
+    await sql.exec(`ALTER TABLE "${one.table}" DROP PARTITION WHERE timestamp < '${dateOf(0)}'`);
+    await sql.exec(`TRUNCATE TABLE "${two.table}"`);
+    await clickhouse.run(`ALTER TABLE otel.otel_traces DROP PARTITION '${dateOf(1)}'`);
+    await clickhouse.run(
+      `DELETE FROM otel.otel_traces WHERE Timestamp = fromUnixTimestamp64Milli(toInt64(${noon(0)}))`,
+    );
+    expect((await compare([one, two])).differences).toEqual([
+      [one.dataId, 1, 'missing_in_the_store', 2],
+      [two.dataId, 1, 'missing_in_the_store', 2],
+      [two.dataId, 0, 'missing_in_the_store', 2],
+      [7, 1, 'missing_in_the_store', 3],
+      [7, 0, 'missing_in_the_store', 1],
+    ]);
+  });
+
+  it('name a row that is lost while another is doubled, and rows without a record', async () => {
+    const points = await createTable('wide');
+    const { table } = points;
+    const base = countedBase(1_400_000, counter++ * 1000);
+    await settle(
+      buildMessage(
+        request(
+          points,
+          [
+            [0, both],
+            [0, both],
+            [1, both],
+          ],
+          base,
+        ),
+      ),
+    );
+    await store(buildMessage(request(points, [[1, both]])));
+    await sql.exec(`ALTER TABLE "${table}" DROP PARTITION LIST '${dateOf(0)}'`);
+    for (const at of [noon(0), noon(0) + 1])
+      await sql.exec(`INSERT INTO "${table}" (timestamp, uid, a) VALUES (${at}000, ${base.text}, 1)`);
+    await exportSpans(7, [0, 0, 0]);
+    const at = (index: number): string => `Timestamp = fromUnixTimestamp64Milli(toInt64(${noon(0) + index}))`;
+    await clickhouse.run(`DELETE FROM otel.otel_traces WHERE ${at(0)}`);
+    await clickhouse.run('SYSTEM STOP MERGES otel.otel_traces');
+    await clickhouse.run(`INSERT INTO otel.otel_traces SELECT * FROM otel.otel_traces WHERE ${at(1)}`);
+    await exportSpans(8, [0, 1], false);
+    const { differences } = await compare([points]);
+    await clickhouse.run('SYSTEM START MERGES otel.otel_traces');
+    expect(differences).toEqual([
+      [points.dataId, 1, 'unrecorded', 1],
+      [points.dataId, 0, 'missing_in_the_store', 1],
+      [points.dataId, 0, 'unrecorded', 1],
+      [7, 0, 'missing_in_the_store', 1],
+      [7, 0, 'unmerged', 1],
+      [8, 1, 'unrecorded', 1],
+      [8, 0, 'unrecorded', 1],
+    ]);
+  });
+
+  // A repeat of the message stores the row again: its record names the letter no more, and the redrive's would count the row twice.
+  it('count a redriven row once, also after the message was repeated', async () => {
+    const wide = await createTable('wide');
+    const payload = buildMessage(
+      request(wide, [
+        [0, both],
+        [0, { a: 1, bad: 1 }],
+      ]),
+    );
+    const { records, letters } = await settle(payload);
+    const [letter] = letters;
+    const [record] = records;
+    const part = letter?.part;
+    if (letter === undefined || part === undefined || !('table' in part) || record === undefined)
+      throw new Error('no letter');
+    await sql.exec(`ALTER TABLE "${wide.table}" DROP COLUMN bad`);
+    await sql.exec(`ALTER TABLE "${wide.table}" ADD COLUMN bad DOUBLE`);
+    writer.renew();
+    const redriven = await store(
+      redriveOf(
+        part,
+        letter.bytes,
+        record,
+        Number(Array.isArray(record['letters']) ? record['letters'][0] : 0),
+      ),
+    );
+    expect((await compare([wide])).differences).toEqual([[wide.dataId, 0, 'unrecorded', 1]]);
+    await insertRecords(clickhouse, redriven.records);
+    expect((await compare([wide])).differences).toEqual([]);
+    await settle(payload);
+    expect((await compare([wide])).differences).toEqual([]);
+  });
+
+  it('are first compared by the sizes of partitions and parts, of which those with a loss stand out', async () => {
+    const wide = await createTable('wide');
+    await settle(
+      buildMessage(
+        request(wide, [
+          [0, both],
+          [1, both],
+          [1, both],
+        ]),
+      ),
+    );
+    await exportSpans(7, [0, 0, 1]);
+    const differing = async (): Promise<unknown[]> => {
+      const seen = seenDays(await readSettledDays(clickhouse, {}), await readStoreSizes(clickhouse, [wide]));
+      expect(seen.length).toBe(4);
+      return seen.filter(({ differs }) => differs).map(({ owner, day }) => [owner, today - day]);
+    };
+    await expect.poll(differing).toEqual([]);
+    await sql.exec(`ALTER TABLE "${wide.table}" DROP PARTITION LIST '${dateOf(1)}'`);
+    await clickhouse.run(`ALTER TABLE otel.otel_traces DROP PARTITION '${dateOf(0)}'`);
+    await expect.poll(differing).toEqual([
+      [wide.dataId, 1],
+      [0, 0],
+    ]);
+  });
+
+  it('are not compared where a table or the records cannot tell', async () => {
+    const [plain, old, short] = [
+      await createTable('wide'),
+      await createTable('wide'),
+      await createTable('wide', 3),
+    ];
+    await settle(buildMessage(request(plain, [[0, both]])));
+    await sql.exec(`ALTER TABLE "${plain.table}" DEDUP DISABLE`);
+    const { records } = await store(
+      buildMessage(
+        request(old, [
+          [0, both],
+          [1, both],
+        ]),
+      ),
+    );
+    await insertRecords(
+      clickhouse,
+      records.map(({ letters, letter_items, days, day_rows, day_sums, book, ...record }) => record),
+    );
+    await insertRecords(
+      clickhouse,
+      (await store(buildMessage(request(short, [[0, both]])))).records.map((record) => ({
+        ...{
+          ...record,
+          days: [today, today - 3],
+          day_rows: [1, 5],
+          day_sums: [...[record['day_sums']].flat(), '0'],
+        },
+      })),
+    );
+    const { differences } = await compare([plain, old, short]);
+    expect(differences).toEqual([
+      [plain.dataId, 'the table does not deduplicate', 'not_known', 0],
+      [old.dataId, 1, 'not_known', 1],
+      [old.dataId, 0, 'not_known', 1],
+    ]);
+  });
+
+  it('call rows without a record in flight until all is recorded', async () => {
+    const wide = await createTable('wide');
+    const { records } = await store(buildMessage(request(wide, [[0, both]])));
+    const waiting = await compare([wide], { caughtUp: async () => false });
+    expect([waiting.differences, waiting.inFlight]).toEqual([[], 1]);
+    const caughtUp = async (): Promise<boolean> => {
+      await insertRecords(clickhouse, records);
+      return true;
+    };
+    expect(await compare([wide], { caughtUp })).toMatchObject({ differences: [], inFlight: 0 });
+  });
+});
+
+/** The message that redrives one row. */
+const redriveOf = (part: Part, bytes: Uint8Array, record: SettledRecord, ordinal: number): Buffer => {
+  const { base, first, minute } = record;
+  const header: MetricsEnvelope['header'] = {
+    ...{ version: 1, kind: 'metrics', arrivedAt: Date.now(), parts: [part], deferred: [], outcomes: [] },
+    key: { base: String(base), first: Number(first) },
+    redrive: {
+      number: 1,
+      items: 1,
+      outcome: { base: String(base), first: Number(first), minute: String(minute), ordinal },
+    },
+  };
+  return encodeEnvelope(header, [bytes]);
+};
