@@ -1,6 +1,7 @@
 import { expect } from 'vitest';
 import { z } from 'zod';
 import { type Bus, connectBus } from '../../../src/bus/connection.ts';
+import { fetchEngine } from '../stack/fetch-engine.ts';
 import { type Report, type Stack, type StackOptions, startStack } from '../stack/stack.ts';
 import { waitFor } from '../wait.ts';
 
@@ -55,6 +56,8 @@ export type AccountStack = {
   push(report: Report, points: number, key?: string): Promise<void>;
   /** This many requests one after the other: each is a message of its own. */
   pushEach(report: Report, requests: number, points: number): Promise<void>;
+  /** Runs a statement in ClickHouse. */
+  change(sql: string): Promise<void>;
   accounts(): Promise<ShownAccount[]>;
   account(report: Report): Promise<ShownAccount | undefined>;
   /**
@@ -171,6 +174,10 @@ export const startAccountStack = async (options: StackOptions = {}): Promise<Acc
     push,
     pushEach: async (report, requests, points) => {
       for (let count = 0; count < requests; count++) await push(report, points);
+    },
+    change: async (body) => {
+      const response = await fetchEngine(stack.engines.clickhouse.url, { method: 'POST', body });
+      if (!response.ok) throw new Error(`${body}: ${await response.text()}`);
     },
     accounts,
     account,
