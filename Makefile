@@ -8,7 +8,7 @@ ARGS ?=
 ITEMS ?= 2000000
 
 .DEFAULT_GOAL := help
-.PHONY: help setup up test test-long test-clients test-deploy test-cluster faults sabotage fuzz fuzz-api check docs bench bench-peers bench-compare backlog guard-cost format clean
+.PHONY: help setup up test test-long test-clients test-deploy test-cluster test-account faults sabotage fuzz fuzz-api check docs bench bench-peers bench-compare backlog guard-cost format clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST)
@@ -26,13 +26,16 @@ up: setup ## run the whole stack on this machine until Ctrl-C
 	@bin/tidemark up $(ARGS)
 
 test: setup ## run all tests, on real engines (ARGS="test/unit" for some)
-	@vitest run --project '!clients' --project '!deploy' --project '!long' --project '!cluster' $(ARGS)
+	@vitest run --project '!clients' --project '!deploy' --project '!long' --project '!cluster' --project '!account' $(ARGS)
 
 test-long: setup ## kill metadata in every gap between its writes, walk its life cycle at random, kill each process under load, fill disks, restore a backup
 	@vitest run --project long $(ARGS)
 
 test-cluster: setup ## three NATS servers with three copies of each stream, their leader killed under load
 	@vitest run --project cluster $(ARGS)
+
+test-account: setup ## lose, delete and put back what the account speaks of, and see each loss with its number, and none where nothing is lost (SEED=1 KILLS=8)
+	@SEED="$(SEED)" KILLS="$(KILLS)" vitest run --project account $(ARGS)
 
 test-clients: setup ## build real clients of other languages, and run them against the receivers (ARGS="-t Java" for some)
 	@vitest run --project clients $(ARGS)

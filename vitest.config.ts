@@ -96,6 +96,18 @@ export default defineConfig({
       },
       {
         extends: true,
+        // Provoked losses, each of which the account has to show within two minutes: `make test-account`.
+        test: {
+          name: 'account',
+          include: ['test/account/**/*.test.ts'],
+          fileParallelism: false,
+          sequence: { groupOrder: 5 },
+          testTimeout: 600_000,
+          hookTimeout: 300_000,
+        },
+      },
+      {
+        extends: true,
         test: {
           name: 'engines',
           include: ['test/{engines,contract,faults}/**/*.test.ts'],

@@ -1,0 +1,101 @@
+import { cpSync, globSync, rmSync, statSync, truncateSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type AccountStack, startAccountStack } from '../support/account/account-stack.ts';
+import { messagesOf } from '../support/outcomes/books.ts';
+import type { RoleProcess } from '../support/stack/stack.ts';
+import { waitFor } from '../support/wait.ts';
+
+let on: AccountStack;
+
+beforeAll(async () => {
+  on = await startAccountStack();
+});
+afterAll(() => on?.stop());
+
+const transfer = (): RoleProcess => {
+  const [role] = on.stack.transfer;
+  if (role === undefined) throw new Error('there is no transfer');
+  return role;
+};
+
+const store = (): string => join(on.stack.folder, 'nats', 'store');
+const copy = (): string => join(on.stack.folder, 'nats-copy');
+
+/** Stops NATS for a copy of its store, and starts it again. */
+const copyStore = async (): Promise<void> => {
+  const { nats } = on.stack.engines;
+  await nats.stop();
+  rmSync(copy(), { recursive: true, force: true });
+  cpSync(store(), copy(), { recursive: true });
+  await nats.start();
+};
+
+const putBack = (): void => {
+  rmSync(store(), { recursive: true });
+  cpSync(copy(), store(), { recursive: true });
+};
+
+const sequences = async (): Promise<number[]> =>
+  (await messagesOf(on.bus, 'METRICS')).map(({ sequence }) => sequence);
+
+describe('NATS that comes back with less than it confirmed', () => {
+  it('from an older copy of its store: what was published since and not settled is a loss, what was settled is none', async () => {
+    const report = await on.stack.createReport('older copy');
+    await on.pushEach(report, 4, 2);
+    await on.whole(report, 8);
+    await on.settled();
+    await copyStore();
+    await on.stack.ready();
+    await on.pushEach(report, 5, 2);
+    await on.whole(report, 18);
+    await on.settled();
+    await transfer().kill();
+    await on.pushEach(report, 7, 3);
+    expect(await sequences()).toHaveLength(7);
+    const startedAt = performance.now();
+    await on.stack.engines.nats.kill();
+    putBack();
+    await on.stack.engines.nats.start();
+    transfer().start();
+    const account = await on.seen(
+      'an older copy of NATS without 7 messages',
+      report,
+      [{ kind: 'lost_by_the_engine', stream: 'METRICS', items: 21, messages: 7 }],
+      startedAt,
+    );
+    expect(account).toMatchObject({ received: 39, stored: 18, lost: 21, in_flight: 0 });
+    // Later messages get the sequences of the lost and of the settled ones again.
+    await on.stack.ready();
+    const later = await on.stack.createReport('after an older copy');
+    await on.pushEach(later, 20, 1);
+    await on.whole(later, 20);
+    expect(await on.unexpected()).toEqual([]);
+  });
+
+  it('with a cut tail: the messages of the tail are a loss, those before it settle', async () => {
+    const report = await on.stack.createReport('cut tail');
+    await on.settled();
+    await transfer().kill();
+    await on.pushEach(report, 12, 2);
+    const before = await sequences();
+    expect(before).toHaveLength(12);
+    const startedAt = performance.now();
+    await on.stack.engines.nats.kill();
+    const block = globSync(join(store(), '**/streams/METRICS/msgs/*.blk')).toSorted().at(-1) ?? '';
+    truncateSync(block, statSync(block).size - 900);
+    await on.stack.engines.nats.start();
+    const kept = await waitFor('NATS answers again', 60_000, sequences);
+    const lost = before.length - kept.length;
+    expect(lost).toBeGreaterThan(0);
+    expect(lost).toBeLessThan(12);
+    transfer().start();
+    await on.seen(
+      `a cut tail of ${lost} messages`,
+      report,
+      [{ kind: 'lost_by_the_engine', stream: 'METRICS', items: 2 * lost, messages: lost }],
+      startedAt,
+    );
+    expect(await on.unexpected()).toEqual([]);
+  });
+});

@@ -1,0 +1,108 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type AccountStack, startAccountStack } from '../support/account/account-stack.ts';
+import { messagesOf } from '../support/outcomes/books.ts';
+import type { RoleProcess } from '../support/stack/stack.ts';
+import { waitFor } from '../support/wait.ts';
+
+let on: AccountStack;
+
+beforeAll(async () => {
+  on = await startAccountStack();
+});
+afterAll(() => on?.stop());
+
+const transfer = (): RoleProcess => {
+  const [role] = on.stack.transfer;
+  if (role === undefined) throw new Error('there is no transfer');
+  return role;
+};
+
+/** Pushes while nothing takes messages from the streams, then does something to them, and lets transfer go on. */
+const whileNothingSettles = async (
+  pushes: () => Promise<void>,
+  fault: () => Promise<void>,
+): Promise<void> => {
+  await on.settled();
+  await transfer().kill();
+  await pushes();
+  await fault();
+  transfer().start();
+  await transfer().ready();
+};
+
+describe('what befalls a stream', () => {
+  it('its purge is a loss of exactly the messages that it held', async () => {
+    const report = await on.stack.createReport('purged');
+    await on.pushEach(report, 3, 2);
+    await on.whole(report, 6);
+    let startedAt = 0;
+    await whileNothingSettles(
+      () => on.pushEach(report, 20, 3),
+      async () => {
+        expect(await messagesOf(on.bus, 'METRICS')).toHaveLength(20);
+        startedAt = performance.now();
+        await (await on.bus.manager()).streams.purge('METRICS');
+      },
+    );
+    const account = await on.seen(
+      'a purge of 20 messages',
+      report,
+      [{ kind: 'lost_in_the_stream', stream: 'METRICS', items: 60, messages: 20 }],
+      startedAt,
+    );
+    expect(account).toMatchObject({ received: 66, stored: 6, lost: 60, in_flight: 0 });
+  });
+
+  it('5 of 10 deleted messages are a loss of 5', async () => {
+    const report = await on.stack.createReport('deleted');
+    let startedAt = 0;
+    await whileNothingSettles(
+      () => on.pushEach(report, 10, 4),
+      async () => {
+        const messages = await messagesOf(on.bus, 'METRICS');
+        expect(messages).toHaveLength(10);
+        const { streams } = await on.bus.manager();
+        startedAt = performance.now();
+        for (const { sequence } of messages.filter((_, index) => index % 2 === 0))
+          await streams.deleteMessage('METRICS', sequence);
+      },
+    );
+    const account = await on.seen(
+      'deletion of 5 messages of 10',
+      report,
+      [{ kind: 'lost_in_the_stream', stream: 'METRICS', items: 20, messages: 5 }],
+      startedAt,
+    );
+    expect(account).toMatchObject({ received: 40, stored: 20, lost: 20, in_flight: 0 });
+  });
+
+  it('messages that the consumer was moved past are stuck, and are not removed', async () => {
+    const report = await on.stack.createReport('moved past');
+    let startedAt = 0;
+    let sequences: number[] = [];
+    await whileNothingSettles(
+      () => on.pushEach(report, 10, 2),
+      async () => {
+        sequences = (await messagesOf(on.bus, 'METRICS')).map(({ sequence }) => sequence);
+        expect(sequences).toHaveLength(10);
+        startedAt = performance.now();
+        await (await on.bus.manager()).consumers.reset('METRICS', 'questdb', sequences[7]);
+      },
+    );
+    await on.seen(
+      'a consumer moved past 7 messages',
+      report,
+      [{ kind: 'stuck', stream: 'METRICS', items: 14, messages: 7 }],
+      startedAt,
+    );
+    await waitFor('the sweep has looked at them', 60_000, () =>
+      transfer().lines.some((line) => line.includes('the consumer has passed messages that nobody settled')),
+    );
+    const kept = (await messagesOf(on.bus, 'METRICS')).map(({ sequence }) => sequence);
+    expect(kept).toEqual(sequences.slice(0, 7));
+    // Moved back, they settle, and the difference is gone.
+    await (await on.bus.manager()).consumers.reset('METRICS', 'questdb', sequences[0]);
+    await on.whole(report, 20);
+    await waitFor('none is left', 60_000, async () => (await on.stack.streamState('METRICS')).messages === 0);
+  });
+});
