@@ -1,160 +1,115 @@
 import { z } from 'zod';
 import type { Pipeline } from '../outcomes/rows.ts';
 import { type Clickhouse, database } from '../stores/clickhouse/client.ts';
+import { createDaysToCompare, readStoreSizes, type SeenDay, seenDays } from './days-to-compare.ts';
 import { type Difference, streamOfStore } from './difference.ts';
 import type { FoundDifferences } from './found.ts';
-import { type PointsTable, readPointPartitions } from './point-rows.ts';
-import { readSpanParts } from './span-rows.ts';
+import type { SettledDays, SettledOwner } from './settled-days.ts';
 import { compareStores, type StoreDifference, type StoreTargets } from './store-compare.ts';
 
-/** Compares the stores with the records at a bounded cost: counts of partitions first, and in earnest only what they do not explain. */
+/** Compares the stores with the records at a bounded cost: sizes of partitions first, and row by row only what they do not explain. */
 export type StoreLook = {
-  /** Looks at every owner and day that differs by count, or did when it was compared last. Throws the Faults of ClickHouse. */
+  /** Compares the days that have changed or differ, and in turn the others. Throws the Faults of ClickHouse. */
   look(): Promise<StoreFindings>;
   /** Rows of the last days that the store has of this owner and no record names; of the last 20 s. */
   unrecorded(pipeline: Pipeline, owner: number): Promise<number>;
 };
 
-/** An owner and an event day (days since 1970). */
+/** An event day (days since 1970) of one owner, or of all owners of a signal (0). */
 export type StorePlace = { readonly pipeline: Pipeline; readonly owner: number; readonly day: number };
 
 export type StoreFindings = {
   readonly differences: readonly StoreDifference[];
-  /** What was compared in earnest: what it had before and is not among the differences is gone. */
+  /** What was compared row by row: what it had before and is not among the differences is gone. */
   readonly compared: readonly StorePlace[];
 };
 
 const count = z.coerce.number();
-const expectedRow = z.object({
+const dayRow = z.object({
   pipeline: z.enum(['metrics', 'traces']),
   owner: count,
   day: count,
   rows: count,
+  sum: z.string(),
 });
 
-const expectedQuery = `SELECT pipeline, if(pipeline = 'metrics', data_id, app_id) AS owner, day, sum(rows) AS rows
+const daysQuery = `SELECT pipeline, if(pipeline = 'metrics', data_id, app_id) AS owner, day,
+    sum(rows) AS rows, toString(sum(sum)) AS sum
   FROM ${database}.ingest_days GROUP BY pipeline, owner, day`;
 
-const textOf = ({ pipeline, owner, day }: StorePlace): string => `${pipeline} ${owner} ${day}`;
+/** The rows that lines have named, lines that were written again included. */
+const readNamedDays = async (clickhouse: Clickhouse): Promise<SettledDays> => {
+  const named = new Map<Pipeline, Map<number, SettledOwner>>([
+    ['metrics', new Map()],
+    ['traces', new Map()],
+  ]);
+  for (const { pipeline, owner, day, rows, sum } of await clickhouse.rows(dayRow, daysQuery)) {
+    const known = named.get(pipeline)?.get(owner) ?? { days: new Map(), unknownUntil: undefined };
+    named.get(pipeline)?.set(owner, known);
+    known.days.set(day, { rows, sum: BigInt(sum) });
+  }
+  return named;
+};
 
-/** Owners that one look compares in earnest. */
-const ownersPerLook = 50;
+/** Days that one look compares row by row. */
+const daysPerLook = 200;
+/** More owners than these are compared together: the records of all are read once. */
+const ownersApartMax = 8;
+const againMs = 10 * 60_000;
 const cachedMs = 20_000;
 const dayMs = 86_400_000;
 
-/** A difference of counts that a comparison has explained: by lines that were written twice, by records of earlier programs. */
-type Explained = Map<string, number>;
+const textOf = ({ pipeline, owner, day }: StorePlace): string => `${pipeline} ${owner} ${day}`;
 
-class CountedStoreLook implements StoreLook {
-  private readonly targets: () => StoreTargets;
-  private readonly explained: Explained = new Map();
-  private readonly differing = new Set<string>();
-  private readonly cache = new Map<string, { readonly at: number; readonly rows: number }>();
-
-  constructor(targets: () => StoreTargets) {
-    this.targets = targets;
-  }
-
-  async look(): Promise<StoreFindings> {
-    const targets = this.targets();
-    const surplus = await this.readSurplus(targets);
-    const suspects = new Map<string, { pipeline: Pipeline; owner: number; days: number[] }>();
-    for (const { place, rows } of surplus) {
-      const key = textOf(place);
-      if ((this.explained.get(key) ?? 0) === rows && !this.differing.has(key)) continue;
-      const owner = `${place.pipeline} ${place.owner}`;
-      const known = suspects.get(owner);
-      if (known !== undefined) known.days.push(place.day);
-      else if (suspects.size < ownersPerLook)
-        suspects.set(owner, { pipeline: place.pipeline, owner: place.owner, days: [place.day] });
-    }
-    const differences: StoreDifference[] = [];
-    const compared: StorePlace[] = [];
-    for (const { pipeline, owner, days } of suspects.values()) {
-      const result = await compareStores(targets, { pipeline, owner, days });
-      const open = new Set(
-        [...result.differences, ...result.inFlight].flatMap(({ day }) => (day === undefined ? days : [day])),
-      );
-      differences.push(...result.differences.filter(({ day }) => day !== undefined));
-      for (const day of days) {
-        const place = { pipeline, owner, day };
-        if (!result.inFlight.some((each) => each.day === day)) compared.push(place);
-        if (open.has(day)) this.differing.add(textOf(place));
-        else this.differing.delete(textOf(place));
-      }
-    }
-    for (const { place, rows } of surplus)
-      if (!this.differing.has(textOf(place))) this.explained.set(textOf(place), rows);
-    return { differences, compared };
-  }
-
-  async unrecorded(pipeline: Pipeline, owner: number): Promise<number> {
-    const key = `${pipeline} ${owner}`;
-    const known = this.cache.get(key);
-    const now = performance.now();
-    if (known !== undefined && now - known.at < cachedMs) return known.rows;
-    const today = Math.floor(Date.now() / dayMs);
-    const { differences } = await compareStores(this.targets(), {
-      pipeline,
-      owner,
-      days: [today - 1, today, today + 1],
-    });
-    const rows = differences.reduce((sum, { kind, items }) => sum + (kind === 'unrecorded' ? items : 0), 0);
-    this.cache.set(key, { at: now, rows });
-    return rows;
-  }
-
-  /** Rows of the store less those of the lines, for each owner and day that has any. Of spans a day is suspect as a whole. */
-  private async readSurplus(targets: StoreTargets): Promise<{ place: StorePlace; rows: number }[]> {
-    const { clickhouse, points, isLeftOut } = targets;
-    const expected = await clickhouse.rows(expectedRow, expectedQuery);
-    const surplus = new Map<string, { place: StorePlace; rows: number }>();
-    for (const { pipeline, owner, day, rows } of expected)
-      if (pipeline === 'metrics' && !isLeftOut(pipeline, owner))
-        surplus.set(textOf({ pipeline, owner, day }), { place: { pipeline, owner, day }, rows: -rows });
-    await addPoints(
-      points.filter(({ dataId }) => !isLeftOut('metrics', dataId)),
-      surplus,
-    );
-    return [...surplus.values(), ...(await spanSurplus(clickhouse, expected))];
-  }
-}
-
-const addPoints = async (
-  tables: readonly PointsTable[],
-  surplus: Map<string, { place: StorePlace; rows: number }>,
-): Promise<void> => {
-  for (const table of tables) {
-    // An instance that does not answer tells nothing of its tables.
-    const days = await readPointPartitions(table).catch(() => undefined);
-    const owner = table.dataId;
-    if (days === undefined) {
-      for (const [key, { place }] of surplus)
-        if (place.pipeline === 'metrics' && place.owner === owner) surplus.delete(key);
-      continue;
-    }
-    for (const [day, rows] of days) {
-      const place = { pipeline: 'metrics', owner, day } as const;
-      const key = textOf(place);
-      surplus.set(key, { place, rows: rows + (surplus.get(key)?.rows ?? 0) });
-    }
-  }
-};
-
-/** Parts hold the rows of all applications: where a day's count differs, each of its applications is suspect by as much. */
-const spanSurplus = async (
-  clickhouse: Clickhouse,
-  expected: readonly z.output<typeof expectedRow>[],
-): Promise<{ place: StorePlace; rows: number }[]> => {
-  const parts = await readSpanParts(clickhouse);
-  const days = Map.groupBy(
-    expected.filter(({ pipeline }) => pipeline === 'traces'),
-    ({ day }) => day,
-  );
-  return [...days].flatMap(([day, owners]) => {
-    const rows = (parts.get(day) ?? 0) - owners.reduce((sum, each) => sum + each.rows, 0);
-    return owners.map(({ owner }) => ({ place: { pipeline: 'traces', owner, day } as const, rows }));
+/** What to compare in one call each: an owner with its days, or all owners of a signal. */
+const callsOf = (days: readonly SeenDay[]): { pipeline: Pipeline; owner?: number; days: number[] }[] =>
+  (['metrics', 'traces'] as const).flatMap((pipeline) => {
+    const own = days.filter((each) => each.pipeline === pipeline);
+    const owners = Map.groupBy(own, ({ owner }) => owner);
+    const isTogether = owners.size > ownersApartMax || owners.has(0);
+    if (own.length === 0) return [];
+    if (isTogether) return [{ pipeline, days: [...new Set(own.map(({ day }) => day))] }];
+    return [...owners].map(([owner, each]) => ({ pipeline, owner, days: each.map(({ day }) => day) }));
   });
+
+export const createStoreLook = (targets: () => StoreTargets): StoreLook => {
+  const toCompare = createDaysToCompare(againMs);
+  const cache = new Map<string, { readonly at: number; readonly rows: number }>();
+
+  return {
+    look: async () => {
+      const now = targets();
+      const points = now.points.filter(({ dataId }) => !now.isLeftOut('metrics', dataId));
+      const sizes = await readStoreSizes(now.clickhouse, points);
+      const seen = seenDays(await readNamedDays(now.clickhouse), sizes);
+      const due = toCompare.next(seen, daysPerLook, performance.now());
+      const differences: StoreDifference[] = [];
+      const inFlight = new Set<string>();
+      const compared: StorePlace[] = [];
+      for (const { pipeline, owner = 0, days } of callsOf(due)) {
+        const filter = owner === 0 ? { pipeline, days } : { pipeline, owner, days };
+        const result = await compareStores(now, filter);
+        for (const { day } of result.inFlight) inFlight.add(`${pipeline} ${day}`);
+        differences.push(...result.differences);
+        for (const day of days) compared.push({ pipeline, owner, day });
+      }
+      const isSettled = ({ pipeline, day }: StorePlace): boolean => !inFlight.has(`${pipeline} ${day}`);
+      for (const day of due) if (isSettled(day)) toCompare.compared(day, performance.now());
+      return { differences, compared: compared.filter(isSettled) };
+    },
+    unrecorded: async (pipeline, owner) => {
+      const key = `${pipeline} ${owner}`;
+      const known = cache.get(key);
+      const now = performance.now();
+      if (known !== undefined && now - known.at < cachedMs) return known.rows;
+      const today = Math.floor(Date.now() / dayMs);
+      const days = [today - 1, today, today + 1];
+      const { differences } = await compareStores(targets(), { pipeline, owner, days });
+      const rows = differences.reduce((sum, { kind, items }) => sum + (kind === 'unrecorded' ? items : 0), 0);
+      cache.set(key, { at: now, rows });
+      return rows;
+    },
+  };
 };
 
 const storeKinds = new Set(['missing_in_the_store', 'unmerged']);
@@ -192,8 +147,6 @@ export const addStoreFindings = async (
   });
   const places = new Set(compared.map(textOf));
   const isCompared = ({ pipeline, dataId, appId, minute }: Difference): boolean =>
-    places.has(textOf({ pipeline, owner: dataId || appId, day: minute / secondsOfDay }));
+    [dataId || appId, 0].some((owner) => places.has(textOf({ pipeline, owner, day: minute / secondsOfDay })));
   await found.replace((each) => isOfStore(each) && isCompared(each), now);
 };
-
-export const createStoreLook = (targets: () => StoreTargets): StoreLook => new CountedStoreLook(targets);
