@@ -21,7 +21,7 @@ const step = 1_000_000;
 
 /** Requests of points take their numbers in turn, those of spans by a hash: so are their keys spread over time. */
 const insert = (first: number, count: number): string => `
-  INSERT INTO otel.ingest_outcomes (pipeline, data_id, app_id, base, first, ordinal, redrive, minute, received, outcomes, at)
+  INSERT INTO otel.ingest_outcomes
   WITH ${rows} AS total, now() AS until, toUInt32(number * ${days * 86_400} / total) AS passed,
        (until - ${days * 86_400}) + passed AS moment
   SELECT if(number % 2 = 0, 'metrics', 'traces'),
