@@ -126,11 +126,12 @@ const settledRow = z.object({
   app_id: count,
   counted: count,
   beyond: count,
+  counted_messages: count,
 });
 
 const settledQuery = `
   SELECT life, toUnixTimestamp(minute) AS minute_at, data_id, app_id, sumIf(items, is_counted) AS counted,
-    sumIf(items, NOT is_counted AND NOT is_doubtful) AS beyond
+    sumIf(items, NOT is_counted AND NOT is_doubtful) AS beyond, countIf(is_counted) AS counted_messages
   FROM (${settledSerials(listed)}) GROUP BY life, minute, data_id, app_id`;
 
 const messagesRow = z.object({
@@ -175,13 +176,12 @@ export const readBooks = async (
       sequenceFirst: sequence_first,
       sequenceLast: row.sequence_last,
     })),
-    settled: settled.map(({ life, minute_at: minute, data_id, app_id, counted, beyond }) => ({
-      life,
+    settled: settled.map(({ minute_at: minute, data_id, app_id, counted_messages, ...row }) => ({
+      ...row,
       minute,
       dataId: data_id,
       appId: app_id,
-      counted,
-      beyond,
+      countedMessages: counted_messages,
     })),
     messages: messages.map(({ minute_at: minute, ...row }) => ({ ...row, minute })),
   };

@@ -23,6 +23,8 @@ export type Settled = {
   readonly counted: number;
   /** Of serials beyond its last count. */
   readonly beyond: number;
+  /** Messages of serials that the life has counted. */
+  readonly countedMessages: number;
 };
 
 /** The settled messages of one life and minute. */
@@ -152,6 +154,19 @@ const itemsByOwner = (messages: readonly HeldMessage[]): Map<string, number> => 
   return sums;
 };
 
+/** Messages of an owner that are neither settled nor there: of the missing ones, those that named it. */
+const missingOf = (
+  owner: string,
+  line: Published | undefined,
+  settled: Settled | undefined,
+  waiting: readonly HeldMessage[],
+  missingMessages: number,
+): number => {
+  const there = waiting.filter(({ items }) => items.some((each) => ownerOf(each) === owner)).length;
+  const missing = (line?.messages ?? 0) - (settled?.countedMessages ?? 0) - there;
+  return Math.max(1, Math.min(missing, missingMessages));
+};
+
 /** Compares one life in one minute. Returns the items on their way. */
 const comparePlace = (
   evidence: Evidence,
@@ -164,15 +179,15 @@ const comparePlace = (
 ): number => {
   const { queue, held } = evidence;
   const isWhole = isDue(head, queue) || held !== undefined;
-  const unsettled = itemsByOwner([...waiting.stuck, ...waiting.held]);
+  const waitingAll = [...waiting.stuck, ...waiting.held];
+  const unsettled = itemsByOwner(waitingAll);
   const settledOf = new Map(settled.map((each) => [ownerOf(each), each]));
   const published = new Map(lines.map((line) => [ownerOf(line), line]));
   const owners = new Map<string, OwnerIds>();
   for (const each of [...lines, ...settled]) owners.set(ownerOf(each), each);
 
-  const waitingMessages = waiting.stuck.length + waiting.held.length;
   const missingMessages = isWhole
-    ? Math.max(0, head.messages - (messages?.counted ?? 0) - waitingMessages)
+    ? Math.max(0, head.messages - (messages?.counted ?? 0) - waitingAll.length)
     : 0;
   const inStream = missingMessages === 0 ? 0 : Math.min(missingMessages, evidence.gapsOf(head));
   const byEngine = missingMessages - inStream;
@@ -195,9 +210,14 @@ const comparePlace = (
       found.add('unrecorded', head.minute, owner, gone, messages?.short ?? 0);
       continue;
     }
-    const ofStream = byEngine === 0 ? gone : Math.floor((gone * inStream) / missingMessages);
-    if (inStream > 0) found.add('lost_in_the_stream', head.minute, owner, ofStream, inStream);
-    if (byEngine > 0) found.add('lost_by_the_engine', head.minute, owner, gone - ofStream, byEngine);
+    const own = missingOf(key, published.get(key), settledOf.get(key), waitingAll, missingMessages);
+    const partOfStream = (count: number): number =>
+      byEngine === 0 ? count : Math.floor((count * inStream) / missingMessages);
+    const ofStream = partOfStream(gone);
+    const messagesOfStream = partOfStream(own);
+    if (inStream > 0) found.add('lost_in_the_stream', head.minute, owner, ofStream, messagesOfStream);
+    if (byEngine > 0)
+      found.add('lost_by_the_engine', head.minute, owner, gone - ofStream, own - messagesOfStream);
   }
   // Messages without items, or whose items no line of the publisher names.
   if (named === 0 && inStream > 0) found.add('lost_in_the_stream', head.minute, nobody, 0, inStream);

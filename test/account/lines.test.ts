@@ -27,6 +27,40 @@ const deleteRows = (table: string, where: string): Promise<unknown> =>
 const ledgerMessages = async (): Promise<number> => (await on.stack.streamState('LEDGER')).messages;
 
 describe('lines of the settlers that are lost', () => {
+  // First of all: beside whole messages that are missing in the same minute, which of them it is cannot be told.
+  it('of one of the two owners of a message are unrecorded items of that owner alone', async () => {
+    const [one, other] = [await on.stack.createReport('owner one'), await on.stack.createReport('owner two')];
+    await on.settled();
+    await transfer().kill();
+    // Those that arrive while a publish is in flight go together.
+    const shared = await waitFor('a message of both owners', 60_000, async () => {
+      await Promise.all(Array.from({ length: 20 }, (_, index) => on.push(index % 2 === 0 ? one : other, 2)));
+      return (await storedIn(on.bus, 'METRICS')).find(({ items }) => items.size === 2);
+    });
+    const all = await storedIn(on.bus, 'METRICS');
+    const sumOf = (report: Report): number =>
+      all.reduce((sum, { items }) => sum + (items.get(idOf(report)) ?? 0), 0);
+    transfer().start();
+    await on.whole(one, sumOf(one));
+    await on.whole(other, sumOf(other));
+    const startedAt = performance.now();
+    await deleteRows('ingest_settled', `data_id = ${idOf(other)} AND sequence = ${shared.sequence}`);
+    await on.seen(
+      'the line of one of two owners deleted',
+      other,
+      [
+        {
+          kind: 'unrecorded',
+          stream: 'METRICS',
+          items: shared.items.get(idOf(other)) ?? 0,
+          messages: 1,
+        },
+      ],
+      startedAt,
+    );
+    expect((await on.account(one))?.adds_up).toBe(true);
+  });
+
   it('with LEDGER purged while it holds them are shown with their items', async () => {
     const report = await on.stack.createReport('ledger purged');
     await on.pushEach(report, 3, 1);
@@ -86,59 +120,6 @@ describe('lines of the settlers that are lost', () => {
       '2 lines of ingest_settled deleted',
       report,
       [{ kind: 'lost_in_the_stream', stream: 'METRICS', items: 6, messages: 2 }],
-      startedAt,
-    );
-  });
-
-  it('of one of the two owners of a message are unrecorded items of that owner alone', async () => {
-    const [one, other] = [await on.stack.createReport('owner one'), await on.stack.createReport('owner two')];
-    await on.settled();
-    await transfer().kill();
-    // Those that arrive while a publish is in flight go together.
-    const shared = await waitFor('a message of both owners', 60_000, async () => {
-      await Promise.all(Array.from({ length: 20 }, (_, index) => on.push(index % 2 === 0 ? one : other, 2)));
-      return (await storedIn(on.bus, 'METRICS')).find(({ items }) => items.size === 2);
-    });
-    const all = await storedIn(on.bus, 'METRICS');
-    const sumOf = (report: Report): number =>
-      all.reduce((sum, { items }) => sum + (items.get(idOf(report)) ?? 0), 0);
-    transfer().start();
-    await on.whole(one, sumOf(one));
-    await on.whole(other, sumOf(other));
-    const startedAt = performance.now();
-    await deleteRows('ingest_settled', `data_id = ${idOf(other)} AND sequence = ${shared.sequence}`);
-    await on.seen(
-      'the line of one of two owners deleted',
-      other,
-      [
-        {
-          kind: 'unrecorded',
-          stream: 'METRICS',
-          items: shared.items.get(idOf(other)) ?? 0,
-          messages: 1,
-        },
-      ],
-      startedAt,
-    );
-    expect((await on.account(one))?.adds_up).toBe(true);
-  });
-
-  it('deleted from the outcomes, and not from the settlers’ table, are shown', async () => {
-    const report = await on.stack.createReport('outcome deleted');
-    await on.pushEach(report, 4, 3);
-    await on.whole(report, 12);
-    const [row] = await on.stack.spansQuery(
-      `SELECT base, first FROM otel.ingest_outcomes WHERE data_id = ${idOf(report)} LIMIT 1`,
-    );
-    const startedAt = performance.now();
-    await deleteRows(
-      'ingest_outcomes',
-      `data_id = ${idOf(report)} AND base = ${row?.['base']} AND first = ${row?.['first']}`,
-    );
-    await on.seen(
-      'a row of ingest_outcomes deleted',
-      report,
-      [{ kind: 'unrecorded', stream: 'METRICS', items: 3, messages: 1 }],
       startedAt,
     );
   });
