@@ -23,6 +23,8 @@ export type Settled = {
   readonly counted: number;
   /** Of serials beyond its last count. */
   readonly beyond: number;
+  /** Of doubtful serials. */
+  readonly doubtful: number;
   /** Messages of serials that the life has counted. */
   readonly countedMessages: number;
 };
@@ -232,10 +234,16 @@ const comparePlace = (
 const addNotCounted = ({ silent, settled, messages, published }: Evidence, found: Differences): void => {
   const named = new Set<number>();
   const messagesAt = new Map(messages.map((each) => [placeOf(each), each]));
-  for (const { life, minute, beyond, ...owner } of settled) {
+  for (const { life, minute, beyond, dataId, appId } of settled) {
     if (beyond === 0 || !silent.has(life)) continue;
     named.add(life);
-    found.add('not_counted', minute, owner, beyond, messagesAt.get(placeOf({ life, minute }))?.beyond ?? 0);
+    found.add(
+      'not_counted',
+      minute,
+      { dataId, appId },
+      beyond,
+      messagesAt.get(placeOf({ life, minute }))?.beyond ?? 0,
+    );
   }
   const lastMinute = new Map<number, number>();
   for (const { life, minute } of published) lastMinute.set(life, Math.max(minute, lastMinute.get(life) ?? 0));

@@ -1,49 +1,64 @@
 import type { Difference, Owner } from './difference.ts';
 
+/** What else is known of the items that seem lost. */
+export type LossEvidence = {
+  /** Items of the owner and minute (Unix seconds) whose record is there, although the place of their message is not. */
+  readonly recorded: (owner: Owner, minute: number) => number;
+  /** Rows that the store has of the owner and no record names; in a split table they are more than the items. */
+  readonly unrecordedRows: (owner: Owner) => Promise<number>;
+};
+
+export type ExplainedLosses = {
+  readonly differences: readonly Difference[];
+  /** Items of the owner, by `ownerText`, that the store has without a record. */
+  readonly byStore: ReadonlyMap<string, number>;
+};
+
 const isLoss = ({ kind }: Difference): boolean =>
   kind === 'lost_in_the_stream' || kind === 'lost_by_the_engine';
 
-const textOf = ({ pipeline, dataId, appId }: Owner): string => `${pipeline} ${dataId} ${appId}`;
-
-/**
- * Rows that a store has and no record names are those of messages whose lines are gone: what seemed lost is unrecorded. One loss stands in
- * one difference. `rows` reads how many such rows the store has of an owner; in a split table they are more than the items.
- */
-export const explainLosses = async (
-  differences: readonly Difference[],
-  rows: (owner: Owner) => Promise<number>,
-): Promise<Difference[]> => {
-  const left = new Map<string, number>();
-  const explained: Difference[] = [];
-  for (const each of differences) {
-    if (!isLoss(each) || each.items === 0) {
-      explained.push(each);
-      continue;
-    }
-    const owner = textOf(each);
-    const surplus = left.get(owner) ?? (await rows(each));
-    const items = Math.min(each.items, surplus);
-    left.set(owner, surplus - items);
-    const messages = Math.round((each.messages * items) / each.items);
-    if (items > 0) explained.push({ ...each, kind: 'unrecorded', items, messages });
-    if (items < each.items)
-      explained.push({ ...each, items: each.items - items, messages: each.messages - messages });
-  }
-  return mergeEqual(explained);
-};
+export const ownerText = ({ pipeline, dataId, appId }: Owner): string => `${pipeline} ${dataId} ${appId}`;
 
 /** Two differences of one kind, owner and minute are one. */
 const mergeEqual = (differences: readonly Difference[]): Difference[] => {
   const merged = new Map<string, Difference>();
   for (const each of differences) {
-    const key = `${each.kind} ${each.stream} ${textOf(each)} ${each.minute}`;
+    const key = `${each.kind} ${each.stream} ${ownerText(each)} ${each.minute}`;
     const known = merged.get(key);
-    merged.set(
-      key,
-      known === undefined
-        ? each
-        : { ...each, items: each.items + known.items, messages: each.messages + known.messages },
-    );
+    const { items, messages } = known ?? { items: 0, messages: 0 };
+    merged.set(key, { ...each, items: each.items + items, messages: each.messages + messages });
   }
   return [...merged.values()];
+};
+
+/**
+ * Items whose record is there, or whose rows the store has without a record, were not lost: only lines of the settlers' book are gone.
+ * They are unrecorded. One loss stands in one difference.
+ */
+export const explainLosses = async (
+  found: readonly Difference[],
+  { recorded, unrecordedRows }: LossEvidence,
+): Promise<ExplainedLosses> => {
+  const byStore = new Map<string, number>();
+  const rowsLeft = new Map<string, number>();
+  const differences: Difference[] = [];
+  for (const each of found) {
+    if (!isLoss(each) || each.items === 0) {
+      differences.push(each);
+      continue;
+    }
+    const owner = ownerText(each);
+    const ofRecords = Math.min(each.items, recorded(each, each.minute));
+    const left = each.items - ofRecords;
+    const rows = left === 0 ? 0 : (rowsLeft.get(owner) ?? (await unrecordedRows(each)));
+    const ofStore = Math.min(left, rows);
+    rowsLeft.set(owner, rows - ofStore);
+    if (ofStore > 0) byStore.set(owner, ofStore + (byStore.get(owner) ?? 0));
+    const items = ofRecords + ofStore;
+    const messages = Math.round((each.messages * items) / each.items);
+    if (items > 0) differences.push({ ...each, kind: 'unrecorded', items, messages });
+    if (items < each.items)
+      differences.push({ ...each, items: each.items - items, messages: each.messages - messages });
+  }
+  return { differences: mergeEqual(differences), byStore };
 };

@@ -10,12 +10,13 @@ import {
   type Outline,
   readBooks,
   readOutlines,
+  readRecorded,
   readSilentLives,
   withoutLine,
 } from './books.ts';
 import { compareBooks, type Evidence, type HeldMessage, type Published, type Queue } from './compare.ts';
-import type { Difference } from './difference.ts';
-import { explainLosses } from './explain-losses.ts';
+import { type Difference, type Owner, pipelineOf } from './difference.ts';
+import { explainLosses, type LossEvidence } from './explain-losses.ts';
 import { type FoundDifferences, openFoundDifferences } from './found.ts';
 import { readHeldMessages } from './held-messages.ts';
 import { addStoreFindings, type StoreLook } from './store-look.ts';
@@ -95,6 +96,8 @@ class Looks {
   /** Lives whose end without a last line was compared. */
   private readonly noted = new Set<string>();
   private found: FoundDifferences | undefined;
+  /** By stream: items whose rows the store has without a record. */
+  private readonly byStore = new Map<string, ReadonlyMap<string, number>>();
   private isFirst = true;
   private storesDueAt = 0;
 
@@ -136,7 +139,7 @@ class Looks {
   private async lookAtStores(found: FoundDifferences): Promise<void> {
     const startedAt = performance.now();
     if (startedAt < this.storesDueAt) return;
-    await addStoreFindings(found, await this.deps.stores.look());
+    await addStoreFindings(found, await this.deps.stores.look(), [...this.byStore.values()]);
     const tookMs = performance.now() - startedAt;
     this.storesDueAt = performance.now() + Math.max(storesEveryMs, tookMs * 19);
   }
@@ -228,12 +231,14 @@ class Looks {
     };
     const { differences, inFlight, pending, lost } = compareBooks(evidence);
     const extra = await this.uncounted.find(stream, queue, { heads, minutes, pending, lost, stuck });
-    const explained = await explainLosses(differences, ({ pipeline, dataId, appId }) =>
-      this.deps.stores.unrecorded(pipeline, dataId || appId),
-    );
+    const explained = await explainLosses(differences, {
+      recorded: await this.recordsBeyond(stream, differences, books.settled),
+      unrecordedRows: ({ pipeline, dataId, appId }) => this.deps.stores.unrecorded(pipeline, dataId || appId),
+    });
+    this.byStore.set(stream, explained.byStore);
     await found.replace(
       (each) => isOfBooks(each) && each.stream === stream && due.has(each.minute),
-      [...explained, ...extra],
+      [...explained.differences, ...extra],
     );
     const now = performance.now();
     for (const minute of minutes) {
@@ -244,6 +249,26 @@ class Looks {
       state.isPending = pending.has(minute);
     }
     return inFlight;
+  }
+
+  /** Items that records have beyond the places of their messages, in minutes that seem to lack some. */
+  private async recordsBeyond(
+    stream: string,
+    differences: readonly Difference[],
+    settled: Evidence['settled'],
+  ): Promise<LossEvidence['recorded']> {
+    const minutes = [...new Set(differences.map(({ minute }) => minute))];
+    const recorded =
+      minutes.length === 0 ? [] : await readRecorded(this.deps.clickhouse, pipelineOf(stream), minutes);
+    const textOf = ({ dataId, appId }: Pick<Owner, 'dataId' | 'appId'>, minute: number): string =>
+      `${dataId} ${appId} ${minute}`;
+    const beyond = new Map<string, number>();
+    for (const each of recorded) beyond.set(textOf(each, each.minute), each.items);
+    for (const each of settled) {
+      const key = textOf(each, each.minute);
+      beyond.set(key, (beyond.get(key) ?? 0) - each.counted - each.beyond - each.doubtful);
+    }
+    return (owner, minute) => Math.max(0, beyond.get(textOf(owner, minute)) ?? 0);
   }
 
   /** Missing sequences, for the lines that lack messages. */

@@ -3,6 +3,7 @@ import type { Pipeline } from '../outcomes/rows.ts';
 import { type Clickhouse, database } from '../stores/clickhouse/client.ts';
 import { createDaysToCompare, readStoreSizes, type SeenDay, seenDays } from './days-to-compare.ts';
 import { type Difference, streamOfStore } from './difference.ts';
+import { ownerText } from './explain-losses.ts';
 import type { FoundDifferences } from './found.ts';
 import type { SettledDays, SettledOwner } from './settled-days.ts';
 import { compareStores, type StoreDifference, type StoreTargets } from './store-compare.ts';
@@ -121,23 +122,21 @@ const isOfStore = ({ kind, messages }: Difference): boolean =>
 const secondsOfDay = 86_400;
 
 /**
- * Adds what a look at the stores found. Rows whose missing line the books have noticed already are not named twice; a day that is not
+ * Adds what a look at the stores found. Rows whose missing line the books have noticed already (`byStore`) are not named twice; a day that is not
  * known for its records of earlier programs is no difference.
  */
 export const addStoreFindings = async (
   found: FoundDifferences,
   { differences, compared }: StoreFindings,
+  byStore: readonly ReadonlyMap<string, number>[],
 ): Promise<void> => {
   if (compared.length === 0) return;
   const named = new Map<string, number>();
-  for (const each of found.all) {
-    if (each.kind !== 'unrecorded' || isOfStore(each)) continue;
-    const owner = `${each.pipeline} ${each.dataId || each.appId}`;
-    named.set(owner, each.items + (named.get(owner) ?? 0));
-  }
+  for (const owners of byStore)
+    for (const [owner, items] of owners) named.set(owner, items + (named.get(owner) ?? 0));
   const now = differences.flatMap(({ pipeline, dataId, appId, day, kind, items }): Difference[] => {
     if (day === undefined || kind === 'not_known') return [];
-    const owner = `${pipeline} ${dataId || appId}`;
+    const owner = ownerText({ pipeline, dataId, appId });
     const known = kind === 'unrecorded' ? Math.min(items, named.get(owner) ?? 0) : 0;
     named.set(owner, (named.get(owner) ?? 0) - known);
     if (items === known) return [];
