@@ -1,7 +1,7 @@
 import { type AccountOf, readAccounts } from '../outcomes/accounts.ts';
 import type { BalanceFilter } from '../outcomes/balance.ts';
 import type { Clickhouse } from '../stores/clickhouse/client.ts';
-import { type FoundDifference, isOpen, isWrong, type Owner } from './difference.ts';
+import { type FoundDifference, isOfStore, isOpen, isWrong, type Owner } from './difference.ts';
 import { readDifferences } from './difference-table.ts';
 import { type Received, readReceived } from './received.ts';
 
@@ -39,7 +39,6 @@ export type Account = AccountOf & {
 
 const daySeconds = 86_400;
 const minuteSeconds = 60;
-const ofStores: ReadonlySet<string> = new Set(['missing_in_the_store', 'unmerged']);
 
 /** Sums differences by kind, stream, owner and whether they are open; the newest first. */
 export const sumDifferences = (found: readonly FoundDifference[]): DifferenceSum[] => {
@@ -47,9 +46,9 @@ export const sumDifferences = (found: readonly FoundDifference[]): DifferenceSum
   for (const each of found) {
     const { kind, stream, pipeline, dataId, appId, minute, items, messages, reason } = each;
     const open = isOpen(each);
-    const key = `${kind} ${stream} ${dataId} ${appId} ${open}`;
+    const key = `${kind} ${stream} ${dataId} ${appId} ${open} ${isOfStore(each)}`;
     const known = sums.get(key);
-    const end = minute + (ofStores.has(kind) ? daySeconds : minuteSeconds);
+    const end = minute + (isOfStore(each) ? daySeconds : minuteSeconds);
     sums.set(key, {
       kind,
       stream,
@@ -91,8 +90,8 @@ const accountOf = (
   }
   const lost = itemsOf(differences, 'lost_in_the_stream', 'lost_by_the_engine');
   const stuck = itemsOf(differences, 'stuck');
-  const ofStore = differences.filter(({ messages }) => messages === 0);
-  const ofBooks = differences.filter(({ messages }) => messages > 0);
+  const ofStore = differences.filter(isOfStore);
+  const ofBooks = differences.filter((each) => !isOfStore(each));
   const missing = Math.max(0, published - counted);
   // Records of earlier programs have no place in the books: they count as received by themselves.
   const { recorded } = balance;

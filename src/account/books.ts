@@ -128,11 +128,13 @@ const settledRow = z.object({
   counted: count,
   beyond: count,
   counted_messages: count,
+  doubtful: count,
 });
 
 const settledQuery = `
   SELECT life, toUnixTimestamp(minute) AS minute_at, data_id, app_id, sumIf(items, is_counted) AS counted,
-    sumIf(items, NOT is_counted AND NOT is_doubtful) AS beyond, countIf(is_counted) AS counted_messages
+    sumIf(items, NOT is_counted AND NOT is_doubtful) AS beyond, countIf(is_counted) AS counted_messages,
+    sumIf(items, is_doubtful) AS doubtful
   FROM (${settledSerials(listed)}) GROUP BY life, minute, data_id, app_id`;
 
 const messagesRow = z.object({

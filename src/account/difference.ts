@@ -64,3 +64,9 @@ export const streamOfStore = { metrics: 'METRICS', traces: 'TRACES' } as const s
   Pipeline,
   string
 >;
+
+const storeKinds: ReadonlySet<DifferenceKind> = new Set(['missing_in_the_store', 'unmerged']);
+
+/** Whether a comparison with a store found it: its minute is the start of an event day, and it counts no messages. */
+export const isOfStore = ({ kind, messages }: Difference): boolean =>
+  storeKinds.has(kind) || (kind === 'unrecorded' && messages === 0);

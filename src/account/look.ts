@@ -15,7 +15,7 @@ import {
   withoutLine,
 } from './books.ts';
 import { compareBooks, type Evidence, type HeldMessage, type Published, type Queue } from './compare.ts';
-import { type Difference, type Owner, pipelineOf } from './difference.ts';
+import { type Difference, isOfStore, type Owner, pipelineOf } from './difference.ts';
 import { explainLosses, type LossEvidence } from './explain-losses.ts';
 import { type FoundDifferences, openFoundDifferences } from './found.ts';
 import { readHeldMessages } from './held-messages.ts';
@@ -305,11 +305,11 @@ const booksKinds = new Set([
   'unrecorded',
 ]);
 
-/** Without an owner it stays: nothing that is compared again would show it. Without messages it comes from a store. */
-const isOfBooks = ({ kind, dataId, appId, messages }: Difference): boolean =>
-  booksKinds.has(kind) &&
-  (dataId !== 0 || appId !== 0 || kind === 'stuck') &&
-  (messages > 0 || kind === 'not_counted');
+/** Without an owner it stays: nothing that is compared again would show it. */
+const isOfBooks = (each: Difference): boolean =>
+  booksKinds.has(each.kind) &&
+  !isOfStore(each) &&
+  (each.dataId !== 0 || each.appId !== 0 || each.kind === 'stuck');
 
 export const createLook = (deps: LookDependencies): Look => {
   const looks = new Looks(deps);

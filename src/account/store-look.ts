@@ -2,7 +2,7 @@ import { z } from 'zod';
 import type { Pipeline } from '../outcomes/rows.ts';
 import { type Clickhouse, database } from '../stores/clickhouse/client.ts';
 import { createDaysToCompare, readStoreSizes, type SeenDay, seenDays } from './days-to-compare.ts';
-import { type Difference, streamOfStore } from './difference.ts';
+import { type Difference, isOfStore, streamOfStore } from './difference.ts';
 import { ownerText } from './explain-losses.ts';
 import type { FoundDifferences } from './found.ts';
 import type { SettledDays, SettledOwner } from './settled-days.ts';
@@ -112,12 +112,6 @@ export const createStoreLook = (targets: () => StoreTargets): StoreLook => {
     },
   };
 };
-
-const storeKinds = new Set(['missing_in_the_store', 'unmerged']);
-
-/** Found by a comparison with a store: an unrecorded one without messages. */
-const isOfStore = ({ kind, messages }: Difference): boolean =>
-  storeKinds.has(kind) || (kind === 'unrecorded' && messages === 0);
 
 const secondsOfDay = 86_400;
 
