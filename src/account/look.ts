@@ -135,13 +135,13 @@ class Looks {
     return { inFlight };
   }
 
-  /** At most a twentieth of the time goes into the stores. */
+  /** At most a fortieth of the time goes into the stores. */
   private async lookAtStores(found: FoundDifferences): Promise<void> {
     const startedAt = performance.now();
     if (startedAt < this.storesDueAt) return;
     await addStoreFindings(found, await this.deps.stores.look(), [...this.byStore.values()]);
     const tookMs = performance.now() - startedAt;
-    this.storesDueAt = performance.now() + Math.max(storesEveryMs, tookMs * 19);
+    this.storesDueAt = performance.now() + Math.max(storesEveryMs, tookMs * 39);
   }
 
   private async lookAt(
