@@ -22,6 +22,7 @@ import { whenStopped } from '../runtime/stop-signal.ts';
 import { untilDone } from '../runtime/until-done.ts';
 import { type Clickhouse, createClickhouse } from '../stores/clickhouse/client.ts';
 import type { QuestdbSql } from '../stores/questdb/sql.ts';
+import { createAccountMetrics } from '../telemetry/account-metrics.ts';
 import { createLog, type Log } from '../telemetry/log.ts';
 import { createMetadataMetrics, type MetadataMetrics } from '../telemetry/metrics.ts';
 import { createWatchMetrics } from '../telemetry/watch-metrics.ts';
@@ -310,7 +311,11 @@ const openWatches = (
   const { clickhouse } = given;
   const readAccounts = createMessageAccountReader(clickhouse);
   const orphans = createOrphans({ bus, readAccounts, now: Date.now });
-  const account = openAccount({ ...given, bus, pipelines, records, orphans, registry });
+  const account = openAccount({
+    ...given,
+    ...{ bus, pipelines, records, orphans },
+    metrics: createAccountMetrics(registry),
+  });
   work.add('looks at the account', () => account.stop());
   return account;
 };

@@ -22,3 +22,5 @@ export const createAccountMetrics = (registry: Registry) => {
     }),
   };
 };
+
+export type AccountMetrics = ReturnType<typeof createAccountMetrics>;

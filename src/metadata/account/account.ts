@@ -1,5 +1,4 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import type { Registry } from 'prom-client';
 import { sumDifferences } from '../../account/accounts.ts';
 import { isWrong } from '../../account/difference.ts';
 import { readDifferences } from '../../account/difference-table.ts';
@@ -13,7 +12,7 @@ import type { Pipelines } from '../../config/pipelines.ts';
 import type { Orphan, Orphans } from '../../dead-letters/orphans.ts';
 import { Fault } from '../../model/fault.ts';
 import type { Clickhouse } from '../../stores/clickhouse/client.ts';
-import { createAccountMetrics } from '../../telemetry/account-metrics.ts';
+import type { AccountMetrics } from '../../telemetry/account-metrics.ts';
 import type { Log } from '../../telemetry/log.ts';
 import type { Records } from '../records/store.ts';
 import { knownInstanceOf, type PlacedInstance } from '../tables/placement.ts';
@@ -35,7 +34,7 @@ export type AccountDependencies = {
   readonly instances: readonly PlacedInstance[];
   readonly records: Records;
   readonly orphans: Orphans;
-  readonly registry: Registry;
+  readonly metrics: AccountMetrics;
   readonly log: Log;
 };
 
@@ -104,8 +103,7 @@ const findOrphans = async (orphans: Orphans): Promise<Orphan[]> => {
 
 /** Looks at the account from now on, and shows in the metrics what it finds. */
 export const openAccount = (deps: AccountDependencies): Account => {
-  const { bus, clickhouse, pipelines, registry, log } = deps;
-  const metrics = createAccountMetrics(registry);
+  const { bus, clickhouse, pipelines, metrics, log } = deps;
   const streams = streamsOf(pipelines);
   const targets = createTargets(deps, streams);
   const stop = new AbortController();
