@@ -62,15 +62,16 @@ describe('the lines of a message', () => {
     ]);
     const days = new Map<number, OwnerDays>([
       [4, { days: [], rows: [], sums: [] }],
-      [5, { days: [20_000, 20_001], rows: [1, 2], sums: ['1', '18446744073709551615'] }],
+      [5, { days: [20_000, 20_001], rows: [1, 2], sums: ['8', '20'] }],
     ]);
     const records = outcomeRows('traces', key, tally, arrivedAt, now);
     const lines = settledLines('traces', records, place, { tally, letters, days }, now);
     const texts = lines.map((line) => JSON.parse(JSON.stringify(line)));
     expect(texts[0]).toMatchObject({ app_id: 4, letters: [8, -1], letter_items: [1, 2] });
     expect(Object.keys(texts[0])).not.toContain('days');
+    // Relative to the base of the key, which is 7.
     expect(texts[1]).toMatchObject({
-      ...{ app_id: 5, days: [20_000, 20_001], day_rows: [1, 2], day_sums: ['1', '18446744073709551615'] },
+      ...{ app_id: 5, days: [20_000, 20_001], day_rows: [1, 2], day_sums: ['1', '6'] },
     });
     expect(Object.keys(texts[1])).not.toContain('letters');
   });
