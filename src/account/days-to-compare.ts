@@ -77,7 +77,7 @@ export type DaysToCompare = {
 const keyOf = ({ pipeline, owner, day }: SeenDay): string => `${pipeline} ${owner} ${day}`;
 
 /** `againMs`: a day that stays as it was is compared again after this time, because rows can change without their number. */
-export const createDaysToCompare = (againMs: number): DaysToCompare => {
+export const createDaysToCompare = (againMs: (day: SeenDay) => number): DaysToCompare => {
   let known = new Map<string, { readonly state: string; readonly at: number }>();
   return {
     next: (seen, most, nowMs) => {
@@ -87,7 +87,7 @@ export const createDaysToCompare = (againMs: number): DaysToCompare => {
         const last = known.get(keyOf(day));
         if (last !== undefined) kept.set(keyOf(day), last);
         const isNew = last?.state !== day.state;
-        if (!isNew && nowMs - last.at < againMs) continue;
+        if (!isNew && nowMs - last.at < againMs(day)) continue;
         due.push({ day, rank: isNew ? (day.differs ? 0 : 1) : 2, at: last?.at ?? 0 });
       }
       known = kept;

@@ -56,7 +56,8 @@ const readNamedDays = async (clickhouse: Clickhouse): Promise<SettledDays> => {
 const daysPerLook = 200;
 /** More owners than these are compared together: the records of all are read once. */
 const ownersApartMax = 8;
-const againMs = 10 * 60_000;
+/** The present days are compared again soon, older ones in turn. */
+const againMs = { recent: 60_000, older: 3_600_000 };
 const cachedMs = 20_000;
 const dayMs = 86_400_000;
 
@@ -74,7 +75,8 @@ const callsOf = (days: readonly SeenDay[]): { pipeline: Pipeline; owner?: number
   });
 
 export const createStoreLook = (targets: () => StoreTargets): StoreLook => {
-  const toCompare = createDaysToCompare(againMs);
+  const today = (): number => Math.floor(Date.now() / dayMs);
+  const toCompare = createDaysToCompare(({ day }) => (day >= today() - 1 ? againMs.recent : againMs.older));
   const cache = new Map<string, { readonly at: number; readonly rows: number }>();
 
   return {
@@ -103,8 +105,7 @@ export const createStoreLook = (targets: () => StoreTargets): StoreLook => {
       const known = cache.get(key);
       const now = performance.now();
       if (known !== undefined && now - known.at < cachedMs) return known.rows;
-      const today = Math.floor(Date.now() / dayMs);
-      const days = [today - 1, today, today + 1];
+      const days = [today() - 1, today(), today() + 1];
       const { differences } = await compareStores(targets(), { pipeline, owner, days });
       const rows = differences.reduce((sum, { kind, items }) => sum + (kind === 'unrecorded' ? items : 0), 0);
       cache.set(key, { at: now, rows });

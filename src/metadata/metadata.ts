@@ -234,7 +234,7 @@ const createRoleApi = (
       readRecord: createRecordReader(clickhouse),
       now: Date.now,
     }),
-    orphans: createOrphans({ bus, readAccounts: createMessageAccountReader(clickhouse), now: Date.now }),
+    orphans: account.orphans,
     resumeConsumer: async (pipeline) => {
       await records.system.put(systemKeys.resume(pipeline), { at: Date.now() });
     },
@@ -307,7 +307,10 @@ const openWatches = (
   });
   work.add('watch of streams and stores', () => watch.stop());
   readiness.warnings.set({ streams: () => missingText(watch, refusedStreams) });
-  const account = openAccount({ ...given, bus, pipelines, records, registry });
+  const { clickhouse } = given;
+  const readAccounts = createMessageAccountReader(clickhouse);
+  const orphans = createOrphans({ bus, readAccounts, now: Date.now });
+  const account = openAccount({ ...given, bus, pipelines, records, orphans, registry });
   work.add('looks at the account', () => account.stop());
   return account;
 };

@@ -10,6 +10,7 @@ import { createStoreLook } from '../../account/store-look.ts';
 import type { Bus } from '../../bus/connection.ts';
 import { lookAtQueue } from '../../bus/orphaned-messages.ts';
 import type { Pipelines } from '../../config/pipelines.ts';
+import type { Orphan, Orphans } from '../../dead-letters/orphans.ts';
 import { Fault } from '../../model/fault.ts';
 import type { Clickhouse } from '../../stores/clickhouse/client.ts';
 import { createAccountMetrics } from '../../telemetry/account-metrics.ts';
@@ -21,6 +22,7 @@ import { type AccountState, startAccountWatch } from './account-watch.ts';
 /** The account of this deployment, as this process looks at it. */
 export type Account = {
   readonly state: AccountState;
+  readonly orphans: Orphans;
   /** Compares the stores with the records now. Throws the Faults of ClickHouse. */
   compareStores(filter: DayFilter): Promise<StoreComparison>;
   stop(): Promise<void>;
@@ -32,6 +34,7 @@ export type AccountDependencies = {
   readonly pipelines: Pipelines;
   readonly instances: readonly PlacedInstance[];
   readonly records: Records;
+  readonly orphans: Orphans;
   readonly registry: Registry;
   readonly log: Log;
 };
@@ -86,6 +89,19 @@ const createTargets = (
   });
 };
 
+const orphansMax = 10_000;
+
+/** The orphans among the dead letters, up to a limit. */
+const findOrphans = async (orphans: Orphans): Promise<Orphan[]> => {
+  const found: Orphan[] = [];
+  for (let from: number | undefined = 1; from !== undefined && found.length < orphansMax; ) {
+    const page = await orphans.findOrphans(orphansMax - found.length, from);
+    found.push(...page.orphans);
+    from = page.next;
+  }
+  return found;
+};
+
 /** Looks at the account from now on, and shows in the metrics what it finds. */
 export const openAccount = (deps: AccountDependencies): Account => {
   const { bus, clickhouse, pipelines, registry, log } = deps;
@@ -98,6 +114,7 @@ export const openAccount = (deps: AccountDependencies): Account => {
     streams: streams.accounted,
     ledger: streams.ledger,
     stores: createStoreLook(targets),
+    findOrphans: () => findOrphans(deps.orphans),
   });
   const report = async ({ notKnownSince }: AccountState): Promise<void> => {
     metrics.notKnown.set(notKnownSince === undefined ? 0 : Math.max(0, (Date.now() - notKnownSince) / 1000));
@@ -116,6 +133,7 @@ export const openAccount = (deps: AccountDependencies): Account => {
     get state() {
       return watch.state;
     },
+    orphans: deps.orphans,
     compareStores: (filter) => compareStores(targets(), filter),
     stop: async () => {
       stop.abort();

@@ -44,7 +44,7 @@ describe('the days whose rows are read', () => {
   });
 
   it('are first those whose numbers differ, then the others, then none until something changes or time is up', () => {
-    const days = createDaysToCompare(1_000);
+    const days = createDaysToCompare(() => 1_000);
     expect(shown(days.next(seen, 3, 0))).toEqual(['metrics 1 12', 'metrics 1 11', 'metrics 1 10']);
     for (const day of seen) days.compared(day, 0);
     expect(days.next(seen, 9, 999)).toEqual([]);
