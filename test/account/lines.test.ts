@@ -77,7 +77,7 @@ describe('lines of the settlers that are lost', () => {
     const { received, stored, lost, unrecorded } = await on.seen(
       'LEDGER purged with the lines of 8 messages',
       report,
-      [{ kind: 'lost_in_the_stream', stream: 'METRICS', items: 40, messages: 8 }],
+      [{ kind: 'unrecorded', stream: 'METRICS', items: 40, messages: 8 }],
       startedAt,
     );
     expect({ received, stored, known: lost + unrecorded }).toEqual({ received: 43, stored: 3, known: 40 });
@@ -99,7 +99,7 @@ describe('lines of the settlers that are lost', () => {
     await on.seen(
       'a message of LEDGER deleted',
       report,
-      [{ kind: 'lost_in_the_stream', stream: 'METRICS', items: 5, messages: 1 }],
+      [{ kind: 'unrecorded', stream: 'METRICS', items: 5, messages: 1 }],
       startedAt,
     );
   });
@@ -119,7 +119,27 @@ describe('lines of the settlers that are lost', () => {
     await on.seen(
       '2 lines of ingest_settled deleted',
       report,
-      [{ kind: 'lost_in_the_stream', stream: 'METRICS', items: 6, messages: 2 }],
+      [{ kind: 'unrecorded', stream: 'METRICS', items: 6, messages: 2 }],
+      startedAt,
+    );
+  });
+
+  it('deleted from the outcomes, and not from the settlers’ table, leave rows in the store that no record names', async () => {
+    const report = await on.stack.createReport('outcome deleted');
+    await on.pushEach(report, 4, 3);
+    await on.whole(report, 12);
+    const [row] = await on.stack.spansQuery(
+      `SELECT base, first FROM otel.ingest_outcomes WHERE data_id = ${idOf(report)} LIMIT 1`,
+    );
+    const startedAt = performance.now();
+    await deleteRows(
+      'ingest_outcomes',
+      `data_id = ${idOf(report)} AND base = ${row?.['base']} AND first = ${row?.['first']}`,
+    );
+    await on.seen(
+      'a row of ingest_outcomes deleted',
+      report,
+      [{ kind: 'unrecorded', stream: 'METRICS', items: 3, messages: 0 }],
       startedAt,
     );
   });

@@ -241,7 +241,10 @@ describe('no loss is shown', () => {
     const { max_bytes: bytes } = (await streams.info('LEDGER')).config;
     await streams.update('LEDGER', { max_bytes: 1 });
     await on.pushEach(report, 10, 2);
-    await on.stack.waitForRows(report.result_table.table_id, 20);
+    await waitFor('LEDGER is full', 60_000, async () => {
+      const answer = await fetch(`http://127.0.0.1:${on.stack.transfer[0]?.ports['ops']}/readyz`);
+      return (await answer.text()).includes('the stream is full');
+    });
     for (const transfer of on.stack.transfer) expect(await transfer.stop()).toBe(0);
     expect((await on.stack.streamState('METRICS')).messages).toBe(10);
     await on.stack.metadata.stop();

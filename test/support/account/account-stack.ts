@@ -71,6 +71,8 @@ export type AccountStack = {
     expected: readonly ExpectedDifference[],
     startedAt: number,
   ): Promise<ShownAccount>;
+  /** Waits until a report has this many items received: both books have them, or that of the publishers alone. */
+  received(report: Report, items: number): Promise<void>;
   /** Waits until a report has this many items received and stored, with nothing on its way, and adds up. */
   whole(report: Report, items: number): Promise<ShownAccount>;
   /** Open losses, excesses and stuck differences of all owners, but for those that `seen` waited for. */
@@ -184,6 +186,13 @@ export const startAccountStack = async (options: StackOptions = {}): Promise<Acc
     accounts,
     account,
     seen,
+    received: async (report, items) => {
+      await waitFor(`${items} items of ${dataIdOf(report)} are received`, 60_000, async () => {
+        const now = await account(report);
+        if (now?.received !== items) throw new Error(JSON.stringify(now));
+        return true;
+      });
+    },
     whole: async (report, items) =>
       waitFor(`${items} items of ${dataIdOf(report)} are whole`, seenMsMax, async () => {
         const now = await account(report);
