@@ -105,7 +105,7 @@ export class BookHistory {
       else if (kind === 14) this.answer();
       else if (kind === 15) this.moveClock();
       else if (kind === 16 && random(3) === 0) this.stopReceiver();
-      else if (troubles.length > 0 && random(3) === 0) troubles[random(troubles.length)]?.();
+      else if (troubles.length > 0 && random(2) === 0) troubles[random(troubles.length)]?.();
     }
     if (random(2) === 0)
       for (const message of this.messages) if (message.result === 'open') message.result = 'stored';

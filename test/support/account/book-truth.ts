@@ -58,7 +58,7 @@ type Fate = 'settled' | 'lost' | 'waiting' | 'stuck';
  */
 export const truthOf = (history: BookHistory, isHeldRead: boolean, silent: ReadonlySet<number>): Truth => {
   const { stream, settled, published, messages } = history;
-  const standing = standingIn(history);
+  const { of: standing } = standingIn(history);
   const waiting = waitingIn(history);
   const stuckMessages = new Set(
     waiting.filter(([sequence]) => sequence <= stream.floor).map(([, message]) => message),
@@ -86,7 +86,12 @@ export const truthOf = (history: BookHistory, isHeldRead: boolean, silent: Reado
       pending: new Set<number>(),
     },
   };
-  for (const { minute, owners } of stuckMessages)
+  // Without a serial nothing tells two copies of a message from two messages.
+  const unbooked = waiting.flatMap(([sequence, message]) =>
+    message.life === 0 && sequence <= stream.floor ? [message] : [],
+  );
+  const booked = [...stuckMessages].filter(({ life }) => life > 0);
+  for (const { minute, owners } of [...booked, ...unbooked])
     for (const [owner, items] of owners) add(truth.stuck, `${minute} ${owner}`, items);
 
   const places = new Map(
@@ -112,9 +117,11 @@ export const truthOf = (history: BookHistory, isHeldRead: boolean, silent: Reado
         const items = message.owners.get(owner) ?? 0;
         if (items === 0 || standing(message, owner) !== 'counted') continue;
         const fate = fateOf(message);
-        if (message.result !== 'stored') missing -= hasLine(message, owner) ? items : 0;
-        else if (fate === 'waiting') waits += items;
-        else if (fate !== 'stuck' && !hasLine(message, owner)) missing += items;
+        const isThere = hasLine(message, owner) || fate === 'stuck' || (fate === 'waiting' && isHeldRead);
+        if (fate === 'waiting' && (message.result === 'stored' || (isHeldRead && isWhole))) waits += items;
+        // Its doubtful line was lost: it is there, and no line of a publisher has it.
+        if (message.result !== 'stored') missing -= isThere ? items : 0;
+        else if (fate !== 'waiting') missing += isThere ? 0 : items;
       }
       if (!isWhole) onTheWay += Math.max(0, missing + waits);
       else {

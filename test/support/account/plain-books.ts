@@ -13,6 +13,8 @@ const total = (counts: readonly number[]): number => counts.reduce((sum, each) =
 /** How the publishers' book has the items of one owner in one message. */
 export type Standing = 'counted' | 'beyond' | 'doubtful';
 
+type Place = { readonly life: number; readonly minute: number };
+
 /** The rule of counting: a line holds the serials up to its `closed`, and that of the last line with owner 0 holds for the whole life. */
 export const standingIn = ({ published, doubtful }: Pick<BookRows, 'published' | 'doubtful'>) => {
   const closed = new Map<string, number>();
@@ -24,12 +26,15 @@ export const standingIn = ({ published, doubtful }: Pick<BookRows, 'published' |
     raise(textOf(line.life, line.minute, line.owner), line.closed);
   }
   const open = new Set(doubtful.map(({ life, serial }) => textOf(life, serial)));
-  return (place: Pick<SettledRow, 'life' | 'minute' | 'serial'>, owner: number): Standing => {
-    const { life, minute, serial } = place;
-    if (open.has(textOf(life, serial))) return 'doubtful';
-    const reach = Math.max(closed.get(textOf(life)) ?? 0, closed.get(textOf(life, minute, owner)) ?? 0);
-    return life > 0 && serial <= reach ? 'counted' : 'beyond';
+  const reachOf = ({ life, minute }: Place, owner: number): number =>
+    Math.max(closed.get(textOf(life)) ?? 0, closed.get(textOf(life, minute, owner)) ?? 0);
+  const isDoubtful = ({ life, serial }: { readonly life: number; readonly serial: number }): boolean =>
+    open.has(textOf(life, serial));
+  const of = (place: Place & { readonly serial: number }, owner: number): Standing => {
+    if (isDoubtful(place)) return 'doubtful';
+    return place.life > 0 && place.serial <= reachOf(place, owner) ? 'counted' : 'beyond';
   };
+  return { of, reachOf, isDoubtful };
 };
 
 export const newestLines = (published: readonly PublishedRow[]): PublishedRow[] =>
@@ -47,7 +52,7 @@ export const distinctLines = (settled: readonly SettledRow[]): SettledRow[] =>
 
 /** What `readBooks` gives for these minutes, by loops over all rows. */
 export const plainBooks = (rows: BookRows, minutes: ReadonlySet<number>): Books => {
-  const standing = standingIn(rows);
+  const { of: standing, reachOf } = standingIn(rows);
   const lines = distinctLines(rows.settled)
     .filter(({ life, minute }) => life > 0 && minutes.has(minute))
     .map((line) => ({ ...line, standing: standing(line, line.owner) }));
@@ -58,6 +63,7 @@ export const plainBooks = (rows: BookRows, minutes: ReadonlySet<number>): Books 
         ...line,
         dataId: owner,
         appId: 0,
+        reach: reachOf(line, owner),
       }),
     ),
     settled: groupsOf(lines, ({ life, minute, owner }) => textOf(life, minute, owner)).flatMap((group) => {

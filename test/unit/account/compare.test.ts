@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { compareBooks, type Evidence } from '../../../src/account/compare.ts';
 import { BookHistory } from '../../support/account/book-history.ts';
 import { heldOf, sumsOf, truthOf, waitingIn } from '../../support/account/book-truth.ts';
-import { plainBooks } from '../../support/account/plain-books.ts';
+import { plainBooks, standingIn } from '../../support/account/plain-books.ts';
 import { randomOf } from '../../support/otlp/plain/mutations.ts';
 
 /** What a look would read of a history. */
@@ -15,9 +15,11 @@ const evidenceOf = (history: BookHistory, isHeldRead: boolean): Evidence => {
     queue: {
       ...{ exists: stream.exists, last: stream.last, floor: stream.floor, messages: stream.messages.size },
       first: Math.min(...stream.messages.keys()),
+      end: stream.last,
     },
     ...plainBooks(history, new Set(messages.map(({ minute }) => minute))),
     stuck: waiting.filter(({ sequence }) => sequence <= stream.floor),
+    isDoubtful: standingIn(history).isDoubtful,
     held: isHeldRead ? waiting : undefined,
     silent: new Set(receivers.filter(({ state }) => state === 'killed').map(({ life }) => life)),
     gapsOf: ({ sequenceFirst, sequenceLast }) => {
@@ -67,6 +69,7 @@ describe('10,000 random histories', () => {
       seen.inFlight += truth.inFlight > 0 ? 1 : 0;
       seen.engine += byEngine.size;
     }
+    console.log(seen);
     for (const count of Object.values(seen)) expect(count).toBeGreaterThan(300);
   });
 });
