@@ -80,15 +80,28 @@ const publishedRow = z.object({
   items: count,
   sequence_first: count,
   sequence_last: count,
+  reach: count,
 });
 
+/** How far the lines of each life reach in the stream. */
+const closedOfLives = `
+    SELECT life, max(closed) AS closed FROM ${database}.ingest_published
+    WHERE stream = {stream:String} AND data_id = 0 AND app_id = 0 GROUP BY life`;
+
 const publishedQuery = `
-  SELECT life, toUnixTimestamp(minute) AS minute_at, data_id, app_id, argMax(messages, version) AS messages,
-    argMax(items, version) AS items, argMax(sequence_first, version) AS sequence_first,
-    argMax(sequence_last, version) AS sequence_last
-  FROM ${database}.ingest_published
-  WHERE stream = {stream:String} AND ${listed}
-  GROUP BY life, minute, data_id, app_id`;
+  SELECT life, toUnixTimestamp(minute) AS minute_at, data_id, app_id, lines.messages AS messages, lines.items AS items,
+    lines.sequence_first AS sequence_first, lines.sequence_last AS sequence_last,
+    greatest(lives.closed, lines.closed) AS reach
+  FROM
+  (
+    SELECT life, minute, data_id, app_id, argMax(messages, version) AS messages, argMax(items, version) AS items,
+      argMax(sequence_first, version) AS sequence_first, argMax(sequence_last, version) AS sequence_last,
+      max(closed) AS closed
+    FROM ${database}.ingest_published
+    WHERE stream = {stream:String} AND ${listed}
+    GROUP BY life, minute, data_id, app_id
+  ) AS lines
+  LEFT JOIN (${closedOfLives}) AS lives USING (life)`;
 
 /**
  * The settled serials of these minutes, each owner of each message once. A serial is counted where its life's lines reach: up to the
@@ -104,11 +117,7 @@ export const settledSerials = (where: string): string => `
     WHERE stream = {stream:String} AND life > 0 AND redrive = 0 AND ${where}
     GROUP BY life, minute, serial, data_id, app_id
   ) AS settled
-  LEFT JOIN
-  (
-    SELECT life, max(closed) AS closed FROM ${database}.ingest_published
-    WHERE stream = {stream:String} AND data_id = 0 AND app_id = 0 GROUP BY life
-  ) AS lives USING (life)
+  LEFT JOIN (${closedOfLives}) AS lives USING (life)
   LEFT JOIN
   (
     SELECT life, minute, data_id, app_id, max(closed) AS closed FROM ${database}.ingest_published
@@ -178,6 +187,7 @@ export const readBooks = async (
       items: row.items,
       sequenceFirst: sequence_first,
       sequenceLast: row.sequence_last,
+      reach: row.reach,
     })),
     settled: settled.map(({ minute_at: minute, data_id, app_id, counted_messages, ...row }) => ({
       ...row,
@@ -299,4 +309,29 @@ export const withoutLine = async <M extends MessagePlace>(
   );
   const settled = new Set(rows.map(nameOf));
   return messages.filter((message) => !settled.has(nameOf(message)));
+};
+
+const serialRow = z.object({ life: count, serial: count });
+
+/** Tells which of these messages ended without an answer. Throws the Faults of ClickHouse. */
+export const readDoubtful = async (
+  clickhouse: Clickhouse,
+  stream: string,
+  messages: readonly MessagePlace[],
+): Promise<(message: MessagePlace) => boolean> => {
+  if (messages.length === 0) return () => false;
+  const rows = await clickhouse.rows(
+    serialRow,
+    `SELECT DISTINCT life, serial FROM ${database}.ingest_doubtful
+     WHERE stream = {stream:String} AND (life, serial) IN arrayZip({lives:Array(UInt32)}, {serials:Array(UInt64)})`,
+    {
+      params: {
+        stream,
+        lives: messages.map(({ life }) => life),
+        serials: messages.map(({ serial }) => serial),
+      },
+    },
+  );
+  const doubtful = new Set(rows.map(({ life, serial }) => `${life}.${serial}`));
+  return ({ life, serial }) => doubtful.has(`${life}.${serial}`);
 };

@@ -11,6 +11,8 @@ export type Published = {
   /** Least and greatest sequence of a PubAck; 0 without one. */
   readonly sequenceFirst: number;
   readonly sequenceLast: number;
+  /** It holds the serials up to this one: the last `closed` of the life, or of this line where only that one arrived. */
+  readonly reach: number;
 };
 
 /** The settled items of one life, minute and owner, by how the publishers' book has their serials. */
@@ -54,6 +56,8 @@ export type Queue = {
   readonly first: number;
   readonly last: number;
   readonly messages: number;
+  /** The last sequence when the books had been read: a PubAck beyond it is of a tail that was cut. */
+  readonly end: number;
   /** Every message up to this sequence was acknowledged, as the server has it. */
   readonly floor: number;
 };
@@ -69,6 +73,8 @@ export type Evidence = {
   readonly stuck: readonly HeldMessage[];
   /** All messages of the stream without a line, where they were read; undefined where they were not. */
   readonly held: readonly HeldMessage[] | undefined;
+  /** Whether the publish of a message ended without an answer: then no line of a publisher has it. */
+  readonly isDoubtful: (message: HeldMessage) => boolean;
   /** Lives that ended without a last line. */
   readonly silent: ReadonlySet<number>;
   /** Sequences from the first to the last of this line that are neither settled nor in the stream. */
@@ -103,12 +109,18 @@ const grouped = <T>(rows: readonly T[], keyOf: (row: T) => string): Map<string, 
   return groups;
 };
 
+/** The last sequence of a PubAck in any line of a life and minute, as far as the stream still reaches. */
+const endOf = (head: Published, lines: readonly Published[], { end }: Queue): number =>
+  Math.min(
+    end,
+    lines.reduce((last, { sequenceLast }) => Math.max(last, sequenceLast), head.sequenceLast),
+  );
+
 /**
- * Whether every message of a line has had its chance to settle: the floor has passed its last PubAck; or the stream has fewer messages
- * than its PubAcks named (a cut tail, an older copy) and all of those were acknowledged; or the stream is gone.
+ * Whether every message up to this sequence has had its chance to settle: the floor has passed it, or the stream is gone. Of a stream that
+ * has fewer messages than its PubAcks named (a cut tail, an older copy) all of those have to be acknowledged.
  */
-const isDue = ({ sequenceLast }: Published, { exists, last, floor }: Queue): boolean =>
-  !exists || floor >= Math.min(sequenceLast, last);
+const isDue = (end: number, { exists, floor }: Queue): boolean => !exists || floor >= end;
 
 /** Sums by kind, owner and minute over all lives. */
 class Differences {
@@ -148,26 +160,46 @@ class Differences {
 
 const nobody: OwnerIds = { dataId: 0, appId: 0 };
 
-/** Items by owner of messages that have no line. */
-const itemsByOwner = (messages: readonly HeldMessage[]): Map<string, number> => {
-  const sums = new Map<string, number>();
-  for (const { items } of messages)
-    for (const each of items) sums.set(ownerOf(each), (sums.get(ownerOf(each)) ?? 0) + each.items);
+/** Messages and items of an owner. */
+type OwnerSum = { messages: number; items: number };
+
+/** By owner: what messages that wait have of the items that the owner's line has counted. */
+const countedByOwner = (
+  messages: readonly HeldMessage[],
+  reachOf: (owner: string) => number,
+): Map<string, OwnerSum> => {
+  const sums = new Map<string, OwnerSum>();
+  for (const { serial, items } of messages)
+    for (const each of items) {
+      const owner = ownerOf(each);
+      if (serial > reachOf(owner)) continue;
+      const known = sums.get(owner) ?? { messages: 0, items: 0 };
+      sums.set(owner, { messages: known.messages + 1, items: known.items + each.items });
+    }
   return sums;
 };
 
+/** A message with a serial is one message, whatever its copies in the stream. */
+const distinct = (messages: readonly HeldMessage[]): HeldMessage[] => [
+  ...new Map(messages.map((each) => [nameOf(each), each])).values(),
+];
+
+const nameOf = ({ life, serial, sequence }: HeldMessage): string =>
+  life === 0 ? `sequence ${sequence}` : `${life}.${serial}`;
+
 /** Messages of an owner that are neither settled nor there: of the missing ones, those that named it. */
 const missingOf = (
-  owner: string,
   line: Published | undefined,
   settled: Settled | undefined,
-  waiting: readonly HeldMessage[],
+  there: number,
   missingMessages: number,
 ): number => {
-  const there = waiting.filter(({ items }) => items.some((each) => ownerOf(each) === owner)).length;
   const missing = (line?.messages ?? 0) - (settled?.countedMessages ?? 0) - there;
   return Math.max(1, Math.min(missing, missingMessages));
 };
+
+/** Messages of one life and minute that have no line, each once, doubtful ones not among them. */
+type Waiting = { readonly stuck: readonly HeldMessage[]; readonly held: readonly HeldMessage[] };
 
 /** Compares one life in one minute. Returns the items on their way. */
 const comparePlace = (
@@ -176,35 +208,40 @@ const comparePlace = (
   lines: readonly Published[],
   settled: readonly Settled[],
   messages: SettledMessages | undefined,
-  waiting: { readonly stuck: readonly HeldMessage[]; readonly held: readonly HeldMessage[] },
+  waiting: Waiting,
   found: Differences,
-): number => {
+): { readonly onTheWay: number; readonly isDue: boolean } => {
   const { queue, held } = evidence;
-  const isWhole = isDue(head, queue) || held !== undefined;
-  const waitingAll = [...waiting.stuck, ...waiting.held];
-  const unsettled = itemsByOwner(waitingAll);
+  const end = endOf(head, lines, queue);
+  const hasSettled = isDue(end, queue);
+  // What came after the stream was read is not among the held messages.
+  const isWhole = hasSettled || (held !== undefined && queue.last >= end);
   const settledOf = new Map(settled.map((each) => [ownerOf(each), each]));
   const published = new Map(lines.map((line) => [ownerOf(line), line]));
   const owners = new Map<string, OwnerIds>();
-  for (const each of [...lines, ...settled]) owners.set(ownerOf(each), each);
+  const ofWaiting = [...waiting.stuck, ...waiting.held].flatMap(({ items }) => items);
+  for (const each of [...lines, ...settled, ...ofWaiting]) owners.set(ownerOf(each), each);
+  const reachOf = (owner: string): number => published.get(owner)?.reach ?? head.reach;
+  const stuckOf = countedByOwner(waiting.stuck, reachOf);
+  const heldOf = countedByOwner(waiting.held, reachOf);
+  const there = [...waiting.stuck, ...waiting.held].filter(({ serial }) => serial <= head.reach).length;
 
-  const missingMessages = isWhole
-    ? Math.max(0, head.messages - (messages?.counted ?? 0) - waitingAll.length)
-    : 0;
+  const missingMessages = isWhole ? Math.max(0, head.messages - (messages?.counted ?? 0) - there) : 0;
   const inStream = missingMessages === 0 ? 0 : Math.min(missingMessages, evidence.gapsOf(head));
   const byEngine = missingMessages - inStream;
   if (inStream > 0) found.lost.set(head.minute, inStream + (found.lost.get(head.minute) ?? 0));
   let named = 0;
-  let inFlight = 0;
+  let onTheWay = 0;
   for (const [key, owner] of owners) {
-    const missing = (published.get(key)?.items ?? 0) - (settledOf.get(key)?.counted ?? 0);
-    const waits = unsettled.get(key) ?? 0;
-    const gone = missing - waits;
+    const stuck = stuckOf.get(key) ?? { messages: 0, items: 0 };
+    const waits = heldOf.get(key) ?? { messages: 0, items: 0 };
+    const missing = (published.get(key)?.items ?? 0) - (settledOf.get(key)?.counted ?? 0) - stuck.items;
     if (!isWhole) {
-      inFlight += Math.max(0, missing);
+      onTheWay += Math.max(0, missing);
       continue;
     }
-    inFlight += Math.max(0, waits);
+    onTheWay += waits.items;
+    const gone = missing - waits.items;
     if (gone < 0) found.add('not_counted', head.minute, owner, -gone, 0);
     if (gone <= 0) continue;
     named += gone;
@@ -212,7 +249,8 @@ const comparePlace = (
       found.add('unrecorded', head.minute, owner, gone, messages?.short ?? 0);
       continue;
     }
-    const own = missingOf(key, published.get(key), settledOf.get(key), waitingAll, missingMessages);
+    const waiting = stuck.messages + waits.messages;
+    const own = missingOf(published.get(key), settledOf.get(key), waiting, missingMessages);
     const partOfStream = (count: number): number =>
       byEngine === 0 ? count : Math.floor((count * inStream) / missingMessages);
     const ofStream = partOfStream(gone);
@@ -224,7 +262,7 @@ const comparePlace = (
   // Messages without items, or whose items no line of the publisher names.
   if (named === 0 && inStream > 0) found.add('lost_in_the_stream', head.minute, nobody, 0, inStream);
   if (named === 0 && byEngine > 0) found.add('lost_by_the_engine', head.minute, nobody, 0, byEngine);
-  return inFlight;
+  return { onTheWay, isDue: hasSettled };
 };
 
 /**
@@ -259,7 +297,8 @@ const addNotCounted = ({ silent, settled, messages, published }: Evidence, found
  * their items are in flight.
  */
 export const compareBooks = (evidence: Evidence): Comparison => {
-  const { published, settled, messages, stuck, held, stream } = evidence;
+  const { published, settled, messages, held, stream, isDoubtful } = evidence;
+  const stuck = distinct(evidence.stuck);
   const found = new Differences(stream);
   const heads = published.filter(({ dataId, appId }) => dataId === 0 && appId === 0);
   const lines = grouped(
@@ -268,18 +307,20 @@ export const compareBooks = (evidence: Evidence): Comparison => {
   );
   const settledAt = grouped(settled, placeOf);
   const messagesAt = new Map(messages.map((each) => [placeOf(each), each]));
-  const stuckAt = grouped(stuck, placeOf);
-  const stuckSequences = new Set(stuck.map(({ sequence }) => sequence));
-  const heldAt = grouped(held?.filter(({ sequence }) => !stuckSequences.has(sequence)) ?? [], placeOf);
+  const stuckNames = new Set(stuck.map(nameOf));
+  const onlyHeld = distinct(held ?? []).filter((each) => !stuckNames.has(nameOf(each)));
+  const isBooked = (each: HeldMessage): boolean => !isDoubtful(each);
+  const stuckAt = grouped(stuck.filter(isBooked), placeOf);
+  const heldAt = grouped(onlyHeld.filter(isBooked), placeOf);
   const pending = new Set<number>();
   let inFlight = 0;
   for (const head of heads) {
     const place = placeOf(head);
     const waiting = { stuck: stuckAt.get(place) ?? [], held: heldAt.get(place) ?? [] };
     const ofPlace = [lines.get(place) ?? [], settledAt.get(place) ?? []] as const;
-    const onTheWay = comparePlace(evidence, head, ...ofPlace, messagesAt.get(place), waiting, found);
-    inFlight += onTheWay;
-    if (onTheWay > 0 || !isDue(head, evidence.queue)) pending.add(head.minute);
+    const result = comparePlace(evidence, head, ...ofPlace, messagesAt.get(place), waiting, found);
+    inFlight += result.onTheWay;
+    if (result.onTheWay > 0 || !result.isDue) pending.add(head.minute);
   }
   for (const { minute, items } of stuck)
     for (const { items: count, ...owner } of items.length > 0 ? items : [{ ...nobody, items: 0 }])

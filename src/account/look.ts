@@ -10,6 +10,7 @@ import {
   countSequences,
   type Outline,
   readBooks,
+  readDoubtful,
   readOutlines,
   readRecorded,
   readSilentLives,
@@ -70,7 +71,7 @@ type StreamLook = {
 /** What the looks remember of a minute of a stream. */
 type MinuteState = { seen: string; compared: string; comparedAt: number; isPending: boolean };
 
-const gone: Queue = { exists: false, first: 0, last: 0, messages: 0, floor: 0 };
+const gone: Queue = { exists: false, first: 0, last: 0, messages: 0, floor: 0, end: 0 };
 
 const queueOf = async (bus: Bus, { name, consumer }: AccountedStream): Promise<Queue> => {
   try {
@@ -79,6 +80,7 @@ const queueOf = async (bus: Bus, { name, consumer }: AccountedStream): Promise<Q
       exists: true,
       first: look.firstSequence,
       last: look.lastSequence,
+      end: look.lastSequence,
       messages: look.messages,
       floor: look.ackFloor,
     };
@@ -87,7 +89,7 @@ const queueOf = async (bus: Bus, { name, consumer }: AccountedStream): Promise<Q
     if (!isConsumerMissing(error)) throw error;
     const { stream } = await readStream(bus, name);
     const { first_seq: first, last_seq: last, messages } = stream.state;
-    return { exists: true, first, last, messages, floor: 0 };
+    return { exists: true, first, last, messages, floor: 0, end: last };
   }
 };
 
@@ -227,11 +229,14 @@ class Looks {
         ? { published: [], settled: [], messages: [] }
         : await readBooks(clickhouse, stream, minutes);
     const heads = books.published.filter(({ dataId, appId }) => dataId === 0 && appId === 0);
-    const gaps = await this.gapsOf(stream, queue, heads, books.messages, [...stuck, ...(held ?? [])]);
+    const waiting = [...stuck, ...(held ?? [])];
+    const gaps = await this.gapsOf(stream, queue, heads, books.messages, waiting);
+    const isDoubtful = await readDoubtful(clickhouse, stream, waiting);
     const evidence: Evidence = {
       stream,
-      queue,
+      queue: { ...queue, end: await this.endOf(stream, queue) },
       ...books,
+      isDoubtful,
       stuck: stuck.filter(({ minute }) => due.has(minute)),
       held,
       silent: new Set(silentLives.keys()),
@@ -257,6 +262,13 @@ class Looks {
       state.isPending = pending.has(minute);
     }
     return inFlight;
+  }
+
+  /** The last sequence of the stream, read after the books: it tells messages that came meanwhile from a tail that was cut. */
+  private async endOf(stream: string, queue: Queue): Promise<number> {
+    if (!queue.exists) return queue.last;
+    const { stream: now } = await readStream(this.deps.bus, stream);
+    return now.state.last_seq;
   }
 
   /** Items that records have beyond the places of their messages, in minutes that seem to lack some. */
