@@ -20,7 +20,7 @@ const isLoss = ({ kind }: Difference): boolean =>
 export const ownerText = ({ pipeline, dataId, appId }: Owner): string => `${pipeline} ${dataId} ${appId}`;
 
 /** Two differences of one kind, owner and minute are one. */
-const mergeEqual = (differences: readonly Difference[]): Difference[] => {
+export const mergeEqual = (differences: readonly Difference[]): Difference[] => {
   const merged = new Map<string, Difference>();
   for (const each of differences) {
     const key = `${each.kind} ${each.stream} ${ownerText(each)} ${each.minute}`;

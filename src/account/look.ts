@@ -18,11 +18,13 @@ import {
 } from './books.ts';
 import { compareBooks, type Evidence, type HeldMessage, type Published, type Queue } from './compare.ts';
 import { type Difference, isOfStore, type Owner, pipelineOf } from './difference.ts';
-import { explainLosses, type LossEvidence } from './explain-losses.ts';
+import { explainLosses, type LossEvidence, mergeEqual } from './explain-losses.ts';
 import { type FoundDifferences, openFoundDifferences } from './found.ts';
 import { readHeldMessages } from './held-messages.ts';
 import { sumOrphans } from './orphan-sums.ts';
+import { hasRefusedLines } from './refused-lines.ts';
 import { addStoreFindings, type StoreLook } from './store-look.ts';
+import { readToldLosses } from './told-doubtful.ts';
 import { createUncounted, type Uncounted } from './uncounted.ts';
 
 /** A stream whose messages are accounted for, and its consumer. */
@@ -102,6 +104,8 @@ class Looks {
   /** Lives whose end without a last line was compared. */
   private readonly noted = new Set<string>();
   private found: FoundDifferences | undefined;
+  /** By stream: losses whose senders were answered 2xx. */
+  private readonly told = new Map<string, readonly Difference[]>();
   /** By stream: items whose rows the store has without a record. */
   private readonly byStore = new Map<string, ReadonlyMap<string, number>>();
   private isFirst = true;
@@ -176,6 +180,12 @@ class Looks {
   /** Waits until every line that LEDGER holds now is in ClickHouse. */
   private async untilRecorded(): Promise<void> {
     const { bus, ledger, stop } = this.deps;
+    if (await hasRefusedLines(this.reader))
+      throw new Fault(
+        'transient',
+        'ledger_lines_refused',
+        'ClickHouse refused lines of the books: see tidemark dlq list --reason ledger_line_refused, and redrive them',
+      );
     const { lastSequence } = await lookAtQueue(bus, ledger.name, ledger.consumer);
     const until = performance.now() + barrierMsMax;
     while ((await lookAtQueue(bus, ledger.name, ledger.consumer)).ackFloor < lastSequence) {
@@ -223,6 +233,9 @@ class Looks {
       if (!this.noted.has(`${stream} ${life}`)) due.add(minute);
       this.noted.add(`${stream} ${life}`);
     }
+    if (queue.messages === 0) this.told.set(stream, await readToldLosses(clickhouse, stream, windowSeconds));
+    const told = this.told.get(stream) ?? [];
+    for (const { minute } of told) due.add(minute);
     const minutes = [...due];
     const books =
       minutes.length === 0
@@ -251,7 +264,7 @@ class Looks {
     this.byStore.set(stream, explained.byStore);
     await found.replace(
       (each) => isOfBooks(each) && each.stream === stream && due.has(each.minute),
-      [...explained.differences, ...extra],
+      mergeEqual([...explained.differences, ...told, ...extra]),
     );
     const now = performance.now();
     for (const minute of minutes) {

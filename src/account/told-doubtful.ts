@@ -1,0 +1,47 @@
+import { z } from 'zod';
+import { type Clickhouse, database } from '../stores/clickhouse/client.ts';
+import { type Difference, pipelineOf } from './difference.ts';
+
+const count = z.coerce.number();
+const keyRow = z.object({ base: z.string(), first: count });
+const lostRow = z.object({ minute_at: count, data_id: count, app_id: count, items: count, messages: count });
+
+/** A minute after the end of its publish, a message that arrived at all is in its stream. */
+const doubtfulWhere = `stream = {stream:String} AND told = 1 AND at >= now() - {seconds:UInt32} AND at < now() - 60`;
+
+/**
+ * Messages without an answer whose senders were answered 2xx, because an earlier message seemed to have the name, and of which neither
+ * their serial nor their key was ever settled: lost. To be read while the stream holds nothing. Throws the Faults of ClickHouse.
+ */
+export const readToldLosses = async (
+  clickhouse: Clickhouse,
+  stream: string,
+  seconds: number,
+): Promise<Difference[]> => {
+  const params = { stream, seconds };
+  const keys = await clickhouse.rows(
+    keyRow,
+    `SELECT DISTINCT toString(base) AS base, first FROM ${database}.ingest_doubtful WHERE ${doubtfulWhere}`,
+    { params },
+  );
+  if (keys.length === 0) return [];
+  const rows = await clickhouse.rows(
+    lostRow,
+    `SELECT toUnixTimestamp(minute) AS minute_at, data_id, app_id, sum(held) AS items, count() AS messages
+     FROM
+     (
+       SELECT life, serial, minute, data_id, app_id, any(items) AS held, any(base) AS key, any(first) AS start
+       FROM ${database}.ingest_doubtful WHERE ${doubtfulWhere}
+       GROUP BY life, serial, minute, data_id, app_id
+     )
+     WHERE (life, serial) NOT IN (SELECT life, serial FROM ${database}.ingest_settled
+         WHERE stream = {stream:String} AND life IN (SELECT life FROM ${database}.ingest_doubtful WHERE ${doubtfulWhere}))
+       AND (key, start) NOT IN (SELECT base, first FROM ${database}.ingest_outcomes WHERE base IN {bases:Array(UInt64)})
+     GROUP BY minute, data_id, app_id`,
+    { params: { ...params, bases: keys.map(({ base }) => base) } },
+  );
+  return rows.map(({ minute_at: minute, data_id, app_id, items, messages }) => ({
+    ...{ kind: 'lost_by_the_engine' as const, stream, pipeline: pipelineOf(stream) },
+    ...{ dataId: data_id, appId: app_id, minute, items, messages },
+  }));
+};
