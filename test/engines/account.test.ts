@@ -8,6 +8,7 @@ import {
 } from '../support/account/account-stack.ts';
 import { messagesOf } from '../support/outcomes/books.ts';
 import type { Report, RoleProcess } from '../support/stack/stack.ts';
+import { waitFor } from '../support/wait.ts';
 
 // More of them, and those that take minutes: `make test-account`.
 type Provoked = { readonly report: Report; readonly startedAt: number };
@@ -43,6 +44,13 @@ const provokeLines = async (): Promise<Provoked> => {
   await on.pushEach(report, 6, 3);
   await on.whole(report, 18);
   const id = report.data_source.mon_data_id;
+  // Without the receiver's own lines, nobody could know the owner of what is deleted.
+  await waitFor('the lines of the receiver', 30_000, async () => {
+    const [line] = await on.stack.spansQuery(
+      `SELECT max(items) AS items FROM otel.ingest_published WHERE data_id = ${id}`,
+    );
+    return Number(line?.['items']) === 18;
+  });
   const rows = await on.stack.spansQuery(
     `SELECT serial FROM otel.ingest_settled WHERE data_id = ${id} ORDER BY serial LIMIT 2`,
   );
