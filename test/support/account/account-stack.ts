@@ -3,7 +3,7 @@ import { expect } from 'vitest';
 import { z } from 'zod';
 import { type Bus, connectBus } from '../../../src/bus/connection.ts';
 import { fetchEngine } from '../stack/fetch-engine.ts';
-import { type Report, type Stack, type StackOptions, startStack } from '../stack/stack.ts';
+import { type Application, type Report, type Stack, type StackOptions, startStack } from '../stack/stack.ts';
 import { waitFor } from '../wait.ts';
 
 const differenceSchema = z.object({
@@ -60,14 +60,14 @@ export type AccountStack = {
   /** Runs a statement in ClickHouse. */
   change(sql: string): Promise<void>;
   accounts(): Promise<ShownAccount[]>;
-  account(report: Report): Promise<ShownAccount | undefined>;
+  account(owner: Report | Application): Promise<ShownAccount | undefined>;
   /**
    * Waits until the account of a report has exactly these wrong differences and does not add up, and the metrics name them; prints how
    * long it took since `startedAt` (ms of `performance.now()`).
    */
   seen(
     what: string,
-    report: Report,
+    owner: Report | Application,
     expected: readonly ExpectedDifference[],
     startedAt: number,
   ): Promise<ShownAccount>;
@@ -86,6 +86,8 @@ export type AccountStack = {
 const keyOf = ({ stream, owners }: ShownDifference): string => `${stream} ${owners.join()}`;
 
 const dataIdOf = (report: Report): number => report.data_source.mon_data_id;
+
+const idOf = (owner: Report | Application): number => ('app_id' in owner ? owner.app_id : dataIdOf(owner));
 
 export const wrongIn = ({ differences }: ShownAccount): ShownDifference[] =>
   differences.filter(({ kind, is_open: isOpen }) => wrongKinds.has(kind) && isOpen);
@@ -132,8 +134,10 @@ export const startAccountStack = async (options: StackOptions = {}): Promise<Acc
     if (status !== 200) throw new Error(`outcomes: ${status} ${JSON.stringify(body)}`);
     return z.object({ items: z.array(accountSchema) }).parse(body).items;
   };
-  const account: AccountStack['account'] = async (report) =>
-    (await accounts()).find(({ data_id: dataId }) => dataId === dataIdOf(report));
+  const account: AccountStack['account'] = async (owner) =>
+    (await accounts()).find(({ data_id: dataId, app_id: appId }) =>
+      'app_id' in owner ? appId === owner.app_id : dataId === dataIdOf(owner),
+    );
 
   const push: AccountStack['push'] = async (report, points, key) => {
     const response = await fetch(`http://127.0.0.1:${stack.ingress[0]?.ports['push']}/v2/push/`, {
@@ -144,20 +148,20 @@ export const startAccountStack = async (options: StackOptions = {}): Promise<Acc
     expect([response.status, await response.text()]).toEqual([200, expect.stringContaining('')]);
   };
 
-  const seen: AccountStack['seen'] = async (what, report, expected, startedAt) => {
+  const seen: AccountStack['seen'] = async (what, owner, expected, startedAt) => {
     const boundMs = Math.max(1_000, seenMsMax - (performance.now() - startedAt));
     const wanted = order(expected);
     const history: string[] = [];
     const secondsNow = (): string => `${((performance.now() - startedAt) / 1000).toFixed(1)} s`;
     const found = await waitFor(`${what} is seen`, boundMs, async () => {
-      const now = await account(report);
+      const now = await account(owner);
       if (now === undefined) throw new Error('no account');
       const shown = order(wrongIn(now));
       const text = `${shown.join('; ')} (adds up: ${now.adds_up})`;
       if (!history.at(-1)?.endsWith(text)) history.push(`${secondsNow()}: ${text}`);
       if (String(shown) !== String(wanted) || now.adds_up !== false)
         throw new Error(`${history.join(', ')}: ${JSON.stringify(now)}`);
-      const inMetrics = openItems(await stack.metadata.metrics(), dataIdOf(report));
+      const inMetrics = openItems(await stack.metadata.metrics(), idOf(owner));
       for (const { kind, items } of expected)
         if (inMetrics.get(kind) !== items)
           throw new Error(`the metrics have ${kind}: ${inMetrics.get(kind)}`);
@@ -165,7 +169,7 @@ export const startAccountStack = async (options: StackOptions = {}): Promise<Acc
     });
     process.stdout.write(`${what}: seen after ${secondsNow()} (${order(expected).join('; ')})\n`);
     for (const difference of wrongIn(found)) {
-      expect(difference.owners).toEqual([dataIdOf(report)]);
+      expect(difference.owners).toEqual([idOf(owner)]);
       waitedFor.add(keyOf(difference));
     }
     expect(wrongIn(found).map(shapeOf)).toHaveLength(expected.length);
