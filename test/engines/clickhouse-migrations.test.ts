@@ -32,6 +32,9 @@ const names = [
   '012_ingest_lines',
   '013_ingest_outcomes_mv',
   '014_ingest_settled_mv',
+  '015_ingest_differences',
+  '016_ingest_closings',
+  '017_ingest_usage',
 ];
 const version = names.length;
 const log = createLog('test', 'silent');

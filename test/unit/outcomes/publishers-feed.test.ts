@@ -3,6 +3,8 @@ import type { Payload, Published } from '../../../src/bus/publisher.ts';
 import { Fault } from '../../../src/model/fault.ts';
 import { createPublishersBook } from '../../../src/outcomes/publishers-book.ts';
 import { startPublishersFeed } from '../../../src/outcomes/publishers-feed.ts';
+import { createRedaction } from '../../../src/outcomes/redaction.ts';
+import { createUsageBook } from '../../../src/outcomes/usage-book.ts';
 
 type Sent = { subject: string; messageId: string; bytes: number; lines: string[]; version: number };
 
@@ -12,9 +14,14 @@ const stored: Published = { duplicate: false, wasKnown: false, tries: 1, sequenc
 const setUp = () => {
   vi.useFakeTimers();
   const sent: Sent[] = [];
-  const log = { info: vi.fn(), warn: vi.fn(), error: vi.fn() };
+  const log = { debug: vi.fn(), info: vi.fn(), warn: vi.fn(), error: vi.fn() };
   const bus = { answer: (_: Sent): Promise<Published> => Promise.resolve(stored) };
   const book = createPublishersBook({ life: () => 77, now: () => performance.now(), onUnbooked: () => {} });
+  const usage = createUsageBook({
+    life: () => 77,
+    redaction: createRedaction(() => false),
+    now: Date.now,
+  });
   const feed = startPublishersFeed({
     publisher: {
       publish: (subject, messageId, payload: Payload, version) => {
@@ -26,6 +33,7 @@ const setUp = () => {
       },
     },
     book,
+    usage,
     onPublished: () => {},
     log,
   });
@@ -39,7 +47,7 @@ const setUp = () => {
         })
         ?.stored(owner);
   };
-  return { sent, log, bus, book, feed, store };
+  return { sent, log, bus, book, usage, feed, store };
 };
 
 const full = (): Promise<Published> =>
