@@ -291,8 +291,9 @@ const openWatches = (
   {
     bus,
     pipelines,
+    records,
     refusedStreams,
-  }: Pick<Awaited<ReturnType<typeof openState>>, 'bus' | 'pipelines' | 'refusedStreams'>,
+  }: Pick<Awaited<ReturnType<typeof openState>>, 'bus' | 'pipelines' | 'records' | 'refusedStreams'>,
   metrics: MetadataMetrics,
   readiness: Readiness,
   work: Parts,
@@ -300,6 +301,7 @@ const openWatches = (
   const watch = startWatch({
     bus,
     clickhouse: given.clickhouse,
+    records,
     streams: pipelines.streams,
     metrics: createWatchMetrics(metrics.registry),
     now: Date.now,

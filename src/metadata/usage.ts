@@ -4,7 +4,10 @@ import type { Records } from './records/store.ts';
 import { bizOfDataSource } from './records/values.ts';
 
 /** The records that usage is attributed by. */
-export type UsageRecords = Pick<Records, 'dataSources' | 'applications'>;
+export type UsageRecords = {
+  readonly dataSources: Pick<Records['dataSources'], 'known' | 'list'>;
+  readonly applications: Pick<Records['applications'], 'known' | 'list'>;
+};
 
 /** The business of an owner, deleted ones too; null for an owner without a record. */
 export const bizOfOwner = (

@@ -1,14 +1,7 @@
 import { z } from 'zod';
+import { authorisationReasons } from '../model/authorisation.ts';
 import { type Clickhouse, database } from '../stores/clickhouse/client.ts';
 import { ledgerTables, type Pipeline } from './rows.ts';
-
-/** Reasons of requests, or of spans in them, that bring no credential that may write. */
-export const authorisationReasons: ReadonlySet<string> = new Set([
-  'unauthorized',
-  'token_invalid',
-  'data_source_disabled',
-  'application_disabled',
-]);
 
 /** A sender whose requests failed authorisation in several hours. */
 export type FailingSender = {
