@@ -298,10 +298,14 @@ const openWatches = (
   readiness: Readiness,
   work: Parts,
 ): AccountWatch => {
+  let isRead = false;
+  void records.ready.then(() => {
+    isRead = true;
+  });
   const watch = startWatch({
     bus,
     clickhouse: given.clickhouse,
-    records,
+    records: () => (isRead ? records : undefined),
     streams: pipelines.streams,
     metrics: createWatchMetrics(metrics.registry),
     now: Date.now,

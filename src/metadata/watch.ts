@@ -21,7 +21,8 @@ export type Watch = {
 export type WatchDeps = {
   readonly bus: Bus;
   readonly clickhouse: Clickhouse;
-  readonly records: UsageRecords;
+  /** Undefined until they were read. */
+  readonly records: () => UsageRecords | undefined;
   readonly streams: readonly StreamDefinition[];
   readonly metrics: WatchMetrics;
   readonly now: () => number;
@@ -110,7 +111,9 @@ const lookAtOutcomes = async ({ clickhouse, metrics, now }: WatchDeps): Promise<
   }
 };
 
-const lookAtUsage = async ({ clickhouse, records, metrics, now }: WatchDeps): Promise<void> => {
+const lookAtUsage = async ({ clickhouse, metrics, now, ...deps }: WatchDeps): Promise<void> => {
+  const records = deps.records();
+  if (records === undefined) throw new Fault('transient', 'records_unread', 'the records were not read yet');
   const seconds = Math.floor(now() / 1000);
   metrics.silentOwners.set((await silentProducers(clickhouse, records, seconds)).length);
   metrics.failingSenders.set((await readConstantlyFailing(clickhouse, seconds)).length);

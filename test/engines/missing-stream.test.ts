@@ -17,7 +17,6 @@ import { until } from '../support/until.ts';
 const root = resolve(import.meta.dirname, '../..');
 const { streams } = withInstances(loadPipelines(`${root}/pipelines`), ['default', 'b']);
 const registry = new Registry();
-const noRecords = { known: () => undefined, list: () => [] };
 // Nothing listens there: streams are read in any state of ClickHouse.
 const clickhouse = createClickhouse({ url: 'http://127.0.0.1:1', connectionsMax: 1 });
 
@@ -37,7 +36,7 @@ beforeAll(async () => {
   watch = startWatch({
     bus,
     clickhouse,
-    records: { dataSources: noRecords, applications: noRecords },
+    records: () => undefined,
     streams,
     metrics: createWatchMetrics(registry),
     now: Date.now,
