@@ -62,7 +62,7 @@ export const addUsage = (left: Usage, right: Usage): Usage => {
   };
 };
 
-const groupRow = { data_id: z.coerce.number(), app_id: z.coerce.number(), day: z.string() };
+const groupRow = { of_data_id: z.coerce.number(), of_app_id: z.coerce.number(), day: z.string() };
 const requestsRow = z.object({
   ...groupRow,
   request_count: z.coerce.number(),
@@ -80,8 +80,9 @@ const refusalsRow = z.object({ ...groupRow, refused: z.coerce.number(), repeated
 export type UsageGroup = 'owner' | 'day';
 
 const groupColumns = {
-  owner: "data_id, app_id, '' AS day",
-  day: 'toInt64(0) AS data_id, toInt64(0) AS app_id, toString(toDate(minute)) AS day',
+  owner: "data_id AS of_data_id, app_id AS of_app_id, '' AS day",
+  // Not under the names of the columns: WHERE would take them for these.
+  day: 'toInt64(0) AS of_data_id, toInt64(0) AS of_app_id, toString(toDate(minute)) AS day',
 } as const;
 const groupKeys = { owner: 'data_id, app_id', day: 'toDate(minute)' } as const;
 
@@ -137,8 +138,8 @@ export const readUsage = async (
     clickhouse.rows(refusalsRow, refusals, options),
   ]);
   const groups = new Map<string, Usage & UsageOwner & { day: string }>();
-  const add = (row: { data_id: number; app_id: number; day: string }, usage: Partial<Usage>): void => {
-    const { data_id: dataId, app_id: appId, day } = row;
+  const add = (row: { of_data_id: number; of_app_id: number; day: string }, usage: Partial<Usage>): void => {
+    const { of_data_id: dataId, of_app_id: appId, day } = row;
     const key = `${dataId} ${appId} ${day}`;
     groups.set(key, { ...(groups.get(key) ?? { ...noUsage, dataId, appId, day }), ...usage });
   };

@@ -76,7 +76,10 @@ beforeAll(async () => {
     await stack.createApplication('other', { mon_biz_id: 8 }),
   ];
   const keyed = { 'Idempotency-Key': 'k1' };
-  const small = bodyOf(report, [{ metrics: { cpu: 1 }, target: 'a' }, { metrics: {} }]);
+  const small = bodyOf(report, [
+    { metrics: { cpu: 1 }, target: 'a', timestamp: Date.now() },
+    { metrics: {}, timestamp: Date.now() },
+  ]);
   const large = bodyOf(report, points);
   sizes.plain = Buffer.byteLength(small);
   sizes.inflated = Buffer.byteLength(large);
@@ -242,7 +245,7 @@ describe('a sender that fails authorisation', () => {
     for (const hours of [1, 2, 3, 4, 5])
       await run(
         `INSERT INTO otel.ingest_samples SELECT * REPLACE (at - INTERVAL ${hours} HOUR AS at, seq + 1000 * ${hours} AS seq)
-           FROM otel.ingest_samples WHERE ${ofNamed} AND seq < 1000`,
+           FROM (SELECT * FROM otel.ingest_samples WHERE ${ofNamed} AND seq < 1000)`,
       );
     expect(await itemsOf('/api/v1/usage/failing')).toMatchObject([
       { data_id: dataId(), app_id: 0, reason: 'unauthorized', sender: '127.0.0.1', hours: 6, samples: 6 },
