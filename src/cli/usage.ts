@@ -68,7 +68,7 @@ type UsageOptions = JsonOption &
     hours?: number;
   };
 
-/** To the second, whatever the fraction. */
+/** To the second. */
 const seenText = (seconds: number | null): string =>
   seconds === null ? nothing : `${new Date(seconds * 1_000).toISOString().slice(0, 19).replace('T', ' ')}Z`;
 

@@ -50,7 +50,7 @@ export const createRefusalRecorder = (
   { metrics, refusals, samples, trustedProxies }: RefusalRecorderDependencies,
 ): RefusalRecorder => {
   const pipeline = pipelines[receiver];
-  const failing = createFailingSenders(Date.now);
+  const failing = createFailingSenders(performance.now.bind(performance));
   return {
     refused: (reason, owner = 0, items = 0) => {
       metrics.refused.inc({ receiver, reason });

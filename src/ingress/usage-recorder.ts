@@ -1,9 +1,12 @@
+import type { IncomingMessage } from 'node:http';
 import type { Pipeline } from '../outcomes/rows.ts';
 import type { UsageBook } from '../outcomes/usage-book.ts';
 import type { Body } from './http/body.ts';
 import { clientAddress, type TrustedProxies } from './http/client-address.ts';
-import type { Sender } from './line.ts';
 import { senderName } from './sender.ts';
+
+/** What usage keeps of a request. */
+export type UsedBy = { readonly request: IncomingMessage; readonly secrets: readonly string[] };
 
 /** Counts the usage of requests that are answered with success (architecture 10.6): once each, not for repeats. */
 export type UsageRecorder = {
@@ -12,14 +15,14 @@ export type UsageRecorder = {
    * them, and its bytes are divided by their items. `sdk` comes from its resource, else it is empty.
    */
   accepted(
-    sender: Sender,
+    sender: UsedBy,
     body: Body,
     owners: ReadonlyMap<number, number>,
     arrivedAt: number,
     sdk: string,
   ): void;
   /** The same with one owner. */
-  acceptedOf(sender: Sender, body: Body, owner: number, arrivedAt: number, sdk: string): void;
+  acceptedOf(sender: UsedBy, body: Body, owner: number, arrivedAt: number, sdk: string): void;
 };
 
 export const createUsageRecorder = (
@@ -27,7 +30,7 @@ export const createUsageRecorder = (
   book: Pick<UsageBook, 'add'>,
   trustedProxies: TrustedProxies,
 ): UsageRecorder => {
-  const senderOf = ({ request, secrets }: Sender, sdk: string) => ({
+  const senderOf = ({ request, secrets }: UsedBy, sdk: string) => ({
     address: clientAddress(request, trustedProxies),
     sdk: senderName(sdk, request.headers['user-agent']),
     secrets,

@@ -1,13 +1,20 @@
 /** A value of a cell; null is an empty one. */
 export type CsvCell = string | number | null;
 
-/** Spreadsheets take a cell that begins so for a formula, even in quotes. */
-const formula = /^(?:[\t\r\n]|\s*[=+\-@|%\uff1d\uff0b\uff0d\uff20])/;
+/** Spreadsheets take a cell that begins so for a formula, even in quotes, and some of them after spaces. */
+const formulaStarts = new Set('=+-@|%\uff1d\uff0b\uff0d\uff20');
+const controls = new Set('\t\r\n');
+const separators = ['"', ',', '\r', '\n'];
+
+const isFormula = (text: string): boolean =>
+  controls.has(text.charAt(0)) || formulaStarts.has(text.trimStart().charAt(0));
 
 const cellText = (cell: CsvCell): string => {
   if (typeof cell !== 'string') return cell === null ? '' : String(cell);
-  const harmless = formula.test(cell.slice(0, 64)) ? `'${cell}` : cell;
-  return /[",\r\n]/.test(harmless) ? `"${harmless.replaceAll('"', '""')}"` : harmless;
+  const harmless = isFormula(cell) ? `'${cell}` : cell;
+  return separators.some((separator) => harmless.includes(separator))
+    ? `"${harmless.replaceAll('"', '""')}"`
+    : harmless;
 };
 
 /**

@@ -81,7 +81,7 @@ export const readFailingSenders = async (
   }));
 };
 
-/** Whoever failed in this many hours of a week, the last time within a day and an hour, fails constantly, be it once a day. */
+/** A sender that failed in this many hours of a week, the last time within a day and an hour, fails constantly, be it once a day. */
 const constantHours = 6;
 const weekSeconds = 7 * 86_400;
 const stillSeconds = 25 * 3_600;

@@ -219,7 +219,7 @@ describe('a migration', () => {
     const folder = await folderCopy();
     writeFileSync(join(folder, '002_otel_traces_trace_id_ts.sql'), 'SELECT 1');
     writeFileSync(
-      join(folder, '015_more.sql'),
+      join(folder, '020_more.sql'),
       'CREATE TABLE IF NOT EXISTS otel.more (a UInt8) ENGINE = Memory',
     );
     await expect(run(folder)).rejects.toMatchObject({

@@ -202,7 +202,7 @@ const itemsSchema = z.object({ items: z.array(z.looseObject({ data_id: z.number(
 
 const itemsOf = async (path: string) => itemsSchema.parse((await stack.api('GET', path)).body).items;
 
-/** The figure of a gauge once metadata has looked anew. */
+/** The figure of a gauge once metadata has looked again. */
 const gaugeAfterRestart = async (name: string): Promise<number> => {
   await stack.metadata.stop();
   stack.metadata.start();

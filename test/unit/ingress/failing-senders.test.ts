@@ -11,7 +11,7 @@ const setUp = () => {
 
 describe('a sender that fails authorisation', () => {
   // A sender of one request an hour would otherwise hide behind one of a hundred a second.
-  it('is due once in ten minutes, by reason, address and named data id, whatever others do', () => {
+  it('is due once in ten minutes, by reason, address and named data id, regardless of others', () => {
     const { clock, isDue } = setUp();
     for (let count = 0; count < 10_000; count++) isDue('unauthorized', '10.0.0.1', 1_500_001);
     expect(isDue('unauthorized', '10.0.0.1', 1_500_001)).toBe(false);

@@ -10,7 +10,7 @@ describe('CSV', () => {
     );
   });
 
-  // A sender chooses its SDK's name, and whoever opens the table in a spreadsheet would run it.
+  // A sender chooses its SDK's name, and the reader of the table would run it.
   it.each(['=1+1', '+1', '-2+3', '@SUM(A1)', '|calc', '%x', '\t=1', '\r=1', '  =1', '＝1'])(
     'takes the force from the formula %j',
     (formula) => {
