@@ -1,8 +1,9 @@
 import type { IncomingMessage } from 'node:http';
+import type { Socket } from 'node:net';
 import type { Pipeline } from '../outcomes/rows.ts';
 import type { UsageBook } from '../outcomes/usage-book.ts';
 import type { Body } from './http/body.ts';
-import { clientAddress, type TrustedProxies } from './http/client-address.ts';
+import { clientAddress, isTrusted, type TrustedProxies } from './http/client-address.ts';
 import { senderName } from './sender.ts';
 
 /** What usage keeps of a request. */
@@ -25,13 +26,27 @@ export type UsageRecorder = {
   acceptedOf(sender: UsedBy, body: Body, owner: number, arrivedAt: number, sdk: string): void;
 };
 
+/** Of a connection without a proxy the address is looked up once: that would be most of the cost of a count. */
+const createAddresses = (trustedProxies: TrustedProxies): ((request: IncomingMessage) => string) => {
+  const known = new WeakMap<Socket, string>();
+  return (request) => {
+    const { socket } = request;
+    const before = known.get(socket);
+    if (before !== undefined) return before;
+    const address = clientAddress(request, trustedProxies);
+    if (!isTrusted(trustedProxies, socket.remoteAddress ?? '')) known.set(socket, address);
+    return address;
+  };
+};
+
 export const createUsageRecorder = (
   pipeline: Pipeline,
   book: Pick<UsageBook, 'add'>,
   trustedProxies: TrustedProxies,
 ): UsageRecorder => {
+  const addressOf = createAddresses(trustedProxies);
   const senderOf = ({ request, secrets }: UsedBy, sdk: string) => ({
-    address: clientAddress(request, trustedProxies),
+    address: addressOf(request),
     sdk: senderName(sdk, request.headers['user-agent']),
     secrets,
   });

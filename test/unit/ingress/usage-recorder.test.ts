@@ -32,6 +32,23 @@ it('divides the bytes of an export by the items of its applications, and no byte
   expect(added[0]?.[5]).toMatchObject({ sdk: 'otel-go/1.2' });
 });
 
+it('knows the client behind a trusted proxy by each request, without one by its connection', () => {
+  const senders: string[] = [];
+  const proxies = new BlockList();
+  proxies.addAddress('10.0.0.1');
+  const recorder = createUsageRecorder('metrics', { add: (...one) => senders.push(one[5].address) }, proxies);
+  for (const from of ['10.0.0.1', '10.0.0.2']) {
+    const socket = new Socket();
+    Object.defineProperty(socket, 'remoteAddress', { value: from });
+    for (const client of ['192.0.2.1', '192.0.2.2']) {
+      const request = new IncomingMessage(socket);
+      request.headers['x-forwarded-for'] = client;
+      recorder.acceptedOf(newSender(request), body(1, 1), 7, 60_000, '');
+    }
+  }
+  expect(senders).toEqual(['192.0.2.1', '192.0.2.2', '10.0.0.2', '10.0.0.2']);
+});
+
 it('counts for an application the spans that go on, not those that the receiver dropped', () => {
   const run = (appId: number, rows: number, ordinals: number[]) => ({
     parts: [

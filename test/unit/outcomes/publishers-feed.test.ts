@@ -134,4 +134,26 @@ describe('the way of the book into LEDGER', () => {
       vi.useRealTimers();
     }
   });
+
+  // Usage may be late, the account may not.
+  it('is followed by the lines of usage every five seconds, which a failure makes due again, and at the end', async () => {
+    const { sent, bus, feed, usage } = setUp();
+    const add = (): void => usage.add('metrics', 7, 60_000, 1, 2, { address: '::1', sdk: '', secrets: [] });
+    try {
+      add();
+      bus.answer = full;
+      await vi.advanceTimersByTimeAsync(4_900);
+      expect(sent).toEqual([]);
+      await vi.advanceTimersByTimeAsync(1_000);
+      expect(sent).toMatchObject([{ subject: 'ledger.usage', messageId: 'usage:77:1:0', version: 2 }]);
+      bus.answer = () => Promise.resolve(stored);
+      await vi.advanceTimersByTimeAsync(5_000);
+      expect(JSON.parse(sent[1]?.lines[0] ?? '')).toMatchObject({ data_id: 7, requests: 1, version: 2 });
+      add();
+      await feed.stop();
+      expect(JSON.parse(sent[2]?.lines[0] ?? '')).toMatchObject({ data_id: 7, requests: 2, version: 3 });
+    } finally {
+      vi.useRealTimers();
+    }
+  });
 });
