@@ -1,4 +1,5 @@
 import { InvalidArgumentError } from 'commander';
+import { type CsvCell, csvText } from '../model/csv.ts';
 import { visible, visibleJson, visibleLines } from '../model/visible-text.ts';
 
 // All output of the commands passes here: much of it was written by other people, and a terminal obeys control
@@ -56,6 +57,12 @@ export const tableLines = (head: readonly string[], given: readonly (readonly st
 /** A table for people on stdout. */
 export const printTable = (head: readonly string[], rows: readonly (readonly string[])[]): void => {
   process.stdout.write(`${tableLines(head, rows).join('\n')}\n`);
+};
+
+/** A table for programs on stdout: CSV that is safe in spreadsheets and on terminals. */
+export const printCsv = (head: readonly string[], rows: readonly (readonly CsvCell[])[]): void => {
+  const cells = rows.map((row) => row.map((cell) => (typeof cell === 'string' ? visible(cell) : cell)));
+  process.stdout.write(csvText(head, cells));
 };
 
 /** Fields of one thing for people on stdout, one per line. */

@@ -24,6 +24,7 @@ export const commandModules: readonly CommandModule[] = [
   { names: ['subscription'], load: async () => (await import('./subscription.ts')).registerSubscription },
   { names: ['account'], load: async () => (await import('./account.ts')).registerAccount },
   { names: ['ledger'], load: async () => (await import('./ledger.ts')).registerLedger },
+  { names: ['usage'], load: async () => (await import('./usage.ts')).registerUsage },
   { names: ['drops'], load: async () => (await import('./drops.ts')).registerDrops },
   { names: ['audit'], load: async () => (await import('./audit.ts')).registerAudit },
   { names: ['export', 'import'], load: async () => (await import('./backup.ts')).registerBackup },

@@ -18,6 +18,7 @@ import { errorText } from '../model/fault.ts';
 import { openLedgerFeed } from '../outcomes/ledger-feed.ts';
 import type { PublishersBook } from '../outcomes/publishers-book.ts';
 import { openPublishersBook } from '../outcomes/publishers-feed.ts';
+import type { UsageBook } from '../outcomes/usage-book.ts';
 import { createChecks } from '../runtime/checks.ts';
 import { listenFault } from '../runtime/listen-fault.ts';
 import { startOpsServer } from '../runtime/ops-server.ts';
@@ -48,6 +49,7 @@ import type { RateLimiter } from './rates/limiter.ts';
 import { createRefusalRecorder, type RefusalRecorderDependencies } from './refusal-recorder.ts';
 import type { Publishers } from './request-publisher.ts';
 import { createRequestTraces, type RequestTraces } from './request-traces.ts';
+import { createUsageRecorder } from './usage-recorder.ts';
 
 /** What both receivers share. */
 type Common = {
@@ -60,6 +62,7 @@ type Common = {
   readonly metrics: IngressMetrics;
   readonly listening: Listening;
   readonly accounting: RefusalRecorderDependencies;
+  readonly usage: UsageBook;
   readonly log: Log;
   /** Why the receiver can accept nothing now, for a bus that has been away longer than this. */
   readonly unready: (awayMs: number) => string | undefined;
@@ -109,6 +112,7 @@ const createPushReceiver = (
   const handle = createPushHandler({
     ...common,
     recorder,
+    usage: createUsageRecorder('metrics', common.usage, accounting.trustedProxies),
     registerColumnNames: createColumnNames(columns, directory, Date.now),
     encode: createEncodePush(common.large),
     publisher: createPushPublisher(publishers, pipeline.publish, metrics, traces),
@@ -134,6 +138,7 @@ const createOtlpReceiver = (
   const handle = createOtlpHandler({
     ...common,
     recorder,
+    usage: createUsageRecorder('traces', common.usage, trustedProxies),
     publisher: createSpanPublisher(publishers, pipeline.publish, metrics, traces),
     unready: () => common.unready(pipeline.publish.awayMs),
     now: Date.now,
@@ -331,9 +336,10 @@ const startIngress = async (given: Given, parts: Parts, stop: AbortSignal): Prom
   );
   const unready = createUnready(bus, bases, directory);
   const { isCredential } = directory;
-  const feed = openLedgerFeed({ bus, metrics, isCredential, boot: () => bases.boot, log });
+  const life = () => bases.boot;
+  const feed = openLedgerFeed({ bus, metrics, isCredential, boot: life, log });
   parts.add('LEDGER feed', () => feed.stop());
-  const { book, ...bookFeed } = openPublishersBook(bus, metrics, () => bases.boot, log);
+  const { book, usage, ...bookFeed } = openPublishersBook({ bus, metrics, life, isCredential, log });
   parts.add("publishers' book", () => bookFeed.stop());
   const hasStream = streamsKnown(pipelines, refusedStreams);
   const publishers = {
@@ -358,6 +364,7 @@ const startIngress = async (given: Given, parts: Parts, stop: AbortSignal): Prom
     metrics,
     listening,
     accounting: { ...feed, metrics, trustedProxies },
+    usage,
     log,
     unready,
     maxRateDefault: settings.maxRateDefault,

@@ -10,6 +10,7 @@ import { effectiveRate, type RateLimiter } from './rates/limiter.ts';
 import type { RefusalRecorder } from './refusal-recorder.ts';
 import { type Headers, noHeaders, notStored, Refused, refusalOf, retryAfter } from './refused.ts';
 import type { RequestTraces } from './request-traces.ts';
+import type { UsageRecorder } from './usage-recorder.ts';
 
 /** The known facts of a request so far; a refusal is attributed by them. */
 export type Sender = {
@@ -45,6 +46,7 @@ export type LineDependencies = {
   readonly limiter: RateLimiter;
   readonly metrics: IngressMetrics;
   readonly recorder: RefusalRecorder;
+  readonly usage: UsageRecorder;
   /** Why the receiver can accept nothing now, or undefined. */
   readonly unready: () => string | undefined;
   readonly now: () => number;

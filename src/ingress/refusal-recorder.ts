@@ -1,8 +1,10 @@
 import type { IncomingMessage } from 'node:http';
+import { authorisationReasons } from '../model/authorisation.ts';
 import type { Refusals } from '../outcomes/refusals.ts';
 import type { Pipeline } from '../outcomes/rows.ts';
 import type { Sample, Samples } from '../outcomes/samples.ts';
 import type { IngressMetrics } from '../telemetry/metrics.ts';
+import { createFailingSenders } from './failing-senders.ts';
 import { clientAddress, type TrustedProxies } from './http/client-address.ts';
 import { senderName } from './sender.ts';
 
@@ -25,6 +27,11 @@ export type RefusalRecorder = {
   lost(reason: string, owner: number, values: number): void;
   /** Whether a sample is wanted now; after true, the caller has to call `sample`. */
   wants(owner: number, reason: string): boolean;
+  /**
+   * The same for a refused request; `named` is the owner that it names without a right to it, else 0. A sender that fails authorisation is
+   * sampled every ten minutes beside the others.
+   */
+  wantsRefused(request: IncomingMessage, owner: number, reason: string, named: number): boolean;
   /** A sample of this request; `sdk` comes from its resource, else it is empty. */
   sample(request: IncomingMessage, owner: number, sdk: string, example: Example): void;
 };
@@ -43,6 +50,7 @@ export const createRefusalRecorder = (
   { metrics, refusals, samples, trustedProxies }: RefusalRecorderDependencies,
 ): RefusalRecorder => {
   const pipeline = pipelines[receiver];
+  const failing = createFailingSenders(performance.now.bind(performance));
   return {
     refused: (reason, owner = 0, items = 0) => {
       metrics.refused.inc({ receiver, reason });
@@ -65,6 +73,13 @@ export const createRefusalRecorder = (
       refusals.add(pipeline, 'value_lost', owner, reason, 1, values);
     },
     wants: (owner, reason) => samples.wants(pipeline, owner, reason),
+    wantsRefused: (request, owner, reason, named) => {
+      const isDue =
+        authorisationReasons.has(reason) &&
+        failing.isDue(reason, clientAddress(request, trustedProxies), owner || named);
+      // Asked in any case: a sample that is due is one of the few of its minute as long as these last.
+      return samples.wants(pipeline, owner, reason) || isDue;
+    },
     sample: (request, owner, sdk, example) =>
       samples.add({
         stage: 'receiver',

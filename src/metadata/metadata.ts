@@ -298,9 +298,14 @@ const openWatches = (
   work: Parts,
 ): Account => {
   const { registry } = metrics;
+  let isRead = false;
+  void records.ready.then(() => {
+    isRead = true;
+  });
   const watch = startWatch({
     bus,
     clickhouse: given.clickhouse,
+    records: () => (isRead ? records : undefined),
     streams: pipelines.streams,
     metrics: createWatchMetrics(registry),
     now: Date.now,

@@ -4,10 +4,12 @@ import { isConsumerMissing, isStreamMissing, type StreamHealth, streamHealth } f
 import type { StreamDefinition } from '../config/pipelines.ts';
 import { errorText, Fault } from '../model/fault.ts';
 import { type Balance, readBalances } from '../outcomes/balance.ts';
+import { readConstantlyFailing } from '../outcomes/failing-senders.ts';
 import type { Clickhouse } from '../stores/clickhouse/client.ts';
 import { readTableParts } from '../stores/clickhouse/table-parts.ts';
 import type { Log } from '../telemetry/log.ts';
 import type { WatchMetrics } from '../telemetry/watch-metrics.ts';
+import { silentProducers, type UsageRecords } from './usage.ts';
 
 /** Feeds figures of the bus and of ClickHouse into the metrics of metadata. */
 export type Watch = {
@@ -19,6 +21,8 @@ export type Watch = {
 export type WatchDeps = {
   readonly bus: Bus;
   readonly clickhouse: Clickhouse;
+  /** Undefined until they were read. */
+  readonly records: () => UsageRecords | undefined;
   readonly streams: readonly StreamDefinition[];
   readonly metrics: WatchMetrics;
   readonly now: () => number;
@@ -107,6 +111,14 @@ const lookAtOutcomes = async ({ clickhouse, metrics, now }: WatchDeps): Promise<
   }
 };
 
+const lookAtUsage = async ({ clickhouse, metrics, now, ...deps }: WatchDeps): Promise<void> => {
+  const records = deps.records();
+  if (records === undefined) throw new Fault('transient', 'records_unread', 'the records were not read yet');
+  const seconds = Math.floor(now() / 1000);
+  metrics.silentOwners.set((await silentProducers(clickhouse, records, seconds)).length);
+  metrics.failingSenders.set((await readConstantlyFailing(clickhouse, seconds)).length);
+};
+
 /** A look at ClickHouse takes at most this share of the time, so that a long table of outcomes does not keep it busy. */
 const storeShare = 0.05;
 
@@ -115,6 +127,8 @@ const looks = [
   { what: 'streams', everyMs: 5_000, shareMax: 1, look: lookAtStreams },
   { what: 'parts', everyMs: 30_000, shareMax: storeShare, look: lookAtParts },
   { what: 'outcomes', everyMs: 60_000, shareMax: storeShare, look: lookAtOutcomes },
+  // Of days and hours: a minute more is nothing.
+  { what: 'usage', everyMs: 120_000, shareMax: storeShare, look: lookAtUsage },
 ] as const;
 
 /** The wait before a failed read is repeated. */

@@ -5,11 +5,13 @@ import type { Log } from '../telemetry/log.ts';
 import type { PublishersBookMetrics } from '../telemetry/metrics.ts';
 import { encodeLines } from './ledger.ts';
 import { type BookFlush, createPublishersBook, type PublishersBook } from './publishers-book.ts';
+import { createRedaction } from './redaction.ts';
 import { ledgerSubjects, ledgerVersion } from './rows.ts';
+import { createUsageBook, type UsageBook } from './usage-book.ts';
 
-type Kind = 'published' | 'doubtful';
+type Kind = 'published' | 'doubtful' | 'usage';
 
-/** Writes the publishers' book to LEDGER, once a second. No request waits for it. */
+/** Writes the publishers' book, and the usage beside it, to LEDGER, once a second. No request waits for it. */
 export type PublishersFeed = {
   /** Ends the book and writes its last lines, within two seconds; to be called once the publishers are closed. */
   stop(): Promise<void>;
@@ -18,8 +20,9 @@ export type PublishersFeed = {
 export type PublishersFeedDependencies = {
   readonly publisher: Pick<Publisher, 'publish'>;
   readonly book: PublishersBook;
+  readonly usage: UsageBook;
   readonly onPublished: (kind: Kind, rows: number) => void;
-  readonly log: Pick<Log, 'info' | 'warn' | 'error'>;
+  readonly log: Pick<Log, 'debug' | 'info' | 'warn' | 'error'>;
 };
 
 const everyMs = 1_000;
@@ -30,27 +33,47 @@ const stopMsMax = 2_000;
 /** No caller waits for these publishes. A failed one is followed by newer lines, so it need not be repeated for long. */
 const publishing = { deadlineMs: 10_000, awayMs: 10_000 };
 
+const publishAll = async (
+  { publisher, onPublished }: PublishersFeedDependencies,
+  kind: Kind,
+  rows: readonly object[],
+  id: string,
+): Promise<void> => {
+  let count = 0;
+  for (let at = 0; at < rows.length; at += linesPerTurn) {
+    const lines = rows.slice(at, at + linesPerTurn);
+    for (const payload of encodeLines(lines))
+      await publisher.publish(ledgerSubjects[kind], `${kind}:${id}:${count++}`, payload, ledgerVersion);
+    onPublished(kind, lines.length);
+  }
+};
+
+/** The account does not depend on it: where LEDGER accepts nothing, the lines of the book say so. */
+const writeUsage = async (deps: PublishersFeedDependencies): Promise<void> => {
+  const { usage, log } = deps;
+  const lines = usage.take();
+  const [first] = lines;
+  if (first === undefined) return;
+  try {
+    await publishAll(deps, 'usage', lines, `${first.life}:${first.version}`);
+    usage.written();
+  } catch (error) {
+    usage.failed();
+    log.debug({ error: errorText(error) }, 'usage does not reach LEDGER');
+  }
+};
+
 export const startPublishersFeed = (deps: PublishersFeedDependencies): PublishersFeed => {
-  const { publisher, book, log } = deps;
+  const { book, usage, log } = deps;
   let sending: Promise<void> | undefined;
   let isFailing = false;
-
-  const publishAll = async (kind: Kind, rows: readonly object[], id: string): Promise<void> => {
-    let count = 0;
-    for (let at = 0; at < rows.length; at += linesPerTurn) {
-      const lines = rows.slice(at, at + linesPerTurn);
-      for (const payload of encodeLines(lines))
-        await publisher.publish(ledgerSubjects[kind], `${kind}:${id}:${count++}`, payload, ledgerVersion);
-      deps.onPublished(kind, lines.length);
-    }
-  };
 
   /** One after the other: no line may say that more is closed than the lines before it hold. */
   const write = async ({ life, version, doubtful, published }: BookFlush): Promise<void> => {
     const id = `${life}:${version}`;
     try {
-      await publishAll('doubtful', doubtful, id);
-      await publishAll('published', published, id);
+      await publishAll(deps, 'doubtful', doubtful, id);
+      await publishAll(deps, 'published', published, id);
       book.written();
       if (isFailing) log.info({}, "the publishers' book reaches LEDGER again");
       isFailing = false;
@@ -64,6 +87,7 @@ export const startPublishersFeed = (deps: PublishersFeedDependencies): Publisher
   const flush = async (): Promise<void> => {
     const due = book.take();
     if (due !== undefined) await write(due);
+    await writeUsage(deps);
   };
 
   const tick = (): void => {
@@ -79,6 +103,7 @@ export const startPublishersFeed = (deps: PublishersFeedDependencies): Publisher
   const writeLast = async (): Promise<void> => {
     await sending;
     book.end();
+    usage.end();
     await flush();
   };
 
@@ -100,27 +125,44 @@ export const startPublishersFeed = (deps: PublishersFeedDependencies): Publisher
   };
 };
 
-/** The publishers' book of this process, on its way to LEDGER from now on. To be stopped before its bus is closed. */
-export const openPublishersBook = (
-  bus: Bus,
-  metrics: PublishersBookMetrics,
-  life: () => number | undefined,
-  log: Log,
-): PublishersFeed & { readonly book: PublishersBook } => {
+export type PublishersBookSources = {
+  readonly bus: Bus;
+  readonly metrics: PublishersBookMetrics;
+  /** The first epoch of the process; undefined while there is none. */
+  readonly life: () => number | undefined;
+  /** Whether a text is a credential of this deployment. */
+  readonly isCredential: (text: string) => boolean;
+  readonly log: Log;
+};
+
+/** The publishers' book and the usage of this process, on their way to LEDGER from now on. To be stopped before its bus is closed. */
+export const openPublishersBook = ({
+  bus,
+  metrics,
+  life,
+  isCredential,
+  log,
+}: PublishersBookSources): PublishersFeed & {
+  readonly book: PublishersBook;
+  readonly usage: UsageBook;
+} => {
   const publisher = createPublisher(bus, publishing);
   const book = createPublishersBook({
     life,
     now: performance.now.bind(performance),
     onUnbooked: (stream) => metrics.unbooked.inc({ stream }),
   });
+  const usage = createUsageBook({ life, redaction: createRedaction(isCredential), now: Date.now });
   const feed = startPublishersFeed({
     publisher,
     book,
+    usage,
     onPublished: (kind, rows) => metrics.ledgerRows.inc({ kind }, rows),
     log,
   });
   return {
     book,
+    usage,
     stop: async () => {
       await feed.stop();
       publisher.close();

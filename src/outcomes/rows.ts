@@ -7,6 +7,7 @@ export const ledgerSubjects = {
   settled: 'ledger.settled',
   published: 'ledger.published',
   doubtful: 'ledger.doubtful',
+  usage: 'ledger.usage',
   refusals: 'ledger.refusals',
   samples: 'ledger.samples',
 } as const;
@@ -14,7 +15,7 @@ export const ledgerSubjects = {
 export type LedgerKind = keyof typeof ledgerSubjects;
 
 /**
- * The envelope version of the lines of the two books (settled, published, doubtful), and the newest version of LEDGER that this program
+ * The envelope version of the lines of the two books and of usage (settled, published, doubtful, usage), and the newest version of LEDGER that this program
  * reads. Programs that know version 1 alone hold such messages back for a newer one. The other subjects stay at version 1.
  */
 export const ledgerVersion = 2;
@@ -27,6 +28,7 @@ export const ledgerTables: Readonly<Record<LedgerKind, string>> = {
   settled: 'ingest_lines',
   published: 'ingest_published',
   doubtful: 'ingest_doubtful',
+  usage: 'ingest_usage',
   refusals: 'ingest_refusals',
   samples: 'ingest_samples',
 };
@@ -131,6 +133,30 @@ export type DoubtfulLine = {
   readonly first: number;
   /** 1: its sender was answered 2xx, because an earlier message seemed to have its name. */
   readonly told: 0 | 1;
+};
+
+/**
+ * The usage of one owner: requests of one minute of arrival that were answered with success and had something to store, as one life of a
+ * receiver counted them. Counts are cumulative: of the lines with one owner, minute, life and `line` the highest `version` stands.
+ */
+export type UsageLine = {
+  readonly data_id: number;
+  readonly app_id: number;
+  readonly minute: string;
+  readonly life: number;
+  /** Number of the line in its life: a minute that was given up by the memory of the receiver goes on in another line. */
+  readonly line: number;
+  readonly requests: number;
+  /** Bytes of the bodies as sent, and after decompression. */
+  readonly wire_bytes: number;
+  readonly inflated_bytes: number;
+  /** Most requests that arrived within one second of the minute. */
+  readonly second_max: number;
+  /** Arrival of the last request, and who sent it: address, and the SDK's name as it gives it. Both bounded and without secrets. */
+  readonly last_at: string;
+  readonly sender: string;
+  readonly sdk: string;
+  readonly version: number;
 };
 
 /** Refused requests, duplicates and dropped values of one minute, as one receiver process counted them. */

@@ -182,6 +182,12 @@ const ofMetadata: Readonly<Record<string, MetricRemedy>> = {
   tidemark_account_not_known_seconds: say(
     'over 300: ClickHouse or LEDGER is behind; docs/runbook.md#tidemarkaccountnotknown',
   ),
+  tidemark_usage_silent_owners: say(
+    '`tidemark usage --silent` names them: ask their operators, or disable what is no longer used',
+  ),
+  tidemark_usage_failing_senders: say(
+    '`tidemark usage --failing` names them: give them a valid token, or turn them off',
+  ),
   tidemark_watch_last_success_timestamp_seconds: say(
     'old: metadata cannot read NATS or ClickHouse, and the metrics above are old, too',
   ),
@@ -222,7 +228,7 @@ export const labelBounds: Readonly<Record<string, { readonly pattern: RegExp; re
   },
   kind: {
     pattern: /^[a-z_0-9]+$/,
-    text: 'kinds of leniency; refusals, samples, published, doubtful; for process metrics their own',
+    text: 'kinds of leniency; refusals, samples, published, doubtful, usage; for process metrics their own',
   },
   sender: { pattern: /^[a-z0-9.+/_-]{1,60}$/, text: 'the first hundred names of SDKs, then `other`' },
   outcome: { pattern: /^[a-z_]+$/, text: 'named in the meaning of the metric' },
@@ -239,6 +245,6 @@ export const labelBounds: Readonly<Record<string, { readonly pattern: RegExp; re
     pattern: /^\d+_[A-Za-z0-9_.]{1,200}$/,
     text: 'tables of points that accept no rows at present, twenty at most',
   },
-  what: { pattern: /^(streams|parts|outcomes)$/, text: 'streams, parts, outcomes' },
+  what: { pattern: /^(streams|parts|outcomes|usage)$/, text: 'streams, parts, outcomes, usage' },
   le: { pattern: /^(\+Inf|[\d.]+)$/, text: 'upper bound of a bucket, seconds' },
 };

@@ -42,9 +42,19 @@ export const createWatchMetrics = (registry: Registry) => {
       labelNames: ['pipeline', 'outcome'],
       registers,
     }),
+    silentOwners: new Gauge({
+      name: 'tidemark_usage_silent_owners',
+      help: 'Enabled data ids and applications that were seen on seven days in a row and then not for a day to a week',
+      registers,
+    }),
+    failingSenders: new Gauge({
+      name: 'tidemark_usage_failing_senders',
+      help: 'Senders that failed authorisation in six or more hours of the last week, the last time within 25 hours',
+      registers,
+    }),
     lastSuccess: new Gauge({
       name: 'tidemark_watch_last_success_timestamp_seconds',
-      help: 'Time of the last successful read of streams, parts, outcomes by metadata; Unix seconds, 0 = never in this process',
+      help: 'Time of the last successful read of streams, parts, outcomes, usage by metadata; Unix seconds, 0 = never in this process',
       labelNames: ['what'],
       registers,
     }),

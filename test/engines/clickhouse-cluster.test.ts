@@ -77,6 +77,9 @@ describe('the schema of a cluster', () => {
       [replacing, at('ingest_settled'), undefined],
       [replacing, at('ingest_published'), 'version'],
       [replacing, at('ingest_doubtful'), undefined],
+      [replacing, at('ingest_differences'), 'at'],
+      [replacing, at('ingest_closings'), 'at'],
+      [replacing, at('ingest_usage'), 'version'],
     ]);
   });
 
@@ -85,7 +88,7 @@ describe('the schema of a cluster', () => {
     const tables = statements.filter(
       (statement) => /^CREATE TABLE/m.test(statement) && !/schema_migrations|ENGINE = Null/.test(statement),
     );
-    expect(tables.length).toBe(8);
+    expect(tables.length).toBe(11);
     for (const table of tables) {
       expect(table).toMatch(/(?<!non_)replicated_deduplication_window = 0/);
       expect(table).not.toContain('non_replicated');

@@ -32,6 +32,9 @@ const names = [
   '012_ingest_lines',
   '013_ingest_outcomes_mv',
   '014_ingest_settled_mv',
+  '015_ingest_differences',
+  '016_ingest_closings',
+  '017_ingest_usage',
 ];
 const version = names.length;
 const log = createLog('test', 'silent');
@@ -216,7 +219,7 @@ describe('a migration', () => {
     const folder = await folderCopy();
     writeFileSync(join(folder, '002_otel_traces_trace_id_ts.sql'), 'SELECT 1');
     writeFileSync(
-      join(folder, '015_more.sql'),
+      join(folder, '020_more.sql'),
       'CREATE TABLE IF NOT EXISTS otel.more (a UInt8) ENGINE = Memory',
     );
     await expect(run(folder)).rejects.toMatchObject({

@@ -36,6 +36,7 @@ beforeAll(async () => {
   watch = startWatch({
     bus,
     clickhouse,
+    records: () => undefined,
     streams,
     metrics: createWatchMetrics(registry),
     now: Date.now,

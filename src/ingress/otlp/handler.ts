@@ -11,6 +11,7 @@ import { createLine, type LineDependencies, limitRate, newSender } from '../line
 import { notStored, Refused } from '../refused.ts';
 import { createSenderNames, type SenderNames } from '../sender.ts';
 import { type CredentialNames, credentialOf } from './credential.ts';
+import { keptByApplication } from './kept.ts';
 import { widestLimits } from './limits.ts';
 import { outcomeMessage, repeatMessage } from './outcome-message.ts';
 import type { SpanPublisher } from './publish.ts';
@@ -165,7 +166,7 @@ class OtlpSteps {
   }
 
   async take(sender: OtlpRequest, body: Body, applications: Applications, arrivedAt: number): Promise<Reply> {
-    const { recorder, publisher, trustedProxies } = this.deps;
+    const { recorder, usage, publisher, trustedProxies } = this.deps;
     const { request, encoding, credential, own, deadlineAt } = sender;
     if (!body.reserve(madeOfBody * body.bytes.length)) throw notStored(noRoom.detail);
     const isDeduplicated = [...applications.values()].every(({ deduplicate }) => deduplicate);
@@ -195,6 +196,7 @@ class OtlpSteps {
       return partialReply(encoding, 0, repeatMessage);
     }
     this.account(encoded, sender, applications);
+    usage.accepted(sender, body, keptByApplication(encoded.runs), arrivedAt, encoded.sdk);
     const { rejected, message } = outcomeMessage(encoded);
     return message === '' ? successReply(encoding) : partialReply(encoding, rejected, message);
   }

@@ -49,7 +49,7 @@ export const sampleRefusedOtlp = (
   refused: Refused,
 ): void => {
   const { reason, field } = refused;
-  if (!recorder.wants(owner, reason)) return;
+  if (!recorder.wantsRefused(request, owner, reason, 0)) return;
   recorder.sample(request, owner, sdk, {
     reason,
     ordinal: -1,

@@ -126,13 +126,15 @@ class PushSteps {
   }
 
   /** The account of a published request, or of one whose points were all dropped. */
-  account(push: EncodedPush, sender: PushSender): void {
-    const { metrics, recorder, traces } = this.deps;
+  account(push: EncodedPush, sender: PushSender, body: Body, arrivedAt: number): void {
+    const { metrics, recorder, usage, traces } = this.deps;
     const { accepted, dropped, deferred, valuesDropped } = push.encoded;
     const { owner } = sender;
     const pipeline = 'metrics';
-    if (accepted > 0) this.accepted.inc(accepted);
-    else recorder.refusedItems(dropped, owner, 1);
+    if (accepted > 0) {
+      this.accepted.inc(accepted);
+      usage.acceptedOf(sender, body, owner, arrivedAt, '');
+    } else recorder.refusedItems(dropped, owner, 1);
     const deferredReasons = new Set<string>(accepted > 0 ? deferred.keys() : []);
     for (const [reason, points] of dropped)
       (deferredReasons.has(reason) ? metrics.deferred : metrics.dropped).inc({ pipeline, reason }, points);
@@ -165,7 +167,7 @@ class PushSteps {
       recorder.repeated(source.dataId, push.points);
       return repeatReply;
     }
-    this.account(push, sender);
+    this.account(push, sender, body, arrivedAt);
     return pointsReply(encoded);
   }
 }

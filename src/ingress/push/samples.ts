@@ -73,7 +73,7 @@ export const sampleRefusedPush = (
   { reason, detail }: Refused,
 ): void => {
   const { request, pair, owner, secrets } = sender;
-  if (!recorder.wants(owner, reason)) return;
+  if (!recorder.wantsRefused(request, owner, reason, pair?.dataId ?? 0)) return;
   const claimed = pair === undefined || owner !== 0 ? '' : `data id ${pair.dataId}`;
   recorder.sample(request, owner, '', {
     reason,

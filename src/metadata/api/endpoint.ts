@@ -23,8 +23,8 @@ export type Input<P, Q, B> = {
   readonly note: Note;
 };
 
-/** A 200: its JSON, and the revision that becomes the ETag where the answer is one record. */
-export type Answer = { readonly body: unknown; readonly revision?: number };
+/** A 200: its JSON, the revision that becomes the ETag where the answer is one record, and the same as CSV where it is a table. */
+export type Answer = { readonly body: unknown; readonly revision?: number; readonly csv?: () => string };
 
 /** The audit's description of a call; `id` is undefined where a creation has none yet. */
 export type AuditTarget = { readonly action: string; readonly kind: string; readonly id: string | undefined };
@@ -42,6 +42,8 @@ type Description = {
   readonly role: AdminRole;
   /** The schema of its 200's JSON. */
   readonly answer: z.ZodType;
+  /** Its 200 is a table: `format=csv`, or an Accept that wants text/csv, asks for CSV. */
+  readonly hasCsv?: true;
   /** Its 200 has an ETag. An endpoint that reads If-Match always has one. */
   readonly hasEtag?: true;
   /** Largest body in bytes; a MiB by default. */

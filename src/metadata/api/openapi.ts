@@ -113,6 +113,9 @@ const operationIdOf = ({ method, path }: Endpoint): string => {
   return `${method.toLowerCase()}_${words}`;
 };
 
+const csvNote =
+  'The same rows, their fields as columns; RFC 4180. A text that a spreadsheet would run as a formula begins with an apostrophe.';
+
 const methods = { GET: 'get', POST: 'post', PATCH: 'patch', DELETE: 'delete' } as const;
 
 const routeOf = (endpoint: Endpoint): RouteConfig => ({
@@ -128,7 +131,10 @@ const routeOf = (endpoint: Endpoint): RouteConfig => ({
     200: {
       description: 'Done',
       headers: endpoint.hasEtag || endpoint.isConditional ? { ETag: text('The revision of the record') } : {},
-      content: { 'application/json': { schema: endpoint.answer } },
+      content: {
+        'application/json': { schema: endpoint.answer },
+        ...(endpoint.hasCsv ? { 'text/csv': { schema: z.string().meta({ description: csvNote }) } } : {}),
+      },
     },
     ...problemsOf(endpoint),
   },

@@ -14,7 +14,8 @@ const tag = 'Outcomes';
 const idText = 'must be an id: digits only';
 const timeText = 'must be Unix seconds';
 
-const number = (digits: RegExp, why: string, max: number, description: string, example: number) =>
+/** A number of a query: text of digits, with its bounds. */
+export const number = (digits: RegExp, why: string, max: number, description: string, example: number) =>
   z
     .string()
     .regex(digits, why)
@@ -28,6 +29,7 @@ const number = (digits: RegExp, why: string, max: number, description: string, e
     )
     .optional();
 
+/** The owner of a query: at most one of the two. */
 export const ownerQuery = {
   data_id: number(/^\d{1,15}$/, idText, 999_999_999_999_999, 'Only this data id', 1500001),
   app_id: number(/^\d{1,15}$/, idText, 999_999_999_999_999, 'Only this application', 1),
@@ -35,6 +37,7 @@ export const ownerQuery = {
 
 /** The largest value of a DateTime. */
 const secondsMax = 4_294_967_295;
+/** The period of a query. */
 export const timeQuery = {
   since: number(/^\d{1,10}$/, timeText, secondsMax, 'At or after this time, Unix seconds', 1_800_000_000),
   until: number(/^\d{1,10}$/, timeText, secondsMax, 'Up to this time, Unix seconds', 1_800_003_600),
@@ -73,7 +76,8 @@ const drop = z
 
 type Owners = { readonly data_id?: number | undefined; readonly app_id?: number | undefined };
 
-const ownerOf = ({ data_id: dataId, app_id: appId }: Owners) => {
+/** Throws the permanent Fault `invalid_value` where both are given. */
+export const ownerOf = ({ data_id: dataId, app_id: appId }: Owners) => {
   if (dataId !== undefined && appId !== undefined)
     throw fieldFault('invalid_value', 'app_id', 'cannot be combined with data_id');
   return { dataId, appId };

@@ -12,6 +12,7 @@ import {
   resultTableChangeSchema,
 } from '../records/requests.ts';
 import type { RecordSet, Records, Versioned } from '../records/store.ts';
+import { bizOfDataSource } from '../records/values.ts';
 import { patchDataSource, patchGroup, patchResultTable } from '../reports/changes.ts';
 import { deleteGroup, deleteTable, purgeDataSource, setRecordEnabled } from '../reports/life-cycle.ts';
 import { column, dataSource, pageOf, resultTable, timeSeriesGroup } from './contract.ts';
@@ -22,12 +23,6 @@ const shown = <T extends object>({ value, revision }: Versioned<T>): Answer => (
   body: masked(value),
   revision,
 });
-
-/** A data source names its business only in data_name: `<biz>_custom_time_series_<name>`. */
-const bizOfDataSource = ({ data_name }: DataSource): number | undefined => {
-  const biz = /^(-?\d{1,10})_/.exec(data_name.slice(0, 16))?.[1];
-  return biz === undefined ? undefined : Number(biz);
-};
 
 type Kind<T, P extends z.ZodType> = {
   readonly path: string;

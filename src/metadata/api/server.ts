@@ -1,5 +1,6 @@
 import type { Context } from 'hono';
 import { Hono } from 'hono';
+import { accepts } from 'hono/accepts';
 import { bodyLimit } from 'hono/body-limit';
 import { Fault } from '../../model/fault.ts';
 import { bearerToken, hasForm } from '../../model/text-forms.ts';
@@ -23,6 +24,7 @@ import { createRefusalLog } from './refusal-log.ts';
 import { reportEndpoints } from './report-endpoints.ts';
 import { systemEndpoints } from './system-endpoints.ts';
 import { allTokenEndpoints } from './token-endpoints.ts';
+import { usageEndpoints } from './usage-endpoints.ts';
 
 /** Bodies of the admin API are small; a larger one was meant for another port. */
 const bodyBytesMaxDefault = 1024 * 1024;
@@ -41,6 +43,7 @@ export const endpointsOf = (deps: ApiDeps): Endpoint[] => [
   ...refreshEndpoints(deps),
   ...outcomeEndpoints(deps),
   ...accountEndpoints(deps),
+  ...usageEndpoints(deps),
   ...deadLetterEndpoints(deps),
   ...systemEndpoints(deps),
   ...backupEndpoints(deps),
@@ -54,6 +57,27 @@ const answerProblem = (problem: Problem, headers: Record<string, string> = {}): 
       ...(problem.status === 503 ? { 'Retry-After': retryAfterSeconds } : {}),
       ...(problem.status === 401 ? { 'WWW-Authenticate': 'Bearer realm="tidemark"' } : {}),
       ...headers,
+    },
+  });
+
+/** `format` wins over Accept. */
+const wantsCsv = (context: Context): boolean => {
+  const format = context.req.query('format');
+  return format === undefined
+    ? accepts(context, {
+        header: 'Accept',
+        supports: ['application/json', 'text/csv'],
+        default: 'application/json',
+      }) === 'text/csv'
+    : format === 'csv';
+};
+
+const answerCsv = (text: string): Response =>
+  new Response(text, {
+    headers: {
+      'Content-Type': 'text/csv; charset=utf-8; header=present',
+      'Content-Disposition': 'attachment',
+      'X-Content-Type-Options': 'nosniff',
     },
   });
 
@@ -171,7 +195,8 @@ const call = async (deps: ApiDeps, endpoint: Endpoint, context: Context<Env>): P
     identity,
     records: deps.records,
   });
-  return answerJson(await runAudited(deps, identity, prepared));
+  const answer = await runAudited(deps, identity, prepared);
+  return answer.csv !== undefined && wantsCsv(context) ? answerCsv(answer.csv()) : answerJson(answer);
 };
 
 const tooLarge = (bytesMax: number): Response =>

@@ -37,6 +37,12 @@ export const modified = <T extends Authorship>(record: T, user: string, change: 
   last_modify_time: nowSeconds(),
 });
 
+/** A data source names its business only in data_name: `<biz>_custom_time_series_<name>`. */
+export const bizOfDataSource = ({ data_name }: DataSource): number | undefined => {
+  const biz = /^(-?\d{1,10})_/.exec(data_name.slice(0, 16))?.[1];
+  return biz === undefined ? undefined : Number(biz);
+};
+
 /** The business whose tables and spaces a report uses: a platform report belongs to business 0. */
 export const owningBusiness = (report: Pick<CustomReport, 'mon_biz_id' | 'is_platform'>): number =>
   report.is_platform ? 0 : report.mon_biz_id;

@@ -20,6 +20,7 @@ const tableBySubject = new Map<string, string>([
   [ledgerSubjects.settled, ledgerTables.settled],
   [ledgerSubjects.published, ledgerTables.published],
   [ledgerSubjects.doubtful, ledgerTables.doubtful],
+  [ledgerSubjects.usage, ledgerTables.usage],
   [ledgerSubjects.refusals, ledgerTables.refusals],
   [ledgerSubjects.samples, ledgerTables.samples],
 ]);

@@ -52,6 +52,7 @@ const accountOf = (pipeline: 'metrics' | 'traces'): RefusalRecorder => {
     refusedItems: () => {},
     repeated: () => {},
     lost: () => {},
+    wantsRefused: () => true,
     wants: (owner, reason) => samples.wants(pipeline, owner, reason),
     sample: (_, owner, sdk, example) =>
       samples.add({ stage: 'receiver', ...example, pipeline, owner, sender: '192.0.2.9', sdk }),

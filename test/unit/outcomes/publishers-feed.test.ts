@@ -3,6 +3,8 @@ import type { Payload, Published } from '../../../src/bus/publisher.ts';
 import { Fault } from '../../../src/model/fault.ts';
 import { createPublishersBook } from '../../../src/outcomes/publishers-book.ts';
 import { startPublishersFeed } from '../../../src/outcomes/publishers-feed.ts';
+import { createRedaction } from '../../../src/outcomes/redaction.ts';
+import { createUsageBook } from '../../../src/outcomes/usage-book.ts';
 
 type Sent = { subject: string; messageId: string; bytes: number; lines: string[]; version: number };
 
@@ -12,9 +14,14 @@ const stored: Published = { duplicate: false, wasKnown: false, tries: 1, sequenc
 const setUp = () => {
   vi.useFakeTimers();
   const sent: Sent[] = [];
-  const log = { info: vi.fn(), warn: vi.fn(), error: vi.fn() };
+  const log = { debug: vi.fn(), info: vi.fn(), warn: vi.fn(), error: vi.fn() };
   const bus = { answer: (_: Sent): Promise<Published> => Promise.resolve(stored) };
   const book = createPublishersBook({ life: () => 77, now: () => performance.now(), onUnbooked: () => {} });
+  const usage = createUsageBook({
+    life: () => 77,
+    redaction: createRedaction(() => false),
+    now: Date.now,
+  });
   const feed = startPublishersFeed({
     publisher: {
       publish: (subject, messageId, payload: Payload, version) => {
@@ -26,6 +33,7 @@ const setUp = () => {
       },
     },
     book,
+    usage,
     onPublished: () => {},
     log,
   });
@@ -39,7 +47,7 @@ const setUp = () => {
         })
         ?.stored(owner);
   };
-  return { sent, log, bus, book, feed, store };
+  return { sent, log, bus, book, usage, feed, store };
 };
 
 const full = (): Promise<Published> =>
@@ -122,6 +130,28 @@ describe('the way of the book into LEDGER', () => {
       await feed.stop();
       const ended = sent.flatMap(({ lines }) => lines.map((line) => JSON.parse(line).ended));
       expect(ended).toEqual([0, 0, 0, 1, 1, 1]);
+    } finally {
+      vi.useRealTimers();
+    }
+  });
+
+  // Usage may be late, the account may not.
+  it('is followed by the lines of usage every five seconds, which a failure makes due again, and at the end', async () => {
+    const { sent, bus, feed, usage } = setUp();
+    const add = (): void => usage.add('metrics', 7, 60_000, 1, 2, { address: '::1', sdk: '', secrets: [] });
+    try {
+      add();
+      bus.answer = full;
+      await vi.advanceTimersByTimeAsync(4_900);
+      expect(sent).toEqual([]);
+      await vi.advanceTimersByTimeAsync(1_000);
+      expect(sent).toMatchObject([{ subject: 'ledger.usage', messageId: 'usage:77:1:0', version: 2 }]);
+      bus.answer = () => Promise.resolve(stored);
+      await vi.advanceTimersByTimeAsync(5_000);
+      expect(JSON.parse(sent[1]?.lines[0] ?? '')).toMatchObject({ data_id: 7, requests: 1, version: 2 });
+      add();
+      await feed.stop();
+      expect(JSON.parse(sent[2]?.lines[0] ?? '')).toMatchObject({ data_id: 7, requests: 2, version: 3 });
     } finally {
       vi.useRealTimers();
     }

@@ -1,0 +1,226 @@
+import { type Command, Option } from 'commander';
+import { z } from 'zod';
+import { adminClient } from './client.ts';
+import {
+  addJsonOption,
+  addOwnerOptions,
+  durationArgument,
+  type JsonOption,
+  type OwnerOptions,
+  queryText,
+} from './options.ts';
+import { integerArgument, nothing, printAnswer, printCsv, printTable } from './output.ts';
+
+const usageSchema = z.object({
+  mon_biz_id: z.number().nullable(),
+  pipeline: z.enum(['metrics', 'traces']).nullable(),
+  data_id: z.number(),
+  app_id: z.number(),
+  day: z.string().nullable(),
+  requests: z.number(),
+  items: z.number(),
+  wire_bytes: z.number(),
+  inflated_bytes: z.number(),
+  requests_per_second_max: z.number(),
+  refused_requests: z.number(),
+  repeated_requests: z.number(),
+  last_seen: z.number().nullable(),
+  last_sender: z.string(),
+  last_sdk: z.string(),
+});
+
+type Usage = z.output<typeof usageSchema>;
+
+const silentSchema = z.object({
+  mon_biz_id: z.number().nullable(),
+  data_id: z.number(),
+  app_id: z.number(),
+  last_seen: z.number(),
+  last_sender: z.string(),
+  last_sdk: z.string(),
+});
+
+const failingSchema = z.object({
+  pipeline: z.enum(['metrics', 'traces']),
+  sender: z.string(),
+  sdk: z.string(),
+  reason: z.string(),
+  data_id: z.number(),
+  app_id: z.number(),
+  hours: z.number(),
+  samples: z.number(),
+  first_seen: z.number(),
+  last_seen: z.number(),
+});
+
+const answerOf = <T extends z.ZodType>(item: T) => z.object({ items: z.array(item) });
+
+type By = 'business' | 'owner' | 'day';
+
+type UsageOptions = JsonOption &
+  OwnerOptions & {
+    by: By;
+    since?: number;
+    biz?: number;
+    csv?: true;
+    silent?: true;
+    failing?: true;
+    hours?: number;
+  };
+
+/** To the second. */
+const seenText = (seconds: number | null): string =>
+  seconds === null ? nothing : `${new Date(seconds * 1_000).toISOString().slice(0, 19).replace('T', ' ')}Z`;
+
+const units = ['B', 'KiB', 'MiB', 'GiB', 'TiB'] as const;
+
+const bytesText = (bytes: number): string => {
+  const power = bytes < 1 ? 0 : Math.min(units.length - 1, Math.floor(Math.log2(bytes) / 10));
+  return power === 0 ? `${bytes} B` : `${(bytes / 1024 ** power).toFixed(1)} ${units[power]}`;
+};
+
+const bizText = ({ mon_biz_id: biz }: Pick<Usage, 'mon_biz_id'>): string =>
+  biz === null ? nothing : String(biz);
+
+const ownerText = ({ data_id: dataId, app_id: appId }: Pick<Usage, 'data_id' | 'app_id'>): string => {
+  if (dataId !== 0) return `data id ${dataId}`;
+  return appId === 0 ? nothing : `application ${appId}`;
+};
+
+const senderCells = ({ last_seen: seen, last_sender: sender, last_sdk: sdk }: Usage): string[] => [
+  seenText(seen),
+  sender || nothing,
+  sdk || nothing,
+];
+
+const groupTitles: Readonly<Record<By, readonly string[]>> = {
+  owner: ['WHOSE', 'BUSINESS'],
+  business: ['BUSINESS'],
+  day: ['DAY'],
+};
+
+const groupCells: Readonly<Record<By, (usage: Usage) => readonly string[]>> = {
+  owner: (usage) => [ownerText(usage), bizText(usage)],
+  business: (usage) => [bizText(usage)],
+  day: ({ day }) => [day ?? nothing],
+};
+
+const printUsage = (by: By, items: readonly Usage[]): void =>
+  printTable(
+    [
+      ...groupTitles[by],
+      ...['REQUESTS', 'ITEMS', 'BYTES SENT', 'INFLATED', 'BUSIEST SECOND', 'REFUSED', 'REPEATED'],
+      ...['LAST SEEN', 'LAST SENDER', 'SDK'],
+    ],
+    items.map((usage) => [
+      ...groupCells[by](usage),
+      String(usage.requests),
+      String(usage.items),
+      bytesText(usage.wire_bytes),
+      bytesText(usage.inflated_bytes),
+      String(usage.requests_per_second_max),
+      String(usage.refused_requests),
+      String(usage.repeated_requests),
+      ...senderCells(usage),
+    ]),
+  );
+
+const sinceOf = (since: number | undefined): number | undefined =>
+  since === undefined ? undefined : Math.max(0, Math.floor(Date.now() / 1_000) - since);
+
+const rowsOf = <T extends Readonly<Record<string, string | number | null>>>(
+  names: readonly (keyof T & string)[],
+  items: readonly T[],
+) => items.map((item) => names.map((name) => item[name] ?? null));
+
+const usage = async (options: UsageOptions): Promise<void> => {
+  const { by, biz, dataId, appId, since } = options;
+  const query = queryText({ by, mon_biz_id: biz, data_id: dataId, app_id: appId, since: sinceOf(since) });
+  const answered = await adminClient().ask(answerOf(usageSchema), 'GET', `/api/v1/usage${query}`);
+  const names = usageSchema.keyof().options;
+  printAnswer(answered, options, ({ items }) =>
+    options.csv ? printCsv(names, rowsOf(names, items)) : printUsage(by, items),
+  );
+};
+
+const silent = async (options: UsageOptions): Promise<void> => {
+  const answered = await adminClient().ask(answerOf(silentSchema), 'GET', '/api/v1/usage/silent');
+  const names = silentSchema.keyof().options;
+  printAnswer(answered, options, ({ items }) => {
+    if (options.csv) return printCsv(names, rowsOf(names, items));
+    printTable(
+      ['WHOSE', 'BUSINESS', 'LAST SEEN', 'LAST SENDER', 'SDK'],
+      items.map((owner) => [
+        ownerText(owner),
+        bizText(owner),
+        seenText(owner.last_seen),
+        owner.last_sender || nothing,
+        owner.last_sdk || nothing,
+      ]),
+    );
+  });
+};
+
+const failing = async (options: UsageOptions): Promise<void> => {
+  const query = queryText({ since: sinceOf(options.since), hours: options.hours });
+  const answered = await adminClient().ask(answerOf(failingSchema), 'GET', `/api/v1/usage/failing${query}`);
+  const names = failingSchema.keyof().options;
+  printAnswer(answered, options, ({ items }) => {
+    if (options.csv) return printCsv(names, rowsOf(names, items));
+    printTable(
+      ['SENDER', 'SDK', 'NAMES', 'REASON', 'HOURS', 'SAMPLES', 'FIRST SEEN', 'LAST SEEN'],
+      items.map((one) => [
+        one.sender || nothing,
+        one.sdk || nothing,
+        ownerText(one),
+        one.reason,
+        String(one.hours),
+        String(one.samples),
+        seenText(one.first_seen),
+        seenText(one.last_seen),
+      ]),
+    );
+  });
+};
+
+/** `tidemark usage`. */
+export const registerUsage = (program: Command): void => {
+  const command = program
+    .command('usage')
+    .description(
+      'print requests, items and bytes of data ids and applications, who is silent, and who fails authorisation',
+    )
+    .addOption(
+      new Option('--by <group>', 'one line per data id or application, per business, or per day (UTC)')
+        .choices(['owner', 'business', 'day'])
+        .default('owner'),
+    )
+    .option('--since <duration>', 'of the last 1h, 1d (default; --failing: 7d), 30d', durationArgument)
+    .addOption(
+      new Option('--biz <id>', 'only the owners of this business')
+        .argParser(integerArgument)
+        .conflicts(['dataId', 'appId']),
+    )
+    .addOption(
+      new Option('--silent', 'who was seen on seven days in a row, and then not for a day or more').conflicts(
+        ['failing', 'since', 'biz', 'dataId', 'appId'],
+      ),
+    )
+    .addOption(
+      new Option('--failing', 'senders whose requests failed authorisation in several hours').conflicts([
+        'biz',
+        'dataId',
+        'appId',
+      ]),
+    )
+    .option(
+      '--hours <n>',
+      'with --failing: in at least this many different hours, default 6',
+      integerArgument,
+    )
+    .addOption(new Option('--csv', 'print CSV, with the field names of the admin API').conflicts('json'));
+  addJsonOption(addOwnerOptions(command)).action((options: UsageOptions) => {
+    if (options.silent) return silent(options);
+    return options.failing ? failing(options) : usage(options);
+  });
+};

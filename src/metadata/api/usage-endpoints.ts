@@ -1,0 +1,271 @@
+import { z } from 'zod';
+import { type CsvCell, csvText } from '../../model/csv.ts';
+import { type FailingSender, readFailingSenders } from '../../outcomes/failing-senders.ts';
+import { addUsage, noUsage, readUsage, type Usage, type UsageOwner } from '../../outcomes/usage.ts';
+import { fieldFault } from '../problem.ts';
+import type { Records } from '../records/store.ts';
+import { bizOfOwner, ownersOfBiz, silentProducers } from '../usage.ts';
+import type { ApiDeps } from './deps.ts';
+import { type Endpoint, endpoint, none } from './endpoint.ts';
+import { number, ownerOf, ownerQuery, refuseUnknownOwner, timeQuery } from './outcome-endpoints.ts';
+
+const tag = 'Outcomes';
+const count = z.int();
+const noticed = z.number().nullable();
+
+const usageRow = z
+  .strictObject({
+    mon_biz_id: count.nullable().meta({ description: 'null for a day, and for owners without a record' }),
+    pipeline: z.enum(['metrics', 'traces']).nullable().meta({ description: 'null for a business or a day' }),
+    data_id: count.meta({ description: '0 for an application, a business or a day' }),
+    app_id: count.meta({ description: '0 for a data id, a business or a day' }),
+    day: z
+      .string()
+      .nullable()
+      .meta({ description: 'A day of UTC; null for an owner or a business', examples: ['2026-11-20'] }),
+    requests: count.meta({
+      description: 'Answered with success, with something to store; repeats do not count',
+    }),
+    items: count.meta({ description: 'Points or spans that the account calls received' }),
+    wire_bytes: count.meta({ description: 'Of the bodies as sent' }),
+    inflated_bytes: count.meta({ description: 'Of the bodies after decompression' }),
+    requests_per_second_max: count.meta({ description: 'Of one owner, in its busiest second' }),
+    refused_requests: count.meta({ description: 'Answered with an error; not part of `requests`' }),
+    repeated_requests: count.meta({ description: 'Repeats of stored requests; not part of `requests`' }),
+    last_seen: noticed.meta({ description: 'Arrival of the last request, Unix seconds to the millisecond' }),
+    last_sender: z.string().meta({ description: 'Address of its sender' }),
+    last_sdk: z.string().meta({ description: 'SDK of its sender, as it names itself' }),
+  })
+  .meta({ id: 'Usage' });
+
+type UsageRow = z.output<typeof usageRow>;
+type Found = Usage & UsageOwner & { readonly day: string };
+
+type Group = Pick<UsageRow, 'mon_biz_id' | 'pipeline' | 'data_id' | 'app_id' | 'day'>;
+
+const shownUsage = (group: Group, usage: Usage): UsageRow => ({
+  ...group,
+  requests: usage.requests,
+  items: usage.items,
+  wire_bytes: usage.wireBytes,
+  inflated_bytes: usage.inflatedBytes,
+  requests_per_second_max: usage.secondMax,
+  refused_requests: usage.refusedRequests,
+  repeated_requests: usage.repeatedRequests,
+  last_seen: usage.lastAt ?? null,
+  last_sender: usage.sender,
+  last_sdk: usage.sdk,
+});
+
+const pipelineOf = ({ dataId, appId }: UsageOwner): UsageRow['pipeline'] => {
+  if (dataId !== 0) return 'metrics';
+  return appId === 0 ? null : 'traces';
+};
+
+const byOwner = (records: Records, found: readonly Found[]): UsageRow[] =>
+  found
+    .map((usage) =>
+      shownUsage(
+        {
+          mon_biz_id: bizOfOwner(records, usage),
+          pipeline: pipelineOf(usage),
+          data_id: usage.dataId,
+          app_id: usage.appId,
+          day: null,
+        },
+        usage,
+      ),
+    )
+    .toSorted((a, b) => b.items - a.items || a.data_id - b.data_id || a.app_id - b.app_id);
+
+const ofGroup = { pipeline: null, data_id: 0, app_id: 0 } as const;
+
+const byBusiness = (records: Records, found: readonly Found[]): UsageRow[] => {
+  const sums = new Map<number | null, Usage>();
+  for (const usage of found) {
+    const biz = bizOfOwner(records, usage);
+    sums.set(biz, addUsage(sums.get(biz) ?? noUsage, usage));
+  }
+  return [...sums]
+    .map(([biz, usage]) => shownUsage({ ...ofGroup, mon_biz_id: biz, day: null }, usage))
+    .toSorted((a, b) => b.items - a.items || (a.mon_biz_id ?? 0) - (b.mon_biz_id ?? 0));
+};
+
+const byDay = (found: readonly Found[]): UsageRow[] =>
+  found
+    .map((usage) => shownUsage({ ...ofGroup, mon_biz_id: null, day: usage.day }, usage))
+    .toSorted((a, b) => (a.day ?? '').localeCompare(b.day ?? ''));
+
+const columns = usageRow.keyof().options;
+
+const csvOf = (rows: readonly UsageRow[]): string =>
+  csvText(
+    columns,
+    rows.map((row) => columns.map((name): CsvCell => row[name])),
+  );
+
+const daySeconds = 86_400;
+const bizText = 'must be an integer of at most 10 digits';
+
+type Period = { readonly since?: number | undefined; readonly until?: number | undefined };
+
+const periodOf = (asked: Period, nowMs: number, defaultSeconds: number) => {
+  const until = asked.until ?? Math.floor(nowMs / 1000);
+  const since = asked.since ?? Math.max(0, until - defaultSeconds);
+  if (since > until) throw fieldFault('invalid_value', 'since', 'must not be after until');
+  return { since, until };
+};
+
+const usageQuery = z.strictObject({
+  ...ownerQuery,
+  ...timeQuery,
+  by: z
+    .enum(['owner', 'business', 'day'], 'must be owner, business or day')
+    .default('owner')
+    .meta({ description: 'One row per data id or application, per business, or per day of UTC' }),
+  mon_biz_id: z
+    .string()
+    .regex(/^-?\d{1,10}$/, bizText)
+    .transform(Number)
+    .pipe(
+      z
+        .int()
+        .min(-9_999_999_999)
+        .max(9_999_999_999)
+        .meta({ description: 'Only the owners of this business' }),
+    )
+    .optional(),
+  format: z
+    .enum(['json', 'csv'], 'must be json or csv')
+    .optional()
+    .meta({ description: 'Wins over Accept; default json' }),
+});
+
+const ownersAsked = (records: Records, query: z.output<typeof usageQuery>) => {
+  const { dataId, appId } = ownerOf(query);
+  const { mon_biz_id: biz } = query;
+  if (biz === undefined) {
+    if (dataId !== undefined) return { dataIds: [dataId], appIds: [] };
+    return appId === undefined ? undefined : { dataIds: [], appIds: [appId] };
+  }
+  if (dataId !== undefined || appId !== undefined)
+    throw fieldFault('invalid_value', 'mon_biz_id', 'cannot be combined with data_id or app_id');
+  return ownersOfBiz(records, biz);
+};
+
+const usage = ({ outcomes }: ApiDeps): Endpoint =>
+  endpoint({
+    method: 'GET',
+    path: '/api/v1/usage',
+    tag,
+    summary: 'Usage of the receivers in a period; by default of the last day',
+    role: 'viewer',
+    params: none,
+    query: usageQuery,
+    body: none,
+    hasCsv: true,
+    answer: z.strictObject({ since: count, until: count, items: z.array(usageRow) }),
+    run: async ({ query, records }) => {
+      const { since, until } = periodOf(query, outcomes.now(), daySeconds);
+      await refuseUnknownOwner(records, query);
+      const owners = ownersAsked(records, query);
+      // A minute that the period cuts counts whole.
+      const filter = { since: since - (since % 60), until: until + 1, owners };
+      const found = await readUsage(outcomes.clickhouse, filter, query.by === 'day' ? 'day' : 'owner');
+      const rows = { owner: byOwner, business: byBusiness, day: (_: Records, days: Found[]) => byDay(days) };
+      const items = rows[query.by](records, found);
+      return { body: { since, until, items }, csv: () => csvOf(items) };
+    },
+  });
+
+const silentOwner = z
+  .strictObject({
+    mon_biz_id: count.nullable(),
+    data_id: count,
+    app_id: count,
+    last_seen: z.number().meta({ description: 'Arrival of the last request, Unix seconds' }),
+    last_sender: z.string(),
+    last_sdk: z.string(),
+  })
+  .meta({ id: 'SilentOwner' });
+
+const silent = ({ outcomes }: ApiDeps): Endpoint =>
+  endpoint({
+    method: 'GET',
+    path: '/api/v1/usage/silent',
+    tag,
+    summary:
+      'Enabled data ids and applications that were seen on seven days in a row, and then not for a day or more',
+    role: 'viewer',
+    params: none,
+    query: none,
+    body: none,
+    answer: z.strictObject({ items: z.array(silentOwner) }),
+    run: async ({ records }) => {
+      const found = await silentProducers(outcomes.clickhouse, records, Math.floor(outcomes.now() / 1000));
+      const items = found.map((owner) => ({
+        mon_biz_id: bizOfOwner(records, owner),
+        data_id: owner.dataId,
+        app_id: owner.appId,
+        last_seen: owner.lastAt,
+        last_sender: owner.sender,
+        last_sdk: owner.sdk,
+      }));
+      return { body: { items } };
+    },
+  });
+
+const failingSender = z
+  .strictObject({
+    pipeline: z.enum(['metrics', 'traces']),
+    sender: z.string(),
+    sdk: z.string(),
+    reason: z.string(),
+    data_id: count.meta({
+      description: 'The data id that it names, whether it exists or not; 0 without one',
+    }),
+    app_id: count,
+    hours: count.meta({ description: 'Different hours with a failure' }),
+    samples: count.meta({ description: 'Samples that are kept: it failed at least this often' }),
+    first_seen: z.number(),
+    last_seen: z.number(),
+  })
+  .meta({ id: 'FailingSender' });
+
+const shownFailing = ({ dataId, appId, firstAt, lastAt, ...sender }: FailingSender) => ({
+  ...sender,
+  data_id: dataId,
+  app_id: appId,
+  first_seen: firstAt,
+  last_seen: lastAt,
+});
+
+const hoursText = 'must be an integer from 1 to 720';
+
+const failing = ({ outcomes }: ApiDeps): Endpoint =>
+  endpoint({
+    method: 'GET',
+    path: '/api/v1/usage/failing',
+    tag,
+    summary: 'Senders whose requests failed authorisation in several hours; by default of the last week',
+    role: 'viewer',
+    params: none,
+    query: z.strictObject({
+      ...timeQuery,
+      hours: number(/^[1-9]\d{0,2}$/, hoursText, 720, 'In at least this many different hours; default 6', 6),
+    }),
+    body: none,
+    answer: z.strictObject({ since: count, until: count, items: z.array(failingSender) }),
+    run: async ({ query }) => {
+      const { since, until } = periodOf(query, outcomes.now(), 7 * daySeconds);
+      const found = await readFailingSenders(outcomes.clickhouse, {
+        since,
+        until,
+        hoursMin: query.hours ?? 6,
+      });
+      return { body: { since, until, items: found.map(shownFailing) } };
+    },
+  });
+
+/** Who uses the receivers, who no longer does, and who tries in vain (docs/usage.md). */
+export const usageEndpoints = (deps: ApiDeps): Endpoint[] => [usage(deps), silent(deps), failing(deps)];

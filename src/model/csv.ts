@@ -1,0 +1,25 @@
+/** A value of a cell; null is an empty one. */
+export type CsvCell = string | number | null;
+
+/** Spreadsheets take a cell that begins so for a formula, even in quotes, and some of them after spaces. */
+const formulaStarts = new Set('=+-@|%\uff1d\uff0b\uff0d\uff20');
+const controls = new Set('\t\r\n');
+const separators = ['"', ',', '\r', '\n'];
+
+const isFormula = (text: string): boolean =>
+  controls.has(text.charAt(0)) || formulaStarts.has(text.trimStart().charAt(0));
+
+const cellText = (cell: CsvCell): string => {
+  if (typeof cell !== 'string') return cell === null ? '' : String(cell);
+  const harmless = isFormula(cell) ? `'${cell}` : cell;
+  return separators.some((separator) => harmless.includes(separator))
+    ? `"${harmless.replaceAll('"', '""')}"`
+    : harmless;
+};
+
+/**
+ * A table as CSV (RFC 4180: lines end in CR LF). A text that a spreadsheet would run as a formula begins with an apostrophe: much of it
+ * was written by senders.
+ */
+export const csvText = (head: readonly string[], rows: readonly (readonly CsvCell[])[]): string =>
+  [head, ...rows].map((cells) => `${cells.map(cellText).join(',')}\r\n`).join('');

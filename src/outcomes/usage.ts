@@ -1,0 +1,211 @@
+import { z } from 'zod';
+import { type Clickhouse, database } from '../stores/clickhouse/client.ts';
+import { ledgerTables } from './rows.ts';
+
+/** What the owners of a group used in a period. */
+export type Usage = {
+  /** Requests that were answered with success and had something to store. */
+  readonly requests: number;
+  /** Items of the publishers' book: accepted, deferred, and dropped by the receiver. */
+  readonly items: number;
+  /** Bytes of the bodies as sent, and after decompression. */
+  readonly wireBytes: number;
+  readonly inflatedBytes: number;
+  /** Most requests of one owner within one second; of several receivers the sum of their busiest seconds in one minute. */
+  readonly secondMax: number;
+  /** Requests that count beside: answered with an error, and repeats of stored ones. */
+  readonly refusedRequests: number;
+  readonly repeatedRequests: number;
+  /** Arrival of the last request, Unix seconds to the millisecond, and its sender; undefined without one. */
+  readonly lastAt: number | undefined;
+  readonly sender: string;
+  readonly sdk: string;
+};
+
+/** Data id or application: the other is 0. Both are 0 for owners that were too many for the memory of a receiver. */
+export type UsageOwner = { readonly dataId: number; readonly appId: number };
+
+/** Minutes of arrival from `since` on and before `until`, Unix seconds; of these owners, or of all. */
+export type UsageFilter = {
+  readonly since: number;
+  readonly until: number;
+  readonly owners?: { readonly dataIds: readonly number[]; readonly appIds: readonly number[] } | undefined;
+};
+
+export const noUsage: Usage = {
+  requests: 0,
+  items: 0,
+  wireBytes: 0,
+  inflatedBytes: 0,
+  secondMax: 0,
+  refusedRequests: 0,
+  repeatedRequests: 0,
+  lastAt: undefined,
+  sender: '',
+  sdk: '',
+};
+
+/** The usage of two groups without a common owner. */
+export const addUsage = (left: Usage, right: Usage): Usage => {
+  const last = (right.lastAt ?? 0) > (left.lastAt ?? 0) ? right : left;
+  return {
+    requests: left.requests + right.requests,
+    items: left.items + right.items,
+    wireBytes: left.wireBytes + right.wireBytes,
+    inflatedBytes: left.inflatedBytes + right.inflatedBytes,
+    secondMax: Math.max(left.secondMax, right.secondMax),
+    refusedRequests: left.refusedRequests + right.refusedRequests,
+    repeatedRequests: left.repeatedRequests + right.repeatedRequests,
+    lastAt: last.lastAt,
+    sender: last.sender,
+    sdk: last.sdk,
+  };
+};
+
+const groupRow = { of_data_id: z.coerce.number(), of_app_id: z.coerce.number(), day: z.string() };
+const requestsRow = z.object({
+  ...groupRow,
+  request_count: z.coerce.number(),
+  wire: z.coerce.number(),
+  inflated: z.coerce.number(),
+  busiest_max: z.coerce.number(),
+  last_ms: z.coerce.number(),
+  last_sender: z.string(),
+  last_sdk: z.string(),
+});
+const itemsRow = z.object({ ...groupRow, item_count: z.coerce.number() });
+const refusalsRow = z.object({ ...groupRow, refused: z.coerce.number(), repeated: z.coerce.number() });
+
+/** The groups that usage is read by. A day is one of UTC. */
+export type UsageGroup = 'owner' | 'day';
+
+const groupColumns = {
+  owner: "data_id AS of_data_id, app_id AS of_app_id, '' AS day",
+  // Not under the names of the columns: WHERE would take them for these.
+  day: 'toInt64(0) AS of_data_id, toInt64(0) AS of_app_id, toString(toDate(minute)) AS day',
+} as const;
+const groupKeys = { owner: 'data_id, app_id', day: 'toDate(minute)' } as const;
+
+/** The queries of `readUsage`, with their parameters. */
+export const usageQueries = ({ since, until, owners }: UsageFilter, by: UsageGroup) => {
+  const times = 'minute >= toDateTime({since:UInt32}) AND minute < toDateTime({until:UInt32})';
+  const chosen =
+    '((data_id != 0 AND data_id IN {dataIds:Array(Int64)}) OR (app_id != 0 AND app_id IN {appIds:Array(Int64)}))';
+  const where = owners === undefined ? times : `${times} AND ${chosen}`;
+  const known = owners === undefined ? `${times} AND (data_id != 0 OR app_id != 0)` : where;
+  const table = (name: string): string => `${database}.${name} FINAL`;
+  const [columns, keys] = [groupColumns[by], groupKeys[by]];
+  return {
+    requests: `SELECT ${columns}, sum(minute_requests) AS request_count, sum(minute_wire) AS wire, sum(minute_inflated) AS inflated,
+        max(busiest) AS busiest_max, max(minute_last) AS last_ms, argMax(minute_sender, minute_last) AS last_sender,
+        argMax(minute_sdk, minute_last) AS last_sdk
+      FROM (
+        SELECT data_id, app_id, minute, sum(requests) AS minute_requests, sum(wire_bytes) AS minute_wire,
+          sum(inflated_bytes) AS minute_inflated, sum(second_max) AS busiest, toUnixTimestamp64Milli(max(last_at)) AS minute_last,
+          argMax(sender, last_at) AS minute_sender, argMax(sdk, last_at) AS minute_sdk
+        FROM ${table(ledgerTables.usage)} WHERE ${where} GROUP BY data_id, app_id, minute
+      )
+      GROUP BY ${keys}`,
+    items: `SELECT ${columns}, sum(items) AS item_count FROM ${table(ledgerTables.published)} WHERE ${known} GROUP BY ${keys}`,
+    refusals: `SELECT ${columns}, sumIf(requests, kind = 'refused') AS refused, sumIf(requests, kind = 'duplicate') AS repeated
+      FROM ${table(ledgerTables.refusals)} WHERE ${known} GROUP BY ${keys}`,
+    params: {
+      since,
+      until,
+      ...(owners === undefined ? {} : { dataIds: owners.dataIds, appIds: owners.appIds }),
+    },
+  };
+};
+
+/** The rows of the table are in the order of its groups: minute by minute, in little memory. */
+const settings = { optimize_aggregation_in_order: 1 };
+const timeoutMs = 25_000;
+
+/**
+ * The usage of each data id and application in a period, or of all of them by day, in no order. Owners with refused requests alone are
+ * included. Throws the Faults of the ClickHouse client.
+ */
+export const readUsage = async (
+  clickhouse: Clickhouse,
+  filter: UsageFilter,
+  by: UsageGroup,
+): Promise<(Usage & UsageOwner & { readonly day: string })[]> => {
+  const { requests, items, refusals, params } = usageQueries(filter, by);
+  const options = { params, settings, timeoutMs };
+  const [used, published, refused] = await Promise.all([
+    clickhouse.rows(requestsRow, requests, options),
+    clickhouse.rows(itemsRow, items, options),
+    clickhouse.rows(refusalsRow, refusals, options),
+  ]);
+  const groups = new Map<string, Usage & UsageOwner & { day: string }>();
+  const add = (row: { of_data_id: number; of_app_id: number; day: string }, usage: Partial<Usage>): void => {
+    const { of_data_id: dataId, of_app_id: appId, day } = row;
+    const key = `${dataId} ${appId} ${day}`;
+    groups.set(key, { ...(groups.get(key) ?? { ...noUsage, dataId, appId, day }), ...usage });
+  };
+  for (const row of used)
+    add(row, {
+      requests: row.request_count,
+      wireBytes: row.wire,
+      inflatedBytes: row.inflated,
+      secondMax: row.busiest_max,
+      lastAt: row.last_ms / 1000,
+      sender: row.last_sender,
+      sdk: row.last_sdk,
+    });
+  for (const row of published) if (row.item_count > 0) add(row, { items: row.item_count });
+  for (const row of refused)
+    if (row.refused + row.repeated > 0)
+      add(row, { refusedRequests: row.refused, repeatedRequests: row.repeated });
+  return [...groups.values()];
+};
+
+/** An owner that was seen daily and sends no more. `lastAt` in Unix seconds. */
+export type SilentOwner = UsageOwner & {
+  readonly lastAt: number;
+  readonly sender: string;
+  readonly sdk: string;
+};
+
+const silentRow = z.object({
+  data_id: z.coerce.number(),
+  app_id: z.coerce.number(),
+  last_ms: z.coerce.number(),
+  last_sender: z.string(),
+  last_sdk: z.string(),
+});
+
+const daySeconds = 86_400;
+
+/** Silent for a day or more, and for at most this long: then it is no news. */
+const silentDaysMax = 7;
+/** Days in a row, up to its last request, on which it was seen. */
+const dailyDays = 7;
+
+/**
+ * Owners whose last request came between a day and a week before `now` (Unix seconds), and that had one on each of the seven days up to
+ * it; half a day more or less between two of them does no harm. Newest first. Throws the Faults of the ClickHouse client.
+ */
+export const readSilentOwners = async (clickhouse: Clickhouse, now: number): Promise<SilentOwner[]> => {
+  const rows = await clickhouse.rows(
+    silentRow,
+    `SELECT data_id, app_id, toUnixTimestamp64Milli(max(last_at)) AS last_ms, argMax(sender, last_at) AS last_sender,
+       argMax(sdk, last_at) AS last_sdk,
+       groupUniqArray(toUInt32(intDiv({now:UInt32} - toUnixTimestamp(minute), 3600))) AS hours, arrayMin(hours) AS last_hour,
+       arrayUniq(arrayFilter(day -> day < ${dailyDays}, arrayMap(hour -> intDiv(hour - last_hour + 12, 24), hours))) AS days
+     FROM ${database}.${ledgerTables.usage}
+     WHERE minute >= toDateTime({since:UInt32}) AND minute <= toDateTime({now:UInt32}) AND (data_id != 0 OR app_id != 0)
+     GROUP BY data_id, app_id
+     HAVING last_ms < 1000 * ({now:UInt32} - ${daySeconds}) AND last_ms >= 1000 * ({now:UInt32} - ${silentDaysMax * daySeconds})
+       AND days = ${dailyDays}
+     ORDER BY last_ms DESC, data_id, app_id`,
+    { params: { now, since: now - (silentDaysMax + dailyDays) * daySeconds }, timeoutMs },
+  );
+  return rows.map(({ data_id, app_id, last_ms, last_sender, last_sdk }) => ({
+    dataId: data_id,
+    appId: app_id,
+    lastAt: last_ms / 1000,
+    sender: last_sender,
+    sdk: last_sdk,
+  }));
+};

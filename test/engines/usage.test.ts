@@ -1,0 +1,260 @@
+import { gzipSync } from 'node:zlib';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { z } from 'zod';
+import { createClickhouse } from '../../src/stores/clickhouse/client.ts';
+import { createCli } from '../support/clients/cli.ts';
+import { requestOf, second, spanAt } from '../support/otlp/trace-cases.ts';
+import { bodyOf } from '../support/push/stack.ts';
+import { type Application, type Report, type Stack, startStack } from '../support/stack/stack.ts';
+import { until } from '../support/until.ts';
+
+let stack: Stack;
+let report: Report;
+let [one, other]: Application[] = [];
+
+const cli = createCli(() => ({ PATH: process.env['PATH'], ...stack.env }));
+
+const post = async (
+  port: 'push' | 'otlp',
+  body: string,
+  headers: Record<string, string> = {},
+): Promise<number> => {
+  const path = port === 'push' ? '/v2/push/' : '/v1/traces';
+  const isGzip = headers['Content-Encoding'] === 'gzip';
+  const answer = await fetch(`http://127.0.0.1:${stack.ingress[0]?.ports[port]}${path}`, {
+    method: 'POST',
+    headers: { 'User-Agent': '=cmd|reporter/1.2', ...headers },
+    body: isGzip ? gzipSync(body) : body,
+  });
+  await answer.text();
+  return answer.status;
+};
+
+const nowNs = BigInt(Date.now()) * 1_000_000n - second;
+const json = { 'Content-Type': 'application/json' };
+
+const spansOf = (token: string, numbers: readonly number[]) => {
+  const [resource] = requestOf(numbers.map((number) => spanAt(nowNs, number))).resourceSpans;
+  return {
+    ...resource,
+    resource: {
+      attributes: [
+        { key: 'service.name', value: { stringValue: 'shop' } },
+        { key: 'telemetry.sdk.name', value: { stringValue: 'opentelemetry' } },
+        { key: 'mon.data.token', value: { stringValue: token } },
+      ],
+    },
+  };
+};
+
+const usageSchema = z.object({
+  items: z.array(
+    z.looseObject({
+      mon_biz_id: z.number().nullable(),
+      data_id: z.number(),
+      app_id: z.number(),
+      requests: z.number(),
+      items: z.number(),
+      wire_bytes: z.number(),
+      inflated_bytes: z.number(),
+    }),
+  ),
+});
+
+const usage = async (query = '') =>
+  usageSchema.parse((await stack.api('GET', `/api/v1/usage${query}`)).body).items;
+
+const dataId = (): number => report.data_source.mon_data_id;
+const points = Array.from({ length: 50 }, (_, value) => ({ metrics: { cpu: value }, target: 'a' }));
+const sizes = { plain: 0, zipped: 0, inflated: 0, shared: 0 };
+
+beforeAll(async () => {
+  stack = await startStack({ traces: true });
+  report = await stack.createReport('usage', { mon_biz_id: 7 });
+  [one, other] = [
+    await stack.createApplication('one', { mon_biz_id: 7 }),
+    await stack.createApplication('other', { mon_biz_id: 8 }),
+  ];
+  const keyed = { 'Idempotency-Key': 'k1' };
+  const small = bodyOf(report, [
+    { metrics: { cpu: 1 }, target: 'a', timestamp: Date.now() },
+    { metrics: {}, timestamp: Date.now() },
+  ]);
+  const large = bodyOf(report, points);
+  sizes.plain = Buffer.byteLength(small);
+  sizes.inflated = Buffer.byteLength(large);
+  sizes.zipped = gzipSync(large).length;
+  expect(await post('push', small, keyed)).toBe(200);
+  expect(await post('push', small, keyed)).toBe(200);
+  expect(await post('push', large, { 'Content-Encoding': 'gzip' })).toBe(200);
+  expect(await post('push', bodyOf(report, [{ metrics: {} }]))).toBe(400);
+  const shared = JSON.stringify({
+    resourceSpans: [spansOf(one?.token ?? '', [1, 2, 3]), spansOf(other?.token ?? '', [4])],
+  });
+  sizes.shared = Buffer.byteLength(shared);
+  expect(await post('otlp', shared, { ...json, 'Content-Encoding': 'gzip' })).toBe(200);
+  const unauthorized = (named: number): string =>
+    JSON.stringify({ data_id: named, access_token: 'f'.repeat(32), data: points });
+  for (let count = 0; count < 20; count++) expect(await post('push', unauthorized(1_999_999))).toBe(401);
+  expect(await post('push', unauthorized(dataId()))).toBe(401);
+  // Its last lines go out with the end of the receiver.
+  expect(await stack.ingress[0]?.stop()).toBe(0);
+  await until('usage, items and refusals in ClickHouse', async () => {
+    const items = await usage();
+    return items.length === 3 && items.every((row) => row.requests > 0 && row.items > 0);
+  });
+});
+afterAll(() => stack?.stop());
+
+describe('usage', () => {
+  it('has of each owner what was accepted: a repeat and a refused request count beside, gzip as sent and inflated', async () => {
+    const items = await usage('?by=owner');
+    expect(items.find((row) => row.data_id === dataId())).toMatchObject({
+      ...{ mon_biz_id: 7, pipeline: 'metrics', requests: 2, items: 52 },
+      ...{ wire_bytes: sizes.plain + sizes.zipped, inflated_bytes: sizes.plain + sizes.inflated },
+      ...{ refused_requests: 1, repeated_requests: 1, last_sender: '127.0.0.1' },
+    });
+    expect(sizes.zipped).toBeLessThan(sizes.inflated);
+  });
+
+  it('divides an export of two applications by their spans, without a byte more or less', async () => {
+    const items = await usage('?by=owner');
+    const [ofOne, ofOther] = [one, other].map((app) => items.find((row) => row.app_id === app?.app_id));
+    expect([ofOne?.items, ofOther?.items]).toEqual([3, 1]);
+    expect([ofOne?.requests, ofOther?.requests]).toEqual([1, 1]);
+    expect(ofOne?.inflated_bytes).toBe(Math.floor((3 * sizes.shared) / 4));
+    expect((ofOne?.inflated_bytes ?? 0) + (ofOther?.inflated_bytes ?? 0)).toBe(sizes.shared);
+    expect(ofOne?.wire_bytes).toBeLessThan(ofOne?.inflated_bytes ?? 0);
+  });
+
+  it('is summed by business and by day, also for one business, and ends with its period', async () => {
+    const byBusiness = await usage('?by=business');
+    expect(byBusiness.map((row) => [row.mon_biz_id, row.requests, row.items])).toEqual([
+      [7, 3, 55],
+      [8, 1, 1],
+    ]);
+    const day = new Date().toISOString().slice(0, 10);
+    expect(await usage('?by=day&mon_biz_id=8')).toMatchObject([{ day, requests: 1, items: 1 }]);
+    expect(await usage('?by=owner&until=1000')).toEqual([]);
+  });
+
+  it('keeps the business of a deleted owner', async () => {
+    const path = `/api/v1/applications/${other?.app_id}`;
+    expect((await stack.api('DELETE', path, {})).status).toBe(200);
+    expect(await usage('?by=business')).toMatchObject([{ mon_biz_id: 7 }, { mon_biz_id: 8, items: 1 }]);
+  });
+
+  it('refuses an owner that does not exist, and a business with an owner', async () => {
+    expect((await stack.api('GET', '/api/v1/usage?data_id=1')).status).toBe(404);
+    expect((await stack.api('GET', `/api/v1/usage?mon_biz_id=7&data_id=${dataId()}`)).status).toBe(422);
+  });
+
+  it('comes as CSV that no spreadsheet runs, by parameter and by Accept', async () => {
+    const url = `http://127.0.0.1:${stack.metadata.ports['api']}/api/v1/usage?data_id=${dataId()}`;
+    const authorization = { Authorization: `Bearer ${stack.adminToken()}` };
+    const answers = await Promise.all([
+      fetch(`${url}&format=csv`, { headers: authorization }),
+      fetch(url, { headers: { ...authorization, Accept: 'text/csv' } }),
+    ]);
+    for (const answer of answers) {
+      expect(answer.headers.get('content-type')).toContain('text/csv');
+      const [head, row] = (await answer.text()).split('\r\n');
+      expect(head?.split(',').slice(0, 6)).toEqual(
+        'mon_biz_id,pipeline,data_id,app_id,day,requests'.split(','),
+      );
+      expect(row).toMatch(new RegExp(`^7,metrics,${dataId()},0,,2,52,`));
+      expect(row).toContain(",'=cmd|reporter/1.2");
+    }
+    const plain = await fetch(`${url}&format=json`, { headers: { ...authorization, Accept: 'text/csv' } });
+    expect(plain.headers.get('content-type')).toBe('application/json');
+  });
+
+  it('is printed by tidemark usage', async () => {
+    const text = await cli.text(`usage --by owner --since 7d --data-id ${dataId()}`);
+    expect(text).toMatch(/WHOSE +BUSINESS +REQUESTS +ITEMS +BYTES SENT/);
+    expect(text).toMatch(new RegExp(`data id ${dataId()} +7 +2 +52 +`));
+    expect(await cli.text('usage --by business --biz 7')).toMatch(/^7 +3 +55 /m);
+    expect(await cli.text(`usage --csv --data-id ${dataId()}`)).toMatch(/\r\n7,metrics,/);
+    expect(usageSchema.parse(JSON.parse(await cli.text('usage --by day --json'))).items).toHaveLength(1);
+  });
+});
+
+const hoursAgo = (hours: number): string =>
+  new Date(Date.now() - hours * 3_600_000).toISOString().slice(0, 19).replace('T', ' ');
+
+/** A row of usage that came this many hours ago. */
+const usedAt = (owner: { data_id?: number; app_id?: number }, hours: number): string =>
+  `(${owner.data_id ?? 0}, ${owner.app_id ?? 0}, toStartOfMinute(toDateTime('${hoursAgo(hours)}', 'UTC')), 1, 1, 1, 1, 1, 1, toDateTime64('${hoursAgo(hours)}', 3, 'UTC'), '10.0.0.9', 'job', 1)`;
+
+const daily = (from: number, days: number): number[] =>
+  Array.from({ length: days }, (_, day) => from + 24 * day + (day % 2 === 0 ? 0 : 0.5));
+
+const run = async (statement: string): Promise<void> => {
+  const clickhouse = createClickhouse({ url: stack.engines.clickhouse.url });
+  await clickhouse.run(statement);
+  await clickhouse.close();
+};
+
+const insertUsage = (owner: { data_id?: number; app_id?: number }, hours: readonly number[]): Promise<void> =>
+  run(`INSERT INTO otel.ingest_usage VALUES ${hours.map((each) => usedAt(owner, each)).join(', ')}`);
+
+const itemsSchema = z.object({ items: z.array(z.looseObject({ data_id: z.number(), app_id: z.number() })) });
+
+const itemsOf = async (path: string) => itemsSchema.parse((await stack.api('GET', path)).body).items;
+
+/** The figure of a gauge once metadata has looked again. */
+const gaugeAfterRestart = async (name: string): Promise<number> => {
+  await stack.metadata.stop();
+  stack.metadata.start();
+  await stack.metadata.ready();
+  return await until(`${name} to be read`, async () => {
+    const text = await stack.metadata.metrics();
+    const at = /^tidemark_watch_last_success_timestamp_seconds\{[^}]*what="usage"[^}]*\} (\d+)/m.exec(
+      text,
+    )?.[1];
+    const figure = new RegExp(`^${name}\\S* (\\d+)`, 'm').exec(text)?.[1];
+    return Number(at ?? 0) > 0 && Number(figure);
+  });
+};
+
+describe('a producer that was seen daily', () => {
+  it('and is silent for a day is listed and counted; others are not', async () => {
+    const [gone, young, present, disabled] = [
+      await stack.createReport('gone', { mon_biz_id: 9 }),
+      await stack.createReport('young'),
+      await stack.createReport('present'),
+      await stack.createReport('disabled'),
+    ].map(({ data_source }) => data_source.mon_data_id);
+    await insertUsage({ data_id: gone ?? 0 }, daily(25, 8));
+    await insertUsage({ data_id: young ?? 0 }, daily(25, 6));
+    await insertUsage({ data_id: present ?? 0 }, daily(20, 9));
+    await insertUsage({ data_id: disabled ?? 0 }, daily(25, 8));
+    await insertUsage({ app_id: one?.app_id ?? 0 }, daily(8 * 24, 9));
+    expect((await stack.api('POST', `/api/v1/data-sources/${disabled}/disable`, {})).status).toBe(200);
+    expect(await itemsOf('/api/v1/usage/silent')).toMatchObject([
+      { mon_biz_id: 9, data_id: gone, app_id: 0, last_sender: '10.0.0.9', last_sdk: 'job' },
+    ]);
+    expect(await cli.text('usage --silent')).toMatch(new RegExp(`data id ${gone} +9 +.*10\\.0\\.0\\.9`));
+    expect(await gaugeAfterRestart('tidemark_usage_silent_owners')).toBe(1);
+  });
+});
+
+describe('a sender that fails authorisation', () => {
+  it('hour by hour is listed and counted although another one fails far more often', async () => {
+    const ofNamed = `reason = 'unauthorized' AND detail LIKE '%data id ${dataId()}'`;
+    for (const hours of [1, 2, 3, 4, 5])
+      await run(
+        `INSERT INTO otel.ingest_samples SELECT * REPLACE (at - INTERVAL ${hours} HOUR AS at, seq + 1000 * ${hours} AS seq)
+           FROM (SELECT * FROM otel.ingest_samples WHERE ${ofNamed} AND seq < 1000)`,
+      );
+    expect(await itemsOf('/api/v1/usage/failing')).toMatchObject([
+      { data_id: dataId(), app_id: 0, reason: 'unauthorized', sender: '127.0.0.1', hours: 6, samples: 6 },
+    ]);
+    expect(await itemsOf('/api/v1/usage/failing?hours=7')).toEqual([]);
+    expect(await itemsOf('/api/v1/usage/failing?hours=1')).toHaveLength(2);
+    expect(await cli.text('usage --failing')).toMatch(
+      new RegExp(`^127\\.0\\.0\\.1 +=cmd\\|reporter/1\\.2 +data id ${dataId()} +unauthorized +6 `, 'm'),
+    );
+    expect(await gaugeAfterRestart('tidemark_usage_failing_senders')).toBe(1);
+  });
+});
