@@ -1,36 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { compareBooks, type Evidence } from '../../../src/account/compare.ts';
 import { BookHistory } from '../../support/account/book-history.ts';
-import { heldOf, sumsOf, truthOf, waitingIn } from '../../support/account/book-truth.ts';
-import { plainBooks, standingIn } from '../../support/account/plain-books.ts';
+import { evidenceOf, sumsOf, truthOf } from '../../support/account/book-truth.ts';
 import { randomOf } from '../../support/otlp/plain/mutations.ts';
-
-/** What a look would read of a history. */
-const evidenceOf = (history: BookHistory, isHeldRead: boolean): Evidence => {
-  const { stream, settled, receivers, messages } = history;
-  const waiting = waitingIn(history).map(([sequence, message]) => heldOf(sequence, message));
-  const sequences = new Set([...settled.map(({ sequence }) => sequence), ...stream.messages.keys()]);
-  return {
-    stream: 'METRICS',
-    queue: {
-      ...{ exists: stream.exists, last: stream.last, floor: stream.floor, messages: stream.messages.size },
-      first: Math.min(...stream.messages.keys()),
-      end: stream.last,
-    },
-    ...plainBooks(history, new Set(messages.map(({ minute }) => minute))),
-    stuck: waiting.filter(({ sequence }) => sequence <= stream.floor),
-    isDoubtful: standingIn(history).isDoubtful,
-    held: isHeldRead ? waiting : undefined,
-    silent: new Set(receivers.filter(({ state }) => state === 'killed').map(({ life }) => life)),
-    gapsOf: ({ sequenceFirst, sequenceLast }) => {
-      if (!stream.exists || sequenceFirst === 0) return 0;
-      let gaps = 0;
-      for (let each = sequenceFirst; each <= Math.min(sequenceLast, stream.last); each++)
-        if (!sequences.has(each)) gaps++;
-      return gaps;
-    },
-  };
-};
 
 type Line = Evidence['published'][number];
 type Held = NonNullable<Evidence['held']>[number];
