@@ -21,7 +21,8 @@ export type DifferenceSum = Owner & {
 };
 
 /**
- * The account of one owner from both books: received = stored + dropped + dead-lettered + repeated + lost + in flight. `received` comes
+ * The account of one owner from both books: received = stored + dropped + dead-lettered + repeated + lost + stuck + unrecorded
+ * + in flight. `received` comes
  * from the publishers' book, the outcomes from the settlers' book.
  */
 export type Account = AccountOf & {
@@ -74,9 +75,10 @@ const placeOf = ({ pipeline, dataId, appId, minute }: Place): string =>
 const itemsOf = (differences: readonly FoundDifference[], ...kinds: readonly string[]): number =>
   differences.reduce((sum, { kind, items }) => sum + (kinds.includes(kind) ? items : 0), 0);
 
-const accountOf = (
+/** The account of one owner; `received`: of each of its streams. `isKnown` false: the looks are behind. */
+export const accountOf = (
   balance: AccountOf,
-  received: readonly Received[],
+  received: readonly Pick<Received, 'published' | 'counted' | 'uncounted'>[],
   differences: readonly FoundDifference[],
   isKnown: boolean,
 ): Account => {
@@ -88,25 +90,29 @@ const accountOf = (
     counted += each.counted;
     uncounted += each.uncounted;
   }
-  const lost = itemsOf(differences, 'lost_in_the_stream', 'lost_by_the_engine');
-  const stuck = itemsOf(differences, 'stuck');
+  const { recorded } = balance;
+  // Of some records the place is gone: they are settled all the same, and no difference counts them a second time.
+  const withoutPlace = Math.max(0, recorded - counted - uncounted);
+  const settled = counted + withoutPlace;
+  const settledAgain = settled + uncounted - recorded;
   const ofStore = differences.filter(isOfStore);
   const ofBooks = differences.filter((each) => !isOfStore(each));
-  const missing = Math.max(0, published - counted);
-  // Records of earlier programs have no place in the books: they count as received by themselves.
-  const { recorded } = balance;
-  const settledAgain = Math.max(0, counted + uncounted - recorded);
   // A message whose record is gone has its place in the settlers' book, as a repeated one has; the store tells them apart.
   const withoutRecord = Math.min(settledAgain, itemsOf(ofStore, 'unrecorded'));
-  const unrecorded = itemsOf(ofBooks, 'unrecorded') + withoutRecord;
+  const lost = itemsOf(differences, 'lost_in_the_stream', 'lost_by_the_engine');
+  const stuck = itemsOf(differences, 'stuck');
+  const withoutBoth = Math.max(0, itemsOf(ofBooks, 'unrecorded') - withoutPlace);
+  const unsettled = lost + stuck + withoutBoth;
   return {
     ...balance,
-    received: balance.received - recorded + Math.max(published, counted) + uncounted,
+    // Records of earlier programs have no place in the books: they count as received by themselves. Stuck items are received too, where
+    // no publisher has counted them.
+    received: balance.received - recorded + Math.max(published, settled + unsettled) + uncounted,
     repeated: settledAgain - withoutRecord,
     lost,
     stuck,
-    unrecorded,
-    inFlight: Math.max(0, missing - lost - stuck - itemsOf(ofBooks, 'unrecorded')),
+    unrecorded: withoutBoth + withoutRecord,
+    inFlight: Math.max(0, published - settled - unsettled),
     addsUp: isKnown ? !differences.some(isWrong) : null,
     differences: sumDifferences(differences),
   };

@@ -52,7 +52,7 @@ export const explainLosses = async (
     const left = each.items - ofRecords;
     const rows = left === 0 ? 0 : (rowsLeft.get(owner) ?? (await unrecordedRows(each)));
     const ofStore = Math.min(left, rows);
-    rowsLeft.set(owner, rows - ofStore);
+    if (left > 0) rowsLeft.set(owner, rows - ofStore);
     if (ofStore > 0) byStore.set(owner, ofStore + (byStore.get(owner) ?? 0));
     const items = ofRecords + ofStore;
     const messages = Math.round((each.messages * items) / each.items);

@@ -29,6 +29,8 @@ export type UncountedDependencies = {
 };
 
 type State = {
+  /** Gaps are counted from here on. */
+  readonly start: number;
   /** Gaps up to here are in `gaps`. */
   origin: number;
   gaps: number;
@@ -49,8 +51,13 @@ const sum = (counts: Iterable<number>): number => {
 
 /** The losses and the waiting minutes that the comparison knows now. */
 const note = (state: State, { heads, minutes, pending, lost }: Compared): void => {
+  const lastOf = new Map<number, number>();
+  for (const { minute, sequenceLast } of heads)
+    lastOf.set(minute, Math.max(sequenceLast, lastOf.get(minute) ?? 0));
   for (const minute of minutes) {
-    state.lost.set(minute, lost.get(minute) ?? 0);
+    // A loss of before the start has no gap among the counted ones: it would hide another.
+    const hasGaps = (lastOf.get(minute) ?? 0) > state.start;
+    state.lost.set(minute, hasGaps ? (lost.get(minute) ?? 0) : 0);
     state.pendingFirst.delete(minute);
   }
   for (const { minute, sequenceFirst } of heads) {
@@ -76,6 +83,7 @@ export const createUncounted = ({ countSequences, elapsed, now }: UncountedDepen
     // A stream that went back counts its sequences again.
     if (known !== undefined && exists && last >= known.origin && floor >= known.origin) return known;
     const state: State = {
+      start: floor,
       origin: floor,
       gaps: 0,
       reported: 0,

@@ -170,6 +170,20 @@ const compare = async (points: readonly PointsTable[], change: Partial<StoreTarg
 const both = { a: 1, b: 2 };
 
 describe('the records beside the stores', () => {
+  it('name no row that is missing after a push whose rows are all good', async () => {
+    const table = await createTable('wide');
+    await settle(
+      buildMessage(
+        request(table, [
+          [0, both],
+          [0, both],
+          [1, both],
+        ]),
+      ),
+    );
+    expect((await compare([table])).differences).toEqual([]);
+  });
+
   it('agree after pushes of both layouts and exports, over days, requests, refusals and redeliveries', async () => {
     const [wide, narrow] = [await createTable('wide'), await createTable('narrow')];
     const fragments = [

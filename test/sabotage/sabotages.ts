@@ -65,7 +65,7 @@ export const sabotages: readonly Sabotage[] = [
     ],
     project: 'engines',
     file: 'test/engines/store-account.test.ts',
-    tests: 'the records beside the stores > agree after pushes',
+    tests: 'the records beside the stores > name no row that is missing',
   },
   {
     name: 'row left out that the header counts',
@@ -79,7 +79,7 @@ export const sabotages: readonly Sabotage[] = [
     ],
     project: 'engines',
     file: 'test/engines/store-account.test.ts',
-    tests: 'the records beside the stores > agree after pushes',
+    tests: 'the records beside the stores > name no row that is missing',
   },
   {
     name: 'guard off',

@@ -1,7 +1,7 @@
-import type { HeldMessage } from '../../../src/account/compare.ts';
+import type { Evidence, HeldMessage } from '../../../src/account/compare.ts';
 import type { Difference } from '../../../src/account/difference.ts';
 import type { BookHistory, Message } from './book-history.ts';
-import { standingIn } from './plain-books.ts';
+import { plainBooks, standingIn } from './plain-books.ts';
 
 /** What a comparison has to say of a history, from what became of each message. */
 export type Truth = {
@@ -139,4 +139,31 @@ export const truthOf = (history: BookHistory, isHeldRead: boolean, silent: Reado
       if (silent.has(message.life) && hasLine(message, owner) && standing(message, owner) === 'beyond')
         add(truth.notCounted, `${message.minute} ${owner}`, items);
   return truth;
+};
+
+/** What a look would read of a history. */
+export const evidenceOf = (history: BookHistory, isHeldRead: boolean): Evidence => {
+  const { stream, settled, receivers, messages } = history;
+  const waiting = waitingIn(history).map(([sequence, message]) => heldOf(sequence, message));
+  const sequences = new Set([...settled.map(({ sequence }) => sequence), ...stream.messages.keys()]);
+  return {
+    stream: 'METRICS',
+    queue: {
+      ...{ exists: stream.exists, last: stream.last, floor: stream.floor, messages: stream.messages.size },
+      first: Math.min(...stream.messages.keys()),
+      end: stream.last,
+    },
+    ...plainBooks(history, new Set(messages.map(({ minute }) => minute))),
+    stuck: waiting.filter(({ sequence }) => sequence <= stream.floor),
+    isDoubtful: standingIn(history).isDoubtful,
+    held: isHeldRead ? waiting : undefined,
+    silent: new Set(receivers.filter(({ state }) => state === 'killed').map(({ life }) => life)),
+    gapsOf: ({ sequenceFirst, sequenceLast }) => {
+      if (!stream.exists || sequenceFirst === 0) return 0;
+      let gaps = 0;
+      for (let each = sequenceFirst; each <= Math.min(sequenceLast, stream.last); each++)
+        if (!sequences.has(each)) gaps++;
+      return gaps;
+    },
+  };
 };

@@ -1,0 +1,181 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { readBooks, readDoubtful, readOutlines, withoutLine } from '../../src/account/books.ts';
+import { readReceived } from '../../src/account/received.ts';
+import { type Clickhouse, createClickhouse } from '../../src/stores/clickhouse/client.ts';
+import { BookHistory, firstMinute, type SettledRow } from '../support/account/book-history.ts';
+import { distinctLines, newestLines, plainBooks, standingIn } from '../support/account/plain-books.ts';
+import { randomOf, shuffled } from '../support/otlp/plain/mutations.ts';
+import { makeTables, startEngines, type TestEngines } from '../support/stack/engines.ts';
+
+const historyCount = 300;
+const read = 40;
+
+type Case = { readonly stream: string; readonly ownerFirst: number; readonly history: BookHistory };
+
+const random = randomOf(17);
+/** Of two messages without a serial that a stream gave one sequence, one replaces the other: then it is chance which one is read. */
+const isClear = ({ settled }: BookHistory): boolean =>
+  [
+    ...Map.groupBy(
+      settled.filter(({ life }) => life === 0),
+      ({ minute, sequence, owner }) => `${minute} ${sequence} ${owner}`,
+    ).values(),
+  ].every((group) => new Set(group.map(({ items }) => items)).size === 1);
+
+/** Each history in a stream of its own, with owners of its own. */
+const cases: Case[] = Array.from({ length: historyCount }, (_, index) => {
+  const ownerFirst = 1_500_000 + 10 * index;
+  return {
+    stream: `METRICS-h${index}`,
+    ownerFirst,
+    history: new BookHistory(randomOf(1_000 + index), 60, ownerFirst),
+  };
+}).filter(({ history }) => isClear(history));
+
+/** The settlement of a redrive of a message: it is on no first way. */
+const redriven = (row: SettledRow): SettledRow => ({ ...row, sequence: row.sequence + 1_000, redrive: 1 });
+
+let engines: TestEngines;
+let clickhouse: Clickhouse;
+
+const named = ({ owner, ...row }: { readonly owner: number }, stream: string): object => ({
+  ...{ ...row, stream, data_id: owner, app_id: 0 },
+});
+
+/** Inserts the rows in any order, some twice, in pieces that are parts of their own. */
+const insert = async (table: string, rows: readonly object[]): Promise<void> => {
+  const doubled = rows.filter(() => random(4) === 0);
+  const lines = shuffled(random, [...rows, ...doubled]).map((row) => JSON.stringify(row));
+  const pieces = 5;
+  for (let piece = 0; piece < pieces; piece++)
+    await clickhouse.insert(`INSERT INTO otel.${table} FORMAT JSONEachRow`, [
+      Buffer.from(lines.filter((_, index) => index % pieces === piece).join('\n')),
+    ]);
+};
+
+beforeAll(async () => {
+  engines = await startEngines({ clickhouse: true });
+  await makeTables(engines.clickhouse.url);
+  clickhouse = createClickhouse({ url: engines.clickhouse.url });
+  for (const table of ['ingest_published', 'ingest_settled', 'ingest_doubtful'])
+    await clickhouse.run(`SYSTEM STOP MERGES otel.${table}`);
+  const published = cases.flatMap(({ stream, history }) =>
+    history.published.map(({ sequenceFirst, sequenceLast, ...line }) => ({
+      ...named(line, stream),
+      ...{ sequence_first: sequenceFirst, sequence_last: sequenceLast, rows: 0, bytes: 0, dropped: {} },
+    })),
+  );
+  const settled = cases.flatMap(({ stream, history }) =>
+    history.settled.flatMap((line, index) =>
+      [line, ...(index % 5 === 0 ? [redriven(line)] : [])].map((row) => named(row, stream)),
+    ),
+  );
+  const doubtful = cases.flatMap(({ stream, history }) =>
+    history.doubtful.map((line) => ({ ...named(line, stream), base: '1', first: 0, told: 0 })),
+  );
+  await insert('ingest_published', published);
+  await insert('ingest_settled', settled);
+  await insert('ingest_doubtful', doubtful);
+});
+afterAll(async () => {
+  await clickhouse?.close();
+  await engines?.stop();
+});
+
+const sorted = <T extends object>(rows: readonly T[]): string[] =>
+  rows
+    .map((row) => JSON.stringify(Object.entries(row).toSorted(([a], [b]) => a.localeCompare(b))))
+    .toSorted();
+
+const total = (counts: readonly number[]): number => counts.reduce((sum, each) => sum + each, 0);
+
+describe('the books as ClickHouse gives them', () => {
+  it('are those of a model, from doubled lines, versions out of order, and owners without the line of messages', async () => {
+    for (const { stream, history } of cases.slice(0, read)) {
+      const all = [...new Set(history.messages.map(({ minute }) => minute))];
+      const minutes = random(2) === 0 ? all : all.slice(0, 1 + random(all.length));
+      const books = await readBooks(clickhouse, stream, minutes);
+      const expected = plainBooks(history, new Set(minutes));
+      expect(sorted(books.published), stream).toEqual(sorted(expected.published));
+      expect(sorted(books.settled), stream).toEqual(sorted(expected.settled));
+      expect(sorted(books.messages), stream).toEqual(sorted(expected.messages));
+    }
+  });
+
+  it('know of each message whether it has a line, and whether its publish had no answer', async () => {
+    for (const { stream, history } of cases.slice(0, 10)) {
+      const { isDoubtful } = standingIn(history);
+      const places = history.messages.filter(({ life }) => life > 0);
+      const isOpen = await readDoubtful(clickhouse, stream, places);
+      expect(places.filter(isOpen)).toEqual(places.filter(isDoubtful));
+      const left = await withoutLine(clickhouse, stream, places);
+      expect(left).toEqual(
+        places.filter(
+          ({ life, serial }) => !history.settled.some((line) => line.life === life && line.serial === serial),
+        ),
+      );
+    }
+  });
+
+  it('have the sums of each owner, in all and by the minute', async () => {
+    type Sum = { dataId: number; minute: number; published: number; counted: number; uncounted: number };
+    const parts = cases.flatMap(({ history }): Sum[] => {
+      const standing = standingIn(history);
+      const nothing = { published: 0, counted: 0, uncounted: 0 };
+      return [
+        ...newestLines(history.published).flatMap(({ owner: dataId, minute, items }) =>
+          dataId === 0 ? [] : [{ ...nothing, dataId, minute, published: items }],
+        ),
+        ...distinctLines(history.settled).map((line) => {
+          const isCounted = standing.of(line, line.owner) === 'counted';
+          const sums = { counted: isCounted ? line.items : 0, uncounted: isCounted ? 0 : line.items };
+          return { ...nothing, dataId: line.owner, minute: line.minute, ...sums };
+        }),
+      ];
+    });
+    const sumsOf = (byMinute: boolean, of: readonly Sum[]) =>
+      [...Map.groupBy(of, ({ dataId, minute }) => `${dataId} ${byMinute ? minute : ''}`).values()].map(
+        (group) => ({
+          ...{ pipeline: 'metrics', dataId: group[0]?.dataId, appId: 0 },
+          ...(byMinute ? { minute: group[0]?.minute } : {}),
+          published: total(group.map((each) => each.published)),
+          counted: total(group.map((each) => each.counted)),
+          uncounted: total(group.map((each) => each.uncounted)),
+        }),
+      );
+    // Owner 0 has messages without items, in every stream.
+    const named = (rows: readonly { readonly dataId?: number | undefined }[]) =>
+      rows.filter(({ dataId }) => dataId !== 0);
+    for (const byMinute of [false, true])
+      expect(sorted(named(await readReceived(clickhouse, {}, byMinute)))).toEqual(
+        sorted(named(sumsOf(byMinute, parts))),
+      );
+    const dataId = 1 + (cases[3]?.ownerFirst ?? 0);
+    const sinceMs = (firstMinute + 60) * 1000;
+    const later = parts.filter((each) => each.dataId === dataId && each.minute >= firstMinute + 60);
+    expect(await readReceived(clickhouse, { dataId, sinceMs }, false)).toEqual(sumsOf(false, later));
+  });
+
+  it('are outlined by life and minute: the last version of each line, and every settled row', async () => {
+    const outlines = await readOutlines(clickhouse, 3_600);
+    const expected = cases.flatMap(({ stream, history }) => {
+      const lines = Map.groupBy(newestLines(history.published), ({ life, minute }) => `${life} ${minute}`);
+      return [...lines.values()].map((group) => ({
+        ...{ stream, life: group[0]?.life, minute: group[0]?.minute },
+        messages: total(group.map(({ owner, messages }) => (owner === 0 ? messages : 0))),
+        items: total(group.map(({ items }) => items)),
+      }));
+    });
+    expect(sorted(outlines.map(({ settledItems: _rows, ...each }) => each))).toEqual(sorted(expected));
+    for (const { stream, life, minute, settledItems } of outlines) {
+      const settled = cases.find((each) => each.stream === stream)?.history.settled ?? [];
+      const ofPlace = settled.filter((line) => line.life === life && line.minute === minute);
+      const distinct = Map.groupBy(ofPlace, (line) => JSON.stringify(line));
+      // Doubled rows are there more than once where they lie in different parts.
+      expect(settledItems).toBeGreaterThanOrEqual(
+        total([...distinct.values()].map(([row]) => row?.items ?? 0)),
+      );
+      expect(settledItems).toBeLessThanOrEqual(2 * total(ofPlace.map((line) => line.items)));
+    }
+  });
+});

@@ -1,0 +1,98 @@
+import { describe, expect, it } from 'vitest';
+import type { Difference } from '../../../src/account/difference.ts';
+import { explainLosses, ownerText } from '../../../src/account/explain-losses.ts';
+import { randomOf } from '../../support/otlp/plain/mutations.ts';
+
+const minute = 1_790_000_040;
+
+const difference = (change: Partial<Difference> = {}): Difference => ({
+  ...{ kind: 'lost_in_the_stream', stream: 'METRICS', pipeline: 'metrics', dataId: 1, appId: 0, minute },
+  ...{ items: 20, messages: 4 },
+  ...change,
+});
+
+const explain = (found: readonly Difference[], records: number, rows: number) =>
+  explainLosses(found, { recorded: () => records, unrecordedRows: async () => rows });
+
+const textOf = ({ kind, minute: at, items, messages }: Difference): unknown[] => [
+  ...[kind, (at - minute) / 60, items, messages],
+];
+
+describe('items that seem lost', () => {
+  it('are lost where neither a record nor the store has them', async () => {
+    const { differences, byStore } = await explain([difference()], 0, 0);
+    expect(differences.map(textOf)).toEqual([['lost_in_the_stream', 0, 20, 4]]);
+    expect(byStore.size).toBe(0);
+  });
+
+  it('are unrecorded as far as records have them, then as far as the store does, and lost beyond', async () => {
+    const { differences, byStore } = await explain([difference()], 5, 10);
+    expect(differences.map(textOf)).toEqual([
+      ['unrecorded', 0, 15, 3],
+      ['lost_in_the_stream', 0, 5, 1],
+    ]);
+    expect(byStore).toEqual(new Map([['metrics 1 0', 10]]));
+  });
+
+  it('take each row of the store once, whatever the number of their minutes', async () => {
+    const found = [difference(), difference({ minute: minute + 60 })];
+    const { differences, byStore } = await explain(found, 0, 30);
+    expect(differences.map(textOf)).toEqual([
+      ['unrecorded', 0, 20, 4],
+      ['unrecorded', 1, 10, 2],
+      ['lost_in_the_stream', 1, 10, 2],
+    ]);
+    expect(byStore).toEqual(new Map([['metrics 1 0', 30]]));
+  });
+
+  it('and the other differences keep their kind, those of one owner and minute are one', async () => {
+    const found = [
+      ...[difference({ kind: 'unrecorded', items: 3, messages: 1 }), difference({ kind: 'stuck' })],
+      ...[difference({ items: 2, messages: 1 }), difference({ dataId: 0, items: 0 })],
+    ];
+    const { differences } = await explain(found, 2, 0);
+    expect(differences.map(textOf)).toEqual([
+      ['unrecorded', 0, 5, 2],
+      ['stuck', 0, 20, 4],
+      ['lost_in_the_stream', 0, 0, 4],
+    ]);
+  });
+
+  it('keep their sums of items, stand in one difference, and take no more than there is', async () => {
+    const sum = (each: readonly Difference[]): number => each.reduce((all, { items }) => all + items, 0);
+    for (let seed = 1; seed <= 2_000; seed++) {
+      const random = randomOf(seed);
+      const found = Array.from({ length: 1 + random(5) }, (_, index) =>
+        difference({
+          kind: random(2) === 0 ? 'lost_in_the_stream' : 'lost_by_the_engine',
+          ...{ dataId: 1 + random(2), minute: minute + 60 * index },
+          ...{ items: random(30), messages: 1 + random(4) },
+        }),
+      );
+      const rows = [0, random(40), random(40)];
+      const records = new Map(found.map((each) => [each.minute, random(2) * random(40)]));
+      const { differences, byStore } = await explainLosses(found, {
+        recorded: (_owner, at) => records.get(at) ?? 0,
+        unrecordedRows: async ({ dataId }) => rows[dataId] ?? 0,
+      });
+      const unrecorded = differences.filter(({ kind }) => kind === 'unrecorded');
+      expect(sum(differences), `seed ${seed}`).toBe(sum(found));
+      // What the records have is taken first, then the rows of the owner.
+      let expected = 0;
+      const left = [...rows];
+      for (const { minute: at, items, dataId } of found) {
+        const ofRecords = Math.min(items, records.get(at) ?? 0);
+        const ofRows = Math.min(items - ofRecords, left[dataId] ?? 0);
+        left[dataId] = (left[dataId] ?? 0) - ofRows;
+        expected += ofRecords + ofRows;
+      }
+      expect(sum(unrecorded), `seed ${seed}`).toBe(expected);
+      for (const owner of [1, 2])
+        expect(byStore.get(ownerText(difference({ dataId: owner }))) ?? 0).toBe(
+          (rows[owner] ?? 0) - (left[owner] ?? 0),
+        );
+      for (const { items, messages } of differences)
+        expect(Math.min(items, messages)).toBeGreaterThanOrEqual(0);
+    }
+  });
+});

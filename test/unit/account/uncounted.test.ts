@@ -1,0 +1,97 @@
+import { describe, expect, it } from 'vitest';
+import type { Published } from '../../../src/account/compare.ts';
+import { type Compared, createUncounted } from '../../../src/account/uncounted.ts';
+
+const minute = 1_790_000_040;
+
+const lineOf = (sequenceFirst: number, sequenceLast: number): Published => ({
+  ...{ life: 1, minute, dataId: 0, appId: 0, messages: 1, items: 0, sequenceFirst, sequenceLast, reach: 1 },
+});
+
+/** A stream of which some sequences are settled; a look at it is a minute after the last one. */
+const open = () => {
+  const settled = new Set<number>();
+  let clock = 0;
+  const uncounted = createUncounted({
+    countSequences: async (_stream, first, last) =>
+      [...settled].filter((each) => each >= first && each <= last).length,
+    elapsed: () => clock,
+    now: () => (minute + 90) * 1000,
+  });
+  return {
+    settle: (first: number, last: number): void => {
+      for (let each = first; each <= last; each++) settled.add(each);
+    },
+    /** Messages that the look finds lost beyond those of the books. */
+    look: async (floor: number, compared: Partial<Compared> = {}, last = 1_000): Promise<number> => {
+      clock += 60_000;
+      const known = { heads: [], minutes: [], pending: new Set<number>(), lost: new Map(), stuck: [] };
+      const queue = { exists: true, first: 1, last, end: last, messages: 0, floor };
+      const [found] = await uncounted.find('METRICS', queue, { ...known, ...compared });
+      if (found === undefined) return 0;
+      expect(found).toMatchObject({ kind: 'lost_in_the_stream', dataId: 0, items: 0, minute: minute + 60 });
+      return found.messages;
+    },
+  };
+};
+
+describe('the gaps of a stream', () => {
+  it('are messages that no publisher has counted, each reported once, a minute after the floor passed them', async () => {
+    const { settle, look } = open();
+    settle(1, 100);
+    expect(await look(100)).toBe(0);
+    settle(101, 110);
+    settle(114, 120);
+    expect(await look(120)).toBe(0);
+    expect(await look(120)).toBe(3);
+    expect(await look(120)).toBe(0);
+  });
+
+  it('before the first look are not judged', async () => {
+    const { look } = open();
+    for (let round = 0; round < 3; round++) expect(await look(100)).toBe(0);
+  });
+
+  it('are not those of losses that the books name', async () => {
+    const { look } = open();
+    await look(100);
+    await look(105);
+    const lost = new Map([[minute, 5]]);
+    expect(await look(105, { heads: [lineOf(101, 105)], minutes: [minute], lost })).toBe(0);
+  });
+
+  it('are not hidden by losses of before the first look', async () => {
+    const { look } = open();
+    await look(100);
+    await look(105, { heads: [lineOf(40, 60)], minutes: [minute], lost: new Map([[minute, 20]]) });
+    expect(await look(105)).toBe(5);
+  });
+
+  it('are not judged beyond the first PubAck of a minute that still waits', async () => {
+    const { look } = open();
+    await look(100);
+    const waiting = { heads: [lineOf(103, 120)], minutes: [minute], pending: new Set([minute]) };
+    await look(120, waiting);
+    expect(await look(120, waiting)).toBe(2);
+    expect(await look(120, { heads: [lineOf(103, 120)], minutes: [minute] })).toBe(18);
+  });
+
+  it('are not those of stuck messages', async () => {
+    const { look } = open();
+    await look(100);
+    await look(103);
+    const stuck = [101, 102].map((sequence) => ({ sequence, life: 0, serial: 0, minute, items: [] }));
+    expect(await look(103, { stuck })).toBe(1);
+  });
+
+  it('begin anew in a stream that went back', async () => {
+    const { settle, look } = open();
+    await look(100);
+    await look(50, {}, 50);
+    settle(51, 60);
+    expect(await look(60, {}, 60)).toBe(0);
+    expect(await look(60, {}, 60)).toBe(0);
+    await look(62, {}, 62);
+    expect(await look(62, {}, 62)).toBe(2);
+  });
+});
