@@ -180,7 +180,7 @@ const ofMetadata: Readonly<Record<string, MetricRemedy>> = {
     'the labels name kind, owner and minutes; docs/runbook.md#tidemarkunbalanced',
   ),
   tidemark_account_not_known_seconds: say(
-    'over 300: ClickHouse or LEDGER is behind; docs/runbook.md#tidemarkaccountnotknown',
+    'over 300: NATS or ClickHouse does not answer, or LEDGER is behind; docs/runbook.md#tidemarkaccountnotknown',
   ),
   tidemark_usage_silent_owners: say(
     '`tidemark usage --silent` names them: ask their operators, or disable what is no longer used',
@@ -228,7 +228,7 @@ export const labelBounds: Readonly<Record<string, { readonly pattern: RegExp; re
   },
   kind: {
     pattern: /^[a-z_0-9]+$/,
-    text: 'kinds of leniency; refusals, samples, published, doubtful, usage; for process metrics their own',
+    text: 'kinds of leniency; refusals, samples, published, doubtful, usage; kinds of differences (docs/outcomes.md); for process metrics their own',
   },
   sender: { pattern: /^[a-z0-9.+/_-]{1,60}$/, text: 'the first hundred names of SDKs, then `other`' },
   outcome: { pattern: /^[a-z_]+$/, text: 'named in the meaning of the metric' },
@@ -244,6 +244,12 @@ export const labelBounds: Readonly<Record<string, { readonly pattern: RegExp; re
   table_id: {
     pattern: /^\d+_[A-Za-z0-9_.]{1,200}$/,
     text: 'tables of points that accept no rows at present, twenty at most',
+  },
+  owner: { pattern: /^\d{1,15}$/, text: 'data ids and applications with an open difference; 0: not known' },
+  from: { pattern: /^\d{4}-\d\d-\d\dT\d\d:\d\d$/, text: 'first minute of an open difference, UTC' },
+  until: {
+    pattern: /^\d{4}-\d\d-\d\dT\d\d:\d\d$/,
+    text: 'end of the last minute of an open difference, UTC',
   },
   what: { pattern: /^(streams|parts|outcomes|usage)$/, text: 'streams, parts, outcomes, usage' },
   le: { pattern: /^(\+Inf|[\d.]+)$/, text: 'upper bound of a bucket, seconds' },

@@ -27,7 +27,7 @@ const deleteRows = (table: string, where: string): Promise<unknown> =>
 const ledgerMessages = async (): Promise<number> => (await on.stack.streamState('LEDGER')).messages;
 
 describe('lines of the settlers that are lost', () => {
-  // First of all: beside whole messages that are missing in the same minute, which of them it is cannot be told.
+  // First of all: beside whole messages that are missing in the same minute, nothing shows which of them it is.
   it('of one of the two owners of a message are unrecorded items of that owner alone', async () => {
     const [one, other] = [await on.stack.createReport('owner one'), await on.stack.createReport('owner two')];
     await on.settled();

@@ -1,4 +1,5 @@
 import { startOpsServer } from '../../src/runtime/ops-server.ts';
+import { createAccountMetrics } from '../../src/telemetry/account-metrics.ts';
 import { labelBounds, type MetricRemedy, metricRemedies } from '../../src/telemetry/metric-remedies.ts';
 import {
   createIngressMetrics,
@@ -25,6 +26,7 @@ const registryOf = (role: Role): Registry => {
   const { registry } = createMetadataMetrics();
   createRefreshMetrics(registry);
   createWatchMetrics(registry);
+  createAccountMetrics(registry);
   return registry;
 };
 

@@ -33,7 +33,9 @@ describe('the alarms', () => {
     for (const { alert, labels, annotations } of alarms()) {
       const body = entries.find(({ name }) => name === alert)?.body;
       expect(annotations.runbook).toBe(`docs/runbook.md#${alert.toLowerCase()}`);
-      expect(body).toContain(`*${labels.severity}* — ${annotations.summary}.`);
+      // A label stands in the runbook by its name.
+      const summary = annotations.summary.replaceAll(/\{\{ \$labels\.(\w+) \}\}/g, '`$1`');
+      expect(body).toContain(`*${labels.severity}* — ${summary}.`);
     }
   });
 
