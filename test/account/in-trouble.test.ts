@@ -95,7 +95,7 @@ describe('a loss is seen with its number', () => {
     expect(await on.unexpected()).toEqual([]);
   });
 
-  it('at full load of single points, while transfer stands still', async () => {
+  it('at full load of single points, while transfer is stopped', async () => {
     const report = await on.stack.createReport('under load');
     await on.settled();
     const load = startLoad(report, 16);
