@@ -11,7 +11,7 @@ export type Usage = {
   /** Bytes of the bodies as sent, and after decompression. */
   readonly wireBytes: number;
   readonly inflatedBytes: number;
-  /** Most requests of one owner within one second; of several receivers the sum of their busiest seconds in one minute. */
+  /** Most requests of one owner within one second at one receiver: to add up receivers, every second would have to be kept. */
   readonly secondMax: number;
   /** Requests that count beside: answered with an error, and repeats of stored ones. */
   readonly refusedRequests: number;
@@ -69,6 +69,9 @@ const requestsRow = z.object({
   wire: z.coerce.number(),
   inflated: z.coerce.number(),
   busiest_max: z.coerce.number(),
+});
+const sendersRow = z.object({
+  ...groupRow,
   last_ms: z.coerce.number(),
   last_sender: z.string(),
   last_sdk: z.string(),
@@ -96,16 +99,13 @@ export const usageQueries = ({ since, until, owners }: UsageFilter, by: UsageGro
   const table = (name: string): string => `${database}.${name} FINAL`;
   const [columns, keys] = [groupColumns[by], groupKeys[by]];
   return {
-    requests: `SELECT ${columns}, sum(minute_requests) AS request_count, sum(minute_wire) AS wire, sum(minute_inflated) AS inflated,
-        max(busiest) AS busiest_max, max(minute_last) AS last_ms, argMax(minute_sender, minute_last) AS last_sender,
-        argMax(minute_sdk, minute_last) AS last_sdk
-      FROM (
-        SELECT data_id, app_id, minute, sum(requests) AS minute_requests, sum(wire_bytes) AS minute_wire,
-          sum(inflated_bytes) AS minute_inflated, sum(second_max) AS busiest, toUnixTimestamp64Milli(max(last_at)) AS minute_last,
-          argMax(sender, last_at) AS minute_sender, argMax(sdk, last_at) AS minute_sdk
-        FROM ${table(ledgerTables.usage)} WHERE ${where} GROUP BY data_id, app_id, minute
-      )
-      GROUP BY ${keys}`,
+    requests: `SELECT ${columns}, sum(requests) AS request_count, sum(wire_bytes) AS wire, sum(inflated_bytes) AS inflated,
+        max(second_max) AS busiest_max
+      FROM ${table(ledgerTables.usage)} WHERE ${where} GROUP BY ${keys}`,
+    // Of any version: the last request of a line is in its last one.
+    senders: `SELECT ${columns}, toUnixTimestamp64Milli(max(last_at)) AS last_ms, argMax(sender, last_at) AS last_sender,
+        argMax(sdk, last_at) AS last_sdk
+      FROM ${database}.${ledgerTables.usage} WHERE ${where} GROUP BY ${keys}`,
     items: `SELECT ${columns}, sum(items) AS item_count FROM ${table(ledgerTables.published)} WHERE ${known} GROUP BY ${keys}`,
     refusals: `SELECT ${columns}, sumIf(requests, kind = 'refused') AS refused, sumIf(requests, kind = 'duplicate') AS repeated
       FROM ${table(ledgerTables.refusals)} WHERE ${known} GROUP BY ${keys}`,
@@ -117,8 +117,10 @@ export const usageQueries = ({ since, until, owners }: UsageFilter, by: UsageGro
   };
 };
 
-/** The rows of the table are in the order of its groups: minute by minute, in little memory. */
+/** The rows are in the order of owners: little memory for any number of them. */
 const settings = { optimize_aggregation_in_order: 1 };
+/** All rows of a line are in one partition: those of merged ones are read without a comparison. */
+const byPartition = { do_not_merge_across_partitions_select_final: 1 };
 const timeoutMs = 25_000;
 
 /**
@@ -130,10 +132,11 @@ export const readUsage = async (
   filter: UsageFilter,
   by: UsageGroup,
 ): Promise<(Usage & UsageOwner & { readonly day: string })[]> => {
-  const { requests, items, refusals, params } = usageQueries(filter, by);
+  const { requests, senders, items, refusals, params } = usageQueries(filter, by);
   const options = { params, settings, timeoutMs };
-  const [used, published, refused] = await Promise.all([
-    clickhouse.rows(requestsRow, requests, options),
+  const [used, seen, published, refused] = await Promise.all([
+    clickhouse.rows(requestsRow, requests, { ...options, settings: { ...settings, ...byPartition } }),
+    clickhouse.rows(sendersRow, senders, options),
     clickhouse.rows(itemsRow, items, options),
     clickhouse.rows(refusalsRow, refusals, options),
   ]);
@@ -149,10 +152,9 @@ export const readUsage = async (
       wireBytes: row.wire,
       inflatedBytes: row.inflated,
       secondMax: row.busiest_max,
-      lastAt: row.last_ms / 1000,
-      sender: row.last_sender,
-      sdk: row.last_sdk,
     });
+  for (const row of seen)
+    add(row, { lastAt: row.last_ms / 1000, sender: row.last_sender, sdk: row.last_sdk });
   for (const row of published) if (row.item_count > 0) add(row, { items: row.item_count });
   for (const row of refused)
     if (row.refused + row.repeated > 0)

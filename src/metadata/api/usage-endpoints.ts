@@ -29,7 +29,9 @@ const usageRow = z
     items: count.meta({ description: 'Points or spans that the account calls received' }),
     wire_bytes: count.meta({ description: 'Of the bodies as sent' }),
     inflated_bytes: count.meta({ description: 'Of the bodies after decompression' }),
-    requests_per_second_max: count.meta({ description: 'Of one owner, in its busiest second' }),
+    requests_per_second_max: count.meta({
+      description: 'Of one owner, in its busiest second at one receiver',
+    }),
     refused_requests: count.meta({ description: 'Answered with an error; not part of `requests`' }),
     repeated_requests: count.meta({ description: 'Repeats of stored requests; not part of `requests`' }),
     last_seen: noticed.meta({ description: 'Arrival of the last request, Unix seconds to the millisecond' }),
