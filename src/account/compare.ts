@@ -179,7 +179,7 @@ const countedByOwner = (
   return sums;
 };
 
-/** A message with a serial is one message, whatever its copies in the stream. */
+/** A message with a serial is one message, regardless of its copies in the stream. */
 const distinct = (messages: readonly HeldMessage[]): HeldMessage[] => [
   ...new Map(messages.map((each) => [nameOf(each), each])).values(),
 ];

@@ -52,7 +52,7 @@ const quietSeconds = 60;
 /** Messages of a stream that are read one by one, to name those that wait. */
 const heldMax = 5_000;
 const minutesPerLook = 240;
-/** Minutes with something on its way are compared again after this time, whatever they look like. */
+/** Minutes with something on its way are compared again after this time, regardless of how they look. */
 const pendingEveryMs = 30_000;
 const barrierMsMax = 60_000;
 const storesEveryMs = 15_000;

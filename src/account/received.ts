@@ -27,7 +27,7 @@ const row = z.object({
 });
 
 /**
- * A message counts once under its serial, whatever its copies; without a serial, under its sequence. It is counted where the lines of its
+ * A message counts once under its serial, regardless of its copies; without a serial, under its sequence. It is counted where the lines of its
  * life reach (`settledSerials` of books.ts has the same rule for one stream).
  */
 const query = (where: string, minute: string): string => `

@@ -174,7 +174,7 @@ describe('received = stored + dropped + dead-lettered + repeated + lost + stuck 
           (items, { owners }) => items + (owners.get(dataId) ?? 0),
           0,
         );
-        // Stuck items that no publisher has counted, and items on their way, are told apart by no sum of an owner: the larger one shows.
+        // Stuck items that no publisher has counted, and items on their way are one number in the sums of an owner: the larger one shows.
         expect(account.received, at).toBeGreaterThanOrEqual(received);
         expect(account.received, at).toBeLessThanOrEqual(received + beyond);
         hasOthers ||= beyond > 0;

@@ -34,7 +34,7 @@ describe('items that seem lost', () => {
     expect(byStore).toEqual(new Map([['metrics 1 0', 10]]));
   });
 
-  it('take each row of the store once, whatever the number of their minutes', async () => {
+  it('take each row of the store once, in any number of minutes', async () => {
     const found = [difference(), difference({ minute: minute + 60 })];
     const { differences, byStore } = await explain(found, 0, 30);
     expect(differences.map(textOf)).toEqual([

@@ -84,7 +84,7 @@ describe('the gaps of a stream', () => {
     expect(await look(103, { stuck })).toBe(1);
   });
 
-  it('begin anew in a stream that went back', async () => {
+  it('begin again in a stream that went back', async () => {
     const { settle, look } = open();
     await look(100);
     await look(50, {}, 50);
