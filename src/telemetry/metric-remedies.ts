@@ -131,7 +131,7 @@ const ofTransfer: Readonly<Record<string, MetricRemedy>> = {
     'rises after a kill of nats-server: nothing; rises without a kill: read the log of NATS',
   ),
   tidemark_transfer_stuck_messages: say(
-    'above 0: someone moved the consumer, or lines of the ledger are lost: docs/stores-in-trouble.md',
+    'above 0: someone moved the consumer, or lines of the ledger are lost; docs/runbook.md#tidemarkstuckmessages',
   ),
   tidemark_transfer_questdb_pending_commits: say(
     'grows for minutes: QuestDB applies commits slower than it confirms them; add disk speed or cores, or spread data ids',

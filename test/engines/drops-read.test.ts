@@ -77,6 +77,10 @@ beforeAll(async () => {
   });
   // Outcomes are visible before their messages are acknowledged.
   for (const stream of ['METRICS', 'TRACES'] as const) await stack.waitForEmptyStream(stream);
+  await waitFor('the account is known', 60_000, async () => {
+    const { items } = balancesSchema.parse((await stack.api('GET', '/api/v1/outcomes')).body);
+    return items.length === 2 && items.every(({ adds_up: addsUp }) => addsUp === true);
+  });
 });
 afterAll(() => stack?.stop());
 
@@ -87,7 +91,7 @@ const balanceSchema = z.looseObject({
   stored: z.number(),
   dropped: z.record(z.string(), z.number()),
   dead_lettered: z.number(),
-  adds_up: z.boolean(),
+  adds_up: z.boolean().nullable(),
   minute: z.number().nullable(),
   refusals: z.array(z.unknown()),
 });
@@ -114,7 +118,13 @@ const ofReport = () => ({
   stored: 3,
   dead_lettered: 0,
   dropped: { metric_value_invalid: 1, timestamp_not_numeric: 1 },
+  repeated: 0,
+  lost: 0,
+  stuck: 0,
+  unrecorded: 0,
+  in_flight: 0,
   adds_up: true,
+  differences: [],
   refusals: [
     { kind: 'duplicate', reason: 'duplicate_request', requests: 1, items: 1 },
     { kind: 'refused', reason: 'metrics_empty', requests: 1, items: 1 },
@@ -148,7 +158,25 @@ describe('the balance', () => {
     for (const { minute } of items) expect(Number(minute) % 60).toBe(0);
     const { body } = await stack.api('GET', '/api/v1/outcomes?since=1000&until=2000');
     expect(balancesSchema.parse(body)).toMatchObject({ since: 1000, until: 2000, items: [] });
-    expect(await cli.text('ledger --data-id 1999999')).toMatch(/^adds up +yes/m);
+    const dataId = ofReport().data_id;
+    const { body: own } = await stack.api('GET', `/api/v1/outcomes?data_id=${dataId}&since=1000&until=2000`);
+    expect(balancesSchema.parse(own).items).toEqual([]);
+  });
+
+  // An owner that never was would read like one without items.
+  it.each([
+    ['ledger --data-id 1999999', 'data id 1999999'],
+    ['ledger --app-id 1999999', 'application 1999999'],
+    ['account --owner 1999999', 'data id or application 1999999'],
+    ['account --stores --owner 1999999', 'data id or application 1999999'],
+  ])('refuses an unknown owner: %s', async (line, named) => {
+    expect(await cli.run(line)).toMatchObject({ code: 1, stderr: expect.stringContaining(named) });
+  });
+
+  it('has no differences, and the stores hold what the records say', async () => {
+    expect(await cli.text('account')).toMatch(/^no differences: the books agree$/m);
+    const text = await cli.text(`account --stores --owner ${ofReport().data_id}`);
+    expect(text).toMatch(new RegExp(`^data id ${ofReport().data_id} +yes`, 'm'));
   });
 
   it.each([

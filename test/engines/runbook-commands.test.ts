@@ -31,8 +31,15 @@ const runs: Readonly<Record<string, { readonly prints: RegExp; readonly code?: n
   'curl -s http://<process>:<operations port>/readyz': { prints: /"ready":true/ },
   'tidemark ledger': { prints: /^WHOSE .*\n.* yes / },
   'tidemark ledger --since 1h': { prints: /^WHOSE .*\n.* yes / },
-  'tidemark ledger --since 2h': { prints: /^WHOSE .*\n.* yes / },
-  'tidemark ledger --since 2h --by-minute': { prints: /^MINUTE .*\n.* yes / },
+  'tidemark ledger --json': { prints: /"not_known_since": ?null/ },
+  'tidemark ledger --data-id <id> --by-minute': { prints: /^MINUTE .*\n.* yes / },
+  'tidemark account': { prints: /^no differences: the books agree/ },
+  'tidemark account --stores --owner <id>': { prints: /^WHOSE .*\n.* yes / },
+  // Nothing is lost here.
+  'tidemark account close --data-id <id> --kind <kind> --reason "…"': {
+    prints: /open difference of this owner/,
+    code: 1,
+  },
   'tidemark dlq list': { prints: /unreadable_message/ },
   'tidemark dlq list --limit 5': { prints: /SEQUENCE/ },
   'tidemark dlq list --reason table_unavailable': { prints: /SEQUENCE/ },
@@ -140,6 +147,7 @@ const filled = async (command: string): Promise<string> => {
     .replace('<table_id>', report.result_table.table_id)
     .replace('<id>', String(report.data_source.mon_data_id))
     .replace('<reason>', 'timestamp_too_old')
+    .replace('<kind>', 'lost_in_the_stream')
     .replace('<folder>', join(folder, 'alone'));
   if (line.includes('<number>')) line = line.replace('<number>', await newestLetter());
   if (line.includes('<run_id>')) line = line.replace('<run_id>', await newestRun());

@@ -25,6 +25,8 @@ const here = (line: string): string =>
 
 const answers: Readonly<Record<string, RegExp>> = {
   'tidemark ledger': /yes|adds up|=|[0-9]/,
+  'tidemark account --stores': /^compared: /m,
+  'tidemark account': /^(?:no differences: the books agree|WHOSE )/,
   'tidemark drops': /unauthorized/,
   'tidemark doctor': /ok\s+tables of questdb/,
 };
