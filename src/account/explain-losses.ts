@@ -12,6 +12,8 @@ export type ExplainedLosses = {
   readonly differences: readonly Difference[];
   /** Items of the owner, by `ownerText`, that the store has without a record. */
   readonly byStore: ReadonlyMap<string, number>;
+  /** The same by minute (Unix seconds). */
+  readonly byMinute: ReadonlyMap<number, ReadonlyMap<string, number>>;
 };
 
 const isLoss = ({ kind }: Difference): boolean =>
@@ -40,6 +42,7 @@ export const explainLosses = async (
   { recorded, unrecordedRows }: LossEvidence,
 ): Promise<ExplainedLosses> => {
   const byStore = new Map<string, number>();
+  const byMinute = new Map<number, Map<string, number>>();
   const rowsLeft = new Map<string, number>();
   const differences: Difference[] = [];
   for (const each of found) {
@@ -53,12 +56,16 @@ export const explainLosses = async (
     const rows = left === 0 ? 0 : (rowsLeft.get(owner) ?? (await unrecordedRows(each)));
     const ofStore = Math.min(left, rows);
     if (left > 0) rowsLeft.set(owner, rows - ofStore);
-    if (ofStore > 0) byStore.set(owner, ofStore + (byStore.get(owner) ?? 0));
+    if (ofStore > 0) {
+      byStore.set(owner, ofStore + (byStore.get(owner) ?? 0));
+      const owners = byMinute.get(each.minute) ?? new Map<string, number>();
+      byMinute.set(each.minute, owners.set(owner, ofStore + (owners.get(owner) ?? 0)));
+    }
     const items = ofRecords + ofStore;
     const messages = Math.round((each.messages * items) / each.items);
     if (items > 0) differences.push({ ...each, kind: 'unrecorded', items, messages });
     if (items < each.items)
       differences.push({ ...each, items: each.items - items, messages: each.messages - messages });
   }
-  return { differences: mergeEqual(differences), byStore };
+  return { differences: mergeEqual(differences), byStore, byMinute };
 };

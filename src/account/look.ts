@@ -18,7 +18,7 @@ import {
 } from './books.ts';
 import { compareBooks, type Evidence, type HeldMessage, type Published, type Queue } from './compare.ts';
 import { type Difference, isOfStore, type Owner, pipelineOf } from './difference.ts';
-import { explainLosses, type LossEvidence, mergeEqual } from './explain-losses.ts';
+import { explainLosses, type LossEvidence, mergeEqual, ownerText } from './explain-losses.ts';
 import { type FoundDifferences, openFoundDifferences } from './found.ts';
 import { readHeldMessages } from './held-messages.ts';
 import { sumOrphans } from './orphan-sums.ts';
@@ -106,7 +106,7 @@ class Looks {
   private found: FoundDifferences | undefined;
   /** By stream: losses whose senders were answered 2xx. */
   private readonly told = new Map<string, readonly Difference[]>();
-  /** By stream: items whose rows the store has without a record. */
+  /** By stream and minute: items of owners whose rows the store has without a record. */
   private readonly byStore = new Map<string, ReadonlyMap<string, number>>();
   private isFirst = true;
   private storesDueAt = 0;
@@ -257,11 +257,12 @@ class Looks {
     };
     const { differences, inFlight, pending, lost } = compareBooks(evidence);
     const extra = await this.uncounted.find(stream, queue, { heads, minutes, pending, lost, stuck });
+    for (const minute of minutes) this.byStore.delete(`${stream} ${minute}`);
     const explained = await explainLosses(differences, {
       recorded: await this.recordsBeyond(stream, differences, books.settled),
-      unrecordedRows: ({ pipeline, dataId, appId }) => this.deps.stores.unrecorded(pipeline, dataId || appId),
+      unrecordedRows: (owner) => this.rowsBeyond(owner),
     });
-    this.byStore.set(stream, explained.byStore);
+    for (const [minute, owners] of explained.byMinute) this.byStore.set(`${stream} ${minute}`, owners);
     await found.replace(
       (each) => isOfBooks(each) && each.stream === stream && due.has(each.minute),
       mergeEqual([...explained.differences, ...told, ...extra]),
@@ -282,6 +283,14 @@ class Looks {
     if (!queue.exists) return queue.last;
     const { stream: now } = await readStream(this.deps.bus, stream);
     return now.state.last_seq;
+  }
+
+  /** Rows of the owner that the store has without a record, less those that explain other minutes. */
+  private async rowsBeyond(owner: Owner): Promise<number> {
+    const { pipeline, dataId, appId } = owner;
+    let rows = await this.deps.stores.unrecorded(pipeline, dataId || appId);
+    for (const owners of this.byStore.values()) rows -= owners.get(ownerText(owner)) ?? 0;
+    return Math.max(0, rows);
   }
 
   /** Items that records have beyond the places of their messages, in minutes that seem to lack some. */
