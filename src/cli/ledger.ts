@@ -182,7 +182,7 @@ const printMany = (answer: Answer, byMinute: boolean): void => {
 
 type LedgerOptions = JsonOption & OwnerOptions & { since?: number; by?: 'minute' };
 
-const emptyOf = ({ dataId, appId }: OwnerOptions): Balance => ({
+const emptyOf = ({ dataId, appId }: OwnerOptions, { not_known_since: since }: Answer): Balance => ({
   pipeline: dataId === undefined ? 'traces' : 'metrics',
   data_id: dataId ?? 0,
   app_id: appId ?? 0,
@@ -196,7 +196,7 @@ const emptyOf = ({ dataId, appId }: OwnerOptions): Balance => ({
   stuck: 0,
   unrecorded: 0,
   in_flight: 0,
-  adds_up: true,
+  adds_up: since === null ? true : null,
   differences: [],
   refusals: [],
 });
@@ -214,7 +214,7 @@ const ledger = async (options: LedgerOptions): Promise<void> => {
   const answered = await adminClient().ask(answerSchema, 'GET', `/api/v1/outcomes${query}`);
   printAnswer(answered, options, (answer) => {
     const isOne = (dataId !== undefined || appId !== undefined) && by === undefined;
-    if (isOne) printOne(answer.items[0] ?? emptyOf(options), answer);
+    if (isOne) printOne(answer.items[0] ?? emptyOf(options, answer), answer);
     else printMany(answer, by === 'minute');
   });
 };
@@ -224,7 +224,7 @@ export const registerLedger = (program: Command): void => {
   const command = program
     .command('ledger')
     .description(
-      'print outcomes of all acknowledged items (received = stored + dropped + dead-lettered), and refusals',
+      'print the account of each owner: what NATS confirmed against what was stored, dropped and dead-lettered; and refusals',
     )
     .option('--since <duration>', 'of the last 15m, 1h (default), 7d', durationArgument)
     .option('--by-minute', 'one line per minute of arrival');
