@@ -138,8 +138,9 @@ describe('the way of the book into LEDGER', () => {
   // Usage may be late, the account may not.
   it('is followed by the lines of usage every five seconds, which a failure makes due again, and at the end', async () => {
     const { sent, bus, feed, usage } = setUp();
+    const arrivedAt = Date.now();
     const add = (): void =>
-      usage.add('metrics', 7, Date.now(), 1, 2, { address: '::1', sdk: '', secrets: [] });
+      usage.add('metrics', 7, arrivedAt, 1, 2, { address: '::1', sdk: '', secrets: [] });
     try {
       add();
       bus.answer = full;
