@@ -81,6 +81,7 @@ export const accountOf = (
   received: readonly Pick<Received, 'published' | 'counted' | 'uncounted'>[],
   differences: readonly FoundDifference[],
   isKnown: boolean,
+  isInWindow: (difference: FoundDifference) => boolean = () => true,
 ): Account => {
   let published = 0;
   let counted = 0;
@@ -95,12 +96,14 @@ export const accountOf = (
   const withoutPlace = Math.max(0, recorded - counted - uncounted);
   const settled = counted + withoutPlace;
   const settledAgain = settled + uncounted - recorded;
-  const ofStore = differences.filter(isOfStore);
-  const ofBooks = differences.filter((each) => !isOfStore(each));
+  // Items of another time than the sums above are no part of the equation.
+  const ofWindow = differences.filter(isInWindow);
+  const ofStore = ofWindow.filter(isOfStore);
+  const ofBooks = ofWindow.filter((each) => !isOfStore(each));
   // A message whose record is gone has its place in the settlers' book, as a repeated one has; the store tells them apart.
   const withoutRecord = Math.min(settledAgain, itemsOf(ofStore, 'unrecorded'));
-  const lost = itemsOf(differences, 'lost_in_the_stream', 'lost_by_the_engine');
-  const stuck = itemsOf(differences, 'stuck');
+  const lost = itemsOf(ofWindow, 'lost_in_the_stream', 'lost_by_the_engine');
+  const stuck = itemsOf(ofWindow, 'stuck');
   const withoutBoth = Math.max(0, itemsOf(ofBooks, 'unrecorded') - withoutPlace);
   const unsettled = lost + stuck + withoutBoth;
   return {
@@ -148,7 +151,8 @@ const grouped = <T extends Place>(rows: readonly T[], byMinute: boolean): Map<st
 
 /**
  * The accounts of all owners with items, refusals or differences, points first; `byMinute`: of each minute, the newest first. An owner
- * with a difference has an account although nothing of it was settled. `isKnown` false: the looks are behind, and nothing adds up. Throws
+ * with a difference has an account although nothing of it was settled. A difference that was found within the time is shown although its
+ * items arrived at another one, by the clock of their receiver. `isKnown` false: the looks are behind, and nothing adds up. Throws
  * the Faults of the ClickHouse client.
  */
 export const readOwnerAccounts = async (
@@ -172,6 +176,9 @@ export const readOwnerAccounts = async (
     ({ pipeline }) =>
       (dataId === undefined || pipeline === 'metrics') && (appId === undefined || pipeline === 'traces'),
   );
+  const isInWindow = (each: FoundDifference): boolean =>
+    isOfStore(each) ||
+    (each.minute * 1000 >= (sinceMs ?? 0) && each.minute * 1000 < (untilMs ?? Number.POSITIVE_INFINITY));
   const books = grouped(received, byMinute);
   const found = grouped(ofPipeline, byMinute);
   const places = new Map<string, AccountOf>(balances.map((balance) => [placeOf(balance), balance]));
@@ -179,6 +186,8 @@ export const readOwnerAccounts = async (
     if (!places.has(key) && first !== undefined)
       places.set(key, emptyBalance(byMinute ? first : { ...first, minute: undefined }));
   return [...places]
-    .map(([key, balance]) => accountOf(balance, books.get(key) ?? [], found.get(key) ?? [], isKnown))
+    .map(([key, balance]) =>
+      accountOf(balance, books.get(key) ?? [], found.get(key) ?? [], isKnown, isInWindow),
+    )
     .toSorted(order);
 };

@@ -18,7 +18,7 @@ const row = z.object({
   reason: z.string(),
 });
 
-/** Which differences: of minutes (Unix seconds) from `since` on and before `until`, of one owner, of one kind. */
+/** Which differences: of minutes (Unix seconds) from `since` on and before `until`, or found within that time; of one owner, of one kind. */
 export type DifferenceFilter = {
   readonly dataId?: number | undefined;
   readonly appId?: number | undefined;
@@ -26,6 +26,9 @@ export type DifferenceFilter = {
   readonly since?: number | undefined;
   readonly until?: number | undefined;
 };
+
+/** The last second of a DateTime. */
+const timeMax = 4_294_967_295;
 
 const conditionsOf = ({ dataId, appId, kind, since, until }: DifferenceFilter) => {
   const conditions = ['is_found = 1'];
@@ -38,13 +41,16 @@ const conditionsOf = ({ dataId, appId, kind, since, until }: DifferenceFilter) =
   add('data_id = {dataId:Int64}', 'dataId', dataId);
   add('app_id = {appId:Int64}', 'appId', appId);
   add('kind = {kind:String}', 'kind', kind);
-  // The minute of a difference with a store is the start of its day.
-  add(
-    "(minute >= toDateTime({since:UInt32}) OR kind IN ('missing_in_the_store', 'unmerged', 'unrecorded') AND minute + 86400 > toDateTime({since:UInt32}))",
-    'since',
-    since,
-  );
-  add('minute < toDateTime({until:UInt32})', 'until', until);
+  if (since !== undefined || until !== undefined) {
+    const isWithin = (time: string): string =>
+      `(${time} >= toDateTime({since:UInt32}) AND ${time} < toDateTime({until:UInt32}))`;
+    // The minute of a difference with a store is the start of its day.
+    const day =
+      "(kind IN ('missing_in_the_store', 'unmerged', 'unrecorded') AND minute < toDateTime({until:UInt32}) AND minute + 86400 > toDateTime({since:UInt32}))";
+    conditions.push(`(${isWithin('minute')} OR ${isWithin('at')} OR ${day})`);
+    params['since'] = since ?? 0;
+    params['until'] = until ?? timeMax;
+  }
   return { where: conditions.join(' AND '), params };
 };
 
