@@ -36,6 +36,7 @@ const differences = ({ outcomes }: ApiDeps): Endpoint =>
     tag,
     summary: 'Differences between the books, and between the books and the stores, the newest first',
     role: 'viewer',
+    namesRecord: true,
     params: none,
     query: z.strictObject({ ...ownerQuery, ...timeQuery, owner: ownerQuery.data_id }),
     body: none,
@@ -69,6 +70,7 @@ const close = ({ outcomes }: ApiDeps): Endpoint =>
     summary:
       'Closes the open differences of an owner with their present figures; a larger figure opens one again',
     role: 'editor',
+    namesRecord: true,
     params: none,
     query: none,
     body: closeRequest,
@@ -162,6 +164,7 @@ const stores = ({ account }: ApiDeps): Endpoint =>
     tag,
     summary: 'Compares QuestDB and ClickHouse with the records: rows and sums of uids by owner and event day',
     role: 'viewer',
+    namesRecord: true,
     params: none,
     query: z.strictObject({ ...ownerQuery, owner: ownerQuery.data_id, day: dayQuery }),
     body: none,

@@ -44,6 +44,8 @@ type Description = {
   readonly answer: z.ZodType;
   /** Its 200 is a table: `format=csv`, or an Accept that wants text/csv, asks for CSV. */
   readonly hasCsv?: true;
+  /** Its query or its body names a record: 404 where that does not exist. A path with parameters always names one. */
+  readonly namesRecord?: true;
   /** Its 200 has an ETag. An endpoint that reads If-Match always has one. */
   readonly hasEtag?: true;
   /** Largest body in bytes; a MiB by default. */

@@ -32,7 +32,7 @@ const hasBody = ({ schemas }: Endpoint): boolean => !(schemas.body instanceof z.
 
 /** The errors that an endpoint may answer with, by its inputs. */
 const problemsOf = (endpoint: Endpoint) => {
-  const { path, method, isConditional, isWrite } = endpoint;
+  const { path, method, isConditional, isWrite, namesRecord } = endpoint;
   return {
     401: problemAnswer('No valid admin token', { 'WWW-Authenticate': text('Bearer') }),
     403: problemAnswer('The role of the token does not allow this'),
@@ -40,7 +40,9 @@ const problemsOf = (endpoint: Endpoint) => {
     503: problemAnswer('A dependency is not available; the same call may be repeated', {
       'Retry-After': text('Seconds to wait'),
     }),
-    ...(path.includes('{') ? { 404: problemAnswer('The record does not exist') } : {}),
+    ...(path.includes('{') || namesRecord === true
+      ? { 404: problemAnswer('The record does not exist') }
+      : {}),
     ...(hasBody(endpoint) ? { 400: problemAnswer('The body is not JSON') } : {}),
     ...(method === 'GET' ? {} : { 413: problemAnswer('The body is too large') }),
     ...(isWrite && method !== 'GET'

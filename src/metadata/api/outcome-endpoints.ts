@@ -117,6 +117,7 @@ const balances = ({ outcomes, account }: ApiDeps): Endpoint =>
     tag,
     summary: 'Outcomes of acknowledged items; by default of the last hour',
     role: 'viewer',
+    namesRecord: true,
     params: none,
     query: z.strictObject({
       ...ownerQuery,

@@ -162,6 +162,7 @@ const usage = ({ outcomes }: ApiDeps): Endpoint =>
     tag,
     summary: 'Usage of the receivers in a period; by default of the last day',
     role: 'viewer',
+    namesRecord: true,
     params: none,
     query: usageQuery,
     body: none,
