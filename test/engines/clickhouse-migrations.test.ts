@@ -35,6 +35,8 @@ const names = [
   '015_ingest_differences',
   '016_ingest_closings',
   '017_ingest_usage',
+  '018_ingest_days',
+  '019_ingest_days_mv',
 ];
 const version = names.length;
 const log = createLog('test', 'silent');
