@@ -9,18 +9,12 @@ import type { Records } from '../records/store.ts';
 import { differenceSchema, shownDifference } from './account-shapes.ts';
 import type { ApiDeps } from './deps.ts';
 import { type Endpoint, endpoint, none } from './endpoint.ts';
-import { ownerQuery, refuseUnknownOwner, timeQuery } from './outcome-endpoints.ts';
+import { ownerOf, ownerQuery, refuseUnknownOwner, timeQuery } from './outcome-endpoints.ts';
 
 const tag = 'Account';
 const count = z.int();
 const dayMs = 86_400_000;
 const daySeconds = 86_400;
-
-const ownerOf = (query: { data_id?: number | undefined; app_id?: number | undefined }) => {
-  if (query.data_id !== undefined && query.app_id !== undefined)
-    throw fieldFault('invalid_value', 'app_id', 'cannot be combined with data_id');
-  return { dataId: query.data_id, appId: query.app_id };
-};
 
 /** The owner with this id: a data id, else an application. */
 const namedOwner = async (records: Pick<Records, 'dataSources' | 'applications'>, id: number) => {

@@ -4,6 +4,7 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node';
 const longest = [
   'faults/kill-points-worker',
   'engines/table-trouble',
+  'engines/account',
   'contract/examples',
   'engines/refresh-http',
   'engines/operators',
@@ -15,6 +16,8 @@ const longest = [
   'contract/identity',
   'engines/audit',
   'engines/dlq-redrive',
+  'engines/dlq-outcomes',
+  'engines/publishers-book',
   'engines/outcomes-kills',
   'faults/whole-requests',
   'contract/push',
