@@ -62,6 +62,7 @@ const minutesPerLook = 240;
 const pendingEveryMs = 30_000;
 const barrierMsMax = 60_000;
 const storesEveryMs = 15_000;
+const silentEveryMs = 30_000;
 
 /** A stream as the look found it. */
 type StreamLook = {
@@ -101,6 +102,10 @@ class Looks {
   private readonly minutes = new Map<string, MinuteState>();
   private readonly queues = new Map<string, Queue>();
   private readonly uncounted: Uncounted;
+  private readonly silent = new Map<
+    string,
+    { readonly at: number; readonly lives: ReadonlyMap<number, number> }
+  >();
   /** Lives whose end without a last line was compared. */
   private readonly noted = new Set<string>();
   private found: FoundDifferences | undefined;
@@ -225,7 +230,7 @@ class Looks {
     found: FoundDifferences,
   ): Promise<number> {
     const { clickhouse } = this.deps;
-    const silentLives = await readSilentLives(clickhouse, stream, windowSeconds, quietSeconds);
+    const silentLives = await this.silentOf(stream);
     const due = new Set(this.due(stream, outlines, queue));
     for (const each of found.all) if (each.stream === stream && each.kind === 'stuck') due.add(each.minute);
     for (const { minute } of stuck) due.add(minute);
@@ -283,6 +288,16 @@ class Looks {
     if (!queue.exists) return queue.last;
     const { stream: now } = await readStream(this.deps.bus, stream);
     return now.state.last_seq;
+  }
+
+  /** A silent life stays silent: the question is repeated at leisure. */
+  private async silentOf(stream: string): Promise<ReadonlyMap<number, number>> {
+    const known = this.silent.get(stream);
+    const now = performance.now();
+    if (known !== undefined && now - known.at < silentEveryMs) return known.lives;
+    const lives = await readSilentLives(this.deps.clickhouse, stream, windowSeconds, quietSeconds);
+    this.silent.set(stream, { at: now, lives });
+    return lives;
   }
 
   /** Rows of the owner that the store has without a record, less those that explain other minutes. */

@@ -57,7 +57,7 @@ const daysPerLook = 200;
 /** More owners than these are compared together: the records of all are read once. */
 const ownersApartMax = 8;
 /** The present days are compared again soon, older ones in turn. */
-const againMs = { recent: 60_000, older: 3_600_000 };
+const againMs = { busy: 90_000, recent: 60_000, older: 3_600_000 };
 const cachedMs = 20_000;
 const dayMs = 86_400_000;
 
@@ -78,6 +78,13 @@ export const createStoreLook = (targets: () => StoreTargets): StoreLook => {
   const today = (): number => Math.floor(Date.now() / dayMs);
   const toCompare = createDaysToCompare(({ day }) => (day >= today() - 1 ? againMs.recent : againMs.older));
   const cache = new Map<string, { readonly at: number; readonly rows: number }>();
+  let before = new Map<string, string>();
+  const comparedAt = new Map<string, number>();
+
+  /** While a day is written to, its counts differ by what is on its way: it is compared once it is quiet, and else now and then. */
+  const isQuietOrOverdue = (day: SeenDay): boolean =>
+    before.get(textOf(day)) === day.state ||
+    performance.now() - (comparedAt.get(textOf(day)) ?? Number.NEGATIVE_INFINITY) >= againMs.busy;
 
   return {
     look: async () => {
@@ -85,7 +92,10 @@ export const createStoreLook = (targets: () => StoreTargets): StoreLook => {
       const points = now.points.filter(({ dataId }) => !now.isLeftOut('metrics', dataId));
       const sizes = await readStoreSizes(now.clickhouse, points);
       const seen = seenDays(await readNamedDays(now.clickhouse), sizes);
-      const due = toCompare.next(seen, daysPerLook, performance.now());
+      const due = toCompare.next(seen.filter(isQuietOrOverdue), daysPerLook, performance.now());
+      before = new Map(seen.map((day) => [textOf(day), day.state]));
+      for (const day of due) comparedAt.set(textOf(day), performance.now());
+      for (const key of comparedAt.keys()) if (!before.has(key)) comparedAt.delete(key);
       const differences: StoreDifference[] = [];
       const inFlight = new Set<string>();
       const compared: StorePlace[] = [];
