@@ -42,14 +42,8 @@ export type LookDependencies = {
   readonly stop: AbortSignal;
 };
 
-/** What a look came to. */
-export type LookResult = {
-  /** Items that were published and are on their way, by stream. */
-  readonly inFlight: ReadonlyMap<string, number>;
-};
-
 /** Compares the books, again and again. Throws the Faults of NATS and ClickHouse: then the account is not known. */
-export type Look = () => Promise<LookResult>;
+export type Look = () => Promise<void>;
 
 /** Lines of this long before the first look are compared, in case an earlier process left some undone. */
 const firstWindowSeconds = 48 * 3_600;
@@ -113,7 +107,10 @@ class Looks {
   private readonly told = new Map<string, readonly Difference[]>();
   /** By stream and minute: items of owners whose rows the store has without a record. */
   private readonly byStore = new Map<string, ReadonlyMap<string, number>>();
+  /** Until every minute of the first window was compared. */
   private isFirst = true;
+  /** More minutes are due than one look compares. */
+  private isLimited = false;
   private storesDueAt = 0;
 
   constructor(deps: LookDependencies) {
@@ -127,7 +124,7 @@ class Looks {
   }
 
   /** The order matters: what was acknowledged when the streams were read has its line in ClickHouse when the books are read. */
-  async look(): Promise<LookResult> {
+  async look(): Promise<void> {
     const { clickhouse, streams } = this.deps;
     this.found ??= await openFoundDifferences(clickhouse);
     const { found } = this;
@@ -135,19 +132,18 @@ class Looks {
     for (const stream of streams) looks.set(stream.name, await this.lookAt(stream));
     await this.untilRecorded();
     const outlines = await readOutlines(clickhouse, this.isFirst ? firstWindowSeconds : windowSeconds);
-    const inFlight = new Map<string, number>();
+    this.isLimited = false;
     for (const [name, { queue, held, stuck }] of looks) {
       const look: StreamLook = {
         queue,
         stuck: await withoutLine(clickhouse, name, stuck),
         held: held === undefined ? undefined : await withoutLine(clickhouse, name, held),
       };
-      inFlight.set(name, await this.compare(name, look, outlines, found));
+      await this.compare(name, look, outlines, found);
       this.queues.set(name, queue);
     }
-    this.isFirst = false;
+    this.isFirst &&= this.isLimited;
     await this.lookAtStores(found);
-    return { inFlight };
   }
 
   /** At most a fortieth of the time goes into the stores. */
@@ -220,6 +216,11 @@ class Looks {
       if (isQuiet ? isChanged || state.isPending : isChanged && waitedMs > pendingEveryMs)
         minutes.push(minute);
     }
+    // What left the window is not compared again, so nothing of it is remembered.
+    for (const key of this.minutes.keys())
+      if (key.startsWith(`${stream} `) && !texts.has(Number(key.slice(stream.length + 1))))
+        this.minutes.delete(key);
+    this.isLimited ||= minutes.length > minutesPerLook;
     return minutes.toSorted((left, right) => left - right).slice(0, minutesPerLook);
   }
 
@@ -228,7 +229,7 @@ class Looks {
     { queue, stuck, held }: StreamLook,
     outlines: readonly Outline[],
     found: FoundDifferences,
-  ): Promise<number> {
+  ): Promise<void> {
     const { clickhouse } = this.deps;
     const silentLives = await this.silentOf(stream);
     const due = new Set(this.due(stream, outlines, queue));
@@ -260,7 +261,7 @@ class Looks {
       silent: new Set(silentLives.keys()),
       gapsOf: (head) => gaps.get(head) ?? 0,
     };
-    const { differences, inFlight, pending, lost } = compareBooks(evidence);
+    const { differences, pending, lost } = compareBooks(evidence);
     const extra = await this.uncounted.find(stream, queue, { heads, minutes, pending, lost, stuck });
     for (const minute of minutes) this.byStore.delete(`${stream} ${minute}`);
     const explained = await explainLosses(differences, {
@@ -280,7 +281,6 @@ class Looks {
       state.comparedAt = now;
       state.isPending = pending.has(minute);
     }
-    return inFlight;
   }
 
   /** The last sequence of the stream, read after the books: it tells messages that came meanwhile from a tail that was cut. */
