@@ -57,7 +57,9 @@ const note = (state: State, { heads, minutes, pending, lost }: Compared): void =
   for (const minute of minutes) {
     // A loss of before the start has no gap among the counted ones: it would hide another.
     const hasGaps = (lastOf.get(minute) ?? 0) > state.start;
-    state.lost.set(minute, hasGaps ? (lost.get(minute) ?? 0) : 0);
+    const messages = hasGaps ? (lost.get(minute) ?? 0) : 0;
+    if (messages === 0) state.lost.delete(minute);
+    else state.lost.set(minute, messages);
     state.pendingFirst.delete(minute);
   }
   for (const { minute, sequenceFirst } of heads) {

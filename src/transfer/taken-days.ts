@@ -1,11 +1,4 @@
-import {
-  type DayRows,
-  type DescribedRows,
-  type OwnerDays,
-  partDays,
-  relativeSums,
-  sumText,
-} from '../wire/part-days.ts';
+import { type DayRows, type DescribedRows, type OwnerDays, partDays, sumText } from '../wire/part-days.ts';
 import type { DeadLettered } from './sink.ts';
 
 type Counted = { rows: number; sum: bigint };
@@ -83,10 +76,3 @@ export const takenDays = (
   }
   return taken;
 };
-
-/** The same with sums of (uid - base) modulo 2^64, as settled lines have them; `base` is that of the key of the message's records. */
-export const relativeDays = (
-  days: ReadonlyMap<number, OwnerDays>,
-  base: string,
-): ReadonlyMap<number, OwnerDays> =>
-  new Map([...days].map(([owner, own]) => [owner, { ...own, sums: relativeSums(own, base) }]));

@@ -3,7 +3,8 @@ import type { Pipeline } from '../../../src/outcomes/rows.ts';
 import { moveToDeadLetters } from '../../../src/outcomes/tally.ts';
 import type { Clickhouse } from '../../../src/stores/clickhouse/client.ts';
 import type { DeadLettered, Validated } from '../../../src/transfer/sink.ts';
-import { relativeDays, takenDays } from '../../../src/transfer/taken-days.ts';
+import { takenDays } from '../../../src/transfer/taken-days.ts';
+import { relativeSums } from '../../../src/wire/part-days.ts';
 
 /** A record as it is inserted; its `book` is 0 where an earlier program wrote it. */
 export type SettledRecord = Readonly<Record<string, unknown>>;
@@ -23,10 +24,9 @@ export const settledRecords = (
     redrive === undefined
       ? outcomeRows(pipeline, key, tally, arrivedAt, now)
       : redriveRows(pipeline, redrive, tally, now);
-  const relative = relativeDays(days, rows[0]?.base ?? '0');
   return rows.map((row) => {
     const owner = row.data_id + row.app_id;
-    const taken = relative.get(owner) ?? { days: [], rows: [], sums: [] };
+    const taken = days.get(owner) ?? { days: [], rows: [], sums: [] };
     const letters = refused.filter(({ place }) => (place.dataId ?? place.appId) === owner);
     return {
       ...row,
@@ -34,7 +34,7 @@ export const settledRecords = (
       letter_items: letters.map(({ items }) => items),
       days: taken.days,
       day_rows: taken.rows,
-      day_sums: taken.sums,
+      day_sums: relativeSums(taken, row.base),
       book: 1,
     };
   });
