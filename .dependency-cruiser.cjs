@@ -110,6 +110,20 @@ module.exports = {
       from: { path: '^src/', pathNot: '^src/(embedded/|cli/(setup|up|env)\\.ts$)' },
       to: { path: '^src/embedded/' },
     },
+    {
+      name: 'console-apart',
+      comment:
+        'The console is a client of the admin API: it imports nothing of the sources, and nothing of them imports it.',
+      severity: 'error',
+      from: { path: '^console/' },
+      to: { path: '^(src|test|tools|bench)/' },
+    },
+    {
+      name: 'console-is-files',
+      severity: 'error',
+      from: { path: '^src/' },
+      to: { path: '^console/' },
+    },
     { name: 'no-cycles', severity: 'error', from: {}, to: { circular: true } },
     { name: 'no-unresolved', severity: 'error', from: {}, to: { couldNotResolve: true } },
     {
@@ -134,7 +148,7 @@ module.exports = {
     doNotFollow: { path: 'node_modules' },
     exclude: { path: 'node_modules/.*/node_modules' },
     enhancedResolveOptions: {
-      extensions: ['.ts', '.js', '.cjs', '.mjs', '.json'],
+      extensions: ['.ts', '.tsx', '.js', '.cjs', '.mjs', '.json'],
       exportsFields: ['exports'],
       conditionNames: ['import', 'node', 'default', 'types', 'require'],
     },

@@ -4,6 +4,7 @@ SHELL := /bin/sh
 MACHINE_PATH := $(PATH)
 export PATH := $(CURDIR)/node_modules/.bin:$(PATH)
 PACKAGES := node_modules/.installed
+CONSOLE := console/dist/index.html
 ARGS ?=
 ITEMS ?= 2000000
 
@@ -19,7 +20,10 @@ $(PACKAGES): package-lock.json package.json
 	  PATH="$(MACHINE_PATH)" npm install --no-save --no-audit --no-fund --loglevel=error \
 	  && touch $@ && echo "npm packages: done in $$(($$(date +%s) - started)) s"
 
-setup: $(PACKAGES) ## install the packages and the engines that are missing
+$(CONSOLE): $(PACKAGES) console/index.html console/vite.config.ts $(shell find console/src -type f)
+	@vite build --config console/vite.config.ts && touch $@
+
+setup: $(PACKAGES) $(CONSOLE) ## install the packages and the engines that are missing, and build the console
 	@bin/tidemark setup
 
 up: setup ## run the whole stack on this machine until Ctrl-C
@@ -58,7 +62,8 @@ sabotage: setup ## break what exactly once rests on, one thing at a time, and se
 check: $(PACKAGES) ## formatting and lint, types, import rules, words, lengths of functions, generated documents
 	@biome check --error-on-warnings
 	@tsc -p .
-	@depcruise src --config .dependency-cruiser.cjs
+	@tsc -p console
+	@depcruise src console/src --config .dependency-cruiser.cjs
 	@node tools/check-words.ts
 	@node tools/check-functions.ts
 	@node tools/docs/check.ts
@@ -86,4 +91,4 @@ format: $(PACKAGES) ## format the sources and apply safe fixes
 	@biome check --write
 
 clean: ## remove the packages and the data of `make up`
-	rm -rf node_modules .tidemark coverage bench-results
+	rm -rf node_modules console/dist .tidemark coverage bench-results

@@ -8,7 +8,10 @@ import ts from 'typescript';
 const linesMax = 100;
 const root = join(import.meta.dirname, '..');
 
-const files = execFileSync('git', ['ls-files', '--', 'src/*.ts'], { cwd: root, encoding: 'utf8' })
+const files = execFileSync('git', ['ls-files', '--', 'src/*.ts', 'console/src/*.ts', 'console/src/*.tsx'], {
+  cwd: root,
+  encoding: 'utf8',
+})
   .split('\n')
   .filter((file) => file !== '');
 

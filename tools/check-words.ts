@@ -51,6 +51,8 @@ const words: readonly Word[] = [
 const allowed = [
   /^docs\/glossary\.md$/,
   /^schemas\/examples\/stored\//,
+  // The words of the API.
+  /^console\/src\/api\/schema\.d\.ts$/,
   // Names in its code.
   /^test\/fuzz\/cost\/search\.ts$/,
   // Its text is a log line of transfer.
@@ -65,13 +67,13 @@ const files = execFileSync(
   [
     'ls-files',
     '--',
-    ...['src', 'test', 'docs', 'README.md', 'CONTRIBUTING.md'],
+    ...['src', 'console', 'test', 'docs', 'README.md', 'CONTRIBUTING.md'],
     ...['pipelines', 'deploy', 'schemas/examples'],
   ],
   { cwd: root, encoding: 'utf8' },
 )
   .split('\n')
-  .filter((file) => /\.(?:ts|md|ya?ml|json|sh|mjs)$/.test(file))
+  .filter((file) => /\.(?:tsx?|md|ya?ml|json|sh|mjs)$/.test(file))
   .filter((file) => !isOneOf(file, allowed));
 
 /** Between two words: blanks, or the end of a line and the mark of a comment. */

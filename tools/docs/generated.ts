@@ -1,5 +1,6 @@
 import { pipelineJsonSchemas } from '../../src/config/pipeline-files.ts';
 import { recordSchemas } from '../../src/directory/records.ts';
+import { consoleSchema } from './console-schema.ts';
 import { examplesDocument } from './examples.ts';
 import { metricsDocument } from './metrics.ts';
 import { documentOfCode } from './openapi.ts';
@@ -22,6 +23,7 @@ export const generatedFiles = async (): Promise<GeneratedFile[]> => [
   { path: 'docs/records.md', text: recordDocs() },
   { path: 'docs/settings.md', text: settingsDocument() },
   { path: 'schemas/openapi/admin.json', json: await documentOfCode() },
+  { path: 'console/src/api/schema.d.ts', text: await consoleSchema(await documentOfCode()) },
   ...Object.entries(recordSchemas).map(([name, schema]) => ({
     path: `schemas/records/${name}.schema.json`,
     json: recordJsonSchema(name, schema),

@@ -1,0 +1,5450 @@
+// Written by `make docs` from schemas/openapi/admin.json.
+export interface paths {
+    "/operations/monitor_web.custom_report.resources.CreateCustomTimeSeries": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Creates a custom report with its data source, time series group, result table and token
+         * @description Needs the role editor.
+         */
+        post: operations["monitor_web.custom_report.resources.CreateCustomTimeSeries"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/operations/metadata.resources.resources.CreateDataIDResource": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Creates only a data source, with its data id and token
+         * @description Needs the role editor.
+         */
+        post: operations["metadata.resources.resources.CreateDataIDResource"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/operations/metadata.resources.resources.CreateTimeSeriesGroupResource": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Creates the time series group of a data source that has none
+         * @description Needs the role editor.
+         */
+        post: operations["metadata.resources.resources.CreateTimeSeriesGroupResource"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/operations/metadata.models.result_table.ResultTable.create_result_table": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Creates the result table of a group that has none, and the table in QuestDB
+         * @description Needs the role editor.
+         */
+        post: operations["metadata.models.result_table.ResultTable.create_result_table"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/custom-reports": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Lists reports by ascending id
+         * @description Needs the role viewer.
+         */
+        get: operations["get_custom_reports"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/custom-reports/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Shows a report
+         * @description Needs the role viewer.
+         */
+        get: operations["get_custom_reports_by_id"];
+        put?: never;
+        post?: never;
+        /**
+         * Deletes a report and frees its name; its rows stay; cannot be undone
+         * @description Needs the role editor.
+         */
+        delete: operations["delete_custom_reports_by_id"];
+        options?: never;
+        head?: never;
+        /**
+         * Changes fields of a report, and of its records with it (JSON merge patch)
+         * @description Needs the role editor.
+         */
+        patch: operations["patch_custom_reports_by_id"];
+        trace?: never;
+    };
+    "/api/v1/custom-reports/{id}/records": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Shows a report with its data source, group and table
+         * @description Needs the role viewer.
+         */
+        get: operations["get_custom_reports_by_id_records"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/custom-reports/{id}/enable": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Sets is_enable of the report's three records to true
+         * @description Needs the role editor.
+         */
+        post: operations["post_custom_reports_by_id_enable"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/custom-reports/{id}/disable": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Sets is_enable of the report's three records to false
+         * @description Needs the role editor.
+         */
+        post: operations["post_custom_reports_by_id_disable"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/custom-reports/{id}/purge": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Deletes a report and drops its table with all rows; table_id confirms it
+         * @description Needs the role admin.
+         */
+        post: operations["post_custom_reports_by_id_purge"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/data-sources": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Lists data sources by ascending data id
+         * @description Needs the role viewer.
+         */
+        get: operations["get_data_sources"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/data-sources/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Shows a data source
+         * @description Needs the role viewer.
+         */
+        get: operations["get_data_sources_by_id"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        /**
+         * Changes fields of a data source (JSON merge patch)
+         * @description Needs the role editor.
+         */
+        patch: operations["patch_data_sources_by_id"];
+        trace?: never;
+    };
+    "/api/v1/data-sources/{id}/enable": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Sets is_enable of only this data source to true
+         * @description Needs the role editor.
+         */
+        post: operations["post_data_sources_by_id_enable"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/data-sources/{id}/disable": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Sets is_enable of only this data source to false
+         * @description Needs the role editor.
+         */
+        post: operations["post_data_sources_by_id_disable"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/data-sources/{id}/purge": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Drops the table of a data source without a report, with all rows
+         * @description Needs the role admin.
+         */
+        post: operations["post_data_sources_by_id_purge"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/time-series-groups": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Lists time series groups by ascending data id
+         * @description Needs the role viewer.
+         */
+        get: operations["get_time_series_groups"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/time-series-groups/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Shows a time series group
+         * @description Needs the role viewer.
+         */
+        get: operations["get_time_series_groups_by_id"];
+        put?: never;
+        post?: never;
+        /**
+         * Deletes a group without a report; cannot be undone
+         * @description Needs the role editor.
+         */
+        delete: operations["delete_time_series_groups_by_id"];
+        options?: never;
+        head?: never;
+        /**
+         * Changes fields of a group (JSON merge patch)
+         * @description Needs the role editor.
+         */
+        patch: operations["patch_time_series_groups_by_id"];
+        trace?: never;
+    };
+    "/api/v1/time-series-groups/{id}/columns": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Lists received metrics and dimensions, with their columns
+         * @description Needs the role viewer.
+         */
+        get: operations["get_time_series_groups_by_id_columns"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/time-series-groups/{id}/enable": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Sets is_enable of only this time series group to true
+         * @description Needs the role editor.
+         */
+        post: operations["post_time_series_groups_by_id_enable"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/time-series-groups/{id}/disable": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Sets is_enable of only this time series group to false
+         * @description Needs the role editor.
+         */
+        post: operations["post_time_series_groups_by_id_disable"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/result-tables": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Lists result tables by ascending data id
+         * @description Needs the role viewer.
+         */
+        get: operations["get_result_tables"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/result-tables/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Shows a result table
+         * @description Needs the role viewer.
+         */
+        get: operations["get_result_tables_by_id"];
+        put?: never;
+        post?: never;
+        /**
+         * Deletes the record of a table without a report; the rows stay; cannot be undone
+         * @description Needs the role editor.
+         */
+        delete: operations["delete_result_tables_by_id"];
+        options?: never;
+        head?: never;
+        /**
+         * Changes fields of a result table's record (JSON merge patch)
+         * @description Needs the role editor.
+         */
+        patch: operations["patch_result_tables_by_id"];
+        trace?: never;
+    };
+    "/api/v1/result-tables/{id}/enable": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Sets is_enable of only this result table to true
+         * @description Needs the role editor.
+         */
+        post: operations["post_result_tables_by_id_enable"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/result-tables/{id}/disable": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Sets is_enable of only this result table to false
+         * @description Needs the role editor.
+         */
+        post: operations["post_result_tables_by_id_disable"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/placements": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Lists the QuestDB instance of each table, by ascending data id
+         * @description Needs the role viewer.
+         */
+        get: operations["get_placements"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/applications": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Lists applications by ascending id
+         * @description Needs the role viewer.
+         */
+        get: operations["get_applications"];
+        put?: never;
+        /**
+         * Creates an application with its write token
+         * @description Needs the role editor.
+         */
+        post: operations["post_applications"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/applications/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Shows an application
+         * @description Needs the role viewer.
+         */
+        get: operations["get_applications_by_id"];
+        put?: never;
+        post?: never;
+        /**
+         * Deletes an application and frees its name; cannot be undone
+         * @description Needs the role editor.
+         */
+        delete: operations["delete_applications_by_id"];
+        options?: never;
+        head?: never;
+        /**
+         * Changes fields of an application (JSON merge patch)
+         * @description Needs the role editor.
+         */
+        patch: operations["patch_applications_by_id"];
+        trace?: never;
+    };
+    "/api/v1/applications/{id}/enable": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Accepts traces of an application again
+         * @description Needs the role editor.
+         */
+        post: operations["post_applications_by_id_enable"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/applications/{id}/disable": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Refuses traces of an application
+         * @description Needs the role editor.
+         */
+        post: operations["post_applications_by_id_disable"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/data-sources/{id}/rotate-token": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Issues a new token; the previous token stays valid for overlap_seconds
+         * @description Needs the role editor.
+         */
+        post: operations["post_data_sources_by_id_rotate_token"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/data-sources/{id}/reveal-token": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Shows the token; the audit log records it
+         * @description Needs the role editor.
+         */
+        post: operations["post_data_sources_by_id_reveal_token"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/custom-reports/{id}/rotate-token": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Issues a new token; the previous token stays valid for overlap_seconds
+         * @description Needs the role editor.
+         */
+        post: operations["post_custom_reports_by_id_rotate_token"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/custom-reports/{id}/reveal-token": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Shows the token; the audit log records it
+         * @description Needs the role editor.
+         */
+        post: operations["post_custom_reports_by_id_reveal_token"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/applications/{id}/rotate-token": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Issues a new token; the previous token stays valid for overlap_seconds
+         * @description Needs the role editor.
+         */
+        post: operations["post_applications_by_id_rotate_token"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/applications/{id}/reveal-token": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Shows the token; the audit log records it
+         * @description Needs the role editor.
+         */
+        post: operations["post_applications_by_id_reveal_token"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/data-sources/{id}/policy": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Shows the effective policy: windows, limits, retention
+         * @description Needs the role viewer.
+         */
+        get: operations["get_data_sources_by_id_policy"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        /**
+         * Changes a policy (JSON merge patch): "off" = no limit, null = the value of the pipeline file
+         * @description Needs the role editor.
+         */
+        patch: operations["patch_data_sources_by_id_policy"];
+        trace?: never;
+    };
+    "/api/v1/applications/{id}/policy": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Shows the effective policy: windows, limits, retention
+         * @description Needs the role viewer.
+         */
+        get: operations["get_applications_by_id_policy"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        /**
+         * Changes a policy (JSON merge patch): "off" = no limit, null = the value of the pipeline file
+         * @description Needs the role editor.
+         */
+        patch: operations["patch_applications_by_id_policy"];
+        trace?: never;
+    };
+    "/operations/metadata.task.custom_report.refresh_custom_report_2_node_man": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Runs the refresh job, or waits for the current run, and returns its record
+         * @description Needs the role editor.
+         */
+        post: operations["metadata.task.custom_report.refresh_custom_report_2_node_man"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/refresh-runs": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Lists the last hundred runs, newest first
+         * @description Needs the role viewer.
+         */
+        get: operations["get_refresh_runs"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/refresh-runs/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Shows a run
+         * @description Needs the role viewer.
+         */
+        get: operations["get_refresh_runs_by_id"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/subscriptions": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Lists the subscriptions of node management by ascending data id, without their tokens
+         * @description Needs the role viewer.
+         */
+        get: operations["get_subscriptions"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/subscriptions/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Shows the subscription of a data id, its token masked
+         * @description Needs the role viewer.
+         */
+        get: operations["get_subscriptions_by_id"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/outcomes": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Outcomes of acknowledged items; by default of the last hour
+         * @description Needs the role viewer.
+         */
+        get: operations["get_outcomes"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/drops": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Samples of dropped items and refused requests, newest first. /api/v1/drops/live streams them without an end: newline-delimited JSON, filtered by data_id, app_id and reason
+         * @description Needs the role viewer.
+         */
+        get: operations["get_drops"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/account/differences": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Differences between the books, and between the books and the stores, the newest first
+         * @description Needs the role viewer.
+         */
+        get: operations["get_account_differences"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/account/differences/close": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Closes the open differences of an owner with their present figures; a larger figure opens one again
+         * @description Needs the role editor.
+         */
+        post: operations["post_account_differences_close"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/account/stores": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Compares QuestDB and ClickHouse with the records: rows and sums of uids by owner and event day
+         * @description Needs the role viewer.
+         */
+        get: operations["get_account_stores"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/usage": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Usage of the receivers in a period; by default of the last day
+         * @description Needs the role viewer.
+         */
+        get: operations["get_usage"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/usage/silent": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Enabled data ids and applications that were seen on seven days in a row, and then not for a day or more
+         * @description Needs the role viewer.
+         */
+        get: operations["get_usage_silent"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/usage/failing": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Senders whose requests failed authorisation in several hours; by default of the last week
+         * @description Needs the role viewer.
+         */
+        get: operations["get_usage_failing"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/dead-letters": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Lists the dead letters, newest first; a short page may have a cursor, too
+         * @description Needs the role viewer.
+         */
+        get: operations["get_dead_letters"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/dead-letters/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Shows a dead letter with its bytes in readable form, truncated; values under names of secrets are masked
+         * @description Needs the role viewer.
+         */
+        get: operations["get_dead_letters_by_id"];
+        put?: never;
+        post?: never;
+        /**
+         * Purges a dead letter for ever; its items count as dropped by purged_by_operator
+         * @description Needs the role admin.
+         */
+        delete: operations["delete_dead_letters_by_id"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/dead-letters/redrive": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Redrives matching dead letters, oldest first; each is removed once its stream has stored it
+         * @description Needs the role editor.
+         */
+        post: operations["post_dead_letters_redrive"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/dead-letters/purge": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Purges matching dead letters for ever; their items count as dropped by purged_by_operator
+         * @description Needs the role admin.
+         */
+        post: operations["post_dead_letters_purge"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/dead-letters/{id}/redrive": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Redrives a dead letter; it is removed once its stream has stored it
+         * @description Needs the role editor.
+         */
+        post: operations["post_dead_letters_by_id_redrive"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/consumers/{pipeline}/resume": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Resumes a stopped consumer (too many items went to the dead letters) in every transfer process
+         * @description Needs the role editor.
+         */
+        post: operations["post_consumers_by_pipeline_resume"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/audit": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Lists changes with their actors, newest first; a short page may have a cursor, too
+         * @description Needs the role viewer.
+         */
+        get: operations["get_audit"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/audit/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Shows one entry of the audit log
+         * @description Needs the role viewer.
+         */
+        get: operations["get_audit_by_id"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/admin-tokens": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Lists the tokens of this API, without their values
+         * @description Needs the role admin.
+         */
+        get: operations["get_admin_tokens"];
+        put?: never;
+        /**
+         * Issues a token of this API, shown only once; a node token only polls subscriptions
+         * @description Needs the role admin.
+         */
+        post: operations["post_admin_tokens"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/admin-tokens/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Shows a token of this API, without its value
+         * @description Needs the role admin.
+         */
+        get: operations["get_admin_tokens_by_id"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/admin-tokens/{id}/revoke": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Revokes a token of this API for ever
+         * @description Needs the role admin.
+         */
+        post: operations["post_admin_tokens_by_id_revoke"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/export": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * All records as one document, with their tokens
+         * @description Needs the role admin.
+         */
+        get: operations["get_export"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/import": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Imports the records of an exported document; refused as a whole if other records have the same ids
+         * @description Needs the role admin.
+         */
+        post: operations["post_import"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+}
+export type webhooks = Record<string, never>;
+export interface components {
+    schemas: {
+        CreatedReport: {
+            time_series_group_id: number;
+            mon_data_id: number;
+            custom_report: components["schemas"]["CustomReport"];
+            data_source: components["schemas"]["CreatedDataSource"];
+            time_series_group: components["schemas"]["TimeSeriesGroup"];
+            result_table: components["schemas"]["ResultTable"];
+        };
+        CustomReport: {
+            /** @description Its own id, in paths. */
+            custom_report_id: number;
+            /** @description The business; 0 is the platform, below 0 are spaces that are no business. */
+            mon_biz_id: number;
+            /** @description Its name, unique within the business among reports that are not deleted. */
+            name: string;
+            /** @description Its subject, from the label vocabulary: the label of its group and its table. */
+            scenario: string;
+            /** @description The data_label of its table. */
+            data_label: string;
+            /** @description Information only. */
+            description: string;
+            /** @description false: one row per point with a column per metric. true: one row per metric, and a view per metric with its own name. */
+            is_split_measurement: boolean;
+            /** @description true: its three records belong to business 0 and to all spaces. */
+            is_platform: boolean;
+            /**
+             * @description creating until all records and the table exist, then active; deleted; purging until the table is dropped, then purged.
+             * @enum {string}
+             */
+            state: "creating" | "active" | "deleted" | "purging" | "purged";
+            /** @description The data id: producers send it, and the name of the table contains it. Never used again. */
+            mon_data_id: number;
+            /** @description The id of its group. */
+            time_series_group_id: number;
+            /** @description The name of the QuestDB table. `mon` is TIDEMARK_TABLE_PREFIX; tables of business 0 have no business in front. */
+            table_id: string;
+            /** @description Who created the record: the name of the admin token, and `<operator> via <token>` where the request names an operator. */
+            creator: string;
+            /** @description When the record was created, Unix seconds. */
+            create_time: number;
+            /** @description Who changed the record last, in the same form. */
+            last_modify_user: string;
+            /** @description When the record was changed last, Unix seconds. */
+            last_modify_time: number;
+        };
+        CreatedDataSource: {
+            /** @description The data id: producers send it, and the name of the table contains it. Never used again. */
+            mon_data_id: number;
+            /** @description The write token */
+            token: string;
+            /** @description Its unique name, built from the business and the requested name. */
+            data_name: string;
+            /** @description Information only. */
+            data_description: string;
+            /** @description The JetStream cluster that its points go through; there is one. */
+            mq_cluster_id: number;
+            /** @description The stream in that cluster; there is one for metrics. */
+            mq_config_id: number;
+            /** @description Format of its points; the only one. */
+            etl_config: string;
+            /** @description Information only: external producers send to it. */
+            is_custom_source: boolean;
+            /** @description Who created the record: the name of the admin token, and `<operator> via <token>` where the request names an operator. */
+            creator: string;
+            /** @description When the record was created, Unix seconds. */
+            create_time: number;
+            /** @description Who changed the record last, in the same form. */
+            last_modify_user: string;
+            /** @description When the record was changed last, Unix seconds. */
+            last_modify_time: number;
+            /** @description Type of its data; the only supported type. */
+            type_label: string;
+            /** @description Origin of its data; the only supported origin. */
+            source_label: string;
+            /** @description Information only; lists can be filtered by it. */
+            custom_label: string | null;
+            /** @description Information only: the system that requested it. */
+            source_system: string;
+            /** @description false: its pushes are refused. Points that are already in the stream are stored. */
+            is_enable: boolean;
+            /** @description The group of transfer processes that stores its points; there is one group. */
+            transfer_cluster_id: string;
+            /** @description true: it belongs to business 0, whose space is all of them. */
+            is_platform_data_id: boolean;
+            /** @description The part of space_uid before `__`. */
+            space_type_id: string;
+            /** @description The space that owns it: that of the business, or the given one where the business is below 0. */
+            space_uid: string;
+        };
+        TimeSeriesGroup: {
+            /** @description The data id: producers send it, and the name of the table contains it. Never used again. */
+            mon_data_id: number;
+            /** @description The business; 0 is the platform, below 0 are spaces that are no business. */
+            mon_biz_id: number;
+            /** @description The name of the QuestDB table. `mon` is TIDEMARK_TABLE_PREFIX; tables of business 0 have no business in front. */
+            table_id: string;
+            /** @description Push requests per second that the whole cluster accepts: -1 the platform default (1000), 0 unlimited, below -1 none. */
+            max_rate: number;
+            /** @description Its subject, from the label vocabulary; information only. The scenario of its report. */
+            label: string;
+            /** @description false: pushes of its data id are refused. */
+            is_enable: boolean;
+            /** @description true, for ever: pushes of its data id are refused, and its name is free again. */
+            is_delete: boolean;
+            /** @description Who created the record: the name of the admin token, and `<operator> via <token>` where the request names an operator. */
+            creator: string;
+            /** @description When the record was created, Unix seconds. */
+            create_time: number;
+            /** @description Who changed the record last, in the same form. */
+            last_modify_user: string;
+            /** @description When the record was changed last, Unix seconds. */
+            last_modify_time: number;
+            /** @description false: one row per point with a column per metric. true: one row per metric, and a view per metric with its own name. */
+            is_split_measurement: boolean;
+            /** @description Its own id, in paths. */
+            time_series_group_id: number;
+            /** @description Its name, unique within the business. */
+            time_series_group_name: string;
+        };
+        ResultTable: {
+            /** @description The name of the QuestDB table. `mon` is TIDEMARK_TABLE_PREFIX; tables of business 0 have no business in front. */
+            table_id: string;
+            /** @description Its name for people. */
+            table_name_zh: string;
+            /** @description Information only: the table of a custom report. */
+            is_custom_table: boolean;
+            /** @description The points define the columns; the only schema type. */
+            schema_type: string;
+            /** @description The database of the rows; the only one. */
+            default_storage: string;
+            /** @description Who created the record: the name of the admin token, and `<operator> via <token>` where the request names an operator. */
+            creator: string;
+            /** @description When the record was created, Unix seconds. */
+            create_time: number;
+            /** @description Who changed the record last, in the same form. */
+            last_modify_user: string;
+            /** @description When the record was changed last, Unix seconds. */
+            last_modify_time: number;
+            /** @description The business; 0 is the platform, below 0 are spaces that are no business. */
+            mon_biz_id: number;
+            /** @description true, for ever: pushes of its data id are refused. The rows stay until a purge. */
+            is_deleted: boolean;
+            /** @description false: pushes of its data id are refused. Its rows stay readable. */
+            is_enable: boolean;
+            /** @description Its subject, from the label vocabulary; information only. The scenario of its report. */
+            label: string;
+            /** @description Names for queries, separated by commas; no effect on routing. */
+            data_label: string;
+        };
+        Problem: {
+            type: string;
+            title: string;
+            status: number;
+            detail: string;
+            code: string;
+            field?: string;
+            remedy?: string;
+        };
+        ReportRecords: {
+            custom_report: components["schemas"]["CustomReport"];
+            data_source?: components["schemas"]["DataSource"];
+            time_series_group?: components["schemas"]["TimeSeriesGroup"];
+            result_table?: components["schemas"]["ResultTable"];
+        };
+        DataSource: {
+            /** @description The data id: producers send it, and the name of the table contains it. Never used again. */
+            mon_data_id: number;
+            /** @description The write token, masked */
+            token: string;
+            /** @description Its unique name, built from the business and the requested name. */
+            data_name: string;
+            /** @description Information only. */
+            data_description: string;
+            /** @description The JetStream cluster that its points go through; there is one. */
+            mq_cluster_id: number;
+            /** @description The stream in that cluster; there is one for metrics. */
+            mq_config_id: number;
+            /** @description Format of its points; the only one. */
+            etl_config: string;
+            /** @description Information only: external producers send to it. */
+            is_custom_source: boolean;
+            /** @description Who created the record: the name of the admin token, and `<operator> via <token>` where the request names an operator. */
+            creator: string;
+            /** @description When the record was created, Unix seconds. */
+            create_time: number;
+            /** @description Who changed the record last, in the same form. */
+            last_modify_user: string;
+            /** @description When the record was changed last, Unix seconds. */
+            last_modify_time: number;
+            /** @description Type of its data; the only supported type. */
+            type_label: string;
+            /** @description Origin of its data; the only supported origin. */
+            source_label: string;
+            /** @description Information only; lists can be filtered by it. */
+            custom_label: string | null;
+            /** @description Information only: the system that requested it. */
+            source_system: string;
+            /** @description false: its pushes are refused. Points that are already in the stream are stored. */
+            is_enable: boolean;
+            /** @description The group of transfer processes that stores its points; there is one group. */
+            transfer_cluster_id: string;
+            /** @description true: it belongs to business 0, whose space is all of them. */
+            is_platform_data_id: boolean;
+            /** @description The part of space_uid before `__`. */
+            space_type_id: string;
+            /** @description The space that owns it: that of the business, or the given one where the business is below 0. */
+            space_uid: string;
+        };
+        Column: {
+            name: string;
+            column: string;
+            /** @enum {string} */
+            kind: "metric" | "dimension";
+            first_seen: number;
+            last_seen: number;
+        };
+        Placement: {
+            mon_data_id: number;
+            table_id: string;
+            /** @description The QuestDB instance */
+            questdb: string;
+        };
+        Application: {
+            /** @description Its own id, in paths. */
+            app_id: number;
+            /** @description The business; 0 is the platform, below 0 are spaces that are no business. */
+            mon_biz_id: number;
+            /** @description Its name, unique within the business among applications that are not deleted. */
+            app_name: string;
+            /** @description The write token, masked */
+            token: string;
+            /** @description false: its traces are refused. */
+            is_enable: boolean;
+            /** @description true, for ever: its traces are refused, and its name is free again. */
+            is_delete: boolean;
+            /** @description Trace requests per second that the whole cluster accepts: -1 the platform default (1000), 0 unlimited, below -1 none. */
+            max_rate: number;
+            /** @description Who created the record: the name of the admin token, and `<operator> via <token>` where the request names an operator. */
+            creator: string;
+            /** @description When the record was created, Unix seconds. */
+            create_time: number;
+            /** @description Who changed the record last, in the same form. */
+            last_modify_user: string;
+            /** @description When the record was changed last, Unix seconds. */
+            last_modify_time: number;
+        };
+        CreatedApplication: {
+            /** @description Its own id, in paths. */
+            app_id: number;
+            /** @description The business; 0 is the platform, below 0 are spaces that are no business. */
+            mon_biz_id: number;
+            /** @description Its name, unique within the business among applications that are not deleted. */
+            app_name: string;
+            /** @description The write token */
+            token: string;
+            /** @description false: its traces are refused. */
+            is_enable: boolean;
+            /** @description true, for ever: its traces are refused, and its name is free again. */
+            is_delete: boolean;
+            /** @description Trace requests per second that the whole cluster accepts: -1 the platform default (1000), 0 unlimited, below -1 none. */
+            max_rate: number;
+            /** @description Who created the record: the name of the admin token, and `<operator> via <token>` where the request names an operator. */
+            creator: string;
+            /** @description When the record was created, Unix seconds. */
+            create_time: number;
+            /** @description Who changed the record last, in the same form. */
+            last_modify_user: string;
+            /** @description When the record was changed last, Unix seconds. */
+            last_modify_time: number;
+        };
+        RotatedToken: {
+            /** @description The write token */
+            token: string;
+            previous_expires_at: number;
+        };
+        RevealedToken: {
+            /** @description The write token */
+            token: string;
+            previous: {
+                /** @description The write token */
+                token: string;
+                expires_at: number;
+            } | null;
+        };
+        Policy: {
+            policy: {
+                [key: string]: number | boolean | "off";
+            };
+            own: string[];
+        };
+        RefreshRun: {
+            run_id: number;
+            /** @enum {string} */
+            trigger: "schedule" | "manual";
+            /** @enum {string} */
+            state: "running" | "done" | "interrupted";
+            started: number;
+            finished: number | null;
+            duration_ms: number | null;
+            created: number;
+            updated: number;
+            unchanged: number;
+            deleted: number;
+            failed_count: number;
+            failed: {
+                mon_data_id: number;
+                report: string;
+                error: string;
+            }[];
+        };
+        Subscription: {
+            subscription_id: number | null;
+            mon_data_id: number;
+            custom_report_id: number;
+            mon_biz_id: number;
+            /** @enum {string} */
+            adapter: "polling" | "http";
+            md5: string;
+            params_md5: string;
+            document: string;
+            /** @enum {string} */
+            state: "creating" | "installing" | "active" | "deleting";
+            created: number;
+            updated: number;
+        };
+        Balance: {
+            /** @enum {string} */
+            pipeline: "metrics" | "traces";
+            /** @description 0 for spans */
+            data_id: number;
+            /** @description 0 for points */
+            app_id: number;
+            /** @description Unix seconds; null for the sum over the whole time */
+            minute: number | null;
+            /** @description Items that the streams confirmed to receivers = stored + dead_lettered + all dropped + repeated + lost + stuck + unrecorded + in_flight */
+            received: number;
+            stored: number;
+            dead_lettered: number;
+            /** @description By reason */
+            dropped: {
+                [key: string]: number;
+            };
+            /** @description Items of messages that were settled again under the same key */
+            repeated: number;
+            lost: number;
+            stuck: number;
+            unrecorded: number;
+            /** @description Received and not settled yet */
+            in_flight: number;
+            /** @description False while a loss, an excess or a stuck difference is open; null while the books cannot be compared */
+            adds_up: boolean | null;
+            differences: components["schemas"]["Difference"][];
+            /** @description Outside the balance, best effort: refused requests, duplicates and dropped values */
+            refusals: {
+                /** @enum {string} */
+                kind: "refused" | "duplicate" | "value_lost";
+                reason: string;
+                requests: number;
+                items: number;
+            }[];
+        };
+        Difference: {
+            /** @enum {string} */
+            kind: "lost_in_the_stream" | "lost_by_the_engine" | "not_counted" | "stuck" | "orphan" | "missing_in_the_store" | "unrecorded" | "unmerged" | "not_known";
+            items: number;
+            messages: number;
+            stream: string;
+            /** @description Data ids or applications; none where the owner is not known */
+            owners: number[];
+            /** @description Unix seconds: the first minute of the arrival */
+            from: number;
+            /** @description Unix seconds: the end of the last one */
+            until: number;
+            /** @description False: an operator has closed it */
+            is_open: boolean;
+            /** @description Why it was closed; empty where it was not */
+            reason: string;
+        };
+        StreamInFlight: {
+            stream: string;
+            messages: number;
+            bytes: number;
+            bytes_max: number;
+            /** @description Messages that workers hold, a part of `messages` */
+            ack_pending: number;
+        };
+        Drop: {
+            /** @description Unix seconds to the millisecond */
+            at: number;
+            /** @enum {string} */
+            pipeline: "metrics" | "traces";
+            /** @description 0 for spans, and for requests without a valid token */
+            data_id: number;
+            /** @description 0 for points, and for requests without a valid token */
+            app_id: number;
+            stage: string;
+            reason: string;
+            /** @description Index in the request; -1 for the whole request */
+            ordinal: number;
+            field: string;
+            value: string;
+            detail: string;
+            /** @description The item as received, redacted, at most 1 KiB */
+            payload: string;
+            sender: string;
+            sdk: string;
+        };
+        StoreAccount: {
+            /** @enum {string} */
+            pipeline: "metrics" | "traces";
+            /** @description 0 for spans */
+            data_id: number;
+            /** @description 0 for points */
+            app_id: number;
+            /** @description Whether the store holds exactly the recorded rows; null where that is not known */
+            adds_up: boolean | null;
+            /** @description Why it is not known; else empty */
+            why: string;
+            differences: components["schemas"]["Difference"][];
+        };
+        Usage: {
+            /** @description null for a day, and for owners without a record */
+            mon_biz_id: number | null;
+            /**
+             * @description null for a business or a day
+             * @enum {string|null}
+             */
+            pipeline: "metrics" | "traces" | null;
+            /** @description 0 for an application, a business or a day */
+            data_id: number;
+            /** @description 0 for a data id, a business or a day */
+            app_id: number;
+            /** @description A day of UTC; null for an owner or a business */
+            day: string | null;
+            /** @description Answered with success, with something to store; repeats do not count */
+            requests: number;
+            /** @description Points or spans that the account calls received */
+            items: number;
+            /** @description Of the bodies as sent */
+            wire_bytes: number;
+            /** @description Of the bodies after decompression */
+            inflated_bytes: number;
+            /** @description Of one owner, in its busiest second at one receiver */
+            requests_per_second_max: number;
+            /** @description Answered with an error; not part of `requests` */
+            refused_requests: number;
+            /** @description Repeats of stored requests; not part of `requests` */
+            repeated_requests: number;
+            /** @description Arrival of the last request, Unix seconds to the millisecond */
+            last_seen: number | null;
+            /** @description Address of its sender */
+            last_sender: string;
+            /** @description SDK of its sender, as it names itself */
+            last_sdk: string;
+        };
+        SilentOwner: {
+            mon_biz_id: number | null;
+            data_id: number;
+            app_id: number;
+            /** @description Arrival of the last request, Unix seconds */
+            last_seen: number;
+            last_sender: string;
+            last_sdk: string;
+        };
+        FailingSender: {
+            /** @enum {string} */
+            pipeline: "metrics" | "traces";
+            sender: string;
+            sdk: string;
+            reason: string;
+            /** @description The data id that it names, whether it exists or not; 0 without one */
+            data_id: number;
+            app_id: number;
+            /** @description Different hours with a failure */
+            hours: number;
+            /** @description Samples that are kept: it failed at least this often */
+            samples: number;
+            first_seen: number;
+            last_seen: number;
+        };
+        ListedDeadLetter: {
+            /** @description Its id */
+            sequence: number;
+            /** @description Time of the dead-lettering, Unix seconds */
+            at: number;
+            reason: string;
+            error: string;
+            data_id: number | null;
+            app_id: number | null;
+            table: string | null;
+            uid: string | null;
+            /** @description Number of its points or spans */
+            items: number;
+            /** @description Number of earlier redrives */
+            redrives: number;
+            /** @description Size */
+            bytes: number;
+            /** @description No record counts its items as dead-lettered: they have another outcome already. Null while ClickHouse does not answer */
+            orphan: boolean | null;
+        };
+        ShownDeadLetter: {
+            /** @description Its id */
+            sequence: number;
+            /** @description Time of the dead-lettering, Unix seconds */
+            at: number;
+            reason: string;
+            error: string;
+            data_id: number | null;
+            app_id: number | null;
+            table: string | null;
+            uid: string | null;
+            /** @description Number of its points or spans */
+            items: number;
+            /** @description Number of earlier redrives */
+            redrives: number;
+            /** @description Size */
+            bytes: number;
+            /** @description No record counts its items as dead-lettered: they have another outcome already. Null while ClickHouse does not answer */
+            orphan: boolean | null;
+            stream: string;
+            subject: string;
+            stream_sequence: number;
+            is_redrivable: boolean;
+            shown: {
+                /** @enum {string} */
+                form: "rows" | "text" | "base64";
+                rows?: {
+                    [key: string]: unknown;
+                }[];
+                text?: string;
+                /** @description Number of rows or bytes that are not shown */
+                cut: number;
+            };
+        };
+        DeadLettersDone: {
+            /** @description Number of matching dead letters */
+            matched: number;
+            /** @description Points or spans in the processed dead letters (or in those of a dry run) */
+            items: number;
+            done: number;
+            failed: {
+                sequence: number;
+                code: string;
+                detail: string;
+            }[];
+            /** @description Not null: more follow, repeat the call with this cursor */
+            next_cursor: string | null;
+        };
+        DeadLetter: {
+            /** @description Its id */
+            sequence: number;
+            /** @description Time of the dead-lettering, Unix seconds */
+            at: number;
+            reason: string;
+            error: string;
+            data_id: number | null;
+            app_id: number | null;
+            table: string | null;
+            uid: string | null;
+            /** @description Number of its points or spans */
+            items: number;
+            /** @description Number of earlier redrives */
+            redrives: number;
+            /** @description Size */
+            bytes: number;
+        };
+        AuditEntry: {
+            audit_id: string;
+            at: number;
+            actor: {
+                token_id: number | null;
+                name: string;
+                /** @enum {string} */
+                role: "admin" | "editor" | "viewer" | "node";
+            };
+            operator: string | null;
+            action: string;
+            target: {
+                kind: string;
+                id: string | null;
+            };
+            /** @enum {string} */
+            outcome: "done" | "failed" | "interrupted";
+            code?: string;
+            changes: {
+                kind: string;
+                id: string | null;
+                before?: unknown;
+                after?: unknown;
+            }[];
+            changes_cut?: number;
+            request?: unknown;
+        };
+        AdminToken: {
+            token_id: number;
+            name: string;
+            /** @enum {string} */
+            role: "admin" | "editor" | "viewer" | "node";
+            mon_biz_id: number | null;
+            creator: string;
+            create_time: number;
+            expires_at: number | null;
+            is_revoked: boolean;
+        };
+        Backup: {
+            /** @enum {string} */
+            format: "tidemark-records";
+            /** @enum {number} */
+            version: 1;
+            exported_at: number;
+            counters: {
+                data_id: number;
+                custom_report_id: number;
+                time_series_group_id: number;
+                app_id: number;
+            };
+            custom_reports: {
+                [key: string]: {
+                    custom_report_id: number;
+                    mon_biz_id: number;
+                    name: string;
+                    scenario: string;
+                    data_label: string;
+                    description: string;
+                    is_split_measurement: boolean;
+                    is_platform: boolean;
+                    /** @enum {string} */
+                    state: "creating" | "active" | "deleted" | "purging" | "purged";
+                    mon_data_id: number;
+                    time_series_group_id: number;
+                    table_id: string;
+                    creator: string;
+                    create_time: number;
+                    last_modify_user: string;
+                    last_modify_time: number;
+                };
+            };
+            data_sources: {
+                [key: string]: {
+                    mon_data_id: number;
+                    token: string;
+                    data_name: string;
+                    data_description: string;
+                    mq_cluster_id: number;
+                    mq_config_id: number;
+                    etl_config: string;
+                    is_custom_source: boolean;
+                    creator: string;
+                    create_time: number;
+                    last_modify_user: string;
+                    last_modify_time: number;
+                    type_label: string;
+                    source_label: string;
+                    custom_label: string | null;
+                    source_system: string;
+                    is_enable: boolean;
+                    transfer_cluster_id: string;
+                    is_platform_data_id: boolean;
+                    space_type_id: string;
+                    space_uid: string;
+                };
+            };
+            time_series_groups: {
+                [key: string]: {
+                    mon_data_id: number;
+                    mon_biz_id: number;
+                    table_id: string;
+                    max_rate: number;
+                    label: string;
+                    is_enable: boolean;
+                    is_delete: boolean;
+                    creator: string;
+                    create_time: number;
+                    last_modify_user: string;
+                    last_modify_time: number;
+                    is_split_measurement: boolean;
+                    time_series_group_id: number;
+                    time_series_group_name: string;
+                };
+            };
+            result_tables: {
+                [key: string]: {
+                    table_id: string;
+                    table_name_zh: string;
+                    is_custom_table: boolean;
+                    schema_type: string;
+                    default_storage: string;
+                    creator: string;
+                    create_time: number;
+                    last_modify_user: string;
+                    last_modify_time: number;
+                    mon_biz_id: number;
+                    is_deleted: boolean;
+                    is_enable: boolean;
+                    label: string;
+                    data_label: string;
+                };
+            };
+            /** @default {} */
+            placements: {
+                [key: string]: {
+                    mon_data_id: number;
+                    table_id: string;
+                    /** @description The QuestDB instance */
+                    questdb: string;
+                };
+            };
+            source_policies: {
+                [key: string]: {
+                    ahead_seconds_max?: number | null;
+                    age_seconds_max?: number | null;
+                    points_max?: number;
+                    metric_columns_max?: number;
+                    dimension_columns_max?: number;
+                    retention_days?: number | null;
+                };
+            };
+            previous_tokens: {
+                [key: string]: {
+                    token: string;
+                    expires_at: number;
+                };
+            };
+            /** @default {} */
+            source_identities: {
+                [key: string]: {
+                    identity_credential: string;
+                };
+            };
+            purges: {
+                [key: string]: {
+                    mon_data_id: number;
+                    table_id: string;
+                    /** @enum {string} */
+                    state: "purging" | "purged";
+                    requested_at: number;
+                    requested_by: string;
+                };
+            };
+            applications: {
+                [key: string]: {
+                    app_id: number;
+                    mon_biz_id: number;
+                    app_name: string;
+                    token: string;
+                    is_enable: boolean;
+                    is_delete: boolean;
+                    max_rate: number;
+                    creator: string;
+                    create_time: number;
+                    last_modify_user: string;
+                    last_modify_time: number;
+                };
+            };
+            application_policies: {
+                [key: string]: {
+                    ahead_seconds_max?: number | null;
+                    age_seconds_max?: number | null;
+                    spans_max?: number;
+                    attributes_max?: number;
+                    events_max?: number;
+                    links_max?: number;
+                    value_bytes_max?: number;
+                    deduplicate?: boolean;
+                    fill_dimensions?: boolean;
+                };
+            };
+            previous_application_tokens: {
+                [key: string]: {
+                    token: string;
+                    expires_at: number;
+                };
+            };
+            /** @default {} */
+            application_identities: {
+                [key: string]: {
+                    identity_credential: string;
+                };
+            };
+            subscriptions: {
+                [key: string]: {
+                    subscription_id: number | null;
+                    mon_data_id: number;
+                    custom_report_id: number;
+                    mon_biz_id: number;
+                    /** @enum {string} */
+                    adapter: "polling" | "http";
+                    md5: string;
+                    params_md5: string;
+                    document: string;
+                    /** @enum {string} */
+                    state: "creating" | "installing" | "active" | "deleting";
+                    created: number;
+                    updated: number;
+                    intent?: {
+                        key: string;
+                        params: {
+                            [key: string]: unknown;
+                        };
+                    };
+                };
+            };
+            columns: {
+                [key: string]: {
+                    mon_data_id: number;
+                    metrics: {
+                        name: string;
+                        column: string;
+                        first_seen: number;
+                        last_seen: number;
+                    }[];
+                    dimensions: {
+                        name: string;
+                        column: string;
+                        first_seen: number;
+                        last_seen: number;
+                    }[];
+                };
+            };
+        };
+    };
+    responses: {
+        /** @description The body is not JSON */
+        Problem400: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
+        /** @description No valid admin token */
+        Problem401: {
+            headers: {
+                /** @description Bearer */
+                "WWW-Authenticate": string;
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
+        /** @description The role of the token does not allow this */
+        Problem403: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
+        /** @description The state of the records does not allow this */
+        Problem409: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
+        /** @description The body is too large */
+        Problem413: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
+        /** @description A value is invalid; the answer names the field */
+        Problem422: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
+        /** @description A dependency is not available; the same call may be repeated */
+        Problem503: {
+            headers: {
+                /** @description Seconds to wait */
+                "Retry-After": string;
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
+        /** @description The record does not exist */
+        Problem404: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
+        /** @description The ETag of the record differs from If-Match */
+        Problem412: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
+    };
+    parameters: never;
+    requestBodies: never;
+    headers: never;
+    pathItems: never;
+}
+export type $defs = Record<string, never>;
+export interface operations {
+    "monitor_web.custom_report.resources.CreateCustomTimeSeries": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    /** @description The business; 0 = the platform, below 0 a space that is no business */
+                    mon_biz_id: number;
+                    /** @description No control, bidirectional or invisible characters, no white space at its ends */
+                    name: string;
+                    /**
+                     * @description Its subject
+                     * @default others
+                     * @enum {string}
+                     */
+                    scenario?: "others" | "other_rt" | "os" | "host_process" | "host_device" | "kubernetes" | "application_check" | "uptimecheck" | "apm" | "component" | "service_module" | "service_process" | "hardware_device" | "applications" | "services" | "hosts" | "data_center";
+                    /**
+                     * @description Names for queries, separated by commas
+                     * @default
+                     */
+                    data_label?: string;
+                    /** @default false */
+                    is_platform?: boolean;
+                    desc?: string;
+                    /** @description Information only, one line; no control or bidirectional characters */
+                    description?: string;
+                    /** @default false */
+                    is_split_measurement?: boolean;
+                    /** @description The QuestDB instance of the table; default the instance with the fewest tables */
+                    questdb?: string;
+                    /**
+                     * @description Requests per second of the whole cluster: -1 the default, 0 unlimited, below -1 none
+                     * @default -1
+                     */
+                    max_rate?: number;
+                    /** @description Required where mon_biz_id is below 0, otherwise omitted: <space_type_id>__<id> */
+                    space_uid?: string;
+                    /** @description Name of the requester: records have `<operator> via <name of the admin token>`, or only the name of the token where this is omitted */
+                    operator?: string;
+                    /** @default unknown */
+                    source_system?: string;
+                    /**
+                     * @default time_series
+                     * @enum {string}
+                     */
+                    type_label?: "time_series";
+                    /**
+                     * @default custom
+                     * @enum {string}
+                     */
+                    source_label?: "custom";
+                };
+            };
+        };
+        responses: {
+            /** @description Done */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CreatedReport"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            409: components["responses"]["Problem409"];
+            413: components["responses"]["Problem413"];
+            422: components["responses"]["Problem422"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    "metadata.resources.resources.CreateDataIDResource": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    /** @description Unique; its business is that of the source */
+                    data_name: string;
+                    /** @description The business; 0 = the platform, below 0 a space that is no business */
+                    mon_biz_id?: number;
+                    /** @description Information only, one line; no control or bidirectional characters */
+                    data_description?: string;
+                    /**
+                     * @default mon_standard_v2_time_series
+                     * @enum {string}
+                     */
+                    etl_config?: "mon_standard_v2_time_series";
+                    /** @default true */
+                    is_custom_source?: boolean;
+                    /** @default false */
+                    is_platform_data_id?: boolean;
+                    /** @default null */
+                    custom_label?: string | null;
+                    /** @description Required where mon_biz_id is below 0, otherwise omitted: <space_type_id>__<id> */
+                    space_uid?: string;
+                    /** @description Name of the requester: records have `<operator> via <name of the admin token>`, or only the name of the token where this is omitted */
+                    operator?: string;
+                    /** @default unknown */
+                    source_system?: string;
+                    /**
+                     * @default time_series
+                     * @enum {string}
+                     */
+                    type_label?: "time_series";
+                    /**
+                     * @default custom
+                     * @enum {string}
+                     */
+                    source_label?: "custom";
+                };
+            };
+        };
+        responses: {
+            /** @description Done */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CreatedDataSource"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            409: components["responses"]["Problem409"];
+            413: components["responses"]["Problem413"];
+            422: components["responses"]["Problem422"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    "metadata.resources.resources.CreateTimeSeriesGroupResource": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    /** @description The data id */
+                    mon_data_id: number;
+                    /** @description The business; 0 = the platform, below 0 a space that is no business */
+                    mon_biz_id: number;
+                    /** @description No control, bidirectional or invisible characters, no white space at its ends */
+                    time_series_group_name: string;
+                    /**
+                     * @description Its subject
+                     * @default others
+                     * @enum {string}
+                     */
+                    label?: "others" | "other_rt" | "os" | "host_process" | "host_device" | "kubernetes" | "application_check" | "uptimecheck" | "apm" | "component" | "service_module" | "service_process" | "hardware_device" | "applications" | "services" | "hosts" | "data_center";
+                    /** @default false */
+                    is_split_measurement?: boolean;
+                    /** @description The QuestDB instance of the table; default the instance with the fewest tables */
+                    questdb?: string;
+                    /**
+                     * @description Requests per second of the whole cluster: -1 the default, 0 unlimited, below -1 none
+                     * @default -1
+                     */
+                    max_rate?: number;
+                    /** @description Name of the requester: records have `<operator> via <name of the admin token>`, or only the name of the token where this is omitted */
+                    operator?: string;
+                };
+            };
+        };
+        responses: {
+            /** @description Done */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TimeSeriesGroup"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            409: components["responses"]["Problem409"];
+            413: components["responses"]["Problem413"];
+            422: components["responses"]["Problem422"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    "metadata.models.result_table.ResultTable.create_result_table": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    /** @description The data id */
+                    mon_data_id: number;
+                    table_id?: string;
+                    /** @description No control, bidirectional or invisible characters, no white space at its ends */
+                    table_name_zh?: string;
+                    /**
+                     * @description Its subject
+                     * @enum {string}
+                     */
+                    label?: "others" | "other_rt" | "os" | "host_process" | "host_device" | "kubernetes" | "application_check" | "uptimecheck" | "apm" | "component" | "service_module" | "service_process" | "hardware_device" | "applications" | "services" | "hosts" | "data_center";
+                    /**
+                     * @description Names for queries, separated by commas
+                     * @default
+                     */
+                    data_label?: string;
+                    /** @description Name of the requester: records have `<operator> via <name of the admin token>`, or only the name of the token where this is omitted */
+                    operator?: string;
+                };
+            };
+        };
+        responses: {
+            /** @description Done */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ResultTable"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            409: components["responses"]["Problem409"];
+            413: components["responses"]["Problem413"];
+            422: components["responses"]["Problem422"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    get_custom_reports: {
+        parameters: {
+            query?: {
+                /** @description How many items a page has at most */
+                limit?: number;
+                /** @description The next_cursor of the page before */
+                cursor?: string;
+                mon_biz_id?: number;
+                mon_data_id?: number;
+                time_series_group_id?: number;
+                name?: string;
+                table_id?: string;
+                state?: string;
+                scenario?: string;
+                is_platform?: boolean;
+                is_split_measurement?: boolean;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        items: components["schemas"]["CustomReport"][];
+                        next_cursor: string | null;
+                    };
+                };
+            };
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            422: components["responses"]["Problem422"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    get_custom_reports_by_id: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of the record */
+                id: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done */
+            200: {
+                headers: {
+                    /** @description The revision of the record */
+                    ETag: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CustomReport"];
+                };
+            };
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            422: components["responses"]["Problem422"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    delete_custom_reports_by_id: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The expected ETag of the record, or `*` */
+                "If-Match"?: string;
+            };
+            path: {
+                /** @description The id of the record */
+                id: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": {
+                    /** @description Name of the requester: records have `<operator> via <name of the admin token>`, or only the name of the token where this is omitted */
+                    operator?: string;
+                };
+            };
+        };
+        responses: {
+            /** @description Done */
+            200: {
+                headers: {
+                    /** @description The revision of the record */
+                    ETag: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ReportRecords"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            412: components["responses"]["Problem412"];
+            413: components["responses"]["Problem413"];
+            422: components["responses"]["Problem422"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    patch_custom_reports_by_id: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The expected ETag of the record, or `*` */
+                "If-Match"?: string;
+            };
+            path: {
+                /** @description The id of the record */
+                id: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/merge-patch+json": {
+                    /** @description Information only, one line; no control or bidirectional characters */
+                    description?: string;
+                    /**
+                     * @description Its subject
+                     * @enum {string}
+                     */
+                    scenario?: "others" | "other_rt" | "os" | "host_process" | "host_device" | "kubernetes" | "application_check" | "uptimecheck" | "apm" | "component" | "service_module" | "service_process" | "hardware_device" | "applications" | "services" | "hosts" | "data_center";
+                    /** @description Names for queries, separated by commas */
+                    data_label?: string;
+                    /** @description Requests per second of the whole cluster: -1 the default, 0 unlimited, below -1 none */
+                    max_rate?: number;
+                } & {
+                    [key: string]: unknown;
+                };
+                "application/json": {
+                    /** @description Information only, one line; no control or bidirectional characters */
+                    description?: string;
+                    /**
+                     * @description Its subject
+                     * @enum {string}
+                     */
+                    scenario?: "others" | "other_rt" | "os" | "host_process" | "host_device" | "kubernetes" | "application_check" | "uptimecheck" | "apm" | "component" | "service_module" | "service_process" | "hardware_device" | "applications" | "services" | "hosts" | "data_center";
+                    /** @description Names for queries, separated by commas */
+                    data_label?: string;
+                    /** @description Requests per second of the whole cluster: -1 the default, 0 unlimited, below -1 none */
+                    max_rate?: number;
+                } & {
+                    [key: string]: unknown;
+                };
+            };
+        };
+        responses: {
+            /** @description Done */
+            200: {
+                headers: {
+                    /** @description The revision of the record */
+                    ETag: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ReportRecords"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            412: components["responses"]["Problem412"];
+            413: components["responses"]["Problem413"];
+            422: components["responses"]["Problem422"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    get_custom_reports_by_id_records: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of the record */
+                id: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done */
+            200: {
+                headers: {
+                    /** @description The revision of the record */
+                    ETag: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ReportRecords"];
+                };
+            };
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            422: components["responses"]["Problem422"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    post_custom_reports_by_id_enable: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The expected ETag of the record, or `*` */
+                "If-Match"?: string;
+            };
+            path: {
+                /** @description The id of the record */
+                id: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": {
+                    /** @description Name of the requester: records have `<operator> via <name of the admin token>`, or only the name of the token where this is omitted */
+                    operator?: string;
+                };
+            };
+        };
+        responses: {
+            /** @description Done */
+            200: {
+                headers: {
+                    /** @description The revision of the record */
+                    ETag: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ReportRecords"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            412: components["responses"]["Problem412"];
+            413: components["responses"]["Problem413"];
+            422: components["responses"]["Problem422"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    post_custom_reports_by_id_disable: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The expected ETag of the record, or `*` */
+                "If-Match"?: string;
+            };
+            path: {
+                /** @description The id of the record */
+                id: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": {
+                    /** @description Name of the requester: records have `<operator> via <name of the admin token>`, or only the name of the token where this is omitted */
+                    operator?: string;
+                };
+            };
+        };
+        responses: {
+            /** @description Done */
+            200: {
+                headers: {
+                    /** @description The revision of the record */
+                    ETag: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ReportRecords"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            412: components["responses"]["Problem412"];
+            413: components["responses"]["Problem413"];
+            422: components["responses"]["Problem422"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    post_custom_reports_by_id_purge: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The expected ETag of the record, or `*` */
+                "If-Match"?: string;
+            };
+            path: {
+                /** @description The id of the record */
+                id: number;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    /** @description The name of the table whose rows are dropped, as confirmation */
+                    table_id: string;
+                    /** @description Name of the requester: records have `<operator> via <name of the admin token>`, or only the name of the token where this is omitted */
+                    operator?: string;
+                };
+            };
+        };
+        responses: {
+            /** @description Done */
+            200: {
+                headers: {
+                    /** @description The revision of the record */
+                    ETag: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ReportRecords"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            412: components["responses"]["Problem412"];
+            413: components["responses"]["Problem413"];
+            422: components["responses"]["Problem422"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    get_data_sources: {
+        parameters: {
+            query?: {
+                /** @description How many items a page has at most */
+                limit?: number;
+                /** @description The next_cursor of the page before */
+                cursor?: string;
+                mon_biz_id?: number;
+                mon_data_id?: number;
+                data_name?: string;
+                name?: string;
+                space_uid?: string;
+                custom_label?: string;
+                is_enable?: boolean;
+                is_platform_data_id?: boolean;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        items: components["schemas"]["DataSource"][];
+                        next_cursor: string | null;
+                    };
+                };
+            };
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            422: components["responses"]["Problem422"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    get_data_sources_by_id: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of the record */
+                id: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done */
+            200: {
+                headers: {
+                    /** @description The revision of the record */
+                    ETag: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DataSource"];
+                };
+            };
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            422: components["responses"]["Problem422"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    patch_data_sources_by_id: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The expected ETag of the record, or `*` */
+                "If-Match"?: string;
+            };
+            path: {
+                /** @description The id of the record */
+                id: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/merge-patch+json": {
+                    /** @description Information only, one line; no control or bidirectional characters */
+                    data_description?: string;
+                    custom_label?: string | null;
+                    source_system?: string;
+                } & {
+                    [key: string]: unknown;
+                };
+                "application/json": {
+                    /** @description Information only, one line; no control or bidirectional characters */
+                    data_description?: string;
+                    custom_label?: string | null;
+                    source_system?: string;
+                } & {
+                    [key: string]: unknown;
+                };
+            };
+        };
+        responses: {
+            /** @description Done */
+            200: {
+                headers: {
+                    /** @description The revision of the record */
+                    ETag: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DataSource"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            412: components["responses"]["Problem412"];
+            413: components["responses"]["Problem413"];
+            422: components["responses"]["Problem422"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    post_data_sources_by_id_enable: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The expected ETag of the record, or `*` */
+                "If-Match"?: string;
+            };
+            path: {
+                /** @description The id of the record */
+                id: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": {
+                    /** @description Name of the requester: records have `<operator> via <name of the admin token>`, or only the name of the token where this is omitted */
+                    operator?: string;
+                };
+            };
+        };
+        responses: {
+            /** @description Done */
+            200: {
+                headers: {
+                    /** @description The revision of the record */
+                    ETag: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DataSource"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            412: components["responses"]["Problem412"];
+            413: components["responses"]["Problem413"];
+            422: components["responses"]["Problem422"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    post_data_sources_by_id_disable: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The expected ETag of the record, or `*` */
+                "If-Match"?: string;
+            };
+            path: {
+                /** @description The id of the record */
+                id: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": {
+                    /** @description Name of the requester: records have `<operator> via <name of the admin token>`, or only the name of the token where this is omitted */
+                    operator?: string;
+                };
+            };
+        };
+        responses: {
+            /** @description Done */
+            200: {
+                headers: {
+                    /** @description The revision of the record */
+                    ETag: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DataSource"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            412: components["responses"]["Problem412"];
+            413: components["responses"]["Problem413"];
+            422: components["responses"]["Problem422"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    post_data_sources_by_id_purge: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The expected ETag of the record, or `*` */
+                "If-Match"?: string;
+            };
+            path: {
+                /** @description The id of the record */
+                id: number;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    /** @description The name of the table whose rows are dropped, as confirmation */
+                    table_id: string;
+                    /** @description Name of the requester: records have `<operator> via <name of the admin token>`, or only the name of the token where this is omitted */
+                    operator?: string;
+                };
+            };
+        };
+        responses: {
+            /** @description Done */
+            200: {
+                headers: {
+                    /** @description The revision of the record */
+                    ETag: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DataSource"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            412: components["responses"]["Problem412"];
+            413: components["responses"]["Problem413"];
+            422: components["responses"]["Problem422"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    get_time_series_groups: {
+        parameters: {
+            query?: {
+                /** @description How many items a page has at most */
+                limit?: number;
+                /** @description The next_cursor of the page before */
+                cursor?: string;
+                mon_biz_id?: number;
+                mon_data_id?: number;
+                time_series_group_id?: number;
+                time_series_group_name?: string;
+                name?: string;
+                table_id?: string;
+                label?: string;
+                is_enable?: boolean;
+                is_delete?: boolean;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        items: components["schemas"]["TimeSeriesGroup"][];
+                        next_cursor: string | null;
+                    };
+                };
+            };
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            422: components["responses"]["Problem422"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    get_time_series_groups_by_id: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of the record */
+                id: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done */
+            200: {
+                headers: {
+                    /** @description The revision of the record */
+                    ETag: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TimeSeriesGroup"];
+                };
+            };
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            422: components["responses"]["Problem422"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    delete_time_series_groups_by_id: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The expected ETag of the record, or `*` */
+                "If-Match"?: string;
+            };
+            path: {
+                /** @description The id of the record */
+                id: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": {
+                    /** @description Name of the requester: records have `<operator> via <name of the admin token>`, or only the name of the token where this is omitted */
+                    operator?: string;
+                };
+            };
+        };
+        responses: {
+            /** @description Done */
+            200: {
+                headers: {
+                    /** @description The revision of the record */
+                    ETag: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TimeSeriesGroup"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            412: components["responses"]["Problem412"];
+            413: components["responses"]["Problem413"];
+            422: components["responses"]["Problem422"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    patch_time_series_groups_by_id: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The expected ETag of the record, or `*` */
+                "If-Match"?: string;
+            };
+            path: {
+                /** @description The id of the record */
+                id: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/merge-patch+json": {
+                    /**
+                     * @description Its subject
+                     * @enum {string}
+                     */
+                    label?: "others" | "other_rt" | "os" | "host_process" | "host_device" | "kubernetes" | "application_check" | "uptimecheck" | "apm" | "component" | "service_module" | "service_process" | "hardware_device" | "applications" | "services" | "hosts" | "data_center";
+                    /** @description Requests per second of the whole cluster: -1 the default, 0 unlimited, below -1 none */
+                    max_rate?: number;
+                } & {
+                    [key: string]: unknown;
+                };
+                "application/json": {
+                    /**
+                     * @description Its subject
+                     * @enum {string}
+                     */
+                    label?: "others" | "other_rt" | "os" | "host_process" | "host_device" | "kubernetes" | "application_check" | "uptimecheck" | "apm" | "component" | "service_module" | "service_process" | "hardware_device" | "applications" | "services" | "hosts" | "data_center";
+                    /** @description Requests per second of the whole cluster: -1 the default, 0 unlimited, below -1 none */
+                    max_rate?: number;
+                } & {
+                    [key: string]: unknown;
+                };
+            };
+        };
+        responses: {
+            /** @description Done */
+            200: {
+                headers: {
+                    /** @description The revision of the record */
+                    ETag: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TimeSeriesGroup"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            412: components["responses"]["Problem412"];
+            413: components["responses"]["Problem413"];
+            422: components["responses"]["Problem422"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    get_time_series_groups_by_id_columns: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of the record */
+                id: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        items: components["schemas"]["Column"][];
+                        next_cursor: string | null;
+                    };
+                };
+            };
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            422: components["responses"]["Problem422"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    post_time_series_groups_by_id_enable: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The expected ETag of the record, or `*` */
+                "If-Match"?: string;
+            };
+            path: {
+                /** @description The id of the record */
+                id: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": {
+                    /** @description Name of the requester: records have `<operator> via <name of the admin token>`, or only the name of the token where this is omitted */
+                    operator?: string;
+                };
+            };
+        };
+        responses: {
+            /** @description Done */
+            200: {
+                headers: {
+                    /** @description The revision of the record */
+                    ETag: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TimeSeriesGroup"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            412: components["responses"]["Problem412"];
+            413: components["responses"]["Problem413"];
+            422: components["responses"]["Problem422"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    post_time_series_groups_by_id_disable: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The expected ETag of the record, or `*` */
+                "If-Match"?: string;
+            };
+            path: {
+                /** @description The id of the record */
+                id: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": {
+                    /** @description Name of the requester: records have `<operator> via <name of the admin token>`, or only the name of the token where this is omitted */
+                    operator?: string;
+                };
+            };
+        };
+        responses: {
+            /** @description Done */
+            200: {
+                headers: {
+                    /** @description The revision of the record */
+                    ETag: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TimeSeriesGroup"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            412: components["responses"]["Problem412"];
+            413: components["responses"]["Problem413"];
+            422: components["responses"]["Problem422"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    get_result_tables: {
+        parameters: {
+            query?: {
+                /** @description How many items a page has at most */
+                limit?: number;
+                /** @description The next_cursor of the page before */
+                cursor?: string;
+                mon_biz_id?: number;
+                mon_data_id?: number;
+                table_id?: string;
+                table_name_zh?: string;
+                name?: string;
+                label?: string;
+                data_label?: string;
+                is_enable?: boolean;
+                is_deleted?: boolean;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        items: components["schemas"]["ResultTable"][];
+                        next_cursor: string | null;
+                    };
+                };
+            };
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            422: components["responses"]["Problem422"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    get_result_tables_by_id: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The table_id */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done */
+            200: {
+                headers: {
+                    /** @description The revision of the record */
+                    ETag: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ResultTable"];
+                };
+            };
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            422: components["responses"]["Problem422"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    delete_result_tables_by_id: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The expected ETag of the record, or `*` */
+                "If-Match"?: string;
+            };
+            path: {
+                /** @description The table_id */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": {
+                    /** @description Name of the requester: records have `<operator> via <name of the admin token>`, or only the name of the token where this is omitted */
+                    operator?: string;
+                };
+            };
+        };
+        responses: {
+            /** @description Done */
+            200: {
+                headers: {
+                    /** @description The revision of the record */
+                    ETag: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ResultTable"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            412: components["responses"]["Problem412"];
+            413: components["responses"]["Problem413"];
+            422: components["responses"]["Problem422"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    patch_result_tables_by_id: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The expected ETag of the record, or `*` */
+                "If-Match"?: string;
+            };
+            path: {
+                /** @description The table_id */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/merge-patch+json": {
+                    /** @description No control, bidirectional or invisible characters, no white space at its ends */
+                    table_name_zh?: string;
+                    /**
+                     * @description Its subject
+                     * @enum {string}
+                     */
+                    label?: "others" | "other_rt" | "os" | "host_process" | "host_device" | "kubernetes" | "application_check" | "uptimecheck" | "apm" | "component" | "service_module" | "service_process" | "hardware_device" | "applications" | "services" | "hosts" | "data_center";
+                    /** @description Names for queries, separated by commas */
+                    data_label?: string;
+                } & {
+                    [key: string]: unknown;
+                };
+                "application/json": {
+                    /** @description No control, bidirectional or invisible characters, no white space at its ends */
+                    table_name_zh?: string;
+                    /**
+                     * @description Its subject
+                     * @enum {string}
+                     */
+                    label?: "others" | "other_rt" | "os" | "host_process" | "host_device" | "kubernetes" | "application_check" | "uptimecheck" | "apm" | "component" | "service_module" | "service_process" | "hardware_device" | "applications" | "services" | "hosts" | "data_center";
+                    /** @description Names for queries, separated by commas */
+                    data_label?: string;
+                } & {
+                    [key: string]: unknown;
+                };
+            };
+        };
+        responses: {
+            /** @description Done */
+            200: {
+                headers: {
+                    /** @description The revision of the record */
+                    ETag: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ResultTable"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            412: components["responses"]["Problem412"];
+            413: components["responses"]["Problem413"];
+            422: components["responses"]["Problem422"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    post_result_tables_by_id_enable: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The expected ETag of the record, or `*` */
+                "If-Match"?: string;
+            };
+            path: {
+                /** @description The table_id */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": {
+                    /** @description Name of the requester: records have `<operator> via <name of the admin token>`, or only the name of the token where this is omitted */
+                    operator?: string;
+                };
+            };
+        };
+        responses: {
+            /** @description Done */
+            200: {
+                headers: {
+                    /** @description The revision of the record */
+                    ETag: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ResultTable"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            412: components["responses"]["Problem412"];
+            413: components["responses"]["Problem413"];
+            422: components["responses"]["Problem422"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    post_result_tables_by_id_disable: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The expected ETag of the record, or `*` */
+                "If-Match"?: string;
+            };
+            path: {
+                /** @description The table_id */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": {
+                    /** @description Name of the requester: records have `<operator> via <name of the admin token>`, or only the name of the token where this is omitted */
+                    operator?: string;
+                };
+            };
+        };
+        responses: {
+            /** @description Done */
+            200: {
+                headers: {
+                    /** @description The revision of the record */
+                    ETag: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ResultTable"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            412: components["responses"]["Problem412"];
+            413: components["responses"]["Problem413"];
+            422: components["responses"]["Problem422"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    get_placements: {
+        parameters: {
+            query?: {
+                /** @description How many items a page has at most */
+                limit?: number;
+                /** @description The next_cursor of the page before */
+                cursor?: string;
+                mon_data_id?: number;
+                table_id?: string;
+                questdb?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        items: components["schemas"]["Placement"][];
+                        next_cursor: string | null;
+                    };
+                };
+            };
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            422: components["responses"]["Problem422"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    get_applications: {
+        parameters: {
+            query?: {
+                /** @description How many items a page has at most */
+                limit?: number;
+                /** @description The next_cursor of the page before */
+                cursor?: string;
+                mon_biz_id?: number;
+                app_id?: number;
+                app_name?: string;
+                name?: string;
+                is_enable?: boolean;
+                is_delete?: boolean;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        items: components["schemas"]["Application"][];
+                        next_cursor: string | null;
+                    };
+                };
+            };
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            422: components["responses"]["Problem422"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    post_applications: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    /** @description The business; 0 = the platform, below 0 a space that is no business */
+                    mon_biz_id: number;
+                    /** @description No control, bidirectional or invisible characters, no white space at its ends */
+                    app_name: string;
+                    /**
+                     * @description Requests per second of the whole cluster: -1 the default, 0 unlimited, below -1 none
+                     * @default 0
+                     */
+                    max_rate?: number;
+                    deduplicate?: boolean;
+                    fill_dimensions?: boolean;
+                    /** @description Name of the requester: records have `<operator> via <name of the admin token>`, or only the name of the token where this is omitted */
+                    operator?: string;
+                };
+            };
+        };
+        responses: {
+            /** @description Done */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        application: components["schemas"]["CreatedApplication"];
+                    };
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            409: components["responses"]["Problem409"];
+            413: components["responses"]["Problem413"];
+            422: components["responses"]["Problem422"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    get_applications_by_id: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of the record */
+                id: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done */
+            200: {
+                headers: {
+                    /** @description The revision of the record */
+                    ETag: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Application"];
+                };
+            };
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            422: components["responses"]["Problem422"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    delete_applications_by_id: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The expected ETag of the record, or `*` */
+                "If-Match"?: string;
+            };
+            path: {
+                /** @description The id of the record */
+                id: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": {
+                    /** @description Name of the requester: records have `<operator> via <name of the admin token>`, or only the name of the token where this is omitted */
+                    operator?: string;
+                };
+            };
+        };
+        responses: {
+            /** @description Done */
+            200: {
+                headers: {
+                    /** @description The revision of the record */
+                    ETag: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        application: components["schemas"]["Application"];
+                    };
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            412: components["responses"]["Problem412"];
+            413: components["responses"]["Problem413"];
+            422: components["responses"]["Problem422"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    patch_applications_by_id: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The expected ETag of the record, or `*` */
+                "If-Match"?: string;
+            };
+            path: {
+                /** @description The id of the record */
+                id: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/merge-patch+json": {
+                    /** @description Requests per second of the whole cluster: -1 the default, 0 unlimited, below -1 none */
+                    max_rate?: number;
+                } & {
+                    [key: string]: unknown;
+                };
+                "application/json": {
+                    /** @description Requests per second of the whole cluster: -1 the default, 0 unlimited, below -1 none */
+                    max_rate?: number;
+                } & {
+                    [key: string]: unknown;
+                };
+            };
+        };
+        responses: {
+            /** @description Done */
+            200: {
+                headers: {
+                    /** @description The revision of the record */
+                    ETag: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        application: components["schemas"]["Application"];
+                    };
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            412: components["responses"]["Problem412"];
+            413: components["responses"]["Problem413"];
+            422: components["responses"]["Problem422"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    post_applications_by_id_enable: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The expected ETag of the record, or `*` */
+                "If-Match"?: string;
+            };
+            path: {
+                /** @description The id of the record */
+                id: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": {
+                    /** @description Name of the requester: records have `<operator> via <name of the admin token>`, or only the name of the token where this is omitted */
+                    operator?: string;
+                };
+            };
+        };
+        responses: {
+            /** @description Done */
+            200: {
+                headers: {
+                    /** @description The revision of the record */
+                    ETag: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        application: components["schemas"]["Application"];
+                    };
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            412: components["responses"]["Problem412"];
+            413: components["responses"]["Problem413"];
+            422: components["responses"]["Problem422"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    post_applications_by_id_disable: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The expected ETag of the record, or `*` */
+                "If-Match"?: string;
+            };
+            path: {
+                /** @description The id of the record */
+                id: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": {
+                    /** @description Name of the requester: records have `<operator> via <name of the admin token>`, or only the name of the token where this is omitted */
+                    operator?: string;
+                };
+            };
+        };
+        responses: {
+            /** @description Done */
+            200: {
+                headers: {
+                    /** @description The revision of the record */
+                    ETag: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        application: components["schemas"]["Application"];
+                    };
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            412: components["responses"]["Problem412"];
+            413: components["responses"]["Problem413"];
+            422: components["responses"]["Problem422"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    post_data_sources_by_id_rotate_token: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The expected ETag of the record, or `*` */
+                "If-Match"?: string;
+            };
+            path: {
+                /** @description The id of the record */
+                id: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": {
+                    /** @default 3600 */
+                    overlap_seconds?: number;
+                    /** @description Name of the requester: records have `<operator> via <name of the admin token>`, or only the name of the token where this is omitted */
+                    operator?: string;
+                };
+            };
+        };
+        responses: {
+            /** @description Done */
+            200: {
+                headers: {
+                    /** @description The revision of the record */
+                    ETag: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RotatedToken"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            412: components["responses"]["Problem412"];
+            413: components["responses"]["Problem413"];
+            422: components["responses"]["Problem422"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    post_data_sources_by_id_reveal_token: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of the record */
+                id: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": {
+                    /** @description Name of the requester: records have `<operator> via <name of the admin token>`, or only the name of the token where this is omitted */
+                    operator?: string;
+                };
+            };
+        };
+        responses: {
+            /** @description Done */
+            200: {
+                headers: {
+                    /** @description The revision of the record */
+                    ETag: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RevealedToken"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            413: components["responses"]["Problem413"];
+            422: components["responses"]["Problem422"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    post_custom_reports_by_id_rotate_token: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The expected ETag of the record, or `*` */
+                "If-Match"?: string;
+            };
+            path: {
+                /** @description The id of the record */
+                id: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": {
+                    /** @default 3600 */
+                    overlap_seconds?: number;
+                    /** @description Name of the requester: records have `<operator> via <name of the admin token>`, or only the name of the token where this is omitted */
+                    operator?: string;
+                };
+            };
+        };
+        responses: {
+            /** @description Done */
+            200: {
+                headers: {
+                    /** @description The revision of the record */
+                    ETag: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RotatedToken"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            412: components["responses"]["Problem412"];
+            413: components["responses"]["Problem413"];
+            422: components["responses"]["Problem422"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    post_custom_reports_by_id_reveal_token: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of the record */
+                id: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": {
+                    /** @description Name of the requester: records have `<operator> via <name of the admin token>`, or only the name of the token where this is omitted */
+                    operator?: string;
+                };
+            };
+        };
+        responses: {
+            /** @description Done */
+            200: {
+                headers: {
+                    /** @description The revision of the record */
+                    ETag: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RevealedToken"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            413: components["responses"]["Problem413"];
+            422: components["responses"]["Problem422"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    post_applications_by_id_rotate_token: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The expected ETag of the record, or `*` */
+                "If-Match"?: string;
+            };
+            path: {
+                /** @description The id of the record */
+                id: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": {
+                    /** @default 3600 */
+                    overlap_seconds?: number;
+                    /** @description Name of the requester: records have `<operator> via <name of the admin token>`, or only the name of the token where this is omitted */
+                    operator?: string;
+                };
+            };
+        };
+        responses: {
+            /** @description Done */
+            200: {
+                headers: {
+                    /** @description The revision of the record */
+                    ETag: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RotatedToken"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            412: components["responses"]["Problem412"];
+            413: components["responses"]["Problem413"];
+            422: components["responses"]["Problem422"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    post_applications_by_id_reveal_token: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of the record */
+                id: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": {
+                    /** @description Name of the requester: records have `<operator> via <name of the admin token>`, or only the name of the token where this is omitted */
+                    operator?: string;
+                };
+            };
+        };
+        responses: {
+            /** @description Done */
+            200: {
+                headers: {
+                    /** @description The revision of the record */
+                    ETag: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RevealedToken"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            413: components["responses"]["Problem413"];
+            422: components["responses"]["Problem422"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    get_data_sources_by_id_policy: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of the record */
+                id: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done */
+            200: {
+                headers: {
+                    /** @description The revision of the record */
+                    ETag: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Policy"];
+                };
+            };
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            422: components["responses"]["Problem422"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    patch_data_sources_by_id_policy: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The expected ETag of the record, or `*` */
+                "If-Match"?: string;
+            };
+            path: {
+                /** @description The id of the record */
+                id: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/merge-patch+json": {
+                    ahead_seconds_max?: number | "off" | null;
+                    age_seconds_max?: number | "off" | null;
+                    points_max?: number | null;
+                    metric_columns_max?: number | null;
+                    dimension_columns_max?: number | null;
+                    retention_days?: number | "off" | null;
+                };
+                "application/json": {
+                    ahead_seconds_max?: number | "off" | null;
+                    age_seconds_max?: number | "off" | null;
+                    points_max?: number | null;
+                    metric_columns_max?: number | null;
+                    dimension_columns_max?: number | null;
+                    retention_days?: number | "off" | null;
+                };
+            };
+        };
+        responses: {
+            /** @description Done */
+            200: {
+                headers: {
+                    /** @description The revision of the record */
+                    ETag: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Policy"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            412: components["responses"]["Problem412"];
+            413: components["responses"]["Problem413"];
+            422: components["responses"]["Problem422"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    get_applications_by_id_policy: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of the record */
+                id: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done */
+            200: {
+                headers: {
+                    /** @description The revision of the record */
+                    ETag: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Policy"];
+                };
+            };
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            422: components["responses"]["Problem422"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    patch_applications_by_id_policy: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The expected ETag of the record, or `*` */
+                "If-Match"?: string;
+            };
+            path: {
+                /** @description The id of the record */
+                id: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/merge-patch+json": {
+                    ahead_seconds_max?: number | "off" | null;
+                    age_seconds_max?: number | "off" | null;
+                    spans_max?: number | null;
+                    attributes_max?: number | null;
+                    events_max?: number | null;
+                    links_max?: number | null;
+                    value_bytes_max?: number | null;
+                    deduplicate?: boolean | null;
+                    fill_dimensions?: boolean | null;
+                };
+                "application/json": {
+                    ahead_seconds_max?: number | "off" | null;
+                    age_seconds_max?: number | "off" | null;
+                    spans_max?: number | null;
+                    attributes_max?: number | null;
+                    events_max?: number | null;
+                    links_max?: number | null;
+                    value_bytes_max?: number | null;
+                    deduplicate?: boolean | null;
+                    fill_dimensions?: boolean | null;
+                };
+            };
+        };
+        responses: {
+            /** @description Done */
+            200: {
+                headers: {
+                    /** @description The revision of the record */
+                    ETag: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Policy"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            412: components["responses"]["Problem412"];
+            413: components["responses"]["Problem413"];
+            422: components["responses"]["Problem422"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    "metadata.task.custom_report.refresh_custom_report_2_node_man": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": {
+                    /** @description Name of the requester: records have `<operator> via <name of the admin token>`, or only the name of the token where this is omitted */
+                    operator?: string;
+                };
+            };
+        };
+        responses: {
+            /** @description Done */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefreshRun"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            409: components["responses"]["Problem409"];
+            413: components["responses"]["Problem413"];
+            422: components["responses"]["Problem422"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    get_refresh_runs: {
+        parameters: {
+            query?: {
+                /** @description How many items a page has at most */
+                limit?: number;
+                /** @description The next_cursor of the page before */
+                cursor?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        items: components["schemas"]["RefreshRun"][];
+                        next_cursor: string | null;
+                    };
+                };
+            };
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            422: components["responses"]["Problem422"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    get_refresh_runs_by_id: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of the record */
+                id: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefreshRun"];
+                };
+            };
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            422: components["responses"]["Problem422"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    get_subscriptions: {
+        parameters: {
+            query?: {
+                /** @description How many items a page has at most */
+                limit?: number;
+                /** @description The next_cursor of the page before */
+                cursor?: string;
+                mon_biz_id?: number;
+                mon_data_id?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        items: components["schemas"]["Subscription"][];
+                        next_cursor: string | null;
+                    };
+                };
+            };
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            422: components["responses"]["Problem422"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    get_subscriptions_by_id: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of the record */
+                id: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Subscription"];
+                };
+            };
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            422: components["responses"]["Problem422"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    get_outcomes: {
+        parameters: {
+            query?: {
+                /** @description Only this data id */
+                data_id?: number;
+                /** @description Only this application */
+                app_id?: number;
+                /** @description At or after this time, Unix seconds */
+                since?: number;
+                /** @description Up to this time, Unix seconds */
+                until?: number;
+                by?: "minute";
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        since: number;
+                        until: number;
+                        /** @description Unix seconds: since when the books cannot be compared; null while they are */
+                        not_known_since: number | null;
+                        items: components["schemas"]["Balance"][];
+                        /** @description Sum over all data ids and applications */
+                        in_flight: components["schemas"]["StreamInFlight"][];
+                    };
+                };
+            };
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            422: components["responses"]["Problem422"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    get_drops: {
+        parameters: {
+            query?: {
+                /** @description How many items a page has at most */
+                limit?: number;
+                /** @description The next_cursor of the page before */
+                cursor?: string;
+                /** @description Only this data id */
+                data_id?: number;
+                /** @description Only this application */
+                app_id?: number;
+                /** @description At or after this time, Unix seconds */
+                since?: number;
+                /** @description Up to this time, Unix seconds */
+                until?: number;
+                reason?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        items: components["schemas"]["Drop"][];
+                        next_cursor: string | null;
+                    };
+                };
+            };
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            422: components["responses"]["Problem422"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    get_account_differences: {
+        parameters: {
+            query?: {
+                /** @description Only this data id */
+                data_id?: number;
+                /** @description Only this application */
+                app_id?: number;
+                /** @description At or after this time, Unix seconds */
+                since?: number;
+                /** @description Up to this time, Unix seconds */
+                until?: number;
+                /** @description Only this data id */
+                owner?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        items: components["schemas"]["Difference"][];
+                    };
+                };
+            };
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            422: components["responses"]["Problem422"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    post_account_differences_close: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    /** @description 0: those without a known owner */
+                    data_id?: number;
+                    app_id?: number;
+                    /**
+                     * @description Only this kind
+                     * @enum {string}
+                     */
+                    kind?: "lost_in_the_stream" | "lost_by_the_engine" | "not_counted" | "stuck" | "orphan" | "missing_in_the_store" | "unrecorded" | "unmerged" | "not_known";
+                    /** @description Why it is closed; it stays visible */
+                    reason: string;
+                    /** @description Name of the requester: records have `<operator> via <name of the admin token>`, or only the name of the token where this is omitted */
+                    operator?: string;
+                };
+            };
+        };
+        responses: {
+            /** @description Done */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        closed: components["schemas"]["Difference"][];
+                    };
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            413: components["responses"]["Problem413"];
+            422: components["responses"]["Problem422"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    get_account_stores: {
+        parameters: {
+            query?: {
+                /** @description Only this data id */
+                data_id?: number;
+                /** @description Only this application */
+                app_id?: number;
+                /** @description Only this data id */
+                owner?: number;
+                day?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        compared: {
+                            /** @description Owners and event days that were compared */
+                            days: number;
+                            /** @description Their recorded rows */
+                            rows: number;
+                        };
+                        items: components["schemas"]["StoreAccount"][];
+                    };
+                };
+            };
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            422: components["responses"]["Problem422"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    get_usage: {
+        parameters: {
+            query?: {
+                /** @description Only this data id */
+                data_id?: number;
+                /** @description Only this application */
+                app_id?: number;
+                /** @description At or after this time, Unix seconds */
+                since?: number;
+                /** @description Up to this time, Unix seconds */
+                until?: number;
+                by?: "owner" | "business" | "day";
+                /** @description Only the owners of this business */
+                mon_biz_id?: number;
+                format?: "json" | "csv";
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        since: number;
+                        until: number;
+                        items: components["schemas"]["Usage"][];
+                    };
+                    "text/csv": string;
+                };
+            };
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            422: components["responses"]["Problem422"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    get_usage_silent: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        items: components["schemas"]["SilentOwner"][];
+                    };
+                };
+            };
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            422: components["responses"]["Problem422"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    get_usage_failing: {
+        parameters: {
+            query?: {
+                /** @description At or after this time, Unix seconds */
+                since?: number;
+                /** @description Up to this time, Unix seconds */
+                until?: number;
+                /** @description In at least this many different hours; default 6 */
+                hours?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        since: number;
+                        until: number;
+                        items: components["schemas"]["FailingSender"][];
+                    };
+                };
+            };
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            422: components["responses"]["Problem422"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    get_dead_letters: {
+        parameters: {
+            query?: {
+                /** @description How many items a page has at most */
+                limit?: number;
+                /** @description The next_cursor of the page before */
+                cursor?: string;
+                reason?: string;
+                data_id?: number;
+                app_id?: number;
+                table?: string;
+                since?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        items: components["schemas"]["ListedDeadLetter"][];
+                        next_cursor: string | null;
+                    };
+                };
+            };
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            422: components["responses"]["Problem422"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    get_dead_letters_by_id: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of the record */
+                id: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ShownDeadLetter"];
+                };
+            };
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            422: components["responses"]["Problem422"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    delete_dead_letters_by_id: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of the record */
+                id: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": {
+                    /** @description Name of the requester: records have `<operator> via <name of the admin token>`, or only the name of the token where this is omitted */
+                    operator?: string;
+                };
+            };
+        };
+        responses: {
+            /** @description Done */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DeadLetter"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            413: components["responses"]["Problem413"];
+            422: components["responses"]["Problem422"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    post_dead_letters_redrive: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": {
+                    reason?: string;
+                    data_id?: number;
+                    app_id?: number;
+                    table?: string;
+                    /** @description Dead-lettered at or after this time, Unix seconds */
+                    since?: number;
+                    /** @description Only these */
+                    sequences?: number[];
+                    /** @description Required as true when no filter is given */
+                    all?: boolean;
+                    /** @description Report the effect, change nothing */
+                    dry_run?: boolean;
+                    /** @default 1000 */
+                    limit?: number;
+                    /** @description next_cursor of the previous call */
+                    cursor?: string;
+                    /** @description Name of the requester: records have `<operator> via <name of the admin token>`, or only the name of the token where this is omitted */
+                    operator?: string;
+                };
+            };
+        };
+        responses: {
+            /** @description Done */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DeadLettersDone"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            409: components["responses"]["Problem409"];
+            413: components["responses"]["Problem413"];
+            422: components["responses"]["Problem422"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    post_dead_letters_purge: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": {
+                    reason?: string;
+                    data_id?: number;
+                    app_id?: number;
+                    table?: string;
+                    /** @description Dead-lettered at or after this time, Unix seconds */
+                    since?: number;
+                    /** @description Only these */
+                    sequences?: number[];
+                    /** @description Required as true when no filter is given */
+                    all?: boolean;
+                    /** @description Report the effect, change nothing */
+                    dry_run?: boolean;
+                    /** @default 1000 */
+                    limit?: number;
+                    /** @description next_cursor of the previous call */
+                    cursor?: string;
+                    /** @description Name of the requester: records have `<operator> via <name of the admin token>`, or only the name of the token where this is omitted */
+                    operator?: string;
+                };
+            };
+        };
+        responses: {
+            /** @description Done */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DeadLettersDone"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            409: components["responses"]["Problem409"];
+            413: components["responses"]["Problem413"];
+            422: components["responses"]["Problem422"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    post_dead_letters_by_id_redrive: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of the record */
+                id: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": {
+                    /** @description Name of the requester: records have `<operator> via <name of the admin token>`, or only the name of the token where this is omitted */
+                    operator?: string;
+                };
+            };
+        };
+        responses: {
+            /** @description Done */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DeadLetter"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            413: components["responses"]["Problem413"];
+            422: components["responses"]["Problem422"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    post_consumers_by_pipeline_resume: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                pipeline: "metrics" | "traces" | "ledger";
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": {
+                    /** @description Name of the requester: records have `<operator> via <name of the admin token>`, or only the name of the token where this is omitted */
+                    operator?: string;
+                };
+            };
+        };
+        responses: {
+            /** @description Done */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        pipeline: string;
+                    };
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            413: components["responses"]["Problem413"];
+            422: components["responses"]["Problem422"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    get_audit: {
+        parameters: {
+            query?: {
+                /** @description How many items a page has at most */
+                limit?: number;
+                /** @description The next_cursor of the page before */
+                cursor?: string;
+                target_kind?: string;
+                target_id?: string;
+                action?: string;
+                actor?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        items: components["schemas"]["AuditEntry"][];
+                        next_cursor: string | null;
+                    };
+                };
+            };
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            422: components["responses"]["Problem422"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    get_audit_by_id: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The audit_id */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AuditEntry"];
+                };
+            };
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            422: components["responses"]["Problem422"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    get_admin_tokens: {
+        parameters: {
+            query?: {
+                /** @description How many items a page has at most */
+                limit?: number;
+                /** @description The next_cursor of the page before */
+                cursor?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        items: components["schemas"]["AdminToken"][];
+                        next_cursor: string | null;
+                    };
+                };
+            };
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            422: components["responses"]["Problem422"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    post_admin_tokens: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    /** @description No control, bidirectional or invisible characters, and not the word `via`; white space at its ends is removed */
+                    name: string;
+                    /** @enum {string} */
+                    role: "admin" | "editor" | "viewer" | "node";
+                    mon_biz_id?: number | null;
+                    expires_at?: number | null;
+                    /** @description Name of the requester: records have `<operator> via <name of the admin token>`, or only the name of the token where this is omitted */
+                    operator?: string;
+                };
+            };
+        };
+        responses: {
+            /** @description Done */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        admin_token: components["schemas"]["AdminToken"];
+                        /** @description The token itself */
+                        token: string;
+                    };
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            409: components["responses"]["Problem409"];
+            413: components["responses"]["Problem413"];
+            422: components["responses"]["Problem422"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    get_admin_tokens_by_id: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of the record */
+                id: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AdminToken"];
+                };
+            };
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            422: components["responses"]["Problem422"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    post_admin_tokens_by_id_revoke: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of the record */
+                id: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": {
+                    /** @description Name of the requester: records have `<operator> via <name of the admin token>`, or only the name of the token where this is omitted */
+                    operator?: string;
+                };
+            };
+        };
+        responses: {
+            /** @description Done */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AdminToken"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            413: components["responses"]["Problem413"];
+            422: components["responses"]["Problem422"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    get_export: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Backup"];
+                };
+            };
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            422: components["responses"]["Problem422"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    post_import: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["Backup"];
+            };
+        };
+        responses: {
+            /** @description Done */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        created: number;
+                        unchanged: number;
+                    };
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            409: components["responses"]["Problem409"];
+            413: components["responses"]["Problem413"];
+            422: components["responses"]["Problem422"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+}

@@ -1,0 +1,85 @@
+import { useCallback, useEffect, useRef, useState } from 'preact/hooks';
+import { ApiError } from './client.ts';
+
+/** What is loaded, being loaded or failed. While it is loaded again, the former data stays. */
+export type Resource<T> = {
+  readonly data: T | undefined;
+  readonly error: ApiError | undefined;
+  readonly isLoading: boolean;
+  readonly reload: () => void;
+};
+
+const errorOf = (error: unknown): ApiError =>
+  error instanceof ApiError ? error : new ApiError(0, { code: 'defect', detail: String(error) });
+
+/**
+ * Loads by `load` when `key` changes, and again every `everyMs` while the tab is visible. A load that is no longer wanted is
+ * aborted. For instance `useLoad(dataId, (signal) => get('/api/v1/…', { path, query, signal }))`.
+ */
+export const useLoad = <T>(
+  key: string,
+  load: (signal: AbortSignal) => Promise<T>,
+  everyMs?: number,
+): Resource<T> => {
+  const [state, setState] = useState<{ key: string; data?: T; error?: ApiError }>({ key });
+  const [turn, setTurn] = useState(0);
+  const [isLoading, setIsLoading] = useState(true);
+  const latest = useRef(load);
+  latest.current = load;
+  useEffect(() => {
+    const aborting = new AbortController();
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    const again = (): void => {
+      if (everyMs === undefined || aborting.signal.aborted) return;
+      timer = setTimeout(() => (document.hidden ? again() : setTurn((count) => count + 1)), everyMs);
+    };
+    setIsLoading(true);
+    latest
+      .current(aborting.signal)
+      .then(
+        (data) => setState({ key, data }),
+        (error) => {
+          if (aborting.signal.aborted) return;
+          setState((former) => ({ ...(former.key === key ? former : { key }), error: errorOf(error) }));
+        },
+      )
+      .finally(() => {
+        if (aborting.signal.aborted) return;
+        setIsLoading(false);
+        again();
+      });
+    return () => {
+      clearTimeout(timer);
+      aborting.abort();
+    };
+  }, [key, turn, everyMs]);
+  const reload = useCallback(() => setTurn((count) => count + 1), []);
+  const isCurrent = state.key === key;
+  return {
+    data: isCurrent ? state.data : undefined,
+    error: isCurrent ? state.error : undefined,
+    isLoading,
+    reload,
+  };
+};
+
+/** Runs an act of the user once at a time: its state, and how to begin it. */
+export const useAct = <A extends unknown[]>(
+  act: (...args: A) => Promise<void>,
+): {
+  readonly run: (...args: A) => Promise<void>;
+  readonly isRunning: boolean;
+  readonly error: ApiError | undefined;
+} => {
+  const [isRunning, setIsRunning] = useState(false);
+  const [error, setError] = useState<ApiError>();
+  const run = async (...args: A): Promise<void> => {
+    if (isRunning) return;
+    setIsRunning(true);
+    setError(undefined);
+    await act(...args)
+      .catch((failure: unknown) => setError(errorOf(failure)))
+      .finally(() => setIsRunning(false));
+  };
+  return { run, isRunning, error };
+};

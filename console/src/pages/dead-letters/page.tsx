@@ -1,0 +1,3 @@
+const Page = () => <h1>Dead letters</h1>;
+
+export default Page;

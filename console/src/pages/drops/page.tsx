@@ -1,0 +1,3 @@
+const Page = () => <h1>Drops</h1>;
+
+export default Page;

@@ -1,0 +1,3 @@
+const Page = () => <h1>Explore points</h1>;
+
+export default Page;

@@ -1,0 +1,3 @@
+const Page = () => <h1>Sources</h1>;
+
+export default Page;

@@ -1,0 +1,38 @@
+import { useEffect, useRef, useState } from 'preact/hooks';
+import { announce } from '../shell/announce.tsx';
+
+/** Copies a text. Without a clipboard (plain HTTP elsewhere than on this machine) it says so. */
+export const Copy = ({ text, label = 'Copy', what }: { text: string; label?: string; what?: string }) => {
+  const [done, setDone] = useState<string>();
+  const timer = useRef<ReturnType<typeof setTimeout>>(undefined);
+  useEffect(() => () => clearTimeout(timer.current), []);
+  const copy = async (): Promise<void> => {
+    const said = await Promise.resolve(navigator.clipboard?.writeText(text) ?? Promise.reject())
+      .then(() => 'Copied')
+      .catch(() => 'Not copied: select the text');
+    setDone(said);
+    announce(said);
+    timer.current = setTimeout(() => setDone(undefined), 2000);
+  };
+  return (
+    <button
+      type="button"
+      class="copy"
+      aria-label={what === undefined ? undefined : `${label} ${what}`}
+      onClick={copy}
+    >
+      {done ?? label}
+    </button>
+  );
+};
+
+/** A text to be pasted, with its button. */
+export const Code = ({ text, what }: { text: string; what: string }) => (
+  <div class="code">
+    {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a frame that scrolls has to be reached by keys. */}
+    <section class="frame" tabIndex={0} aria-label={what}>
+      <pre>{text}</pre>
+    </section>
+    <Copy text={text} what={what} />
+  </div>
+);

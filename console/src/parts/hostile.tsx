@@ -1,0 +1,61 @@
+import { useState } from 'preact/hooks';
+
+/** Characters that are invisible or change what stands beside them: each becomes a mark with its number. */
+const unseen = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}[\p{Default_Ignorable_Code_Point}--\p{Variation_Selector}]]/v;
+const charactersMax = 200;
+
+const named = new Map([
+  ['\n', '⏎'],
+  ['\t', '⇥'],
+  ['\0', '␀'],
+  ['\x1b', '␛'],
+]);
+
+const codeOf = (character: string): string =>
+  `U+${(character.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, '0')}`;
+
+const partsOf = (characters: readonly string[]): preact.ComponentChild[] => {
+  const parts: preact.ComponentChild[] = [];
+  let plain = '';
+  for (const character of characters) {
+    if (!unseen.test(character)) {
+      plain += character;
+      continue;
+    }
+    if (plain !== '') parts.push(plain);
+    plain = '';
+    parts.push(
+      <span class="mark" title={codeOf(character)}>
+        {named.get(character) ?? codeOf(character)}
+      </span>,
+    );
+  }
+  return plain === '' ? parts : [...parts, plain];
+};
+
+/**
+ * A text that a sender wrote: characters alone, in a direction of its own, invisible characters as visible marks, and its first 200
+ * characters until the reader wants more.
+ */
+export const Hostile = ({ text, max = charactersMax }: { text: string; max?: number }) => {
+  const [isWhole, setIsWhole] = useState(false);
+  // A character has at most two code units: a text of megabytes is not walked.
+  const characters = [...(isWhole ? text : text.slice(0, max * 2))];
+  const isCut = !isWhole && (characters.length > max || text.length > max * 2);
+  return (
+    <span class="hostile">
+      <bdi>
+        {text === '' ? (
+          <span class="mark">empty</span>
+        ) : (
+          partsOf(isCut ? characters.slice(0, max) : characters)
+        )}
+      </bdi>
+      {isCut && (
+        <button type="button" class="more" onClick={() => setIsWhole(true)}>
+          … more ({(text.length - max).toLocaleString('en')})
+        </button>
+      )}
+    </span>
+  );
+};

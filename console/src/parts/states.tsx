@@ -1,0 +1,60 @@
+import type { ComponentChildren } from 'preact';
+import type { ApiError } from '../api/client.ts';
+import type { Resource } from '../api/use.ts';
+import { Hostile } from './hostile.tsx';
+
+/** Words for a list without items: what would be here, and how it gets there. */
+export const Empty = ({ children }: { children: ComponentChildren }) => <p class="state">{children}</p>;
+
+export const Loading = ({ what = 'Loading' }: { what?: string }) => (
+  <p class="state" role="status">
+    {what} …
+  </p>
+);
+
+/** What failed, in the API's words, and what to do. */
+export const Failed = ({ error, onRetry }: { error: ApiError; onRetry?: (() => void) | undefined }) => (
+  <div class="state failed" role="alert">
+    <p>
+      <strong>
+        <Hostile text={error.message} max={600} />
+      </strong>{' '}
+      <code>{error.code}</code>
+    </p>
+    {error.remedy !== undefined && <p>{error.remedy}</p>}
+    {onRetry !== undefined && (
+      <button type="button" onClick={onRetry}>
+        Try again
+      </button>
+    )}
+  </div>
+);
+
+/** Says that more exists than is shown, and how to narrow it. */
+export const TooLarge = ({ shown, total, how }: { shown: number; total?: number; how: string }) => (
+  <p class="state">
+    The first {shown.toLocaleString('en')}
+    {total === undefined ? '' : ` of ${total.toLocaleString('en')}`} are shown. {how}
+  </p>
+);
+
+/** A loaded resource, or the words for its state; data that a reload failed to renew stays, with the failure above it. */
+export const Await = <T,>({
+  of,
+  children,
+}: {
+  of: Resource<T>;
+  children: (data: T) => ComponentChildren;
+}) => (
+  <>
+    {of.error !== undefined && <Failed error={of.error} onRetry={of.reload} />}
+    {of.data === undefined ? of.error === undefined && <Loading /> : children(of.data)}
+  </>
+);
+
+export type Tone = 'good' | 'warn' | 'bad' | 'info' | 'neutral';
+
+/** A state in a word. The tone is also a sign, so that colour alone never says it. */
+export const Badge = ({ tone = 'neutral', children }: { tone?: Tone; children: ComponentChildren }) => (
+  <span class={`badge ${tone}`}>{children}</span>
+);

@@ -1,0 +1,100 @@
+import { setQuery, useAddress } from '../shell/router.ts';
+import { timeText, useUtc } from './format.tsx';
+
+const presets = new Map([
+  ['15m', 900],
+  ['1h', 3600],
+  ['6h', 21_600],
+  ['24h', 86_400],
+  ['7d', 604_800],
+  ['30d', 2_592_000],
+]);
+
+/** A span of time in Unix seconds; `until` undefined is now. */
+export type TimeRange = {
+  readonly since: number;
+  readonly until: number | undefined;
+  /** Changes when the reader chooses another range, and not as time passes. */
+  readonly key: string;
+};
+
+const secondsOf = (text: string | null): number | undefined =>
+  text !== null && /^\d{1,12}$/.test(text) ? Number(text) : undefined;
+
+/** The range in the address: `range=6h`, or `since` and `until` in Unix seconds. */
+export const useTimeRange = (fallback = '1h'): TimeRange => {
+  const { query } = useAddress();
+  const since = secondsOf(query.get('since'));
+  const until = secondsOf(query.get('until'));
+  if (since !== undefined) return { since, until, key: `${since}-${until ?? ''}` };
+  const preset = query.get('range') ?? fallback;
+  const seconds = presets.get(preset) ?? presets.get(fallback) ?? 3600;
+  return { since: Math.floor(Date.now() / 1000) - seconds, until: undefined, key: preset };
+};
+
+/** Writes a range into the address, for instance of a chart that was zoomed. */
+export const setTimeRange = (since: number, until: number): void =>
+  setQuery(
+    { since: String(Math.floor(since)), until: String(Math.ceil(until)), range: undefined },
+    { replace: false },
+  );
+
+/** What an input of the type datetime-local shows and gives, in the zone of the switch. */
+const inputText = (seconds: number, utc: boolean): string =>
+  timeText(seconds * 1000, { utc })
+    .slice(0, 16)
+    .replace(' ', 'T');
+const inputSeconds = (text: string, utc: boolean): number => Date.parse(utc ? `${text}Z` : text) / 1000;
+
+const Moment = ({ label, name, value }: { label: string; name: 'since' | 'until'; value: number }) => {
+  const [utc] = useUtc();
+  return (
+    <label>
+      {label}
+      <input
+        type="datetime-local"
+        value={inputText(value, utc)}
+        onChange={({ currentTarget }) => {
+          const seconds = inputSeconds(currentTarget.value, utc);
+          if (Number.isFinite(seconds)) setQuery({ [name]: String(seconds) });
+        }}
+      />
+    </label>
+  );
+};
+
+/** Chooses the range that `useTimeRange` reads. */
+export const TimeRangePicker = ({ fallback = '1h' }: { fallback?: string }) => {
+  const range = useTimeRange(fallback);
+  const isOwn = !presets.has(range.key);
+  const choose = (preset: string): void => {
+    const now = Math.floor(Date.now() / 1000);
+    if (preset === 'own') setTimeRange(range.since, range.until ?? now);
+    else
+      setQuery(
+        { range: preset === fallback ? undefined : preset, since: undefined, until: undefined },
+        { replace: false },
+      );
+  };
+  return (
+    <fieldset class="row">
+      <legend class="unseen">Time</legend>
+      <label>
+        Time
+        <select
+          value={isOwn ? 'own' : range.key}
+          onChange={({ currentTarget }) => choose(currentTarget.value)}
+        >
+          {[...presets.keys()].map((preset) => (
+            <option key={preset} value={preset}>
+              last {preset}
+            </option>
+          ))}
+          <option value="own">from … to …</option>
+        </select>
+      </label>
+      {isOwn && <Moment label="From" name="since" value={range.since} />}
+      {isOwn && <Moment label="To" name="until" value={range.until ?? Math.floor(Date.now() / 1000)} />}
+    </fieldset>
+  );
+};

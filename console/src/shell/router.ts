@@ -1,0 +1,76 @@
+import { useEffect, useState } from 'preact/hooks';
+
+// Every state of a page is in the address: a path under /console and a query.
+
+const base = '/console';
+const listeners = new Set<() => void>();
+const tell = (): void => {
+  for (const listener of listeners) listener();
+};
+
+/** The path under /console: `/` for the first page. */
+export const currentPath = (): string => location.pathname.slice(base.length).replace(/\/$/, '') || '/';
+
+/** The address of a page of the console, for an ordinary link. */
+export const href = (path: string, query: Readonly<Record<string, string | undefined>> = {}): string => {
+  const set = Object.entries(query).flatMap(([name, value]) => (value === undefined ? [] : [[name, value]]));
+  return `${base}${path}${set.length === 0 ? '' : `?${new URLSearchParams(set)}`}`;
+};
+
+/** Goes to an address that `href` made. */
+export const navigate = (to: string, { replace = false } = {}): void => {
+  if (to === location.pathname + location.search) return;
+  history[replace ? 'replaceState' : 'pushState'](null, '', to);
+  tell();
+};
+
+/** Sets parameters of the address; undefined takes one away. */
+export const setQuery = (
+  changes: Readonly<Record<string, string | undefined>>,
+  { replace = true } = {},
+): void => {
+  const query = new URLSearchParams(location.search);
+  for (const [name, value] of Object.entries(changes)) {
+    if (value === undefined) query.delete(name);
+    else query.set(name, value);
+  }
+  const text = query.toString();
+  navigate(location.pathname + (text === '' ? '' : `?${text}`), { replace });
+};
+
+/** Renders the component again at each change of the address. */
+export const useAddress = (): { path: string; query: URLSearchParams } => {
+  const [, render] = useState(0);
+  useEffect(() => {
+    const listener = (): void => render((count) => count + 1);
+    listeners.add(listener);
+    return () => void listeners.delete(listener);
+  }, []);
+  return { path: currentPath(), query: new URLSearchParams(location.search) };
+};
+
+/** One parameter of the address, and its setter; the fallback is not written there. */
+export const useQueryState = (
+  name: string,
+  fallback = '',
+): [value: string, set: (value: string, options?: { replace?: boolean }) => void] => {
+  const { query } = useAddress();
+  return [
+    query.get(name) ?? fallback,
+    (value, options) => setQuery({ [name]: value === fallback ? undefined : value }, options),
+  ];
+};
+
+/** Ordinary links to the console's pages change the page without loading it again. */
+export const startRouter = (): void => {
+  addEventListener('popstate', tell);
+  document.addEventListener('click', (event) => {
+    const link = event.target instanceof Element ? event.target.closest('a') : null;
+    const isPlain =
+      event.button === 0 && !event.ctrlKey && !event.metaKey && !event.shiftKey && !event.altKey;
+    if (link === null || !isPlain || link.target !== '' || link.hasAttribute('download')) return;
+    if (link.origin !== location.origin || !link.pathname.startsWith(`${base}/`) || link.hash !== '') return;
+    event.preventDefault();
+    navigate(link.pathname + link.search);
+  });
+};

@@ -1,0 +1,67 @@
+import { useEffect, useState } from 'preact/hooks';
+import { hooks, send } from '../api/client.ts';
+
+/** What the browser may know of its session: never the token. Times in Unix seconds. */
+export type Session = {
+  readonly token_id: number;
+  readonly name: string;
+  readonly role: 'viewer' | 'editor' | 'admin';
+  readonly expires_at: number;
+  readonly version: string;
+};
+
+const path = '/console/session';
+const listeners = new Set<() => void>();
+/** undefined: not known yet; null: none. */
+let current: Session | null | undefined;
+
+const set = (next: Session | null): void => {
+  current = next;
+  for (const listener of listeners) listener();
+};
+
+/** Reads the session that the cookie stands for. Throws an ApiError unless it has one or has none. */
+export const readSession = async (): Promise<void> => {
+  hooks.onEnded = () => set(null);
+  await send(path)
+    .then(async (response) => set(await response.json()))
+    .catch((error: { status?: number }) => {
+      if (error.status !== 401) throw error;
+      set(null);
+    });
+};
+
+const post = (to: string, body: object): Promise<Response> =>
+  send(to, { method: 'POST', body: JSON.stringify(body), headers: { 'Content-Type': 'application/json' } });
+
+/** Logs in by a token, or by the code of a link. Throws an ApiError. */
+export const logIn = async (proof: { token: string } | { code: string }): Promise<void> =>
+  set(await (await post(path, proof)).json());
+
+/** Gives the token again, for acts that want it. Throws an ApiError. */
+export const stepUp = async (token: string): Promise<void> => void (await post(`${path}/step-up`, { token }));
+
+/** Ends this session, or all sessions of its token. */
+export const logOut = async (all = false): Promise<void> => {
+  await send(all ? '/console/sessions' : path, { method: 'DELETE' });
+  set(null);
+};
+
+/** The session; null without one, undefined while that is not known. */
+export const useSession = (): Session | null | undefined => {
+  const [, render] = useState(0);
+  useEffect(() => {
+    const listener = (): void => render((count) => count + 1);
+    listeners.add(listener);
+    return () => void listeners.delete(listener);
+  }, []);
+  return current;
+};
+
+const order = { viewer: 1, editor: 2, admin: 3 } as const;
+
+/** Whether the session's role allows what needs `role`; the API decides again. */
+export const useAllows = (role: keyof typeof order): boolean => {
+  const session = useSession();
+  return session != null && order[session.role] >= order[role];
+};

@@ -1,0 +1,167 @@
+import type { ComponentType } from 'preact';
+import { useEffect, useRef, useState } from 'preact/hooks';
+import { type LiveState, useLiveState } from '../api/live.ts';
+import { useLoad } from '../api/use.ts';
+import { type PageProps, pageOf, pages } from '../pages/pages.ts';
+import { useUtc } from '../parts/format.tsx';
+import { Hostile } from '../parts/hostile.tsx';
+import { Await, Badge, Failed, Loading, type Tone } from '../parts/states.tsx';
+import { announce, LiveRegion } from './announce.tsx';
+import { LogIn, StepUp } from './log-in.tsx';
+import { href, useAddress } from './router.ts';
+import { logOut, readSession, type Session, useSession } from './session.ts';
+import { Shortcuts } from './shortcuts.tsx';
+import { currentTheme, setTheme, type Theme } from './theme.ts';
+
+const liveWords: Readonly<Record<LiveState, readonly [Tone, string]>> = {
+  idle: ['neutral', 'Not live'],
+  connecting: ['info', 'Connecting …'],
+  live: ['good', 'Live'],
+  polling: ['warn', 'Every 5 s: too many live readers'],
+  lost: ['bad', 'No answer; reconnecting …'],
+};
+
+const Live = () => {
+  const state = useLiveState();
+  const [tone, words] = liveWords[state];
+  const former = useRef(state);
+  useEffect(() => {
+    if (state === 'lost' || former.current === 'lost') announce(words);
+    former.current = state;
+  }, [state, words]);
+  return <Badge tone={tone}>{words}</Badge>;
+};
+
+const Preferences = () => {
+  const [theme, show] = useState(currentTheme());
+  const [utc, setUtc] = useUtc();
+  const choose = (next: Theme): void => {
+    setTheme(next);
+    show(next);
+  };
+  return (
+    <>
+      <label>
+        <span class="unseen">Colours</span>
+        <select value={theme} onChange={({ currentTarget }) => choose(currentTarget.value as Theme)}>
+          <option value="auto">Auto</option>
+          <option value="light">Light</option>
+          <option value="dark">Dark</option>
+        </select>
+      </label>
+      <label class="row">
+        <input
+          type="checkbox"
+          checked={utc}
+          onChange={({ currentTarget }) => setUtc(currentTarget.checked)}
+        />
+        UTC
+      </label>
+    </>
+  );
+};
+
+const Header = ({ session }: { session: Session }) => (
+  <header class="top">
+    <a class="name" href={href('/')}>
+      Tidemark
+    </a>
+    <Live />
+    <div class="row tools">
+      <Preferences />
+      <Shortcuts />
+      <details class="menu">
+        <summary>
+          <Hostile text={session.name} max={24} /> ({session.role})
+        </summary>
+        <p class="row">
+          <button type="button" onClick={() => void logOut()}>
+            Log out
+          </button>
+          <button type="button" onClick={() => void logOut(true)}>
+            End all my sessions
+          </button>
+        </p>
+      </details>
+    </div>
+  </header>
+);
+
+const Navigation = ({ path }: { path: string }) => (
+  <nav aria-label="Pages">
+    <ul>
+      {pages.map((page) => (
+        <li key={page.path}>
+          <a href={href(page.path)} aria-current={pageOf(path)?.entry === page ? 'page' : undefined}>
+            {page.title}
+          </a>
+        </li>
+      ))}
+    </ul>
+  </nav>
+);
+
+const NotFound = () => (
+  <>
+    <h1>No such page</h1>
+    <p>
+      <a href={href('/')}>To the line</a>
+    </p>
+  </>
+);
+
+/** The page of the address, loaded when it is first shown. */
+const Current = ({ path }: { path: string }) => {
+  const found = pageOf(path);
+  const main = useRef<HTMLElement>(null);
+  const isFirst = useRef(true);
+  const loaded = useLoad<ComponentType<PageProps> | undefined>(
+    found?.entry.path ?? '',
+    async () => (await found?.entry.load())?.default,
+  );
+  useEffect(() => {
+    const title = found?.entry.title ?? 'No such page';
+    document.title = `${[title, ...(found?.rest ?? [])].join(' ')} – Tidemark`;
+    if (!isFirst.current) {
+      main.current?.focus();
+      announce(title);
+    }
+    isFirst.current = false;
+  }, [path]);
+  return (
+    <main id="main" ref={main} tabIndex={-1}>
+      {found === undefined ? (
+        <NotFound />
+      ) : (
+        <Await of={loaded}>{(Page) => Page !== undefined && <Page rest={found.rest} />}</Await>
+      )}
+    </main>
+  );
+};
+
+/** The frame of every page: log-in, navigation, preferences, the live region. */
+export const Shell = () => {
+  const { path } = useAddress();
+  const session = useSession();
+  const asked = useLoad('session', readSession);
+  if (session === undefined) {
+    return (
+      <main id="main">
+        {asked.error === undefined ? <Loading /> : <Failed error={asked.error} onRetry={asked.reload} />}
+      </main>
+    );
+  }
+  if (session === null || path === '/login') return <LogIn />;
+  return (
+    <>
+      <a class="skip" href="#main">
+        To the content
+      </a>
+      <Header session={session} />
+      <Navigation path={path} />
+      <Current path={path} />
+      <StepUp />
+      <LiveRegion />
+    </>
+  );
+};

@@ -1,0 +1,75 @@
+import { useEffect, useRef, useState } from 'preact/hooks';
+import { type PageEntry, pages } from '../pages/pages.ts';
+import { Dialog } from '../parts/dialog.tsx';
+import { href, navigate } from './router.ts';
+
+const key = 'tidemark.shortcuts';
+const secondKeyMs = 1500;
+
+const isTyping = ({ target }: KeyboardEvent): boolean =>
+  target instanceof HTMLElement &&
+  (target.isContentEditable || /^(INPUT|TEXTAREA|SELECT)$/.test(target.tagName));
+
+/** `g` and the letter of a page go there, `/` goes to the page's search field, `?` lists them. They can be switched off. */
+export const Shortcuts = () => {
+  const [isShown, setIsShown] = useState(false);
+  const [isOn, setIsOn] = useState(localStorage.getItem(key) !== 'off');
+  const goAt = useRef(0);
+  useEffect(() => {
+    const listener = (event: KeyboardEvent): void => {
+      if (!isOn || isTyping(event) || event.ctrlKey || event.metaKey || event.altKey) return;
+      if (document.querySelector('dialog[open]') !== null) return;
+      const isSecond = Date.now() - goAt.current < secondKeyMs;
+      goAt.current = event.key === 'g' ? Date.now() : 0;
+      const page: PageEntry | undefined = isSecond
+        ? pages.find(({ letter }) => letter === event.key)
+        : undefined;
+      const search = document.querySelector<HTMLElement>('[data-search]');
+      if (page !== undefined) navigate(href(page.path));
+      else if (event.key === '?') setIsShown(true);
+      else if (event.key === '/' && search !== null) search.focus();
+      else return;
+      event.preventDefault();
+    };
+    addEventListener('keydown', listener);
+    return () => removeEventListener('keydown', listener);
+  }, [isOn]);
+  const turn = (on: boolean): void => {
+    localStorage.setItem(key, on ? 'on' : 'off');
+    setIsOn(on);
+  };
+  return (
+    <>
+      <button type="button" aria-keyshortcuts="?" onClick={() => setIsShown(true)}>
+        Keys
+      </button>
+      {isShown && (
+        <Dialog title="Keys" onClose={() => setIsShown(false)}>
+          <dl class="keys">
+            <dt>?</dt>
+            <dd>this list</dd>
+            <dt>/</dt>
+            <dd>search of the page</dd>
+            {pages.map(({ letter, title }) => (
+              <>
+                <dt>g {letter}</dt>
+                <dd>{title}</dd>
+              </>
+            ))}
+          </dl>
+          <label class="row">
+            <input
+              type="checkbox"
+              checked={isOn}
+              onChange={({ currentTarget }) => turn(currentTarget.checked)}
+            />
+            Keys are on
+          </label>
+          <button type="button" onClick={() => setIsShown(false)}>
+            Close
+          </button>
+        </Dialog>
+      )}
+    </>
+  );
+};

@@ -1,0 +1,17 @@
+import { defineConfig } from 'vite';
+
+/** The console: static files under /console/ that load nothing from elsewhere. `make setup` builds it into console/dist. */
+export default defineConfig({
+  root: import.meta.dirname,
+  base: '/console/',
+  publicDir: false,
+  logLevel: 'warn',
+  build: {
+    outDir: 'dist',
+    emptyOutDir: true,
+    target: 'es2023',
+    // A data: address in a script or a style would need an exception of the content security policy.
+    assetsInlineLimit: 0,
+    modulePreload: { polyfill: false },
+  },
+});
