@@ -10,11 +10,11 @@ const flushMsMax = 2_000;
 export const listen = async (
   bus: Bus,
   subject: string,
-  onMessage: (payload: Uint8Array) => void,
+  onMessage: (payload: Uint8Array, subject: string) => void,
 ): Promise<() => void> => {
   const subscription = bus.nc.subscribe(subject, {
     callback: (error, message) => {
-      if (error === null) onMessage(message.data);
+      if (error === null) onMessage(message.data, message.subject);
     },
   });
   const { promise: late, reject } = Promise.withResolvers<never>();

@@ -54,6 +54,8 @@ export const streamState = async (bus: Bus, name: string, consumer?: string): Pr
 export type StreamHealth = StreamState & {
   /** The age of the oldest message; 0 in an empty stream. */
   readonly oldestAgeSeconds: number;
+  /** The sequence of the newest message there ever was. */
+  readonly lastSequence: number;
   /** Not delivered to any worker yet. */
   readonly pending: number;
   /** Delivered more than once and not settled yet. */
@@ -70,10 +72,11 @@ export const streamHealth = async (
   nowMs: number,
 ): Promise<StreamHealth> => {
   const answer = await readStream(bus, name, consumer);
-  const { messages, first_ts: oldest } = answer.stream.state;
+  const { messages, first_ts: oldest, last_seq: lastSequence } = answer.stream.state;
   return {
     ...stateOf(answer),
     oldestAgeSeconds: messages === 0 ? 0 : Math.max(0, (nowMs - Date.parse(oldest)) / 1000),
+    lastSequence,
     pending: answer.consumer?.num_pending ?? 0,
     redelivered: answer.consumer?.num_redelivered ?? 0,
     waitingPulls: answer.consumer?.num_waiting ?? 0,

@@ -3,6 +3,7 @@ import { createBatchPublisher } from '../bus/batch-publisher.ts';
 import { type Bus, connectBusWhenUp } from '../bus/connection.ts';
 import { type KvBucket, openKvBucket } from '../bus/kv.ts';
 import { createPublisher, type PublisherOptions } from '../bus/publisher.ts';
+import { startPulse } from '../bus/pulse-publisher.ts';
 import { checkBatches, ensureTopology, type RefusedStreams, retryStreams } from '../bus/topology.ts';
 import { withInstances } from '../config/instance-streams.ts';
 import { loadPipelines, type Pipelines, type StreamDefinition } from '../config/pipelines.ts';
@@ -27,6 +28,7 @@ import { untilDone } from '../runtime/until-done.ts';
 import { createLog, type Log } from '../telemetry/log.ts';
 import { createIngressMetrics, type IngressMetrics } from '../telemetry/metrics.ts';
 import { openTracing } from '../telemetry/open-tracing.ts';
+import { createIngressFigures } from '../telemetry/pulse-figures.ts';
 import { createFailureLimit, type FailureLimit } from './failures.ts';
 import { type BytesInFlight, createBytesInFlight } from './http/admission.ts';
 import { isTrusted, parseTrustedProxies, type TrustedProxies } from './http/client-address.ts';
@@ -320,6 +322,8 @@ const startIngress = async (given: Given, parts: Parts, stop: AbortSignal): Prom
   const tracing = await openTracing(settings, 'ingress', log);
   parts.add('tracing', () => tracing?.stop());
   const bus = await openBus(given, parts, stop);
+  const pulse = { bus, checks: checks.all, warnings: warnings.all, figures: createIngressFigures(metrics) };
+  parts.add('pulse', startPulse({ ...pulse, role: 'ingress' }).stop);
   checks.set({ nats: () => (bus.connected ? undefined : 'the connection to NATS is lost') });
   const limiter = openRates(bus, log, parts);
   const { records, columns, system, ...opened } = await openBuckets(bus, pipelines.streams, stop, (why) => {

@@ -31,6 +31,7 @@ import type { ApiDeps } from './api/deps.ts';
 import { createApiServer } from './api/listening.ts';
 import { createApi } from './api/server.ts';
 import { type Audit, openAudit } from './audit/audit.ts';
+import { openPulse, type PulseReads } from './pulse/open-pulse.ts';
 import { openRecords, type Records } from './records/store.ts';
 import { dataIdOfTableId } from './records/values.ts';
 import type { CollectorDefaults } from './refresh/document.ts';
@@ -206,17 +207,19 @@ type Services = {
   readonly refresh: Refresh;
   readonly outcomes: OutcomeReads;
   readonly account: Account;
+  readonly pulse: PulseReads;
 };
 
 const createRoleApi = (
   { settings, metrics, clickhouse, log }: Given,
-  { bus, pipelines, records, adminTokens, audit, refresh, outcomes, account }: Services,
+  { bus, pipelines, records, adminTokens, audit, refresh, outcomes, account, pulse }: Services,
   { tables, placing, checks }: Pick<ApiDeps, 'tables' | 'placing' | 'checks'>,
 ) => {
   const rules = ruleDefaults(pipelines);
   return createApi({
     outcomes,
     account,
+    pulse,
     records,
     tables,
     placing,
@@ -289,14 +292,14 @@ const openState = async (
 /** What the watch and the account look at. */
 type Looked = Pick<Awaited<ReturnType<typeof openState>>, 'bus' | 'pipelines' | 'refusedStreams' | 'records'>;
 
-/** The looks at the streams, the stores and the account; returns the one at the account. */
+/** The looks at the streams, the stores and the account. */
 const openWatches = (
   given: Given,
   { bus, pipelines, refusedStreams, records }: Looked,
   metrics: MetadataMetrics,
   readiness: Readiness,
   work: Parts,
-): Account => {
+): { account: Account; watch: Watch } => {
   const { registry } = metrics;
   let isRead = false;
   void records.ready.then(() => {
@@ -322,7 +325,7 @@ const openWatches = (
     metrics: createAccountMetrics(registry),
   });
   work.add('looks at the account', () => account.stop());
-  return account;
+  return { account, watch };
 };
 
 /** From the clients of the stores to the API: each part needs those before it, and stops before them. */
@@ -361,7 +364,10 @@ const startMetadata = async (
   work.add('refresh job', () => refresh.stop());
   const views = keepMetricViews({ columns: records.columns, records, tables, log });
   work.add('views of metrics', () => views.stop());
-  const account = openWatches(given, state, metrics, readiness, work);
+  const { account, watch } = openWatches(given, state, metrics, readiness, work);
+  const ready = { checks: readiness.checks.all, warnings: readiness.warnings.all };
+  const accountState = () => account.state;
+  const pulse = openPulse({ ...given, ...state, ...ready, instances: questdb, watch, accountState }, work);
 
   // A watch that is closed while it starts keeps the process alive: the API answers once all have begun.
   await Promise.race([Promise.all([records.ready, views.ready, refresh.ready]), whenStopped(stop)]);
@@ -375,12 +381,13 @@ const startMetadata = async (
   const keeper = startKeeper({ records, tables, repair, isAway, purgeWaitMs, now: Date.now, log });
   work.add('keeper', () => keeper.stop());
   const outcomes = createOutcomeReads(bus, given.clickhouse, pipelines.streams);
-  const services: Services = { bus, pipelines, records, adminTokens, audit, refresh, outcomes, account };
-  const checks = readiness.checks.all;
+  const services = { bus, pipelines, records, adminTokens, audit, refresh, outcomes, account, pulse };
+  const { checks } = ready;
   const server = await serve(createRoleApi(given, services, { tables, placing, checks }), settings);
   parts.add('admin API', () => finish(server));
   // Streams of dropped items have no end of their own.
   parts.add('readers of live drops', () => outcomes.live.stop());
+  parts.add('readers of the live view', () => pulse.live.stop());
   readiness.checks.set({ api: () => undefined });
   log.info({ port: settings.metadata.apiPort }, 'the admin API is ready');
 };

@@ -9,12 +9,16 @@ import type { Clickhouse } from '../stores/clickhouse/client.ts';
 import { readTableParts } from '../stores/clickhouse/table-parts.ts';
 import type { Log } from '../telemetry/log.ts';
 import type { WatchMetrics } from '../telemetry/watch-metrics.ts';
+import { createStreamTrends, type StreamTrends } from './pulse/stream-trends.ts';
 import { silentProducers, type UsageRecords } from './usage.ts';
 
 /** Feeds figures of the bus and of ClickHouse into the metrics of metadata. */
 export type Watch = {
   /** Streams that were missing at the last look. */
   readonly missing: ReadonlySet<string>;
+  readonly trends: StreamTrends;
+  /** Why ClickHouse did not answer the last look; empty where it did, undefined before the first one. */
+  clickhouseProblem(): string | undefined;
   stop(): Promise<void>;
 };
 
@@ -53,11 +57,15 @@ const forget = ({ metrics }: WatchDeps, stream: string): void => {
   for (const gauge of [...gauges, pending, ackPending, redelivered, waitingPulls]) gauge.remove({ stream });
 };
 
-const lookAtStreams = async (deps: WatchDeps, missing: Set<string>): Promise<void> => {
+/** What the looks remember of the streams. */
+type StreamMemory = { readonly missing: Set<string>; readonly trends: StreamTrends };
+
+const lookAtStreams = async (deps: WatchDeps, { missing, trends }: StreamMemory): Promise<void> => {
   const { streams, metrics } = deps;
   for (const definition of streams) {
     const label = { stream: definition.name };
     const health = await healthOf(deps, definition);
+    trends.saw(definition.name, health);
     metrics.missing.set(label, health === undefined ? 1 : 0);
     if (health === undefined) {
       missing.add(definition.name);
@@ -139,6 +147,8 @@ export const startWatch = (deps: WatchDeps): Watch => {
   const { metrics, now, log } = deps;
   const stopping = new AbortController();
   const missing = new Set<string>();
+  const trends = createStreamTrends(() => performance.now());
+  let clickhouseProblem: string | undefined;
 
   const follow = async ({ what, everyMs, shareMax, look }: (typeof looks)[number]): Promise<void> => {
     metrics.lastSuccess.set({ what }, 0);
@@ -146,10 +156,12 @@ export const startWatch = (deps: WatchDeps): Watch => {
       const startedAt = performance.now();
       let pauseMs: number = everyMs;
       try {
-        await look(deps, missing);
+        await look(deps, { missing, trends });
         metrics.lastSuccess.set({ what }, Math.floor(now() / 1000));
+        if (what === 'parts') clickhouseProblem = '';
       } catch (error) {
         pauseMs = retryMs;
+        if (what === 'parts') clickhouseProblem = errorText(error);
         log.debug({ what, error: errorText(error) }, 'metrics of the dependencies were not read');
       }
       const restMs = Math.max(pauseMs, (performance.now() - startedAt) / shareMax);
@@ -159,6 +171,8 @@ export const startWatch = (deps: WatchDeps): Watch => {
   const following = looks.map(follow);
   return {
     missing,
+    trends,
+    clickhouseProblem: () => clickhouseProblem,
     stop: async () => {
       stopping.abort();
       await Promise.all(following);

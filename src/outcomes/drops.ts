@@ -93,15 +93,16 @@ const parseLine = (line: string): Drop | undefined => {
   }
 };
 
+/** Whether the filter is for this sample; its times have no effect. */
+export const isOfFilter = (drop: Drop, { dataId, appId, reason }: DropFilter): boolean =>
+  (dataId === undefined || (drop.pipeline === 'metrics' && drop.data_id === dataId)) &&
+  (appId === undefined || (drop.pipeline === 'traces' && drop.app_id === appId)) &&
+  (reason === undefined || drop.reason === reason);
+
 /** The samples of a message of LEDGER that match the filter (its times have no effect); malformed lines are skipped. */
-export const dropsIn = (payload: Uint8Array, { dataId, appId, reason }: DropFilter): Drop[] =>
+export const dropsIn = (payload: Uint8Array, filter: DropFilter): Drop[] =>
   Buffer.from(payload)
     .toString('utf8')
     .split('\n')
     .flatMap((line) => (line === '' ? [] : (parseLine(line) ?? [])))
-    .filter(
-      (drop) =>
-        (dataId === undefined || (drop.pipeline === 'metrics' && drop.data_id === dataId)) &&
-        (appId === undefined || (drop.pipeline === 'traces' && drop.app_id === appId)) &&
-        (reason === undefined || drop.reason === reason),
-    );
+    .filter((drop) => isOfFilter(drop, filter));

@@ -84,6 +84,7 @@ const ofTransfer: Readonly<Record<string, MetricRemedy>> = {
     '`retry` grows: the store fails; read the log lines of transfer',
     'otelcol_exporter_send_failed_spans',
   ),
+  tidemark_transfer_message_bytes_total: say('for planning: bytes per second that leave each stream'),
   tidemark_transfer_messages_redelivered_total: say(
     'a steady rate: workers are killed or writes outlast the ack wait; check the times of writes',
   ),
@@ -146,6 +147,9 @@ const ofTransfer: Readonly<Record<string, MetricRemedy>> = {
 
 const ofMetadata: Readonly<Record<string, MetricRemedy>> = {
   tidemark_metadata_requests_total: say('5xx: the log of metadata has the cause'),
+  tidemark_metadata_pulses_ignored_total: say(
+    '`malformed` grows: another program publishes under `pulse.`; `too_many`: `tidemark processes` lacks some; nothing is lost',
+  ),
   tidemark_stream_missing: say(
     '1 for METRICS-<name>: NATS has no room for it, see `/readyz`; for another: restart metadata, it creates the stream',
   ),
@@ -212,6 +216,7 @@ export const labelBounds: Readonly<Record<string, { readonly pattern: RegExp; re
   version: { pattern: /^\d+\.\d+\.\d+$/, text: 'of the program' },
   node: { pattern: /^\d+\.\d+\.\d+$/, text: 'version of Node' },
   check: { pattern: /^[a-z_]+$/, text: 'the checks of `/readyz`' },
+  why: { pattern: /^(malformed|too_many)$/, text: 'malformed, too_many' },
   pipeline: {
     pattern: /^(metrics(-[a-z][a-z0-9_-]{0,31})?|traces|ledger)$/,
     text: 'metrics, traces, ledger; in transfer also metrics-<name> of each further QuestDB instance',

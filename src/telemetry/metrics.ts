@@ -183,6 +183,12 @@ const messageMetrics = (registers: Registry[]) => ({
     labelNames: ['pipeline', 'settlement'],
     registers,
   }),
+  messageBytes: new Counter({
+    name: 'tidemark_transfer_message_bytes_total',
+    help: 'Bytes of acknowledged messages',
+    labelNames: ['pipeline'],
+    registers,
+  }),
   redelivered: new Counter({
     name: 'tidemark_transfer_messages_redelivered_total',
     help: 'Redelivered messages; a second write changes nothing',
@@ -364,6 +370,12 @@ export const createMetadataMetrics = () => {
       name: 'tidemark_metadata_requests_total',
       help: 'Admin API requests answered, by HTTP status',
       labelNames: ['status'],
+      registers,
+    }),
+    pulsesIgnored: new Counter({
+      name: 'tidemark_metadata_pulses_ignored_total',
+      help: 'Pulses of processes that were ignored: malformed, or of more processes than the limit of 64 (too_many)',
+      labelNames: ['why'],
       registers,
     }),
   };

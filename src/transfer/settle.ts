@@ -61,13 +61,16 @@ const createSettleFigures = <E>({ sink, metrics }: Pick<SettlerDependencies<E>, 
     stored: (settled: readonly Settled<E>[]): void => {
       let items = 0;
       let rows = 0;
-      for (const { validated, stored } of settled) {
+      let bytes = 0;
+      for (const { message, validated, stored } of settled) {
+        bytes += message.bytes;
         items += stored;
         rows += validated.rows;
         for (const [reason, dropped] of validated.dropped) metrics.dropped.inc({ pipeline, reason }, dropped);
       }
       metrics.stored.inc({ pipeline }, items);
       metrics.rows.inc({ pipeline }, rows);
+      metrics.messageBytes.inc({ pipeline }, bytes);
     },
   };
 };

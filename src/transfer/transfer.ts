@@ -1,6 +1,7 @@
 import { type Bus, connectBusWhenUp } from '../bus/connection.ts';
 import { type KvBucket, openKvBucket } from '../bus/kv.ts';
 import { createPublisher } from '../bus/publisher.ts';
+import { startPulse } from '../bus/pulse-publisher.ts';
 import { ensureTopology, retryStreams } from '../bus/topology.ts';
 import { withInstances } from '../config/instance-streams.ts';
 import {
@@ -37,6 +38,7 @@ import { createSpanWriter } from '../stores/clickhouse/span-writer.ts';
 import { createLog, type Log } from '../telemetry/log.ts';
 import { createTransferMetrics, type TransferMetrics } from '../telemetry/metrics.ts';
 import { openTracing } from '../telemetry/open-tracing.ts';
+import { createTransferFigures } from '../telemetry/pulse-figures.ts';
 import { type BatchTraces, createBatchTraces } from './batch-traces.ts';
 import { type RunningConsumer, startConsumer } from './consumer.ts';
 import type { KeptMessagesOptions } from './kept-messages.ts';
@@ -275,6 +277,8 @@ const startTransfer = async (given: Given, parts: Parts, stop: AbortSignal): Pro
   const tracing = await openTracing(settings, 'transfer', log);
   parts.add('tracing', () => tracing?.stop());
   const { bus, boot, system, records, refusedStreams } = await openBus(given, parts, stop);
+  const pulse = { bus, checks: checks.all, warnings: warnings.all, figures: createTransferFigures(metrics) };
+  parts.add('pulse', startPulse({ ...pulse, role: 'transfer' }).stop);
   const clickhouse = createClickhouse({ url: engineUrls(settings).clickhouse });
   parts.add('ClickHouse client', () => clickhouse.close());
   const publisher = createPublisher(bus, pipelines.metrics.publish);

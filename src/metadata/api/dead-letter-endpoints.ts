@@ -4,6 +4,7 @@ import { itemsOf, type Letter, type LetterFilter } from '../../dead-letters/dead
 import { showBytes } from '../../dead-letters/preview.ts';
 import { Fault } from '../../model/fault.ts';
 import { fieldFault, notFound } from '../problem.ts';
+import type { ActProgress } from '../pulse/acts.ts';
 import { pageQuery } from '../records/listing.ts';
 import { actionRequestSchema, operator } from '../records/requests.ts';
 import { pageOf } from './contract.ts';
@@ -206,8 +207,10 @@ const doEach = async (
   request: BulkRequest,
   { act, check }: Act,
   note: Note,
+  progress: ActProgress,
 ): Promise<Done> => {
   const { letters, next } = await matchingLetters(admin, request);
+  progress.matched(letters.length);
   const done: Done = { matched: letters.length, items: 0, done: 0, failed: [], next_cursor: next };
   for (const letter of letters) {
     try {
@@ -218,13 +221,30 @@ const doEach = async (
       }
       done.done++;
       done.items += itemsOf(letter);
+      progress.done(itemsOf(letter));
     } catch (error) {
       // An error that is not permanent ends the call: the rest would fail the same way. The audit records the finished part.
       if (!(error instanceof Fault) || error.kind !== 'permanent') throw error;
       done.failed.push({ sequence: letter.sequence, code: error.code, detail: error.message });
+      progress.failed();
     }
   }
   return done;
+};
+
+/** The same, shown to readers of the live view while it lasts. */
+const doShown = async (
+  { deadLetters: admin, pulse }: Pick<ApiDeps, 'deadLetters' | 'pulse'>,
+  request: BulkRequest,
+  act: Act & { readonly name: 'redrive' | 'purge' },
+  note: Note,
+): Promise<{ body: Done }> => {
+  const progress = pulse.acts.begin(act.name, request.dry_run === true);
+  try {
+    return { body: await doEach(admin, request, act, note, progress) };
+  } finally {
+    progress.end();
+  }
 };
 
 const letterOf = async (admin: DeadLetterAdmin, sequence: number): Promise<Letter> => {
@@ -305,9 +325,8 @@ export const deadLetterEndpoints = (deps: ApiDeps): Endpoint[] => {
       body: bulkRequest,
       answer: bulkAnswer,
       audit: () => ({ action: 'dead_letter.redrive', kind: 'dead_letter', id: undefined }),
-      run: async ({ body, note }) => ({
-        body: await doEach(admin, body, { act: admin.redrive, check: admin.checkRedrive }, note),
-      }),
+      run: ({ body, note }) =>
+        doShown(deps, body, { name: 'redrive', act: admin.redrive, check: admin.checkRedrive }, note),
     }),
     endpoint({
       method: 'POST',
@@ -320,7 +339,7 @@ export const deadLetterEndpoints = (deps: ApiDeps): Endpoint[] => {
       body: bulkRequest,
       answer: bulkAnswer,
       audit: () => ({ action: 'dead_letter.purge', kind: 'dead_letter', id: undefined }),
-      run: async ({ body, note }) => ({ body: await doEach(admin, body, { act: admin.purge }, note) }),
+      run: ({ body, note }) => doShown(deps, body, { name: 'purge', act: admin.purge }, note),
     }),
     endpoint({
       method: 'POST',

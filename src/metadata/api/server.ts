@@ -7,12 +7,14 @@ import { bearerToken, hasForm } from '../../model/text-forms.ts';
 import { readiness } from '../../runtime/ops-server.ts';
 import { fieldFault, type Problem, toProblem } from '../problem.ts';
 import { type AdminIdentity, roleAllows } from '../tokens/admin-tokens.ts';
+import type { AdminRole } from '../tokens/roles.ts';
 import { accountEndpoints } from './account-endpoints.ts';
 import { applicationEndpoints } from './application-endpoints.ts';
 import { backupEndpoints } from './backup-endpoints.ts';
 import { deadLetterEndpoints } from './dead-letter-endpoints.ts';
 import type { ApiDeps } from './deps.ts';
 import { type Answer, type Endpoint, operatorOf, type Prepared } from './endpoint.ts';
+import { answerLive, lineEndpoints, livePath } from './line-endpoints.ts';
 import { openApiDocument } from './openapi.ts';
 import { operationEndpoints } from './operation-endpoints.ts';
 import { answerLiveDrops, liveDropsPath, outcomeEndpoints } from './outcome-endpoints.ts';
@@ -42,6 +44,7 @@ export const endpointsOf = (deps: ApiDeps): Endpoint[] => [
   ...allPolicyEndpoints(deps),
   ...refreshEndpoints(deps),
   ...outcomeEndpoints(deps),
+  ...lineEndpoints(deps),
   ...accountEndpoints(deps),
   ...usageEndpoints(deps),
   ...deadLetterEndpoints(deps),
@@ -113,6 +116,14 @@ const identify = async ({ adminTokens }: ApiDeps, context: Context): Promise<Adm
   if (identity !== undefined) return identity;
   throw new Fault('permanent', 'unauthorized', 'the admin token is missing or not valid');
 };
+
+/** Whether a caller that was admitted still is: an answer without an end asks again and again. */
+const isStillAdmitted =
+  ({ adminTokens }: ApiDeps, { token_id }: AdminIdentity, role: AdminRole) =>
+  (): boolean => {
+    const identity = adminTokens.identityOf(token_id);
+    return identity !== undefined && roleAllows(identity.role, role);
+  };
 
 /** `{id}` in Hono's form. */
 const honoPath = (path: string): string => path.replaceAll(/\{(\w+)\}/g, ':$1');
@@ -241,6 +252,11 @@ export const createApi = (deps: ApiDeps): Hono<Env> => {
   api.get(liveDropsPath, async (context) => {
     await admit(deps, { role: 'viewer' }, context);
     return answerLiveDrops(deps.outcomes, queryOf(context), context.req.method === 'HEAD');
+  });
+  api.get(livePath, async (context) => {
+    await admit(deps, { role: 'viewer' }, context);
+    const mayRead = isStillAdmitted(deps, context.get('identity'), 'viewer');
+    return answerLive(deps.pulse, queryOf(context), mayRead, context.req.method === 'HEAD');
   });
   api.route('/', deps.refresh.pollingApp);
   api.notFound(async (context) => {

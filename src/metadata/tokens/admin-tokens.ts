@@ -59,6 +59,8 @@ export type AdminTokens = {
    * lookup counts for a second.
    */
   authorize(bearer: string): Promise<AdminIdentity | undefined>;
+  /** The owner of a token by its id, as this process knows it now; undefined where `authorize` would refuse the token. */
+  identityOf(tokenId: number): AdminIdentity | undefined;
   /**
    * A new token, 64 hex digits, which only this call returns. Permanent Faults `invalid_value`, `admin_tokens_full`.
    */
@@ -108,6 +110,13 @@ const shown = ({ sha256: _, ...token }: StoredToken): AdminToken => token;
 
 const isAlive = (token: StoredToken, now: number): boolean =>
   !token.is_revoked && (token.expires_at === null || token.expires_at > now);
+
+/** The owner of a token that is neither revoked nor expired. */
+const identityOf = (token: StoredToken | undefined): AdminIdentity | undefined => {
+  if (token === undefined || !isAlive(token, nowSeconds())) return undefined;
+  const { token_id, name, role, mon_biz_id } = token;
+  return { token_id, name, role, mon_biz_id };
+};
 
 const parseState = (value: unknown): State => {
   const result = stateSchema.safeParse(value);
@@ -315,11 +324,9 @@ export const openAdminTokens = async (
     // The token itself is never compared: the lookup's time could only reveal its digest, whose bytes a caller cannot
     // choose and from which it cannot get the token.
     authorize: async (bearer) => {
-      const token = await find(hashOf(bearer));
-      if (token === undefined || !isAlive(token, nowSeconds())) return undefined;
-      const { token_id, name, role, mon_biz_id } = token;
-      return { token_id, name, role, mon_biz_id };
+      return identityOf(await find(hashOf(bearer)));
     },
+    identityOf: (tokenId) => identityOf(copy.state.tokens.find(({ token_id }) => token_id === tokenId)),
     create: async (wanted) => {
       const now = nowSeconds();
       requireUsable(wanted, now);

@@ -1,0 +1,66 @@
+import { z } from 'zod';
+import { parseInput } from '../problem.ts';
+import { parseTopics } from '../pulse/live-topics.ts';
+import type { PulseReads } from '../pulse/open-pulse.ts';
+import { lineShape, processWithSeries } from '../pulse/shapes.ts';
+import type { ApiDeps } from './deps.ts';
+import { type Endpoint, endpoint, none } from './endpoint.ts';
+
+const tag = 'Line';
+
+/** The line and its processes, as their pulses tell (architecture 2.5). */
+export const lineEndpoints = ({ pulse }: Pick<ApiDeps, 'pulse'>): Endpoint[] => [
+  endpoint({
+    method: 'GET',
+    path: '/api/v1/line',
+    tag,
+    summary:
+      'The line with its rates, streams, stores, processes, troubles and the account of the last hour. /api/v1/live?topics=line,' +
+      'drops:<data_id>,drops:app:<app_id>,dead_letters streams it each second as server-sent events, without an end',
+    role: 'viewer',
+    params: none,
+    query: none,
+    body: none,
+    answer: lineShape,
+    run: async () => ({ body: await pulse.line() }),
+  }),
+  endpoint({
+    method: 'GET',
+    path: '/api/v1/processes',
+    tag,
+    summary: 'Every process that was heard in the last two minutes, with its rates of each second',
+    role: 'viewer',
+    params: none,
+    query: none,
+    body: none,
+    answer: z.strictObject({ items: z.array(processWithSeries) }),
+    run: async () => ({ body: { items: pulse.processes() } }),
+  }),
+];
+
+/** The path that streams the line, drops and progress as server-sent events. */
+export const livePath = '/api/v1/live';
+
+const liveQuery = z.strictObject({ topics: z.string().min(1).max(400) });
+
+/**
+ * The answer to a call of `livePath`, until `mayRead` is false. Throws a permanent Fault for an unusable query, and those of
+ * `Live`.
+ */
+export const answerLive = async (
+  { live }: PulseReads,
+  query: Readonly<Record<string, string>>,
+  mayRead: () => boolean,
+  isHead: boolean,
+): Promise<Response> => {
+  const topics = parseTopics(parseInput(liveQuery, query).topics);
+  // No reader of a HEAD would read the stream or end it.
+  const stream = isHead ? null : await live.open(topics, mayRead);
+  return new Response(stream, {
+    headers: {
+      'Content-Type': 'text/event-stream',
+      'Cache-Control': 'no-store',
+      'X-Accel-Buffering': 'no',
+    },
+  });
+};

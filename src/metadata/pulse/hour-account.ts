@@ -1,0 +1,136 @@
+import {
+  type DifferenceSum,
+  type Account as OwnerAccount,
+  readOwnerAccounts,
+} from '../../account/accounts.ts';
+import { errorText } from '../../model/fault.ts';
+import type { Clickhouse } from '../../stores/clickhouse/client.ts';
+import type { AccountState } from '../account/account-watch.ts';
+
+/** Items of the terms: received = the sum of all others. */
+export type Terms = {
+  readonly received: number;
+  readonly stored: number;
+  readonly dropped: number;
+  readonly dead_lettered: number;
+  readonly repeated: number;
+  readonly lost: number;
+  readonly stuck: number;
+  readonly unrecorded: number;
+  readonly in_flight: number;
+};
+
+/** The last hour's account from both books, over all owners. Times are Unix seconds. */
+export type HourAccount = {
+  readonly since: number;
+  readonly until: number;
+  readonly metrics: Terms;
+  readonly traces: Terms;
+  /** Null while the books cannot be compared. */
+  readonly addsUp: boolean | null;
+  /** Owners whose account is wrong. */
+  readonly wrongOwners: number;
+  readonly differences: readonly DifferenceSum[];
+};
+
+export type HourAccountReader = {
+  /** The last reading, and why the last attempt failed. Begins another one where that is old; awaits only the very first one. */
+  read(): Promise<{ readonly account: HourAccount | undefined; readonly why: string | undefined }>;
+};
+
+export type HourAccountOptions = {
+  readonly clickhouse: Clickhouse;
+  /** The state of the looks at the account. */
+  readonly state: () => AccountState;
+  readonly now: () => number;
+  readonly elapsed: () => number;
+};
+
+const everyMs = 30_000;
+/** A reading takes at most this share of the time, whoever asks. */
+const shareMax = 0.05;
+const firstMsMax = 1_500;
+const hourSeconds = 3_600;
+const differencesMax = 20;
+
+const nothing: Terms = {
+  received: 0,
+  stored: 0,
+  dropped: 0,
+  dead_lettered: 0,
+  repeated: 0,
+  lost: 0,
+  stuck: 0,
+  unrecorded: 0,
+  in_flight: 0,
+};
+
+/** The terms of several accounts together. */
+export const termsOf = (accounts: readonly OwnerAccount[]): Terms =>
+  accounts.reduce(
+    (sum, { dropped, deadLettered, inFlight, ...account }) => ({
+      received: sum.received + account.received,
+      stored: sum.stored + account.stored,
+      dropped: sum.dropped + Object.values(dropped).reduce((all, items) => all + items, 0),
+      dead_lettered: sum.dead_lettered + deadLettered,
+      repeated: sum.repeated + account.repeated,
+      lost: sum.lost + account.lost,
+      stuck: sum.stuck + account.stuck,
+      unrecorded: sum.unrecorded + account.unrecorded,
+      in_flight: sum.in_flight + inFlight,
+    }),
+    nothing,
+  );
+
+/** Reads the account of the last hour while somebody asks for it: nobody asking, ClickHouse is asked nothing. */
+export const createHourAccount = ({
+  clickhouse,
+  state,
+  now,
+  elapsed,
+}: HourAccountOptions): HourAccountReader => {
+  let account: HourAccount | undefined;
+  let why: string | undefined;
+  let dueAt = Number.NEGATIVE_INFINITY;
+  let reading: Promise<void> | undefined;
+
+  const readOnce = async (): Promise<void> => {
+    const startedAt = elapsed();
+    try {
+      const until = Math.floor(now() / 1_000);
+      const since = until - hourSeconds - (until % 60);
+      const isKnown = state().notKnownSince === undefined;
+      const window = { sinceMs: since * 1_000, untilMs: (until + 1) * 1_000 };
+      const accounts = await readOwnerAccounts(clickhouse, window, false, isKnown);
+      const open = accounts.flatMap(({ differences }) => differences.filter(({ isOpen }) => isOpen));
+      const wrongOwners = accounts.filter(({ addsUp }) => addsUp === false).length;
+      account = {
+        since,
+        until,
+        metrics: termsOf(accounts.filter(({ pipeline }) => pipeline === 'metrics')),
+        traces: termsOf(accounts.filter(({ pipeline }) => pipeline === 'traces')),
+        addsUp: isKnown ? wrongOwners === 0 : null,
+        wrongOwners,
+        differences: open.slice(0, differencesMax),
+      };
+      why = undefined;
+    } catch (error) {
+      why = errorText(error);
+    }
+    dueAt = elapsed() + Math.max(everyMs, (elapsed() - startedAt) / shareMax);
+    reading = undefined;
+  };
+
+  return {
+    read: async () => {
+      if (elapsed() >= dueAt) reading ??= readOnce();
+      if (account === undefined && why === undefined && reading !== undefined) {
+        const late = Promise.withResolvers<void>();
+        const timer = setTimeout(late.resolve, firstMsMax);
+        await Promise.race([reading, late.promise]);
+        clearTimeout(timer);
+      }
+      return { account, why };
+    },
+  };
+};

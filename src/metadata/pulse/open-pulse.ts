@@ -1,0 +1,168 @@
+import type { Bus } from '../../bus/connection.ts';
+import { listen } from '../../bus/listen.ts';
+import { startPulse } from '../../bus/pulse-publisher.ts';
+import type { Pipelines } from '../../config/pipelines.ts';
+import { errorText } from '../../model/fault.ts';
+import type { ReadyChecks } from '../../runtime/checks.ts';
+import type { Parts } from '../../runtime/run-role.ts';
+import type { Clickhouse } from '../../stores/clickhouse/client.ts';
+import type { Log } from '../../telemetry/log.ts';
+import type { MetadataMetrics } from '../../telemetry/metrics.ts';
+import { pulseSubjects } from '../../telemetry/pulse.ts';
+import { createMetadataFigures } from '../../telemetry/pulse-figures.ts';
+import type { AccountState } from '../account/account-watch.ts';
+import type { Watch } from '../watch.ts';
+import { type Acts, createActs } from './acts.ts';
+import { createHourAccount } from './hour-account.ts';
+import { drawLine, shownProcess } from './line.ts';
+import { createLive, type Live } from './live.ts';
+import { createProcesses, type Processes } from './processes.ts';
+import type { Line, LineStore, ProcessWithSeries } from './shapes.ts';
+
+/** What this process knows of all processes, and of the line that they are. */
+export type PulseReads = {
+  /** The line, drawn at most once a second. */
+  line(): Promise<Line>;
+  processes(): ProcessWithSeries[];
+  readonly live: Live;
+  readonly acts: Acts;
+};
+
+export type PulseReadsOptions = {
+  readonly bus: Bus;
+  readonly clickhouse: Clickhouse;
+  readonly pipelines: Pipelines;
+  /** The QuestDB instances, each with why it does not answer. */
+  readonly instances: readonly { readonly name: string; why(): string | undefined }[];
+  readonly watch: Pick<Watch, 'missing' | 'trends' | 'clickhouseProblem'>;
+  readonly accountState: () => AccountState;
+  readonly metrics: Pick<MetadataMetrics, 'requests' | 'pulsesIgnored'>;
+  readonly checks: ReadyChecks;
+  readonly warnings: ReadyChecks;
+  readonly log: Log;
+};
+
+/** Below a second, so that a tick of a second never finds the figures of the tick before. */
+const freshMs = 900;
+const listenAgainMs = 1_000;
+
+const elapsed = (): number => performance.now();
+
+/** Listens from now on; where NATS does not answer, again and again. */
+const follow = (bus: Bus, processes: Processes, log: Log): { stop(): void } => {
+  let unsubscribe = (): void => {};
+  let isStopped = false;
+  let timer: NodeJS.Timeout | undefined;
+  const begin = (): void => {
+    listen(bus, pulseSubjects, processes.take).then(
+      (end) => {
+        unsubscribe = end;
+        if (isStopped) end();
+      },
+      (error: unknown) => {
+        log.debug({ error: errorText(error) }, 'no pulses are heard yet');
+        if (!isStopped) timer = setTimeout(begin, listenAgainMs).unref();
+      },
+    );
+  };
+  begin();
+  bus.onReconnect(processes.reconnected);
+  return {
+    stop: () => {
+      isStopped = true;
+      clearTimeout(timer);
+      unsubscribe();
+    },
+  };
+};
+
+const storesOf = ({ instances, watch }: Pick<PulseReadsOptions, 'instances' | 'watch'>): LineStore[] => {
+  const problem = watch.clickhouseProblem();
+  return [
+    ...instances.map(({ name, why }): LineStore => {
+      const text = why();
+      return { store: 'questdb', instance: name, ready: text === undefined, why: text ?? null };
+    }),
+    {
+      store: 'clickhouse',
+      instance: 'default',
+      ready: problem === undefined ? null : problem === '',
+      why: problem === undefined || problem === '' ? null : problem,
+    },
+  ];
+};
+
+const withSeries = (processes: Processes): ProcessWithSeries[] =>
+  processes.list().map((each) => {
+    const { items, bytes, dropped, refused, deadLettered, cpu, loopP99Ms } = processes.seriesOf(each.id);
+    return {
+      ...shownProcess(each),
+      series: {
+        items_per_second: items,
+        bytes_per_second: bytes,
+        dropped_per_second: dropped,
+        refused_per_second: refused,
+        dead_lettered_per_second: deadLettered,
+        cpu,
+        event_loop_p99_ms: loopP99Ms,
+      },
+    };
+  });
+
+/** Listens to the pulses of all processes and draws the line from them. Its parts stop with `parts`. */
+export const openPulse = (options: PulseReadsOptions, parts: Parts): PulseReads => {
+  const { bus, pipelines, instances, watch, accountState, metrics, log } = options;
+  const processes = createProcesses({ elapsed, onIgnored: (why) => metrics.pulsesIgnored.inc({ why }) });
+  const following = follow(bus, processes, log);
+  parts.add('listening to pulses', () => following.stop());
+  const acts = createActs(elapsed, Date.now);
+  const figures = createMetadataFigures(metrics, acts.list);
+  const pulse = startPulse({ ...options, role: 'metadata', figures });
+  parts.add('pulse', () => pulse.stop());
+  const account = createHourAccount({ ...options, state: accountState, now: Date.now, elapsed });
+
+  const draw = async (): Promise<Line> => {
+    const read = await account.read();
+    return drawLine({
+      nowMs: Date.now(),
+      isConnected: bus.connected,
+      processes: processes.list(),
+      streams: pipelines.streams.map(({ name, consumer }) => ({
+        name,
+        consumer: consumer?.name,
+        isMissing: watch.missing.has(name),
+        trend: watch.trends.of(name),
+      })),
+      stores: storesOf(options),
+      instances: instances.map(({ name }) => name),
+      account: read.account,
+      accountWhy: read.why,
+      notKnownSince: accountState().notKnownSince,
+    });
+  };
+  let drawn: { readonly at: number; readonly line: Promise<Line> } | undefined;
+  const line = (): Promise<Line> => {
+    if (drawn === undefined || elapsed() - drawn.at >= freshMs) drawn = { at: elapsed(), line: draw() };
+    return drawn.line;
+  };
+  const live = createLive({
+    bus,
+    line: async () => JSON.stringify(await line()),
+    acts: () =>
+      processes.list().flatMap(({ id, pulse: { metadata } }) =>
+        (metadata?.acts ?? []).map((act) => ({
+          id: `${id}-${act.id}`,
+          act: act.act,
+          dry_run: act.isDryRun,
+          started_at: act.startedAt,
+          matched: act.matched,
+          done: act.done,
+          failed: act.failed,
+          items: act.items,
+          has_ended: act.hasEnded,
+        })),
+      ),
+    log,
+  });
+  return { line, processes: () => withSeries(processes), live, acts };
+};

@@ -1,0 +1,188 @@
+import { type Pulse, type PulseRole, pulseOrigin, readPulse } from '../../telemetry/pulse.ts';
+
+/** A process as its pulses tell. */
+export type SeenProcess = {
+  readonly role: PulseRole;
+  readonly id: string;
+  /** What it said last. */
+  readonly pulse: Pulse;
+  /** It has said nothing for five seconds or more. */
+  readonly isGone: boolean;
+  readonly silentSeconds: number;
+};
+
+/** Names of the rates that are kept. */
+export const seriesNames = [
+  'items',
+  'bytes',
+  'dropped',
+  'refused',
+  'deadLettered',
+  'cpu',
+  'loopP99Ms',
+] as const;
+type SeriesName = (typeof seriesNames)[number];
+
+/** A rate per second of the last two minutes, the newest last; null where no pulse came. */
+export type Series = Readonly<Record<SeriesName, (number | null)[]>>;
+
+export const processesMax = 64;
+export const keptSeconds = 120;
+const goneMs = 5_000;
+
+type Kept = {
+  readonly role: PulseRole;
+  readonly id: string;
+  pulse: Pulse;
+  lastAt: number;
+  /** Places of the seconds, one after the other in a ring: of one name behind those of another. */
+  readonly rates: Float32Array;
+  /** The last second that has a place. */
+  second: number;
+};
+
+const sum = (values: Readonly<Record<string, number>>): number =>
+  Object.values(values).reduce((total, value) => total + value, 0);
+
+/** The main rates of a process: of items that it has acknowledged or stored; of a metadata process its requests. */
+export const ratesOf = ({
+  ingress,
+  transfer,
+  metadata,
+  cpu,
+  loopP99Ms,
+}: Pulse): Record<SeriesName, number> => {
+  const own = { deadLettered: 0, cpu, loopP99Ms };
+  if (ingress !== undefined) {
+    const { items, bytes, dropped, refused } = ingress;
+    return { items: sum(items), bytes: sum(bytes), dropped, refused, ...own };
+  }
+  const rates = { items: metadata?.requests ?? 0, bytes: 0, dropped: 0, refused: 0, ...own };
+  for (const [label, pipeline] of Object.entries(transfer?.pipelines ?? {})) {
+    rates.bytes += pipeline.bytes;
+    // The ledger's items are outcomes of items.
+    if (label === 'ledger') continue;
+    rates.items += pipeline.items;
+    rates.dropped += pipeline.dropped;
+    rates.deadLettered += pipeline.deadLettered;
+  }
+  return rates;
+};
+
+export type Processes = {
+  /** Takes a pulse from the bus; anything else is ignored and told to `onIgnored`. */
+  take(payload: Uint8Array, subject: string): void;
+  /** The connection is back: nobody was silent while it was away. */
+  reconnected(): void;
+  /** By role and name. Whoever is silent for two minutes, or has ended in order, is forgotten. */
+  list(): SeenProcess[];
+  seriesOf(id: string): Series;
+};
+
+export type ProcessesOptions = {
+  /** Elapsed time, ms: not a wall clock, which may be set back. */
+  readonly elapsed: () => number;
+  readonly onIgnored: (why: 'malformed' | 'too_many') => void;
+};
+
+const place = (name: SeriesName, second: number): number =>
+  seriesNames.indexOf(name) * keptSeconds + (second % keptSeconds);
+
+/** Notes the rates of this second. A single second without a pulse is one that came late. */
+const note = (kept: Kept, second: number): void => {
+  const rates = ratesOf(kept.pulse);
+  const missed = Math.min(second - kept.second - 1, keptSeconds);
+  for (const name of seriesNames) {
+    const late = missed === 1 ? rates[name] : Number.NaN;
+    for (let back = missed; back > 0; back--) kept.rates[place(name, second - back)] = late;
+    kept.rates[place(name, second)] = rates[name];
+  }
+  kept.second = second;
+};
+
+const seriesFrom = (kept: Kept | undefined, now: number): Series => {
+  const of = (name: SeriesName): (number | null)[] =>
+    Array.from({ length: keptSeconds }, (_, index) => {
+      const second = now - keptSeconds + 1 + index;
+      if (kept === undefined || second > kept.second || second <= kept.second - keptSeconds) return null;
+      const value = kept.rates[place(name, second)] ?? Number.NaN;
+      return Number.isNaN(value) ? null : Number(value.toPrecision(4));
+    });
+  return {
+    items: of('items'),
+    bytes: of('bytes'),
+    dropped: of('dropped'),
+    refused: of('refused'),
+    deadLettered: of('deadLettered'),
+    cpu: of('cpu'),
+    loopP99Ms: of('loopP99Ms'),
+  };
+};
+
+const byName = (left: SeenProcess, right: SeenProcess): number =>
+  left.role.localeCompare(right.role) ||
+  left.pulse.host.localeCompare(right.pulse.host) ||
+  left.pulse.pid - right.pulse.pid;
+
+/** Processes by their pulses: at most 64, 120 seconds of each. */
+export const createProcesses = ({ elapsed, onIgnored }: ProcessesOptions): Processes => {
+  const all = new Map<string, Kept>();
+  let heardSince = elapsed();
+
+  const silentMs = ({ lastAt }: Kept): number => Math.max(0, elapsed() - Math.max(lastAt, heardSince));
+
+  const forget = (): void => {
+    for (const [id, kept] of all) if (silentMs(kept) > keptSeconds * 1_000) all.delete(id);
+  };
+
+  /** A place for one more, in case of need that of the one that is silent for longest. */
+  const hasRoom = (): boolean => {
+    if (all.size < processesMax) return true;
+    const gone = [...all.values()].filter((kept) => silentMs(kept) >= goneMs);
+    const [oldest] = gone.toSorted((left, right) => left.lastAt - right.lastAt);
+    return oldest !== undefined && all.delete(oldest.id);
+  };
+
+  const keep = (role: PulseRole, id: string, pulse: Pulse): Kept | undefined => {
+    const known = all.get(id);
+    if (known?.role === role) return Object.assign(known, { pulse, lastAt: elapsed() });
+    forget();
+    if (known !== undefined || !hasRoom()) return undefined;
+    const rates = new Float32Array(seriesNames.length * keptSeconds).fill(Number.NaN);
+    const second = Math.floor(elapsed() / 1_000) - 1;
+    const kept: Kept = { role, id, pulse, lastAt: elapsed(), rates, second };
+    all.set(id, kept);
+    return kept;
+  };
+
+  return {
+    take: (payload, subject) => {
+      const origin = pulseOrigin(subject);
+      const pulse = origin === undefined ? undefined : readPulse(payload);
+      if (origin === undefined || pulse === undefined) return onIgnored('malformed');
+      if (pulse.isLast) {
+        all.delete(origin.id);
+        return;
+      }
+      const kept = keep(origin.role, origin.id, pulse);
+      if (kept === undefined) return onIgnored('too_many');
+      note(kept, Math.floor(elapsed() / 1_000));
+    },
+    reconnected: () => {
+      heardSince = elapsed();
+    },
+    list: () => {
+      forget();
+      return [...all.values()]
+        .map((kept) => ({
+          role: kept.role,
+          id: kept.id,
+          pulse: kept.pulse,
+          isGone: silentMs(kept) >= goneMs,
+          silentSeconds: Math.floor(silentMs(kept) / 1_000),
+        }))
+        .toSorted(byName);
+    },
+    seriesOf: (id) => seriesFrom(all.get(id), Math.floor(elapsed() / 1_000)),
+  };
+};

@@ -1,0 +1,281 @@
+import { counted } from '../../model/counted.ts';
+import { type PulseRole, pulseRoles } from '../../telemetry/pulse.ts';
+import type { HourAccount } from './hour-account.ts';
+import type { SeenProcess } from './processes.ts';
+import type { Line, LineStore, LineStream, Trouble } from './shapes.ts';
+
+type Kind = { readonly severity: Trouble['severity']; readonly runbook: string; readonly remedy: string };
+
+const page = (runbook: string, remedy: string): Kind => ({ severity: 'page', runbook, remedy });
+const ticket = (runbook: string, remedy: string): Kind => ({ severity: 'ticket', runbook, remedy });
+
+/** Every kind of trouble, the most urgent first, with the entry of the runbook that it belongs to. */
+export const troubleKinds = {
+  nats_away: page(
+    'TidemarkNotReady',
+    'Start NATS, or repair the network to it; receivers answer 503 meanwhile.',
+  ),
+  account_wrong: page('TidemarkUnbalanced', 'tidemark account names the owners, the minutes and the kinds.'),
+  role_missing: page(
+    'TidemarkRoleMissing',
+    'Start a process of this role; acknowledged items wait in the streams.',
+  ),
+  breaker_open: page(
+    'TidemarkBreakerOpen',
+    'Read the reasons with tidemark dlq list, mend the cause, then tidemark dlq resume.',
+  ),
+  dead_letters_held: page(
+    'TidemarkDeadLettersHeld',
+    'Make room: tidemark dlq redrive or tidemark dlq purge.',
+  ),
+  stream_missing: page('TidemarkWatchBlind', 'Restart metadata: it makes the streams that are missing.'),
+  stream_nearly_full: page(
+    'TidemarkStreamNearlyFull',
+    'Mend what keeps the stream from draining, or raise its bytes_max.',
+  ),
+  stream_full_soon: page(
+    'TidemarkStreamFullSoon',
+    'Mend what keeps the stream from draining, or raise its bytes_max.',
+  ),
+  no_workers: page('TidemarkNoWorkers', 'Start transfer.'),
+  store_away: page('TidemarkWritesFail', 'Repair the store; its rows wait in the stream.'),
+  table_suspended: page(
+    'TidemarkTableSuspended',
+    'Free disk space if it is full, then ALTER TABLE … RESUME WAL.',
+  ),
+  table_set_aside: page(
+    'TidemarkTableSetAside',
+    'Repair the table, then tidemark dlq redrive --reason table_unavailable.',
+  ),
+  table_waits: page('TidemarkTableWaits', 'Repair QuestDB by the reason; no point is lost.'),
+  lag: page('TidemarkLag', 'Repair the store if it is slow, else add transfer replicas.'),
+  process_gone: page(
+    'TidemarkRoleGone',
+    'Start it again, unless it was removed on purpose; read its last log lines.',
+  ),
+  envelope_newer: ticket('TidemarkEnvelopeNewer', 'Upgrade transfer.'),
+  not_ready: page(
+    'TidemarkNotReady',
+    'Repair the dependency that the check names; tidemark doctor checks each.',
+  ),
+  dead_letters_fill: ticket(
+    'TidemarkDeadLetters',
+    'tidemark dlq list has the reasons; mend the cause, then tidemark dlq redrive.',
+  ),
+  stream_half_full: ticket(
+    'TidemarkStreamHalfFull',
+    'Find out why the stream does not drain: tidemark doctor.',
+  ),
+  account_not_known: ticket('TidemarkAccountNotKnown', 'Look for the cause at LEDGER and ClickHouse.'),
+  event_loop_slow: ticket('TidemarkEventLoopSlow', 'Add replicas, or give the process more of a core.'),
+  versions_differ: ticket('TidemarkMixedVersions', 'Finish the rollout, or undo it.'),
+  warning: ticket(
+    'TidemarkNotReady',
+    'Repair the dependency that the warning names; the role works meanwhile.',
+  ),
+} as const satisfies Readonly<Record<string, Kind>>;
+
+type TroubleCode = keyof typeof troubleKinds;
+
+const codes: readonly string[] = Object.keys(troubleKinds);
+const troublesMax = 50;
+
+const trouble = (code: TroubleCode, text: string): Trouble => {
+  const { severity, runbook, remedy } = troubleKinds[code];
+  return { code, severity, text, remedy, runbook: `docs/runbook.md#${runbook.toLowerCase()}` };
+};
+
+/** Checks of a role whose failing is a trouble of its own; all others are `not_ready`. */
+const codeOfCheck = (role: PulseRole, check: string): TroubleCode | undefined => {
+  if (check === 'breaker' || check === 'outcomes_breaker') return 'breaker_open';
+  if (check === 'deadletter' || check === 'outcomes_deadletter') return 'dead_letters_held';
+  if (check === 'envelope') return 'envelope_newer';
+  // The stores, the streams and the tables are told of once, and not by each process that misses them.
+  if (check === 'questdb' || (role === 'metadata' && check === 'streams')) return undefined;
+  if (check === 'clickhouse' || check === 'questdb_tables') return undefined;
+  return 'not_ready';
+};
+
+const nameOf = ({ role, pulse }: SeenProcess): string => `${role} ${pulse.host}:${pulse.pid}`;
+
+/** One trouble for each check, however many processes fail it. */
+const checkTroubles = (there: readonly SeenProcess[]): Trouble[] => {
+  const found = new Map<
+    string,
+    { code: TroubleCode; check: string; why: string; processes: SeenProcess[] }
+  >();
+  for (const process of there)
+    for (const [isWarning, checks] of [
+      [false, process.pulse.failing],
+      [true, process.pulse.warnings],
+    ] as const)
+      for (const [check, why] of Object.entries(checks)) {
+        const own = codeOfCheck(process.role, check);
+        const code = own === 'not_ready' && isWarning ? 'warning' : own;
+        if (code === undefined) continue;
+        const key = `${code} ${process.role} ${check}`;
+        const known = found.get(key) ?? { code, check, why, processes: [] };
+        known.processes.push(process);
+        found.set(key, known);
+      }
+  return [...found.values()].map(({ code, check, why, processes: [first, ...more] }) => {
+    const name = first === undefined ? '' : nameOf(first);
+    return trouble(code, `${name}${more.length === 0 ? '' : ` and ${more.length} more`}: ${check}: ${why}`);
+  });
+};
+
+/** A process that stops in order says so; these have not. */
+const processTroubles = (processes: readonly SeenProcess[], isConnected: boolean): Trouble[] => {
+  const there = processes.filter(({ isGone }) => !isGone);
+  const versions = new Map<string, number>();
+  for (const { pulse } of there) versions.set(pulse.version, (versions.get(pulse.version) ?? 0) + 1);
+  const missing = pulseRoles.filter((role) => isConnected && !there.some((each) => each.role === role));
+  const slow = there.filter(({ pulse }) => pulse.loopP99Ms > 200);
+  return [
+    ...missing.map((role) => trouble('role_missing', `no process of ${role} says that it runs`)),
+    ...processes
+      .filter(({ isGone }) => isGone)
+      .map((each) =>
+        trouble(
+          'process_gone',
+          `${nameOf(each)} was last heard ${counted(each.silentSeconds, 'second')} ago`,
+        ),
+      ),
+    ...checkTroubles(there),
+    ...slow.map((each) =>
+      trouble('event_loop_slow', `${nameOf(each)}: the event loop is ${each.pulse.loopP99Ms} ms late`),
+    ),
+    ...(versions.size <= 1
+      ? []
+      : [
+          trouble(
+            'versions_differ',
+            [...versions]
+              .map(([version, processes]) => `${version} (${counted(processes, 'process', 'processes')})`)
+              .join(', '),
+          ),
+        ]),
+  ];
+};
+
+/** Tables of QuestDB, by the worst that a process says of an instance. */
+const tableTroubles = (there: readonly SeenProcess[]): Trouble[] => {
+  const found = new Map<string, Trouble>();
+  const tell = (code: TroubleCode, place: string, text: string): void => {
+    if (!found.has(`${code} ${place}`)) found.set(`${code} ${place}`, trouble(code, text));
+  };
+  for (const { pulse } of there) {
+    const why = pulse.failing['questdb_tables'];
+    const more = why === undefined ? '' : `: ${why}`;
+    let isNamed = false;
+    for (const [instance, { suspended, broken, noUpsertKeys }] of Object.entries(
+      pulse.transfer?.tables ?? {},
+    )) {
+      const all = suspended + broken + noUpsertKeys;
+      if (all === 0) continue;
+      isNamed = true;
+      tell('table_suspended', instance, `QuestDB ${instance}: ${counted(all, 'table')} not healthy${more}`);
+    }
+    for (const [label, { setAside }] of Object.entries(pulse.transfer?.pipelines ?? {}))
+      if (setAside > 0) {
+        isNamed = true;
+        tell('table_set_aside', label, `${label}: ${counted(setAside, 'table')} set aside${more}`);
+      }
+    if (why !== undefined && !isNamed) tell('table_waits', '', why);
+  }
+  return [...found.values()];
+};
+
+const lagSeconds = 60;
+const soonSeconds = 3_600;
+
+const streamTroubles = (streams: readonly LineStream[], deadLettered: number): Trouble[] =>
+  streams.flatMap(({ stream, ...each }) => {
+    if (each.state === 'missing') return [trouble('stream_missing', `${stream} or its consumer is missing`)];
+    // It gives up its oldest entries.
+    if (stream === 'AUDIT') return [];
+    const found: Trouble[] = [];
+    const isDeadLetters = stream === 'DEADLETTER';
+    const share = `${stream} is ${Math.round(each.fill * 100)} % full`;
+    if (each.fill >= 0.9) found.push(trouble('stream_nearly_full', share));
+    else if (each.seconds_to_full !== null && each.seconds_to_full < soonSeconds)
+      found.push(
+        trouble('stream_full_soon', `${share}, and full in ${counted(each.seconds_to_full, 'second')}`),
+      );
+    else if (each.fill >= 0.5) found.push(trouble('stream_half_full', share));
+    if (isDeadLetters && (deadLettered > 0 || (each.growth_bytes_per_second ?? 0) > 0))
+      found.push(
+        trouble(
+          'dead_letters_fill',
+          `${counted(each.messages, 'dead letter')}, ${deadLettered} items a second more`,
+        ),
+      );
+    if (each.consumer === null) return found;
+    if (each.pending > 0 && each.waiting_pulls === 0 && each.ack_pending === 0)
+      found.push(
+        trouble('no_workers', `${stream}: ${counted(each.pending, 'message')} wait, and nobody takes them`),
+      );
+    if (each.oldest_age_seconds >= lagSeconds && each.messages > 0)
+      found.push(trouble('lag', `${stream}: the oldest message is ${each.oldest_age_seconds} s old`));
+    return found;
+  });
+
+/** A store that metadata misses; else one that only transfer misses. */
+const storeTroubles = (stores: readonly LineStore[], there: readonly SeenProcess[]): Trouble[] => {
+  const away = stores.filter(({ ready }) => ready === false);
+  const missed = (['questdb', 'clickhouse'] as const).flatMap((store) => {
+    if (away.some((each) => each.store === store)) return [];
+    const process = there.find(
+      ({ role, pulse }) => role === 'transfer' && pulse.failing[store] !== undefined,
+    );
+    return process === undefined ? [] : [`${nameOf(process)}: ${store}: ${process.pulse.failing[store]}`];
+  });
+  const texts = away.map(({ store, instance, why }) =>
+    store === 'questdb' ? `QuestDB ${instance}: ${why}` : `ClickHouse: ${why}`,
+  );
+  return [...texts, ...missed].map((text) => trouble('store_away', text));
+};
+
+const accountTroubles = (account: HourAccount | undefined, notKnownSince: number | undefined): Trouble[] => {
+  if (account?.addsUp === false)
+    return [
+      trouble(
+        'account_wrong',
+        `${counted(account.wrongOwners, 'account')} of the last hour with open differences`,
+      ),
+    ];
+  return notKnownSince === undefined
+    ? []
+    : [
+        trouble(
+          'account_not_known',
+          `not compared since ${new Date(notKnownSince).toISOString().slice(0, 19)}Z`,
+        ),
+      ];
+};
+
+/** All that is wrong, the most urgent first. */
+export const troublesOf = (sources: {
+  readonly isConnected: boolean;
+  readonly processes: readonly SeenProcess[];
+  readonly streams: readonly LineStream[];
+  readonly stores: readonly LineStore[];
+  readonly totals: Line['totals'];
+  readonly account: HourAccount | undefined;
+  readonly notKnownSince: number | undefined;
+}): Trouble[] => {
+  const { isConnected, processes, streams, stores, totals, account, notKnownSince } = sources;
+  const there = processes.filter(({ isGone }) => !isGone);
+  return [
+    ...(isConnected
+      ? []
+      : [trouble('nats_away', 'metadata has no connection to NATS: the figures are the last ones')]),
+    ...accountTroubles(account, notKnownSince),
+    ...processTroubles(processes, isConnected),
+    ...tableTroubles(there),
+    ...streamTroubles(streams, totals.dead_lettered_items_per_second),
+    ...storeTroubles(stores, there),
+  ]
+    .toSorted((left, right) => codes.indexOf(left.code) - codes.indexOf(right.code))
+    .slice(0, troublesMax);
+};
