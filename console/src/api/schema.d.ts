@@ -928,6 +928,46 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/line": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * The line with its rates, streams, stores, processes, troubles and the account of the last hour. /api/v1/live?topics=line,drops:<data_id>,drops:app:<app_id>,dead_letters streams it each second as server-sent events, without an end
+         * @description Needs the role viewer.
+         */
+        get: operations["get_line"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/processes": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Every process that was heard in the last two minutes, with its rates of each second
+         * @description Needs the role viewer.
+         */
+        get: operations["get_processes"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/account/differences": {
         parameters: {
             query?: never;
@@ -1726,6 +1766,261 @@ export interface components {
             payload: string;
             sender: string;
             sdk: string;
+        };
+        Line: {
+            /** @description Unix seconds to the millisecond */
+            at: number;
+            nats_connected: boolean;
+            /** @description The most urgent first, at most 50 */
+            troubles: components["schemas"]["Trouble"][];
+            totals: {
+                accepted_items_per_second: number;
+                accepted_bytes_per_second: number;
+                refused_requests_per_second: number;
+                stored_items_per_second: number;
+                /** @description At the receivers and in transfer */
+                dropped_items_per_second: number;
+                dead_lettered_items_per_second: number;
+            };
+            nodes: {
+                id: string;
+                /** @enum {string} */
+                kind: "producers" | "receiver" | "stream" | "transfer" | "store" | "dead_letters";
+                name: string;
+            }[];
+            edges: {
+                from: string;
+                to: string;
+                /** @description null where nobody counts them */
+                items_per_second: number | null;
+                bytes_per_second: number | null;
+            }[];
+            streams: components["schemas"]["StreamOnTheLine"][];
+            stores: {
+                /** @enum {string} */
+                store: "questdb" | "clickhouse";
+                instance: string;
+                /** @description null: not known yet */
+                ready: boolean | null;
+                why: string | null;
+            }[];
+            processes: components["schemas"]["Process"][];
+            /** @description The last hour, from both books: received = the sum of all other terms. null before its first reading */
+            account: {
+                since: number;
+                until: number;
+                metrics: {
+                    received: number;
+                    stored: number;
+                    dropped: number;
+                    dead_lettered: number;
+                    repeated: number;
+                    lost: number;
+                    stuck: number;
+                    unrecorded: number;
+                    in_flight: number;
+                };
+                traces: {
+                    received: number;
+                    stored: number;
+                    dropped: number;
+                    dead_lettered: number;
+                    repeated: number;
+                    lost: number;
+                    stuck: number;
+                    unrecorded: number;
+                    in_flight: number;
+                };
+                /** @description null while the books cannot be compared */
+                adds_up: boolean | null;
+                wrong_owners: number;
+                /** @description Open ones, at most 20 */
+                differences: components["schemas"]["Difference"][];
+            } | null;
+            /** @description Why the account was not read; it is the last one read */
+            account_why: string | null;
+        };
+        Trouble: {
+            code: string;
+            /** @enum {string} */
+            severity: "page" | "ticket";
+            text: string;
+            remedy: string;
+            runbook: string;
+        };
+        StreamOnTheLine: {
+            stream: string;
+            consumer: string | null;
+            /** @enum {string} */
+            state: "read" | "missing" | "unread";
+            messages: number;
+            bytes: number;
+            bytes_max: number;
+            /** @description bytes / bytes_max */
+            fill: number;
+            oldest_age_seconds: number;
+            /** @description Messages that no worker has been given yet */
+            pending: number;
+            /** @description Messages that workers hold */
+            ack_pending: number;
+            redelivered: number;
+            /** @description Pulls of workers that wait for messages */
+            waiting_pulls: number;
+            /** @description Over the last minute */
+            messages_in_per_second: number | null;
+            /** @description Over the last minute */
+            growth_bytes_per_second: number | null;
+            /** @description At this growth; null where it does not grow */
+            seconds_to_full: number | null;
+            read_seconds_ago: number;
+        };
+        Process: {
+            /** @description Of this life of the process */
+            id: string;
+            /** @enum {string} */
+            role: "ingress" | "transfer" | "metadata";
+            host: string;
+            pid: number;
+            version: string;
+            /** @description Unix seconds */
+            started_at: number;
+            /**
+             * @description gone: silent for five seconds
+             * @enum {string}
+             */
+            state: "ready" | "not_ready" | "gone";
+            silent_seconds: number;
+            /** @description Checks of /readyz that fail */
+            failing: {
+                check: string;
+                why: string;
+            }[];
+            warnings: {
+                check: string;
+                why: string;
+            }[];
+            /** @description ingress: acknowledged items; transfer: stored items; metadata: requests */
+            items_per_second: number;
+            /** @description ingress: request bodies; transfer: acknowledged messages */
+            bytes_per_second: number;
+            dropped_per_second: number;
+            /** @description Refused requests */
+            refused_per_second: number;
+            dead_lettered_per_second: number;
+            /** @description The five reasons of most drops */
+            dropped: {
+                reason: string;
+                per_second: number;
+            }[];
+            /** @description Of ingress; else null */
+            bytes_in_flight: number | null;
+            /** @description Of ingress; else null */
+            connections: number | null;
+            /** @description Share of one core */
+            cpu: number;
+            event_loop_p99_ms: number;
+            rss_bytes: number;
+            /** @description Of transfer */
+            pipelines: {
+                pipeline: string;
+                /** @description Items whose rows were stored */
+                items_per_second: number;
+                rows_per_second: number;
+                dropped_per_second: number;
+                dead_lettered_per_second: number;
+                /** @description Of acknowledged messages */
+                bytes_per_second: number;
+                acks_per_second: number;
+                retries_per_second: number;
+                /** @description Of the last second; null without a write */
+                write_p99_ms: number | null;
+                held_bytes: number;
+                tables_set_aside: number;
+                /** @description Messages that wait because a table accepts no rows */
+                messages_waiting: number;
+                breaker_open: boolean;
+                /** @description The consumer waits: dead letters cannot be stored */
+                held_by_dead_letters: boolean;
+            }[];
+        };
+        ProcessWithSeries: {
+            /** @description Of this life of the process */
+            id: string;
+            /** @enum {string} */
+            role: "ingress" | "transfer" | "metadata";
+            host: string;
+            pid: number;
+            version: string;
+            /** @description Unix seconds */
+            started_at: number;
+            /**
+             * @description gone: silent for five seconds
+             * @enum {string}
+             */
+            state: "ready" | "not_ready" | "gone";
+            silent_seconds: number;
+            /** @description Checks of /readyz that fail */
+            failing: {
+                check: string;
+                why: string;
+            }[];
+            warnings: {
+                check: string;
+                why: string;
+            }[];
+            /** @description ingress: acknowledged items; transfer: stored items; metadata: requests */
+            items_per_second: number;
+            /** @description ingress: request bodies; transfer: acknowledged messages */
+            bytes_per_second: number;
+            dropped_per_second: number;
+            /** @description Refused requests */
+            refused_per_second: number;
+            dead_lettered_per_second: number;
+            /** @description The five reasons of most drops */
+            dropped: {
+                reason: string;
+                per_second: number;
+            }[];
+            /** @description Of ingress; else null */
+            bytes_in_flight: number | null;
+            /** @description Of ingress; else null */
+            connections: number | null;
+            /** @description Share of one core */
+            cpu: number;
+            event_loop_p99_ms: number;
+            rss_bytes: number;
+            /** @description Of transfer */
+            pipelines: {
+                pipeline: string;
+                /** @description Items whose rows were stored */
+                items_per_second: number;
+                rows_per_second: number;
+                dropped_per_second: number;
+                dead_lettered_per_second: number;
+                /** @description Of acknowledged messages */
+                bytes_per_second: number;
+                acks_per_second: number;
+                retries_per_second: number;
+                /** @description Of the last second; null without a write */
+                write_p99_ms: number | null;
+                held_bytes: number;
+                tables_set_aside: number;
+                /** @description Messages that wait because a table accepts no rows */
+                messages_waiting: number;
+                breaker_open: boolean;
+                /** @description The consumer waits: dead letters cannot be stored */
+                held_by_dead_letters: boolean;
+            }[];
+            /** @description A value per second of the last 120, the newest last; null where it said nothing */
+            series: {
+                items_per_second: (number | null)[];
+                bytes_per_second: (number | null)[];
+                dropped_per_second: (number | null)[];
+                refused_per_second: (number | null)[];
+                dead_lettered_per_second: (number | null)[];
+                cpu: (number | null)[];
+                event_loop_p99_ms: (number | null)[];
+            };
         };
         StoreAccount: {
             /** @enum {string} */
@@ -4664,6 +4959,56 @@ export interface operations {
                     "application/json": {
                         items: components["schemas"]["Drop"][];
                         next_cursor: string | null;
+                    };
+                };
+            };
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            422: components["responses"]["Problem422"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    get_line: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Line"];
+                };
+            };
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            422: components["responses"]["Problem422"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    get_processes: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        items: components["schemas"]["ProcessWithSeries"][];
                     };
                 };
             };
