@@ -5255,11 +5255,13 @@ export interface operations {
                 limit?: number;
                 /** @description The next_cursor of the page before */
                 cursor?: string;
+                pipeline?: "metrics" | "traces" | "ledger";
                 reason?: string;
                 data_id?: number;
                 app_id?: number;
                 table?: string;
                 since?: number;
+                until?: number;
             };
             header?: never;
             path?: never;
@@ -5361,12 +5363,19 @@ export interface operations {
         requestBody?: {
             content: {
                 "application/json": {
+                    /**
+                     * @description Only those of this pipeline
+                     * @enum {string}
+                     */
+                    pipeline?: "metrics" | "traces" | "ledger";
                     reason?: string;
                     data_id?: number;
                     app_id?: number;
                     table?: string;
                     /** @description Dead-lettered at or after this time, Unix seconds */
                     since?: number;
+                    /** @description Dead-lettered before this time, Unix seconds */
+                    until?: number;
                     /** @description Only these */
                     sequences?: number[];
                     /** @description Required as true when no filter is given */
@@ -5411,12 +5420,19 @@ export interface operations {
         requestBody?: {
             content: {
                 "application/json": {
+                    /**
+                     * @description Only those of this pipeline
+                     * @enum {string}
+                     */
+                    pipeline?: "metrics" | "traces" | "ledger";
                     reason?: string;
                     data_id?: number;
                     app_id?: number;
                     table?: string;
                     /** @description Dead-lettered at or after this time, Unix seconds */
                     since?: number;
+                    /** @description Dead-lettered before this time, Unix seconds */
+                    until?: number;
                     /** @description Only these */
                     sequences?: number[];
                     /** @description Required as true when no filter is given */
