@@ -146,6 +146,13 @@ const ofTransfer: Readonly<Record<string, MetricRemedy>> = {
 
 const ofMetadata: Readonly<Record<string, MetricRemedy>> = {
   tidemark_metadata_requests_total: say('5xx: the log of metadata has the cause'),
+  tidemark_metadata_tls_reloads_total: say('`refused` grows: the new certificate files cannot be used'),
+  tidemark_metadata_tls_files_refused: say(
+    'repair the certificate files; the admin API uses the previous certificate until it expires',
+  ),
+  tidemark_metadata_tls_certificate_expiry_timestamp_seconds: say(
+    'renew the certificate; it is read again without a restart',
+  ),
   tidemark_stream_missing: say(
     '1 for METRICS-<name>: NATS has no room for it, see `/readyz`; for another: restart metadata, it creates the stream',
   ),
