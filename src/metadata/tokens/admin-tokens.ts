@@ -60,6 +60,11 @@ export type AdminTokens = {
    */
   authorize(bearer: string): Promise<AdminIdentity | undefined>;
   /**
+   * The owner with this id; undefined for an unknown, revoked or expired token, as soon as `authorize` refuses it. Transient Fault
+   * when NATS is down and this process lacks the token.
+   */
+  identityOf(tokenId: number): Promise<AdminIdentity | undefined>;
+  /**
    * A new token, 64 hex digits, which only this call returns. Permanent Faults `invalid_value`, `admin_tokens_full`.
    */
   create(token: NewAdminToken): Promise<{ record: AdminToken; token: string }>;
@@ -108,6 +113,12 @@ const shown = ({ sha256: _, ...token }: StoredToken): AdminToken => token;
 
 const isAlive = (token: StoredToken, now: number): boolean =>
   !token.is_revoked && (token.expires_at === null || token.expires_at > now);
+
+const identityIn = (token: StoredToken | undefined): AdminIdentity | undefined => {
+  if (token === undefined || !isAlive(token, nowSeconds())) return undefined;
+  const { token_id, name, role, mon_biz_id } = token;
+  return { token_id, name, role, mon_biz_id };
+};
 
 const parseState = (value: unknown): State => {
   const result = stateSchema.safeParse(value);
@@ -243,6 +254,7 @@ const createCopy = () => {
       return state;
     },
     find: (hash: string) => byHash.get(hash),
+    findId: (tokenId: number) => state.tokens.find(({ token_id }) => token_id === tokenId),
     take: (next: State, at: number): void => {
       if (at <= revision) return;
       revision = at;
@@ -314,11 +326,10 @@ export const openAdminTokens = async (
   return {
     // The token itself is never compared: the lookup's time could only reveal its digest, whose bytes a caller cannot
     // choose and from which it cannot get the token.
-    authorize: async (bearer) => {
-      const token = await find(hashOf(bearer));
-      if (token === undefined || !isAlive(token, nowSeconds())) return undefined;
-      const { token_id, name, role, mon_biz_id } = token;
-      return { token_id, name, role, mon_biz_id };
+    authorize: async (bearer) => identityIn(await find(hashOf(bearer))),
+    identityOf: async (tokenId) => {
+      if (copy.findId(tokenId) === undefined) await readShared();
+      return identityIn(copy.findId(tokenId));
     },
     create: async (wanted) => {
       const now = nowSeconds();
