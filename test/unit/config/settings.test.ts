@@ -93,6 +93,7 @@ describe('settings', () => {
     processes: '3',
     bytes: '3MiB',
     flag: 'true',
+    onOff: 'off',
     path: '/sample',
     durability: 'power',
     cluster: 'sample',
