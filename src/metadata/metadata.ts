@@ -31,6 +31,7 @@ import type { ApiDeps } from './api/deps.ts';
 import { createApiServer } from './api/listening.ts';
 import { createApi } from './api/server.ts';
 import { type Audit, openAudit } from './audit/audit.ts';
+import { createInspected, type Inspected } from './inspect/inspected.ts';
 import { openRecords, type Records } from './records/store.ts';
 import { dataIdOfTableId } from './records/values.ts';
 import type { CollectorDefaults } from './refresh/document.ts';
@@ -206,17 +207,19 @@ type Services = {
   readonly refresh: Refresh;
   readonly outcomes: OutcomeReads;
   readonly account: Account;
+  readonly inspected: Inspected;
 };
 
 const createRoleApi = (
   { settings, metrics, clickhouse, log }: Given,
-  { bus, pipelines, records, adminTokens, audit, refresh, outcomes, account }: Services,
+  { bus, pipelines, records, adminTokens, audit, refresh, outcomes, account, inspected }: Services,
   { tables, placing, checks }: Pick<ApiDeps, 'tables' | 'placing' | 'checks'>,
 ) => {
   const rules = ruleDefaults(pipelines);
   return createApi({
     outcomes,
     account,
+    inspected,
     records,
     tables,
     placing,
@@ -375,7 +378,12 @@ const startMetadata = async (
   const keeper = startKeeper({ records, tables, repair, isAway, purgeWaitMs, now: Date.now, log });
   work.add('keeper', () => keeper.stop());
   const outcomes = createOutcomeReads(bus, given.clickhouse, pipelines.streams);
-  const services: Services = { bus, pipelines, records, adminTokens, audit, refresh, outcomes, account };
+  const { streams } = pipelines;
+  const inspected = createInspected({ ...given, bus, streams, account, env: process.env, now: Date.now });
+  parts.add('looks at arrivals', () => inspected.arrivals.stop());
+  const services: Services = {
+    ...{ bus, pipelines, records, adminTokens, audit, refresh, outcomes, account, inspected },
+  };
   const checks = readiness.checks.all;
   const server = await serve(createRoleApi(given, services, { tables, placing, checks }), settings);
   parts.add('admin API', () => finish(server));

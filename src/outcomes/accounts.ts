@@ -28,7 +28,8 @@ const readRefusals = (
   byOwner: boolean,
 ) => {
   const { where, params } = conditionsOf(filter);
-  const time = by === undefined ? undefined : { column: `, ${bucketOf(by)} AS minute_at`, group: ', minute_at' };
+  const time =
+    by === undefined ? undefined : { column: `, ${bucketOf(by)} AS minute_at`, group: ', minute_at' };
   const owner = byOwner
     ? { columns: 'data_id, app_id', group: ', data_id, app_id' }
     : { columns: '0 AS data_id, 0 AS app_id', group: '' };

@@ -40,8 +40,7 @@ export const accountSchema = z
     data_id: count.meta({ description: '0 for spans' }),
     app_id: count.meta({ description: '0 for points' }),
     minute: count.nullable().meta({
-      description:
-        'Unix seconds: start of the minute, hour or day; null for the sum over the whole time',
+      description: 'Unix seconds: start of the minute, hour or day; null for the sum over the whole time',
     }),
     received: count.meta({
       description:

@@ -142,7 +142,11 @@ const stepOf = ({ since, until }: Window, by: Bucket | undefined): Bucket => {
   const steps = by === undefined ? (['minute', 'hour', 'day'] as const) : [by];
   const step = steps.find((each) => countOf(each) <= bucketsMax);
   if (step !== undefined) return step;
-  throw fieldFault('invalid_value', by === undefined ? 'since' : 'by', `makes more than ${bucketsMax} buckets`);
+  throw fieldFault(
+    'invalid_value',
+    by === undefined ? 'since' : 'by',
+    `makes more than ${bucketsMax} buckets`,
+  );
 };
 
 const balances = ({ outcomes, account }: ApiDeps): Endpoint =>
