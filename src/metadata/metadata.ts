@@ -34,6 +34,7 @@ import { createApi } from './api/server.ts';
 import { type Audit, openAudit } from './audit/audit.ts';
 import type { Console } from './console/console.ts';
 import { openConsole } from './console/open-console.ts';
+import { createInspected, type Inspected } from './inspect/inspected.ts';
 import { openPulse, type PulseReads } from './pulse/open-pulse.ts';
 import { openRecords, type Records } from './records/store.ts';
 import { dataIdOfTableId } from './records/values.ts';
@@ -216,11 +217,24 @@ type Services = {
   readonly account: Account;
   readonly pulse: PulseReads;
   readonly console: Console | undefined;
+  readonly inspected: Inspected;
 };
 
 const createRoleApi = (
   { settings, metrics, clickhouse, log }: Given,
-  { bus, pipelines, records, adminTokens, audit, refresh, outcomes, account, console, pulse }: Services,
+  {
+    bus,
+    pipelines,
+    records,
+    adminTokens,
+    audit,
+    refresh,
+    outcomes,
+    account,
+    console,
+    pulse,
+    inspected,
+  }: Services,
   { tables, placing, checks }: Pick<ApiDeps, 'tables' | 'placing' | 'checks'>,
 ) => {
   const rules = ruleDefaults(pipelines);
@@ -228,6 +242,7 @@ const createRoleApi = (
     outcomes,
     account,
     pulse,
+    inspected,
     records,
     tables,
     placing,
@@ -393,8 +408,11 @@ const startMetadata = async (
   work.add('keeper', () => keeper.stop());
   const outcomes = createOutcomeReads(bus, given.clickhouse, pipelines.streams);
   const console = openConsole(settings, { bus, adminTokens, audit });
+  const { streams } = pipelines;
+  const inspected = createInspected({ ...given, bus, streams, account, env: process.env, now: Date.now });
+  parts.add('looks at arrivals', () => inspected.arrivals.stop());
   const services: Services = {
-    ...{ bus, pipelines, records, adminTokens, audit, refresh, outcomes, account, console, pulse },
+    ...{ bus, pipelines, records, adminTokens, audit, refresh, outcomes, account, console, pulse, inspected },
   };
   const { checks } = ready;
   const server = await serve(createRoleApi(given, services, { tables, placing, checks }), settings, tls);

@@ -6,6 +6,7 @@ import type { Log } from '../../telemetry/log.ts';
 import type { Account } from '../account/account.ts';
 import type { Audit } from '../audit/audit.ts';
 import type { Console } from '../console/console.ts';
+import type { Inspected } from '../inspect/inspected.ts';
 import type { PulseReads } from '../pulse/open-pulse.ts';
 import type { Refresh } from '../refresh/refresh.ts';
 import type { CreationDeps } from '../reports/creation.ts';
@@ -22,6 +23,7 @@ export type ApiDeps = CreationDeps & {
   readonly outcomes: OutcomeReads;
   readonly account: Pick<Account, 'state' | 'compareStores'>;
   readonly pulse: PulseReads;
+  readonly inspected: Inspected;
   readonly deadLetters: DeadLetterAdmin;
   readonly orphans: Orphans;
   /** Lets the consumers of this pipeline continue, in every transfer process. */
