@@ -1,5 +1,5 @@
 // The import rules: model <- wire <- rules <- http <- config, telemetry <- bus, stores <- directory, outcomes, dead-letters
-// <- account <- ingress | transfer | metadata <- embedded, cli <- main. Checked on resolved paths by `make check`.
+// <- account, doctor <- ingress | transfer | metadata <- embedded, cli <- main. Checked on resolved paths by `make check`.
 const layers = [
   ['model'],
   ['wire'],
@@ -8,7 +8,7 @@ const layers = [
   ['config', 'telemetry', 'runtime'],
   ['bus', 'stores'],
   ['directory', 'outcomes', 'dead-letters'],
-  ['account'],
+  ['account', 'doctor'],
   ['ingress', 'transfer', 'metadata'],
   ['embedded', 'cli'],
 ];

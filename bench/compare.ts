@@ -111,11 +111,12 @@ try {
     say(`  pair ${pair + 1} of ${pairs} is done`);
   }
   const differences = differencesOf(before, after);
-  const head = ['', 'figure', revision, 'this tree', 'change %', 'least', 'greatest'];
+  const head = ['', 'figure', revision, 'this tree', 'change %', 'least', 'greatest', 'mean', '±95 %'];
   const cells = differences.map((row) => [
     row.stage,
     row.figure,
     ...[row.base, row.head, row.change_percent, row.change_percent_min, row.change_percent_max].map(String),
+    ...[row.change_percent_mean, row.change_percent_interval].map(String),
   ]);
   for (const line of tableLines(head, cells)) say(line);
   for (const row of differences) say(JSON.stringify(row));

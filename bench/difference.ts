@@ -1,4 +1,4 @@
-import { changePercent, median, rounded, spreadOf } from './statistics.ts';
+import { changePercent, intervalOf, median, rounded, spreadOf } from './statistics.ts';
 
 /** The JSON lines of one run: figures by the name of their stage or latency. */
 export type RunFigures = ReadonlyMap<string, Readonly<Record<string, number>>>;
@@ -12,18 +12,23 @@ export type Difference = {
   readonly change_percent: number;
   readonly change_percent_min: number;
   readonly change_percent_max: number;
+  readonly change_percent_mean: number;
+  /** Half of the 95 % interval around the mean, by Student's t; NaN for one pair. */
+  readonly change_percent_interval: number;
   readonly pairs: number;
 };
 
 const comparedFigures = [
   'items_per_second',
   'cpu_seconds_per_million',
+  'cpu_line',
   'requests_per_second',
   'cpu_ingress',
   'cpu_transfer',
   'cpu_nats',
   'cpu_questdb',
   'cpu_clickhouse',
+  'cpu_metadata',
   'answered_p99_ms',
   'visible_p99_ms',
 ];
@@ -58,9 +63,9 @@ export const differencesOf = (base: readonly RunFigures[], head: readonly RunFig
       const before = base.map((run) => run.get(stage)?.[figure]).filter((value) => value !== undefined);
       const after = head.map((run) => run.get(stage)?.[figure]).filter((value) => value !== undefined);
       if (before.length === 0 || before.length !== base.length || after.length !== head.length) return [];
-      const changes = spreadOf(
-        before.map((value, index) => changePercent(value, after[index] ?? Number.NaN)),
-      );
+      const percents = before.map((value, index) => changePercent(value, after[index] ?? Number.NaN));
+      const changes = spreadOf(percents);
+      const { mean, half } = intervalOf(percents);
       return [
         {
           stage,
@@ -70,6 +75,8 @@ export const differencesOf = (base: readonly RunFigures[], head: readonly RunFig
           change_percent: rounded(changes.median),
           change_percent_min: rounded(changes.min),
           change_percent_max: rounded(changes.max),
+          change_percent_mean: rounded(mean),
+          change_percent_interval: rounded(half),
           pairs: before.length,
         },
       ];

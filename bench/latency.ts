@@ -35,13 +35,13 @@ const probeEveryMs = 100;
 const pollMs = 20;
 const unseenMsMax = 10_000;
 
-type Answers = { readonly latencies: number[]; failed: number };
+export type Answers = { readonly latencies: number[]; failed: number };
 
 /**
  * Sends this many requests per second, regardless of the results of earlier ones, and measures each from its due time: a receiver
  * that stalls is charged for the requests that it delayed.
  */
-const sendPaced = async (load: Load, requestsPerSecond: number, seconds: number): Promise<Answers> => {
+export const sendPaced = async (load: Load, requestsPerSecond: number, seconds: number): Promise<Answers> => {
   const answers: Answers = { latencies: [], failed: 0 };
   const [url = ''] = load.urls;
   const idle = Array.from({ length: load.connections }, () => openConnection(url, load.headers));

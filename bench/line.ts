@@ -1,3 +1,5 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { type Stack, startStack } from '../test/support/stack/stack.ts';
 import { type Latency, measureLatency, type Probe, pointsProbe, spansProbe } from './latency.ts';
@@ -73,6 +75,15 @@ export const repeatLine = async (
 /** A line's row, and on request its latency at half the rate that it reached. */
 export type LineResult = { readonly row: Row; readonly latency: Latency | undefined };
 
+const interval = /write_interval_ms: \d+/;
+
+/** Tests write outcomes at once; what is measured writes them as the shipped pipeline does. */
+const asShipped = (file: string, text: string): string => {
+  if (file !== 'ledger.yaml') return text;
+  const shipped = readFileSync(join(import.meta.dirname, '../pipelines/ledger.yaml'), 'utf8');
+  return text.replace(interval, interval.exec(shipped)?.[0] ?? '');
+};
+
 /** A stack of its own for one line, everything on this machine. */
 export const withStack = async <T>(
   { durability, ingress = 1, transfer = 1 }: Pick<LineOptions, 'durability' | 'ingress' | 'transfer'>,
@@ -83,7 +94,14 @@ export const withStack = async <T>(
   // that window is short.
   const windows = isGuarded ? {} : { duplicateWindowSeconds: 10 };
   const counts = { ingress, transfer };
-  const stack = await startStack({ traces: true, durability, ackWaitSeconds: 20, ...counts, ...windows });
+  const stack = await startStack({
+    traces: true,
+    durability,
+    ackWaitSeconds: 20,
+    pipelines: asShipped,
+    ...counts,
+    ...windows,
+  });
   try {
     return await use(stack);
   } finally {

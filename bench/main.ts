@@ -121,6 +121,11 @@ const runPush = async (): Promise<void> => {
   printRows('Push to visible in QuestDB, generator and engines on the same machine', 'points', rows);
 };
 
+const runCost = async (): Promise<void> => {
+  const { measureCost } = await import('./line-cost.ts');
+  printRows('The whole line and its engines, one point a request', 'points', await measureCost(options));
+};
+
 const runSpans = async (): Promise<void> => {
   const guarded = { ...options, repeats: 1, hasLatency: false };
   const rows = [
@@ -204,6 +209,7 @@ if (parts.includes('times')) await runTimes();
 if (parts.includes('stages')) await runStages();
 if (parts.includes('shapes')) await runShapes();
 if (parts.includes('push')) await runPush();
+if (parts.includes('cost')) await runCost();
 if (parts.includes('spans')) await runSpans();
 if (latencies.length > 0) printLatencies();
 if (parts.includes('backlog')) await runBacklog();

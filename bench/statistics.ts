@@ -43,3 +43,18 @@ export const changePercent = (from: number, to: number): number => ((to - from) 
 
 /** A number with this many significant digits, as a number. */
 export const rounded = (value: number, digits = 3): number => Number(value.toPrecision(digits));
+
+/** Student's t for 95 % of both sides, by degrees of freedom from 1 on. */
+const t95 = [
+  12.71, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.16, 2.145, 2.131,
+  2.12, 2.11, 2.101, 2.093,
+];
+
+/** The mean, and half of its 95 % interval; NaN for that of fewer than two values. */
+export const intervalOf = (values: readonly number[]): { readonly mean: number; readonly half: number } => {
+  const count = values.length;
+  const mean = values.reduce((sum, value) => sum + value, 0) / count;
+  if (count < 2) return { mean, half: Number.NaN };
+  const variance = values.reduce((sum, value) => sum + (value - mean) ** 2, 0) / (count - 1);
+  return { mean, half: (t95[count - 2] ?? 1.96) * Math.sqrt(variance / count) };
+};

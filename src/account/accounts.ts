@@ -1,5 +1,6 @@
 import { type AccountOf, readAccounts } from '../outcomes/accounts.ts';
 import type { BalanceFilter } from '../outcomes/balance.ts';
+import { type Bucket, startOfBucket } from '../outcomes/buckets.ts';
 import type { Clickhouse } from '../stores/clickhouse/client.ts';
 import { type FoundDifference, isOfStore, isOpen, isWrong, type Owner } from './difference.ts';
 import { readDifferences } from './difference-table.ts';
@@ -140,17 +141,20 @@ const order = (left: Place, right: Place): number =>
   left.dataId - right.dataId ||
   left.appId - right.appId;
 
-const grouped = <T extends Place>(rows: readonly T[], byMinute: boolean): Map<string, T[]> => {
+const minuteBy = (minute: number | undefined, by: Bucket | undefined): number | undefined =>
+  by === undefined || minute === undefined ? undefined : startOfBucket(minute, by);
+
+const grouped = <T extends Place>(rows: readonly T[], by: Bucket | undefined): Map<string, T[]> => {
   const groups = new Map<string, T[]>();
   for (const row of rows) {
-    const key = placeOf(byMinute ? row : { ...row, minute: undefined });
+    const key = placeOf({ ...row, minute: minuteBy(row.minute, by) });
     groups.set(key, [...(groups.get(key) ?? []), row]);
   }
   return groups;
 };
 
 /**
- * The accounts of all owners with items, refusals or differences, points first; `byMinute`: of each minute, the newest first. An owner
+ * The accounts of all owners with items, refusals or differences, points first; `by`: of each minute, hour or day, the newest first. An owner
  * with a difference has an account although nothing of it was settled. A difference that was found within the time is shown although its
  * items arrived at another one, by the clock of their receiver. `isKnown` false: the looks are behind, and nothing adds up. Throws
  * the Faults of the ClickHouse client.
@@ -158,13 +162,13 @@ const grouped = <T extends Place>(rows: readonly T[], byMinute: boolean): Map<st
 export const readOwnerAccounts = async (
   clickhouse: Clickhouse,
   filter: BalanceFilter,
-  byMinute: boolean,
+  by: Bucket | undefined,
   isKnown: boolean,
 ): Promise<Account[]> => {
   const { dataId, appId, sinceMs, untilMs } = filter;
   const [balances, received, differences] = await Promise.all([
-    readAccounts(clickhouse, filter, byMinute),
-    readReceived(clickhouse, filter, byMinute),
+    readAccounts(clickhouse, filter, by),
+    readReceived(clickhouse, filter, by),
     readDifferences(clickhouse, {
       dataId,
       appId,
@@ -179,12 +183,12 @@ export const readOwnerAccounts = async (
   const isInWindow = (each: FoundDifference): boolean =>
     isOfStore(each) ||
     (each.minute * 1000 >= (sinceMs ?? 0) && each.minute * 1000 < (untilMs ?? Number.POSITIVE_INFINITY));
-  const books = grouped(received, byMinute);
-  const found = grouped(ofPipeline, byMinute);
+  const books = grouped(received, by);
+  const found = grouped(ofPipeline, by);
   const places = new Map<string, AccountOf>(balances.map((balance) => [placeOf(balance), balance]));
   for (const [key, [first]] of [...books, ...found])
     if (!places.has(key) && first !== undefined)
-      places.set(key, emptyBalance(byMinute ? first : { ...first, minute: undefined }));
+      places.set(key, emptyBalance({ ...first, minute: minuteBy(first.minute, by) }));
   return [...places]
     .map(([key, balance]) =>
       accountOf(balance, books.get(key) ?? [], found.get(key) ?? [], isKnown, isInWindow),

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { type BalanceFilter, conditionsOf } from '../outcomes/balance.ts';
+import { type Bucket, bucketOf } from '../outcomes/buckets.ts';
 import { type Clickhouse, database } from '../stores/clickhouse/client.ts';
 import { type Owner, pipelineOf } from './difference.ts';
 
@@ -11,7 +12,7 @@ export type Received = Owner & {
   readonly counted: number;
   /** Settled items of messages that no publisher counted: doubtful, of a killed receiver, of a receiver of an earlier version. */
   readonly uncounted: number;
-  /** Start of the minute, Unix seconds; only where it is read minute by minute. */
+  /** Start of the minute, hour or day, Unix seconds; only where it is read by it. */
   readonly minute?: number;
 };
 
@@ -30,8 +31,8 @@ const row = z.object({
  * A message counts once under its serial, regardless of its copies; without a serial, under its sequence. It is counted where the lines of its
  * life reach (`settledSerials` of books.ts has the same rule for one stream).
  */
-const query = (where: string, minute: string): string => `
-  SELECT stream, data_id, app_id${minute === '' ? '' : ', toUnixTimestamp(minute) AS minute_at'},
+const query = (where: string, by: Bucket | undefined): string => `
+  SELECT stream, data_id, app_id${by === undefined ? '' : `, ${bucketOf(by)} AS minute_at`},
     sum(published) AS published, sum(counted) AS counted, sum(uncounted) AS uncounted
   FROM
   (
@@ -65,18 +66,18 @@ const query = (where: string, minute: string): string => `
         USING (stream, life, serial)
     )
   )
-  GROUP BY stream, data_id, app_id${minute}`;
+  GROUP BY stream, data_id, app_id${by === undefined ? '' : ', minute_at'}`;
 
-/** What both books have of each owner; `byMinute`: of each minute. Throws the Faults of ClickHouse. */
+/** What both books have of each owner; `by`: of each minute, hour or day. Throws the Faults of ClickHouse. */
 export const readReceived = async (
   clickhouse: Clickhouse,
   filter: BalanceFilter,
-  byMinute: boolean,
+  by: Bucket | undefined,
 ): Promise<Received[]> => {
   const { where, params } = conditionsOf(filter);
   const conditions =
     where === '' ? 'TRUE' : where.replace('WHERE ', '').replaceAll(/pipeline = '\w+' AND /g, '');
-  const rows = await clickhouse.rows(row, query(conditions, byMinute ? ', minute' : ''), { params });
+  const rows = await clickhouse.rows(row, query(conditions, by), { params });
   return rows.map(({ stream, data_id, app_id, minute_at, ...sums }) => ({
     ...sums,
     pipeline: pipelineOf(stream),

@@ -1,44 +1,22 @@
 import type { Command } from 'commander';
+import { z } from 'zod';
 import { loadPipelines } from '../config/pipelines.ts';
-import { kinds, parseInstances } from '../config/setting-kinds.ts';
-import { collectTexts, defaultSource } from '../config/setting-texts.ts';
-import { loadSettings, type SettingDefinition, settingDefinitions } from '../config/settings.ts';
+import { defaultSource } from '../config/setting-texts.ts';
+import { loadSettings, settingDefinitions } from '../config/settings.ts';
+import { shownSettings } from '../config/shown-settings.ts';
+import { adminClient } from './client.ts';
 import type { JsonOption } from './options.ts';
 import { nothing, printJson, printLine, printTable, sayLines } from './output.ts';
 
-type Shown = { readonly setting: string; readonly value: string | null; readonly source: string };
+const remoteSchema = z.object({
+  items: z.array(z.object({ setting: z.string(), value: z.string().nullable(), source: z.string() })),
+});
 
-const hidden = '***';
-
-const shownAddress = (text: string): string => {
-  const url = new URL(text);
-  if (url.username !== '') url.username = hidden;
-  if (url.password !== '') url.password = hidden;
-  return url.href;
-};
-
-/** Addresses with their users and passwords hidden, any other secret hidden whole. */
-const shownText = ({ kind }: SettingDefinition, text: string): string => {
-  if (!kind.isSecret) return text;
-  if (kind === kinds.secret) return hidden;
-  if (kind === kinds.instances)
-    return parseInstances(text)
-      .map(({ name, url }) => `${name}=${shownAddress(url)}`)
-      .join();
-  return text.split(',').map(shownAddress).join();
-};
-
-const shownSettings = (): Shown[] => {
-  const texts = collectTexts(process.env);
-  return settingDefinitions.map((definition) => {
-    const found = texts.get(definition.env);
-    if (found === undefined) return { setting: definition.env, value: null, source: 'not set' };
-    return { setting: definition.env, value: shownText(definition, found.text), source: found.source };
-  });
-};
-
-const print = ({ json }: JsonOption): void => {
-  const shown = shownSettings();
+/** Those of metadata are in force there, those of this environment here. */
+const print = async ({ json, remote }: JsonOption & { remote?: true }): Promise<void> => {
+  const shown = remote
+    ? (await adminClient().ask(remoteSchema, 'GET', '/api/v1/settings')).value.items
+    : shownSettings(process.env);
   if (json) return printJson({ items: shown });
   printTable(
     ['SETTING', 'VALUE', 'FROM'],
@@ -50,7 +28,9 @@ const print = ({ json }: JsonOption): void => {
 const check = ({ json }: JsonOption): void => {
   const settings = loadSettings();
   loadPipelines(settings.pipelinesFolder, undefined, (warning) => sayLines(`warning: ${warning}`));
-  const changed = shownSettings().filter(({ value, source }) => value !== null && source !== defaultSource);
+  const changed = shownSettings(process.env).filter(
+    ({ value, source }) => value !== null && source !== defaultSource,
+  );
   if (json) return printJson({ ok: true, changed });
   printLine(
     `settings and pipelines are valid; ${changed.length} of ${settingDefinitions.length} settings differ from the default`,
@@ -68,6 +48,7 @@ export const registerConfig = (program: Command): void => {
   config
     .command('print')
     .description('print every setting with the source of its value; secrets are hidden')
+    .option('--remote', 'those of the metadata process; needs the role admin')
     .option('--json', 'print them as JSON')
     .action(print);
 };

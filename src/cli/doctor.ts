@@ -1,7 +1,8 @@
 import type { Command } from 'commander';
+import { z } from 'zod';
 import { engineUrls, loadSettings, questdbInstances, type Settings } from '../config/settings.ts';
-import { createAdminClient } from './client.ts';
-import type { Finding } from './doctor/dependencies.ts';
+import type { Finding } from '../doctor/dependencies.ts';
+import { adminClient, createAdminClient } from './client.ts';
 import { durationArgument } from './options.ts';
 import { integerArgument, printJson, printTable } from './output.ts';
 
@@ -12,7 +13,23 @@ type DoctorOptions = {
   biz: number;
   timeout: number;
   trial: boolean;
+  remote?: true;
 };
+
+const findingSchema = z.object({
+  name: z.string(),
+  ok: z.boolean(),
+  detail: z.string(),
+  remedy: z.string(),
+  ms: z.number(),
+});
+const doctorSchema = z.object({ well: z.boolean(), findings: z.array(findingSchema) });
+const remoteTimeoutMs = 120_000;
+
+/** As metadata sees them, from where it runs. */
+const examineRemotely = async (): Promise<Finding[]> =>
+  (await adminClient().ask(doctorSchema, 'POST', '/api/v1/doctor', { timeoutMs: remoteTimeoutMs })).value
+    .findings;
 
 const withoutSlash = (url: string): string => url.replace(/\/$/, '');
 
@@ -29,9 +46,8 @@ const examine = async (settings: Settings, options: DoctorOptions): Promise<Find
   // Loaded here: no other command but the roles needs the clients.
   const { createClickhouse } = await import('../stores/clickhouse/client.ts');
   const { createQuestdbSql } = await import('../stores/questdb/sql.ts');
-  const { lookAtAdmin, lookAtClickhouse, lookAtNats, lookAtQuestdb } = await import(
-    './doctor/dependencies.ts'
-  );
+  const { lookAtClickhouse, lookAtQuestdb } = await import('../doctor/dependencies.ts');
+  const { lookAtAdmin, lookAtNats } = await import('./doctor/connections.ts');
   const { tryPoint, trySpan } = await import('./doctor/end-to-end.ts');
   const questdb = questdbInstances(settings).map(({ name, url }) => ({
     name,
@@ -65,13 +81,18 @@ const examine = async (settings: Settings, options: DoctorOptions): Promise<Find
 };
 
 const doctor = async (options: DoctorOptions): Promise<void> => {
-  const findings = await examine(loadSettings(), options);
+  const findings = options.remote ? await examineRemotely() : await examine(loadSettings(), options);
   const isWell = findings.every(({ ok }) => ok);
   if (options.json) printJson({ well: isWell, findings });
   else {
     printTable(
       ['', 'WHAT', 'MS', 'SEEN'],
-      findings.map(({ name, ok, ms, detail }) => [ok ? 'ok' : 'NOT OK', name, String(ms), detail]),
+      findings.map(({ name, ok, ms, detail, remedy }) => [
+        ok ? 'ok' : 'NOT OK',
+        name,
+        String(ms),
+        ok ? detail : `${detail}. ${remedy}`,
+      ]),
     );
   }
   // The clients of the bus may leave timers behind.
@@ -90,6 +111,7 @@ export const registerDoctor = (program: Command): void => {
     .option('--biz <id>', 'business of the trial report and the trial application', integerArgument, 0)
     .option('--timeout <duration>', 'for each stage', durationArgument, 30)
     .option('--no-trial', 'send nothing')
-    .option('--json', 'print {well, findings: [{name, ok, detail, ms}]} as JSON')
+    .option('--remote', 'let metadata check what it reaches, and send nothing')
+    .option('--json', 'print {well, findings: [{name, ok, detail, remedy, ms}]} as JSON')
     .action(doctor);
 };

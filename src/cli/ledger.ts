@@ -39,11 +39,21 @@ const balanceSchema = z.object({
   refusals: z.array(refusalSchema),
 });
 
+const bucketSchema = z.object({
+  at: z.number(),
+  pipeline: z.enum(['metrics', 'traces']),
+  stored: z.number(),
+  dead_lettered: z.number(),
+  dropped: z.record(z.string(), z.number()),
+  refusals: z.array(refusalSchema),
+});
+
 const answerSchema = z.object({
   since: z.number(),
   until: z.number(),
   not_known_since: z.number().nullable(),
   items: z.array(balanceSchema),
+  buckets: z.array(bucketSchema),
   in_flight: z.array(
     z.object({ stream: z.string(), messages: z.number(), bytes: z.number(), ack_pending: z.number() }),
   ),
@@ -66,7 +76,7 @@ const ownerText = ({ pipeline, data_id: dataId, app_id: appId }: Balance): strin
   pipeline === 'metrics' ? `data id ${dataId || nothing}` : `application ${appId || nothing}`;
 
 /** Refusals of a kind: requests and items, and both by reason. */
-const refusedText = ({ refusals }: Balance, kind: Kind): string => {
+const refusedText = ({ refusals }: Pick<Balance, 'refusals'>, kind: Kind): string => {
   const rows = refusals.filter((row) => row.kind === kind);
   if (rows.length === 0) return '0';
   const items = rows.reduce((sum, row) => sum + row.items, 0);
@@ -123,7 +133,7 @@ const addsUpText = ({ adds_up: addsUp }: Balance): string => {
   return addsUp ? 'yes' : 'NO';
 };
 
-const droppedText = ({ dropped }: Balance): string =>
+const droppedText = ({ dropped }: Pick<Balance, 'dropped'>): string =>
   total(dropped) === 0 ? '0' : `${total(dropped)} (${listed(dropped)})`;
 
 const printOne = (balance: Balance, answer: Answer): void => {
@@ -144,10 +154,25 @@ const printOne = (balance: Balance, answer: Answer): void => {
   ]);
 };
 
-const printMany = (answer: Answer, byMinute: boolean): void => {
+const printBuckets = ({ buckets }: Answer): void =>
+  printTable(
+    ['TIME', 'PIPELINE', 'STORED', 'DROPPED', 'DEAD-LETTERED', 'REFUSED', 'REPEATED', 'VALUES DROPPED'],
+    buckets.map((bucket) => [
+      timeText(bucket.at),
+      bucket.pipeline,
+      String(bucket.stored),
+      droppedText(bucket),
+      String(bucket.dead_lettered),
+      refusedText(bucket, 'refused'),
+      refusedText(bucket, 'duplicate'),
+      refusedText(bucket, 'value_lost'),
+    ]),
+  );
+
+const printMany = (answer: Answer, by: By | undefined): void => {
   printTable(
     [
-      ...(byMinute ? ['MINUTE'] : []),
+      ...(by === undefined ? [] : [by.toUpperCase()]),
       'WHOSE',
       'RECEIVED',
       'STORED',
@@ -160,7 +185,7 @@ const printMany = (answer: Answer, byMinute: boolean): void => {
       'VALUES DROPPED',
     ],
     answer.items.map((balance) => [
-      ...(byMinute ? [timeText(balance.minute)] : []),
+      ...(by === undefined ? [] : [timeText(balance.minute)]),
       ownerText(balance),
       String(balance.received),
       String(balance.stored),
@@ -180,7 +205,9 @@ const printMany = (answer: Answer, byMinute: boolean): void => {
   printLine(`in flight: ${inFlightText(answer)}`);
 };
 
-type LedgerOptions = JsonOption & OwnerOptions & { since?: number; by?: 'minute' };
+type By = 'minute' | 'hour' | 'day';
+
+type LedgerOptions = JsonOption & OwnerOptions & { since?: number; by?: By; byReason?: true };
 
 const emptyOf = ({ dataId, appId }: OwnerOptions, { not_known_since: since }: Answer): Balance => ({
   pipeline: dataId === undefined ? 'traces' : 'metrics',
@@ -204,19 +231,34 @@ const emptyOf = ({ dataId, appId }: OwnerOptions, { not_known_since: since }: An
 const hourSeconds = 3_600;
 
 const ledger = async (options: LedgerOptions): Promise<void> => {
-  const { dataId, appId, since = hourSeconds, by } = options;
+  const { dataId, appId, since = hourSeconds, by, byReason } = options;
   const query = queryText({
     data_id: dataId,
     app_id: appId,
     since: Math.max(0, Math.floor(Date.now() / 1_000) - since),
     by,
+    group: byReason ? 'reason' : undefined,
   });
   const answered = await adminClient().ask(answerSchema, 'GET', `/api/v1/outcomes${query}`);
   printAnswer(answered, options, (answer) => {
+    if (byReason) return printBuckets(answer);
     const isOne = (dataId !== undefined || appId !== undefined) && by === undefined;
     if (isOne) printOne(answer.items[0] ?? emptyOf(options, answer), answer);
-    else printMany(answer, by === 'minute');
+    else printMany(answer, by);
   });
+};
+
+type Steps = {
+  byMinute?: true | undefined;
+  byHour?: true | undefined;
+  byDay?: true | undefined;
+};
+
+/** The shortest of the steps that are asked for. */
+const stepOf = ({ byMinute, byHour, byDay }: Steps): { by?: By } => {
+  if (byMinute) return { by: 'minute' };
+  if (byHour) return { by: 'hour' };
+  return byDay ? { by: 'day' } : {};
 };
 
 /** `tidemark ledger`. */
@@ -227,9 +269,12 @@ export const registerLedger = (program: Command): void => {
       'print the account of each owner: what NATS confirmed against what was stored, dropped and dead-lettered; and refusals',
     )
     .option('--since <duration>', 'of the last 15m, 1h (default), 7d', durationArgument)
-    .option('--by-minute', 'one line per minute of arrival');
+    .option('--by-minute', 'one line per minute of arrival')
+    .option('--by-hour', 'one line per hour of arrival, UTC')
+    .option('--by-day', 'one line per day of arrival, UTC')
+    .option('--by-reason', 'of all owners together, by reason and time');
   addJsonOption(addOwnerOptions(command)).action(
-    ({ byMinute, ...options }: LedgerOptions & { byMinute?: true }) =>
-      ledger({ ...options, ...(byMinute ? { by: 'minute' as const } : {}) }),
+    ({ byMinute, byHour, byDay, ...options }: LedgerOptions & Steps) =>
+      ledger({ ...options, ...stepOf({ byMinute, byHour, byDay }) }),
   );
 };

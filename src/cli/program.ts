@@ -26,6 +26,10 @@ export const commandModules: readonly CommandModule[] = [
   { names: ['ledger'], load: async () => (await import('./ledger.ts')).registerLedger },
   { names: ['usage'], load: async () => (await import('./usage.ts')).registerUsage },
   { names: ['drops'], load: async () => (await import('./drops.ts')).registerDrops },
+  { names: ['activity'], load: async () => (await import('./inspect.ts')).registerActivity },
+  { names: ['table'], load: async () => (await import('./inspect.ts')).registerTable },
+  { names: ['stores'], load: async () => (await import('./inspect.ts')).registerStores },
+  { names: ['snippet'], load: async () => (await import('./snippet.ts')).registerSnippet },
   { names: ['audit'], load: async () => (await import('./audit.ts')).registerAudit },
   { names: ['export', 'import'], load: async () => (await import('./backup.ts')).registerBackup },
   {

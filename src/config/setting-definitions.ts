@@ -38,6 +38,7 @@ const urls = settingsOf(kinds.urls);
 const replicas = settingsOf(kinds.replicas);
 const port = settingsOf(kinds.port);
 const url = settingsOf(kinds.url);
+const publicUrl = settingsOf(kinds.publicUrl);
 const instances = settingsOf(kinds.instances);
 const cluster = settingsOf(kinds.cluster);
 const flag = settingsOf(kinds.flag);
@@ -165,6 +166,14 @@ export const settingsTable = z.object({
     otlpHost: text.optional(
       'TIDEMARK_INGRESS_OTLP_HOST',
       'address the trace receiver listens on, default TIDEMARK_BIND_HOST; :: is every IPv6 and IPv4 address',
+    ),
+    pushUrl: publicUrl.optional(
+      'TIDEMARK_INGRESS_PUSH_URL',
+      'address of the push receiver as senders reach it, up to the path before /v2/push/, for the set-up snippets; default the host of the call and the port of the receiver',
+    ),
+    otlpUrl: publicUrl.optional(
+      'TIDEMARK_INGRESS_OTLP_URL',
+      'the same for the trace receiver, up to the path before /v1/traces',
     ),
     headersTimeoutMs: count.setting(
       'TIDEMARK_INGRESS_HEADERS_TIMEOUT_MS',

@@ -87,6 +87,16 @@ export const kinds = {
     isSecret: true,
     schema: z.string().refine(isAddress, 'is not an address like http://host:port'),
   },
+  /** Becomes a part of commands that people copy, so without credentials and without anything that a shell obeys. */
+  publicUrl: {
+    shown: 'public address',
+    schema: z
+      .string()
+      .regex(
+        /^https?:\/\/[A-Za-z0-9.:[\]-]{1,253}(\/[A-Za-z0-9._~/-]{0,200})?$/,
+        'is not an address like https://metrics.example.com, without user and query',
+      ),
+  },
   urls: {
     shown: 'addresses',
     isSecret: true,

@@ -31,6 +31,7 @@ import type { ApiDeps } from './api/deps.ts';
 import { createApiServer } from './api/listening.ts';
 import { createApi } from './api/server.ts';
 import { type Audit, openAudit } from './audit/audit.ts';
+import { createInspected, type Inspected } from './inspect/inspected.ts';
 import { openPulse, type PulseReads } from './pulse/open-pulse.ts';
 import { openRecords, type Records } from './records/store.ts';
 import { dataIdOfTableId } from './records/values.ts';
@@ -208,11 +209,12 @@ type Services = {
   readonly outcomes: OutcomeReads;
   readonly account: Account;
   readonly pulse: PulseReads;
+  readonly inspected: Inspected;
 };
 
 const createRoleApi = (
   { settings, metrics, clickhouse, log }: Given,
-  { bus, pipelines, records, adminTokens, audit, refresh, outcomes, account, pulse }: Services,
+  { bus, pipelines, records, adminTokens, audit, refresh, outcomes, account, pulse, inspected }: Services,
   { tables, placing, checks }: Pick<ApiDeps, 'tables' | 'placing' | 'checks'>,
 ) => {
   const rules = ruleDefaults(pipelines);
@@ -220,6 +222,7 @@ const createRoleApi = (
     outcomes,
     account,
     pulse,
+    inspected,
     records,
     tables,
     placing,
@@ -381,7 +384,12 @@ const startMetadata = async (
   const keeper = startKeeper({ records, tables, repair, isAway, purgeWaitMs, now: Date.now, log });
   work.add('keeper', () => keeper.stop());
   const outcomes = createOutcomeReads(bus, given.clickhouse, pipelines.streams);
-  const services = { bus, pipelines, records, adminTokens, audit, refresh, outcomes, account, pulse };
+  const { streams } = pipelines;
+  const inspected = createInspected({ ...given, bus, streams, account, env: process.env, now: Date.now });
+  parts.add('looks at arrivals', () => inspected.arrivals.stop());
+  const services: Services = {
+    ...{ bus, pipelines, records, adminTokens, audit, refresh, outcomes, account, pulse, inspected },
+  };
   const { checks } = ready;
   const server = await serve(createRoleApi(given, services, { tables, placing, checks }), settings);
   parts.add('admin API', () => finish(server));

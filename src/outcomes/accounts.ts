@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { type Clickhouse, database } from '../stores/clickhouse/client.ts';
 import { type Balance, type BalanceFilter, conditionsOf, readBalances } from './balance.ts';
+import { type Bucket, bucketOf } from './buckets.ts';
 import { ledgerTables, type RefusalRow } from './rows.ts';
 
 /** Requests and items beside the balance, by kind and reason. */
@@ -20,16 +21,23 @@ const refusalRow = z.object({
   items: z.coerce.number(),
 });
 
-const readRefusals = (clickhouse: Clickhouse, filter: BalanceFilter, byMinute: boolean) => {
+const readRefusals = (
+  clickhouse: Clickhouse,
+  filter: BalanceFilter,
+  by: Bucket | undefined,
+  byOwner: boolean,
+) => {
   const { where, params } = conditionsOf(filter);
-  const minute = byMinute
-    ? { column: ', toUnixTimestamp(minute) AS minute_at', group: ', minute' }
-    : undefined;
+  const time =
+    by === undefined ? undefined : { column: `, ${bucketOf(by)} AS minute_at`, group: ', minute_at' };
+  const owner = byOwner
+    ? { columns: 'data_id, app_id', group: ', data_id, app_id' }
+    : { columns: '0 AS data_id, 0 AS app_id', group: '' };
   return clickhouse.rows(
     refusalRow,
-    `SELECT pipeline, data_id, app_id, kind, reason, sum(requests) AS requests, sum(items) AS items${minute?.column ?? ''}
+    `SELECT pipeline, ${owner.columns}, kind, reason, sum(requests) AS requests, sum(items) AS items${time?.column ?? ''}
        FROM (SELECT * FROM ${database}.${ledgerTables.refusals} FINAL ${where})
-      GROUP BY pipeline, data_id, app_id, kind, reason${minute?.group ?? ''} ORDER BY kind, requests DESC, items DESC, reason`,
+      GROUP BY pipeline${owner.group}, kind, reason${time?.group ?? ''} ORDER BY kind, requests DESC, items DESC, reason`,
     { params },
   );
 };
@@ -55,17 +63,18 @@ const order = (left: Balance, right: Balance): number =>
   left.appId - right.appId;
 
 /**
- * The outcomes of the items of each data id and application, points first; `byMinute`: of each minute of arrival, the
- * newest first. Owners with refusals alone are included. Throws the Faults of the ClickHouse client.
+ * The outcomes of the items of each data id and application, points first; `by`: of each minute, hour or day of arrival, the newest
+ * first; `byOwner` false: of all of them together. Owners with refusals alone are included. Throws the Faults of the ClickHouse client.
  */
 export const readAccounts = async (
   clickhouse: Clickhouse,
   filter: BalanceFilter,
-  byMinute: boolean,
+  by: Bucket | undefined,
+  byOwner = true,
 ): Promise<AccountOf[]> => {
   const [balances, refused] = await Promise.all([
-    readBalances(clickhouse, filter, byMinute),
-    readRefusals(clickhouse, filter, byMinute),
+    readBalances(clickhouse, filter, by, byOwner),
+    readRefusals(clickhouse, filter, by, byOwner),
   ]);
   const byKey = new Map(
     balances.map((balance): [string, { balance: Balance; refusals: RefusalSum[] }] => [

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { type Clickhouse, database } from '../stores/clickhouse/client.ts';
+import { type Bucket, bucketOf } from './buckets.ts';
 import { correctionsQuery } from './corrections-query.ts';
 import { withStrays } from './message-account.ts';
 import { ledgerTables, type OutcomeRow } from './rows.ts';
@@ -18,7 +19,7 @@ export type Balance = {
   /** By reason. */
   readonly dropped: Readonly<Record<string, number>>;
   readonly deadLettered: number;
-  /** Start of the minute of arrival, Unix seconds; only where balances are read minute by minute. */
+  /** Start of the minute, hour or day (UTC) of arrival, Unix seconds; only where balances are read by it. */
   readonly minute?: number;
 };
 
@@ -113,36 +114,44 @@ const standingOf = ({ sinceMs }: BalanceFilter, conditions: readonly string[]): 
     ORDER BY at DESC LIMIT 1 BY pipeline, data_id, app_id, base, first, ordinal, redrive`;
 };
 
-/** The query of `readBalances`, with its parameters. Redrives and purges count with the minute of their message. */
-export const balancesQuery = (filter: BalanceFilter, byMinute: boolean) => {
+/**
+ * The query of `readBalances`, with its parameters. Redrives and purges count with the minute of their message. `byOwner` false: one sum
+ * over all owners, with both ids 0.
+ */
+export const balancesQuery = (filter: BalanceFilter, by: Bucket | undefined, byOwner = true) => {
   const { conditions, params } = conditionsOf(filter);
-  const columns = `pipeline, data_id, app_id${byMinute ? ', minute' : ''}`;
-  const query = `SELECT pipeline, data_id, app_id${byMinute ? ', toUnixTimestamp(minute) AS minute_at' : ''}, sum(received) AS received,
+  const owner = ['pipeline', 'data_id', 'app_id'];
+  const columns = [...owner, ...(by === undefined ? [] : ['minute_at'])].join(', ');
+  const selected = [...owner, ...(by === undefined ? [] : [`${bucketOf(by)} AS minute_at`])].join(', ');
+  const shown = byOwner ? columns : columns.replace('data_id, app_id', '0 AS data_id, 0 AS app_id');
+  const groups = byOwner ? columns : columns.replace(', data_id, app_id', '');
+  const query = `SELECT ${shown}, sum(received) AS received,
       sum(recorded) AS recorded, sumMap(outcomes) AS outcomes, sumMap(stray) AS stray, sum(stray_removed) AS stray_removed
     FROM (
-      SELECT ${columns}, sum(received) AS received, sumIf(standing.received, book = 1) AS recorded, CAST(sumMap(outcomes), 'Map(String, Int64)') AS outcomes,
+      SELECT ${selected}, sum(received) AS received, sumIf(standing.received, book = 1) AS recorded, CAST(sumMap(outcomes), 'Map(String, Int64)') AS outcomes,
         CAST(map(), 'Map(String, Int64)') AS stray, toInt64(0) AS stray_removed
       FROM (${standingOf(filter, conditions)}) AS standing GROUP BY ${columns}
       UNION ALL
-      SELECT ${columns}, sum(received) AS received, toInt64(0) AS recorded, ${mapOf('names', 'items')} AS outcomes, ${mapOf('stray_names', 'stray_items')} AS stray,
+      SELECT ${selected}, sum(received) AS received, toInt64(0) AS recorded, ${mapOf('names', 'items')} AS outcomes, ${mapOf('stray_names', 'stray_items')} AS stray,
         sum(stray_removed) AS stray_removed
       FROM (${correctionsQuery(table, whereOf(conditions))}) ${whereOf(conditions)} GROUP BY ${columns}
     )
-    GROUP BY ${columns} ORDER BY ${byMinute ? 'minute DESC, ' : ''}pipeline, data_id, app_id`;
+    GROUP BY ${groups} ORDER BY ${by === undefined ? '' : 'minute_at DESC, '}${byOwner ? owner.join(', ') : 'pipeline'}`;
   return { query, params };
 };
 
 /**
- * The balance of each data id and application that has records, points first; `byMinute`: of each minute of arrival,
- * the newest first. No count is below 0. Once the streams are empty and no process writes, received = stored + dropped +
+ * The balance of each data id and application that has records, points first; `by`: of each minute, hour or day of arrival, the newest
+ * first; `byOwner` false: of all of them together. No count is below 0. Once the streams are empty and no process writes, received = stored + dropped +
  * dead-lettered. Throws the Faults of ClickHouse.
  */
 export const readBalances = async (
   clickhouse: Clickhouse,
   filter: BalanceFilter = {},
-  byMinute = false,
+  by?: Bucket,
+  byOwner = true,
 ): Promise<Balance[]> => {
-  const { query, params } = balancesQuery(filter, byMinute);
+  const { query, params } = balancesQuery(filter, by, byOwner);
   const rows = await clickhouse.rows(balanceRow, query, { params });
   return rows.map(toBalance);
 };

@@ -147,13 +147,13 @@ describe('the books as ClickHouse gives them', () => {
     const named = (rows: readonly { readonly dataId?: number | undefined }[]) =>
       rows.filter(({ dataId }) => dataId !== 0);
     for (const byMinute of [false, true])
-      expect(sorted(named(await readReceived(clickhouse, {}, byMinute)))).toEqual(
+      expect(sorted(named(await readReceived(clickhouse, {}, byMinute ? 'minute' : undefined)))).toEqual(
         sorted(named(sumsOf(byMinute, parts))),
       );
     const dataId = 1 + (cases[3]?.ownerFirst ?? 0);
     const sinceMs = (firstMinute + 60) * 1000;
     const later = parts.filter((each) => each.dataId === dataId && each.minute >= firstMinute + 60);
-    expect(await readReceived(clickhouse, { dataId, sinceMs }, false)).toEqual(sumsOf(false, later));
+    expect(await readReceived(clickhouse, { dataId, sinceMs }, undefined)).toEqual(sumsOf(false, later));
   });
 
   it('are outlined by life and minute: the last version of each line, and every settled row', async () => {

@@ -52,7 +52,7 @@ describe('the balance', () => {
   // Metadata reads the last hour each minute. With FINAL that is the whole table: half a second per million rows, and past
   // some ten million no answer at all.
   it('of the last hour is read without the parts of other times', async () => {
-    const { query } = balancesQuery({ sinceMs: Date.now() - hour, untilMs: Date.now() }, false);
+    const { query } = balancesQuery({ sinceMs: Date.now() - hour, untilMs: Date.now() }, undefined);
     const now = Math.floor(Date.now() / 1000);
     const text = query
       .replaceAll('{since:UInt32}', String(now - 3600))
@@ -168,7 +168,7 @@ describe('the balance of redriven and purged items', () => {
 
   it('by minute is at the minute of the record that stands, adds up and has nothing below 0', async () => {
     const byOwner = new Map<number, number>();
-    for (const balance of await readBalances(clickhouse, { sinceMs: Date.now() - 24 * hour }, true)) {
+    for (const balance of await readBalances(clickhouse, { sinceMs: Date.now() - 24 * hour }, 'minute')) {
       if (balance.appId === 0) continue;
       expect(addsUp(balance)).toBe(true);
       expect(Object.values(countsOf(balance)).every((items) => items > 0)).toBe(true);

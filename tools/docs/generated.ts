@@ -7,6 +7,7 @@ import { documentOfCode } from './openapi.ts';
 import { reasonDocument } from './reasons.ts';
 import { recordDocs, recordJsonSchema } from './records.ts';
 import { settingsDocument } from './settings.ts';
+import { snippetsDocument } from './snippets.ts';
 
 /** One file that follows from the code: its path in the repository, and its text, or the value of a JSON file. */
 export type GeneratedFile = { readonly path: string } & (
@@ -19,6 +20,7 @@ export const generatedFiles = async (): Promise<GeneratedFile[]> => [
   { path: 'docs/metrics.md', text: await metricsDocument() },
   { path: 'docs/reasons.md', text: reasonDocument() },
   { path: 'docs/receivers/push.md', text: examplesDocument('push') },
+  { path: 'docs/receivers/snippets.md', text: snippetsDocument() },
   { path: 'docs/receivers/traces.md', text: examplesDocument('traces') },
   { path: 'docs/records.md', text: recordDocs() },
   { path: 'docs/settings.md', text: settingsDocument() },

@@ -1212,6 +1212,226 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/data-sources/{id}/activity": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * What a data source sends: its state, last sender, counts by minute, newest refusals and limits. With `since` it shows the first item, stored or refused, about a second after it came
+         * @description Needs the role viewer.
+         */
+        get: operations["get_data_sources_by_id_activity"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/applications/{id}/activity": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * What an application sends: its state, last sender, counts by minute, newest refusals and limits. With `since` it shows the first item, stored or refused, about a second after it came
+         * @description Needs the role viewer.
+         */
+        get: operations["get_applications_by_id_activity"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/data-sources/{id}/table": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Shows the table of a data source in QuestDB: rows, bytes, days, lag, and whether it is suspended
+         * @description Needs the role viewer.
+         */
+        get: operations["get_data_sources_by_id_table"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/data-sources/{id}/cardinality": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Counts the distinct values of each dimension, today and the day before, and the columns against their limits. A count takes 8 seconds at most
+         * @description Needs the role viewer.
+         */
+        get: operations["get_data_sources_by_id_cardinality"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/stores": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Shows the QuestDB instances with their suspended tables, and parts, merges and disks of ClickHouse
+         * @description Needs the role viewer.
+         */
+        get: operations["get_stores"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/reasons": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Lists every reason with its stage, meaning, remedy and who can fix it; a code may have several rows
+         * @description Needs the role viewer.
+         */
+        get: operations["get_reasons"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/doctor": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Checks the dependencies that metadata reaches: NATS with its streams, QuestDB, ClickHouse, clocks, the books. It changes nothing and sends no items; `tidemark doctor` does. Calls at the same time share one run
+         * @description Needs the role viewer.
+         */
+        post: operations["post_doctor"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/settings": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Lists the settings of this metadata process with the source of each; secrets are hidden
+         * @description Needs the role admin.
+         */
+        get: operations["get_settings"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/snippets": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Shows what a producer runs to send its first item, with addresses and id, and <token> for the token
+         * @description Needs the role viewer.
+         */
+        get: operations["get_snippets"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/data-sources/{id}/reveal-snippets": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Shows the same snippets with the token; the audit log records it like reveal-token
+         * @description Needs the role editor.
+         */
+        post: operations["post_data_sources_by_id_reveal_snippets"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/applications/{id}/reveal-snippets": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Shows the same snippets with the token; the audit log records it like reveal-token
+         * @description Needs the role editor.
+         */
+        post: operations["post_applications_by_id_reveal_snippets"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/audit": {
         parameters: {
             query?: never;
@@ -1692,7 +1912,7 @@ export interface components {
             data_id: number;
             /** @description 0 for points */
             app_id: number;
-            /** @description Unix seconds; null for the sum over the whole time */
+            /** @description Unix seconds: start of the minute, hour or day; null for the sum over the whole time */
             minute: number | null;
             /** @description Items that the streams confirmed to receivers = stored + dead_lettered + all dropped + repeated + lost + stuck + unrecorded + in_flight */
             received: number;
@@ -1737,6 +1957,28 @@ export interface components {
             is_open: boolean;
             /** @description Why it was closed; empty where it was not */
             reason: string;
+        };
+        OutcomeBucket: {
+            /** @description Unix seconds: start of the minute, hour or day (UTC) */
+            at: number;
+            /** @enum {string} */
+            pipeline: "metrics" | "traces";
+            /** @description Settled items = stored + dead_lettered + all dropped */
+            received: number;
+            stored: number;
+            dead_lettered: number;
+            /** @description By reason */
+            dropped: {
+                [key: string]: number;
+            };
+            /** @description Outside the balance, best effort: refused requests, duplicates and dropped values */
+            refusals: {
+                /** @enum {string} */
+                kind: "refused" | "duplicate" | "value_lost";
+                reason: string;
+                requests: number;
+                items: number;
+            }[];
         };
         StreamInFlight: {
             stream: string;
@@ -2180,6 +2422,228 @@ export interface components {
             redrives: number;
             /** @description Size */
             bytes: number;
+        };
+        Activity: {
+            /** @description Time of the answer: take it for `since` */
+            at: number;
+            /**
+             * @description receiving: a request was accepted in the last five minutes; refused: only refusals came in them; never: no accepted request is known
+             * @enum {string}
+             */
+            state: "disabled" | "receiving" | "refused" | "silent" | "never";
+            /** @description The last accepted request of the last 90 days */
+            last_request: {
+                /** @description Unix seconds to the millisecond */
+                at: number;
+                sender: string;
+                sdk: string;
+            } | null;
+            /** @description Null without `since` */
+            waiting: {
+                since: number;
+                /**
+                 * @description What came at or after `since`: nothing, an item that was stored, or refusals alone
+                 * @enum {string}
+                 */
+                state: "waiting" | "stored" | "refused";
+                /** @description Unix seconds to the millisecond */
+                stored_at: number | null;
+            } | null;
+            /** @description The newest 20 at or after `since`, by default of the last day; the newest first */
+            refusals: components["schemas"]["Refusal"][];
+            /** @description Minutes of arrival, the oldest first; the last one has just begun */
+            minutes: {
+                at: number;
+                received: number;
+                stored: number;
+                dropped: number;
+                dead_lettered: number;
+                refused_requests: number;
+                values_lost: number;
+            }[];
+            limits: {
+                /** @enum {string} */
+                name: "requests_per_second" | "metric_columns" | "dimension_columns";
+                /** @description Null: no limit */
+                limit: number | null;
+                /** @description Requests: in the busiest second of the last hour */
+                used: number | null;
+            }[];
+        };
+        Refusal: {
+            /** @description Unix seconds to the millisecond */
+            at: number;
+            reason: string;
+            stage: string;
+            /** @description Index in the request; -1 for the whole request */
+            ordinal: number;
+            field: string;
+            value: string;
+            detail: string;
+            sender: string;
+            sdk: string;
+            /** @description False: more of them came than samples are kept */
+            sampled: boolean;
+            meaning: string;
+            remedy: string;
+        };
+        TableFigures: {
+            table_id: string;
+            /**
+             * @description wide: a row per point, a column per metric; narrow: a row per metric
+             * @enum {string}
+             */
+            layout: "wide" | "narrow";
+            /** @description The QuestDB instance */
+            instance: string;
+            /** @description Visible rows */
+            rows: number;
+            /** @description On the disk */
+            bytes: number;
+            /** @description Days with rows */
+            partitions: number;
+            oldest_day: string | null;
+            newest_day: string | null;
+            /** @description Null: no limit */
+            retention_days: number | null;
+            /** @description True: written rows are kept, and invisible until it is resumed */
+            is_suspended: boolean;
+            /** @description Why it was suspended, in the words of QuestDB */
+            why: string;
+            /** @description False: a row that is written twice is stored twice */
+            deduplicates: boolean;
+            /** @description Confirmed commits that are not visible yet */
+            pending_commits: number;
+            /** @description The newest 31 days with rows, the oldest first */
+            days: {
+                day: string;
+                rows: number;
+                bytes: number;
+            }[];
+        };
+        Cardinality: {
+            /** @description Unix seconds: when it was counted, at most a minute ago */
+            at: number;
+            table_id: string;
+            /**
+             * @description wide: a row per point, a column per metric; narrow: a row per metric
+             * @enum {string}
+             */
+            layout: "wide" | "narrow";
+            metric_columns: number;
+            /** @description Null: no limit */
+            metric_columns_max: number | null;
+            dimension_columns: number;
+            /** @description Null: no limit */
+            dimension_columns_max: number | null;
+            dimensions: {
+                name: string;
+                column: string;
+                /** @description Distinct values in the last 24 hours of event time; null: not counted in time */
+                values: number | null;
+                /** @description The same in the 24 hours before */
+                values_before: number | null;
+            }[];
+            /** @description Why a column has no count; empty where all have */
+            why: string;
+        };
+        Stores: {
+            questdb: {
+                instance: string;
+                /** @description Why it does not answer; empty where it does */
+                why: string;
+                tables: number;
+                /** @description Visible; null: not counted in time */
+                rows: number | null;
+                /** @description On the disk; null: not counted in time */
+                bytes: number | null;
+                /** @description Of the table that is furthest behind */
+                pending_commits_max: number;
+                /** @description The first 100 suspended tables */
+                suspended: {
+                    table_id: string;
+                    why: string;
+                    pending_commits: number;
+                }[];
+                /** @description The first 100 of them */
+                without_upsert_keys: string[];
+            }[];
+            clickhouse: {
+                /** @description Why it does not answer; empty where it does */
+                why: string;
+                version: string;
+                /** @description Parts of a partition at which inserts are slowed down */
+                parts_delay_at: number;
+                tables: {
+                    table: string;
+                    rows: number;
+                    bytes: number;
+                    parts: number;
+                    partitions: number;
+                    parts_of_partition_max: number;
+                }[];
+                merges: {
+                    table: string;
+                    elapsed_seconds: number;
+                    /** @description 0 to 1 */
+                    progress: number;
+                    bytes: number;
+                }[];
+                disks: {
+                    disk: string;
+                    free_bytes: number;
+                    total_bytes: number;
+                }[];
+            };
+        };
+        Reason: {
+            code: string;
+            /**
+             * @description What the reason applies to
+             * @enum {string}
+             */
+            of: "request" | "item" | "value";
+            /** @enum {string} */
+            stage: "receiver" | "transfer";
+            /** @enum {string} */
+            fixable_by: "sender" | "operator" | "tidemark";
+            meaning: string;
+            remedy: string;
+        };
+        Finding: {
+            name: string;
+            ok: boolean;
+            detail: string;
+            /** @description Empty where the check succeeded */
+            remedy: string;
+            ms: number;
+        };
+        Setting: {
+            /** @description The variable */
+            setting: string;
+            /** @description Secrets are hidden; null: not set */
+            value: string | null;
+            /** @description The variable, the place in the settings file, `default` or `not set` */
+            source: string;
+            meaning: string;
+        };
+        Snippets: {
+            /** @description The push receiver, without a path */
+            push_url: string;
+            /** @description The trace receiver, without a path */
+            otlp_url: string;
+            items: components["schemas"]["Snippet"][];
+        };
+        Snippet: {
+            /** @enum {string} */
+            pipeline: "metrics" | "traces";
+            name: string;
+            title: string;
+            /** @description As Markdown names it */
+            language: string;
+            /** @description Markdown; empty where it needs nothing */
+            needs: string;
+            text: string;
         };
         AuditEntry: {
             audit_id: string;
@@ -4895,7 +5359,9 @@ export interface operations {
                 since?: number;
                 /** @description Up to this time, Unix seconds */
                 until?: number;
-                by?: "minute";
+                by?: "minute" | "hour" | "day";
+                group?: "reason";
+                format?: "json" | "csv";
             };
             header?: never;
             path?: never;
@@ -4915,9 +5381,12 @@ export interface operations {
                         /** @description Unix seconds: since when the books cannot be compared; null while they are */
                         not_known_since: number | null;
                         items: components["schemas"]["Balance"][];
+                        /** @description By time, those with items or refusals */
+                        buckets: components["schemas"]["OutcomeBucket"][];
                         /** @description Sum over all data ids and applications */
                         in_flight: components["schemas"]["StreamInFlight"][];
                     };
+                    "text/csv": string;
                 };
             };
             401: components["responses"]["Problem401"];
@@ -5516,6 +5985,340 @@ export interface operations {
                     "application/json": {
                         pipeline: string;
                     };
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            413: components["responses"]["Problem413"];
+            422: components["responses"]["Problem422"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    get_data_sources_by_id_activity: {
+        parameters: {
+            query?: {
+                /** @description At or after this time, Unix seconds */
+                since?: number;
+                /** @description How many minutes of counts, default 60. 0: neither counts nor limits, for a call every second */
+                minutes?: number;
+            };
+            header?: never;
+            path: {
+                /** @description The id of the record */
+                id: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Activity"];
+                };
+            };
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            422: components["responses"]["Problem422"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    get_applications_by_id_activity: {
+        parameters: {
+            query?: {
+                /** @description At or after this time, Unix seconds */
+                since?: number;
+                /** @description How many minutes of counts, default 60. 0: neither counts nor limits, for a call every second */
+                minutes?: number;
+            };
+            header?: never;
+            path: {
+                /** @description The id of the record */
+                id: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Activity"];
+                };
+            };
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            422: components["responses"]["Problem422"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    get_data_sources_by_id_table: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of the record */
+                id: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TableFigures"];
+                };
+            };
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            422: components["responses"]["Problem422"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    get_data_sources_by_id_cardinality: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of the record */
+                id: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Cardinality"];
+                };
+            };
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            422: components["responses"]["Problem422"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    get_stores: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Stores"];
+                };
+            };
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            422: components["responses"]["Problem422"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    get_reasons: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        items: components["schemas"]["Reason"][];
+                    };
+                };
+            };
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            422: components["responses"]["Problem422"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    post_doctor: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description Unix seconds: when the checks began */
+                        at: number;
+                        well: boolean;
+                        findings: components["schemas"]["Finding"][];
+                    };
+                };
+            };
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            413: components["responses"]["Problem413"];
+            422: components["responses"]["Problem422"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    get_settings: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        items: components["schemas"]["Setting"][];
+                    };
+                };
+            };
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            422: components["responses"]["Problem422"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    get_snippets: {
+        parameters: {
+            query?: {
+                /** @description Only this data id */
+                data_id?: number;
+                /** @description Only this application */
+                app_id?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Snippets"];
+                };
+            };
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            422: components["responses"]["Problem422"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    post_data_sources_by_id_reveal_snippets: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of the record */
+                id: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": {
+                    /** @description Name of the requester: records have `<operator> via <name of the admin token>`, or only the name of the token where this is omitted */
+                    operator?: string;
+                };
+            };
+        };
+        responses: {
+            /** @description Done */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Snippets"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            413: components["responses"]["Problem413"];
+            422: components["responses"]["Problem422"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    post_applications_by_id_reveal_snippets: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of the record */
+                id: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": {
+                    /** @description Name of the requester: records have `<operator> via <name of the admin token>`, or only the name of the token where this is omitted */
+                    operator?: string;
+                };
+            };
+        };
+        responses: {
+            /** @description Done */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Snippets"];
                 };
             };
             400: components["responses"]["Problem400"];

@@ -1,13 +1,13 @@
 import { randomBytes } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import { z } from 'zod';
+import { type Finding, look } from '../../doctor/dependencies.ts';
 import { Fault } from '../../model/fault.ts';
 import { defaultInstance } from '../../model/instances.ts';
 import { readBalances } from '../../outcomes/balance.ts';
 import { type Clickhouse, database } from '../../stores/clickhouse/client.ts';
 import { type QuestdbSql, quoteIdentifier } from '../../stores/questdb/sql.ts';
 import type { AdminClient } from '../client.ts';
-import { type Finding, look } from './dependencies.ts';
 
 export type EndToEndDeps = {
   readonly client: AdminClient;

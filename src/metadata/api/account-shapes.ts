@@ -21,13 +21,27 @@ export const differenceSchema = z
   })
   .meta({ id: 'Difference' });
 
+/** Refusals in the answers of the admin API. */
+export const refusalsSchema = z
+  .array(
+    z.strictObject({
+      kind: z.enum(['refused', 'duplicate', 'value_lost']),
+      reason: z.string(),
+      requests: count,
+      items: count,
+    }),
+  )
+  .meta({ description: 'Outside the balance, best effort: refused requests, duplicates and dropped values' });
+
 /** The account of an owner in the answers of the admin API. */
 export const accountSchema = z
   .strictObject({
     pipeline: z.enum(['metrics', 'traces']),
     data_id: count.meta({ description: '0 for spans' }),
     app_id: count.meta({ description: '0 for points' }),
-    minute: count.nullable().meta({ description: 'Unix seconds; null for the sum over the whole time' }),
+    minute: count.nullable().meta({
+      description: 'Unix seconds: start of the minute, hour or day; null for the sum over the whole time',
+    }),
     received: count.meta({
       description:
         'Items that the streams confirmed to receivers = stored + dead_lettered + all dropped + repeated + lost + stuck + unrecorded + in_flight',
@@ -45,18 +59,7 @@ export const accountSchema = z
         'False while a loss, an excess or a stuck difference is open; null while the books cannot be compared',
     }),
     differences: z.array(differenceSchema),
-    refusals: z
-      .array(
-        z.strictObject({
-          kind: z.enum(['refused', 'duplicate', 'value_lost']),
-          reason: z.string(),
-          requests: count,
-          items: count,
-        }),
-      )
-      .meta({
-        description: 'Outside the balance, best effort: refused requests, duplicates and dropped values',
-      }),
+    refusals: refusalsSchema,
   })
   .meta({ id: 'Balance' });
 

@@ -5,6 +5,7 @@ import type { ReadyChecks } from '../../runtime/checks.ts';
 import type { Log } from '../../telemetry/log.ts';
 import type { Account } from '../account/account.ts';
 import type { Audit } from '../audit/audit.ts';
+import type { Inspected } from '../inspect/inspected.ts';
 import type { PulseReads } from '../pulse/open-pulse.ts';
 import type { Refresh } from '../refresh/refresh.ts';
 import type { CreationDeps } from '../reports/creation.ts';
@@ -19,6 +20,7 @@ export type ApiDeps = CreationDeps & {
   readonly outcomes: OutcomeReads;
   readonly account: Pick<Account, 'state' | 'compareStores'>;
   readonly pulse: PulseReads;
+  readonly inspected: Inspected;
   readonly deadLetters: DeadLetterAdmin;
   readonly orphans: Orphans;
   /** Lets the consumers of this pipeline continue, in every transfer process. */

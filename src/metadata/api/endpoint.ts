@@ -15,6 +15,8 @@ export type Input<P, Q, B> = {
   /** The revision that If-Match demands; undefined without one. */
   readonly revision: number | undefined;
   readonly identity: AdminIdentity;
+  /** The host that the caller asked, as its request names it. */
+  readonly host: string | undefined;
   /** The recorded author, see `authorOf`. */
   readonly author: string;
   /** The records; the audit notes each write through them. */
@@ -70,6 +72,7 @@ export type RawInput = {
   /** Reads and parses the body. */
   readonly body: () => Promise<unknown>;
   readonly revision: number | undefined;
+  readonly host: string | undefined;
   readonly identity: AdminIdentity;
   readonly records: Records;
 };
@@ -139,7 +142,7 @@ export const endpoint = <P extends z.ZodType, Q extends z.ZodType, B extends z.Z
       const query = parseInput(querySchema, isTaken(querySchema) ? raw.query : undefined);
       const rawBody = isTaken(bodySchema) ? await raw.body() : undefined;
       const body = parseInput(bodySchema, rawBody);
-      const { revision, identity } = raw;
+      const { revision, identity, host } = raw;
       // Only from a body with known fields: a merge patch may have any field.
       const author = authorOf(definition.method === 'PATCH' ? undefined : operatorOf(body), identity.name);
       return {
@@ -147,7 +150,7 @@ export const endpoint = <P extends z.ZodType, Q extends z.ZodType, B extends z.Z
         body: rawBody,
         run: (note) => {
           const records = notingRecords(raw.records, note);
-          return run({ params, query, body, revision, identity, author, records, note });
+          return run({ params, query, body, revision, host, identity, author, records, note });
         },
       };
     },

@@ -1,5 +1,7 @@
 import { z } from 'zod';
 import { readOwnerAccounts } from '../../account/accounts.ts';
+import { readAccounts } from '../../outcomes/accounts.ts';
+import { type Bucket, bucketSeconds, startOfBucket } from '../../outcomes/buckets.ts';
 import { type DropPlace, readDrops } from '../../outcomes/drops.ts';
 import type { OutcomeReads } from '../../outcomes/reads.ts';
 import { fieldFault, notFound, parseInput } from '../problem.ts';
@@ -9,6 +11,7 @@ import { accountSchema, shownAccount } from './account-shapes.ts';
 import { pageOf } from './contract.ts';
 import type { ApiDeps } from './deps.ts';
 import { type Endpoint, endpoint, none } from './endpoint.ts';
+import { outcomeBucket, outcomesCsv, shownBuckets } from './outcome-shapes.ts';
 
 const tag = 'Outcomes';
 const idText = 'must be an id: digits only';
@@ -109,6 +112,42 @@ export const refuseUnknownOwner = async (
 };
 
 const hourSeconds = 3_600;
+/** A chart has room for no more. */
+const bucketsMax = 600;
+
+const outcomesQuery = z.strictObject({
+  ...ownerQuery,
+  ...timeQuery,
+  by: z.enum(['minute', 'hour', 'day'], 'must be minute, hour or day').optional().meta({
+    description: 'One row per minute, hour or day (UTC) of arrival. The first one counts whole',
+  }),
+  group: z
+    .literal('reason', 'must be reason')
+    .optional()
+    .meta({
+      description: `Fills \`buckets\` instead of \`items\`: outcomes by reason, of all owners that the query is for; at most ${bucketsMax} buckets`,
+    }),
+  format: z
+    .enum(['json', 'csv'], 'must be json or csv')
+    .optional()
+    .meta({ description: 'Wins over Accept; default json' }),
+});
+
+type Window = { readonly since: number; readonly until: number };
+
+/** The smallest step that the window has room for, unless one is asked for. Permanent Fault `invalid_value`. */
+const stepOf = ({ since, until }: Window, by: Bucket | undefined): Bucket => {
+  const countOf = (step: Bucket): number =>
+    Math.floor(until / bucketSeconds[step]) - Math.floor(since / bucketSeconds[step]) + 1;
+  const steps = by === undefined ? (['minute', 'hour', 'day'] as const) : [by];
+  const step = steps.find((each) => countOf(each) <= bucketsMax);
+  if (step !== undefined) return step;
+  throw fieldFault(
+    'invalid_value',
+    by === undefined ? 'since' : 'by',
+    `makes more than ${bucketsMax} buckets`,
+  );
+};
 
 const balances = ({ outcomes, account }: ApiDeps): Endpoint =>
   endpoint({
@@ -119,12 +158,9 @@ const balances = ({ outcomes, account }: ApiDeps): Endpoint =>
     role: 'viewer',
     namesRecord: true,
     params: none,
-    query: z.strictObject({
-      ...ownerQuery,
-      ...timeQuery,
-      by: z.literal('minute', 'must be minute').optional().meta({ description: 'One row per minute' }),
-    }),
+    query: outcomesQuery,
     body: none,
+    hasCsv: true,
     answer: z.strictObject({
       since: count,
       until: count,
@@ -132,6 +168,7 @@ const balances = ({ outcomes, account }: ApiDeps): Endpoint =>
         description: 'Unix seconds: since when the books cannot be compared; null while they are',
       }),
       items: z.array(accountSchema),
+      buckets: z.array(outcomeBucket).meta({ description: 'By time, those with items or refusals' }),
       in_flight: z.array(stream).meta({ description: 'Sum over all data ids and applications' }),
     }),
     run: async ({ query, records }) => {
@@ -141,20 +178,26 @@ const balances = ({ outcomes, account }: ApiDeps): Endpoint =>
       const { dataId, appId } = ownerOf(query);
       await refuseUnknownOwner(records, query);
       const { notKnownSince } = account.state;
+      const by = query.group === undefined ? query.by : stepOf({ since, until }, query.by);
       const filter = {
         ...(dataId === undefined ? {} : { dataId }),
         ...(appId === undefined ? {} : { appId }),
-        // A minute that the window cuts counts whole.
-        sinceMs: 1000 * (since - (since % 60)),
+        // A bucket that the window cuts counts whole.
+        sinceMs: 1000 * startOfBucket(since, by ?? 'minute'),
         untilMs: 1000 * (until + 1),
       };
-      const [accounts, streams] = await Promise.all([
-        readOwnerAccounts(outcomes.clickhouse, filter, query.by === 'minute', notKnownSince === undefined),
+      const { clickhouse } = outcomes;
+      const [accounts, sums, streams] = await Promise.all([
+        query.group === undefined
+          ? readOwnerAccounts(clickhouse, filter, by, notKnownSince === undefined)
+          : [],
+        query.group === undefined ? [] : readAccounts(clickhouse, filter, by, false),
         outcomes.inFlight(),
       ]);
       const items = accounts
         .slice(0, accountsMax)
         .map((account) => shownAccount(account, notKnownSince, until));
+      const buckets = shownBuckets(sums);
       const inFlight = streams.map(({ name, messages, bytes, bytesMax, ackPending }) => ({
         stream: name,
         messages,
@@ -163,7 +206,10 @@ const balances = ({ outcomes, account }: ApiDeps): Endpoint =>
         ack_pending: ackPending,
       }));
       const notKnown = notKnownSince === undefined ? null : Math.floor(notKnownSince / 1000);
-      return { body: { since, until, not_known_since: notKnown, items, in_flight: inFlight } };
+      return {
+        body: { since, until, not_known_since: notKnown, items, buckets, in_flight: inFlight },
+        csv: () => outcomesCsv(items, buckets),
+      };
     },
   });
 

@@ -9,10 +9,12 @@ import { fieldFault, type Problem, toProblem } from '../problem.ts';
 import { type AdminIdentity, roleAllows } from '../tokens/admin-tokens.ts';
 import type { AdminRole } from '../tokens/roles.ts';
 import { accountEndpoints } from './account-endpoints.ts';
+import { activityEndpoints } from './activity-endpoints.ts';
 import { applicationEndpoints } from './application-endpoints.ts';
 import { backupEndpoints } from './backup-endpoints.ts';
 import { deadLetterEndpoints } from './dead-letter-endpoints.ts';
 import type { ApiDeps } from './deps.ts';
+import { diagnosisEndpoints } from './diagnosis-endpoints.ts';
 import { type Answer, type Endpoint, operatorOf, type Prepared } from './endpoint.ts';
 import { answerLive, lineEndpoints, livePath } from './line-endpoints.ts';
 import { openApiDocument } from './openapi.ts';
@@ -24,6 +26,8 @@ import { recordEndpoints } from './record-endpoints.ts';
 import { refreshEndpoints } from './refresh-endpoints.ts';
 import { createRefusalLog } from './refusal-log.ts';
 import { reportEndpoints } from './report-endpoints.ts';
+import { snippetEndpoints } from './snippet-endpoints.ts';
+import { storeEndpoints } from './store-endpoints.ts';
 import { systemEndpoints } from './system-endpoints.ts';
 import { allTokenEndpoints } from './token-endpoints.ts';
 import { usageEndpoints } from './usage-endpoints.ts';
@@ -48,6 +52,10 @@ export const endpointsOf = (deps: ApiDeps): Endpoint[] => [
   ...accountEndpoints(deps),
   ...usageEndpoints(deps),
   ...deadLetterEndpoints(deps),
+  ...activityEndpoints(deps),
+  ...storeEndpoints(deps),
+  ...diagnosisEndpoints(deps),
+  ...snippetEndpoints(deps),
   ...systemEndpoints(deps),
   ...backupEndpoints(deps),
 ];
@@ -203,6 +211,7 @@ const call = async (deps: ApiDeps, endpoint: Endpoint, context: Context<Env>): P
     query: queryOf(context),
     body: () => jsonBody(context),
     revision: revisionOf(context.req.header('If-Match')),
+    host: context.req.header('Host'),
     identity,
     records: deps.records,
   });

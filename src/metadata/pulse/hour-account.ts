@@ -101,7 +101,7 @@ export const createHourAccount = ({
       const since = until - hourSeconds - (until % 60);
       const isKnown = state().notKnownSince === undefined;
       const window = { sinceMs: since * 1_000, untilMs: (until + 1) * 1_000 };
-      const accounts = await readOwnerAccounts(clickhouse, window, false, isKnown);
+      const accounts = await readOwnerAccounts(clickhouse, window, undefined, isKnown);
       const open = accounts.flatMap(({ differences }) => differences.filter(({ isOpen }) => isOpen));
       const wrongOwners = accounts.filter(({ addsUp }) => addsUp === false).length;
       account = {

@@ -10,9 +10,10 @@ export type SqlResult = { readonly columns: readonly string[]; readonly dataset:
 export type QuestdbSql = {
   /**
    * Runs one statement. Throws a transient Fault `questdb_unavailable` when the server is away, late or failing, and a
-   * permanent `questdb_rejected` when it refuses the statement or the credentials.
+   * permanent `questdb_rejected` when it refuses the statement or the credentials. A server that needs more than `timeoutMs` for a
+   * query (default: its own limit) ends and refuses it.
    */
-  exec(sql: string): Promise<SqlResult>;
+  exec(sql: string, timeoutMs?: number): Promise<SqlResult>;
   close(): Promise<void>;
 };
 
@@ -75,9 +76,11 @@ export const createQuestdbSql = ({ url }: { url: string }): QuestdbSql => {
   const headers: Record<string, string> =
     username === '' ? {} : { authorization: `Basic ${Buffer.from(credentials).toString('base64')}` };
   return {
-    exec: async (sql) => {
+    exec: async (sql, timeoutMs) => {
+      const bounded =
+        timeoutMs === undefined ? headers : { ...headers, 'Statement-Timeout': String(timeoutMs) };
       const reply = await pool
-        .request({ method: 'GET', path: `/exec?query=${encodeURIComponent(sql)}`, headers })
+        .request({ method: 'GET', path: `/exec?query=${encodeURIComponent(sql)}`, headers: bounded })
         .then(async ({ statusCode, body }) => ({ status: statusCode, text: await body.text() }))
         .catch((error: unknown) => {
           throw unavailable(`does not answer at ${new URL(url).host}: ${errorText(error)}`, error);

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { errorText, Fault } from '../../model/fault.ts';
 import { oneLine } from '../../model/text-forms.ts';
-import { type QuestdbSql, quoteIdentifier } from './sql.ts';
+import { type QuestdbSql, quoteIdentifier, quoteLiteral } from './sql.ts';
 
 /** The state of a table of points. Suspended: written rows are kept, and visible once it is resumed. */
 export type TableState = {
@@ -44,11 +44,15 @@ const rowSchema = z.tuple([
 export const whyOf = (tag: string | null, message: string | null): string =>
   [tag ?? '', oneLine(message ?? '', 200)].filter((text) => text !== '').join(': ');
 
-/** The states of all WAL tables. Throws the Faults of QuestdbSql. */
-export const readTableStates = async (sql: Pick<QuestdbSql, 'exec'>): Promise<TableState[]> => {
+/** The states of all WAL tables, or of the one with this name. Throws the Faults of QuestdbSql. */
+export const readTableStates = async (
+  sql: Pick<QuestdbSql, 'exec'>,
+  table?: string,
+): Promise<TableState[]> => {
+  const where = table === undefined ? '' : ` WHERE t.table_name = ${quoteLiteral(table)}`;
   const { dataset } = await sql.exec(
     `SELECT t.table_name, t.id, w.suspended, t.dedup, w.errorTag, w.errorMessage, w.sequencerTxn - w.writerTxn
-      FROM tables() t JOIN wal_tables() w ON t.table_name = w.name`,
+      FROM tables() t JOIN wal_tables() w ON t.table_name = w.name${where}`,
   );
   return dataset.map((row) => {
     const [name, id, isSuspended, deduplicates, tag, message, pending] = rowSchema.parse(row);

@@ -30,6 +30,8 @@ test('the change is that of pairs of runs that followed each other', () => {
       change_percent: 10,
       change_percent_min: -10,
       change_percent_max: 20,
+      change_percent_mean: 6.67,
+      change_percent_interval: 37.9,
       pairs: 3,
     },
   ]);

@@ -1,6 +1,13 @@
 import { expect, test } from 'vitest';
 import { combineRows } from '../../../bench/report.ts';
-import { changePercent, median, percentile, slopeOf, spreadOf } from '../../../bench/statistics.ts';
+import {
+  changePercent,
+  intervalOf,
+  median,
+  percentile,
+  slopeOf,
+  spreadOf,
+} from '../../../bench/statistics.ts';
 import { tableLines } from '../../../bench/table.ts';
 
 test.each([
@@ -16,6 +23,13 @@ test('the spread is least, middle and greatest, and leaves its input as it was',
   const values = [7, 3, 5];
   expect(spreadOf(values)).toEqual({ min: 3, median: 5, max: 7 });
   expect(values).toEqual([7, 3, 5]);
+});
+
+test('the 95 % interval of a mean is that of Student for so few values, and unknown for one', () => {
+  const { mean, half } = intervalOf([1, 2, 3, 4, 5]);
+  expect(mean).toBe(3);
+  expect(half).toBeCloseTo(1.963, 3);
+  expect(intervalOf([7]).half).toBeNaN();
 });
 
 // A p99 that skips the slowest requests would hide the stall that it should show.

@@ -84,6 +84,7 @@ describe('settings', () => {
     level: 'debug',
     text: 'sample',
     url: 'http://sample:1',
+    publicUrl: 'https://sample.example.com/in',
     urls: 'nats://sample:1,nats://other:2',
     instances: 'b=http://sample:1,c=https://other:2',
     headers: 'X-SAMPLE, X-OTHER',

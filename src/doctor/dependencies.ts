@@ -1,21 +1,19 @@
 import { z } from 'zod';
-import { connectBus } from '../../bus/connection.ts';
-import { readServerTimeMs, streamState } from '../../bus/stream-state.ts';
-import { withInstances } from '../../config/instance-streams.ts';
-import { loadPipelines } from '../../config/pipelines.ts';
-import { natsTarget, questdbInstances, type Settings } from '../../config/settings.ts';
-import { counted } from '../../model/counted.ts';
-import { errorText, Fault } from '../../model/fault.ts';
-import { type Clickhouse, database } from '../../stores/clickhouse/client.ts';
-import type { QuestdbSql } from '../../stores/questdb/sql.ts';
-import { readTableStates } from '../../stores/questdb/table-states.ts';
-import type { AdminClient } from '../client.ts';
+import type { Bus } from '../bus/connection.ts';
+import { readServerTimeMs, streamState } from '../bus/stream-state.ts';
+import type { StreamDefinition } from '../config/pipelines.ts';
+import { counted } from '../model/counted.ts';
+import { errorText, Fault } from '../model/fault.ts';
+import { type Clickhouse, database } from '../stores/clickhouse/client.ts';
+import type { QuestdbSql } from '../stores/questdb/sql.ts';
+import { readTableStates } from '../stores/questdb/table-states.ts';
 
-/** The checked thing, whether it is healthy, and the finding. Times are milliseconds. */
+/** The checked thing, whether it is healthy, the finding, and what to do where it is not (else empty). Times are milliseconds. */
 export type Finding = {
   readonly name: string;
   readonly ok: boolean;
   readonly detail: string;
+  readonly remedy: string;
   readonly ms: number;
 };
 
@@ -25,6 +23,26 @@ export type Finding = {
  */
 const skewMsMax = 5_000;
 
+/** What to do about a finding, by the beginning of its name. */
+const remedies: readonly (readonly [prefix: string, remedy: string])[] = [
+  ['nats', 'Check that NATS runs, and TIDEMARK_NATS_URL with its credentials.'],
+  ['clock of ', 'Set both clocks by NTP.'],
+  ['stream ', 'Restart metadata, which creates missing streams; then see docs/runbook.md.'],
+  ['questdb', 'Check that QuestDB runs, and its address in the settings, with user and password.'],
+  [
+    'tables of questdb',
+    'Metadata resumes such tables by itself; for one that stays, see docs/stores-in-trouble.md.',
+  ],
+  ['clickhouse', 'Check that ClickHouse runs, and TIDEMARK_CLICKHOUSE_URL with user and password.'],
+  ['tables of clickhouse', 'Run tidemark migrate.'],
+  ['books', 'Check ClickHouse and the log of metadata; see docs/runbook.md.'],
+  ['admin api', 'Start tidemark metadata, and check TIDEMARK_ADMIN_URL and TIDEMARK_ADMIN_TOKEN.'],
+];
+
+const remedyOf = (name: string): string =>
+  remedies.find(([prefix]) => name.startsWith(prefix))?.[1] ??
+  'Read the log of the role of this stage, and tidemark drops.';
+
 /** Runs one check; an error that it throws is the finding. */
 export const look = async (name: string, check: () => Promise<string>): Promise<Finding> => {
   const startedAt = performance.now();
@@ -32,6 +50,7 @@ export const look = async (name: string, check: () => Promise<string>): Promise<
     name,
     ok,
     detail,
+    remedy: ok ? '' : remedyOf(name),
     ms: Math.round(performance.now() - startedAt),
   });
   try {
@@ -54,35 +73,20 @@ const skewText = async (read: () => Promise<number>): Promise<string> => {
   );
 };
 
-/** NATS, each stream, and its clock. */
-export const lookAtNats = async (settings: Settings): Promise<Finding[]> => {
-  const { streams } = withInstances(
-    loadPipelines(settings.pipelinesFolder),
-    questdbInstances(settings).map(({ name }) => name),
-  );
-  const findings: Finding[] = [];
-  let bus: Awaited<ReturnType<typeof connectBus>> | undefined;
-  findings.push(
-    await look('nats', async () => {
-      bus = await connectBus(natsTarget(settings), 'tidemark-doctor');
-      return `answers in ${await bus.nc.rtt()} ms`;
-    }),
-  );
-  if (bus === undefined) return findings;
-  const connected = bus;
-  findings.push(
-    await look('clock of nats', () => skewText(() => readServerTimeMs(connected, streams[0]?.name ?? ''))),
-  );
+/** The clock of NATS, and each stream. */
+export const lookAtStreams = async (bus: Bus, streams: readonly StreamDefinition[]): Promise<Finding[]> => {
+  const findings = [
+    await look('clock of nats', () => skewText(() => readServerTimeMs(bus, streams[0]?.name ?? ''))),
+  ];
   for (const { name, consumer } of streams) {
     findings.push(
       await look(`stream ${name}`, async () => {
-        const { messages, bytes, bytesMax, ackPending } = await streamState(connected, name, consumer?.name);
+        const { messages, bytes, bytesMax, ackPending } = await streamState(bus, name, consumer?.name);
         const percent = ((100 * bytes) / bytesMax).toFixed(1);
         return `${counted(messages, 'message')}, ${ackPending} held by workers, ${percent} % full`;
       }),
     );
   }
-  await connected.close();
   return findings;
 };
 
@@ -141,13 +145,5 @@ export const lookAtClickhouse = async (clickhouse: Clickhouse): Promise<Finding[
     const missing = wantedTables.filter((wanted) => !rows.some(({ name }) => name === wanted));
     if (missing.length === 0) return 'all exist';
     throw new Fault('permanent', 'tables_missing', `${missing.join(', ')} missing: run tidemark migrate`);
-  }),
-];
-
-/** The admin API, with the token of this command. */
-export const lookAtAdmin = async (client: AdminClient): Promise<Finding[]> => [
-  await look('admin api', async () => {
-    await client.ask(z.object({ items: z.array(z.unknown()) }), 'GET', '/api/v1/custom-reports?limit=1');
-    return 'answers and accepts the token';
   }),
 ];

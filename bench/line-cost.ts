@@ -1,0 +1,70 @@
+import type { Stack } from '../test/support/stack/stack.ts';
+import { sendPaced } from './latency.ts';
+import { lineRow, withStack } from './line.ts';
+import { startUsage } from './processes.ts';
+import { type MeasureOptions, measureRate, type Subject, untilVisible } from './rate.ts';
+import type { Row } from './report.ts';
+import { rounded } from './statistics.ts';
+import { pushSubject } from './subjects.ts';
+
+const pacedPerSecond = 250;
+const pacedConnections = 16;
+/** A young process compiles its code, and metadata makes its first looks. */
+const warmSeconds = 10;
+
+/** With metadata, whose looks belong to the cost of the account. */
+const withMetadata = (subject: Subject, stack: Stack): Subject => ({
+  ...subject,
+  processes: () => ({ ...subject.processes(), metadata: stack.metadata.pid }),
+});
+
+/** CPU seconds of every process of the line, of both stores and of NATS for a million items, by process and in all. */
+const costRow = (
+  stage: string,
+  items: number,
+  seconds: number,
+  cpu: Readonly<Record<string, number>>,
+): Row => {
+  const perMillion = (used: number): number => rounded((used / items) * 1e6, 4);
+  const all = Object.values(cpu).reduce((sum, used) => sum + used, 0);
+  return {
+    stage,
+    items_per_second: Math.round(items / seconds),
+    cpu_seconds_per_million: perMillion((cpu['ingress'] ?? 0) + (cpu['transfer'] ?? 0)),
+    cpu_line: perMillion(all),
+    ...Object.fromEntries(Object.entries(cpu).map(([role, used]) => [`cpu_${role}`, perMillion(used)])),
+  };
+};
+
+const measureFull = async (subject: Subject, seconds: number): Promise<Row> => {
+  const rate = await measureRate(subject, seconds, warmSeconds / 2);
+  return {
+    ...lineRow('cost', [rate]),
+    ...costRow('cost, full load of single points', rate.acknowledged, seconds, rate.usage.cpu),
+  };
+};
+
+const measurePaced = async (subject: Subject, seconds: number): Promise<Row> => {
+  const { visible } = subject;
+  if (visible === undefined) throw new Error('a line shows what it stores');
+  await sendPaced(subject.load(), pacedPerSecond, warmSeconds);
+  const before = await visible();
+  const usageSince = startUsage(subject.processes());
+  const { latencies, failed } = await sendPaced(subject.load(), pacedPerSecond, seconds);
+  if (failed > 0) throw new Error(`${failed} requests failed`);
+  await untilVisible(visible, before + latencies.length);
+  return costRow(
+    `cost, ${pacedPerSecond} single points a second`,
+    latencies.length,
+    seconds,
+    usageSince().cpu,
+  );
+};
+
+/** What the whole line costs for single points, every process counted: at full load, and at a rate at which what runs by the clock shows. */
+export const measureCost = (options: MeasureOptions): Promise<Row[]> =>
+  withStack(options, async (stack) => {
+    const paced = withMetadata(await pushSubject(stack, 'paced', 1, pacedConnections), stack);
+    const full = withMetadata(await pushSubject(stack, 'full', 1, 64), stack);
+    return [await measurePaced(paced, options.seconds), await measureFull(full, options.seconds)];
+  });

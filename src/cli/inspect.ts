@@ -1,0 +1,210 @@
+import type { Command } from 'commander';
+import { z } from 'zod';
+import { adminClient } from './client.ts';
+import type { SubjectOptions } from './options.ts';
+import { addJsonOption, addSubject, idArgument, type JsonOption, subjectOf, subjectPath } from './options.ts';
+import { nothing, printAnswer, printFields, printLine, printTable, timeText } from './output.ts';
+
+// What the console shows of a data id, an application and the stores, for a terminal.
+
+const refusalSchema = z.object({
+  at: z.number(),
+  reason: z.string(),
+  field: z.string(),
+  value: z.string(),
+  detail: z.string(),
+  sender: z.string(),
+  remedy: z.string(),
+});
+
+const activitySchema = z.object({
+  state: z.string(),
+  last_request: z.object({ at: z.number(), sender: z.string(), sdk: z.string() }).nullable(),
+  refusals: z.array(refusalSchema),
+  minutes: z.array(
+    z.object({
+      received: z.number(),
+      stored: z.number(),
+      dropped: z.number(),
+      dead_lettered: z.number(),
+      refused_requests: z.number(),
+    }),
+  ),
+  limits: z.array(z.object({ name: z.string(), limit: z.number().nullable(), used: z.number().nullable() })),
+});
+
+type Activity = z.output<typeof activitySchema>;
+
+const second = (seconds: number | undefined): string =>
+  timeText(seconds === undefined ? null : Math.floor(seconds));
+
+const countText = (count: number | null): string => (count === null ? nothing : String(count));
+
+const printActivity = ({ state, last_request: last, refusals, minutes, limits }: Activity): void => {
+  const total = (name: keyof Activity['minutes'][number]): string =>
+    String(minutes.reduce((sum, minute) => sum + minute[name], 0));
+  printFields([
+    ['state', state],
+    ['last request', second(last?.at)],
+    ['sender', last?.sender || nothing],
+    ['sdk', last?.sdk || nothing],
+    ['received', `${total('received')} in the last hour`],
+    ['stored', total('stored')],
+    ['dropped', total('dropped')],
+    ['dead-lettered', total('dead_lettered')],
+    ['refused', `${total('refused_requests')} requests`],
+    ...limits.map(({ name, limit, used }): [string, string] => [
+      name.replaceAll('_', ' '),
+      `${countText(used)} of ${limit === null ? 'any number' : limit}`,
+    ]),
+  ]);
+  if (refusals.length === 0) return;
+  printLine('');
+  printTable(
+    ['TIME', 'REASON', 'FIELD', 'VALUE', 'SENDER', 'REMEDY'],
+    refusals.map((each) => [
+      second(each.at),
+      each.reason,
+      each.field || nothing,
+      each.value || nothing,
+      each.sender || nothing,
+      each.remedy,
+    ]),
+  );
+};
+
+/** `tidemark activity`. */
+export const registerActivity = (program: Command): void => {
+  const command = program
+    .command('activity')
+    .description(
+      'show what an owner sends: state, last sender, the counts of an hour, limits, newest refusals',
+    );
+  addJsonOption(addSubject(command)).action(async (id: number, options: JsonOption & SubjectOptions) => {
+    const path = `${subjectPath(subjectOf(id, options))}/activity`;
+    printAnswer(await adminClient().ask(activitySchema, 'GET', path), options, printActivity);
+  });
+};
+
+const tableSchema = z.object({
+  table_id: z.string(),
+  layout: z.string(),
+  instance: z.string(),
+  rows: z.number(),
+  bytes: z.number(),
+  partitions: z.number(),
+  oldest_day: z.string().nullable(),
+  newest_day: z.string().nullable(),
+  retention_days: z.number().nullable(),
+  is_suspended: z.boolean(),
+  why: z.string(),
+  pending_commits: z.number(),
+});
+
+const cardinalitySchema = z.object({
+  metric_columns: z.number(),
+  metric_columns_max: z.number().nullable(),
+  dimension_columns: z.number(),
+  dimension_columns_max: z.number().nullable(),
+  dimensions: z.array(
+    z.object({ name: z.string(), values: z.number().nullable(), values_before: z.number().nullable() }),
+  ),
+  why: z.string(),
+});
+
+const countTimeoutMs = 60_000;
+
+const table = async (id: number, options: JsonOption & { cardinality?: true }): Promise<void> => {
+  const path = `/api/v1/data-sources/${id}`;
+  if (options.cardinality) {
+    const answered = await adminClient().ask(cardinalitySchema, 'GET', `${path}/cardinality`, {
+      timeoutMs: countTimeoutMs,
+    });
+    return printAnswer(answered, options, (shown) => {
+      printLine(`metric columns: ${shown.metric_columns} of ${countText(shown.metric_columns_max)}`);
+      printLine(`dimension columns: ${shown.dimension_columns} of ${countText(shown.dimension_columns_max)}`);
+      printTable(
+        ['DIMENSION', 'VALUES IN A DAY', 'THE DAY BEFORE'],
+        shown.dimensions.map((each) => [each.name, countText(each.values), countText(each.values_before)]),
+      );
+      if (shown.why !== '') printLine(`not counted: ${shown.why}`);
+    });
+  }
+  printAnswer(await adminClient().ask(tableSchema, 'GET', `${path}/table`), options, (shown) =>
+    printFields([
+      ['table', shown.table_id],
+      ['layout', shown.layout],
+      ['instance', shown.instance],
+      ['rows', String(shown.rows)],
+      ['bytes', String(shown.bytes)],
+      ['days', `${shown.partitions}, ${shown.oldest_day ?? nothing} to ${shown.newest_day ?? nothing}`],
+      ['retention', shown.retention_days === null ? 'for ever' : `${shown.retention_days} days`],
+      ['suspended', shown.is_suspended ? `YES: ${shown.why}` : 'no'],
+      ['behind', `${shown.pending_commits} commits`],
+    ]),
+  );
+};
+
+/** `tidemark table`. */
+export const registerTable = (program: Command): void => {
+  const command = program
+    .command('table')
+    .description('show the QuestDB table of a data id: rows, bytes, days, lag; or its distinct values')
+    .argument('<mon_data_id>', 'data id', idArgument)
+    .option('--cardinality', 'count the distinct values of each dimension, today and the day before');
+  addJsonOption(command).action(table);
+};
+
+const storesSchema = z.object({
+  questdb: z.array(
+    z.object({
+      instance: z.string(),
+      why: z.string(),
+      tables: z.number(),
+      rows: z.number().nullable(),
+      bytes: z.number().nullable(),
+      pending_commits_max: z.number(),
+      suspended: z.array(z.object({ table_id: z.string(), why: z.string() })),
+    }),
+  ),
+  clickhouse: z.object({
+    why: z.string(),
+    tables: z.array(z.object({ table: z.string(), rows: z.number(), bytes: z.number(), parts: z.number() })),
+    disks: z.array(z.object({ disk: z.string(), free_bytes: z.number(), total_bytes: z.number() })),
+  }),
+});
+
+/** `tidemark stores`. */
+export const registerStores = (program: Command): void => {
+  const command = program
+    .command('stores')
+    .description('show QuestDB instances with suspended tables, and parts and disks of ClickHouse');
+  addJsonOption(command).action(async (options: JsonOption) => {
+    const answered = await adminClient().ask(storesSchema, 'GET', '/api/v1/stores');
+    printAnswer(answered, options, ({ questdb, clickhouse }) => {
+      printTable(
+        ['QUESTDB', 'TABLES', 'ROWS', 'BYTES', 'BEHIND', 'SUSPENDED'],
+        questdb.map((each) => [
+          each.why === '' ? each.instance : `${each.instance}: ${each.why}`,
+          String(each.tables),
+          countText(each.rows),
+          countText(each.bytes),
+          String(each.pending_commits_max),
+          each.suspended.map(({ table_id, why }) => `${table_id} (${why})`).join(', ') || 'none',
+        ]),
+      );
+      if (clickhouse.why !== '') printLine(`clickhouse: ${clickhouse.why}`);
+      printTable(
+        ['CLICKHOUSE', 'ROWS', 'BYTES', 'PARTS'],
+        clickhouse.tables.map((each) => [
+          each.table,
+          String(each.rows),
+          String(each.bytes),
+          String(each.parts),
+        ]),
+      );
+      for (const { disk, free_bytes: free, total_bytes: of } of clickhouse.disks)
+        printLine(`disk ${disk}: ${free} of ${of} bytes free`);
+    });
+  });
+};

@@ -1,0 +1,94 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+
+/** A text that a producer copies to send its first item. */
+export type Snippet = {
+  readonly pipeline: 'metrics' | 'traces';
+  /** Short, for an address or an option. */
+  readonly name: string;
+  readonly title: string;
+  /** The language of its text, as Markdown names it. */
+  readonly language: string;
+  /** What it needs beside the text; empty where that is nothing. */
+  readonly needs: string;
+  /** Below `schemas/snippets`. */
+  readonly file: string;
+};
+
+const of =
+  (pipeline: Snippet['pipeline']) =>
+  (name: string, title: string, language: string, file: string, needs = ''): Snippet => ({
+    ...{ pipeline, name, title, language, needs },
+    file: `${pipeline}/${file}`,
+  });
+const push = of('metrics');
+const spans = of('traces');
+
+/** Every snippet, in the order of the documents: the documents and the admin API show these texts and no others. */
+export const snippets: readonly Snippet[] = [
+  push('curl', 'curl', 'sh', 'curl.sh'),
+  push('python', 'Python', 'python', 'push.py'),
+  push('javascript', 'JavaScript', 'js', 'push.mjs', 'Node.js 18 or newer'),
+  push('go', 'Go', 'go', 'push.go'),
+  push('java', 'Java', 'java', 'Push.java', 'Java 17 or newer; `java Push.java` runs it'),
+  push('telegraf', 'Telegraf', 'toml', 'telegraf.conf', 'in `telegraf.conf`'),
+  spans('curl', 'curl', 'sh', 'curl.sh'),
+  spans(
+    'variables',
+    'Any OpenTelemetry SDK or agent',
+    'sh',
+    'variables.sh',
+    'in the environment of the program',
+  ),
+  spans('collector', 'OpenTelemetry Collector', 'yaml', 'collector.yaml', 'beside its receivers'),
+  spans(
+    'python',
+    'Python',
+    'python',
+    'spans.py',
+    '`opentelemetry-sdk` and `opentelemetry-exporter-otlp-proto-http`',
+  ),
+  spans(
+    'javascript',
+    'JavaScript',
+    'js',
+    'spans.mjs',
+    '`@opentelemetry/sdk-trace`, `@opentelemetry/resources` and `@opentelemetry/exporter-trace-otlp-proto`',
+  ),
+  spans(
+    'go',
+    'Go',
+    'go',
+    'spans.go',
+    '`go.opentelemetry.io/otel/sdk` and `…/exporters/otlp/otlptrace/otlptracehttp`',
+  ),
+];
+
+/** The text of a snippet with its example values. */
+export const readSnippet = (schemasFolder: string, { file }: Snippet): string =>
+  readFileSync(join(schemasFolder, 'snippets', file), 'utf8');
+
+/** The values of a snippet. Each is free of quotes and of anything that a shell obeys. */
+export type SnippetValues = {
+  /** Addresses without a slash at the end. */
+  readonly push: string;
+  readonly otlp: string;
+  readonly dataId?: number | undefined;
+  readonly token?: string | undefined;
+};
+
+/** Stands in a snippet that is shown without its token. */
+export const tokenPlaceholder = '<token>';
+
+const examples = /http:\/\/127\.0\.0\.1:10205|http:\/\/127\.0\.0\.1:4318|1500002|<token>/g;
+
+/** The text with these values in the place of the example ones; a value that is not given stays the example. */
+export const fillSnippet = (text: string, { push, otlp, dataId, token }: SnippetValues): string => {
+  const values: Readonly<Record<string, string | undefined>> = {
+    'http://127.0.0.1:10205': push,
+    'http://127.0.0.1:4318': otlp,
+    '1500002': dataId === undefined ? undefined : String(dataId),
+    [tokenPlaceholder]: token,
+  };
+  return text.replace(examples, (example) => values[example] ?? example);
+};

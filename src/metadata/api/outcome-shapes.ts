@@ -1,0 +1,65 @@
+import { z } from 'zod';
+import { type CsvCell, csvText } from '../../model/csv.ts';
+import type { AccountOf } from '../../outcomes/accounts.ts';
+import { type accountSchema, refusalsSchema } from './account-shapes.ts';
+
+const count = z.int();
+
+/** Outcomes of one step of time, of all owners of a query together. */
+export const outcomeBucket = z
+  .strictObject({
+    at: count.meta({ description: 'Unix seconds: start of the minute, hour or day (UTC)' }),
+    pipeline: z.enum(['metrics', 'traces']),
+    received: count.meta({ description: 'Settled items = stored + dead_lettered + all dropped' }),
+    stored: count,
+    dead_lettered: count,
+    dropped: z.record(z.string(), count).meta({ description: 'By reason' }),
+    refusals: refusalsSchema,
+  })
+  .meta({ id: 'OutcomeBucket' });
+
+type OutcomeBucket = z.output<typeof outcomeBucket>;
+
+/** As the API shows them, the oldest first. */
+export const shownBuckets = (sums: readonly AccountOf[]): OutcomeBucket[] =>
+  sums
+    .map(({ minute, pipeline, received, stored, deadLettered, dropped, refusals }) => ({
+      at: minute ?? 0,
+      pipeline,
+      received,
+      stored,
+      dead_lettered: deadLettered,
+      dropped: { ...dropped },
+      refusals: [...refusals],
+    }))
+    .toSorted((left, right) => left.at - right.at || left.pipeline.localeCompare(right.pipeline));
+
+const columns = ['time', 'pipeline', 'data_id', 'app_id', 'kind', 'reason', 'requests', 'items'] as const;
+
+const otherKinds = ['repeated', 'lost', 'stuck', 'unrecorded', 'in_flight'] as const;
+
+type Counts = Pick<OutcomeBucket, 'stored' | 'dead_lettered' | 'dropped' | 'refusals'>;
+
+/** One row per outcome and refusal. */
+const rowsOf = (head: readonly CsvCell[], counts: Counts): CsvCell[][] => [
+  [...head, 'stored', '', null, counts.stored],
+  [...head, 'dead_lettered', '', null, counts.dead_lettered],
+  ...Object.entries(counts.dropped).map(([reason, items]) => [...head, 'dropped', reason, null, items]),
+  ...counts.refusals.map(({ kind, reason, requests, items }) => [...head, kind, reason, requests, items]),
+];
+
+/** The accounts or the buckets of an answer as CSV: one row per time, owner, kind and reason. */
+export const outcomesCsv = (
+  accounts: readonly z.output<typeof accountSchema>[],
+  buckets: readonly OutcomeBucket[],
+): string =>
+  csvText(columns, [
+    ...accounts.flatMap((account) => {
+      const head = [account.minute, account.pipeline, account.data_id, account.app_id];
+      const others = otherKinds.flatMap((kind) =>
+        account[kind] === 0 ? [] : [[...head, kind, '', null, account[kind]]],
+      );
+      return [...rowsOf(head, account), ...others];
+    }),
+    ...buckets.flatMap((bucket) => rowsOf([bucket.at, bucket.pipeline, null, null], bucket)),
+  ]);

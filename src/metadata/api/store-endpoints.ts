@@ -1,0 +1,295 @@
+import { z } from 'zod';
+import { columnsKey } from '../../directory/keys.ts';
+import { columnRegistrySchema } from '../../directory/records.ts';
+import { errorText } from '../../model/fault.ts';
+import type { ColumnRegistry } from '../../model/records.ts';
+import { type ClickhouseFigures, readClickhouseFigures } from '../../stores/clickhouse/store-figures.ts';
+import type { QuestdbSql } from '../../stores/questdb/sql.ts';
+import { readInstanceFigures, readTableFigures } from '../../stores/questdb/table-figures.ts';
+import type { TableState } from '../../stores/questdb/table-states.ts';
+import { notFound } from '../problem.ts';
+import type { Records } from '../records/store.ts';
+import { showSourcePolicy } from '../reports/policies.ts';
+import { knownInstanceOf, unknownInstance } from '../tables/placement.ts';
+import type { ApiDeps } from './deps.ts';
+import { type Endpoint, endpoint, none } from './endpoint.ts';
+import { idParams, versioned } from './params.ts';
+
+const count = z.int();
+
+/** The table of a data id: its name, whether it is narrow, and the instance that it is on. Permanent Fault `not_found`. */
+const tableOf = async ({ inspected, records: _, ...deps }: ApiDeps, records: Records, dataId: number) => {
+  const { table_id } = (await versioned(records.tables, dataId)).value;
+  const group = await records.groups.get(dataId);
+  const instance = knownInstanceOf(records, dataId);
+  const sql = inspected.questdb.find(({ name }) => name === instance)?.sql;
+  if (sql === undefined) throw unknownInstance(instance, `table ${table_id}`);
+  const { policy } = await showSourcePolicy(records, deps.policyDefaults, dataId);
+  return {
+    table_id,
+    layout: group?.value.is_split_measurement ? 'narrow' : 'wide',
+    instance,
+    sql,
+    policy,
+  } as const;
+};
+
+const layout = z
+  .enum(['wide', 'narrow'])
+  .meta({ description: 'wide: a row per point, a column per metric; narrow: a row per metric' });
+const cap = count.nullable().meta({ description: 'Null: no limit' });
+
+const capOf = (value: unknown): number | null => (typeof value === 'number' ? value : null);
+
+const daysShown = 31;
+
+const tableAnswer = z
+  .strictObject({
+    table_id: z.string(),
+    layout,
+    instance: z.string().meta({ description: 'The QuestDB instance' }),
+    rows: count.meta({ description: 'Visible rows' }),
+    bytes: count.meta({ description: 'On the disk' }),
+    partitions: count.meta({ description: 'Days with rows' }),
+    oldest_day: z.string().nullable(),
+    newest_day: z.string().nullable(),
+    retention_days: cap,
+    is_suspended: z
+      .boolean()
+      .meta({ description: 'True: written rows are kept, and invisible until it is resumed' }),
+    why: z.string().meta({ description: 'Why it was suspended, in the words of QuestDB' }),
+    deduplicates: z.boolean().meta({ description: 'False: a row that is written twice is stored twice' }),
+    pending_commits: count.meta({ description: 'Confirmed commits that are not visible yet' }),
+    days: z
+      .array(z.strictObject({ day: z.string(), rows: count, bytes: count }))
+      .meta({ description: `The newest ${daysShown} days with rows, the oldest first` }),
+  })
+  .meta({ id: 'TableFigures' });
+
+const sumOf = (numbers: readonly number[]): number => numbers.reduce((total, each) => total + each, 0);
+
+const tableEndpoint = (deps: ApiDeps): Endpoint =>
+  endpoint({
+    method: 'GET',
+    path: '/api/v1/data-sources/{id}/table',
+    tag: 'Data sources',
+    summary:
+      'Shows the table of a data source in QuestDB: rows, bytes, days, lag, and whether it is suspended',
+    role: 'viewer',
+    params: idParams,
+    query: none,
+    body: none,
+    answer: tableAnswer,
+    run: async ({ params, records }) => {
+      const { sql, policy, ...table } = await tableOf(deps, records, params.id);
+      const figures = await readTableFigures(sql, table.table_id);
+      if (figures === undefined) throw notFound(`table ${table.table_id} in QuestDB`);
+      const { partitions, isSuspended, why, deduplicates, pendingCommits } = figures;
+      return {
+        body: {
+          ...table,
+          rows: sumOf(partitions.map(({ rows }) => rows)),
+          bytes: sumOf(partitions.map(({ bytes }) => bytes)),
+          partitions: partitions.length,
+          oldest_day: partitions[0]?.day ?? null,
+          newest_day: partitions.at(-1)?.day ?? null,
+          retention_days: capOf(policy['retention_days']),
+          is_suspended: isSuspended,
+          why,
+          deduplicates,
+          pending_commits: pendingCommits,
+          days: partitions.slice(-daysShown),
+        },
+      };
+    },
+  });
+
+const cardinalityAnswer = z
+  .strictObject({
+    at: z.number().meta({ description: 'Unix seconds: when it was counted, at most a minute ago' }),
+    table_id: z.string(),
+    layout,
+    metric_columns: count,
+    metric_columns_max: cap,
+    dimension_columns: count,
+    dimension_columns_max: cap,
+    dimensions: z.array(
+      z.strictObject({
+        name: z.string(),
+        column: z.string(),
+        values: count.nullable().meta({
+          description: 'Distinct values in the last 24 hours of event time; null: not counted in time',
+        }),
+        values_before: count.nullable().meta({ description: 'The same in the 24 hours before' }),
+      }),
+    ),
+    why: z.string().meta({ description: 'Why a column has no count; empty where all have' }),
+  })
+  .meta({ id: 'Cardinality' });
+
+const registryOf = async (records: Records, dataId: number): Promise<Omit<ColumnRegistry, 'mon_data_id'>> => {
+  const stored = await records.columns.get(columnsKey(dataId));
+  return stored === undefined ? { metrics: [], dimensions: [] } : columnRegistrySchema.parse(stored.value);
+};
+
+const cardinalityEndpoint = (deps: ApiDeps): Endpoint =>
+  endpoint({
+    method: 'GET',
+    path: '/api/v1/data-sources/{id}/cardinality',
+    tag: 'Data sources',
+    summary:
+      'Counts the distinct values of each dimension, today and the day before, and the columns against their limits. A count takes 8 seconds at most',
+    role: 'viewer',
+    params: idParams,
+    query: none,
+    body: none,
+    answer: cardinalityAnswer,
+    run: async ({ params, records }) => {
+      const { table_id, layout, sql, policy } = await tableOf(deps, records, params.id);
+      const { metrics, dimensions } = await registryOf(records, params.id);
+      const named = [{ name: 'target', column: 'target' }, ...dimensions];
+      const columns = named.map(({ column }) => column);
+      const { at, columns: counted, why } = await deps.inspected.cardinality.read(sql, table_id, columns);
+      const counts = new Map(counted.map((each) => [each.column, each]));
+      return {
+        body: {
+          at: at / 1000,
+          table_id,
+          layout,
+          metric_columns: metrics.length,
+          metric_columns_max: capOf(policy['metric_columns_max']),
+          dimension_columns: dimensions.length,
+          dimension_columns_max: capOf(policy['dimension_columns_max']),
+          dimensions: named.map(({ name, column }) => ({
+            name,
+            column,
+            values: counts.get(column)?.lastDay ?? null,
+            values_before: counts.get(column)?.dayBefore ?? null,
+          })),
+          why,
+        },
+      };
+    },
+  });
+
+const troubled = z.strictObject({ table_id: z.string(), why: z.string(), pending_commits: count });
+
+const storesAnswer = z
+  .strictObject({
+    questdb: z.array(
+      z.strictObject({
+        instance: z.string(),
+        why: z.string().meta({ description: 'Why it does not answer; empty where it does' }),
+        tables: count,
+        rows: count.nullable().meta({ description: 'Visible; null: not counted in time' }),
+        bytes: count.nullable().meta({ description: 'On the disk; null: not counted in time' }),
+        pending_commits_max: count.meta({ description: 'Of the table that is furthest behind' }),
+        suspended: z.array(troubled).meta({ description: 'The first 100 suspended tables' }),
+        without_upsert_keys: z.array(z.string()).meta({ description: 'The first 100 of them' }),
+      }),
+    ),
+    clickhouse: z.strictObject({
+      why: z.string().meta({ description: 'Why it does not answer; empty where it does' }),
+      version: z.string(),
+      parts_delay_at: count.meta({ description: 'Parts of a partition at which inserts are slowed down' }),
+      tables: z.array(
+        z.strictObject({
+          table: z.string(),
+          rows: count,
+          bytes: count,
+          parts: count,
+          partitions: count,
+          parts_of_partition_max: count,
+        }),
+      ),
+      merges: z.array(
+        z.strictObject({
+          table: z.string(),
+          elapsed_seconds: z.number(),
+          progress: z.number().meta({ description: '0 to 1' }),
+          bytes: count,
+        }),
+      ),
+      disks: z.array(z.strictObject({ disk: z.string(), free_bytes: count, total_bytes: count })),
+    }),
+  })
+  .meta({ id: 'Stores' });
+
+const listedMax = 100;
+const noTables: readonly TableState[] = [];
+
+const shownInstance = async ({ name, sql }: { readonly name: string; readonly sql: QuestdbSql }) => {
+  const found = await readInstanceFigures(sql).catch(errorText);
+  const { tables, storage } = typeof found === 'string' ? { tables: noTables, storage: undefined } : found;
+  const suspended = tables.filter(({ isSuspended }) => isSuspended).slice(0, listedMax);
+  return {
+    instance: name,
+    why: typeof found === 'string' ? found : '',
+    tables: tables.length,
+    rows: storage?.rows ?? null,
+    bytes: storage?.bytes ?? null,
+    pending_commits_max: tables.reduce((most, { pendingCommits }) => Math.max(most, pendingCommits), 0),
+    suspended: suspended.map((table) => ({
+      table_id: table.name,
+      why: table.why,
+      pending_commits: table.pendingCommits,
+    })),
+    without_upsert_keys: tables
+      .filter(({ name: table, deduplicates }) => table.endsWith('.__default__') && !deduplicates)
+      .slice(0, listedMax)
+      .map(({ name: table }) => table),
+  };
+};
+
+const noFigures: ClickhouseFigures = { version: '', tables: [], partsDelayAt: 0, merges: [], disks: [] };
+
+const shownClickhouse = (figures: ClickhouseFigures, why: string) => ({
+  why,
+  version: figures.version,
+  parts_delay_at: figures.partsDelayAt,
+  tables: figures.tables.map(({ partsOfPartitionMax, ...table }) => ({
+    ...table,
+    parts_of_partition_max: partsOfPartitionMax,
+  })),
+  merges: figures.merges.map(({ elapsedSeconds, ...merge }) => ({
+    ...merge,
+    elapsed_seconds: elapsedSeconds,
+  })),
+  disks: figures.disks.map(({ disk, freeBytes, totalBytes }) => ({
+    disk,
+    free_bytes: freeBytes,
+    total_bytes: totalBytes,
+  })),
+});
+
+const storesEndpoint = ({ inspected, outcomes }: ApiDeps): Endpoint =>
+  endpoint({
+    method: 'GET',
+    path: '/api/v1/stores',
+    tag: 'System',
+    summary:
+      'Shows the QuestDB instances with their suspended tables, and parts, merges and disks of ClickHouse',
+    role: 'viewer',
+    params: none,
+    query: none,
+    body: none,
+    answer: storesAnswer,
+    run: async () => {
+      // One store that is away does not hide the others.
+      const [questdb, clickhouse] = await Promise.all([
+        Promise.all(inspected.questdb.map(shownInstance)),
+        readClickhouseFigures(outcomes.clickhouse).then(
+          (figures) => shownClickhouse(figures, ''),
+          (error: unknown) => shownClickhouse(noFigures, errorText(error)),
+        ),
+      ]);
+      return { body: { questdb, clickhouse } };
+    },
+  });
+
+/** The databases: the table of a data id, and all of them together. */
+export const storeEndpoints = (deps: ApiDeps): Endpoint[] => [
+  tableEndpoint(deps),
+  cardinalityEndpoint(deps),
+  storesEndpoint(deps),
+];

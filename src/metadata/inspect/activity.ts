@@ -1,0 +1,194 @@
+import { type Account, readOwnerAccounts } from '../../account/accounts.ts';
+import { columnsKey } from '../../directory/keys.ts';
+import { columnRegistrySchema } from '../../directory/records.ts';
+import { explain } from '../../model/reasons.ts';
+import { type LastRequest, readLastStored, readOwnerDrops } from '../../outcomes/arrivals.ts';
+import type { Drop } from '../../outcomes/drops.ts';
+import { readUsage, type UsageOwner } from '../../outcomes/usage.ts';
+import type { Clickhouse } from '../../stores/clickhouse/client.ts';
+import type { Records } from '../records/store.ts';
+import { type PolicyDefaults, showSourcePolicy } from '../reports/policies.ts';
+import type { Arrivals, Arrived } from './arrivals.ts';
+
+/** A minute of arrival; its numbers are those of the account. */
+export type Minute = {
+  readonly at: number;
+  readonly received: number;
+  readonly stored: number;
+  readonly dropped: number;
+  readonly dead_lettered: number;
+  readonly refused_requests: number;
+  readonly values_lost: number;
+};
+
+const minuteSeconds = 60;
+/** Whoever sent within this time still sends. */
+const recentSeconds = 300;
+const refusalsMax = 20;
+
+const sum = (counts: Iterable<number>): number => [...counts].reduce((total, count) => total + count, 0);
+
+const minuteOf = (at: number, account: Account | undefined): Minute => {
+  const refusals = account?.refusals ?? [];
+  return {
+    at,
+    received: account?.received ?? 0,
+    stored: account?.stored ?? 0,
+    dropped: sum(Object.values(account?.dropped ?? {})),
+    dead_lettered: account?.deadLettered ?? 0,
+    refused_requests: sum(refusals.flatMap(({ kind, requests }) => (kind === 'refused' ? [requests] : []))),
+    values_lost: sum(refusals.flatMap(({ kind, items }) => (kind === 'value_lost' ? [items] : []))),
+  };
+};
+
+/** The last `count` minutes up to now, the oldest first; those without an item, too. Throws the Faults of the ClickHouse client. */
+export const readMinutes = async (
+  clickhouse: Clickhouse,
+  { dataId, appId }: UsageOwner,
+  nowMs: number,
+  count: number,
+): Promise<Minute[]> => {
+  if (count === 0) return [];
+  const last = Math.floor(nowMs / 1000 / minuteSeconds) * minuteSeconds;
+  const first = last - (count - 1) * minuteSeconds;
+  const filter = {
+    ...(dataId === 0 ? { appId } : { dataId }),
+    sinceMs: first * 1000,
+    untilMs: (last + minuteSeconds) * 1000,
+  };
+  const accounts = new Map(
+    (await readOwnerAccounts(clickhouse, filter, 'minute', true)).map((each) => [each.minute, each]),
+  );
+  return Array.from({ length: count }, (_, index) => first + index * minuteSeconds).map((at) =>
+    minuteOf(at, accounts.get(at)),
+  );
+};
+
+/** One sample, with what to do about it. `sampled` false: nothing but its reason and time is known. */
+const refusalOf = ({ at, reason, stage, ordinal, field, value, detail, sender, sdk }: Drop) => {
+  const { meaning = '', remedy = '' } = explain(reason) ?? {};
+  return { at, reason, stage, ordinal, field, value, detail, sender, sdk, sampled: true, meaning, remedy };
+};
+
+type Refusal = ReturnType<typeof refusalOf>;
+
+const sampleKey = ({ at, reason, ordinal, field, value }: Drop): string =>
+  `${at} ${reason} ${ordinal} ${field} ${value}`;
+
+const merged = (stored: readonly Drop[], { samples, reasons }: Arrived, since: number): Refusal[] => {
+  const bySample = new Map([...samples, ...stored].map((drop) => [sampleKey(drop), drop]));
+  const found = [...bySample.values()].filter(({ at }) => at >= since).map(refusalOf);
+  const known = new Set(found.map(({ reason }) => reason));
+  for (const [reason, at] of reasons) {
+    if (known.has(reason) || at < since) continue;
+    const stage = explain(reason)?.stage ?? '';
+    const empty = { ordinal: -1, field: '', value: '', detail: '', sender: '', sdk: '' };
+    const { meaning = '', remedy = '' } = explain(reason) ?? {};
+    found.push({ at, reason, stage, ...empty, sampled: false, meaning, remedy });
+  }
+  return found.toSorted((left, right) => right.at - left.at).slice(0, refusalsMax);
+};
+
+const nothingArrived: Arrived = { storedAt: undefined, samples: [], reasons: new Map() };
+
+/** Whether an item was stored or refused since a time (Unix seconds), within about a second of its arrival; and the newest refusals. */
+export const readWaiting = async (
+  { clickhouse, arrivals }: { readonly clickhouse: Clickhouse; readonly arrivals: Arrivals },
+  owner: UsageOwner,
+  since: number,
+) => {
+  // Before the queries: what arrives while they run is in the one or the others.
+  const arrived = await arrivals.watch(owner);
+  const [storedAt, stored] = await Promise.all([
+    arrived.storedAt !== undefined && arrived.storedAt >= since
+      ? arrived.storedAt
+      : readLastStored(clickhouse, owner, since),
+    readOwnerDrops(clickhouse, owner, since, refusalsMax),
+  ]);
+  const refusals = merged(stored, arrived, since);
+  const state = storedAt !== undefined ? 'stored' : refusals.length > 0 ? 'refused' : 'waiting';
+  return { waiting: { since, state, stored_at: storedAt ?? null }, refusals };
+};
+
+/** The newest refusals since a time (Unix seconds). Throws the Faults of the ClickHouse client. */
+export const readRefusals = async (
+  clickhouse: Clickhouse,
+  owner: UsageOwner,
+  since: number,
+): Promise<Refusal[]> =>
+  merged(await readOwnerDrops(clickhouse, owner, since, refusalsMax), nothingArrived, since);
+
+/** What the owner does; a disabled one is refused whatever it sends. */
+export const stateOf = (
+  isEnabled: boolean,
+  last: LastRequest | undefined,
+  refusals: readonly Pick<Refusal, 'at'>[],
+  now: number,
+): 'disabled' | 'receiving' | 'refused' | 'silent' | 'never' => {
+  if (!isEnabled) return 'disabled';
+  if (last !== undefined && last.at > now - recentSeconds) return 'receiving';
+  if ((refusals[0]?.at ?? 0) > now - recentSeconds) return 'refused';
+  return last === undefined ? 'never' : 'silent';
+};
+
+/** A limit and how much of it is used; null: no limit, or not known. */
+export type Limit = {
+  readonly name: 'requests_per_second' | 'metric_columns' | 'dimension_columns';
+  readonly limit: number | null;
+  readonly used: number | null;
+};
+
+/** Requests per second that `max_rate` allows; null: no limit. */
+const rateOf = (maxRate: number, maxRateDefault: number): number | null => {
+  const rate = maxRate === -1 ? maxRateDefault : maxRate;
+  return rate === 0 ? null : Math.max(0, rate);
+};
+
+const hourSeconds = 3_600;
+
+type LimitDeps = {
+  readonly clickhouse: Clickhouse;
+  readonly records: Records;
+  readonly policyDefaults: PolicyDefaults;
+  readonly maxRateDefault: number;
+};
+
+/** The limits of an owner against its use: of requests in the busiest second of the last hour, of columns now. */
+export const readLimits = async (
+  { clickhouse, records, policyDefaults, maxRateDefault }: LimitDeps,
+  { dataId, appId }: UsageOwner,
+  now: number,
+): Promise<Limit[]> => {
+  const owners = { dataIds: dataId === 0 ? [] : [dataId], appIds: appId === 0 ? [] : [appId] };
+  const [usage] = await readUsage(
+    clickhouse,
+    { since: now - hourSeconds, until: now + minuteSeconds, owners },
+    'owner',
+  );
+  const maxRate =
+    dataId === 0
+      ? (await records.applications.get(appId))?.value.max_rate
+      : (await records.groups.get(dataId))?.value.max_rate;
+  const rate: Limit = {
+    name: 'requests_per_second',
+    limit: rateOf(maxRate ?? -1, maxRateDefault),
+    used: usage?.secondMax ?? 0,
+  };
+  if (dataId === 0) return [rate];
+  const { policy } = await showSourcePolicy(records, policyDefaults, dataId);
+  const stored = await records.columns.get(columnsKey(dataId));
+  const registry = stored === undefined ? undefined : columnRegistrySchema.parse(stored.value);
+  const capOf = (field: string): number | null => {
+    const cap = policy[field];
+    return typeof cap === 'number' ? cap : null;
+  };
+  return [
+    rate,
+    { name: 'metric_columns', limit: capOf('metric_columns_max'), used: registry?.metrics.length ?? 0 },
+    {
+      name: 'dimension_columns',
+      limit: capOf('dimension_columns_max'),
+      used: registry?.dimensions.length ?? 0,
+    },
+  ];
+};
