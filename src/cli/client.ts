@@ -1,6 +1,8 @@
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { getCACertificates, setDefaultCACertificates } from 'node:tls';
 import { z } from 'zod';
-import { loadSettings, type Settings } from '../config/settings.ts';
+import { loadSettings, type Settings, settingFault } from '../config/settings.ts';
 import { errorText, Fault } from '../model/fault.ts';
 import { visible } from '../model/visible-text.ts';
 
@@ -61,9 +63,19 @@ const faultOf = (status: number, text: string, url: string): Fault => {
   return new Fault(kind, code, remedy === undefined ? detail : `${sentence} ${visible(remedy)}`);
 };
 
+/** Trusts the authorities of a file beside those of the system. Throws a permanent Fault for an unusable file. */
+export const trust = (caFile: string): void => {
+  try {
+    setDefaultCACertificates([...getCACertificates('default'), readFileSync(caFile, 'utf8')]);
+  } catch (error) {
+    throw settingFault('TIDEMARK_ADMIN_CA_FILE', errorText(error), 'Use a PEM file with certificates');
+  }
+};
+
 /** A client of the admin API at `settings.admin.url`. */
 export const createAdminClient = (settings: Settings): AdminClient => {
-  const { url, token } = settings.admin;
+  const { url, token, caFile } = settings.admin;
+  if (caFile !== undefined) trust(caFile);
 
   const call = (path: string, init: RequestInit): Promise<Response> => {
     if (token === undefined) {

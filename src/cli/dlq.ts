@@ -70,7 +70,7 @@ const callTimeoutMs = 300_000;
 const secondsOf = { s: 1, m: 60, h: 3_600, d: 86_400 } as const;
 
 /** A moment as Unix seconds: `2h` or `7d` ago, or an ISO time. */
-const sinceArgument = (text: string): number => {
+const momentArgument = (text: string): number => {
   const [, digits, unit] = /^(\d{1,9})([smhd])$/.exec(text) ?? [];
   if (digits !== undefined && (unit === 's' || unit === 'm' || unit === 'h' || unit === 'd'))
     return Math.max(0, Math.floor(Date.now() / 1000) - Number(digits) * secondsOf[unit]);
@@ -80,22 +80,36 @@ const sinceArgument = (text: string): number => {
   return Math.floor(ms / 1000);
 };
 
-type Filter = { reason?: string; dataId?: number; appId?: number; table?: string; since?: number };
+type Filter = {
+  pipeline?: string;
+  reason?: string;
+  dataId?: number;
+  appId?: number;
+  table?: string;
+  since?: number;
+  until?: number;
+};
+
+const pipelines = ['metrics', 'traces', 'ledger'];
 
 const addFilter = (command: Command): Command =>
   command
+    .addOption(new Option('--pipeline <name>', 'only of this pipeline').choices(pipelines))
     .option('--reason <code>', 'only with this reason (see tidemark explain <code>)')
     .option('--data-id <id>', 'only of this data id', idArgument)
     .option('--app-id <id>', 'only of this application', idArgument)
     .option('--table <name>', 'only for this table')
-    .option('--since <when>', 'only those dead-lettered since: 30m, 2h, 7d, or a time', sinceArgument);
+    .option('--since <when>', 'only those dead-lettered since: 30m, 2h, 7d, or a time', momentArgument)
+    .option('--until <when>', 'only those dead-lettered before: 30m, 2h, 7d ago, or a time', momentArgument);
 
-const filterOf = ({ reason, dataId, appId, table, since }: Filter) => ({
+const filterOf = ({ pipeline, reason, dataId, appId, table, since, until }: Filter) => ({
+  pipeline,
   reason,
   data_id: dataId,
   app_id: appId,
   table,
   since,
+  until,
 });
 
 const ownerOf = ({ data_id: dataId, app_id: appId }: Letter): string => {
@@ -267,8 +281,6 @@ export const registerDlq = (program: Command): void => {
     dlq
       .command('resume')
       .description('resume a consumer that stopped because too many items went to the dead letters')
-      .addArgument(
-        dlq.createArgument('<pipeline>', 'name of the consumer').choices(['metrics', 'traces', 'ledger']),
-      ),
+      .addArgument(dlq.createArgument('<pipeline>', 'name of the consumer').choices(pipelines)),
   ).action(resume);
 };

@@ -38,6 +38,7 @@ export const commandModules: readonly CommandModule[] = [
   },
   { names: ['admin-token'], load: async () => (await import('./admin-token.ts')).registerAdminToken },
   { names: ['dlq'], load: async () => (await import('./dlq.ts')).registerDlq },
+  { names: ['console'], load: async () => (await import('./console.ts')).registerConsole },
   { names: ['doctor'], load: async () => (await import('./doctor.ts')).registerDoctor },
   { names: ['explain'], load: async () => (await import('./explain.ts')).registerExplain },
   { names: ['config'], load: async () => (await import('./config.ts')).registerConfig },

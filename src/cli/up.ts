@@ -5,7 +5,7 @@ import { exitCodeConfig, loadSettings, type Settings } from '../config/settings.
 import type { LogLine } from '../embedded/child.ts';
 import { ensureCredentials } from '../embedded/credentials.ts';
 import { openDataFolder } from '../embedded/data-folder.ts';
-import { ensureDemo } from '../embedded/demo.ts';
+import { ensureDemo, makeConsoleLink } from '../embedded/demo.ts';
 import { removeInstallation, writeInstallation } from '../embedded/installation.ts';
 import { lockFolder } from '../embedded/lock.ts';
 import { createLogStream } from '../embedded/log-stream.ts';
@@ -24,6 +24,7 @@ import {
 import { summarise } from '../embedded/summary.ts';
 import { createSupervisor, type Supervisor } from '../embedded/supervisor.ts';
 import { errorText } from '../model/fault.ts';
+import { trust } from './client.ts';
 import { printLines, sayLines } from './output.ts';
 import { installEngines } from './setup.ts';
 
@@ -117,6 +118,15 @@ type Run = Pick<StackDeps, 'credentials' | 'lock'> & {
   readonly retentionDays: number | undefined;
 };
 
+/** Prints what is to be had where, with the records of the demo. */
+const welcome = async (settings: Settings, plan: StackPlan): Promise<void> => {
+  const { dataFolder, hasConsole, admin } = settings;
+  if (admin.caFile !== undefined) trust(admin.caFile);
+  const demo = await ensureDemo(plan.adminUrl, dataFolder);
+  const link = hasConsole ? await makeConsoleLink(plan.adminUrl, dataFolder) : undefined;
+  printLines(`\n${summarise(plan, demo, dataFolder, link)}\n`);
+};
+
 const runStack = async ({ settings, plan, retentionDays, credentials, lock }: Run): Promise<Ending> => {
   // Ctrl-C also ends a program that the output is piped into: the engines still have to stop in order.
   process.stdout.on('error', () => {});
@@ -135,8 +145,7 @@ const runStack = async ({ settings, plan, retentionDays, credentials, lock }: Ru
   startStack(stack, supervisor, log, () =>
     makeTables(settings, clickhouse, retentionDays, log, stopping.signal),
   )
-    .then(() => ensureDemo(`http://${plan.roleHost}:${plan.ports.api.port}`, settings.dataFolder))
-    .then((demo) => printLines(`\n${summarise(plan, demo, settings.dataFolder)}\n`))
+    .then(() => welcome(settings, plan))
     .catch((error: unknown) => end(endingOf(error)));
   try {
     return await ended;

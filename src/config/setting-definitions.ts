@@ -42,6 +42,7 @@ const publicUrl = settingsOf(kinds.publicUrl);
 const instances = settingsOf(kinds.instances);
 const cluster = settingsOf(kinds.cluster);
 const flag = settingsOf(kinds.flag);
+const onOff = settingsOf(kinds.onOff);
 const processes = settingsOf(kinds.processes);
 const bytes = settingsOf(kinds.bytes);
 const headers = settingsOf(kinds.headers);
@@ -231,7 +232,21 @@ export const settingsTable = z.object({
   metadata: z.object({
     apiPort: port.setting('TIDEMARK_METADATA_API_PORT', '10300', 'admin API'),
     opsPort: port.setting('TIDEMARK_METADATA_OPS_PORT', '10312', 'operations port of metadata'),
+    tlsCertFile: path.optional(
+      'TIDEMARK_METADATA_TLS_CERT_FILE',
+      'certificate chain of the admin API and the console, PEM, reloaded when it changes; default none: plain HTTP',
+    ),
+    tlsKeyFile: path.optional('TIDEMARK_METADATA_TLS_KEY_FILE', 'private key of that certificate, PEM'),
+    trustedProxies: text.optional(
+      'TIDEMARK_METADATA_TRUSTED_PROXIES',
+      'addresses and networks of trusted proxies in front of the admin API, whose X-Forwarded-For and X-Forwarded-Proto are used, separated by commas; default none',
+    ),
   }),
+  hasConsole: onOff.setting(
+    'TIDEMARK_CONSOLE',
+    'on',
+    'on = metadata serves the console at /console/ of the admin API; off = it does not',
+  ),
   refresh: z.object({
     cron: text.setting(
       'TIDEMARK_REFRESH_CRON',
@@ -289,6 +304,10 @@ export const settingsTable = z.object({
     token: secret.optional(
       'TIDEMARK_ADMIN_TOKEN',
       'bearer token of the command line, default from admin.token in the data folder',
+    ),
+    caFile: path.optional(
+      'TIDEMARK_ADMIN_CA_FILE',
+      'certificate authorities for an https:// address of the admin API, PEM; default the authorities of the system',
     ),
   }),
 });

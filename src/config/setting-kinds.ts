@@ -145,6 +145,10 @@ export const kinds = {
     shown: 'true or false',
     schema: z.enum(['true', 'false'], 'is not true or false').transform((text) => text === 'true'),
   },
+  onOff: {
+    shown: 'on or off',
+    schema: z.enum(['on', 'off'], 'is not on or off').transform((text) => text === 'on'),
+  },
   ratio: {
     shown: 'number from 0 to 1',
     schema: number(/^(0(\.\d{1,9})?|1(\.0{1,9})?)$/, 'is not a number from 0 to 1'),

@@ -42,6 +42,8 @@ export const loadSettings = (env: NodeJS.ProcessEnv = process.env) => {
     dataFolder,
     pipelinesFolder: settings.pipelinesFolder ?? join(programFolder, 'pipelines'),
     schemasFolder: join(programFolder, 'schemas'),
+    /** The built files of the console. */
+    consoleFolder: join(programFolder, 'console', 'dist'),
     questdb: { ...questdb, further: questdb.further ?? [] },
     ingress: {
       ...ingress,
@@ -49,8 +51,12 @@ export const loadSettings = (env: NodeJS.ProcessEnv = process.env) => {
       pushHost: ingress.pushHost ?? host,
       otlpHost: ingress.otlpHost ?? host,
     },
+    metadata: { ...metadata, trustedProxies: metadata.trustedProxies ?? '' },
     admin: {
-      url: admin.url ?? `http://${reachableAt(host)}:${metadata.apiPort}`,
+      ...admin,
+      url:
+        admin.url ??
+        `${metadata.tlsCertFile === undefined ? 'http' : 'https'}://${reachableAt(host)}:${metadata.apiPort}`,
       token: admin.token ?? adminTokenIn(dataFolder),
     },
   };

@@ -72,22 +72,34 @@ export const messageOf = ({ header }: Letter): MessageOfOwner | undefined => {
     : undefined;
 };
 
+export const letterPipelines = ['metrics', 'traces', 'ledger'] as const;
+type LetterPipeline = (typeof letterPipelines)[number];
+
+const isOfPipeline = (pipeline: LetterPipeline, stream: string): boolean =>
+  pipeline === 'metrics' ? isStreamOfPoints(stream) : stream === pipeline.toUpperCase();
+
 /** Filter for dead letters; all given criteria must match. */
 export type LetterFilter = {
+  /** Of the stream that it came from. */
+  readonly pipeline?: LetterPipeline | undefined;
   readonly reason?: string | undefined;
   readonly dataId?: number | undefined;
   readonly appId?: number | undefined;
   readonly table?: string | undefined;
   /** Dead-lettered at or after this time, ms since 1970. */
   readonly since?: number | undefined;
+  /** Dead-lettered before this time, ms since 1970. */
+  readonly until?: number | undefined;
 };
 
 export const matches = ({ header, at }: Letter, filter: LetterFilter): boolean =>
+  (filter.pipeline === undefined || isOfPipeline(filter.pipeline, header.stream)) &&
   (filter.reason === undefined || header.reason === filter.reason) &&
   (filter.dataId === undefined || header.dataId === filter.dataId) &&
   (filter.appId === undefined || header.appId === filter.appId) &&
   (filter.table === undefined || header.table === filter.table) &&
-  (filter.since === undefined || at >= filter.since);
+  (filter.since === undefined || at >= filter.since) &&
+  (filter.until === undefined || at < filter.until);
 
 /** Arrival of its items, ms since 1970: exact where the header has it, else to the minute, else the time of the dead-lettering. */
 export const arrivedAtOf = ({ header, at }: Letter): number => {

@@ -2,13 +2,14 @@ import { createHash } from 'node:crypto';
 
 /**
  * KV buckets. Every role watches the records and the column registry; the system bucket holds counters and epochs; in
- * the rates bucket the receivers publish their demand.
+ * the rates bucket the receivers publish their demand; the sessions bucket has the sessions of the console.
  */
 export const buckets = {
   records: 'tidemark-records',
   columns: 'tidemark-columns',
   system: 'tidemark-system',
   rates: 'tidemark-rates',
+  sessions: 'tidemark-sessions',
 } as const;
 
 const sha256Hex = (text: string): string => createHash('sha256').update(text).digest('hex');

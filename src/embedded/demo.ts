@@ -40,6 +40,9 @@ const connect = (apiUrl: string, token: string): Ask => {
   };
 };
 
+const tokenIn = async (dataFolder: string): Promise<string> =>
+  (await readFile(join(dataFolder, 'admin.token'), 'utf8')).trim();
+
 /** Views mask tokens; this call shows one, and the audit log records that. */
 const reveal = async (ask: Ask, path: string): Promise<string> =>
   (await ask(revealedSchema, 'POST', `${path}/reveal-token`, {})).token;
@@ -72,9 +75,18 @@ const ensureApplication = async (ask: Ask): Promise<Demo['application']> => {
   return { ...own, token: application.token };
 };
 
+/** A link into the console that logs in once, within a minute. */
+export const makeConsoleLink = async (apiUrl: string, dataFolder: string): Promise<string> => {
+  const { path } = await connect(apiUrl, await tokenIn(dataFolder))(
+    z.object({ path: z.string() }),
+    'POST',
+    '/api/v1/console-links',
+  );
+  return `${apiUrl}${path}`;
+};
+
 /** Finds the demo's records, or creates missing and deleted ones. Throws the admin API's error when it refuses. */
 export const ensureDemo = async (apiUrl: string, dataFolder: string): Promise<Demo> => {
-  const token = (await readFile(join(dataFolder, 'admin.token'), 'utf8')).trim();
-  const ask = connect(apiUrl, token);
+  const ask = connect(apiUrl, await tokenIn(dataFolder));
   return { report: await ensureReport(ask), application: await ensureApplication(ask) };
 };

@@ -46,12 +46,12 @@ export const withoutAccount = (url: string): string =>
 const pgUrl = (host: string, port: number): string => `postgresql://${host}:${port}/qdb`;
 
 const addressesOf = (plan: StackPlan): Addresses => {
-  const { urls, ports, roleHost, engineHost, enginePorts } = plan;
+  const { urls, ports, roleHost, adminUrl, engineHost, enginePorts } = plan;
   const at = ({ port }: { port: number }): string => `http://${roleHost}:${port}`;
   return {
     push_url: at(ports.push),
     otlp_url: at(ports.otlp),
-    admin_url: at(ports.api),
+    admin_url: adminUrl,
     questdb_url: withoutAccount(urls.questdb),
     questdb_pg_url: enginePorts.includes(ports.questdbPg) ? pgUrl(engineHost, ports.questdbPg.port) : null,
     clickhouse_url: withoutAccount(urls.clickhouse),

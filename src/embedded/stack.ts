@@ -17,6 +17,8 @@ export type StackPlan = {
   engineHost: string;
   /** The roles, from this machine. */
   roleHost: string;
+  /** The admin API, from this machine; with a certificate, by the name that the settings have for it. */
+  adminUrl: string;
   /** Configured addresses unchanged, those of the engines that are started here without their credentials. */
   urls: EngineUrls;
   ports: PortPlan;
@@ -59,11 +61,14 @@ export const planStack = async (settings: Settings): Promise<StackPlan> => {
   const open = Object.values(ports).filter(({ port }) => port === 0);
   const free = await freePorts(open.length);
   for (const [index, entry] of open.entries()) entry.port = free[index] ?? 0;
-  const { nats, questdb, clickhouse, host } = settings;
+  const { nats, questdb, clickhouse, host, metadata, admin } = settings;
+  const roleHost = host === '0.0.0.0' || host === '::' ? loopback : host;
   const { push, otlp, ingressOps, transferOps, api, metadataOps } = ports;
   return {
     engineHost: loopback,
-    roleHost: host === '0.0.0.0' || host === '::' ? loopback : host,
+    roleHost,
+    adminUrl:
+      metadata.tlsCertFile === undefined ? `http://${roleHost}:${api.port}` : new URL(admin.url).origin,
     urls: {
       nats: nats.url ?? `nats://${loopback}:${ports.natsClient.port}`,
       questdb: questdb.url ?? `http://${loopback}:${ports.questdbHttp.port}`,

@@ -56,7 +56,12 @@ const spansQuery = (curl: string, clickhouseUrl: string): string => {
 };
 
 /** The output of `tidemark up` once everything is ready: addresses, credentials, commands that work as pasted. */
-export const summarise = ({ roleHost, urls, ports }: StackPlan, demo: Demo, dataFolder: string): string => {
+export const summarise = (
+  { roleHost, adminUrl, urls, ports }: StackPlan,
+  demo: Demo,
+  dataFolder: string,
+  consoleLink: string | undefined,
+): string => {
   const at = (port: { port: number }): string => `http://${roleHost}:${port.port}`;
   const pushUrl = `${at(ports.push)}/v2/push/`;
   const tracesUrl = `${at(ports.otlp)}/v1/traces`;
@@ -69,7 +74,13 @@ export const summarise = ({ roleHost, urls, ports }: StackPlan, demo: Demo, data
       [
         `push metrics     ${pushUrl}`,
         `export traces    ${tracesUrl} (OTLP/HTTP, JSON or protobuf)`,
-        `admin API        ${at(ports.api)} (bearer token in ${dataFolder}/admin.token)`,
+        ...(consoleLink === undefined
+          ? []
+          : [
+              `console          ${consoleLink}`,
+              '                 (logs in once, within a minute; npx tidemark console prints another link)',
+            ]),
+        `admin API        ${adminUrl} (bearer token in ${dataFolder}/admin.token)`,
         `QuestDB          ${questdbUrl}`,
         `ClickHouse       ${clickhouseUrl}`,
         `NATS             ${withoutAccount(urls.nats)}`,

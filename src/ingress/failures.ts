@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
-import { clientAddress, isTrusted, type TrustedProxies } from './http/client-address.ts';
+import { clientAddress, isTrusted, type TrustedProxies } from '../http/client-address.ts';
 
 /** How many requests without a valid credential an address may send per second; further ones are refused before they are read. */
 export type FailureLimit = {

@@ -7,13 +7,14 @@ import { startPulse } from '../bus/pulse-publisher.ts';
 import { checkBatches, ensureTopology, type RefusedStreams, retryStreams } from '../bus/topology.ts';
 import { withInstances } from '../config/instance-streams.ts';
 import { loadPipelines, type Pipelines, type StreamDefinition } from '../config/pipelines.ts';
-import { natsTarget, questdbInstances, type Settings, settingFault } from '../config/settings.ts';
+import { natsTarget, questdbInstances, type Settings } from '../config/settings.ts';
 import { createColumnNames } from '../directory/column-names.ts';
 import { type Directory, startDirectory } from '../directory/directory.ts';
 import { takeEpoch } from '../directory/epoch.ts';
 import { buckets } from '../directory/keys.ts';
 import { startLastSeen } from '../directory/last-seen.ts';
 import { ruleDefaults } from '../directory/rules.ts';
+import { isTrusted, type TrustedProxies } from '../http/client-address.ts';
 import { createConnectionCount } from '../http/connections.ts';
 import { errorText } from '../model/fault.ts';
 import { openLedgerFeed } from '../outcomes/ledger-feed.ts';
@@ -24,6 +25,8 @@ import { createChecks } from '../runtime/checks.ts';
 import { listenFault } from '../runtime/listen-fault.ts';
 import { startOpsServer } from '../runtime/ops-server.ts';
 import { type Parts, runRole } from '../runtime/run-role.ts';
+import { openTlsFiles, tlsPathsOf } from '../runtime/tls-files.ts';
+import { trustedProxiesOf } from '../runtime/trusted-proxies.ts';
 import { untilDone } from '../runtime/until-done.ts';
 import { createLog, type Log } from '../telemetry/log.ts';
 import { createIngressMetrics, type IngressMetrics } from '../telemetry/metrics.ts';
@@ -31,9 +34,7 @@ import { openTracing } from '../telemetry/open-tracing.ts';
 import { createIngressFigures } from '../telemetry/pulse-figures.ts';
 import { createFailureLimit, type FailureLimit } from './failures.ts';
 import { type BytesInFlight, createBytesInFlight } from './http/admission.ts';
-import { isTrusted, parseTrustedProxies, type TrustedProxies } from './http/client-address.ts';
 import type { Listening } from './http/receiver-server.ts';
-import { openTlsFiles, tlsPathsOf } from './http/tls-files.ts';
 import { type BaseCounter, createBaseCounter } from './identity.ts';
 import { createLargeBodies, type LargeBodies } from './large-bodies/large-bodies.ts';
 import type { CredentialNames } from './otlp/credential.ts';
@@ -202,16 +203,6 @@ const createUnready =
     return since !== undefined && performance.now() - since > awayMs ? 'NATS is not connected' : undefined;
   };
 
-const trustedProxiesOf = ({ ingress }: Settings): TrustedProxies => {
-  const parsed = parseTrustedProxies(ingress.trustedProxies);
-  if ('proxies' in parsed) return parsed.proxies;
-  throw settingFault(
-    'TIDEMARK_INGRESS_TRUSTED_PROXIES',
-    `${parsed.wrong} is not an IP address or a network`,
-    'Write addresses and networks like 10.0.0.0/8, 192.168.1.7',
-  );
-};
-
 /** The options of both receivers for listening. Throws a permanent Fault for unusable certificate files. */
 const listeningOf = (
   { ingress }: Settings,
@@ -219,7 +210,7 @@ const listeningOf = (
   metrics: IngressMetrics,
   log: Log,
 ): Listening => {
-  const paths = tlsPathsOf(ingress);
+  const paths = tlsPathsOf('TIDEMARK_INGRESS_TLS', ingress);
   return {
     limits: ingress,
     connections: createConnectionCount({
@@ -398,7 +389,10 @@ export const runIngress = async (settings: Settings): Promise<void> => {
     loadPipelines(settings.pipelinesFolder, settings.nats.replicas),
     questdbInstances(settings).map(({ name }) => name),
   );
-  const trustedProxies = trustedProxiesOf(settings);
+  const trustedProxies = trustedProxiesOf(
+    'TIDEMARK_INGRESS_TRUSTED_PROXIES',
+    settings.ingress.trustedProxies,
+  );
   const log = createLog('ingress', settings.logLevel);
   await runRole({ name: 'ingress', log }, (parts, stop) =>
     startIngress({ settings, pipelines, trustedProxies, log }, parts, stop),

@@ -1,9 +1,9 @@
 import type { IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
+import { clientAddress, isTrusted, type TrustedProxies } from '../http/client-address.ts';
 import type { Pipeline } from '../outcomes/rows.ts';
 import type { UsageBook } from '../outcomes/usage-book.ts';
 import type { Body } from './http/body.ts';
-import { clientAddress, isTrusted, type TrustedProxies } from './http/client-address.ts';
 import { senderName } from './sender.ts';
 
 /** What usage keeps of a request. */

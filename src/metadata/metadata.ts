@@ -19,6 +19,7 @@ import { listenFault } from '../runtime/listen-fault.ts';
 import { startOpsServer } from '../runtime/ops-server.ts';
 import { type Parts, runRole } from '../runtime/run-role.ts';
 import { whenStopped } from '../runtime/stop-signal.ts';
+import type { TlsFiles } from '../runtime/tls-files.ts';
 import { untilDone } from '../runtime/until-done.ts';
 import { type Clickhouse, createClickhouse } from '../stores/clickhouse/client.ts';
 import type { QuestdbSql } from '../stores/questdb/sql.ts';
@@ -28,9 +29,11 @@ import { createMetadataMetrics, type MetadataMetrics } from '../telemetry/metric
 import { createWatchMetrics } from '../telemetry/watch-metrics.ts';
 import { type Account, openAccount } from './account/account.ts';
 import type { ApiDeps } from './api/deps.ts';
-import { createApiServer } from './api/listening.ts';
+import { createApiServer, openApiTls } from './api/listening.ts';
 import { createApi } from './api/server.ts';
 import { type Audit, openAudit } from './audit/audit.ts';
+import type { Console } from './console/console.ts';
+import { openConsole } from './console/open-console.ts';
 import { createInspected, type Inspected } from './inspect/inspected.ts';
 import { openPulse, type PulseReads } from './pulse/open-pulse.ts';
 import { openRecords, type Records } from './records/store.ts';
@@ -99,8 +102,12 @@ const untilItWorks = <T>(work: () => Promise<T>, signal: AbortSignal, log: Log):
   });
 };
 
-const serve = async (api: ReturnType<typeof createApi>, settings: Settings): Promise<Server> => {
-  const server = createApiServer(api);
+const serve = async (
+  api: ReturnType<typeof createApi>,
+  settings: Settings,
+  tls: TlsFiles | undefined,
+): Promise<Server> => {
+  const server = createApiServer(api.fetch, tls);
   await new Promise<void>((resolve, reject) => {
     server.once('error', (error) => {
       reject(listenFault(error, settings.metadata.apiPort, 'TIDEMARK_METADATA_API_PORT'));
@@ -210,11 +217,24 @@ type Services = {
   readonly account: Account;
   readonly pulse: PulseReads;
   readonly inspected: Inspected;
+  readonly console: Console | undefined;
 };
 
 const createRoleApi = (
   { settings, metrics, clickhouse, log }: Given,
-  { bus, pipelines, records, adminTokens, audit, refresh, outcomes, account, pulse, inspected }: Services,
+  {
+    bus,
+    pipelines,
+    records,
+    adminTokens,
+    audit,
+    refresh,
+    outcomes,
+    account,
+    console,
+    pulse,
+    inspected,
+  }: Services,
   { tables, placing, checks }: Pick<ApiDeps, 'tables' | 'placing' | 'checks'>,
 ) => {
   const rules = ruleDefaults(pipelines);
@@ -229,6 +249,7 @@ const createRoleApi = (
     tablePrefix: settings.tablePrefix,
     adminTokens,
     audit,
+    console,
     refresh,
     deadLetters: createDeadLetterAdmin({
       bus,
@@ -339,6 +360,8 @@ const startMetadata = async (
 ): Promise<void> => {
   const metrics = createMetadataMetrics();
   const given: Given = { settings, log, metrics, ...openStores(settings, parts) };
+  const tls = openApiTls(given);
+  parts.add('TLS files', () => tls?.stop());
   const ending = new AbortController();
   parts.add('probes of QuestDB', () => ending.abort());
   const probing = AbortSignal.any([stop, ending.signal]);
@@ -387,11 +410,12 @@ const startMetadata = async (
   const { streams } = pipelines;
   const inspected = createInspected({ ...given, bus, streams, account, env: process.env, now: Date.now });
   parts.add('looks at arrivals', () => inspected.arrivals.stop());
+  const console = openConsole(settings, { bus, adminTokens, audit });
   const services: Services = {
-    ...{ bus, pipelines, records, adminTokens, audit, refresh, outcomes, account, pulse, inspected },
+    ...{ bus, pipelines, records, adminTokens, audit, refresh, outcomes, account, console, pulse, inspected },
   };
   const { checks } = ready;
-  const server = await serve(createRoleApi(given, services, { tables, placing, checks }), settings);
+  const server = await serve(createRoleApi(given, services, { tables, placing, checks }), settings, tls);
   parts.add('admin API', () => finish(server));
   // Streams of dropped items have no end of their own.
   parts.add('readers of live drops', () => outcomes.live.stop());

@@ -55,6 +55,33 @@ const kinds: Readonly<Record<string, Kind>> = {
     title: 'No valid admin token',
     remedy: 'Send Authorization: Bearer with the content of admin.token in the data folder of metadata.',
   },
+  login_refused: {
+    status: 401,
+    title: 'The log-in is refused',
+    remedy: 'Use a valid admin token, or run tidemark console for a new link.',
+  },
+  too_many_attempts: {
+    status: 429,
+    title: 'Too many failed attempts',
+    remedy: 'Wait a minute, then try again.',
+  },
+  transport_open: {
+    status: 403,
+    title: 'The connection is not encrypted',
+    remedy:
+      'Set TIDEMARK_METADATA_TLS_CERT_FILE and TIDEMARK_METADATA_TLS_KEY_FILE, or name the proxy that ends TLS in TIDEMARK_METADATA_TRUSTED_PROXIES.',
+  },
+  cross_site: {
+    status: 403,
+    title: 'The request is not from the console',
+    remedy: 'Use the console in its own tab, or call the API with a bearer token.',
+  },
+  step_up_required: {
+    status: 403,
+    title: 'The token is wanted again',
+    remedy: 'Give the admin token again; it counts for five minutes.',
+  },
+  console_off: conflict('The console is off', 'Set TIDEMARK_CONSOLE=on for metadata.'),
   not_found: { status: 404, title: 'Not found' },
   method_not_allowed: { status: 405, title: 'The method is not allowed' },
   body_too_large: { status: 413, title: 'The body is too large' },

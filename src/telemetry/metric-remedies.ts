@@ -150,6 +150,13 @@ const ofMetadata: Readonly<Record<string, MetricRemedy>> = {
   tidemark_metadata_pulses_ignored_total: say(
     '`malformed` grows: another program publishes under `pulse.`; `too_many`: `tidemark processes` lacks some; nothing is lost',
   ),
+  tidemark_metadata_tls_reloads_total: say('`refused` grows: the new certificate files cannot be used'),
+  tidemark_metadata_tls_files_refused: say(
+    'repair the certificate files; the admin API uses the previous certificate until it expires',
+  ),
+  tidemark_metadata_tls_certificate_expiry_timestamp_seconds: say(
+    'renew the certificate; it is read again without a restart',
+  ),
   tidemark_stream_missing: say(
     '1 for METRICS-<name>: NATS has no room for it, see `/readyz`; for another: restart metadata, it creates the stream',
   ),

@@ -102,6 +102,28 @@ const requestMetrics = (registers: Registry[]) => ({
   }),
 });
 
+/** The certificate of a server. */
+const tlsMetrics = (role: 'ingress' | 'metadata', registers: Registry[]) => ({
+  tlsReloads: new Counter({
+    name: `tidemark_${role}_tls_reloads_total`,
+    help: 'Changed certificate files read again, by outcome (loaded, refused)',
+    labelNames: ['outcome'],
+    registers,
+  }),
+  tlsStale: new Gauge({
+    name: `tidemark_${role}_tls_files_refused`,
+    help: '1 while the certificate files cannot be used and the previous certificate stays in use: repair the files',
+    registers,
+  }),
+  tlsExpiry: new Gauge({
+    name: `tidemark_${role}_tls_certificate_expiry_timestamp_seconds`,
+    help: 'Expiry of the certificate in use, seconds since 1970; 0 = plain HTTP',
+    registers,
+  }),
+});
+
+export type TlsMetrics = ReturnType<typeof tlsMetrics>;
+
 /** The receivers' resources in use: bytes, connections, certificates. */
 const connectionMetrics = (registers: Registry[]) => ({
   bytesInFlight: new Gauge({
@@ -121,22 +143,7 @@ const connectionMetrics = (registers: Registry[]) => ({
     labelNames: ['receiver', 'reason'],
     registers,
   }),
-  tlsReloads: new Counter({
-    name: 'tidemark_ingress_tls_reloads_total',
-    help: 'Changed certificate files read again, by outcome (loaded, refused)',
-    labelNames: ['outcome'],
-    registers,
-  }),
-  tlsStale: new Gauge({
-    name: 'tidemark_ingress_tls_files_refused',
-    help: '1 while the certificate files cannot be used and the previous certificate stays in use: repair the files',
-    registers,
-  }),
-  tlsExpiry: new Gauge({
-    name: 'tidemark_ingress_tls_certificate_expiry_timestamp_seconds',
-    help: 'Expiry of the certificate in use, seconds since 1970; 0 = plain HTTP',
-    registers,
-  }),
+  ...tlsMetrics('ingress', registers),
 });
 
 /** Messages that ingress publishes. */
@@ -378,6 +385,7 @@ export const createMetadataMetrics = () => {
       labelNames: ['why'],
       registers,
     }),
+    ...tlsMetrics('metadata', registers),
   };
 };
 

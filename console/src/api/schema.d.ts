@@ -1576,6 +1576,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/console-links": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Makes a link that logs in to the console as the caller, once, within 60 s
+         * @description Needs the role viewer.
+         */
+        post: operations["post_console_links"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
 }
 export type webhooks = Record<string, never>;
 export interface components {
@@ -2652,7 +2672,7 @@ export interface components {
                 token_id: number | null;
                 name: string;
                 /** @enum {string} */
-                role: "admin" | "editor" | "viewer" | "node";
+                role: "admin" | "editor" | "viewer" | "node" | "none";
             };
             operator: string | null;
             action: string;
@@ -2898,6 +2918,10 @@ export interface components {
                     }[];
                 };
             };
+        };
+        ConsoleLink: {
+            path: string;
+            expires_at: number;
         };
     };
     responses: {
@@ -5724,11 +5748,13 @@ export interface operations {
                 limit?: number;
                 /** @description The next_cursor of the page before */
                 cursor?: string;
+                pipeline?: "metrics" | "traces" | "ledger";
                 reason?: string;
                 data_id?: number;
                 app_id?: number;
                 table?: string;
                 since?: number;
+                until?: number;
             };
             header?: never;
             path?: never;
@@ -5830,12 +5856,19 @@ export interface operations {
         requestBody?: {
             content: {
                 "application/json": {
+                    /**
+                     * @description Only those of this pipeline
+                     * @enum {string}
+                     */
+                    pipeline?: "metrics" | "traces" | "ledger";
                     reason?: string;
                     data_id?: number;
                     app_id?: number;
                     table?: string;
                     /** @description Dead-lettered at or after this time, Unix seconds */
                     since?: number;
+                    /** @description Dead-lettered before this time, Unix seconds */
+                    until?: number;
                     /** @description Only these */
                     sequences?: number[];
                     /** @description Required as true when no filter is given */
@@ -5880,12 +5913,19 @@ export interface operations {
         requestBody?: {
             content: {
                 "application/json": {
+                    /**
+                     * @description Only those of this pipeline
+                     * @enum {string}
+                     */
+                    pipeline?: "metrics" | "traces" | "ledger";
                     reason?: string;
                     data_id?: number;
                     app_id?: number;
                     table?: string;
                     /** @description Dead-lettered at or after this time, Unix seconds */
                     since?: number;
+                    /** @description Dead-lettered before this time, Unix seconds */
+                    until?: number;
                     /** @description Only these */
                     sequences?: number[];
                     /** @description Required as true when no filter is given */
@@ -6584,6 +6624,40 @@ export interface operations {
                         created: number;
                         unchanged: number;
                     };
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            409: components["responses"]["Problem409"];
+            413: components["responses"]["Problem413"];
+            422: components["responses"]["Problem422"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    post_console_links: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": {
+                    /** @description Name of the requester: records have `<operator> via <name of the admin token>`, or only the name of the token where this is omitted */
+                    operator?: string;
+                };
+            };
+        };
+        responses: {
+            /** @description Done */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ConsoleLink"];
                 };
             };
             400: components["responses"]["Problem400"];

@@ -57,11 +57,12 @@ const Control = ({ field, value, error, onValue }: ControlProps) => {
     if (error !== undefined) element.current?.focus();
   }, [error]);
   const common = {
+    id,
     ref: element,
     name,
     required: isRequired,
     'aria-invalid': error !== undefined,
-    'aria-describedby': id,
+    'aria-describedby': `${id}-hint`,
   };
   const input =
     kind === 'select' ? (
@@ -82,8 +83,7 @@ const Control = ({ field, value, error, onValue }: ControlProps) => {
     ) : (
       <input
         {...common}
-        type={kind}
-        step={kind === 'number' ? 1 : undefined}
+        {...(kind === 'number' ? ({ type: 'number', step: 1 } as const) : ({ type: 'text' } as const))}
         autocomplete="off"
         value={String(value)}
         onInput={(event) => onValue(event.currentTarget.value)}
@@ -91,12 +91,10 @@ const Control = ({ field, value, error, onValue }: ControlProps) => {
     );
   return (
     <div class="field">
-      <label class={kind === 'check' ? 'row' : undefined}>
-        {kind === 'check' && input}
-        {label}
-        {kind !== 'check' && input}
-      </label>
-      <p id={id} class={error === undefined ? 'hint' : 'hint wrong'}>
+      {kind === 'check' && input}
+      <label for={id}>{label}</label>
+      {kind !== 'check' && input}
+      <p id={`${id}-hint`} class={error === undefined ? 'hint' : 'hint wrong'}>
         {error === undefined ? hint : <Hostile text={error.message} max={600} />}
       </p>
     </div>

@@ -21,6 +21,9 @@ export type TimeRange = {
 const secondsOf = (text: string | null): number | undefined =>
   text !== null && /^\d{1,12}$/.test(text) ? Number(text) : undefined;
 
+/** The fallback of a list that begins with everything: from 0 on. */
+export const anyTime = 'any';
+
 /** The range in the address: `range=6h`, or `since` and `until` in Unix seconds. */
 export const useTimeRange = (fallback = '1h'): TimeRange => {
   const { query } = useAddress();
@@ -28,6 +31,7 @@ export const useTimeRange = (fallback = '1h'): TimeRange => {
   const until = secondsOf(query.get('until'));
   if (since !== undefined) return { since, until, key: `${since}-${until ?? ''}` };
   const preset = query.get('range') ?? fallback;
+  if (preset === anyTime) return { since: 0, until: undefined, key: anyTime };
   const seconds = presets.get(preset) ?? presets.get(fallback) ?? 3600;
   return { since: Math.floor(Date.now() / 1000) - seconds, until: undefined, key: preset };
 };
@@ -66,10 +70,10 @@ const Moment = ({ label, name, value }: { label: string; name: 'since' | 'until'
 /** Chooses the range that `useTimeRange` reads. */
 export const TimeRangePicker = ({ fallback = '1h' }: { fallback?: string }) => {
   const range = useTimeRange(fallback);
-  const isOwn = !presets.has(range.key);
+  const isOwn = range.key !== anyTime && !presets.has(range.key);
   const choose = (preset: string): void => {
     const now = Math.floor(Date.now() / 1000);
-    if (preset === 'own') setTimeRange(range.since, range.until ?? now);
+    if (preset === 'own') setTimeRange(range.since || now - 86_400, range.until ?? now);
     else
       setQuery(
         { range: preset === fallback ? undefined : preset, since: undefined, until: undefined },
@@ -85,6 +89,7 @@ export const TimeRangePicker = ({ fallback = '1h' }: { fallback?: string }) => {
           value={isOwn ? 'own' : range.key}
           onChange={({ currentTarget }) => choose(currentTarget.value)}
         >
+          {fallback === anyTime && <option value={anyTime}>any time</option>}
           {[...presets.keys()].map((preset) => (
             <option key={preset} value={preset}>
               last {preset}

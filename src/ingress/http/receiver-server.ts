@@ -4,12 +4,12 @@ import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response';
 import { Hono } from 'hono';
 import { createLimitedServer, type Limits } from '../../http/limited-server.ts';
 import { hostResponse, type ProtocolStatus } from '../../http/protocol-errors.ts';
+import type { TlsFiles } from '../../runtime/tls-files.ts';
 import type { IngressMetrics } from '../../telemetry/metrics.ts';
 import type { RefusalRecorder } from '../refusal-recorder.ts';
 import { type Headers, Refused, retryAfter } from '../refused.ts';
 import { createHotRoute } from './hot-route.ts';
 import type { Reply } from './reply.ts';
-import type { TlsFiles } from './tls-files.ts';
 
 /** The options of both receivers for listening. */
 export type Listening = Limits & { readonly metrics: IngressMetrics; readonly tls: TlsFiles | undefined };

@@ -1,10 +1,10 @@
 import type { IncomingMessage } from 'node:http';
 import type { ApplicationSource } from '../../directory/applications.ts';
 import type { Directory } from '../../directory/directory.ts';
+import { clientAddress, type TrustedProxies } from '../../http/client-address.ts';
 import type { UidBase } from '../../model/uid.ts';
 import { type EncodedTraces, encodedLength, type SpanOwner } from '../../wire/otlp/types.ts';
 import { type Body, noRoom } from '../http/body.ts';
-import { clientAddress, type TrustedProxies } from '../http/client-address.ts';
 import type { Reply } from '../http/reply.ts';
 import { type BaseCounter, requestIdentity } from '../identity.ts';
 import { createLine, type LineDependencies, limitRate, newSender } from '../line.ts';

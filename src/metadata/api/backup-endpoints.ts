@@ -17,6 +17,7 @@ export const backupEndpoints = (deps: ApiDeps): Endpoint[] => [
     tag,
     summary: 'All records as one document, with their tokens',
     role: 'admin',
+    needsProof: true,
     params: none,
     query: none,
     body: none,
@@ -31,6 +32,7 @@ export const backupEndpoints = (deps: ApiDeps): Endpoint[] => [
     summary:
       'Imports the records of an exported document; refused as a whole if other records have the same ids',
     role: 'admin',
+    needsProof: true,
     params: none,
     query: none,
     body: backup,

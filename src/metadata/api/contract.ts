@@ -109,6 +109,14 @@ export const column = z
   })
   .meta({ id: 'Column' });
 
+/** A link that logs in to the console: a path of this API whose fragment has the code, and its end in Unix seconds. */
+export const consoleLink = z
+  .strictObject({
+    path: z.string().meta({ examples: [`/console/login#${'0123456789abcdef'.repeat(4)}`] }),
+    expires_at: z.int().nonnegative(),
+  })
+  .meta({ id: 'ConsoleLink' });
+
 /** An error answer, RFC 9457. */
 export const problem = z
   .strictObject({

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { DeadLetterAdmin } from '../../dead-letters/admin.ts';
-import { itemsOf, type Letter, type LetterFilter } from '../../dead-letters/dead-letter.ts';
+import { itemsOf, type Letter, type LetterFilter, letterPipelines } from '../../dead-letters/dead-letter.ts';
 import { showBytes } from '../../dead-letters/preview.ts';
 import { Fault } from '../../model/fault.ts';
 import { fieldFault, notFound } from '../problem.ts';
@@ -108,13 +108,20 @@ const integerText = z
   .transform(Number)
   .pipe(z.int().min(0).max(999_999_999_999));
 
+const pipeline = z
+  .enum(letterPipelines, `must be one of ${letterPipelines.join(', ')}`)
+  .optional()
+  .meta({ description: 'Only those of this pipeline' });
+
 const listQuery = z.strictObject({
   ...pageQuery,
+  pipeline,
   reason: z.string().max(64).optional(),
   data_id: integerText.optional(),
   app_id: integerText.optional(),
   table: z.string().max(256).optional(),
-  since: integerText.optional(),
+  since: integerText.optional().meta({ description: 'Dead-lettered at or after this time, Unix seconds' }),
+  until: integerText.optional().meta({ description: 'Dead-lettered before this time, Unix seconds' }),
 });
 
 const count = z.int('must be an integer').min(0).max(999_999_999_999);
@@ -123,11 +130,13 @@ const limitMax = 1_000;
 
 const bulkRequest = z
   .strictObject({
+    pipeline,
     reason: z.string('must be text').max(64).optional(),
     data_id: count.optional(),
     app_id: count.optional(),
     table: z.string('must be text').max(256).optional(),
     since: count.optional().meta({ description: 'Dead-lettered at or after this time, Unix seconds' }),
+    until: count.optional().meta({ description: 'Dead-lettered before this time, Unix seconds' }),
     sequences: z
       .array(count, 'must be a list')
       .max(sequencesMax)
@@ -164,18 +173,16 @@ const bulkAnswer = z
 
 type Done = z.output<typeof bulkAnswer>;
 
-const filterOf = (query: {
-  readonly reason?: string | undefined;
-  readonly data_id?: number | undefined;
-  readonly app_id?: number | undefined;
-  readonly table?: string | undefined;
-  readonly since?: number | undefined;
-}): LetterFilter => ({
+const filterOf = (
+  query: Pick<BulkRequest, 'pipeline' | 'reason' | 'data_id' | 'app_id' | 'table' | 'since' | 'until'>,
+): LetterFilter => ({
+  pipeline: query.pipeline,
   reason: query.reason,
   dataId: query.data_id,
   appId: query.app_id,
   table: query.table,
   since: query.since === undefined ? undefined : query.since * 1000,
+  until: query.until === undefined ? undefined : query.until * 1000,
 });
 
 /** The matching dead letters: those of the sequences, or from the oldest up to the newest one at the first call. */
@@ -334,6 +341,7 @@ export const deadLetterEndpoints = (deps: ApiDeps): Endpoint[] => {
       tag,
       summary: 'Purges matching dead letters for ever; their items count as dropped by purged_by_operator',
       role: 'admin',
+      needsProof: true,
       params: none,
       query: none,
       body: bulkRequest,
@@ -360,6 +368,7 @@ export const deadLetterEndpoints = (deps: ApiDeps): Endpoint[] => {
       tag,
       summary: 'Purges a dead letter for ever; its items count as dropped by purged_by_operator',
       role: 'admin',
+      needsProof: true,
       params: idParams,
       query: none,
       body: actionRequestSchema,
@@ -374,7 +383,7 @@ export const deadLetterEndpoints = (deps: ApiDeps): Endpoint[] => {
       summary:
         'Resumes a stopped consumer (too many items went to the dead letters) in every transfer process',
       role: 'editor',
-      params: z.strictObject({ pipeline: z.enum(['metrics', 'traces', 'ledger']) }),
+      params: z.strictObject({ pipeline: z.enum(letterPipelines) }),
       query: none,
       body: actionRequestSchema,
       answer: z.strictObject({ pipeline: z.string() }),

@@ -5,6 +5,7 @@ import type { ReadyChecks } from '../../runtime/checks.ts';
 import type { Log } from '../../telemetry/log.ts';
 import type { Account } from '../account/account.ts';
 import type { Audit } from '../audit/audit.ts';
+import type { Console } from '../console/console.ts';
 import type { Inspected } from '../inspect/inspected.ts';
 import type { PulseReads } from '../pulse/open-pulse.ts';
 import type { Refresh } from '../refresh/refresh.ts';
@@ -16,6 +17,8 @@ import type { AdminTokens } from '../tokens/admin-tokens.ts';
 export type ApiDeps = CreationDeps & {
   readonly adminTokens: AdminTokens;
   readonly audit: Audit;
+  /** Undefined where it is off. */
+  readonly console: Console | undefined;
   readonly refresh: Refresh;
   readonly outcomes: OutcomeReads;
   readonly account: Pick<Account, 'state' | 'compareStores'>;

@@ -50,6 +50,8 @@ type Description = {
   readonly namesRecord?: true;
   /** Its 200 has an ETag. An endpoint that reads If-Match always has one. */
   readonly hasEtag?: true;
+  /** A session of the console may call it only within five minutes after its token was presented. */
+  readonly needsProof?: true;
   /** Largest body in bytes; a MiB by default. */
   readonly bodyBytesMax?: number;
 };

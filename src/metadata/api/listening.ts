@@ -1,12 +1,15 @@
 import { type Server, STATUS_CODES } from 'node:http';
 import { getRequestListener } from '@hono/node-server';
-import type { Hono } from 'hono';
+import type { Settings } from '../../config/settings.ts';
 import { createConnectionCount } from '../../http/connections.ts';
-import { createLimitedServer, type HttpLimits } from '../../http/limited-server.ts';
+import { type Certificate, createLimitedServer, type HttpLimits } from '../../http/limited-server.ts';
 import { hostResponse, type ProtocolAnswer, type ProtocolStatus } from '../../http/protocol-errors.ts';
+import { openTlsFiles, type TlsFiles, tlsPathsOf } from '../../runtime/tls-files.ts';
+import type { Log } from '../../telemetry/log.ts';
+import type { TlsMetrics } from '../../telemetry/metrics.ts';
 import type { Problem } from '../problem.ts';
 
-/** The limits of one client of the admin API. The longest call, an import, sends nothing while it creates tables. */
+/** The limits of one client of the admin API, also of a TLS handshake. The longest call, an import, sends nothing while it creates tables. */
 const limits: HttpLimits = {
   headersTimeoutMs: 10_000,
   requestTimeoutMs: 60_000,
@@ -30,8 +33,8 @@ const overloadAnswer = () => {
   return { body, headers: { ...headers, 'Retry-After': '2' } };
 };
 
-/** The HTTP server of the admin API, which holds its clients to limits. */
-export const createApiServer = ({ fetch }: Pick<Hono, 'fetch'>): Server =>
+/** The HTTP server of the admin API, which holds its clients to limits; over TLS with a certificate. */
+export const createApiServer = (fetch: Parameters<typeof getRequestListener>[0], tls?: Certificate): Server =>
   createLimitedServer(
     {
       // The body limit constructs a Request, which has to be the adapter's: the adapter must override the global class.
@@ -44,6 +47,7 @@ export const createApiServer = ({ fetch }: Pick<Hono, 'fetch'>): Server =>
     },
     {
       limits,
+      tls,
       connections: createConnectionCount({
         connectionsMax,
         addressConnectionsMax: 0,
@@ -51,3 +55,18 @@ export const createApiServer = ({ fetch }: Pick<Hono, 'fetch'>): Server =>
       }),
     },
   );
+
+/** The certificate of the admin API; undefined for plain HTTP. Throws a permanent Fault for unusable files. */
+export const openApiTls = ({
+  settings,
+  metrics,
+  log,
+}: {
+  readonly settings: Settings;
+  readonly metrics: TlsMetrics;
+  readonly log: Log;
+}): TlsFiles | undefined => {
+  const { tlsCertFile, tlsKeyFile } = settings.metadata;
+  const paths = tlsPathsOf('TIDEMARK_METADATA_TLS', { tlsCertFile, tlsKeyFile, tlsClientCaFile: undefined });
+  return paths === undefined ? undefined : openTlsFiles(paths, limits.headersTimeoutMs, metrics, log);
+};

@@ -81,6 +81,7 @@ type Changing<T, P extends z.ZodType, B extends z.ZodType> = {
   readonly verb: string;
   readonly summary: string;
   readonly role?: 'admin';
+  readonly needsProof?: true;
   readonly body: B;
   readonly change: (records: Records, dataId: number, body: z.output<B>, by: By) => Promise<Versioned<T>>;
   readonly of: Kind<T, P>;
@@ -221,6 +222,7 @@ const dataSourceEndpoints = (): Endpoint[] => [
     verb: 'purge',
     summary: 'Drops the table of a data source without a report, with all rows',
     role: 'admin',
+    needsProof: true,
     body: purgeRequestSchema,
     change: (records, dataId, { table_id }, by) => purgeDataSource(records, dataId, table_id, by),
   }),

@@ -137,6 +137,7 @@ export const reportEndpoints = (): Endpoint[] => [
     path: `${path}/{id}/purge`,
     summary: 'Deletes a report and drops its table with all rows; table_id confirms it',
     role: 'admin',
+    needsProof: true,
     body: purgeRequestSchema,
     audit: audit('purge'),
     run: async ({ params, body, revision, author, records }) =>

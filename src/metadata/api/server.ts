@@ -5,17 +5,19 @@ import { bodyLimit } from 'hono/body-limit';
 import { Fault } from '../../model/fault.ts';
 import { bearerToken, hasForm } from '../../model/text-forms.ts';
 import { readiness } from '../../runtime/ops-server.ts';
+import { whileAllowed } from '../console/while-allowed.ts';
 import { fieldFault, type Problem, toProblem } from '../problem.ts';
 import { type AdminIdentity, roleAllows } from '../tokens/admin-tokens.ts';
-import type { AdminRole } from '../tokens/roles.ts';
 import { accountEndpoints } from './account-endpoints.ts';
 import { activityEndpoints } from './activity-endpoints.ts';
 import { applicationEndpoints } from './application-endpoints.ts';
 import { backupEndpoints } from './backup-endpoints.ts';
+import { consoleEndpoints } from './console-endpoints.ts';
 import { deadLetterEndpoints } from './dead-letter-endpoints.ts';
 import type { ApiDeps } from './deps.ts';
 import { diagnosisEndpoints } from './diagnosis-endpoints.ts';
 import { type Answer, type Endpoint, operatorOf, type Prepared } from './endpoint.ts';
+import type { ApiEnv } from './env.ts';
 import { answerLive, lineEndpoints, livePath } from './line-endpoints.ts';
 import { openApiDocument } from './openapi.ts';
 import { operationEndpoints } from './operation-endpoints.ts';
@@ -36,6 +38,8 @@ import { usageEndpoints } from './usage-endpoints.ts';
 const bodyBytesMaxDefault = 1024 * 1024;
 
 const retryAfterSeconds = '2';
+/** The window of failed attempts to log in. */
+const attemptsAfterSeconds = '60';
 
 /** Every endpoint except `/livez`, `/readyz` and `/openapi.json`. */
 export const endpointsOf = (deps: ApiDeps): Endpoint[] => [
@@ -58,6 +62,7 @@ export const endpointsOf = (deps: ApiDeps): Endpoint[] => [
   ...snippetEndpoints(deps),
   ...systemEndpoints(deps),
   ...backupEndpoints(deps),
+  ...consoleEndpoints(deps),
 ];
 
 const answerProblem = (problem: Problem, headers: Record<string, string> = {}): Response =>
@@ -66,6 +71,7 @@ const answerProblem = (problem: Problem, headers: Record<string, string> = {}): 
     headers: {
       'Content-Type': 'application/problem+json',
       ...(problem.status === 503 ? { 'Retry-After': retryAfterSeconds } : {}),
+      ...(problem.status === 429 ? { 'Retry-After': attemptsAfterSeconds } : {}),
       ...(problem.status === 401 ? { 'WWW-Authenticate': 'Bearer realm="tidemark"' } : {}),
       ...headers,
     },
@@ -118,20 +124,27 @@ const revisionOf = (ifMatch: string | undefined): number | undefined => {
   return hasForm(/^"\d{1,15}"$/, tag) ? Number(tag.slice(1, -1)) : -1;
 };
 
-const identify = async ({ adminTokens }: ApiDeps, context: Context): Promise<AdminIdentity> => {
-  const bearer = bearerToken(context.req.header('Authorization'));
-  const identity = bearer === undefined ? undefined : await adminTokens.authorize(bearer);
-  if (identity !== undefined) return identity;
-  throw new Fault('permanent', 'unauthorized', 'the admin token is missing or not valid');
+/** Who calls, and until when. `isProven`: by the token itself, or by a session whose token was presented a moment ago. */
+type Caller = {
+  readonly identity: AdminIdentity;
+  readonly isProven: boolean;
+  readonly isAllowed: () => Promise<boolean>;
 };
 
-/** Whether a caller that was admitted still is: an answer without an end asks again and again. */
-const isStillAdmitted =
-  ({ adminTokens }: ApiDeps, { token_id }: AdminIdentity, role: AdminRole) =>
-  (): boolean => {
-    const identity = adminTokens.identityOf(token_id);
-    return identity !== undefined && roleAllows(identity.role, role);
-  };
+/** A bearer beats the cookie of a session. */
+const identify = async (deps: ApiDeps, context: Context<ApiEnv>): Promise<Caller> => {
+  const { adminTokens } = deps;
+  const header = context.req.header('Authorization');
+  const bearer = bearerToken(header);
+  if (bearer !== undefined) {
+    const identity = await adminTokens.authorize(bearer);
+    const isAllowed = async () => (await adminTokens.authorize(bearer)) !== undefined;
+    if (identity !== undefined) return { identity, isProven: true, isAllowed };
+  }
+  const call = header === undefined ? await deps.console?.identify(context) : undefined;
+  if (call !== undefined) return { identity: call.session.identity, ...call };
+  throw new Fault('permanent', 'unauthorized', 'the admin token is missing or not valid');
+};
 
 /** `{id}` in Hono's form. */
 const honoPath = (path: string): string => path.replaceAll(/\{(\w+)\}/g, ':$1');
@@ -184,16 +197,14 @@ const queryOf = (context: Context): Record<string, string> => {
   return Object.fromEntries(given);
 };
 
-type Env = { Variables: { identity: AdminIdentity } };
-
 /** The caller, if the role of its token allows the call: checked before any other part of the request is read. */
 const admit = async (
   deps: ApiDeps,
-  endpoint: Pick<Endpoint, 'role'>,
-  context: Context<Env>,
+  endpoint: Pick<Endpoint, 'role' | 'needsProof'>,
+  context: Context<ApiEnv>,
 ): Promise<void> => {
   if (!deps.isConnected()) throw new Fault('transient', 'nats_unavailable', 'no answer from NATS');
-  const identity = await identify(deps, context);
+  const { identity, isProven, isAllowed } = await identify(deps, context);
   if (!roleAllows(identity.role, endpoint.role)) {
     throw new Fault(
       'permanent',
@@ -201,10 +212,13 @@ const admit = async (
       `this call needs the role ${endpoint.role}; the token ${JSON.stringify(identity.name)} has the role ${identity.role}`,
     );
   }
+  if (endpoint.needsProof === true && !isProven)
+    throw new Fault('permanent', 'step_up_required', 'this call wants the admin token again');
   context.set('identity', identity);
+  context.set('isAllowed', isAllowed);
 };
 
-const call = async (deps: ApiDeps, endpoint: Endpoint, context: Context<Env>): Promise<Response> => {
+const call = async (deps: ApiDeps, endpoint: Endpoint, context: Context<ApiEnv>): Promise<Response> => {
   const identity = context.get('identity');
   const prepared = await endpoint.prepare({
     params: context.req.param(),
@@ -230,8 +244,8 @@ const tooLarge = (bytesMax: number): Response =>
  * The admin API. `/livez`, `/readyz` and `/openapi.json` are open; every other endpoint demands the bearer token of a sufficient
  * role. Errors are problem+json (RFC 9457); records have ETags, and every change of a record obeys If-Match.
  */
-export const createApi = (deps: ApiDeps): Hono<Env> => {
-  const api = new Hono<Env>();
+export const createApi = (deps: ApiDeps): Hono<ApiEnv> => {
+  const api = new Hono<ApiEnv>();
   const endpoints = endpointsOf(deps);
   const document = JSON.stringify(openApiDocument(endpoints));
   const refusals = createRefusalLog(deps.log, Date.now);
@@ -260,14 +274,18 @@ export const createApi = (deps: ApiDeps): Hono<Env> => {
   }
   api.get(liveDropsPath, async (context) => {
     await admit(deps, { role: 'viewer' }, context);
-    return answerLiveDrops(deps.outcomes, queryOf(context), context.req.method === 'HEAD');
+    const answer = await answerLiveDrops(deps.outcomes, queryOf(context), context.req.method === 'HEAD');
+    if (answer.body === null) return answer;
+    return new Response(whileAllowed(answer.body, context.get('isAllowed')), answer);
   });
   api.get(livePath, async (context) => {
     await admit(deps, { role: 'viewer' }, context);
-    const mayRead = isStillAdmitted(deps, context.get('identity'), 'viewer');
-    return answerLive(deps.pulse, queryOf(context), mayRead, context.req.method === 'HEAD');
+    const answer = await answerLive(deps.pulse, queryOf(context), () => true, context.req.method === 'HEAD');
+    if (answer.body === null) return answer;
+    return new Response(whileAllowed(answer.body, context.get('isAllowed')), answer);
   });
   api.route('/', deps.refresh.pollingApp);
+  if (deps.console !== undefined) api.route('/console', deps.console.app);
   api.notFound(async (context) => {
     await identify(deps, context);
     return noEndpoint(endpoints, context.req.path, context.req.method);

@@ -73,7 +73,7 @@ const auditEndpoints = ({ audit }: ApiDeps): Endpoint[] => [
   }),
 ];
 
-const adminTokenEndpoints = ({ adminTokens }: ApiDeps): Endpoint[] => [
+const readAdminTokens = ({ adminTokens }: ApiDeps): Endpoint[] => [
   endpoint({
     method: 'GET',
     path: '/api/v1/admin-tokens',
@@ -95,11 +95,27 @@ const adminTokenEndpoints = ({ adminTokens }: ApiDeps): Endpoint[] => [
     },
   }),
   endpoint({
+    method: 'GET',
+    path: '/api/v1/admin-tokens/{id}',
+    tag: 'Admin tokens',
+    summary: 'Shows a token of this API, without its value',
+    role: 'admin',
+    params: idParams,
+    query: none,
+    body: none,
+    answer: adminToken,
+    run: async ({ params }) => ({ body: await adminTokens.get(params.id) }),
+  }),
+];
+
+const changeAdminTokens = ({ adminTokens }: ApiDeps): Endpoint[] => [
+  endpoint({
     method: 'POST',
     path: '/api/v1/admin-tokens',
     tag: 'Admin tokens',
     summary: 'Issues a token of this API, shown only once; a node token only polls subscriptions',
     role: 'admin',
+    needsProof: true,
     params: none,
     query: none,
     body: adminTokenRequestSchema,
@@ -112,23 +128,12 @@ const adminTokenEndpoints = ({ adminTokens }: ApiDeps): Endpoint[] => [
     },
   }),
   endpoint({
-    method: 'GET',
-    path: '/api/v1/admin-tokens/{id}',
-    tag: 'Admin tokens',
-    summary: 'Shows a token of this API, without its value',
-    role: 'admin',
-    params: idParams,
-    query: none,
-    body: none,
-    answer: adminToken,
-    run: async ({ params }) => ({ body: await adminTokens.get(params.id) }),
-  }),
-  endpoint({
     method: 'POST',
     path: '/api/v1/admin-tokens/{id}/revoke',
     tag: 'Admin tokens',
     summary: 'Revokes a token of this API for ever',
     role: 'admin',
+    needsProof: true,
     params: idParams,
     query: none,
     body: actionRequestSchema,
@@ -146,5 +151,6 @@ const adminTokenEndpoints = ({ adminTokens }: ApiDeps): Endpoint[] => [
 /** The endpoints of the API itself: its audit log and its tokens. */
 export const systemEndpoints = (deps: ApiDeps): Endpoint[] => [
   ...auditEndpoints(deps),
-  ...adminTokenEndpoints(deps),
+  ...readAdminTokens(deps),
+  ...changeAdminTokens(deps),
 ];

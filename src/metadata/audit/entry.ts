@@ -2,11 +2,14 @@ import { isDeepStrictEqual } from 'node:util';
 import { z } from 'zod';
 import { patternTextMax } from '../../model/text-forms.ts';
 
-/** Who acted: an admin token, or the program itself or its command line (token_id null). */
+/**
+ * Who acted: an admin token, or (token_id null) the program itself or its command line, or the sender of a refused log-in, who has
+ * the role `none`.
+ */
 export const auditActorSchema = z.strictObject({
   token_id: z.int().nullable(),
   name: z.string(),
-  role: z.enum(['admin', 'editor', 'viewer', 'node']),
+  role: z.enum(['admin', 'editor', 'viewer', 'node', 'none']),
 });
 
 /** One thing that a call changed: its changed fields before and after; null = it did not exist, or was removed. */

@@ -59,8 +59,11 @@ export type AdminTokens = {
    * lookup counts for a second.
    */
   authorize(bearer: string): Promise<AdminIdentity | undefined>;
-  /** The owner of a token by its id, as this process knows it now; undefined where `authorize` would refuse the token. */
-  identityOf(tokenId: number): AdminIdentity | undefined;
+  /**
+   * The owner with this id; undefined for an unknown, revoked or expired token, as soon as `authorize` refuses it. Transient Fault
+   * when NATS is down and this process lacks the token.
+   */
+  identityOf(tokenId: number): Promise<AdminIdentity | undefined>;
   /**
    * A new token, 64 hex digits, which only this call returns. Permanent Faults `invalid_value`, `admin_tokens_full`.
    */
@@ -112,7 +115,7 @@ const isAlive = (token: StoredToken, now: number): boolean =>
   !token.is_revoked && (token.expires_at === null || token.expires_at > now);
 
 /** The owner of a token that is neither revoked nor expired. */
-const identityOf = (token: StoredToken | undefined): AdminIdentity | undefined => {
+const identityIn = (token: StoredToken | undefined): AdminIdentity | undefined => {
   if (token === undefined || !isAlive(token, nowSeconds())) return undefined;
   const { token_id, name, role, mon_biz_id } = token;
   return { token_id, name, role, mon_biz_id };
@@ -252,6 +255,7 @@ const createCopy = () => {
       return state;
     },
     find: (hash: string) => byHash.get(hash),
+    findId: (tokenId: number) => state.tokens.find(({ token_id }) => token_id === tokenId),
     take: (next: State, at: number): void => {
       if (at <= revision) return;
       revision = at;
@@ -323,10 +327,11 @@ export const openAdminTokens = async (
   return {
     // The token itself is never compared: the lookup's time could only reveal its digest, whose bytes a caller cannot
     // choose and from which it cannot get the token.
-    authorize: async (bearer) => {
-      return identityOf(await find(hashOf(bearer)));
+    authorize: async (bearer) => identityIn(await find(hashOf(bearer))),
+    identityOf: async (tokenId) => {
+      if (copy.findId(tokenId) === undefined) await readShared();
+      return identityIn(copy.findId(tokenId));
     },
-    identityOf: (tokenId) => identityOf(copy.state.tokens.find(({ token_id }) => token_id === tokenId)),
     create: async (wanted) => {
       const now = nowSeconds();
       requireUsable(wanted, now);

@@ -94,6 +94,7 @@ describe('settings', () => {
     processes: '3',
     bytes: '3MiB',
     flag: 'true',
+    onOff: 'off',
     path: '/sample',
     durability: 'power',
     cluster: 'sample',

@@ -19,10 +19,10 @@ const rooms = [
 const reviewed: Readonly<Record<string, readonly string[]>> = {
   'the text is cut, or refused for its length, where the expression stands': [
     'dead-letters/preview.ts /token|secret|password|passwd|authorization|cookie|api[-_.]?key|credential/i',
-    'ingress/http/client-address.ts /^(?:0{0,4}:){0,5}:?ffff:(.+)$/i',
-    'ingress/http/client-address.ts /^([\\da-f]{1,4}):([\\da-f]{1,4})$/i',
-    'ingress/http/client-address.ts /^\\[([^\\]]+)\\](?::\\d+)?$/',
-    'ingress/http/client-address.ts /^([\\d.]+):\\d+$/',
+    'http/client-address.ts /^(?:0{0,4}:){0,5}:?ffff:(.+)$/i',
+    'http/client-address.ts /^([\\da-f]{1,4}):([\\da-f]{1,4})$/i',
+    'http/client-address.ts /^\\[([^\\]]+)\\](?::\\d+)?$/',
+    'http/client-address.ts /^([\\d.]+):\\d+$/',
     'ingress/http/hot-route.ts /^[a-z0-9._:-]+$/i',
     'ingress/otlp/credential.ts /\\s+/',
     'ingress/sender.ts /[^a-z0-9.+/_-]+/g',

@@ -1,8 +1,8 @@
 import { IncomingMessage } from 'node:http';
 import { Socket } from 'node:net';
 import { describe, expect, it } from 'vitest';
+import { parseTrustedProxies } from '../../../src/http/client-address.ts';
 import { createFailureLimit, isFailure } from '../../../src/ingress/failures.ts';
-import { parseTrustedProxies } from '../../../src/ingress/http/client-address.ts';
 
 const proxy = '10.0.0.1';
 

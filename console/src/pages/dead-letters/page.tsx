@@ -1,3 +1,317 @@
-const Page = () => <h1>Dead letters</h1>;
+import './dead-letters.css';
+import { useState } from 'preact/hooks';
+import { call, get } from '../../api/client.ts';
+import { useLoad } from '../../api/use.ts';
+import { Confirm } from '../../parts/dialog.tsx';
+import { ChoiceFilter, Pager, TextFilter } from '../../parts/filters.tsx';
+import { Figure, Time } from '../../parts/format.tsx';
+import { Hostile } from '../../parts/hostile.tsx';
+import { Await, Badge, Empty } from '../../parts/states.tsx';
+import { type Column, Table } from '../../parts/table.tsx';
+import { anyTime, TimeRangePicker, useTimeRange } from '../../parts/time-range.tsx';
+import { announce } from '../../shell/announce.tsx';
+import { href, useAddress, useQueryState } from '../../shell/router.ts';
+import { useAllows } from '../../shell/session.ts';
+import type { PageProps } from '../pages.ts';
+import { ActDialog, RunningActs } from './act-dialog.tsx';
+import {
+  type Act,
+  counted,
+  type Filter,
+  filterOf,
+  type Pipeline,
+  pickedOf,
+  pipelines,
+  type StoppedConsumer,
+  stoppedConsumers,
+  type Target,
+  targetOf,
+} from './bulk.ts';
+import { Content, type Listed, Owner } from './content.tsx';
+import { Letter, OrphanBadge } from './letter.tsx';
+
+const previewsMax = 10;
+
+const stoppedText = ({ pipeline, why, processes, of }: StoppedConsumer): string => {
+  const where = `in ${processes} of ${of} transfer ${of === 1 ? 'process' : 'processes'}`;
+  return why === 'stopped'
+    ? `The consumer of ${pipeline} is stopped ${where}: too many items in a row became dead letters. Nothing is lost: messages wait in their stream. Repair the cause that the reasons below name, then resume it.`
+    : `The consumer of ${pipeline} waits ${where}: DEADLETTER has no room. Redrive or purge dead letters.`;
+};
+
+/** Consumers that dead letters have stopped, and how to resume them. */
+const Consumers = () => {
+  const loaded = useLoad('consumers', (signal) => get('/api/v1/processes', { signal }), 5_000);
+  const [pipeline, setPipeline] = useState<Pipeline>();
+  const mayResume = useAllows('editor');
+  const resume = async (): Promise<void> => {
+    if (pipeline === undefined) return;
+    await call('post', '/api/v1/consumers/{pipeline}/resume', { path: { pipeline }, body: {} });
+    announce(`${pipeline} is resumed`);
+    loaded.reload();
+  };
+  return (
+    <>
+      {stoppedConsumers(loaded.data?.items ?? []).map((each) => (
+        <div key={each.pipeline + each.why} class="state failed" role="alert">
+          <p>{stoppedText(each)}</p>
+          {each.why === 'stopped' && mayResume && (
+            <button type="button" onClick={() => setPipeline(each.pipeline)}>
+              Resume {each.pipeline} …
+            </button>
+          )}
+        </div>
+      ))}
+      {pipeline !== undefined && (
+        <Confirm
+          title={`Resume the consumer of ${pipeline}`}
+          verb="Resume"
+          act={resume}
+          onClose={() => setPipeline(undefined)}
+        >
+          <p>
+            Every transfer process resumes it. Items that the store still refuses become dead letters, and it
+            stops again.
+          </p>
+        </Confirm>
+      )}
+    </>
+  );
+};
+
+const Filters = () => (
+  <div class="row filters">
+    <ChoiceFilter
+      label="Pipeline"
+      name="pipeline"
+      any="all"
+      choices={pipelines.map((each) => [each, each] as const)}
+    />
+    <TextFilter label="Owner" name="owner" hint="1500001 or app:7" />
+    <TextFilter label="Reason" name="reason" hint="row_refused" />
+    <TextFilter label="Table" name="table" />
+    <TimeRangePicker fallback={anyTime} />
+  </div>
+);
+
+const Pick = ({ sequence }: { sequence: number }) => {
+  const [text, set] = useQueryState('pick');
+  const picked = pickedOf(text);
+  const isPicked = picked.includes(sequence);
+  const next = isPicked ? picked.filter((each) => each !== sequence) : [...picked, sequence];
+  return (
+    <input
+      type="checkbox"
+      aria-label={`Select dead letter ${sequence}`}
+      checked={isPicked}
+      onChange={() => set(next.join(','))}
+    />
+  );
+};
+
+const columns: readonly Column<Listed>[] = [
+  { key: 'pick', title: 'Select', cell: ({ sequence }) => <Pick sequence={sequence} /> },
+  {
+    key: 'id',
+    title: 'Id',
+    isNumber: true,
+    sortBy: ({ sequence }) => sequence,
+    cell: ({ sequence }) => <a href={href(`/dead-letters/${sequence}`)}>{sequence}</a>,
+  },
+  { key: 'at', title: 'Time', sortBy: ({ at }) => at, cell: ({ at }) => <Time at={at} seconds /> },
+  {
+    key: 'reason',
+    title: 'Reason',
+    sortBy: ({ reason }) => reason,
+    cell: ({ reason, orphan }) => (
+      <>
+        <code>{reason}</code> <OrphanBadge orphan={orphan} />
+      </>
+    ),
+  },
+  { key: 'owner', title: 'Owner', cell: (letter) => <Owner of={letter} /> },
+  {
+    key: 'items',
+    title: 'Items',
+    isNumber: true,
+    sortBy: ({ items }) => items,
+    cell: ({ items }) => <Figure value={items} />,
+  },
+  {
+    key: 'redrives',
+    title: 'Redrives',
+    isNumber: true,
+    sortBy: ({ redrives }) => redrives,
+    cell: ({ redrives }) => <Figure value={redrives} />,
+  },
+  { key: 'error', title: 'Error', cell: ({ error }) => <Hostile text={error} max={120} /> },
+];
+
+const Previews = ({ sequences }: { sequences: readonly number[] }) => {
+  const some = sequences.slice(0, previewsMax);
+  const loaded = useLoad(`preview-${some}`, (signal) =>
+    Promise.all(some.map((id) => get('/api/v1/dead-letters/{id}', { path: { id }, signal }))),
+  );
+  return (
+    <section aria-label="Preview">
+      <h2>Preview</h2>
+      {sequences.length > previewsMax && (
+        <p class="state">
+          The first {previewsMax} of {sequences.length}.
+        </p>
+      )}
+      <Await of={loaded}>
+        {(letters) =>
+          letters.map((letter) => (
+            <>
+              <h3>
+                <a href={href(`/dead-letters/${letter.sequence}`)}>Dead letter {letter.sequence}</a>{' '}
+                <code>{letter.reason}</code>{' '}
+                {!letter.is_redrivable && <Badge tone="bad">not redrivable</Badge>}
+              </h3>
+              <Content shown={letter.shown} />
+            </>
+          ))
+        }
+      </Await>
+    </section>
+  );
+};
+
+/** What can be done with the selected ones, or with all that match. */
+const Acts = ({
+  filter,
+  listed,
+  onDone,
+}: {
+  filter: Filter;
+  listed: readonly Listed[];
+  onDone: () => void;
+}) => {
+  const [text, setPick] = useQueryState('pick');
+  const [preview, setPreview] = useQueryState('preview');
+  const [act, setAct] = useState<{ act: Act; target: Target; what: string }>();
+  const mayRedrive = useAllows('editor');
+  const mayPurge = useAllows('admin');
+  const picked = pickedOf(text);
+  const count = picked.length;
+  const all =
+    Object.keys(filter).length === 0 ? 'all dead letters' : 'all dead letters that match the filter';
+  const what = count === 0 ? all : counted(count, 'selected dead letter');
+  const begin = (next: Act): void => setAct({ act: next, target: targetOf(filter, picked), what });
+  const close = (hasActed: boolean): void => {
+    setAct(undefined);
+    if (!hasActed) return;
+    setPick('');
+    setPreview('');
+    onDone();
+  };
+  return (
+    <>
+      <fieldset class="row">
+        <legend class="unseen">Acts</legend>
+        <span>{count === 0 ? `Of ${all}:` : `${counted(count, 'dead letter')} selected:`}</span>
+        <button
+          type="button"
+          disabled={count === 0}
+          aria-pressed={preview === '1'}
+          onClick={() => setPreview(preview === '1' ? '' : '1')}
+        >
+          Preview
+        </button>
+        {mayRedrive && (
+          <button type="button" onClick={() => begin('redrive')}>
+            Redrive …
+          </button>
+        )}
+        {mayPurge && (
+          <button type="button" class="danger" onClick={() => begin('purge')}>
+            Purge …
+          </button>
+        )}
+        <button type="button" onClick={() => setPick(listed.map(({ sequence }) => sequence).join(','))}>
+          Select this page
+        </button>
+        {count > 0 && (
+          <button type="button" onClick={() => setPick('')}>
+            Select none
+          </button>
+        )}
+      </fieldset>
+      {preview === '1' && count > 0 && <Previews sequences={picked} />}
+      {act !== undefined && <ActDialog {...act} onClose={close} />}
+    </>
+  );
+};
+
+const List = () => {
+  const { query } = useAddress();
+  const range = useTimeRange(anyTime);
+  const cursor = query.get('cursor');
+  const filter = filterOf(query, range);
+  const { since: _, until: __, ...rest } = filter ?? {};
+  const loaded = useLoad(JSON.stringify([rest, range.key, cursor, filter === undefined]), async (signal) =>
+    filter === undefined
+      ? undefined
+      : get('/api/v1/dead-letters', {
+          query: { ...filter, ...(cursor === null ? {} : { cursor }), limit: 100 },
+          signal,
+        }),
+  );
+  return (
+    <>
+      <h1>Dead letters</h1>
+      <Consumers />
+      <RunningActs />
+      <Filters />
+      {filter === undefined && (
+        <div class="state failed" role="alert">
+          <p>
+            The filter cannot be read: an owner is a data id such as 1500001, or app: and an application, such
+            as app:7.
+          </p>
+        </div>
+      )}
+      <Await of={loaded}>
+        {(page) =>
+          page !== undefined &&
+          filter !== undefined && (
+            <>
+              {page.items.length > 0 && <Acts filter={filter} listed={page.items} onDone={loaded.reload} />}
+              <Table
+                caption="Dead letters, newest first"
+                columns={columns}
+                rows={page.items}
+                keyOf={({ sequence }) => sequence}
+                empty={
+                  page.next_cursor !== null
+                    ? 'None among the dead letters that this page looked at: go to the next page.'
+                    : Object.keys(filter).length === 0
+                      ? 'No dead letters: the stores have refused nothing.'
+                      : 'No dead letter matches the filter.'
+                }
+              />
+              <Pager next={page.next_cursor} />
+            </>
+          )
+        }
+      </Await>
+    </>
+  );
+};
+
+/** Items that the stores refused, with their bytes: look at them, redrive them, purge them. */
+const Page = ({ rest: [id] }: PageProps) => {
+  if (id === undefined) return <List />;
+  if (/^\d{1,12}$/.test(id)) return <Letter key={id} sequence={Number(id)} />;
+  return (
+    <>
+      <h1>Dead letters</h1>
+      <Empty>
+        No dead letter has this id. <a href={href('/dead-letters')}>All dead letters</a>
+      </Empty>
+    </>
+  );
+};
 
 export default Page;

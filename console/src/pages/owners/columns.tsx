@@ -27,14 +27,22 @@ const Cardinality = ({ id }: { id: number }) => {
         <>
           <ul class="tiles">
             <Gauge title="metrics with a column" used={caps.metric_columns} limit={caps.metric_columns_max} />
-            <Gauge title="dimensions with a column" used={caps.dimension_columns} limit={caps.dimension_columns_max} />
+            <Gauge
+              title="dimensions with a column"
+              used={caps.dimension_columns}
+              limit={caps.dimension_columns_max}
+            />
           </ul>
           <h2>Cardinality of the dimensions</h2>
           <p class="quiet">
             Distinct values in the last 24 hours of event time, and the change to the 24 hours before; counted{' '}
             <Time at={at} seconds />.
           </p>
-          {why !== '' && <p class="state failed">Not every column has a count: <Hostile text={why} /></p>}
+          {why !== '' && (
+            <p class="state failed">
+              Not every column has a count: <Hostile text={why} />
+            </p>
+          )}
           <Table
             caption="Cardinality of the dimensions"
             sortName="dimensions"
@@ -42,7 +50,12 @@ const Cardinality = ({ id }: { id: number }) => {
             keyOf={({ column }) => column}
             empty="There is no dimension yet."
             columns={[
-              { key: 'name', title: 'Dimension', cell: ({ name }) => <Hostile text={name} max={100} />, sortBy: ({ name }) => name },
+              {
+                key: 'name',
+                title: 'Dimension',
+                cell: ({ name }) => <Hostile text={name} max={100} />,
+                sortBy: ({ name }) => name,
+              },
               {
                 key: 'values',
                 title: 'Values',
@@ -80,21 +93,54 @@ export const Columns = ({ owner }: TabProps) => {
       <h2>Columns</h2>
       <label class="row">
         Search
-        <input type="search" data-search value={search} onInput={({ currentTarget }) => setSearch(currentTarget.value)} />
+        <input
+          type="search"
+          data-search
+          value={search}
+          onInput={({ currentTarget }) => setSearch(currentTarget.value)}
+        />
       </label>
       <Await of={columns}>
         {(found) => (
           <Table
             caption="Columns"
-            rows={(found?.items ?? []).filter(({ name }) => name.toLowerCase().includes(search.toLowerCase()))}
+            rows={(found?.items ?? []).filter(({ name }) =>
+              name.toLowerCase().includes(search.toLowerCase()),
+            )}
             keyOf={({ kind, name }) => `${kind} ${name}`}
-            empty={search === '' ? 'No point has been stored yet: the points define the columns.' : 'No column matches the search.'}
+            empty={
+              search === ''
+                ? 'No point has been stored yet: the points define the columns.'
+                : 'No column matches the search.'
+            }
             columns={[
-              { key: 'name', title: 'Name', cell: ({ name }) => <Hostile text={name} max={100} />, sortBy: ({ name }) => name },
+              {
+                key: 'name',
+                title: 'Name',
+                cell: ({ name }) => <Hostile text={name} max={100} />,
+                sortBy: ({ name }) => name,
+              },
               { key: 'kind', title: 'Kind', cell: ({ kind }) => kind, sortBy: ({ kind }) => kind },
-              { key: 'column', title: 'Column', cell: ({ column }) => <Hostile text={column} max={100} />, sortBy: ({ column }) => column },
-              { key: 'first', title: 'First seen', cell: (row) => <Time at={row.first_seen} seconds />, sortBy: (row) => row.first_seen, isNumber: true },
-              { key: 'last', title: 'Last seen', cell: (row) => <Time at={row.last_seen} seconds />, sortBy: (row) => row.last_seen, isNumber: true },
+              {
+                key: 'column',
+                title: 'Column',
+                cell: ({ column }) => <Hostile text={column} max={100} />,
+                sortBy: ({ column }) => column,
+              },
+              {
+                key: 'first',
+                title: 'First seen',
+                cell: (row) => <Time at={row.first_seen} seconds />,
+                sortBy: (row) => row.first_seen,
+                isNumber: true,
+              },
+              {
+                key: 'last',
+                title: 'Last seen',
+                cell: (row) => <Time at={row.last_seen} seconds />,
+                sortBy: (row) => row.last_seen,
+                isNumber: true,
+              },
             ]}
           />
         )}

@@ -1,7 +1,7 @@
 import { useState } from 'preact/hooks';
 import { type Answer, get } from '../../api/client.ts';
 import { useLoad } from '../../api/use.ts';
-import { Sparkline } from '../../charts/sparkline.tsx';
+import { Sparkline } from '../../charts/small.tsx';
 import { agoText, Figure, Time } from '../../parts/format.tsx';
 import { Hostile } from '../../parts/hostile.tsx';
 import { Await, Badge, Failed, TooLarge } from '../../parts/states.tsx';
@@ -39,7 +39,8 @@ export const hoursOf = (
     const counts = { received: row.received, stored: row.stored, dropped: sumOf(row.dropped) };
     for (const name of ['received', 'stored', 'dropped'] as const) {
       hour[name].sum += counts[name];
-      if (at >= 0 && at < minutesOfHour) hour[name].minutes[at] = (hour[name].minutes[at] ?? 0) + counts[name];
+      if (at >= 0 && at < minutesOfHour)
+        hour[name].minutes[at] = (hour[name].minutes[at] ?? 0) + counts[name];
     }
   }
   return hours;
@@ -79,7 +80,7 @@ const columnsOf = (
       return (
         <span class="with-spark">
           {hour !== undefined && hour.sum > 0 && (
-            <Sparkline values={hour.minutes} label={`${key} by minute, the last hour`} />
+            <Sparkline values={hour.minutes} label={`${key} by minute, the last hour`} width={72} />
           )}
           <Figure value={hour?.sum ?? 0} />
         </span>

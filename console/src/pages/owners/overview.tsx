@@ -67,7 +67,15 @@ export const Gauge = ({
       {used === null ? '–' : numberText(used)} of {limit === null ? 'no limit' : numberText(limit)}
     </strong>
     {limit !== null && limit > 0 && (
-      <meter min={0} max={limit} low={0.8 * limit} high={0.95 * limit} optimum={0} value={used ?? 0} aria-label={title} />
+      <meter
+        min={0}
+        max={limit}
+        low={0.8 * limit}
+        high={0.95 * limit}
+        optimum={0}
+        value={used ?? 0}
+        aria-label={title}
+      />
     )}
   </li>
 );
@@ -156,11 +164,19 @@ const StoredTable = ({ id }: { id: number }) => {
                 ['name', <Hostile text={table.table_id} key="name" />],
                 ['rows', <Figure value={table.rows} key="rows" />],
                 ['size', bytesText(table.bytes)],
-                ['days', `${table.partitions}${table.oldest_day === null ? '' : `, ${table.oldest_day} to ${table.newest_day}`}`],
+                [
+                  'days',
+                  `${table.partitions}${table.oldest_day === null ? '' : `, ${table.oldest_day} to ${table.newest_day}`}`,
+                ],
                 ['retention', table.retention_days === null ? 'unlimited' : `${table.retention_days} days`],
                 ['layout', table.layout === 'wide' ? 'one row for each point' : 'one row for each metric'],
                 ['instance', <Hostile text={table.instance} key="instance" />],
-                ['lag', table.pending_commits === 0 ? 'none: each commit is visible' : `${numberText(table.pending_commits)} commits are not visible yet`],
+                [
+                  'lag',
+                  table.pending_commits === 0
+                    ? 'none: each commit is visible'
+                    : `${numberText(table.pending_commits)} commits are not visible yet`,
+                ],
                 [
                   'state',
                   table.is_suspended ? (
@@ -193,7 +209,11 @@ const StoredTable = ({ id }: { id: number }) => {
 /** What the owner sends now, its limits, refusals, table and token. */
 export const Overview = (props: TabProps) => {
   const { kind, owner } = props;
-  const activity = useLoad(`${kind.path}/${owner.id}/activity`, (signal) => kind.activity(owner.id, {}, signal), 5_000);
+  const activity = useLoad(
+    `${kind.path}/${owner.id}/activity`,
+    (signal) => kind.activity(owner.id, {}, signal),
+    5_000,
+  );
   return (
     <>
       <Await of={activity}>
@@ -201,7 +221,12 @@ export const Overview = (props: TabProps) => {
           <>
             <Facts
               of={[
-                ['state', <Badge key="state" tone={stateWords[state][0]}>{stateWords[state][1]}</Badge>],
+                [
+                  'state',
+                  <Badge key="state" tone={stateWords[state][0]}>
+                    {stateWords[state][1]}
+                  </Badge>,
+                ],
                 ['last accepted request', <LastRequest key="last" kind={kind} last={last_request} />],
                 ['limit', owner.maxRate === undefined ? '–' : rateText(owner.maxRate)],
               ]}
@@ -217,8 +242,12 @@ export const Overview = (props: TabProps) => {
             <h2>Refused and dropped, the last day</h2>
             <Refusals items={refusals} empty="Nothing was refused or dropped in the last day." />
             <p>
-              <a href={href('/drops', { owner: `${kind.path === '/sources' ? '' : 'app:'}${owner.id}` })}>All drops</a>{' '}
-              <a href={href('/outcomes', { owner: `${kind.path === '/sources' ? '' : 'app:'}${owner.id}` })}>Outcomes</a>
+              <a href={href('/drops', { owner: `${kind.path === '/sources' ? '' : 'app:'}${owner.id}` })}>
+                All drops
+              </a>{' '}
+              <a href={href('/outcomes', { owner: `${kind.path === '/sources' ? '' : 'app:'}${owner.id}` })}>
+                Outcomes
+              </a>
             </p>
           </>
         )}

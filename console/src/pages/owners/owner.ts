@@ -56,7 +56,7 @@ export type Kind = {
   readonly read: (id: number, signal: AbortSignal) => Promise<OneOwner>;
   readonly activity: (
     id: number,
-    query: { since?: number; minutes?: number },
+    query: { since?: number | undefined; minutes?: number },
     signal: AbortSignal,
   ) => Promise<Activity>;
   readonly policy: (id: number, signal?: AbortSignal) => Promise<With<Policy>>;
@@ -158,10 +158,7 @@ const rotateSource =
       etag,
     });
 
-const withReport = (
-  { data: found, etag }: With<ReportRecords>,
-  sourceEtag: string | undefined,
-): OneOwner => {
+const withReport = ({ data: found, etag }: With<ReportRecords>, sourceEtag: string | undefined): OneOwner => {
   const { custom_report: report, data_source: source, time_series_group: group, result_table: table } = found;
   const { custom_report_id: id, mon_data_id, description, scenario, data_label } = report;
   const path = { id };
@@ -261,8 +258,7 @@ export const sources: Kind = {
       source.etag,
     );
   },
-  activity: (id, query, signal) =>
-    get('/api/v1/data-sources/{id}/activity', { path: { id }, query, signal }),
+  activity: (id, query, signal) => get('/api/v1/data-sources/{id}/activity', { path: { id }, query, signal }),
   policy: (id, signal) => call('get', '/api/v1/data-sources/{id}/policy', { path: { id }, signal }),
   setPolicy: (id, body, etag) =>
     call('patch', '/api/v1/data-sources/{id}/policy', { path: { id }, body, etag }),
@@ -314,8 +310,7 @@ export const applications: Kind = {
       remove: () => call('delete', '/api/v1/applications/{id}', { path, etag }),
     };
   },
-  activity: (id, query, signal) =>
-    get('/api/v1/applications/{id}/activity', { path: { id }, query, signal }),
+  activity: (id, query, signal) => get('/api/v1/applications/{id}/activity', { path: { id }, query, signal }),
   policy: (id, signal) => call('get', '/api/v1/applications/{id}/policy', { path: { id }, signal }),
   setPolicy: (id, body, etag) =>
     call('patch', '/api/v1/applications/{id}/policy', { path: { id }, body, etag }),
@@ -356,7 +351,8 @@ export const changing = async <T>(reload: () => void, change: () => Promise<T>):
     throw new ApiError(412, {
       code: error.code,
       detail: 'Another call changed this record after the page had read it. Nothing was changed now.',
-      remedy: 'The page has read the record again. Close this, look at the new values, and repeat the change.',
+      remedy:
+        'The page has read the record again. Close this, look at the new values, and repeat the change.',
     });
   }
 };

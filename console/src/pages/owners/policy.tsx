@@ -1,8 +1,8 @@
 import { useState } from 'preact/hooks';
 import { ApiError } from '../../api/client.ts';
 import { useLoad } from '../../api/use.ts';
-import { numberText } from '../../parts/format.tsx';
 import { type Field, type Filled, FormDialog } from '../../parts/form.tsx';
+import { numberText } from '../../parts/format.tsx';
 import { Await } from '../../parts/states.tsx';
 import { Table } from '../../parts/table.tsx';
 import { announce } from '../../shell/announce.tsx';
@@ -48,12 +48,16 @@ const fieldOf = (name: string, value: Value, isOwn: boolean): Field => {
   return { ...common, hint: `${text}${off ? ', or off' : ''}; empty: the value of the pipeline file${now}` };
 };
 
-const valueOf = (name: string, text: string | undefined): number | boolean | 'off' | null => {
+const readValue = (name: string, text: string | undefined): number | boolean | 'off' | null => {
   if (text === undefined) return null;
   if (text === 'off') return text;
   if (text === 'true' || text === 'false') return text === 'true';
   if (/^-?\d{1,15}$/.test(text)) return Number(text);
-  throw new ApiError(422, { code: 'invalid_value', field: name, detail: 'must be a whole number, off or empty' });
+  throw new ApiError(422, {
+    code: 'invalid_value',
+    field: name,
+    detail: 'must be a whole number, off or empty',
+  });
 };
 
 /** The merge patch of what the form has changed. Throws an ApiError with the field that cannot be read. */
@@ -61,7 +65,7 @@ export const policyChange = ({ policy, own }: Policy, { text }: Pick<Filled, 'te
   Object.fromEntries(
     Object.entries(policy).flatMap(([name, now]) => {
       if (isOwnerId(name)) return [];
-      const value = valueOf(name, text(name)?.trim());
+      const value = readValue(name, text(name)?.trim());
       return value === (own.includes(name) ? now : null) ? [] : [[name, value] as const];
     }),
   );
@@ -85,9 +89,19 @@ export const PolicyTab = ({ kind, owner }: TabProps) => {
               keyOf={([name]) => name}
               empty="There is no policy."
               columns={[
-                { key: 'field', title: 'Field', cell: ([name]) => <code>{name}</code>, sortBy: ([name]) => name },
+                {
+                  key: 'field',
+                  title: 'Field',
+                  cell: ([name]) => <code>{name}</code>,
+                  sortBy: ([name]) => name,
+                },
                 { key: 'value', title: 'Value', isNumber: true, cell: ([, value]) => valueText(value) },
-                { key: 'set', title: 'Set', cell: ([name]) => (data.own.includes(name) ? 'here' : 'by default'), sortBy: ([name]) => Number(data.own.includes(name)) },
+                {
+                  key: 'set',
+                  title: 'Set',
+                  cell: ([name]) => (data.own.includes(name) ? 'here' : 'by default'),
+                  sortBy: ([name]) => Number(data.own.includes(name)),
+                },
                 { key: 'meaning', title: 'Meaning', cell: ([name]) => meanings[name]?.text },
               ]}
             />

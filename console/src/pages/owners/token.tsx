@@ -1,8 +1,8 @@
 import { useState } from 'preact/hooks';
 import { useAct } from '../../api/use.ts';
 import { Copy } from '../../parts/copy.tsx';
-import { Time } from '../../parts/format.tsx';
 import { FormDialog } from '../../parts/form.tsx';
+import { Time } from '../../parts/format.tsx';
 import { Failed } from '../../parts/states.tsx';
 import { announce } from '../../shell/announce.tsx';
 import { useAllows } from '../../shell/session.ts';

@@ -27,15 +27,28 @@ const columns: readonly Column<UsageRow>[] = [
   number('requests_per_second_max', 'Busiest second'),
   number('refused_requests', 'Refused'),
   number('repeated_requests', 'Repeated'),
-  { key: 'sdk', title: 'Last SDK', cell: ({ last_sdk }) => <Hostile text={last_sdk} max={60} />, sortBy: ({ last_sdk }) => last_sdk },
+  {
+    key: 'sdk',
+    title: 'Last SDK',
+    cell: ({ last_sdk }) => <Hostile text={last_sdk} max={60} />,
+    sortBy: ({ last_sdk }) => last_sdk,
+  },
 ];
 
-export type SeenSdk = { readonly sdk: string; readonly lastAt: number; readonly sender: string; readonly reasons: ReadonlyMap<string, number> };
+export type SeenSdk = {
+  readonly sdk: string;
+  readonly lastAt: number;
+  readonly sender: string;
+  readonly reasons: ReadonlyMap<string, number>;
+};
 type Sample = { readonly at: number; readonly sdk: string; readonly sender: string; readonly reason: string };
 
 /** The SDKs that the days of usage and the samples name, the newest first, with the reasons of their samples. */
 export const sdksOf = (days: readonly UsageRow[], samples: readonly Sample[]): SeenSdk[] => {
-  const seen = new Map<string, { sdk: string; lastAt: number; sender: string; reasons: Map<string, number> }>();
+  const seen = new Map<
+    string,
+    { sdk: string; lastAt: number; sender: string; reasons: Map<string, number> }
+  >();
   const note = (sdk: string, at: number, sender: string) => {
     const known = seen.get(sdk) ?? { sdk, lastAt: 0, sender, reasons: new Map<string, number>() };
     seen.set(sdk, known);
@@ -65,14 +78,28 @@ const Sdks = ({ kind, owner, days }: Pick<TabProps, 'kind' | 'owner'> & { days: 
           keyOf={({ sdk }) => sdk}
           empty="No sender in this time."
           columns={[
-            { key: 'sdk', title: 'SDK', cell: ({ sdk }) => (sdk === '' ? <span class="quiet">does not name itself</span> : <Hostile text={sdk} />), sortBy: ({ sdk }) => sdk },
-            { key: 'seen', title: 'Last seen', cell: ({ lastAt }) => <Time at={lastAt} seconds />, sortBy: ({ lastAt }) => lastAt, isNumber: true },
+            {
+              key: 'sdk',
+              title: 'SDK',
+              cell: ({ sdk }) =>
+                sdk === '' ? <span class="quiet">does not name itself</span> : <Hostile text={sdk} />,
+              sortBy: ({ sdk }) => sdk,
+            },
+            {
+              key: 'seen',
+              title: 'Last seen',
+              cell: ({ lastAt }) => <Time at={lastAt} seconds />,
+              sortBy: ({ lastAt }) => lastAt,
+              isNumber: true,
+            },
             { key: 'sender', title: 'Sender', cell: ({ sender }) => <Hostile text={sender} max={60} /> },
             {
               key: 'reasons',
               title: 'Samples of drops, refusals and truncated values',
               cell: ({ reasons }) =>
-                reasons.size === 0 ? '–' : [...reasons].map(([reason, count]) => `${reason} ${count}`).join(', '),
+                reasons.size === 0
+                  ? '–'
+                  : [...reasons].map(([reason, count]) => `${reason} ${count}`).join(', '),
             },
           ]}
         />
@@ -94,19 +121,29 @@ export const UsageTab = ({ kind, owner }: TabProps) => {
         {({ items: days }) => (
           <>
             <ul class="tiles">
-              {(['requests', 'items', 'wire_bytes', 'refused_requests', 'repeated_requests'] as const).map((name) => {
-                const values = days.map((day) => day[name]);
-                const sum = values.reduce((total, value) => total + value, 0);
-                return (
-                  <li key={name}>
-                    <span>{name.replace('_', ' ')}</span>
-                    <strong class="figure">{name === 'wire_bytes' ? bytesText(sum) : <Figure value={sum} />}</strong>
-                    {days.length > 1 && <Sparkline values={values} label={`${name} a day`} />}
-                  </li>
-                );
-              })}
+              {(['requests', 'items', 'wire_bytes', 'refused_requests', 'repeated_requests'] as const).map(
+                (name) => {
+                  const values = days.map((day) => day[name]);
+                  const sum = values.reduce((total, value) => total + value, 0);
+                  return (
+                    <li key={name}>
+                      <span>{name.replace('_', ' ')}</span>
+                      <strong class="figure">
+                        {name === 'wire_bytes' ? bytesText(sum) : <Figure value={sum} />}
+                      </strong>
+                      {days.length > 1 && <Sparkline values={values} label={`${name} a day`} />}
+                    </li>
+                  );
+                },
+              )}
             </ul>
-            <Table caption="Usage by day" columns={columns} rows={days} keyOf={({ day }) => day ?? ''} empty="No request in this time." />
+            <Table
+              caption="Usage by day"
+              columns={columns}
+              rows={days}
+              keyOf={({ day }) => day ?? ''}
+              empty="No request in this time."
+            />
             <h2>SDKs</h2>
             <Sdks kind={kind} owner={owner} days={days} />
           </>

@@ -6,7 +6,7 @@ import {
   isTrusted,
   parseTrustedProxies,
   type TrustedProxies,
-} from '../../../../src/ingress/http/client-address.ts';
+} from '../../../src/http/client-address.ts';
 
 const proxiesOf = (text: string): TrustedProxies => {
   const parsed = parseTrustedProxies(text);

@@ -1,14 +1,18 @@
 import { X509Certificate } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { createSecureContext, type SecureContextOptions } from 'node:tls';
-import { settingFault } from '../../config/settings.ts';
-import type { Certificate } from '../../http/limited-server.ts';
-import { errorText } from '../../model/fault.ts';
-import type { Log } from '../../telemetry/log.ts';
-import type { IngressMetrics } from '../../telemetry/metrics.ts';
+import { settingFault } from '../config/settings.ts';
+import type { Certificate } from '../http/limited-server.ts';
+import { errorText } from '../model/fault.ts';
+import type { Log } from '../telemetry/log.ts';
+import type { TlsMetrics } from '../telemetry/metrics.ts';
 
-/** The paths of the receivers' certificate files, PEM. */
+/** The beginning of the settings' names of a server with certificate files. */
+export type TlsSettings = 'TIDEMARK_INGRESS_TLS' | 'TIDEMARK_METADATA_TLS';
+
+/** The paths of a server's certificate files, PEM. */
 export type TlsPaths = {
+  readonly settings: TlsSettings;
   readonly certFile: string;
   readonly keyFile: string;
   /** When set, clients need a certificate of these authorities. */
@@ -42,16 +46,19 @@ const check = (context: SecureContextOptions): number => {
 };
 
 /** Throws a permanent Fault that names the settings when only one of the pair is set. undefined: plain HTTP. */
-export const tlsPathsOf = (ingress: {
-  readonly tlsCertFile: string | undefined;
-  readonly tlsKeyFile: string | undefined;
-  readonly tlsClientCaFile: string | undefined;
-}): TlsPaths | undefined => {
-  const { tlsCertFile: certFile, tlsKeyFile: keyFile, tlsClientCaFile: clientCaFile } = ingress;
-  if (certFile !== undefined && keyFile !== undefined) return { certFile, keyFile, clientCaFile };
+export const tlsPathsOf = (
+  settings: TlsSettings,
+  server: {
+    readonly tlsCertFile: string | undefined;
+    readonly tlsKeyFile: string | undefined;
+    readonly tlsClientCaFile: string | undefined;
+  },
+): TlsPaths | undefined => {
+  const { tlsCertFile: certFile, tlsKeyFile: keyFile, tlsClientCaFile: clientCaFile } = server;
+  if (certFile !== undefined && keyFile !== undefined) return { settings, certFile, keyFile, clientCaFile };
   if (certFile === undefined && keyFile === undefined && clientCaFile === undefined) return undefined;
   throw settingFault(
-    certFile === undefined ? 'TIDEMARK_INGRESS_TLS_CERT_FILE' : 'TIDEMARK_INGRESS_TLS_KEY_FILE',
+    certFile === undefined ? `${settings}_CERT_FILE` : `${settings}_KEY_FILE`,
     'TLS needs a certificate and its key, and one is missing',
     'Set both, or neither for plain HTTP',
   );
@@ -69,7 +76,7 @@ const readFirst = (paths: TlsPaths): { context: SecureContextOptions; expiresAtM
     return { context, expiresAtMs: check(context) };
   } catch (error) {
     throw settingFault(
-      'TIDEMARK_INGRESS_TLS_CERT_FILE, TIDEMARK_INGRESS_TLS_KEY_FILE, TIDEMARK_INGRESS_TLS_CLIENT_CA_FILE',
+      ['CERT', 'KEY', 'CLIENT_CA'].map((name) => `${paths.settings}_${name}_FILE`).join(', '),
       errorText(error),
       'Use PEM files: a certificate chain, its key, and authorities where clients need certificates',
     );
@@ -83,7 +90,7 @@ const readFirst = (paths: TlsPaths): { context: SecureContextOptions; expiresAtM
 export const openTlsFiles = (
   paths: TlsPaths,
   headersTimeoutMs: number,
-  metrics: IngressMetrics,
+  metrics: TlsMetrics,
   log: Log,
 ): TlsFiles => {
   const listeners: ((context: SecureContextOptions) => void)[] = [];
@@ -101,7 +108,7 @@ export const openTlsFiles = (
     metrics.tlsReloads.inc({ outcome: 'refused' });
     log.error(
       { error: errorText(error) },
-      'the new certificate files cannot be used; the receivers keep the previous certificate',
+      'the new certificate files cannot be used; the previous certificate stays in use',
     );
   };
 

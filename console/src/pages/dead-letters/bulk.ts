@@ -1,0 +1,159 @@
+import type { Answer } from '../../api/client.ts';
+
+// What is redriven or purged, how, and in which words: without the browser, so that it can be tested.
+
+/** The filter of the list in the API's names; times in Unix seconds. */
+export type Filter = {
+  readonly pipeline?: Pipeline;
+  readonly data_id?: number;
+  readonly app_id?: number;
+  readonly reason?: string;
+  readonly table?: string;
+  readonly since?: number;
+  readonly until?: number;
+};
+
+export const pipelines = ['metrics', 'traces', 'ledger'] as const;
+export type Pipeline = (typeof pipelines)[number];
+
+export type Act = 'redrive' | 'purge';
+export type Done = Answer<'/api/v1/dead-letters/redrive', 'post'>;
+
+/** What a dry run and its act are about: the same object for both. */
+export type Target = Filter & { readonly sequences?: number[]; readonly all?: true };
+
+/** The filter in an address; undefined where it cannot be read, so that no act takes it for "all". */
+export const filterOf = (
+  query: URLSearchParams,
+  range: { readonly since: number; readonly until: number | undefined },
+): Filter | undefined => {
+  const owner = query.get('owner') ?? '';
+  const [, app, id] = /^(app:)?(\d{1,12})$/.exec(owner) ?? [];
+  const name = query.get('pipeline') ?? '';
+  const pipeline = pipelines.find((each) => each === name);
+  if ((owner !== '' && id === undefined) || (name !== '' && pipeline === undefined)) return undefined;
+  const reason = query.get('reason') ?? '';
+  const table = query.get('table') ?? '';
+  return {
+    ...(pipeline === undefined ? {} : { pipeline }),
+    ...(id === undefined ? {} : app === undefined ? { data_id: Number(id) } : { app_id: Number(id) }),
+    ...(reason === '' ? {} : { reason }),
+    ...(table === '' ? {} : { table }),
+    ...(range.since === 0 ? {} : { since: range.since }),
+    ...(range.until === undefined ? {} : { until: range.until }),
+  };
+};
+
+/** The sequences that are picked in an address. */
+export const pickedOf = (text: string): number[] => [
+  ...new Set(text.split(',').flatMap((each) => (/^\d{1,12}$/.test(each) ? [Number(each)] : []))),
+];
+
+/** The picked ones, else those of the filter; `all` has to be said where there is neither. */
+export const targetOf = (filter: Filter, picked: readonly number[]): Target => {
+  if (picked.length > 0) return { sequences: [...picked] };
+  return Object.keys(filter).length === 0 ? { all: true } : filter;
+};
+
+/** Items that one call takes: as many as the CLI's. */
+const limit = 1_000;
+
+/** Calls until every matching dead letter is done, or the reader has left; `onPart` gets the sum after each call. */
+export const runAll = async (
+  ask: (body: Target & { dry_run: boolean; limit: number; cursor?: string }) => Promise<Done>,
+  target: Target,
+  isDryRun: boolean,
+  onPart: (sum: Done) => void,
+  isWanted: () => boolean,
+): Promise<void> => {
+  let sum: Done = { matched: 0, items: 0, done: 0, failed: [], next_cursor: null };
+  do {
+    const cursor = sum.next_cursor;
+    const part = await ask({
+      ...target,
+      dry_run: isDryRun,
+      limit,
+      ...(cursor === null ? {} : { cursor }),
+    });
+    sum = {
+      matched: sum.matched + part.matched,
+      items: sum.items + part.items,
+      done: sum.done + part.done,
+      failed: [...sum.failed, ...part.failed],
+      next_cursor: part.next_cursor,
+    };
+    onPart(sum);
+  } while (sum.next_cursor !== null && isWanted());
+};
+
+/** `1 dead letter`, `1,200 items`. */
+export const counted = (count: number, noun: string): string =>
+  `${count.toLocaleString('en')} ${noun}${count === 1 ? '' : 's'}`;
+
+const participles: Readonly<Record<Act, string>> = { redrive: 'redriven', purge: 'purged' };
+
+/** The CLI's sentence: `3 dead letters (12 items) would be redriven`. */
+export const doneText = ({ done, items }: Done, act: Act, isDryRun: boolean): string =>
+  `${counted(done, 'dead letter')} (${counted(items, 'item')}) ${isDryRun ? 'would be ' : ''}${participles[act]}`;
+
+/** An act that some process runs, of the console or of the CLI. */
+export type RunningAct = {
+  readonly id: string;
+  readonly act: string;
+  readonly isDryRun: boolean;
+  readonly startedAt: number;
+  readonly matched: number;
+  readonly done: number;
+  readonly failed: number;
+  readonly hasEnded: boolean;
+};
+
+const numberOf = (value: unknown): number => (typeof value === 'number' ? value : 0);
+
+/** The acts of an event `dead_letters`; none where it has another form. */
+export const actsOf = (data: unknown): RunningAct[] => {
+  const acts: unknown = typeof data === 'object' && data !== null ? Reflect.get(data, 'acts') : undefined;
+  if (!Array.isArray(acts)) return [];
+  return acts.flatMap((each: unknown) => {
+    if (typeof each !== 'object' || each === null) return [];
+    const field = (name: string): unknown => Reflect.get(each, name);
+    return {
+      id: String(field('id')),
+      act: String(field('act')),
+      isDryRun: field('dry_run') === true,
+      startedAt: numberOf(field('started_at')),
+      matched: numberOf(field('matched')),
+      done: numberOf(field('done')),
+      failed: numberOf(field('failed')),
+      hasEnded: field('has_ended') === true,
+    };
+  });
+};
+
+/** A consumer that does not work, and in how many of its processes. */
+export type StoppedConsumer = {
+  readonly pipeline: Pipeline;
+  readonly why: 'stopped' | 'held';
+  readonly processes: number;
+  readonly of: number;
+};
+
+type SeenProcess = Pick<Answer<'/api/v1/processes'>['items'][number], 'state' | 'pipelines'>;
+
+/** The consumers that wait because of dead letters. `metrics-b` of a further QuestDB instance is one of `metrics`. */
+export const stoppedConsumers = (processes: readonly SeenProcess[]): StoppedConsumer[] => {
+  const there = processes.filter(({ state }) => state !== 'gone');
+  return pipelines.flatMap((pipeline) => {
+    const own = there
+      .map((each) => each.pipelines.filter(({ pipeline: label }) => label.split('-')[0] === pipeline))
+      .filter((labels) => labels.length > 0);
+    const count = (isSo: (label: SeenProcess['pipelines'][number]) => boolean): number =>
+      own.filter((labels) => labels.some(isSo)).length;
+    const stopped = count(({ breaker_open: isOpen }) => isOpen);
+    const held = count(({ held_by_dead_letters: isHeld }) => isHeld);
+    return [
+      ...(stopped === 0 ? [] : [{ pipeline, why: 'stopped' as const, processes: stopped, of: own.length }]),
+      ...(held === 0 ? [] : [{ pipeline, why: 'held' as const, processes: held, of: own.length }]),
+    ];
+  });
+};

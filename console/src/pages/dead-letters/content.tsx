@@ -1,0 +1,94 @@
+import type { Answer } from '../../api/client.ts';
+import { Hostile } from '../../parts/hostile.tsx';
+import { href } from '../../shell/router.ts';
+import { counted } from './bulk.ts';
+
+export type Shown = Answer<'/api/v1/dead-letters/{id}'>;
+export type Listed = Answer<'/api/v1/dead-letters'>['items'][number];
+
+/** The data id or application that the items belong to, as a link to its page. */
+export const Owner = ({ of }: { of: Pick<Listed, 'data_id' | 'app_id'> }) => {
+  if (of.data_id !== null) return <a href={href(`/sources/${of.data_id}`)}>data id {of.data_id}</a>;
+  if (of.app_id !== null) return <a href={href(`/applications/${of.app_id}`)}>application {of.app_id}</a>;
+  return <>not known</>;
+};
+
+const valueText = (value: unknown): string => (typeof value === 'string' ? value : JSON.stringify(value));
+
+/** Rows side by side, a line for each field: spans have more fields than a screen is wide. */
+const Rows = ({ rows }: { rows: readonly Readonly<Record<string, unknown>>[] }) => {
+  const fields = [...new Set(rows.flatMap((row) => Object.keys(row)))];
+  return (
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: a frame that scrolls has to be reached by keys.
+    <section class="frame" aria-label="Rows as read" tabIndex={0}>
+      <table class="fields">
+        <caption class="unseen">Rows as read</caption>
+        <thead>
+          <tr>
+            <th scope="col">Field</th>
+            {rows.map((_, index) => (
+              <th key={index} scope="col">
+                Row {index + 1}
+              </th>
+            ))}
+          </tr>
+        </thead>
+        <tbody>
+          {fields.map((field) => (
+            <tr key={`f${field}`}>
+              <th scope="row">
+                <Hostile text={field} max={80} />
+              </th>
+              {rows.map((row, index) => (
+                <td key={index}>{Object.hasOwn(row, field) && <Hostile text={valueText(row[field])} />}</td>
+              ))}
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </section>
+  );
+};
+
+const linesMax = 400;
+
+/** Indented where it is JSON, else as it is. */
+const linesOf = (text: string): string[] => {
+  try {
+    return JSON.stringify(JSON.parse(text), null, 2).split('\n');
+  } catch {
+    return text.trimEnd().split('\n');
+  }
+};
+
+const Lines = ({ text }: { text: string }) => {
+  const lines = linesOf(text);
+  return (
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: a frame that scrolls has to be reached by keys.
+    <section class="code" aria-label="Content as read" tabIndex={0}>
+      <pre>
+        {lines.slice(0, linesMax).map((line, index) => (
+          <div key={index}>{line === '' ? ' ' : <Hostile text={line} max={1000} />}</div>
+        ))}
+      </pre>
+      {lines.length > linesMax && (
+        <p class="state">
+          The first {linesMax} of {lines.length} lines are shown.
+        </p>
+      )}
+    </section>
+  );
+};
+
+/** What the dead letter holds, as the API shows it: truncated, values under names of secrets masked. */
+export const Content = ({ shown: { form, rows, text = '', cut } }: Pick<Shown, 'shown'>) => (
+  <>
+    {rows === undefined ? <Lines text={text} /> : <Rows rows={rows} />}
+    {form === 'base64' && <p class="state">Neither rows nor text: the bytes are shown in base64.</p>}
+    {cut > 0 && (
+      <p class="state">
+        {counted(cut, form === 'rows' ? 'row' : 'byte')} more {cut === 1 ? 'is' : 'are'} not shown.
+      </p>
+    )}
+  </>
+);

@@ -1,0 +1,157 @@
+import { useState } from 'preact/hooks';
+import { get } from '../../api/client.ts';
+import { useLoad } from '../../api/use.ts';
+import { Figure, Time } from '../../parts/format.tsx';
+import { Hostile } from '../../parts/hostile.tsx';
+import { Await, Badge } from '../../parts/states.tsx';
+import { href, navigate } from '../../shell/router.ts';
+import { useAllows } from '../../shell/session.ts';
+import { ActDialog } from './act-dialog.tsx';
+import type { Act } from './bulk.ts';
+import { Content, Owner, type Shown } from './content.tsx';
+
+/** Whether it is an orphan, in words. */
+export const OrphanBadge = ({ orphan }: { orphan: boolean | null }) => {
+  if (orphan === null) return <Badge>orphan: unknown</Badge>;
+  return orphan ? <Badge tone="warn">orphan</Badge> : null;
+};
+
+const orphanText = (orphan: boolean | null): string => {
+  if (orphan === null) return 'Not known while ClickHouse does not answer';
+  return orphan
+    ? 'Yes: no record counts its items as dead-lettered; they have another outcome already. Its redrive and its purge change no count. Purge it.'
+    : 'No';
+};
+
+const History = ({ sequence, redrives }: { sequence: number; redrives: number }) => {
+  const query = { target_kind: 'dead_letter', target_id: String(sequence), limit: 20 };
+  const loaded = useLoad(`history-${sequence}`, (signal) => get('/api/v1/audit', { query, signal }));
+  return (
+    <>
+      <h2>History</h2>
+      <p>
+        {redrives === 0
+          ? 'It was never redriven.'
+          : `Its items were redriven ${redrives === 1 ? 'once' : `${redrives} times`} before, and refused again.`}
+      </p>
+      <Await of={loaded}>
+        {({ items }) =>
+          items.length > 0 && (
+            <ul>
+              {items.map(({ audit_id: id, at, actor, action, outcome, code }) => (
+                <li key={id}>
+                  <Time at={at} seconds /> <code>{action}</code> by <Hostile text={actor.name} />: {outcome}
+                  {code !== undefined && (
+                    <>
+                      , <code>{code}</code>
+                    </>
+                  )}
+                </li>
+              ))}
+            </ul>
+          )
+        }
+      </Await>
+    </>
+  );
+};
+
+const Facts = ({ letter }: { letter: Shown }) => (
+  <dl class="facts">
+    <dt>Dead-lettered</dt>
+    <dd>
+      <Time at={letter.at} seconds />
+    </dd>
+    <dt>Reason</dt>
+    <dd>
+      <a href={href('/system/reasons', { search: letter.reason })}>
+        <code>{letter.reason}</code>
+      </a>
+    </dd>
+    <dt>Error</dt>
+    <dd>
+      <Hostile text={letter.error} max={1000} />
+    </dd>
+    <dt>Owner</dt>
+    <dd>
+      <Owner of={letter} />
+    </dd>
+    {letter.table !== null && (
+      <>
+        <dt>Table</dt>
+        <dd>
+          <Hostile text={letter.table} />
+        </dd>
+      </>
+    )}
+    <dt>Message</dt>
+    <dd>
+      {letter.stream} <Figure value={letter.stream_sequence} />, subject <Hostile text={letter.subject} />
+      {letter.uid !== null && (
+        <>
+          , uid <Hostile text={letter.uid} />
+        </>
+      )}
+    </dd>
+    <dt>Size</dt>
+    <dd>
+      <Figure value={letter.items} /> {letter.items === 1 ? 'item' : 'items'},{' '}
+      <Figure value={letter.bytes} as="bytes" />
+    </dd>
+    <dt>Orphan</dt>
+    <dd>{orphanText(letter.orphan)}</dd>
+    <dt>Can be redriven</dt>
+    <dd>{letter.is_redrivable ? 'Yes' : 'No: the dry run says why'}</dd>
+  </dl>
+);
+
+/** One dead letter: what it holds, why it is one, and what can be done. */
+export const Letter = ({ sequence }: { sequence: number }) => {
+  const loaded = useLoad(String(sequence), (signal) =>
+    get('/api/v1/dead-letters/{id}', { path: { id: sequence }, signal }),
+  );
+  const [act, setAct] = useState<Act>();
+  const mayRedrive = useAllows('editor');
+  const mayPurge = useAllows('admin');
+  return (
+    <>
+      <h1>Dead letter {sequence}</h1>
+      <p>
+        <a href={href('/dead-letters')}>All dead letters</a>
+      </p>
+      <Await of={loaded}>
+        {(letter) => (
+          <>
+            <Facts letter={letter} />
+            <p class="row">
+              {mayRedrive && (
+                <button type="button" onClick={() => setAct('redrive')}>
+                  Redrive …
+                </button>
+              )}
+              {mayPurge && (
+                <button type="button" class="danger" onClick={() => setAct('purge')}>
+                  Purge …
+                </button>
+              )}
+            </p>
+            <h2>Content</h2>
+            <Content shown={letter.shown} />
+            <History sequence={sequence} redrives={letter.redrives} />
+          </>
+        )}
+      </Await>
+      {act !== undefined && (
+        <ActDialog
+          act={act}
+          target={{ sequences: [sequence] }}
+          what={`dead letter ${sequence}`}
+          onClose={(hasActed) => {
+            setAct(undefined);
+            if (hasActed) navigate(href('/dead-letters'));
+          }}
+        />
+      )}
+    </>
+  );
+};

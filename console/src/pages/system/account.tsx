@@ -1,0 +1,229 @@
+import { useState } from 'preact/hooks';
+import { call, get } from '../../api/client.ts';
+import { useLoad } from '../../api/use.ts';
+import { Confirm } from '../../parts/dialog.tsx';
+import { ChoiceFilter, TextFilter } from '../../parts/filters.tsx';
+import { Figure, Time } from '../../parts/format.tsx';
+import { Hostile } from '../../parts/hostile.tsx';
+import { Await, Badge, Loading } from '../../parts/states.tsx';
+import { type Column, Table } from '../../parts/table.tsx';
+import { announce } from '../../shell/announce.tsx';
+import { href, useAddress, useQueryState } from '../../shell/router.ts';
+import { useAllows } from '../../shell/session.ts';
+import { closedWith, type Difference, kindText, ownerOf, ownerText } from './differences.ts';
+
+const Owner = ({ of }: { of: Difference }) => {
+  const [owner] = of.owners;
+  if (owner === undefined) return <>not known</>;
+  return (
+    <a href={href(`/${of.stream === 'TRACES' ? 'applications' : 'sources'}/${owner}`)}>{ownerText(of)}</a>
+  );
+};
+
+const columnsOf = (close: ((difference: Difference) => void) | undefined): readonly Column<Difference>[] => [
+  {
+    key: 'state',
+    title: 'State',
+    sortBy: (each) => (each.is_open ? 0 : 1),
+    cell: (each) => (each.is_open ? <Badge tone="bad">open</Badge> : <Badge>closed</Badge>),
+  },
+  { key: 'kind', title: 'Difference', sortBy: ({ kind }) => kind, cell: ({ kind }) => kindText(kind) },
+  { key: 'owner', title: 'Owner', sortBy: ownerText, cell: (each) => <Owner of={each} /> },
+  { key: 'stream', title: 'Stream', cell: ({ stream }) => stream },
+  {
+    key: 'items',
+    title: 'Items',
+    isNumber: true,
+    sortBy: ({ items }) => items,
+    cell: ({ items }) => <Figure value={items} />,
+  },
+  {
+    key: 'messages',
+    title: 'Messages',
+    isNumber: true,
+    cell: ({ messages }) => <Figure value={messages} />,
+  },
+  {
+    key: 'from',
+    title: 'Arrived from',
+    sortBy: ({ from }) => from,
+    cell: ({ from }) => <Time at={from} seconds />,
+  },
+  { key: 'until', title: 'To', cell: ({ until }) => <Time at={until} seconds /> },
+  {
+    key: 'reason',
+    title: 'Closed because',
+    cell: (each) =>
+      each.is_open ? (
+        close !== undefined &&
+        each.kind !== 'not_known' && (
+          <button
+            type="button"
+            onClick={() => close(each)}
+            aria-label={`Close: ${kindText(each.kind)} of ${ownerText(each)} …`}
+          >
+            Close …
+          </button>
+        )
+      ) : (
+        <Hostile text={each.reason} />
+      ),
+  },
+];
+
+type CloseProps = {
+  readonly one: Difference;
+  readonly all: readonly Difference[];
+  readonly onClose: () => void;
+  readonly onClosed: () => void;
+};
+
+const Close = ({ one, all, onClose, onClosed }: CloseProps) => {
+  const [reason, setReason] = useState('');
+  const own = closedWith(all, one);
+  const items = own.reduce((sum, each) => sum + each.items, 0);
+  const act = async (): Promise<void> => {
+    const body = { ...ownerOf(one), kind: one.kind, reason: reason.trim() };
+    const { data } = await call('post', '/api/v1/account/differences/close', { body });
+    announce(`${data.closed.length} closed`);
+    onClosed();
+  };
+  return (
+    <Confirm title={`Close: ${kindText(one.kind)}`} verb="Close" act={act} onClose={onClose}>
+      <p>
+        All open differences of this kind, <strong>{ownerText(one)}</strong>: {own.length} with{' '}
+        <Figure value={items} /> {items === 1 ? 'item' : 'items'}. They stay visible with the reason; a larger
+        figure opens one again.
+      </p>
+      <label>
+        Reason
+        <textarea
+          required
+          maxLength={500}
+          rows={2}
+          value={reason}
+          onInput={({ currentTarget }) => setReason(currentTarget.value)}
+        />
+      </label>
+    </Confirm>
+  );
+};
+
+const verdicts = {
+  true: ['good', 'adds up'],
+  false: ['bad', 'does not add up'],
+  null: ['neutral', 'not known'],
+} as const;
+
+/** QuestDB and ClickHouse against the records, on demand: it reads all records of the owners. */
+const StoreComparison = ({ owner }: { owner: number | undefined }) => {
+  const loaded = useLoad(`compare-${owner}`, (signal) =>
+    get('/api/v1/account/stores', { query: owner === undefined ? {} : { owner }, signal }),
+  );
+  if (loaded.isLoading) return <Loading what="The stores are compared; this may take minutes" />;
+  return (
+    <Await of={loaded}>
+      {({ compared, items }) => (
+        <>
+          <p>
+            Compared: <Figure value={compared.rows} /> recorded rows of <Figure value={compared.days} />{' '}
+            owners and event days.{' '}
+            <button type="button" onClick={loaded.reload}>
+              Compare again
+            </button>
+          </p>
+          <Table
+            caption="Owners, compared with their stores"
+            sortName="stores"
+            columns={[
+              {
+                key: 'owner',
+                title: 'Owner',
+                cell: (each) =>
+                  each.pipeline === 'metrics' ? `data id ${each.data_id}` : `application ${each.app_id}`,
+              },
+              {
+                key: 'verdict',
+                title: 'Store',
+                sortBy: (each) => String(each.adds_up),
+                cell: (each) => {
+                  const [tone, words] = verdicts[`${each.adds_up}`];
+                  return <Badge tone={tone}>{words}</Badge>;
+                },
+              },
+              {
+                key: 'why',
+                title: 'Why',
+                cell: (each) =>
+                  each.why || each.differences.map((one) => `${kindText(one.kind)}: ${one.items}`).join('; '),
+              },
+            ]}
+            rows={items}
+            keyOf={(each) => `${each.pipeline}-${each.data_id}-${each.app_id}`}
+            empty="No owner has recorded rows."
+          />
+        </>
+      )}
+    </Await>
+  );
+};
+
+/** What the books, and the books and the stores, do not agree in. */
+export const AccountDifferences = () => {
+  const { query } = useAddress();
+  const text = query.get('owner') ?? '';
+  const owner = /^\d{1,15}$/.test(text) ? Number(text) : undefined;
+  const state = query.get('state') ?? '';
+  const loaded = useLoad(`differences-${owner}`, (signal) =>
+    get('/api/v1/account/differences', { query: owner === undefined ? {} : { owner }, signal }),
+  );
+  const [compare, setCompare] = useQueryState('compare');
+  const [closing, setClosing] = useState<Difference>();
+  const mayClose = useAllows('editor');
+  return (
+    <>
+      <div class="row filters">
+        <TextFilter label="Owner" name="owner" hint="data id or application" />
+        <ChoiceFilter
+          label="State"
+          name="state"
+          any="all"
+          choices={[
+            ['open', 'open'],
+            ['closed', 'closed'],
+          ]}
+        />
+      </div>
+      <h2>Differences</h2>
+      <Await of={loaded}>
+        {({ items }) => (
+          <Table
+            caption="Differences, newest first"
+            columns={columnsOf(mayClose ? setClosing : undefined)}
+            rows={items.filter((each) => state === '' || each.is_open === (state === 'open'))}
+            keyOf={(each) =>
+              `${each.kind}-${each.stream}-${each.owners}-${each.from}-${each.is_open}-${each.reason}`
+            }
+            empty={items.length === 0 ? 'No differences: the books agree.' : 'No difference has this state.'}
+          />
+        )}
+      </Await>
+      <h2>Stores</h2>
+      {compare === '1' ? (
+        <StoreComparison owner={owner} />
+      ) : (
+        <button type="button" onClick={() => setCompare('1')}>
+          Compare the stores with the records
+        </button>
+      )}
+      {closing !== undefined && (
+        <Close
+          one={closing}
+          all={loaded.data?.items ?? []}
+          onClose={() => setClosing(undefined)}
+          onClosed={loaded.reload}
+        />
+      )}
+    </>
+  );
+};

@@ -1,0 +1,162 @@
+import { type Answer, get } from '../../api/client.ts';
+import { useLoad } from '../../api/use.ts';
+import { Pager, TextFilter } from '../../parts/filters.tsx';
+import { Time } from '../../parts/format.tsx';
+import { Hostile } from '../../parts/hostile.tsx';
+import { Await, Badge, type Tone } from '../../parts/states.tsx';
+import { type Column, Table } from '../../parts/table.tsx';
+import { useAddress } from '../../shell/router.ts';
+import { fieldChanges } from './changes.ts';
+
+type Entry = Answer<'/api/v1/audit'>['items'][number];
+
+const tones: Readonly<Record<Entry['outcome'], Tone>> = { done: 'good', failed: 'bad', interrupted: 'warn' };
+const fieldsMax = 60;
+
+const Value = ({ text }: { text: string | undefined }) =>
+  text === undefined ? <span class="quiet">–</span> : <Hostile text={text} max={120} />;
+
+/** What one act did to one thing: its fields before and after. */
+const Change = ({ of: { kind, id, before, after } }: { of: Entry['changes'][number] }) => {
+  const fields = fieldChanges(before, after);
+  return (
+    <>
+      <p>
+        {kind} <Hostile text={id ?? ''} max={80} /> {before === null && <Badge tone="info">new</Badge>}
+      </p>
+      {fields.length > 0 && (
+        <table class="diff">
+          <thead>
+            <tr>
+              <th scope="col">Field</th>
+              <th scope="col">Before</th>
+              <th scope="col">After</th>
+            </tr>
+          </thead>
+          <tbody>
+            {fields.slice(0, fieldsMax).map((each) => (
+              <tr key={`f${each.field}`}>
+                <th scope="row">
+                  <Hostile text={each.field} max={80} />
+                </th>
+                <td class="before">
+                  <Value text={each.before} />
+                </td>
+                <td class="after">
+                  <Value text={each.after} />
+                </td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      )}
+      {fields.length > fieldsMax && (
+        <p class="state">
+          The first {fieldsMax} of {fields.length} fields.
+        </p>
+      )}
+    </>
+  );
+};
+
+const Changes = ({ of: { changes, changes_cut: cut = 0 } }: { of: Entry }) =>
+  changes.length === 0 ? (
+    <>–</>
+  ) : (
+    <details>
+      <summary>
+        {changes.length + cut} {changes.length + cut === 1 ? 'change' : 'changes'}
+      </summary>
+      {changes.map((each, index) => (
+        <Change key={index} of={each} />
+      ))}
+      {cut > 0 && <p class="state">{cut} more are not in the log.</p>}
+    </details>
+  );
+
+const columns: readonly Column<Entry>[] = [
+  { key: 'at', title: 'Time', sortBy: ({ at }) => at, cell: ({ at }) => <Time at={at} seconds /> },
+  {
+    key: 'who',
+    title: 'Who',
+    cell: ({ actor, operator }) => (
+      <>
+        {operator !== null && (
+          <>
+            <Hostile text={operator} max={60} /> via{' '}
+          </>
+        )}
+        <Hostile text={actor.name} max={60} /> <span class="quiet">({actor.role})</span>
+      </>
+    ),
+  },
+  {
+    key: 'action',
+    title: 'Action',
+    sortBy: ({ action }) => action,
+    cell: ({ action }) => <code>{action}</code>,
+  },
+  {
+    key: 'target',
+    title: 'Target',
+    cell: ({ target }) => (
+      <>
+        {target.kind} {target.id !== null && <Hostile text={target.id} max={80} />}
+      </>
+    ),
+  },
+  {
+    key: 'outcome',
+    title: 'Outcome',
+    cell: ({ outcome, code }) => (
+      <>
+        <Badge tone={tones[outcome]}>{outcome}</Badge> {code !== undefined && <code>{code}</code>}
+      </>
+    ),
+  },
+  { key: 'changes', title: 'Changed', cell: (entry) => <Changes of={entry} /> },
+];
+
+const names = ['action', 'actor', 'target_kind', 'target_id'] as const;
+
+/** Who changed what, and when. */
+export const AuditLog = () => {
+  const { query } = useAddress();
+  const asked = Object.fromEntries(
+    [...names, 'cursor' as const].flatMap((name) => {
+      const value = query.get(name) ?? '';
+      return value === '' ? [] : [[name, value]];
+    }),
+  );
+  const loaded = useLoad(JSON.stringify(asked), (signal) =>
+    get('/api/v1/audit', { query: { ...asked, limit: 100 }, signal }),
+  );
+  return (
+    <>
+      <div class="row filters">
+        <TextFilter label="Action" name="action" hint="custom_report.disable" />
+        <TextFilter label="Actor" name="actor" hint="name or token id" />
+        <TextFilter label="Kind" name="target_kind" hint="data_source" />
+        <TextFilter label="Id" name="target_id" hint="1500001" />
+      </div>
+      <Await of={loaded}>
+        {({ items, next_cursor: next }) => (
+          <>
+            <Table
+              caption="Audit log, newest first"
+              columns={columns}
+              rows={items}
+              keyOf={({ audit_id: id }) => id}
+              empty={
+                next !== null
+                  ? 'None among the entries that this page looked at: go to the next page.'
+                  : 'No entry matches: the audit log keeps each change by the admin API and the CLI.'
+              }
+            />
+            <Pager next={next} />
+          </>
+        )}
+      </Await>
+    </>
+  );
+};

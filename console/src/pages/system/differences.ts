@@ -1,0 +1,37 @@
+import type { Answer } from '../../api/client.ts';
+
+export type Difference = Answer<'/api/v1/account/differences'>['items'][number];
+
+/** The CLI's words for the kinds. */
+const textOfKind: Readonly<Record<Difference['kind'], string>> = {
+  lost_in_the_stream: 'lost in the stream',
+  lost_by_the_engine: 'lost by the engine',
+  not_counted: 'not counted by its receiver',
+  stuck: 'stuck in the stream',
+  orphan: 'orphaned dead letter',
+  missing_in_the_store: 'missing in the store',
+  unrecorded: 'stored without a record',
+  unmerged: 'not merged yet',
+  not_known: 'not known: the books cannot be compared',
+};
+
+export const kindText = (kind: Difference['kind']): string => textOfKind[kind];
+
+/** The owner of a difference as a closing names it; data id 0 where the owner is not known. */
+export const ownerOf = ({
+  stream,
+  owners: [owner],
+}: Difference): { data_id: number } | { app_id: number } => {
+  if (owner === undefined) return { data_id: 0 };
+  return stream === 'TRACES' ? { app_id: owner } : { data_id: owner };
+};
+
+export const ownerText = (difference: Difference): string => {
+  const [owner] = difference.owners;
+  if (owner === undefined) return 'without a known owner';
+  return `${difference.stream === 'TRACES' ? 'application' : 'data id'} ${owner}`;
+};
+
+/** The open differences that one closing closes: all of an owner and a kind. */
+export const closedWith = (all: readonly Difference[], one: Difference): Difference[] =>
+  all.filter((each) => each.is_open && each.kind === one.kind && ownerText(each) === ownerText(one));

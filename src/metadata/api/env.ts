@@ -1,0 +1,13 @@
+import type { HttpBindings } from '@hono/node-server';
+import type { AdminIdentity } from '../tokens/admin-tokens.ts';
+
+/** What the handlers of the admin API find in their context. */
+export type ApiEnv = {
+  /** Absent where a request did not arrive over HTTP. */
+  Bindings: Partial<HttpBindings>;
+  Variables: {
+    identity: AdminIdentity;
+    /** Whether the token or the session of the call still counts: for answers without an end. */
+    isAllowed: () => Promise<boolean>;
+  };
+};

@@ -1,0 +1,71 @@
+import { type Context, Hono } from 'hono';
+import { bodyLimit } from 'hono/body-limit';
+import type { ApiEnv } from '../api/env.ts';
+import { type ConsoleFiles, protection } from './files.ts';
+import { createLogIn, type LogInDeps, visitOf } from './log-in.ts';
+import type { Session, Sessions } from './sessions.ts';
+
+/** The dependencies of the console. */
+export type ConsoleDeps = LogInDeps & { readonly files: ConsoleFiles };
+
+/** A call that a session identifies. */
+export type SessionCall = {
+  readonly session: Session;
+  /** The token was presented within the last five minutes. */
+  readonly isProven: boolean;
+  readonly isAllowed: () => Promise<boolean>;
+};
+
+/** The console's files and sessions. */
+export type Console = {
+  /** To be mounted at `/console`. */
+  readonly app: Hono<ApiEnv>;
+  /**
+   * The session of a request without a bearer; undefined without a valid one. Permanent Fault `cross_site` where a page of
+   * another origin may have sent it; transient Fault when NATS is down.
+   */
+  identify(context: Context<ApiEnv>): Promise<SessionCall | undefined>;
+  makeCode: Sessions['makeCode'];
+};
+
+const provenMs = 300_000;
+const bodyBytesMax = 4_096;
+const root = '/console/';
+
+const createApp = (
+  { files }: Pick<ConsoleDeps, 'files'>,
+  logIn: ReturnType<typeof createLogIn>,
+): Hono<ApiEnv> => {
+  const app = new Hono<ApiEnv>();
+  const small = bodyLimit({ maxSize: bodyBytesMax });
+  app.get('/session', logIn.show);
+  app.post('/session', small, logIn.logIn);
+  app.post('/session/step-up', small, logIn.stepUp);
+  app.delete('/session', logIn.logOut);
+  app.delete('/sessions', logIn.logOutAll);
+  app.get('/*', ({ req }) =>
+    req.path.startsWith(root)
+      ? files.answer(req.path.slice(root.length), req.header('Accept-Encoding'))
+      : new Response(null, { status: 308, headers: { ...protection, Location: root } }),
+  );
+  return app;
+};
+
+export const createConsole = (deps: ConsoleDeps): Console => {
+  const { sessions, trustedProxies, now } = deps;
+  return {
+    app: createApp(deps, createLogIn(deps)),
+    makeCode: sessions.makeCode,
+    identify: async (context) => {
+      if (context.env.incoming === undefined) return undefined;
+      const { cookie } = visitOf(context, trustedProxies);
+      const session = cookie === undefined ? undefined : await sessions.find(cookie);
+      if (cookie === undefined || session === undefined) return undefined;
+      return {
+        session,
+        isProven: now() < session.provenAt + provenMs,
+        isAllowed: async () => (await sessions.find(cookie)) !== undefined,
+      };
+    },
+  };
+};

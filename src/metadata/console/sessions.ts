@@ -1,0 +1,200 @@
+import { createHash, randomBytes } from 'node:crypto';
+import { z } from 'zod';
+import type { Bus } from '../../bus/connection.ts';
+import { isConflict, type KvBucket, openKvBucket } from '../../bus/kv.ts';
+import { eraseKey } from '../../bus/outbox.ts';
+import { buckets } from '../../directory/keys.ts';
+import { Fault } from '../../model/fault.ts';
+import type { AdminIdentity, AdminTokens } from '../tokens/admin-tokens.ts';
+import { adminRoles } from '../tokens/roles.ts';
+
+const lifeMs = 12 * 3_600_000;
+const idleMs = 3_600_000;
+/** A session in use is written at most this often. */
+const renewMs = 60_000;
+const codeLifeMs = 60_000;
+
+/** A few hundred bytes each: ten thousand sessions. */
+const bucketLimits = { ttlMs: lifeMs, bytesMax: 4 * 2 ** 20 };
+
+/** Times in ms since 1970. */
+const sessionSchema = z.strictObject({
+  token_id: z.int().positive(),
+  role: z.enum(adminRoles),
+  created_at: z.int(),
+  seen_at: z.int(),
+  /** When the token itself, or a link that it had just made, was last presented. */
+  proven_at: z.int(),
+});
+const codeSchema = z.strictObject({
+  token_id: z.int().positive(),
+  role: z.enum(adminRoles),
+  expires_at: z.int(),
+});
+
+/** A session that is valid now, with the present values of its token. Times in ms since 1970. */
+export type Session = {
+  readonly identity: AdminIdentity;
+  /** Names the session in the audit; of the hash, not of the secret. */
+  readonly id: string;
+  readonly expiresAt: number;
+  readonly provenAt: number;
+};
+
+/** The sessions of the console: a random secret in the browser, its SHA-256 in KV, each bound to one token and its role. */
+export type Sessions = {
+  /** A new session; `cookie` is its secret, which only this call returns. */
+  open(identity: AdminIdentity): Promise<{ cookie: string; session: Session }>;
+  /**
+   * The session of a cookie: undefined for an unknown one, after 12 h, after 1 h without a request, and from the moment on when
+   * its token is revoked, expired or of another role. Transient Fault when NATS is down.
+   */
+  find(cookie: string): Promise<Session | undefined>;
+  /** Notes that the token was presented again. */
+  prove(cookie: string): Promise<void>;
+  end(cookie: string): Promise<void>;
+  /** Ends all sessions of a token, on every metadata process. */
+  endAll(tokenId: number): Promise<void>;
+  /** A code that opens one session within 60 s. */
+  makeCode(identity: AdminIdentity): Promise<{ code: string; expiresAt: number }>;
+  /** The owner of a code, once; undefined for an unknown, used or expired one. */
+  takeCode(code: string): Promise<AdminIdentity | undefined>;
+};
+
+/** What the sessions need of their bucket. */
+export type SessionStore = Pick<KvBucket, 'get' | 'create' | 'update' | 'delete'> & {
+  /** Removes every key that matches. */
+  eraseAll(pattern: string): Promise<void>;
+};
+
+/**
+ * The bucket of the sessions. It is in memory and is lost when the NATS server restarts, so a failed call opens it again and is
+ * repeated once.
+ */
+export const openSessionStore = (bus: Bus): SessionStore => {
+  let opening: Promise<KvBucket> | undefined;
+  const open = (): Promise<KvBucket> => {
+    opening ??= openKvBucket(bus, buckets.sessions, bucketLimits);
+    return opening;
+  };
+  const call = async <T>(work: (bucket: KvBucket) => Promise<T>): Promise<T> => {
+    try {
+      return await work(await open());
+    } catch (error) {
+      opening = undefined;
+      if (isConflict(error)) throw error;
+      return await work(await open());
+    }
+  };
+  return {
+    get: (key) => call((bucket) => bucket.get(key)),
+    create: (key, value) => call((bucket) => bucket.create(key, value)),
+    update: (key, value, revision) => call((bucket) => bucket.update(key, value, revision)),
+    delete: (key, revision) => call((bucket) => bucket.delete(key, revision)),
+    eraseAll: (pattern) => eraseKey(bus, buckets.sessions, pattern),
+  };
+};
+
+// A secret is found by its hash and never compared: the time of the lookup could only reveal the hash.
+const hashOf = (secret: string): string => createHash('sha256').update(secret).digest('hex');
+const newSecret = (): string => randomBytes(32).toString('hex');
+
+/** `<token_id>.<secret>`. */
+const cookieForm = /^(\d{1,15})\.([0-9a-f]{64})$/;
+const codeForm = /^[0-9a-f]{64}$/;
+
+const placeOf = (cookie: string): { key: string; id: string } | undefined => {
+  const [, tokenId, secret] = cookieForm.exec(cookie.slice(0, 128)) ?? [];
+  if (tokenId === undefined || secret === undefined) return undefined;
+  const hash = hashOf(secret);
+  return { key: `session.${tokenId}.${hash}`, id: hash.slice(0, 16) };
+};
+
+/** Somebody else was first: a request beside this one, which wrote the same. */
+const unlessConflict = (error: unknown): void => {
+  if (!isConflict(error)) throw error;
+};
+
+// biome-ignore lint/complexity/noExcessiveLinesPerFunction: the operations of one set of sessions.
+export const createSessions = (
+  store: SessionStore,
+  tokens: Pick<AdminTokens, 'identityOf'>,
+  now: () => number,
+): Sessions => {
+  const read = async (cookie: string) => {
+    const place = placeOf(cookie);
+    const stored = place === undefined ? undefined : await store.get(place.key);
+    if (place === undefined || stored === undefined) return undefined;
+    return { ...place, value: sessionSchema.parse(stored.value), revision: stored.revision };
+  };
+  /** The token of a session or a code as it is now, if it still has the same role. */
+  const ownerOf = async (bound: { token_id: number; role: string }): Promise<AdminIdentity | undefined> => {
+    const identity = await tokens.identityOf(bound.token_id);
+    return identity?.role === bound.role ? identity : undefined;
+  };
+  return {
+    open: async (identity) => {
+      const at = now();
+      const cookie = `${identity.token_id}.${newSecret()}`;
+      const place = placeOf(cookie);
+      if (place === undefined)
+        throw new Fault('internal', 'internal_error', 'the id of the token has no session');
+      const { token_id, role } = identity;
+      await store.create(place.key, { token_id, role, created_at: at, seen_at: at, proven_at: at });
+      return { cookie, session: { identity, id: place.id, expiresAt: at + lifeMs, provenAt: at } };
+    },
+    find: async (cookie) => {
+      const found = await read(cookie);
+      if (found === undefined) return undefined;
+      const { key, id, value, revision } = found;
+      const at = now();
+      const isOver = at >= value.created_at + lifeMs || at >= value.seen_at + idleMs;
+      const identity = isOver ? undefined : await ownerOf(value);
+      if (identity === undefined) {
+        await store.delete(key);
+        return undefined;
+      }
+      if (at >= value.seen_at + renewMs)
+        await store.update(key, { ...value, seen_at: at }, revision).catch(unlessConflict);
+      return { identity, id, expiresAt: value.created_at + lifeMs, provenAt: value.proven_at };
+    },
+    prove: async (cookie) => {
+      for (let tries = 0; tries < 3; tries++) {
+        const found = await read(cookie);
+        if (found === undefined) return;
+        const { key, value, revision } = found;
+        const written = await store
+          .update(key, { ...value, seen_at: now(), proven_at: now() }, revision)
+          .catch(unlessConflict);
+        if (written !== undefined) return;
+      }
+      throw new Fault('transient', 'kv_contended', 'too many concurrent changes of the session');
+    },
+    end: async (cookie) => {
+      const place = placeOf(cookie);
+      if (place !== undefined) await store.delete(place.key);
+    },
+    endAll: (tokenId) => store.eraseAll(`session.${tokenId}.*`),
+    makeCode: async ({ token_id, role }) => {
+      const code = newSecret();
+      const expiresAt = now() + codeLifeMs;
+      await store.create(`code.${hashOf(code)}`, { token_id, role, expires_at: expiresAt });
+      return { code, expiresAt };
+    },
+    takeCode: async (code) => {
+      if (!codeForm.test(code.slice(0, 128))) return undefined;
+      const key = `code.${hashOf(code)}`;
+      const stored = await store.get(key);
+      if (stored === undefined) return undefined;
+      try {
+        // Of two processes that were given one code, one deletes it.
+        await store.delete(key, stored.revision);
+      } catch (error) {
+        unlessConflict(error);
+        return undefined;
+      }
+      const value = codeSchema.parse(stored.value);
+      return now() < value.expires_at ? ownerOf(value) : undefined;
+    },
+  };
+};

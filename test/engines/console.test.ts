@@ -1,0 +1,416 @@
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { z } from 'zod';
+import { connectBus } from '../../src/bus/connection.ts';
+import { openKvBucket } from '../../src/bus/kv.ts';
+import { buckets } from '../../src/directory/keys.ts';
+import { createCli } from '../support/clients/cli.ts';
+import { createVisitor, type Visitor } from '../support/console/visitor.ts';
+import { createReport } from '../support/metadata/admin-api.ts';
+import {
+  type MetadataRole,
+  type MetadataStack,
+  startMetadataRole,
+  startMetadataStack,
+} from '../support/metadata/role.ts';
+import { makeAuthority, makeCertificate } from '../support/stack/certificates.ts';
+import { waitFor } from '../support/wait.ts';
+
+let stack: MetadataStack;
+let metadata: MetadataRole;
+/** Another process on the same NATS. */
+let second: MetadataRole;
+let adminToken: string;
+
+beforeAll(async () => {
+  stack = await startMetadataStack({ TIDEMARK_REFRESH_CRON: '0 0 1 1 *' });
+  ({ metadata } = stack);
+  second = await startMetadataRole(stack.engines, 'second');
+  adminToken = (await readFile(join(metadata.dataFolder, 'admin.token'), 'utf8')).trim();
+});
+afterAll(async () => {
+  await second?.role.stop();
+  await stack?.stop();
+});
+
+const issued = z.object({ token: z.string(), admin_token: z.object({ token_id: z.int() }) });
+
+const issue = async (role: string, expires_at: number | null = null) => {
+  const { body } = await metadata.ask('POST', '/api/v1/admin-tokens', {
+    name: `${role} of a test`,
+    role,
+    expires_at,
+  });
+  const { token, admin_token } = issued.parse(body);
+  return { token, id: admin_token.token_id };
+};
+
+const visitorWith = async (token: string): Promise<Visitor> => {
+  const visitor = createVisitor(metadata.url);
+  expect(await visitor.logIn({ token })).toMatchObject({ status: 200 });
+  return visitor;
+};
+
+const cli = createCli(() => metadata.env);
+const linkSchema = z.strictObject({ url: z.string() });
+const newCode = async (): Promise<string> =>
+  new URL((await cli.json(linkSchema, 'console')).url).hash.slice(1);
+
+const auditSchema = z.object({
+  items: z.array(
+    z.looseObject({
+      action: z.string(),
+      actor: z.object({ token_id: z.int().nullable(), role: z.string() }),
+      target: z.object({ id: z.string().nullable() }),
+      request: z.unknown(),
+    }),
+  ),
+});
+const auditOf = async (action: string) =>
+  auditSchema.parse((await metadata.ask('GET', `/api/v1/audit?action=${action}&limit=1000`)).body).items;
+
+describe('a log-in to the console', () => {
+  it('by an admin token makes a session that calls the API as its owner, on every metadata process', async () => {
+    const { token, id } = await issue('editor');
+    const visitor = createVisitor(metadata.url);
+    const seen = await visitor.logIn({ token });
+    expect(seen).toMatchObject({ status: 200, body: { token_id: id, role: 'editor' } });
+    const [cookie = ''] = seen.headers['set-cookie'] ?? [];
+    const { port } = new URL(metadata.url);
+    expect(cookie).toMatch(
+      new RegExp(`^tidemark-${port}=${id}\\.[0-9a-f]{64}; Path=/; HttpOnly; SameSite=Strict$`),
+    );
+    expect(cookie).not.toContain(token);
+    expect(await visitor.ask('GET', '/console/session')).toMatchObject({
+      status: 200,
+      body: { token_id: id },
+    });
+    expect(await visitor.ask('GET', '/api/v1/custom-reports')).toMatchObject({ status: 200 });
+    expect(await visitor.ask('GET', '/api/v1/admin-tokens')).toMatchObject({
+      status: 403,
+      body: { code: 'forbidden' },
+    });
+    const other = createVisitor(second.url);
+    other.cookie = visitor.cookie.replace(`tidemark-${port}`, `tidemark-${new URL(second.url).port}`);
+    expect(await other.ask('GET', '/api/v1/custom-reports')).toMatchObject({ status: 200 });
+  });
+
+  it('by the link of `tidemark console` works once', async () => {
+    const { url } = await cli.json(linkSchema, 'console');
+    expect(url).toMatch(new RegExp(`^${metadata.url}/console/login#[0-9a-f]{64}$`));
+    const code = new URL(url).hash.slice(1);
+    const visitor = createVisitor(metadata.url);
+    expect(await visitor.logIn({ code })).toMatchObject({
+      status: 200,
+      body: { token_id: 1, role: 'admin' },
+    });
+    expect(await visitor.ask('GET', '/api/v1/admin-tokens')).toMatchObject({ status: 200 });
+    // Also on the process that did not make it.
+    const again = await createVisitor(second.url).logIn({ code });
+    expect(again).toMatchObject({ status: 401, body: { code: 'login_refused' } });
+    expect(again.headers['set-cookie']).toBeUndefined();
+  });
+
+  it('is refused for a wrong, an expired, a revoked token and one of a node, and each refusal is in the audit log', async () => {
+    const before = (await auditOf('console.login_refused')).length;
+    const expired = await issue('admin', Math.floor(Date.now() / 1000) + 1);
+    const gone = await issue('admin');
+    await metadata.ask('POST', `/api/v1/admin-tokens/${gone.id}/revoke`, {});
+    const node = await issue('node');
+    await waitFor(
+      'the token has expired',
+      10_000,
+      async () => (await metadata.askAs(expired.token, 'GET', '/api/v1/audit')).status === 401,
+    );
+    for (const [token, status] of [
+      ['0'.repeat(64), 401],
+      [expired.token, 401],
+      [gone.token, 401],
+      [node.token, 403],
+    ] as const) {
+      const seen = await createVisitor(metadata.url).logIn({ token });
+      expect(seen).toMatchObject({
+        status,
+        body: { detail: expect.any(String), remedy: expect.any(String) },
+      });
+      expect(seen.headers['set-cookie']).toBeUndefined();
+    }
+    const refused = await auditOf('console.login_refused');
+    expect(refused).toHaveLength(before + 4);
+    expect(refused[0]).toMatchObject({ actor: { token_id: node.id, role: 'node' } });
+    expect(refused[3]).toMatchObject({
+      actor: { token_id: null, role: 'none' },
+      request: { address: '127.0.0.1', by: 'token' },
+    });
+  });
+
+  it('is refused without the header field of the console, and from another origin', async () => {
+    const ask = (headers: Record<string, string>) =>
+      createVisitor(metadata.url).ask('POST', '/console/session', { token: adminToken }, headers);
+    expect(await ask({})).toMatchObject({ status: 200 });
+    expect(await ask({ 'x-tidemark-console': '' })).toMatchObject({
+      status: 403,
+      body: { code: 'cross_site' },
+    });
+    expect(await ask({ 'sec-fetch-site': 'cross-site' })).toMatchObject({
+      status: 403,
+      body: { code: 'cross_site' },
+    });
+  });
+
+  it('is refused where the cookie would travel in plain text beyond this machine', async () => {
+    const seen = await createVisitor(metadata.url).ask(
+      'POST',
+      '/console/session',
+      { token: adminToken },
+      { host: 'tidemark.example' },
+    );
+    expect(seen).toMatchObject({
+      status: 403,
+      body: { code: 'transport_open', remedy: expect.stringContaining('TIDEMARK_METADATA_TLS_CERT_FILE') },
+    });
+  });
+
+  it('and its log-out are in the audit log under one name, without a secret', async () => {
+    const { token, id } = await issue('viewer');
+    const visitor = await visitorWith(token);
+    expect(await visitor.ask('DELETE', '/console/session')).toMatchObject({ status: 200 });
+    expect(await visitor.ask('GET', '/console/session')).toMatchObject({ status: 401 });
+    const [login] = await auditOf('console.login');
+    const [logout] = await auditOf('console.logout');
+    expect(login).toMatchObject({
+      actor: { token_id: id },
+      target: { id: expect.stringMatching(/^[0-9a-f]{16}$/) },
+    });
+    expect(logout?.target).toEqual(login?.target);
+    expect(JSON.stringify([login, logout])).not.toContain(visitor.cookie.split('.')[1]);
+    expect(JSON.stringify([login, logout])).not.toContain(token);
+  });
+});
+
+describe('a session of the console', () => {
+  it('is refused for a request that another origin could have caused; a bearer needs none of it', async () => {
+    const { token } = await issue('editor');
+    const visitor = await visitorWith(token);
+    const get = (headers: Record<string, string>) => visitor.ask('GET', '/api/v1/audit', undefined, headers);
+    expect(await get({})).toMatchObject({ status: 200 });
+    expect(await get({ 'sec-fetch-site': 'same-site' })).toMatchObject({
+      status: 403,
+      body: { code: 'cross_site' },
+    });
+    expect(await get({ 'sec-fetch-site': '' })).toMatchObject({ status: 403, body: { code: 'cross_site' } });
+    expect(await get({ 'sec-fetch-site': '', origin: metadata.url })).toMatchObject({ status: 200 });
+    const post = (headers: Record<string, string>) =>
+      visitor.ask('POST', '/api/v1/applications', { mon_biz_id: 2, app_name: `a${Math.random()}` }, headers);
+    expect(await post({ 'x-tidemark-console': '' })).toMatchObject({
+      status: 403,
+      body: { code: 'cross_site' },
+    });
+    expect(await post({})).toMatchObject({ status: 200 });
+    const bearer = {
+      authorization: `Bearer ${token}`,
+      'sec-fetch-site': 'cross-site',
+      'x-tidemark-console': '',
+    };
+    expect(await post(bearer)).toMatchObject({ status: 200 });
+    expect((await post(bearer)).headers['access-control-allow-origin']).toBeUndefined();
+    // A wrong bearer is not replaced by the cookie.
+    expect(await get({ authorization: 'Bearer wrong' })).toMatchObject({ status: 401 });
+  });
+
+  it('ends within a second after its token was revoked, and its live stream too, on another process', async () => {
+    const { token, id } = await issue('viewer');
+    const visitor = await visitorWith(token);
+    const livePath = '/api/v1/drops/live';
+    const live = await visitor.open(livePath);
+    const ofBearer = await fetch(`${second.url}${livePath}`, {
+      headers: { Authorization: `Bearer ${token}` },
+    });
+    expect([live.status, ofBearer.status]).toEqual([200, 200]);
+    const revokedAt = performance.now();
+    await second.askAs(adminToken, 'POST', `/api/v1/admin-tokens/${id}/revoke`, {});
+    await waitFor('the session has ended', 1_000, async () => {
+      return (await visitor.ask('GET', '/console/session')).status === 401;
+    });
+    await Promise.all([live.ended, ofBearer.text()]);
+    // A look each half second; the bound has room for a slow machine.
+    expect(performance.now() - revokedAt).toBeLessThan(5_000);
+  });
+
+  it('ends for all browsers of its owner by "all my sessions", and for nobody else', async () => {
+    const { token } = await issue('viewer');
+    const { token: foreign } = await issue('viewer');
+    const [one, two, other] = [
+      await visitorWith(token),
+      await visitorWith(token),
+      await visitorWith(foreign),
+    ];
+    expect(await one.ask('DELETE', '/console/sessions')).toMatchObject({ status: 200 });
+    for (const visitor of [one, two])
+      expect(await visitor.ask('GET', '/console/session')).toMatchObject({ status: 401 });
+    expect(await other.ask('GET', '/console/session')).toMatchObject({ status: 200 });
+  });
+
+  it('wants the token again after five minutes for acts on secrets, which no call by bearer needs', async () => {
+    const { token } = await issue('admin');
+    const visitor = await visitorWith(token);
+    const report = z
+      .object({ mon_data_id: z.int() })
+      .parse(await createReport(metadata, { mon_biz_id: 2, name: 'stepped' }));
+    const reveal = (headers = {}) =>
+      visitor.ask('POST', `/api/v1/data-sources/${report.mon_data_id}/reveal-token`, {}, headers);
+    expect(await reveal()).toMatchObject({ status: 200 });
+    await using bus = await connectForAWhile();
+    await bus.age(visitor, 300_000);
+    expect(await reveal()).toMatchObject({ status: 403, body: { code: 'step_up_required' } });
+    expect(await visitor.ask('POST', '/api/v1/console-links', {})).toMatchObject({
+      status: 403,
+      body: { code: 'step_up_required' },
+    });
+    expect(await visitor.ask('GET', '/api/v1/audit')).toMatchObject({ status: 200 });
+    expect(await reveal({ authorization: `Bearer ${token}` })).toMatchObject({ status: 200 });
+    const { token: another } = await issue('admin');
+    const stepUp = (proof: object) => visitor.ask('POST', '/console/session/step-up', proof);
+    expect(await stepUp({ token: another })).toMatchObject({ status: 401, body: { code: 'login_refused' } });
+    expect(await reveal()).toMatchObject({ status: 403 });
+    expect(await stepUp({ token })).toMatchObject({ status: 200 });
+    expect(await reveal()).toMatchObject({ status: 200 });
+  });
+});
+
+/** Makes the sessions older, as time would. */
+const connectForAWhile = async () => {
+  const bus = await connectBus(stack.engines.nats.url, 'test');
+  const { streams } = await bus.manager();
+  const bucket = await openKvBucket(bus, buckets.sessions);
+  return {
+    age: async (visitor: Visitor, ms: number): Promise<void> => {
+      const [tokenId] = visitor.cookie.split('=')[1]?.split('.') ?? [];
+      const { state } = await streams.info(`KV_${buckets.sessions}`, {
+        subjects_filter: `$KV.${buckets.sessions}.session.${tokenId}.*`,
+      });
+      for (const subject of Object.keys(state.subjects ?? {})) {
+        const key = subject.replace(`$KV.${buckets.sessions}.`, '');
+        const value = z.looseObject({ proven_at: z.int() }).parse((await bucket.get(key))?.value);
+        await bucket.put(key, { ...value, proven_at: value.proven_at - ms });
+      }
+    },
+    [Symbol.asyncDispose]: () => bus.close(),
+  };
+};
+
+describe('the files of the console', () => {
+  const get = (path: string, headers = {}) =>
+    createVisitor(metadata.url).ask('GET', path, undefined, headers);
+
+  it('are one page under every path, never cached, and assets that are cached for ever', async () => {
+    const page = await get('/console/');
+    expect(page).toMatchObject({
+      status: 200,
+      headers: { 'cache-control': 'no-store', 'content-type': 'text/html; charset=utf-8' },
+    });
+    expect((await get('/console/sources/1500001/setup')).text).toBe(page.text);
+    expect(await get('/console')).toMatchObject({ status: 308, headers: { location: '/console/' } });
+    const [, asset = ''] = /src="([^"]+\.js)"/.exec(page.text) ?? [];
+    expect(await get(asset)).toMatchObject({
+      status: 200,
+      headers: {
+        'cache-control': 'public, max-age=31536000, immutable',
+        'content-type': 'text/javascript; charset=utf-8',
+      },
+    });
+    expect(await get(asset, { 'accept-encoding': 'gzip, br' })).toMatchObject({
+      headers: { 'content-encoding': 'gzip' },
+    });
+    expect(await get('/console/assets/none.js')).toMatchObject({ status: 404 });
+    expect((await get('/console/assets/..%2f..%2fpackage.json')).text).not.toContain('tidemark@');
+  });
+
+  it('come with a policy that lets nothing from elsewhere run, as every answer of the console does', async () => {
+    for (const path of ['/console', '/console/', '/console/outcomes']) {
+      const { headers } = await get(path);
+      expect(headers).toMatchObject({
+        'content-security-policy':
+          "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'",
+        'x-content-type-options': 'nosniff',
+        'referrer-policy': 'no-referrer',
+        'cross-origin-opener-policy': 'same-origin',
+        'cross-origin-resource-policy': 'same-origin',
+        'permissions-policy': expect.stringContaining('camera=()'),
+      });
+    }
+    expect((await get('/console/')).text).not.toMatch(/style=|<script(?![^>]*src=)/);
+  });
+});
+
+describe('metadata', () => {
+  it('without a console serves neither files nor sessions, and says so to who wants a link', async () => {
+    const off = await startMetadataRole(stack.engines, 'off', { TIDEMARK_CONSOLE: 'off' });
+    try {
+      const visitor = createVisitor(off.url);
+      expect((await visitor.ask('GET', '/console/')).status).toBe(401);
+      expect((await visitor.logIn({ token: adminToken })).status).toBe(401);
+      const { port } = new URL(off.url);
+      visitor.cookie = (await visitorWith(adminToken)).cookie.replace(/^[^=]+/, `tidemark-${port}`);
+      expect((await visitor.ask('GET', '/api/v1/audit')).status).toBe(401);
+      const link = await off.askAs(adminToken, 'POST', '/api/v1/console-links', {});
+      expect(link).toMatchObject({ status: 409, body: { code: 'console_off' } });
+    } finally {
+      await off.role.stop();
+    }
+  });
+
+  it('with a certificate answers over TLS alone, with a cookie for that, and the command line trusts its authority', async () => {
+    const authority = makeAuthority(stack.engines.folder, 'authority');
+    const { certFile, keyFile } = makeCertificate(stack.engines.folder, 'metadata', authority);
+    const secure = await startMetadataRole(stack.engines, 'secure', {
+      TIDEMARK_METADATA_TLS_CERT_FILE: certFile,
+      TIDEMARK_METADATA_TLS_KEY_FILE: keyFile,
+      TIDEMARK_ADMIN_TOKEN: adminToken,
+    });
+    try {
+      await expect(fetch(secure.url)).rejects.toThrow();
+      const url = secure.url.replace('http:', 'https:');
+      const visitor = createVisitor(url, authority.cert);
+      const seen = await visitor.logIn({ token: adminToken });
+      expect(seen.headers['set-cookie']).toEqual([
+        expect.stringMatching(/^__Host-tidemark=[0-9a-f.]+; Path=\/; HttpOnly; SameSite=Strict; Secure$/),
+      ]);
+      expect(await visitor.ask('GET', '/api/v1/audit')).toMatchObject({ status: 200 });
+      const own = createCli(() => secure.env);
+      expect((await own.run('console --json')).stderr).toContain('TIDEMARK_ADMIN_URL');
+      const trusting = createCli(() => ({ ...secure.env, TIDEMARK_ADMIN_CA_FILE: authority.certFile }));
+      expect((await trusting.json(linkSchema, 'console')).url).toContain(`${url}/console/login#`);
+    } finally {
+      await secure.role.stop();
+    }
+  });
+
+  it('keeps logging in after NATS lost the sessions in a restart', async () => {
+    const visitor = await visitorWith(adminToken);
+    await stack.engines.nats.kill();
+    await stack.engines.nats.start();
+    await waitFor(
+      'metadata is connected again',
+      30_000,
+      async () => (await metadata.ask('GET', '/api/v1/audit')).status === 200,
+    );
+    expect((await visitor.ask('GET', '/console/session')).status).toBe(401);
+    expect(await createVisitor(metadata.url).logIn({ code: await newCode() })).toMatchObject({ status: 200 });
+  });
+
+  // The last: it uses up the attempts of this address.
+  it('lets an address fail ten times a minute, then refuses even the right token', async () => {
+    const logIn = () => createVisitor(metadata.url).logIn({ token: '0'.repeat(64) });
+    let status = 0;
+    for (let tries = 0; tries < 11 && status !== 429; tries++) status = (await logIn()).status;
+    const seen = await createVisitor(metadata.url).logIn({ token: adminToken });
+    expect(seen).toMatchObject({
+      status: 429,
+      headers: { 'retry-after': '60' },
+      body: { code: 'too_many_attempts' },
+    });
+    expect((await auditOf('console.login_refused')).length).toBeLessThanOrEqual(20);
+  });
+});

@@ -1,0 +1,142 @@
+import { beforeEach, describe, expect, it } from 'vitest';
+import { createAttempts } from '../../../../src/metadata/console/attempts.ts';
+import { createSessions, type Sessions } from '../../../../src/metadata/console/sessions.ts';
+import type { AdminIdentity } from '../../../../src/metadata/tokens/admin-tokens.ts';
+import { createMemoryBucket, type MemoryBucket } from '../../../support/stack/memory-bucket.ts';
+
+const owner: AdminIdentity = { token_id: 7, name: 'ops', role: 'editor', mon_biz_id: null };
+const minute = 60_000;
+const hour = 60 * minute;
+
+describe('a session of the console', () => {
+  let now = 0;
+  let known: Map<number, AdminIdentity>;
+  let bucket: MemoryBucket;
+  /** What KV holds, as text. */
+  let stored: string[];
+  let sessions: Sessions;
+
+  beforeEach(() => {
+    now = 1_795_000_000_000;
+    known = new Map([[owner.token_id, owner]]);
+    bucket = createMemoryBucket();
+    stored = [];
+    const store = {
+      ...bucket,
+      create: async (key: string, value: unknown) => {
+        stored.push(`${key} ${JSON.stringify(value)}`);
+        return bucket.create(key, value);
+      },
+      eraseAll: async () => undefined,
+    };
+    sessions = createSessions(store, { identityOf: async (id) => known.get(id) }, () => now);
+  });
+
+  it('is found by its cookie, of which KV has the hash alone', async () => {
+    const { cookie } = await sessions.open(owner);
+    expect(cookie).toMatch(/^7\.[0-9a-f]{64}$/);
+    expect(await sessions.find(cookie)).toMatchObject({
+      identity: owner,
+      provenAt: now,
+      expiresAt: now + 12 * hour,
+    });
+    expect(stored).toHaveLength(1);
+    expect(stored[0]).not.toContain(cookie.slice(2));
+  });
+
+  it.each(['', '7.', '8.#', 'x'.repeat(100_000), '7.*', '7.>'])(
+    'is not found by the cookie %j',
+    async (cookie) => {
+      const { cookie: good } = await sessions.open(owner);
+      expect(await sessions.find(cookie.replace('#', good.slice(2)))).toBeUndefined();
+    },
+  );
+
+  it('ends after an hour without a request, and lives on with one each 59 minutes', async () => {
+    const { cookie } = await sessions.open(owner);
+    for (let turn = 0; turn < 5; turn++) {
+      now += 59 * minute;
+      expect(await sessions.find(cookie)).toBeDefined();
+    }
+    now += hour;
+    expect(await sessions.find(cookie)).toBeUndefined();
+    now -= hour;
+    expect(await sessions.find(cookie)).toBeUndefined();
+  });
+
+  it('ends after twelve hours, however much it is used', async () => {
+    const { cookie } = await sessions.open(owner);
+    for (let turn = 0; turn < 23; turn++) {
+      now += 30 * minute;
+      expect(await sessions.find(cookie)).toBeDefined();
+    }
+    now += 30 * minute;
+    expect(await sessions.find(cookie)).toBeUndefined();
+  });
+
+  it('ends with its token, and when the token has another role', async () => {
+    const { cookie } = await sessions.open(owner);
+    const { cookie: other } = await sessions.open(owner);
+    known.set(7, { ...owner, role: 'admin' });
+    expect(await sessions.find(cookie)).toBeUndefined();
+    known.delete(7);
+    expect(await sessions.find(other)).toBeUndefined();
+    known.set(7, owner);
+    expect(await sessions.find(other)).toBeUndefined();
+  });
+
+  it('ends by itself alone', async () => {
+    const { cookie } = await sessions.open(owner);
+    const { cookie: other } = await sessions.open(owner);
+    await sessions.end(cookie);
+    expect(await sessions.find(cookie)).toBeUndefined();
+    expect(await sessions.find(other)).toBeDefined();
+  });
+
+  it('notes when the token was presented again', async () => {
+    const { cookie } = await sessions.open(owner);
+    const openedAt = now;
+    now += 10 * minute;
+    expect(await sessions.find(cookie)).toMatchObject({ provenAt: openedAt });
+    await sessions.prove(cookie);
+    expect(await sessions.find(cookie)).toMatchObject({ provenAt: now, expiresAt: openedAt + 12 * hour });
+  });
+
+  it('is opened once by a code, within a minute, by one of two at the same time', async () => {
+    const { code } = await sessions.makeCode(owner);
+    const taken = await Promise.all([sessions.takeCode(code), sessions.takeCode(code)]);
+    expect(taken.filter((each) => each !== undefined)).toEqual([owner]);
+    expect(await sessions.takeCode(code)).toBeUndefined();
+    const { code: late } = await sessions.makeCode(owner);
+    now += minute;
+    expect(await sessions.takeCode(late)).toBeUndefined();
+    const { code: orphan } = await sessions.makeCode(owner);
+    known.clear();
+    expect(await sessions.takeCode(orphan)).toBeUndefined();
+    expect(stored.join()).not.toContain(code);
+  });
+});
+
+describe('failed attempts to log in', () => {
+  it('are ten a minute of one address; others are not held up', () => {
+    let now = 0;
+    const attempts = createAttempts(() => now);
+    for (let count = 0; count < 10; count++) {
+      expect(attempts.mayTry('10.0.0.1')).toBe(true);
+      attempts.failed('10.0.0.1');
+    }
+    expect(attempts.mayTry('10.0.0.1')).toBe(false);
+    expect(attempts.mayTry('10.0.0.2')).toBe(true);
+    now += 60_000;
+    expect(attempts.mayTry('10.0.0.1')).toBe(true);
+  });
+
+  it('of many addresses get sixty entries of the audit log in a minute, and a bounded memory', () => {
+    let now = 0;
+    const attempts = createAttempts(() => now);
+    const noted = Array.from({ length: 20_000 }, (_, index) => attempts.failed(`address ${index}`));
+    expect(noted.filter(Boolean)).toHaveLength(60);
+    now += 60_000;
+    expect(attempts.failed('address 0')).toBe(true);
+  });
+});
