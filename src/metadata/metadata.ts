@@ -216,8 +216,8 @@ type Services = {
   readonly outcomes: OutcomeReads;
   readonly account: Account;
   readonly pulse: PulseReads;
-  readonly console: Console | undefined;
   readonly inspected: Inspected;
+  readonly console: Console | undefined;
 };
 
 const createRoleApi = (
