@@ -26,6 +26,7 @@ export const commandModules: readonly CommandModule[] = [
   { names: ['ledger'], load: async () => (await import('./ledger.ts')).registerLedger },
   { names: ['usage'], load: async () => (await import('./usage.ts')).registerUsage },
   { names: ['drops'], load: async () => (await import('./drops.ts')).registerDrops },
+  { names: ['query', 'trace'], load: async () => (await import('./query.ts')).registerQuery },
   { names: ['audit'], load: async () => (await import('./audit.ts')).registerAudit },
   { names: ['export', 'import'], load: async () => (await import('./backup.ts')).registerBackup },
   {

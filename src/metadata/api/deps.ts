@@ -5,6 +5,7 @@ import type { ReadyChecks } from '../../runtime/checks.ts';
 import type { Log } from '../../telemetry/log.ts';
 import type { Account } from '../account/account.ts';
 import type { Audit } from '../audit/audit.ts';
+import type { Explore } from '../explore/explore.ts';
 import type { Refresh } from '../refresh/refresh.ts';
 import type { CreationDeps } from '../reports/creation.ts';
 import type { PolicyDefaults } from '../reports/policies.ts';
@@ -19,6 +20,7 @@ export type ApiDeps = CreationDeps & {
   readonly account: Pick<Account, 'state' | 'compareStores'>;
   readonly deadLetters: DeadLetterAdmin;
   readonly orphans: Orphans;
+  readonly explore: Explore;
   /** Lets the consumers of this pipeline continue, in every transfer process. */
   readonly resumeConsumer: (pipeline: string) => Promise<void>;
   readonly policyDefaults: PolicyDefaults;

@@ -21,6 +21,8 @@ export type Input<P, Q, B> = {
   readonly records: Records;
   /** Reports writes elsewhere to the audit. */
   readonly note: Note;
+  /** Aborted when the caller closes its connection before the answer. */
+  readonly signal: () => AbortSignal;
 };
 
 /** A 200: its JSON, the revision that becomes the ETag where the answer is one record, and the same as CSV where it is a table. */
@@ -48,6 +50,8 @@ type Description = {
   readonly namesRecord?: true;
   /** Its 200 has an ETag. An endpoint that reads If-Match always has one. */
   readonly hasEtag?: true;
+  /** It runs a bounded query of stored items: 404 for unknown names, 409 before the first row, 429 for too many at once, 504 for too long. */
+  readonly isQuery?: true;
   /** Largest body in bytes; a MiB by default. */
   readonly bodyBytesMax?: number;
 };
@@ -72,6 +76,7 @@ export type RawInput = {
   readonly revision: number | undefined;
   readonly identity: AdminIdentity;
   readonly records: Records;
+  readonly signal: () => AbortSignal;
 };
 
 /** A call whose input is valid. */
@@ -139,7 +144,7 @@ export const endpoint = <P extends z.ZodType, Q extends z.ZodType, B extends z.Z
       const query = parseInput(querySchema, isTaken(querySchema) ? raw.query : undefined);
       const rawBody = isTaken(bodySchema) ? await raw.body() : undefined;
       const body = parseInput(bodySchema, rawBody);
-      const { revision, identity } = raw;
+      const { revision, identity, signal } = raw;
       // Only from a body with known fields: a merge patch may have any field.
       const author = authorOf(definition.method === 'PATCH' ? undefined : operatorOf(body), identity.name);
       return {
@@ -147,7 +152,7 @@ export const endpoint = <P extends z.ZodType, Q extends z.ZodType, B extends z.Z
         body: rawBody,
         run: (note) => {
           const records = notingRecords(raw.records, note);
-          return run({ params, query, body, revision, identity, author, records, note });
+          return run({ params, query, body, revision, identity, author, records, note, signal });
         },
       };
     },

@@ -13,6 +13,7 @@ import { backupEndpoints } from './backup-endpoints.ts';
 import { deadLetterEndpoints } from './dead-letter-endpoints.ts';
 import type { ApiDeps } from './deps.ts';
 import { type Answer, type Endpoint, operatorOf, type Prepared } from './endpoint.ts';
+import { exploreEndpoints } from './explore-endpoints.ts';
 import { openApiDocument } from './openapi.ts';
 import { operationEndpoints } from './operation-endpoints.ts';
 import { answerLiveDrops, liveDropsPath, outcomeEndpoints } from './outcome-endpoints.ts';
@@ -45,6 +46,7 @@ export const endpointsOf = (deps: ApiDeps): Endpoint[] => [
   ...accountEndpoints(deps),
   ...usageEndpoints(deps),
   ...deadLetterEndpoints(deps),
+  ...exploreEndpoints(deps),
   ...systemEndpoints(deps),
   ...backupEndpoints(deps),
 ];
@@ -54,7 +56,7 @@ const answerProblem = (problem: Problem, headers: Record<string, string> = {}): 
     status: problem.status,
     headers: {
       'Content-Type': 'application/problem+json',
-      ...(problem.status === 503 ? { 'Retry-After': retryAfterSeconds } : {}),
+      ...(problem.status === 503 || problem.status === 429 ? { 'Retry-After': retryAfterSeconds } : {}),
       ...(problem.status === 401 ? { 'WWW-Authenticate': 'Bearer realm="tidemark"' } : {}),
       ...headers,
     },
@@ -128,7 +130,8 @@ const noEndpoint = (endpoints: readonly Endpoint[], path: string, method: string
   if (methods.length === 0) {
     return answerProblem(toProblem(new Fault('permanent', 'not_found', `unknown path ${path}`)));
   }
-  const allowed = methods.join(', ');
+  // A path with an id may also be the one of a name.
+  const allowed = [...new Set(methods)].join(', ');
   return answerProblem(
     toProblem(
       new Fault('permanent', 'method_not_allowed', `${path} does not accept ${method}; use ${allowed}`),
@@ -194,6 +197,7 @@ const call = async (deps: ApiDeps, endpoint: Endpoint, context: Context<Env>): P
     revision: revisionOf(context.req.header('If-Match')),
     identity,
     records: deps.records,
+    signal: () => context.req.raw.signal,
   });
   const answer = await runAudited(deps, identity, prepared);
   return answer.csv !== undefined && wantsCsv(context) ? answerCsv(answer.csv()) : answerJson(answer);

@@ -95,6 +95,7 @@ describe('settings', () => {
     flag: 'true',
     path: '/sample',
     durability: 'power',
+    explore: 'editor',
     cluster: 'sample',
     replicas: '3',
     ratio: '0.5',
