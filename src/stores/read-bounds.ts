@@ -2,14 +2,11 @@ import { Fault } from '../model/fault.ts';
 
 /** The bounds of one query of a reader. */
 export type ReadBounds = {
-  /** The store stops after this time, the client shortly afterwards. */
+  /** After this time the query is ended. */
   readonly timeoutMs: number;
   /** Ends the query: its reader has gone. */
   readonly signal: AbortSignal;
 };
-
-/** Over the network, so that the answer of a store that stops in time is still read. */
-export const graceMs = 500;
 
 /** Transient Fault `query_timeout`. */
 export const queryTimeout = (timeoutMs: number): Fault =>

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { ClickHouseError, ClickHouseLogLevel, createClient } from '@clickhouse/client';
 import { z } from 'zod';
 import { Fault } from '../../model/fault.ts';
-import { graceMs, queryCancelled, queryTimeout, queryTooLarge, type ReadBounds } from '../read-bounds.ts';
+import { queryCancelled, queryTimeout, queryTooLarge, type ReadBounds } from '../read-bounds.ts';
 import { toFault } from './faults.ts';
 
 /** Values of `{name:Type}` in a statement. */
@@ -33,6 +33,9 @@ export const readLimits = {
   // Behind every query with a lower number.
   priority: 10,
 } as const;
+
+/** The server should end a query first: then it says why. */
+const graceMs = 500;
 
 /** The server's numbers of errors for limits: of time, and of rows, bytes and memory. */
 const timeCodes: ReadonlySet<string> = new Set(['159', '160']);
