@@ -30,6 +30,7 @@ export const commandModules: readonly CommandModule[] = [
   { names: ['table'], load: async () => (await import('./inspect.ts')).registerTable },
   { names: ['stores'], load: async () => (await import('./inspect.ts')).registerStores },
   { names: ['snippet'], load: async () => (await import('./snippet.ts')).registerSnippet },
+  { names: ['query', 'trace'], load: async () => (await import('./query.ts')).registerQuery },
   { names: ['audit'], load: async () => (await import('./audit.ts')).registerAudit },
   { names: ['export', 'import'], load: async () => (await import('./backup.ts')).registerBackup },
   {

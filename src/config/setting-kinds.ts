@@ -158,6 +158,10 @@ export const kinds = {
     shown: 'process or power',
     schema: z.enum(['process', 'power'], 'is not process or power'),
   },
+  explore: {
+    shown: 'off, viewer or editor',
+    schema: z.enum(['off', 'viewer', 'editor'], 'is not off, viewer or editor'),
+  },
   replicas: {
     shown: '1, 3 or 5',
     schema: z.enum(['1', '3', '5'], 'is not one of 1, 3, 5').transform(Number),

@@ -46,11 +46,12 @@ const parseJson = (text: string): unknown => {
   }
 };
 
-const unavailable = (reason: string, cause?: unknown): Fault =>
+/** A transient Fault `questdb_unavailable`. */
+export const unavailable = (reason: string, cause?: unknown): Fault =>
   new Fault('transient', 'questdb_unavailable', `QuestDB ${reason}`, cause);
 
 /** The one place where QuestDB's SQL answers become results or Faults. */
-const toResult = (status: number, text: string): SqlResult => {
+export const toResult = (status: number, text: string): SqlResult => {
   if (status >= 500 || status === 429) throw unavailable(`answered ${status}: ${text.slice(0, 300)}`);
   const body = parseJson(text);
   const refusal = refusalSchema.safeParse(body);
@@ -63,6 +64,12 @@ const toResult = (status: number, text: string): SqlResult => {
   return { columns: answer.data.columns.map((column) => column.name), dataset: answer.data.dataset };
 };
 
+/** The header of the user and the password of an address. */
+export const authorization = (username: string, password: string): Record<string, string> => {
+  const credentials = `${decodeURIComponent(username)}:${decodeURIComponent(password)}`;
+  return username === '' ? {} : { authorization: `Basic ${Buffer.from(credentials).toString('base64')}` };
+};
+
 /** A client for the server at `url` (`http://[user:password@]host:port`); a password in it is sent as basic auth. */
 export const createQuestdbSql = ({ url }: { url: string }): QuestdbSql => {
   const { origin, username, password } = new URL(url);
@@ -72,9 +79,7 @@ export const createQuestdbSql = ({ url }: { url: string }): QuestdbSql => {
     headersTimeout: requestTimeoutMs,
     bodyTimeout: requestTimeoutMs,
   });
-  const credentials = `${decodeURIComponent(username)}:${decodeURIComponent(password)}`;
-  const headers: Record<string, string> =
-    username === '' ? {} : { authorization: `Basic ${Buffer.from(credentials).toString('base64')}` };
+  const headers = authorization(username, password);
   return {
     exec: async (sql, timeoutMs) => {
       const bounded =
