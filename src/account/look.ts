@@ -21,6 +21,7 @@ import { type Difference, isOfStore, type Owner, pipelineOf } from './difference
 import { explainLosses, type LossEvidence, mergeEqual, ownerText } from './explain-losses.ts';
 import { type FoundDifferences, openFoundDifferences } from './found.ts';
 import { readHeldMessages } from './held-messages.ts';
+import { type MissingRecords, readMissingRecords } from './missing-records.ts';
 import { sumOrphans } from './orphan-sums.ts';
 import { hasRefusedLines } from './refused-lines.ts';
 import { addStoreFindings, type StoreLook } from './store-look.ts';
@@ -200,9 +201,12 @@ class Looks {
   private due(stream: string, outlines: readonly Outline[], queue: Queue): number[] {
     const now = performance.now();
     const texts = new Map<number, string>();
-    for (const { stream: name, minute, life, messages, items, settledItems } of outlines)
+    for (const { stream: name, minute, life, messages, items, ...sums } of outlines)
       if (name === stream)
-        texts.set(minute, `${texts.get(minute) ?? ''} ${life}:${messages}:${items}:${settledItems}`);
+        texts.set(
+          minute,
+          `${texts.get(minute) ?? ''} ${life}:${messages}:${items}:${sums.settledItems}:${sums.recordedItems}`,
+        );
     const minutes: number[] = [];
     for (const [minute, lives] of texts) {
       const key = `${stream} ${minute}`;
@@ -264,9 +268,11 @@ class Looks {
     const { differences, pending, lost } = compareBooks(evidence);
     const extra = await this.uncounted.find(stream, queue, { heads, minutes, pending, lost, stuck });
     for (const minute of minutes) this.byStore.delete(`${stream} ${minute}`);
+    const withoutRecord = await readMissingRecords(clickhouse, stream, minutes);
     const explained = await explainLosses(differences, {
-      recorded: await this.recordsBeyond(stream, differences, books.settled),
+      recorded: await this.recordsBeyond(stream, differences, books.settled, withoutRecord),
       unrecordedRows: (owner) => this.rowsBeyond(owner),
+      withoutRecord: withoutRecord.map((each) => ({ ...each, kind: 'unrecorded', stream })),
     });
     for (const [minute, owners] of explained.byMinute) this.byStore.set(`${stream} ${minute}`, owners);
     await found.replace(
@@ -313,6 +319,7 @@ class Looks {
     stream: string,
     differences: readonly Difference[],
     settled: Evidence['settled'],
+    withoutRecord: readonly MissingRecords[],
   ): Promise<LossEvidence['recorded']> {
     const minutes = [...new Set(differences.map(({ minute }) => minute))];
     const recorded =
@@ -321,10 +328,15 @@ class Looks {
       `${dataId} ${appId} ${minute}`;
     const beyond = new Map<string, number>();
     for (const each of recorded) beyond.set(textOf(each, each.minute), each.items);
-    for (const each of settled) {
+    const add = (
+      each: Pick<Owner, 'dataId' | 'appId'> & { readonly minute: number },
+      items: number,
+    ): void => {
       const key = textOf(each, each.minute);
-      beyond.set(key, (beyond.get(key) ?? 0) - each.counted - each.beyond - each.doubtful);
-    }
+      beyond.set(key, (beyond.get(key) ?? 0) + items);
+    };
+    for (const each of withoutRecord) add(each, each.items);
+    for (const each of settled) add(each, -each.counted - each.beyond - each.doubtful);
     return (owner, minute) => Math.max(0, beyond.get(textOf(owner, minute)) ?? 0);
   }
 
