@@ -208,7 +208,7 @@ describe('the books as ClickHouse gives them', () => {
     ];
     await insert(
       'ingest_settled',
-      settled.map((row) => named({ ...row, at: firstMinute }, 'METRICS')),
+      settled.map((row) => ({ ...named(row, 'METRICS'), at: firstMinute })),
     );
     await insert('ingest_outcomes', records);
     const missing = await readMissingRecords(clickhouse, 'METRICS', [minute, minute + 60]);
