@@ -56,7 +56,9 @@ const minutesPerLook = 240;
 /** Minutes with something on its way are compared again after this time, even without a change. */
 const pendingEveryMs = 30_000;
 const barrierMsMax = 60_000;
-const storesEveryMs = 15_000;
+/** Lines are written every few seconds: a closer watch only costs NATS. */
+const ledgerPollMs = 1_000;
+const storesEveryMs = 30_000;
 const silentEveryMs = 30_000;
 
 /** A stream as the look found it. */
@@ -193,7 +195,7 @@ class Looks {
     while ((await lookAtQueue(bus, ledger.name, ledger.consumer)).ackFloor < lastSequence) {
       if (performance.now() > until)
         throw new Fault('transient', 'ledger_behind', `${ledger.name} is not written to ClickHouse in time`);
-      await delay(250, undefined, { signal: stop });
+      await delay(ledgerPollMs, undefined, { signal: stop });
     }
   }
 

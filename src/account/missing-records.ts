@@ -18,16 +18,16 @@ const row = z.object({ data_id: count, app_id: count, minute_at: count, items: c
  * again under a later minute of arrival, and a receiver's clock may be behind by an hour.
  */
 const query = `
-  SELECT data_id, app_id, toUnixTimestamp(minute) AS minute_at, sum(items) AS items, count() AS messages
+  SELECT data_id, app_id, toUnixTimestamp(minute) AS minute_at, sum(own_items) AS items, count() AS messages
   FROM
   (
-    SELECT life, minute, serial, data_id, app_id, any(items) AS items, any(record) AS record
+    SELECT life, minute, serial, data_id, app_id, any(items) AS own_items, any(record) AS own_record
     FROM ${database}.ingest_settled
     WHERE stream = {stream:String} AND redrive = 0 AND items > 0 AND record > 0 AND at < now() - 2
       AND minute IN (SELECT toDateTime(arrayJoin({minutes:Array(UInt32)})))
     GROUP BY life, minute, serial, if(life = 0, sequence, 0), data_id, app_id
   )
-  WHERE (data_id, app_id, record) NOT IN
+  WHERE (data_id, app_id, own_record) NOT IN
     (SELECT data_id, app_id, toUInt32(bitAnd(base + first, 4294967295)) FROM ${database}.ingest_outcomes
      WHERE pipeline = {pipeline:String} AND redrive = 0 AND minute >= toDateTime({since:UInt32}))
   GROUP BY data_id, app_id, minute`;

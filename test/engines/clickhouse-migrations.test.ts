@@ -37,6 +37,9 @@ const names = [
   '017_ingest_usage',
   '018_ingest_days',
   '019_ingest_days_mv',
+  '020_ingest_settled_record',
+  '021_ingest_settled_mv_record',
+  '022_ingest_differences_placed',
 ];
 const version = names.length;
 const log = createLog('test', 'silent');
