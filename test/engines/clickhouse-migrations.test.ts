@@ -224,7 +224,7 @@ describe('a migration', () => {
     const folder = await folderCopy();
     writeFileSync(join(folder, '002_otel_traces_trace_id_ts.sql'), 'SELECT 1');
     writeFileSync(
-      join(folder, '020_more.sql'),
+      join(folder, '900_more.sql'),
       'CREATE TABLE IF NOT EXISTS otel.more (a UInt8) ENGINE = Memory',
     );
     await expect(run(folder)).rejects.toMatchObject({
@@ -239,11 +239,11 @@ describe('a migration', () => {
     await run();
     const folder = await folderCopy();
     writeFileSync(
-      join(folder, '020_more.sql'),
+      join(folder, '900_more.sql'),
       'CREATE TABLE IF NOT EXISTS otel.more (a UInt8) ENGINE = Memory',
     );
-    expect(await run(folder)).toEqual({ ...unchanged, applied: ['020_more'], version: 20 });
-    expect(await run()).toEqual({ ...unchanged, applied: [], version: 20 });
+    expect(await run(folder)).toEqual({ ...unchanged, applied: ['900_more'], version: 900 });
+    expect(await run()).toEqual({ ...unchanged, applied: [], version: 900 });
   });
 
   it.each([
