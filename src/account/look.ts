@@ -24,7 +24,8 @@ import { readHeldMessages } from './held-messages.ts';
 import { type MissingRecords, readMissingRecords } from './missing-records.ts';
 import { sumOrphans } from './orphan-sums.ts';
 import { hasRefusedLines } from './refused-lines.ts';
-import { addStoreFindings, type StoreLook } from './store-look.ts';
+import type { StoreDifference } from './store-compare.ts';
+import { addStoreFindings, mergeFindings, type StoreLook } from './store-look.ts';
 import { readToldLosses } from './told-doubtful.ts';
 import { createUncounted, type Uncounted } from './uncounted.ts';
 
@@ -115,6 +116,8 @@ class Looks {
   /** More minutes are due than one look compares. */
   private isLimited = false;
   private storesDueAt = 0;
+  /** What the stores differ in, before the books name some of it. */
+  private ofStores: readonly StoreDifference[] = [];
 
   constructor(deps: LookDependencies) {
     this.deps = deps;
@@ -149,11 +152,18 @@ class Looks {
     await this.lookAtStores(found);
   }
 
-  /** At most a fortieth of the time goes into the stores. */
+  /** At most a fortieth of the time goes into the stores. In between, what the books name by now is taken off what was found there. */
   private async lookAtStores(found: FoundDifferences): Promise<void> {
     const startedAt = performance.now();
-    if (startedAt < this.storesDueAt) return;
-    await addStoreFindings(found, await this.deps.stores.look(), [...this.byStore.values()]);
+    const byStore = [...this.byStore.values()];
+    if (startedAt < this.storesDueAt) {
+      if (this.ofStores.length > 0)
+        await addStoreFindings(found, { differences: this.ofStores, compared: [] }, byStore);
+      return;
+    }
+    const findings = await this.deps.stores.look();
+    this.ofStores = mergeFindings(this.ofStores, findings);
+    await addStoreFindings(found, { differences: this.ofStores, compared: findings.compared }, byStore);
     await found.replace(
       ({ kind }) => kind === 'orphan',
       sumOrphans(await this.deps.findOrphans(), Date.now()),
