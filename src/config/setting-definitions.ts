@@ -247,7 +247,10 @@ export const settingsTable = z.object({
       'TIDEMARK_METADATA_TLS_CERT_FILE',
       'certificate chain of the admin API and the console, PEM, reloaded when it changes; default none: plain HTTP',
     ),
-    tlsKeyFile: path.optional('TIDEMARK_METADATA_TLS_KEY_FILE', 'private key of that certificate, PEM'),
+    tlsKeyFile: path.optional(
+      'TIDEMARK_METADATA_TLS_KEY_FILE',
+      'private key of the certificate of the admin API, PEM',
+    ),
     trustedProxies: text.optional(
       'TIDEMARK_METADATA_TRUSTED_PROXIES',
       'addresses and networks of trusted proxies in front of the admin API, whose X-Forwarded-For and X-Forwarded-Proto are used, separated by commas; default none',

@@ -40,6 +40,9 @@ const reviewed: Readonly<Record<string, readonly string[]>> = {
     'metadata/refresh/document.ts /[^0-9a-z]/g',
     'metadata/refresh/polling-endpoint.ts /^-?\\d{1,10}$/',
     'metadata/records/values.ts /_time_series_(\\d{1,15})\\.__default__$/',
+    'metadata/console/files.ts /\\bgzip\\b/',
+    'metadata/console/sessions.ts /^(\\d{1,15})\\.([0-9a-f]{64})$/',
+    'metadata/console/sessions.ts /^[0-9a-f]{64}$/',
     'model/span-time.ts /^[0-9]{1,40}$/',
     'model/text-forms.ts /\\s+/g',
     'model/text-forms.ts /^bearer[ \\t]+(\\S+)[ \\t]*$/i',
@@ -80,6 +83,9 @@ const reviewed: Readonly<Record<string, readonly string[]>> = {
   ],
   'the engine quotes a few characters of what it cannot parse': ['ingress/push/decode.ts /position (\\d+)/'],
   'an address of a socket, or one that was parsed as an address': ['wire/otlp/resource-row.ts /^::ffff:/i'],
+  'an address of a socket, or the name in a Host, whose field the server cuts at 16 KiB': [
+    'metadata/console/transport.ts /^(::ffff:)?127\\.\\d{1,3}\\.\\d{1,3}\\.\\d{1,3}$/',
+  ],
   'the server refuses a longer path': [
     'metadata/api/server.ts new RegExp',
     'metadata/api/params.ts /^\\d{1,15}$/',
