@@ -53,7 +53,7 @@ const ownerOf = ({ dataId, appId }: DropFilter) => ({
 const wants = ({ topics }: Reader, kind: Topic['kind']): boolean =>
   topics.some((topic) => topic.kind === kind);
 
-/** One chunk for each reader and second: those who are behind get none, and are told of the drops that they missed. */
+/** One chunk for each reader and second: those who are behind get none, and later the number of drops that they missed. */
 const send = (reader: Reader, text: string): boolean => {
   const { controller } = reader;
   if (text === '' || (controller.desiredSize ?? 0) <= 0) return false;
@@ -82,7 +82,7 @@ const dropsFor = (
   return { text, count };
 };
 
-/** The readers and what they are told. */
+/** The readers, and what each of them gets. */
 class Readers {
   readonly all = new Set<Reader>();
   private readonly options: LiveOptions;

@@ -74,7 +74,7 @@ export type Processes = {
   take(payload: Uint8Array, subject: string): void;
   /** The connection is back: nobody was silent while it was away. */
   reconnected(): void;
-  /** By role and name. Whoever is silent for two minutes, or has ended in order, is forgotten. */
+  /** By role and name. A process that is silent for two minutes, or has ended in order, is forgotten. */
   list(): SeenProcess[];
   seriesOf(id: string): Series;
 };

@@ -43,7 +43,7 @@ export const troubleKinds = {
     'TidemarkTableSuspended',
     'Free disk space if it is full, then ALTER TABLE … RESUME WAL.',
   ),
-  table_set_aside: page(
+  table_unavailable: page(
     'TidemarkTableSetAside',
     'Repair the table, then tidemark dlq redrive --reason table_unavailable.',
   ),
@@ -90,7 +90,7 @@ const codeOfCheck = (role: PulseRole, check: string): TroubleCode | undefined =>
   if (check === 'breaker' || check === 'outcomes_breaker') return 'breaker_open';
   if (check === 'deadletter' || check === 'outcomes_deadletter') return 'dead_letters_held';
   if (check === 'envelope') return 'envelope_newer';
-  // The stores, the streams and the tables are told of once, and not by each process that misses them.
+  // Stores, streams and tables have troubles of their own, one for all processes that miss them.
   if (check === 'questdb' || (role === 'metadata' && check === 'streams')) return undefined;
   if (check === 'clickhouse' || check === 'questdb_tables') return undefined;
   return 'not_ready';
@@ -179,7 +179,7 @@ const tableTroubles = (there: readonly SeenProcess[]): Trouble[] => {
     for (const [label, { setAside }] of Object.entries(pulse.transfer?.pipelines ?? {}))
       if (setAside > 0) {
         isNamed = true;
-        tell('table_set_aside', label, `${label}: ${counted(setAside, 'table')} set aside${more}`);
+        tell('table_unavailable', label, `${label}: ${counted(setAside, 'unavailable table')}${more}`);
       }
     if (why !== undefined && !isNamed) tell('table_waits', '', why);
   }
