@@ -1,11 +1,18 @@
 import type { Command } from 'commander';
 import { z } from 'zod';
 import { errorText, Fault } from '../model/fault.ts';
-import { visible } from '../model/visible-text.ts';
 import { type AdminClient, adminClient } from './client.ts';
 import { lineLines, lineSchema, processLines, processSchema } from './line.ts';
 import { addJsonOption, type JsonOption } from './options.ts';
-import { printAnswer, printJson, printJsonLine, printLines, printTable, sayLines } from './output.ts';
+import {
+  openTerminal,
+  printAnswer,
+  printJson,
+  printJsonLine,
+  printLines,
+  printTable,
+  sayLines,
+} from './output.ts';
 
 type TopOptions = JsonOption & { once?: true };
 
@@ -68,55 +75,23 @@ const follow = async (client: AdminClient, screen: Screen): Promise<never> => {
   }
 };
 
-const toAlternateScreen = '\u001b[?1049h\u001b[?25l\u001b[?7l';
-const toNormalScreen = '\u001b[?7h\u001b[?25h\u001b[?1049l';
-const home = '\u001b[H';
-const clearToEnd = '\u001b[J';
-const clearLine = '\u001b[K';
-
-/** At most this wide, by characters, without anything that a terminal obeys. */
-export const cut = (text: string, columns: number): string => {
-  const characters = [...visible(text)];
-  return characters.length <= columns ? characters.join('') : `${characters.slice(0, columns - 1).join('')}…`;
-};
-
-/** What the screen shows: as many lines as fit, and a note in the last one. */
-export const frameOf = (lines: readonly string[], note: string, columns: number, rows: number): string => {
-  const shown = [...lines.slice(0, rows - 1), ...(note === '' ? [] : [`-- ${note}`])];
-  return `${home}${shown.map((line) => `${cut(line, columns)}${clearLine}`).join('\r\n')}${clearToEnd}`;
-};
-
 /** The whole terminal, drawn again each second. */
-const terminal = (): Screen & { close(): void } => {
+const fullScreen = (): Screen & { close(): void } => {
   let lines: readonly string[] = ['waiting for the line …'];
   let note = '';
-  const draw = (): void => {
-    process.stdout.write(frameOf(lines, note, process.stdout.columns || 80, process.stdout.rows || 24));
-  };
-  const close = (): void => {
-    process.stdout.write(toNormalScreen);
-  };
-  const leave = (): void => {
-    close();
-    process.exit(0);
-  };
-  process.stdout.write(toAlternateScreen);
-  process.once('SIGINT', leave);
-  process.once('SIGTERM', leave);
-  process.stdout.on('resize', draw);
-  draw();
+  const terminal = openTerminal(() => ({ lines, note }));
   return {
     show: (value) => {
       const line = lineSchema.safeParse(value);
       if (!line.success) return;
       lines = lineLines(line.data);
-      draw();
+      terminal.draw();
     },
     say: (text) => {
       note = text;
-      draw();
+      terminal.draw();
     },
-    close,
+    close: terminal.close,
   };
 };
 
@@ -138,7 +113,7 @@ const top = async (options: TopOptions): Promise<void> => {
     return;
   }
   if (options.json) return follow(client, jsonLines);
-  const screen = terminal();
+  const screen = fullScreen();
   try {
     await follow(client, screen);
   } finally {

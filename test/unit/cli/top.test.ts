@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { type Line, lineLines, type Process, short, span } from '../../../src/cli/line.ts';
-import { cut, frameOf } from '../../../src/cli/top.ts';
+import { cut, frameOf } from '../../../src/cli/output.ts';
 
 const process: Process = {
   role: 'transfer',
