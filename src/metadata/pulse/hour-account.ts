@@ -46,7 +46,7 @@ export type HourAccountOptions = {
   readonly elapsed: () => number;
 };
 
-const everyMs = 30_000;
+const everyMs = 10_000;
 /** A reading takes at most this share of the time, however many ask. */
 const shareMax = 0.05;
 const firstMsMax = 1_500;
