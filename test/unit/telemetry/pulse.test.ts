@@ -30,7 +30,7 @@ describe('a pulse', () => {
 
   // A client of NATS can publish anything, and every metadata process reads it each second.
   it.each([
-    ['of too many bytes', pulseOf({ host: 'x'.repeat(pulseBytesMax) })],
+    ['of too many bytes', { ...pulseOf(), more: 'x'.repeat(pulseBytesMax) }],
     ['with a long name', pulseOf({ host: 'x'.repeat(129) })],
     ['with a long reason', pulseOf({ failing: { nats: 'x'.repeat(301) } })],
     [

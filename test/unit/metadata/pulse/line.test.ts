@@ -50,6 +50,7 @@ const stream = (name: string, fields: Partial<StreamTrend> = {}): SeenStream => 
 const well: LineSources = {
   nowMs: 1_800_000_000_123,
   isConnected: true,
+  isSettled: true,
   processes: [
     seen('ingress', { ingress: ingressOf() }),
     seen('transfer', transferOf({ metrics: pipelineOf(), traces: pipelineOf({ items: 5, dropped: 0 }) })),
@@ -136,6 +137,7 @@ describe('the troubles', () => {
       withProcess(seen('transfer', {}, true)),
       ['role_missing', 'process_gone'],
     ],
+    ['no missing role while not every process can have been heard', { isSettled: false, processes: [] }, []],
     ['a breaker open', withProcess(seen('transfer', { failing: { breaker: 'many' } })), ['breaker_open']],
     [
       'dead letters held',
