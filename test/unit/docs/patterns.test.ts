@@ -92,6 +92,7 @@ const reviewed: Readonly<Record<string, readonly string[]>> = {
   ],
   'a longer text of an input is refused before any schema': [
     'metadata/api/dead-letter-endpoints.ts /^\\d{1,12}$/',
+    'metadata/pulse/live-topics.ts /^drops:(app:)?(\\d{1,15})$/',
     'metadata/api/outcome-endpoints.ts /^\\d{1,15}$/',
     'metadata/api/outcome-endpoints.ts /^\\d{1,10}$/',
     'metadata/api/outcome-endpoints.ts /^(\\d{1,14})\\.(\\d{1,8})\\.(\\d{1,15})$/',
