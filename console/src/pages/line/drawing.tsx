@@ -1,10 +1,10 @@
-import { bytesText } from '../../parts/figures.ts';
+import { bytesText, durationText } from '../../parts/figures.ts';
 import { Badge } from '../../parts/states.tsx';
 import { type Column, numbers, Table, texts } from '../../parts/table.tsx';
 import { useQueryState } from '../../shell/router.ts';
 import { type Box, type Curve, columns, drawingOf, type Line, type Stream, streamTone } from './layout.ts';
 import { Dots } from './processes.tsx';
-import { byteRateText, lineSentence, rateText, streamLines } from './words.ts';
+import { byteRateText, fullText, lineSentence, rateText, streamLines } from './words.ts';
 
 const Edge = ({ curve: { edge, path, at, widthPx } }: { curve: Curve }) => {
   const { items_per_second: items, bytes_per_second: bytes } = edge;
@@ -42,6 +42,9 @@ const StreamBox = ({ box, stream }: { box: Box; stream: Stream }) => {
   const [first, second] = streamLines(stream);
   return (
     <>
+      <text class="small" x={box.width - 10} y="21" text-anchor="end">
+        {fullText(stream)}
+      </text>
       <rect class="track" x="10" y="32" width={box.width - 20} height="8" rx="2" />
       <rect
         class={`fill ${streamTone(stream)}`}
@@ -81,7 +84,7 @@ const lineOf = (line: Line, { node }: Box): { text: string; tone: string } => {
   const p99 = Math.max(-1, ...legs.map(({ write_p99_ms: ms }) => ms ?? -1));
   if (legs.some(({ breaker_open: isOpen }) => isOpen)) return { text: '✕ breaker open', tone: 'bad' };
   if (legs.length === 0) return { text: '✕ no process', tone: 'bad' };
-  return { text: p99 < 0 ? 'no writes' : `write ${Math.round(p99)} ms`, tone: 'neutral' };
+  return { text: p99 < 0 ? 'no writes' : `write ${durationText(p99)}`, tone: 'neutral' };
 };
 
 const BoxOf = ({ box, line }: { box: Box; line: Line }) => {
@@ -138,6 +141,7 @@ const streamColumns: readonly Column<Stream>[] = [
   numbers('pending', 'Pending', ({ pending }) => pending),
   numbers('ack', 'Under way', (each) => each.ack_pending),
   numbers('redelivered', 'Redelivered', ({ redelivered }) => redelivered),
+  texts('full', 'At this growth', (each) => fullText(each) || 'does not fill'),
 ];
 
 /** The drawing as rows: for screen readers, narrow screens and everyone who wants figures. */

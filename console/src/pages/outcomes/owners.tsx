@@ -2,8 +2,7 @@ import type { Answer } from '../../api/client.ts';
 import { numberText } from '../../parts/format.tsx';
 import { Badge } from '../../parts/states.tsx';
 import { type Column, numbers, Table } from '../../parts/table.tsx';
-import { href } from '../../shell/router.ts';
-import { ownerText, type Which } from './series.ts';
+import { ownerName, ownerText, type Which } from './series.ts';
 
 type Account = Answer<'/api/v1/outcomes'>['items'][number];
 
@@ -24,17 +23,16 @@ const verdict = ({ adds_up: addsUp }: Account) =>
     <Badge tone="warn">not known</Badge>
   );
 
-const pageOf = ({ pipeline, data_id: dataId, app_id: appId }: Account): string =>
-  pipeline === 'metrics' ? href(`/sources/${dataId}`) : href(`/applications/${appId}`);
-
 const columnsOf = (choose: (owner: string, reason?: string) => void): Column<Account>[] => [
   {
     ...{ key: 'owner', title: 'Owner', sortBy: ownerText },
     cell: (row) =>
       ownerText(row) === '' ? (
-        <span class="quiet">no owner known</span>
+        <span class="quiet">none known</span>
       ) : (
-        <a href={pageOf(row)}>{row.pipeline === 'metrics' ? row.data_id : `application ${row.app_id}`}</a>
+        <button type="button" class="more" onClick={() => choose(ownerText(row))}>
+          {ownerName(ownerText(row))}
+        </button>
       ),
   },
   numbers('received', 'Received', ({ received }) => received),
@@ -53,19 +51,9 @@ const columnsOf = (choose: (owner: string, reason?: string) => void): Column<Acc
     },
   },
   numbers('letters', 'Dead-lettered', (row) => row.dead_lettered),
-  numbers('repeated', 'Repeated', ({ repeated }) => repeated),
   numbers('flight', 'In flight', (row) => row.in_flight),
-  numbers('refused', 'Refused requests', refusedOf),
+  numbers('refused', 'Refused', refusedOf),
   { key: 'adds', title: 'Adds up', cell: verdict, sortBy: (row) => String(row.adds_up) },
-  {
-    ...{ key: 'only', title: '' },
-    cell: (row) =>
-      ownerText(row) !== '' && (
-        <button type="button" aria-label={`Only ${ownerText(row)}`} onClick={() => choose(ownerText(row))}>
-          only this
-        </button>
-      ),
-  },
 ];
 
 /** What became of the items of each owner. */
