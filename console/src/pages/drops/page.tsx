@@ -10,15 +10,7 @@ import { useQueryState } from '../../shell/router.ts';
 import { OwnerPicker, ReasonPicker } from '../outcomes/reasons.tsx';
 import { ownerQuery, ownerText } from '../outcomes/series.ts';
 import { type Drop, Samples, SampleTable } from './samples.tsx';
-import { addTo, emptyTail, type Tail } from './tail.ts';
-
-/** What the stream says: the samples of a second under one topic; when polled, a page of the history. */
-type DropsEvent = {
-  readonly data_id?: number;
-  readonly app_id?: number;
-  readonly items: readonly Drop[];
-  readonly skipped?: number;
-};
+import { addTo, type DropsEvent, emptyTail, isDropsEvent, type Tail } from './tail.ts';
 
 const useTail = (owner: string, isPaused: boolean): Tail => {
   const [tail, setTail] = useState(emptyTail);
@@ -31,7 +23,8 @@ const useTail = (owner: string, isPaused: boolean): Tail => {
       ),
     );
   useLive(isPaused ? undefined : owner === '' ? 'drops' : `drops:${owner}`, (data, polled) => {
-    const event = data as DropsEvent;
+    if (!isDropsEvent(data)) return;
+    const event = data;
     // Another tab may want another owner: its events come here too.
     const { data_id = 0, app_id = 0 } = event;
     if (polled || ownerText({ data_id, app_id }) === owner) add(event);

@@ -2,6 +2,17 @@ import type { components } from '../../api/schema.d.ts';
 
 type Drop = components['schemas']['Drop'];
 
+/** What the stream says: the samples of a second under one topic; when polled, a page of the history. */
+export type DropsEvent = {
+  readonly data_id?: number;
+  readonly app_id?: number;
+  readonly items: readonly Drop[];
+  readonly skipped?: number;
+};
+
+export const isDropsEvent = (data: unknown): data is DropsEvent =>
+  typeof data === 'object' && data !== null && Array.isArray(Reflect.get(data, 'items'));
+
 /** What a live tail keeps: the newest samples, how many came, and how many it was too slow for. */
 export type Tail = { readonly drops: readonly Drop[]; readonly count: number; readonly skipped: number };
 
