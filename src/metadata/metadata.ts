@@ -414,8 +414,9 @@ const startMetadata = async (
   const services: Services = {
     ...{ bus, pipelines, records, adminTokens, audit, refresh, outcomes, account, console, pulse, inspected },
   };
-  const { checks } = ready;
-  const server = await serve(createRoleApi(given, services, { tables, placing, checks }), settings, tls);
+  const server = await serve(
+    createRoleApi(given, services, { tables, placing, checks: ready.checks }),
+    settings, tls);
   parts.add('admin API', () => finish(server));
   // Streams of dropped items have no end of their own.
   parts.add('readers of live drops', () => outcomes.live.stop());

@@ -6,7 +6,7 @@ import { Dialog } from '../../parts/dialog.tsx';
 import { Time, timeText } from '../../parts/format.tsx';
 import { Hostile } from '../../parts/hostile.tsx';
 import { Await, Failed } from '../../parts/states.tsx';
-import { type Column, Table, texts } from '../../parts/table.tsx';
+import { type Column, Table, textColumn } from '../../parts/table.tsx';
 import { href } from '../../shell/router.ts';
 import { Explanation } from '../outcomes/reasons.tsx';
 import { ownerQuery, ownerText } from '../outcomes/series.ts';
@@ -111,10 +111,10 @@ const columnsOf = (open: (drop: Drop) => void): Column<Drop>[] => [
       </button>
     ),
   },
-  texts('field', 'Field', ({ field }) => field || '–', 40),
-  texts('value', 'Value', ({ value }) => value || '–', 40),
-  texts('sender', 'Sender', ({ sender }) => sender || '–', 30),
-  texts('sdk', 'SDK', ({ sdk }) => sdk || '–', 40),
+  textColumn('field', 'Field', ({ field }) => field || '–', 40),
+  textColumn('value', 'Value', ({ value }) => value || '–', 40),
+  textColumn('sender', 'Sender', ({ sender }) => sender || '–', 30),
+  textColumn('sdk', 'SDK', ({ sdk }) => sdk || '–', 40),
 ];
 
 /** Samples as a table; the reason of a row opens it. */

@@ -1,7 +1,7 @@
 import type { Answer } from '../../api/client.ts';
 import { numberText } from '../../parts/format.tsx';
 import { Badge } from '../../parts/states.tsx';
-import { type Column, numbers, Table } from '../../parts/table.tsx';
+import { type Column, numberColumn, Table } from '../../parts/table.tsx';
 import { ownerName, ownerText, type Which } from './series.ts';
 
 type Account = Answer<'/api/v1/outcomes'>['items'][number];
@@ -35,9 +35,9 @@ const columnsOf = (choose: (owner: string, reason?: string) => void): Column<Acc
         </button>
       ),
   },
-  numbers('received', 'Received', ({ received }) => received),
-  numbers('stored', 'Stored', ({ stored }) => stored),
-  numbers('dropped', 'Dropped', droppedOf),
+  numberColumn('received', 'Received', ({ received }) => received),
+  numberColumn('stored', 'Stored', ({ stored }) => stored),
+  numberColumn('dropped', 'Dropped', droppedOf),
   {
     ...{ key: 'reason', title: 'Most by', sortBy: (row) => topReason(row)?.[0] ?? '' },
     cell: (row) => {
@@ -50,9 +50,9 @@ const columnsOf = (choose: (owner: string, reason?: string) => void): Column<Acc
       );
     },
   },
-  numbers('letters', 'Dead-lettered', (row) => row.dead_lettered),
-  numbers('flight', 'In flight', (row) => row.in_flight),
-  numbers('refused', 'Refused', refusedOf),
+  numberColumn('letters', 'Dead-lettered', (row) => row.dead_lettered),
+  numberColumn('flight', 'In flight', (row) => row.in_flight),
+  numberColumn('refused', 'Refused', refusedOf),
   { key: 'adds', title: 'Adds up', cell: verdict, sortBy: (row) => String(row.adds_up) },
 ];
 
