@@ -407,16 +407,17 @@ const startMetadata = async (
   const keeper = startKeeper({ records, tables, repair, isAway, purgeWaitMs, now: Date.now, log });
   work.add('keeper', () => keeper.stop());
   const outcomes = createOutcomeReads(bus, given.clickhouse, pipelines.streams);
-  const { streams } = pipelines;
-  const inspected = createInspected({ ...given, bus, streams, account, env: process.env, now: Date.now });
+  const inspected = createInspected({
+    ...given,
+    ...{ bus, account, streams: pipelines.streams, env: process.env, now: Date.now },
+  });
   parts.add('looks at arrivals', () => inspected.arrivals.stop());
   const console = openConsole(settings, { bus, adminTokens, audit });
   const services: Services = {
     ...{ bus, pipelines, records, adminTokens, audit, refresh, outcomes, account, console, pulse, inspected },
   };
-  const server = await serve(
-    createRoleApi(given, services, { tables, placing, checks: ready.checks }),
-    settings, tls);
+  const api = createRoleApi(given, services, { tables, placing, checks: ready.checks });
+  const server = await serve(api, settings, tls);
   parts.add('admin API', () => finish(server));
   // Streams of dropped items have no end of their own.
   parts.add('readers of live drops', () => outcomes.live.stop());
