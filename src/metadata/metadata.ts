@@ -352,6 +352,17 @@ const openWatches = (
   return { account, watch };
 };
 
+/** What the pages of a console ask about owners and stores; it stops with the parts. */
+const openInspected = (
+  given: Given,
+  { pipelines: { streams }, ...services }: Pick<Services, 'bus' | 'account' | 'pipelines'>,
+  parts: Parts,
+): Inspected => {
+  const inspected = createInspected({ ...given, ...services, streams, env: process.env, now: Date.now });
+  parts.add('looks at arrivals', () => inspected.arrivals.stop());
+  return inspected;
+};
+
 /** From the clients of the stores to the API: each part needs those before it, and stops before them. */
 const startMetadata = async (
   { settings, log }: Pick<Given, 'settings' | 'log'>,
@@ -407,11 +418,7 @@ const startMetadata = async (
   const keeper = startKeeper({ records, tables, repair, isAway, purgeWaitMs, now: Date.now, log });
   work.add('keeper', () => keeper.stop());
   const outcomes = createOutcomeReads(bus, given.clickhouse, pipelines.streams);
-  const inspected = createInspected({
-    ...given,
-    ...{ bus, account, streams: pipelines.streams, env: process.env, now: Date.now },
-  });
-  parts.add('looks at arrivals', () => inspected.arrivals.stop());
+  const inspected = openInspected(given, { bus, account, pipelines }, parts);
   const console = openConsole(settings, { bus, adminTokens, audit });
   const services: Services = {
     ...{ bus, pipelines, records, adminTokens, audit, refresh, outcomes, account, console, pulse, inspected },
