@@ -4,10 +4,8 @@ import { bytesText, numberText } from '../../parts/format.tsx';
 import { Await } from '../../parts/states.tsx';
 import { type Column, numberColumn, Table, textColumn, timeColumn } from '../../parts/table.tsx';
 import { TimeRangePicker, useTimeRange } from '../../parts/time-range.tsx';
-import { type TabProps, Tile } from './one.tsx';
-
-type Day = Answer<'/api/v1/usage'>['items'][number];
-type Sample = Pick<Answer<'/api/v1/drops'>['items'][number], 'at' | 'sdk' | 'sender' | 'reason'>;
+import { type Day, type SeenSdk, sdksOf } from './figures.ts';
+import { type TabProps, Tile } from './pieces.tsx';
 
 const counted = [
   ['requests', 'Requests', numberText],
@@ -16,31 +14,6 @@ const counted = [
   ['refused_requests', 'Refused requests', numberText],
   ['repeated_requests', 'Repeated requests', numberText],
 ] as const;
-
-export type SeenSdk = {
-  readonly sdk: string;
-  lastAt: number;
-  sender: string;
-  readonly reasons: Map<string, number>;
-};
-
-/** The SDKs that the days of usage and the samples name, the newest first, with the reasons of their samples. */
-export const sdksOf = (days: readonly Day[], samples: readonly Sample[]): SeenSdk[] => {
-  const seen = new Map<string, SeenSdk>();
-  const note = (sdk: string, at: number, sender: string): SeenSdk => {
-    const known = seen.get(sdk) ?? { sdk, lastAt: 0, sender, reasons: new Map<string, number>() };
-    seen.set(sdk, known);
-    if (at >= known.lastAt) Object.assign(known, { lastAt: at, sender });
-    return known;
-  };
-  for (const { last_sdk, last_seen, last_sender } of days)
-    if (last_seen !== null) note(last_sdk, last_seen, last_sender);
-  for (const { sdk, at, sender, reason } of samples) {
-    const { reasons } = note(sdk, at, sender);
-    reasons.set(reason, (reasons.get(reason) ?? 0) + 1);
-  }
-  return [...seen.values()].toSorted((left, right) => right.lastAt - left.lastAt);
-};
 
 const dayColumns: readonly Column<Day>[] = [
   textColumn('day', 'Day (UTC)', ({ day }) => day ?? ''),
