@@ -33,11 +33,13 @@ type Parameters<O> = O extends { parameters: infer P } ? P : never;
 type Json<B> = B extends { content: { 'application/json': infer T } } ? T : never;
 
 type PathInput<O> = Parameters<O> extends { path: infer T } ? { readonly path: T } : object;
+/** A parameter that is undefined is not sent. */
+type OrUndefined<T> = { readonly [K in keyof T]: T[K] | undefined };
 type QueryInput<O> =
   Parameters<O> extends { query: infer T }
-    ? { readonly query: T }
+    ? { readonly query: OrUndefined<T> }
     : Parameters<O> extends { query?: infer T }
-      ? { readonly query?: T | undefined }
+      ? { readonly query?: OrUndefined<T> | undefined }
       : object;
 type BodyInput<O> = O extends { requestBody: infer B }
   ? { readonly body: Json<B> }

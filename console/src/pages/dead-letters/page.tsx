@@ -12,7 +12,7 @@ import { anyTime, TimeRangePicker, useTimeRange } from '../../parts/time-range.t
 import { announce } from '../../shell/announce.tsx';
 import { href, useAddress, useQueryState } from '../../shell/router.ts';
 import { useAllows } from '../../shell/session.ts';
-import type { PageProps } from '../pages.ts';
+import type { PageProps } from '../page-props.ts';
 import { ActDialog, RunningActs } from './act-dialog.tsx';
 import {
   type Act,

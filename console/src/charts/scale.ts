@@ -1,0 +1,55 @@
+// Scales of charts: pure, so that their tests need no browser.
+
+/** Maps numbers from one span to another in a straight line. */
+export const linear =
+  ([fromLow, fromHigh]: readonly [number, number], [toLow, toHigh]: readonly [number, number]) =>
+  (value: number): number =>
+    fromHigh === fromLow ? toLow : toLow + ((value - fromLow) / (fromHigh - fromLow)) * (toHigh - toLow);
+
+/** The smallest of 1, 2, 2.5, 5 and 10 times a power of ten that is not below the value; 1 for 0. */
+export const niceCeil = (value: number): number => {
+  if (!(value > 0)) return 1;
+  const power = 10 ** Math.floor(Math.log10(value));
+  const factor = [1, 2, 2.5, 5, 10].find((each) => each * power >= value * (1 - 1e-9)) ?? 10;
+  return factor * power;
+};
+
+/** Marks of an axis from 0 up to the first one that is not below `max`. `whole`: no fractions between 0 and 1. */
+export const valueTicks = (max: number, { count = 4, whole = false } = {}): readonly number[] => {
+  const step = Math.max(niceCeil(max / count), whole ? 1 : 0);
+  const even = whole && step === 2.5 ? 3 : step;
+  const steps = Math.max(1, Math.ceil(max / even - 1e-9));
+  return Array.from({ length: steps + 1 }, (_, index) => Number((index * even).toPrecision(12)));
+};
+
+/** A part of a column in pixels from the base line up. */
+export type Segment = { readonly key: string; readonly from: number; readonly to: number };
+
+const leastPx = 2;
+
+/**
+ * The parts of a column of stacked bars. What is not 0 is at least 2 px high, so that a few drops among millions of stored items show;
+ * the largest part gives that room.
+ */
+export const stackOf = (
+  parts: readonly { readonly key: string; readonly value: number }[],
+  max: number,
+  heightPx: number,
+): readonly Segment[] => {
+  const shown = parts.filter(({ value }) => value > 0);
+  const exact = shown.map(({ value }) => (max > 0 ? (value / max) * heightPx : 0));
+  const heights = exact.map((height) => Math.max(leastPx, height));
+  const excess = heights.reduce((sum, height, index) => sum + height - (exact[index] ?? 0), 0);
+  const largest = heights.indexOf(Math.max(...heights));
+  if (largest >= 0) heights[largest] = Math.max(leastPx, (heights[largest] ?? 0) - excess);
+  let from = 0;
+  return shown.map(({ key }, index) => {
+    const segment = { key, from, to: from + (heights[index] ?? 0) };
+    from = segment.to;
+    return segment;
+  });
+};
+
+/** Where a step of time is: `index` of `times` whose column has this place; inside the bounds. */
+export const indexAt = (x: number, widthPx: number, count: number): number =>
+  Math.min(count - 1, Math.max(0, Math.floor((x / widthPx) * count)));

@@ -1,0 +1,223 @@
+import { useState } from 'preact/hooks';
+import { type Answer, get } from '../../api/client.ts';
+import { useLoad } from '../../api/use.ts';
+import { Sparkline } from '../../charts/small.tsx';
+import { agoText, Figure, Time } from '../../parts/format.tsx';
+import { Hostile } from '../../parts/hostile.tsx';
+import { Await, Badge, Failed, TooLarge } from '../../parts/states.tsx';
+import { type Column, Table } from '../../parts/table.tsx';
+import { href, useQueryState } from '../../shell/router.ts';
+import { useAllows } from '../../shell/session.ts';
+import { CreateForm } from './create.tsx';
+import { type Kind, type Owner, toneOfState } from './owner.ts';
+
+type Balance = Answer<'/api/v1/outcomes'>['items'][number];
+
+/** What became of the items of an owner in the last hour: sums, and each minute's count, the oldest first. */
+export type Hour = Readonly<Record<'received' | 'stored' | 'dropped', { sum: number; minutes: number[] }>>;
+
+const minutesOfHour = 60;
+/** The API gives no more rows; with more owners than that there are no counts by minute. */
+const rowsMax = 10_000;
+
+const sumOf = (counts: Readonly<Record<string, number>>): number =>
+  Object.values(counts).reduce((total, count) => total + count, 0);
+
+/** The hour of each owner, from rows by minute. */
+export const hoursOf = (
+  rows: readonly Balance[],
+  idOf: (row: Balance) => number,
+  until: number,
+): ReadonlyMap<number, Hour> => {
+  const hours = new Map<number, Hour>();
+  const first = Math.floor(until / 60) - minutesOfHour + 1;
+  const empty = () => ({ sum: 0, minutes: new Array<number>(minutesOfHour).fill(0) });
+  for (const row of rows) {
+    const hour = hours.get(idOf(row)) ?? { received: empty(), stored: empty(), dropped: empty() };
+    hours.set(idOf(row), hour);
+    const at = Math.floor((row.minute ?? 0) / 60) - first;
+    const counts = { received: row.received, stored: row.stored, dropped: sumOf(row.dropped) };
+    for (const name of ['received', 'stored', 'dropped'] as const) {
+      hour[name].sum += counts[name];
+      if (at >= 0 && at < minutesOfHour)
+        hour[name].minutes[at] = (hour[name].minutes[at] ?? 0) + counts[name];
+    }
+  }
+  return hours;
+};
+
+const stateChoices = new Map<string, (owner: Owner) => boolean>([
+  ['not deleted', ({ state }) => state !== 'deleted' && state !== 'purged'],
+  ['enabled', ({ state }) => state === 'enabled'],
+  ['disabled', ({ state }) => state === 'disabled'],
+  ['deleted', ({ state }) => state === 'deleted' || state === 'purged' || state === 'purging'],
+  ['all', () => true],
+]);
+const usualChoice = 'not deleted';
+
+/** Whether a search finds an owner: by a part of its name, by its id, or by `biz:` and its business. */
+export const isFound = ({ id, name, biz }: Owner, search: string): boolean =>
+  search
+    .toLowerCase()
+    .split(/\s+/)
+    .every(
+      (word) => name.toLowerCase().includes(word) || String(id).startsWith(word) || word === `biz:${biz}`,
+    );
+
+const columnsOf = (
+  kind: Kind,
+  hours: ReadonlyMap<number, Hour> | undefined,
+  seen: ReadonlyMap<number, number>,
+): Column<Owner>[] => {
+  const counts = (key: keyof Hour): Column<Owner> => ({
+    key,
+    title: `${key[0]?.toUpperCase()}${key.slice(1)}`,
+    isNumber: true,
+    sortBy: ({ id }) => hours?.get(id)?.[key].sum ?? 0,
+    cell: ({ id }) => {
+      const hour = hours?.get(id)?.[key];
+      if (hours === undefined) return '–';
+      return (
+        <span class="with-spark">
+          {hour !== undefined && hour.sum > 0 && (
+            <Sparkline values={hour.minutes} label={`${key} by minute, the last hour`} width={72} />
+          )}
+          <Figure value={hour?.sum ?? 0} />
+        </span>
+      );
+    },
+  });
+  return [
+    { key: 'id', title: 'Id', isNumber: true, sortBy: ({ id }) => id, cell: ({ id }) => id },
+    {
+      key: 'name',
+      title: 'Name',
+      sortBy: ({ name }) => name,
+      cell: ({ id, name }) => (
+        <a href={href(`${kind.path}/${id}`)}>
+          <Hostile text={name} max={60} />
+        </a>
+      ),
+    },
+    { key: 'biz', title: 'Business', isNumber: true, sortBy: ({ biz }) => biz, cell: ({ biz }) => biz },
+    {
+      key: 'state',
+      title: 'State',
+      sortBy: ({ state }) => state,
+      cell: ({ state }) => <Badge tone={toneOfState(state)[0]}>{toneOfState(state)[1]}</Badge>,
+    },
+    counts('received'),
+    counts('stored'),
+    counts('dropped'),
+    {
+      key: 'seen',
+      title: 'Last seen',
+      isNumber: true,
+      sortBy: ({ id }) => seen.get(id) ?? 0,
+      cell: ({ id }) => {
+        const at = seen.get(id);
+        if (at === undefined) return <span class="quiet">not in 30 days</span>;
+        return (
+          <>
+            <Time at={at} seconds /> <span class="quiet">{agoText(at * 1000)}</span>
+          </>
+        );
+      },
+    },
+  ];
+};
+
+const daysOfUsage = 30;
+
+/** The list of all owners of a kind, with what became of their items in the last hour. */
+export const OwnerList = ({ kind }: { kind: Kind }) => {
+  const [search, setSearch] = useQueryState('q');
+  const [state, setState] = useQueryState('state', usualChoice);
+  const [isCreating, setIsCreating] = useState(false);
+  const mayCreate = useAllows('editor');
+  const list = useLoad(kind.path, kind.list, 15_000);
+  const outcomes = useLoad(
+    'outcomes',
+    (signal) => get('/api/v1/outcomes', { query: { by: 'minute' }, signal }),
+    15_000,
+  );
+  const usage = useLoad(
+    'usage',
+    (signal) => {
+      const since = Math.floor(Date.now() / 1000) - daysOfUsage * 86_400;
+      return get('/api/v1/usage', { query: { since }, signal });
+    },
+    60_000,
+  );
+  const rows = outcomes.data?.items.filter(({ pipeline }) => pipeline === kind.pipeline);
+  const isWhole = (outcomes.data?.items.length ?? 0) < rowsMax;
+  const hours = rows && isWhole ? hoursOf(rows, kind.idOf, outcomes.data?.until ?? 0) : undefined;
+  const seen = new Map(
+    usage.data?.items.flatMap((row) =>
+      row.pipeline === kind.pipeline && row.last_seen !== null ? [[kind.idOf(row), row.last_seen]] : [],
+    ),
+  );
+  const failed = outcomes.error ?? usage.error;
+  return (
+    <>
+      <h1>{kind.path === '/sources' ? 'Sources' : 'Applications'}</h1>
+      <div class="row bar">
+        <label class="row">
+          Search
+          <input
+            type="search"
+            data-search
+            value={search}
+            placeholder="name, id or biz:2"
+            onInput={({ currentTarget }) => setSearch(currentTarget.value)}
+          />
+        </label>
+        <label class="row">
+          State
+          <select value={state} onChange={({ currentTarget }) => setState(currentTarget.value)}>
+            {[...stateChoices.keys()].map((choice) => (
+              <option key={choice}>{choice}</option>
+            ))}
+          </select>
+        </label>
+        {mayCreate && (
+          <button type="button" onClick={() => setIsCreating(true)}>
+            Create {kind.noun === 'source' ? 'a report' : 'an application'}
+          </button>
+        )}
+      </div>
+      {failed !== undefined && <Failed error={failed} />}
+      {!isWhole && (
+        <p class="state">Too many owners sent in the last hour to show their counts here; see Outcomes.</p>
+      )}
+      <Await of={list}>
+        {({ owners, isCut }) => {
+          const isWanted = stateChoices.get(state) ?? (() => true);
+          const found = owners.filter((owner) => isWanted(owner) && isFound(owner, search.trim()));
+          return (
+            <>
+              <p class="quiet">
+                {found.length} of {owners.length}; counts are {kind.items} that arrived in the last hour.
+              </p>
+              <Table
+                caption={`The ${kind.noun}s`}
+                columns={columnsOf(kind, hours, seen)}
+                rows={found}
+                keyOf={({ id }) => id}
+                empty={
+                  owners.length === 0
+                    ? `There is no ${kind.noun} yet. Create one; its page shows how to send to it.`
+                    : `No ${kind.noun} matches. Shorten the search, or choose another state.`
+                }
+              />
+              {isCut && (
+                <TooLarge shown={owners.length} how="tidemark report list and tidemark app list show all." />
+              )}
+            </>
+          );
+        }}
+      </Await>
+      {isCreating && <CreateForm kind={kind} onClose={() => setIsCreating(false)} />}
+    </>
+  );
+};

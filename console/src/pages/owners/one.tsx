@@ -1,0 +1,113 @@
+import './owners.css';
+import type { ComponentChildren } from 'preact';
+import { useLoad } from '../../api/use.ts';
+import { Time } from '../../parts/format.tsx';
+import { Hostile } from '../../parts/hostile.tsx';
+import { Await, Badge } from '../../parts/states.tsx';
+import { href } from '../../shell/router.ts';
+import { Actions } from './actions.tsx';
+import { Columns } from './columns.tsx';
+import { Overview } from './overview.tsx';
+import { type Kind, type OneOwner, toneOfState } from './owner.ts';
+import { PolicyTab } from './policy.tsx';
+import { SetUp } from './set-up.tsx';
+import { UsageTab } from './usage.tsx';
+
+export type TabProps = {
+  readonly kind: Kind;
+  readonly owner: OneOwner;
+  /** Reads the owner again, after a change. */
+  readonly reload: () => void;
+};
+
+/** Names and values below each other. */
+export const Facts = ({ of }: { of: readonly (readonly [string, ComponentChildren])[] }) => (
+  <dl class="facts">
+    {of.map(([name, value]) => (
+      <div key={name}>
+        <dt>{name}</dt>
+        <dd>{value}</dd>
+      </div>
+    ))}
+  </dl>
+);
+
+const fieldValue = (name: string, value: unknown): ComponentChildren => {
+  if (name.endsWith('_time') && typeof value === 'number') return <Time at={value} seconds />;
+  return value === null ? <span class="quiet">null</span> : <Hostile text={String(value)} />;
+};
+
+const Records = ({ owner }: TabProps) => (
+  <div class="columns">
+    {owner.records.map(([name, fields]) => (
+      <section key={name}>
+        <h2>{name}</h2>
+        <Facts
+          of={Object.entries(fields).map(([field, value]) => [field, fieldValue(field, value)] as const)}
+        />
+      </section>
+    ))}
+  </div>
+);
+
+const tabs: readonly {
+  readonly path: string;
+  readonly title: string;
+  readonly of?: Kind['path'];
+  readonly Tab: (props: TabProps) => ComponentChildren;
+}[] = [
+  { path: '', title: 'Overview', Tab: Overview },
+  { path: 'set-up', title: 'Set-up', Tab: SetUp },
+  { path: 'columns', title: 'Columns', of: '/sources', Tab: Columns },
+  { path: 'policy', title: 'Policy', Tab: PolicyTab },
+  { path: 'usage', title: 'Usage', Tab: UsageTab },
+  { path: 'records', title: 'Records', Tab: Records },
+];
+
+/** One owner: what it sends, what became of it, and what can be changed. */
+export const OwnerPage = ({ kind, rest }: { kind: Kind; rest: readonly string[] }) => {
+  const id = Number(rest[0]);
+  const tab = tabs.find(({ path, of = kind.path }) => path === (rest[1] ?? '') && of === kind.path);
+  const loaded = useLoad(`${kind.path}/${id}`, (signal) => kind.read(id, signal));
+  const { data: owner, reload } = loaded;
+  if (!Number.isSafeInteger(id) || id < 1 || tab === undefined) {
+    return (
+      <>
+        <h1>No such page</h1>
+        <a href={href(kind.path)}>All {kind.noun}s</a>
+      </>
+    );
+  }
+  const [tone, state] = owner === undefined ? (['neutral', '…'] as const) : toneOfState(owner.state);
+  return (
+    <>
+      <p class="crumb">
+        <a href={href(kind.path)}>All {kind.noun}s</a>
+      </p>
+      <h1>{owner === undefined ? `${kind.noun} ${id}` : <Hostile text={owner.name} max={80} />}</h1>
+      <div class="row bar">
+        <Badge tone={tone}>{state}</Badge>
+        <span class="quiet">
+          {kind.noun === 'source' ? 'data id' : 'application'} {id}
+          {owner !== undefined && `, business ${owner.biz}`}
+        </span>
+        {owner !== undefined && <Actions kind={kind} owner={owner} reload={reload} />}
+      </div>
+      <nav class="tabs" aria-label={`Parts of the ${kind.noun}`}>
+        {tabs.map(
+          ({ path, title, of = kind.path }) =>
+            of === kind.path && (
+              <a
+                key={path}
+                href={href(`${kind.path}/${id}${path && `/${path}`}`)}
+                aria-current={path === tab.path ? 'page' : undefined}
+              >
+                {title}
+              </a>
+            ),
+        )}
+      </nav>
+      <Await of={loaded}>{(data) => <tab.Tab key={id} kind={kind} owner={data} reload={reload} />}</Await>
+    </>
+  );
+};

@@ -1,0 +1,180 @@
+import { useEffect, useState } from 'preact/hooks';
+import { get } from '../../api/client.ts';
+import { useAct, useLoad } from '../../api/use.ts';
+import { Code } from '../../parts/copy.tsx';
+import { Time } from '../../parts/format.tsx';
+import { Await, Badge, Failed } from '../../parts/states.tsx';
+import { announce } from '../../shell/announce.tsx';
+import { href, useQueryState } from '../../shell/router.ts';
+import { useAllows } from '../../shell/session.ts';
+import type { TabProps } from './one.tsx';
+import { Refusals } from './overview.tsx';
+import type { Activity, Kind } from './owner.ts';
+import { keepToken, keptToken } from './tokens.ts';
+
+/** Stands in a snippet in the place of the token. */
+const placeholder = '<token>';
+const askEveryMs = 1_000;
+
+type Waiting = NonNullable<Activity['waiting']>;
+
+/** What the page says about the first item. */
+export const waitingWords = (state: Waiting['state'], items: Kind['items']): string => {
+  const one = items === 'points' ? 'point' : 'span';
+  if (state === 'stored') return `A ${one} was stored`;
+  if (state === 'refused') return `No ${one} was stored: what came was refused or dropped`;
+  return `Waiting for the first ${one} …`;
+};
+
+/** Where the stored items are read. */
+const whereStored = ({ kind, owner }: TabProps) =>
+  kind.items === 'points' ? (
+    <>
+      in table <code>{owner.tableId}</code>:{' '}
+      <a href={href('/points', { table: owner.tableId })}>explore its points</a>
+    </>
+  ) : (
+    <>
+      in ClickHouse: <a href={href('/traces')}>explore its traces</a>
+    </>
+  );
+
+const State = ({ waiting, refusals, ...props }: TabProps & Pick<Activity, 'waiting' | 'refusals'>) => {
+  const state = waiting?.state ?? 'waiting';
+  const words = waitingWords(state, props.kind.items);
+  useEffect(() => {
+    if (state !== 'waiting') announce(words);
+  }, [state, words]);
+  return (
+    <>
+      <p class="row">
+        <Badge tone={state === 'stored' ? 'good' : state === 'refused' ? 'bad' : 'info'}>{words}</Badge>
+        {state === 'stored' && waiting?.stored_at != null && (
+          <span>
+            at <Time at={waiting.stored_at} seconds />, {whereStored(props)}.
+          </span>
+        )}
+        {state === 'waiting' && (
+          <span class="quiet">Run a snippet; this line changes about a second later.</span>
+        )}
+        {state === 'refused' && <span>Change what the table says, and send again.</span>}
+      </p>
+      {refusals.length > 0 && <Refusals items={refusals} empty="" />}
+    </>
+  );
+};
+
+/** Follows what arrives from the moment when the page was opened; a stored item ends it. */
+const FirstItem = (props: TabProps) => {
+  const { kind, owner } = props;
+  const [since, setSince] = useState<number>();
+  const [isOver, setIsOver] = useState(false);
+  const loaded = useLoad(
+    `waiting ${kind.path} ${owner.id} ${since}`,
+    async (signal) => {
+      const answer = await kind.activity(owner.id, { minutes: 0, since }, signal);
+      // The time of the server decides what is new.
+      if (since === undefined) setSince(Math.floor(answer.at));
+      if (answer.waiting?.state === 'stored') setIsOver(true);
+      return answer;
+    },
+    isOver ? undefined : askEveryMs,
+  );
+  return (
+    <section class="waiting">
+      <h2>Is it arriving?</h2>
+      <Await of={loaded}>
+        {({ waiting, refusals }) => (
+          <State {...props} waiting={waiting} refusals={waiting === null ? [] : refusals} />
+        )}
+      </Await>
+      {isOver && (
+        <button
+          type="button"
+          onClick={() => {
+            setIsOver(false);
+            setSince(undefined);
+          }}
+        >
+          Wait for the next one
+        </button>
+      )}
+    </section>
+  );
+};
+
+/** Snippets that run, with the address and the token of this deployment, and whether the first item has arrived. */
+export const SetUp = (props: TabProps) => {
+  const { kind, owner } = props;
+  const [name, setName] = useQueryState('client', 'curl');
+  const [token, setToken] = useState(keptToken(kind.path, owner.id));
+  const isEditor = useAllows('editor');
+  const reveal = useAct(async () => {
+    const found = await kind.reveal(owner.id);
+    keepToken(kind.path, owner.id, found.token);
+    setToken(found.token);
+  });
+  const loaded = useLoad(`snippets ${kind.path} ${owner.id}`, (signal) =>
+    get('/api/v1/snippets', { query: kind.queryOf(owner.id), signal }),
+  );
+  return (
+    <>
+      {owner.state !== 'enabled' && (
+        <p class="state failed">
+          This {kind.noun} is {owner.state}: receivers refuse its requests. Enable it first.
+        </p>
+      )}
+      <FirstItem {...props} />
+      <h2>Send {kind.items}</h2>
+      <Await of={loaded}>
+        {({ items }) => {
+          const chosen = items.find((item) => item.name === name) ?? items[0];
+          return (
+            <>
+              <fieldset class="row choices">
+                <legend class="unseen">Client</legend>
+                {items.map((item) => (
+                  <button
+                    key={item.name}
+                    type="button"
+                    aria-pressed={item === chosen}
+                    onClick={() => setName(item.name)}
+                  >
+                    {item.title}
+                  </button>
+                ))}
+              </fieldset>
+              {chosen !== undefined && (
+                <>
+                  {chosen.needs !== '' && <p class="hint">Needs {chosen.needs.replaceAll('`', '')}.</p>}
+                  <Code
+                    text={token === undefined ? chosen.text : chosen.text.replaceAll(placeholder, token)}
+                    what={`the snippet for ${chosen.title}`}
+                  />
+                </>
+              )}
+            </>
+          );
+        }}
+      </Await>
+      <p class="row">
+        {token !== undefined && (
+          <span class="quiet">The snippet has the write token: treat it as a secret.</span>
+        )}
+        {token === undefined && isEditor && (
+          <button type="button" disabled={reveal.isRunning} onClick={() => void reveal.run()}>
+            Put the token in
+          </button>
+        )}
+        {token === undefined && (
+          <span class="quiet">
+            {isEditor
+              ? `${placeholder} stands for the write token; the audit log records who reveals it.`
+              : `${placeholder} stands for the write token; ask an editor for it.`}
+          </span>
+        )}
+      </p>
+      {reveal.error !== undefined && <Failed error={reveal.error} />}
+    </>
+  );
+};

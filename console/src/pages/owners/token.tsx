@@ -1,0 +1,91 @@
+import { useState } from 'preact/hooks';
+import { useAct } from '../../api/use.ts';
+import { Copy } from '../../parts/copy.tsx';
+import { FormDialog } from '../../parts/form.tsx';
+import { Time } from '../../parts/format.tsx';
+import { Failed } from '../../parts/states.tsx';
+import { announce } from '../../shell/announce.tsx';
+import { useAllows } from '../../shell/session.ts';
+import type { TabProps } from './one.tsx';
+import { changing, isAlive, type Revealed } from './owner.ts';
+import { keepToken } from './tokens.ts';
+
+const overlaps = [
+  ['0', 'none: it is refused at once'],
+  ['900', '15 minutes'],
+  ['3600', '1 hour'],
+  ['86400', '1 day'],
+  ['604800', '7 days'],
+  ['2592000', '30 days'],
+] as const;
+
+type RotateProps = TabProps & { onShown: (shown: Revealed) => void; onClose: () => void };
+
+const Rotate = ({ kind, owner, reload, onShown, onClose }: RotateProps) => (
+  <FormDialog
+    title="Rotate the token"
+    verb="Rotate"
+    fields={[
+      {
+        name: 'overlap_seconds',
+        label: 'The present token stays valid for',
+        kind: 'select',
+        options: overlaps,
+        value: '3600',
+        hint: 'Give the senders the new token within this time.',
+      },
+    ]}
+    onClose={onClose}
+    act={async ({ number }) => {
+      const { data } = await changing(reload, () => owner.rotate(number('overlap_seconds')));
+      keepToken(kind.path, owner.id, data.token);
+      onShown({ token: data.token, previous: { token: '', expires_at: data.previous_expires_at } });
+      announce('The token was rotated');
+    }}
+  />
+);
+
+/** The write token: masked, until an editor reveals it. */
+export const Token = (props: TabProps) => {
+  const { kind, owner } = props;
+  const [shown, setShown] = useState<Revealed>();
+  const [isRotating, setIsRotating] = useState(false);
+  const isEditor = useAllows('editor');
+  const reveal = useAct(async () => {
+    const found = await kind.reveal(owner.id);
+    keepToken(kind.path, owner.id, found.token);
+    setShown(found);
+  });
+  return (
+    <section>
+      <h2>Write token</h2>
+      <p class="row">
+        <code class="token">{shown?.token ?? owner.maskedToken}</code>
+        {shown !== undefined && <Copy text={shown.token} what="the token" />}
+        {shown !== undefined && (
+          <button type="button" onClick={() => setShown(undefined)}>
+            Hide
+          </button>
+        )}
+        {shown === undefined && isEditor && (
+          <button type="button" disabled={reveal.isRunning} onClick={() => void reveal.run()}>
+            Reveal
+          </button>
+        )}
+        {isEditor && isAlive(owner) && (
+          <button type="button" onClick={() => setIsRotating(true)}>
+            Rotate …
+          </button>
+        )}
+      </p>
+      {shown?.previous != null && (
+        <p class="hint">
+          The token before it is accepted until <Time at={shown.previous.expires_at} seconds />.
+        </p>
+      )}
+      <p class="hint">The audit log records who reveals or rotates it.</p>
+      {reveal.error !== undefined && <Failed error={reveal.error} />}
+      {isRotating && <Rotate {...props} onShown={setShown} onClose={() => setIsRotating(false)} />}
+    </section>
+  );
+};

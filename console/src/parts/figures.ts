@@ -1,0 +1,47 @@
+/** Figures and times in one form everywhere. Locale: English, as all texts of the console. */
+const locale = 'en';
+const whole = new Intl.NumberFormat(locale, { maximumFractionDigits: 0 });
+const short = new Intl.NumberFormat(locale, { maximumSignificantDigits: 3 });
+const percent = new Intl.NumberFormat(locale, { style: 'percent', maximumFractionDigits: 1 });
+
+/** `1,234,567`, rounded. */
+export const wholeText = (value: number): string => whole.format(value);
+
+/** `1,234,567`; with fractions, three digits that count. */
+export const numberText = (value: number): string =>
+  Number.isInteger(value) || Math.abs(value) >= 1000 ? whole.format(value) : short.format(value);
+export const percentText = (share: number): string => percent.format(share);
+
+const byteUnits = ['B', 'KiB', 'MiB', 'GiB', 'TiB', 'PiB'];
+
+/** `1.5 MiB`. */
+export const bytesText = (bytes: number): string => {
+  const power = bytes < 1 ? 0 : Math.min(byteUnits.length - 1, Math.floor(Math.log2(bytes) / 10));
+  return `${short.format(bytes / 1024 ** power)} ${byteUnits[power]}`;
+};
+
+const durationUnits: readonly [string, number][] = [
+  ['d', 86_400_000],
+  ['h', 3_600_000],
+  ['min', 60_000],
+  ['s', 1000],
+  ['ms', 1],
+  ['µs', 1e-3],
+];
+
+/** `2 h 5 min`, `1.2 s`, `340 ms`: at most two units. */
+export const durationText = (ms: number): string => {
+  if (ms === 0) return '0 s';
+  const at = durationUnits.findIndex(([, size]) => Math.abs(ms) >= size);
+  const [unit, size] = durationUnits[at] ?? ['ns', 1e-6];
+  const next = durationUnits[at + 1];
+  if (next === undefined || size <= 1000) return `${short.format(ms / size)} ${unit}`;
+  const rest = Math.floor((Math.abs(ms) % size) / next[1]);
+  return `${whole.format(Math.trunc(ms / size))} ${unit}${rest === 0 ? '' : ` ${rest} ${next[0]}`}`;
+};
+
+/** `5 min ago`; `in 2 h` for what is to come. */
+export const agoText = (atMs: number, nowMs = Date.now()): string => {
+  const [head = ''] = durationText(Math.abs(nowMs - atMs)).split(/(?<=[a-z]) /);
+  return Math.abs(nowMs - atMs) < 1000 ? 'now' : atMs > nowMs ? `in ${head}` : `${head} ago`;
+};
