@@ -1,5 +1,7 @@
 import type { ComponentChildren } from 'preact';
 import { useQueryState } from '../shell/router.ts';
+import { numberText } from './figures.ts';
+import { Hostile } from './hostile.tsx';
 import { Empty, TooLarge } from './states.tsx';
 
 export type Column<T> = {
@@ -10,6 +12,23 @@ export type Column<T> = {
   readonly sortBy?: (row: T) => string | number;
   readonly isNumber?: boolean;
 };
+
+/** A column of numbers that sorts. */
+export const numbers = <T,>(
+  key: string,
+  title: string,
+  of: (row: T) => number,
+  text = numberText,
+): Column<T> => ({
+  ...{ key, title, isNumber: true, sortBy: of },
+  cell: (row) => text(of(row)),
+});
+
+/** A column of texts that sorts; a sender may have written them. */
+export const texts = <T,>(key: string, title: string, of: (row: T) => string, max = 60): Column<T> => ({
+  ...{ key, title, sortBy: of },
+  cell: (row) => <Hostile text={of(row)} max={max} />,
+});
 
 type TableProps<T> = {
   /** Names the table for a screen reader; the address keeps the order under `sort` (or `sortName`). */
