@@ -65,7 +65,7 @@ export const RunningActs = () => {
   useEffect(() => () => clearTimeout(timer.current), []);
   if (acts.length === 0) return null;
   return (
-    <ul class="acts" aria-label="Acts that run now">
+    <ul class="running" aria-label="Acts that run now">
       {acts.map(({ id, act, startedAt, matched, done, failed, hasEnded }) => (
         <li key={id}>
           {act} since <Time at={startedAt} seconds />: <Figure value={done} /> of <Figure value={matched} />

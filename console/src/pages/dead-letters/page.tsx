@@ -80,7 +80,7 @@ const Consumers = () => {
 };
 
 const Filters = () => (
-  <div class="row filters">
+  <div class="row list-filters">
     <ChoiceFilter
       label="Pipeline"
       name="pipeline"

@@ -1,8 +1,8 @@
 import { useState } from 'preact/hooks';
 import { call, get } from '../../api/client.ts';
 import { useLoad } from '../../api/use.ts';
-import { Confirm } from '../../parts/dialog.tsx';
 import { ChoiceFilter, TextFilter } from '../../parts/filters.tsx';
+import { type Filled, FormDialog } from '../../parts/form.tsx';
 import { Figure, Time } from '../../parts/format.tsx';
 import { Hostile } from '../../parts/hostile.tsx';
 import { Await, Badge, Loading } from '../../parts/states.tsx';
@@ -79,33 +79,35 @@ type CloseProps = {
 };
 
 const Close = ({ one, all, onClose, onClosed }: CloseProps) => {
-  const [reason, setReason] = useState('');
   const own = closedWith(all, one);
   const items = own.reduce((sum, each) => sum + each.items, 0);
-  const act = async (): Promise<void> => {
-    const body = { ...ownerOf(one), kind: one.kind, reason: reason.trim() };
+  const act = async (filled: Filled): Promise<void> => {
+    const body = { ...ownerOf(one), kind: one.kind, reason: filled.text('reason')?.trim() ?? '' };
     const { data } = await call('post', '/api/v1/account/differences/close', { body });
     announce(`${data.closed.length} closed`);
     onClosed();
   };
   return (
-    <Confirm title={`Close: ${kindText(one.kind)}`} verb="Close" act={act} onClose={onClose}>
+    <FormDialog
+      title={`Close: ${kindText(one.kind)}`}
+      fields={[
+        {
+          name: 'reason',
+          label: 'Reason',
+          isRequired: true,
+          hint: 'It stays visible; at most 500 characters',
+        },
+      ]}
+      verb="Close"
+      act={act}
+      onClose={onClose}
+    >
       <p>
         All open differences of this kind, <strong>{ownerText(one)}</strong>: {own.length} with{' '}
-        <Figure value={items} /> {items === 1 ? 'item' : 'items'}. They stay visible with the reason; a larger
-        figure opens one again.
+        <Figure value={items} /> {items === 1 ? 'item' : 'items'}. They stay visible; a larger figure opens
+        one again.
       </p>
-      <label>
-        Reason
-        <textarea
-          required
-          maxLength={500}
-          rows={2}
-          value={reason}
-          onInput={({ currentTarget }) => setReason(currentTarget.value)}
-        />
-      </label>
-    </Confirm>
+    </FormDialog>
   );
 };
 
@@ -182,7 +184,7 @@ export const AccountDifferences = () => {
   const mayClose = useAllows('editor');
   return (
     <>
-      <div class="row filters">
+      <div class="row list-filters">
         <TextFilter label="Owner" name="owner" hint="data id or application" />
         <ChoiceFilter
           label="State"

@@ -25,7 +25,7 @@ const Change = ({ of: { kind, id, before, after } }: { of: Entry['changes'][numb
         {kind} <Hostile text={id ?? ''} max={80} /> {before === null && <Badge tone="info">new</Badge>}
       </p>
       {fields.length > 0 && (
-        <table class="diff">
+        <table class="system-diff">
           <thead>
             <tr>
               <th scope="col">Field</th>
@@ -133,7 +133,7 @@ export const AuditLog = () => {
   );
   return (
     <>
-      <div class="row filters">
+      <div class="row list-filters">
         <TextFilter label="Action" name="action" hint="custom_report.disable" />
         <TextFilter label="Actor" name="actor" hint="name or token id" />
         <TextFilter label="Kind" name="target_kind" hint="data_source" />
