@@ -1,7 +1,7 @@
 import { type Answer, get } from '../../api/client.ts';
 import { useLoad } from '../../api/use.ts';
+import { bytes, code, column, duration, share, text, time, word } from '../../parts/columns.tsx';
 import { ChoiceFilter, TextFilter } from '../../parts/filters.tsx';
-import { Figure, Time } from '../../parts/format.tsx';
 import { Hostile } from '../../parts/hostile.tsx';
 import { Await, Badge, type Tone } from '../../parts/states.tsx';
 import { type Column, Table } from '../../parts/table.tsx';
@@ -14,25 +14,10 @@ const has = (search: string, ...texts: readonly (string | null)[]): boolean =>
 type Setting = Answer<'/api/v1/settings'>['items'][number];
 
 const settingColumns: readonly Column<Setting>[] = [
-  {
-    key: 'setting',
-    title: 'Setting',
-    sortBy: ({ setting }) => setting,
-    cell: ({ setting }) => <code>{setting}</code>,
-  },
-  {
-    key: 'value',
-    title: 'Value',
-    cell: ({ value }) =>
-      value === null ? <span class="quiet">not set</span> : <Hostile text={value} max={120} />,
-  },
-  {
-    key: 'source',
-    title: 'Origin',
-    sortBy: ({ source }) => source,
-    cell: ({ source, setting }) => (source === setting ? 'environment' : <Hostile text={source} max={120} />),
-  },
-  { key: 'meaning', title: 'Meaning', cell: ({ meaning }) => meaning },
+  code('Setting', ({ setting }) => setting),
+  text('Value', ({ value }) => value),
+  text('Origin', ({ source, setting }) => (source === setting ? 'environment' : source)),
+  column('Meaning', ({ meaning }) => meaning),
 ];
 
 const isDefault = ({ source }: Setting): boolean => source === 'default' || source === 'not set';
@@ -79,17 +64,12 @@ export const Settings = () => {
 type Reason = Answer<'/api/v1/reasons'>['items'][number];
 
 const reasonColumns: readonly Column<Reason>[] = [
-  { key: 'code', title: 'Reason', sortBy: ({ code }) => code, cell: ({ code }) => <code>{code}</code> },
-  { key: 'of', title: 'Of', sortBy: (each) => each.of, cell: (each) => each.of },
-  { key: 'stage', title: 'Stage', sortBy: ({ stage }) => stage, cell: ({ stage }) => stage },
-  {
-    key: 'by',
-    title: 'Repaired by',
-    sortBy: (each) => each.fixable_by,
-    cell: (each) => each.fixable_by,
-  },
-  { key: 'meaning', title: 'Meaning', cell: ({ meaning }) => meaning },
-  { key: 'remedy', title: 'Remedy', cell: ({ remedy }) => remedy },
+  code('Reason', (each) => each.code),
+  word('Of', (each) => each.of),
+  word('Stage', ({ stage }) => stage),
+  word('Repaired by', (each) => each.fixable_by),
+  column('Meaning', ({ meaning }) => meaning),
+  column('Remedy', ({ remedy }) => remedy),
 ];
 
 const named = (...names: readonly string[]) => names.map((name) => [name, name] as const);
@@ -143,24 +123,12 @@ const states: Readonly<Record<Process['state'], readonly [Tone, string]>> = {
 };
 
 const processColumns: readonly Column<Process>[] = [
-  { key: 'role', title: 'Role', sortBy: ({ role }) => role, cell: ({ role }) => role },
-  {
-    key: 'host',
-    title: 'Host',
-    sortBy: ({ host }) => host,
-    cell: ({ host, pid }) => <Hostile text={`${host}:${pid}`} max={80} />,
-  },
-  {
-    key: 'version',
-    title: 'Version',
-    sortBy: ({ version }) => version,
-    cell: ({ version }) => <Hostile text={version} max={40} />,
-  },
-  {
-    key: 'state',
-    title: 'State',
-    sortBy: ({ state }) => state,
-    cell: ({ state, failing, warnings }) => (
+  word('Role', ({ role }) => role),
+  text('Host', ({ host, pid }) => `${host}:${pid}`),
+  text('Version', ({ version }) => version),
+  column(
+    'State',
+    ({ state, failing, warnings }) => (
       <>
         <Badge tone={states[state][0]}>{states[state][1]}</Badge>
         {[...failing, ...warnings].map(({ check, why }) => (
@@ -170,38 +138,12 @@ const processColumns: readonly Column<Process>[] = [
         ))}
       </>
     ),
-  },
-  {
-    key: 'started',
-    title: 'Started',
-    sortBy: (each) => each.started_at,
-    cell: (each) => <Time at={each.started_at} seconds />,
-  },
-  {
-    key: 'cpu',
-    title: 'CPU',
-    isNumber: true,
-    sortBy: ({ cpu }) => cpu,
-    cell: ({ cpu }) => <Figure value={cpu} as="percent" />,
-  },
-  {
-    key: 'memory',
-    title: 'Memory',
-    isNumber: true,
-    sortBy: (each) => each.rss_bytes,
-    cell: (each) => <Figure value={each.rss_bytes} as="bytes" />,
-  },
-  {
-    key: 'loop',
-    title: 'Event loop p99',
-    isNumber: true,
-    sortBy: (each) => each.event_loop_p99_ms,
-    cell: (each) => (
-      <>
-        <Figure value={each.event_loop_p99_ms} /> ms
-      </>
-    ),
-  },
+    ({ state }) => state,
+  ),
+  time('Started', (each) => each.started_at),
+  share('CPU', ({ cpu }) => cpu),
+  bytes('Memory', (each) => each.rss_bytes),
+  duration('Event loop p99', (each) => each.event_loop_p99_ms),
 ];
 
 /** Every process that was heard in the last two minutes, with its version. */

@@ -9,9 +9,10 @@ import { logOut, useAllows, useSession } from '../../shell/session.ts';
 import type { PageProps } from '../page-props.ts';
 import { AccountDifferences } from './account.tsx';
 import { AuditLog } from './audit.tsx';
-import { Doctor, StoreList } from './doctor.tsx';
+import { Doctor } from './doctor.tsx';
 import { ProcessList, Reasons, Settings } from './lists.tsx';
 import { Refresh } from './refresh.tsx';
+import { StoreList } from './stores.tsx';
 import { Tokens } from './tokens.tsx';
 
 /** The session of this browser, and the end of all sessions of its token. */

@@ -1,8 +1,7 @@
 import { type Answer, call, get } from '../../api/client.ts';
 import { useAct, useLoad } from '../../api/use.ts';
-import { durationText } from '../../parts/figures.ts';
+import { column, duration, id, number, time, word } from '../../parts/columns.tsx';
 import { Pager, TextFilter } from '../../parts/filters.tsx';
-import { Figure, Time } from '../../parts/format.tsx';
 import { Hostile } from '../../parts/hostile.tsx';
 import { Await, Badge, Failed, type Tone } from '../../parts/states.tsx';
 import { type Column, Table } from '../../parts/table.tsx';
@@ -14,16 +13,6 @@ type Run = Answer<'/api/v1/refresh-runs'>['items'][number];
 type Subscription = Answer<'/api/v1/subscriptions'>['items'][number];
 
 const tones: Readonly<Record<Run['state'], Tone>> = { running: 'info', done: 'good', interrupted: 'warn' };
-
-const countColumns: readonly Column<Run>[] = (['created', 'updated', 'unchanged', 'deleted'] as const).map(
-  (name) => ({
-    key: name,
-    title: `${name.charAt(0).toUpperCase()}${name.slice(1)}`,
-    isNumber: true,
-    sortBy: (run) => run[name],
-    cell: (run) => <Figure value={run[name]} />,
-  }),
-);
 
 const Failures = ({ of: { failed, failed_count: count } }: { of: Run }) =>
   count === 0 ? (
@@ -46,80 +35,49 @@ const Failures = ({ of: { failed, failed_count: count } }: { of: Run }) =>
   );
 
 const runColumns: readonly Column<Run>[] = [
-  { key: 'run', title: 'Run', isNumber: true, sortBy: (run) => run.run_id, cell: (run) => run.run_id },
-  {
-    key: 'state',
-    title: 'State',
-    sortBy: ({ state }) => state,
-    cell: ({ state, trigger }) => (
+  id('Run', (run) => run.run_id),
+  column(
+    'State',
+    ({ state, trigger }) => (
       <>
         <Badge tone={tones[state]}>{state}</Badge> {trigger === 'manual' && 'by hand'}
       </>
     ),
-  },
-  {
-    key: 'started',
-    title: 'Started',
-    sortBy: ({ started }) => started,
-    cell: ({ started }) => <Time at={started} seconds />,
-  },
-  {
-    key: 'took',
-    title: 'Took',
-    isNumber: true,
-    sortBy: (run) => run.duration_ms ?? -1,
-    cell: (run) => (run.duration_ms === null ? '–' : durationText(run.duration_ms)),
-  },
-  ...countColumns,
-  {
-    key: 'failed',
-    title: 'Failed',
-    isNumber: true,
-    sortBy: (run) => run.failed_count,
-    cell: (run) => <Failures of={run} />,
-  },
+    ({ state }) => state,
+  ),
+  time('Started', ({ started }) => started),
+  duration('Took', (run) => run.duration_ms),
+  number('Created', ({ created }) => created),
+  number('Updated', ({ updated }) => updated),
+  number('Unchanged', ({ unchanged }) => unchanged),
+  number('Deleted', ({ deleted }) => deleted),
+  column(
+    'Failed',
+    (run) => <Failures of={run} />,
+    (run) => run.failed_count,
+  ),
 ];
 
 const subscriptionColumns: readonly Column<Subscription>[] = [
-  {
-    key: 'data',
-    title: 'Data id',
-    isNumber: true,
-    sortBy: (each) => each.mon_data_id,
-    cell: (each) => <a href={href(`/sources/${each.mon_data_id}`)}>{each.mon_data_id}</a>,
-  },
-  {
-    key: 'business',
-    title: 'Business',
-    isNumber: true,
-    sortBy: (each) => each.mon_biz_id,
-    cell: (each) => each.mon_biz_id,
-  },
-  { key: 'adapter', title: 'Adapter', cell: ({ adapter }) => adapter },
-  {
-    key: 'state',
-    title: 'State',
-    sortBy: ({ state }) => state,
-    cell: ({ state }) => <Badge tone={state === 'active' ? 'good' : 'info'}>{state}</Badge>,
-  },
-  {
-    key: 'updated',
-    title: 'Updated',
-    sortBy: ({ updated }) => updated,
-    cell: ({ updated }) => <Time at={updated} seconds />,
-  },
-  {
-    key: 'document',
-    title: 'Document',
-    cell: ({ document }) => (
-      <details>
-        <summary>{document.length.toLocaleString('en')} characters</summary>
-        <pre>
-          <Hostile text={document} max={2000} />
-        </pre>
-      </details>
-    ),
-  },
+  column(
+    'Data id',
+    (each) => <a href={href(`/sources/${each.mon_data_id}`)}>{each.mon_data_id}</a>,
+    (each) => each.mon_data_id,
+  ),
+  id('Business', (each) => each.mon_biz_id),
+  word('Adapter', ({ adapter }) => adapter),
+  column(
+    'State',
+    ({ state }) => <Badge tone={state === 'active' ? 'good' : 'info'}>{state}</Badge>,
+    ({ state }) => state,
+  ),
+  time('Updated', ({ updated }) => updated),
+  column('Document', ({ document }) => (
+    <details>
+      <summary>{document.length.toLocaleString('en')} characters</summary>
+      <Hostile text={document} max={2000} />
+    </details>
+  )),
 ];
 
 const Subscriptions = () => {

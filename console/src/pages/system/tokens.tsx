@@ -1,11 +1,11 @@
 import { useState } from 'preact/hooks';
 import { type Answer, call, get } from '../../api/client.ts';
 import { useLoad } from '../../api/use.ts';
+import { column, id, text, time, word } from '../../parts/columns.tsx';
 import { Code } from '../../parts/copy.tsx';
 import { Confirm, Dialog } from '../../parts/dialog.tsx';
 import { Pager } from '../../parts/filters.tsx';
 import { type Field, type Filled, FormDialog } from '../../parts/form.tsx';
-import { Time } from '../../parts/format.tsx';
 import { Hostile } from '../../parts/hostile.tsx';
 import { Await, Badge } from '../../parts/states.tsx';
 import { type Column, Table } from '../../parts/table.tsx';
@@ -72,57 +72,32 @@ const State = ({ of: { is_revoked: isRevoked, expires_at: expires } }: { of: Tok
 };
 
 const columnsOf = (own: number, revoke: (token: Token) => void): readonly Column<Token>[] => [
-  {
-    key: 'id',
-    title: 'Id',
-    isNumber: true,
-    sortBy: (token) => token.token_id,
-    cell: (token) => token.token_id,
-  },
-  {
-    key: 'name',
-    title: 'Name',
-    sortBy: ({ name }) => name,
-    cell: (token) => (
+  id('Id', (token) => token.token_id),
+  column(
+    'Name',
+    ({ name, token_id }) => (
       <>
-        <Hostile text={token.name} max={80} /> {token.token_id === own && <Badge tone="info">yours</Badge>}
+        <Hostile text={name} max={80} /> {token_id === own && <Badge tone="info">yours</Badge>}
       </>
     ),
-  },
-  { key: 'role', title: 'Role', sortBy: ({ role }) => role, cell: ({ role }) => role },
-  { key: 'business', title: 'Business', isNumber: true, cell: (token) => token.mon_biz_id ?? 'all' },
-  {
-    key: 'created',
-    title: 'Created',
-    sortBy: (token) => token.create_time,
-    cell: (token) => (
-      <>
-        <Time at={token.create_time} seconds /> by <Hostile text={token.creator} max={60} />
-      </>
-    ),
-  },
-  {
-    key: 'expires',
-    title: 'Expires',
-    sortBy: (token) => token.expires_at ?? Number.MAX_SAFE_INTEGER,
-    cell: (token) => (token.expires_at === null ? 'never' : <Time at={token.expires_at} seconds />),
-  },
-  { key: 'state', title: 'State', cell: (token) => <State of={token} /> },
-  {
-    key: 'acts',
-    title: 'Acts',
-    cell: (token) =>
+    ({ name }) => name,
+  ),
+  word('Role', ({ role }) => role),
+  column('Business', (token) => token.mon_biz_id ?? 'all'),
+  time('Created', (token) => token.create_time),
+  text('By', ({ creator }) => creator, 60),
+  time('Expires', (token) => token.expires_at, 'never'),
+  column('State', (token) => <State of={token} />),
+  column('Act', (token) => {
+    const label = `Revoke token ${token.token_id} …`;
+    return (
       !token.is_revoked && (
-        <button
-          type="button"
-          class="danger"
-          aria-label={`Revoke token ${token.token_id} …`}
-          onClick={() => revoke(token)}
-        >
+        <button type="button" class="danger" aria-label={label} onClick={() => revoke(token)}>
           Revoke …
         </button>
-      ),
-  },
+      )
+    );
+  }),
 ];
 
 /** The tokens of the admin API, for its admins. */
