@@ -1,21 +1,23 @@
+import type { ComponentChildren } from 'preact';
 import { useState } from 'preact/hooks';
 
 /** Characters that are invisible or change what stands beside them: each becomes a mark with its number. */
 const unseen = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}[\p{Default_Ignorable_Code_Point}--\p{Variation_Selector}]]/v;
 const charactersMax = 200;
 
-const named = new Map([
-  ['\n', '⏎'],
-  ['\t', '⇥'],
-  ['\0', '␀'],
-  ['\x1b', '␛'],
+const signs = new Map([
+  ['U+000A', '⏎'],
+  ['U+0009', '⇥'],
+  ['U+0000', '␀'],
+  ['U+001B', '␛'],
 ]);
 
 const codeOf = (character: string): string =>
   `U+${(character.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, '0')}`;
 
-const partsOf = (characters: readonly string[]): preact.ComponentChild[] => {
-  const parts: preact.ComponentChild[] = [];
+/** The visible parts of a text in their order, and between them the number of each character that is not. */
+export const marked = (characters: readonly string[]): (string | { readonly mark: string })[] => {
+  const parts: (string | { mark: string })[] = [];
   let plain = '';
   for (const character of characters) {
     if (!unseen.test(character)) {
@@ -24,14 +26,21 @@ const partsOf = (characters: readonly string[]): preact.ComponentChild[] => {
     }
     if (plain !== '') parts.push(plain);
     plain = '';
-    parts.push(
-      <span class="mark" title={codeOf(character)}>
-        {named.get(character) ?? codeOf(character)}
-      </span>,
-    );
+    parts.push({ mark: codeOf(character) });
   }
   return plain === '' ? parts : [...parts, plain];
 };
+
+const partsOf = (characters: readonly string[]): ComponentChildren =>
+  marked(characters).map((part) =>
+    typeof part === 'string' ? (
+      part
+    ) : (
+      <span class="mark" title={part.mark}>
+        {signs.get(part.mark) ?? part.mark}
+      </span>
+    ),
+  );
 
 /**
  * A text that a sender wrote: characters alone, in a direction of its own, invisible characters as visible marks, and its first 200

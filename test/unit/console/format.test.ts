@@ -1,0 +1,65 @@
+import { beforeAll, describe, expect, it, vi } from 'vitest';
+
+type Format = typeof import('../../../console/src/parts/format.tsx');
+let format: Format;
+
+beforeAll(async () => {
+  vi.stubGlobal('localStorage', { getItem: () => null, setItem: () => undefined });
+  format = await import('../../../console/src/parts/format.tsx');
+});
+
+describe('figures of the console', () => {
+  it.each([
+    [0, '0'],
+    [1_234_567, '1,234,567'],
+    [1234.5, '1,235'],
+    [0.12345, '0.123'],
+    [-5, '-5'],
+  ])('%d is %s', (value, text) => {
+    expect(format.numberText(value)).toBe(text);
+  });
+
+  it.each([
+    [0, '0 B'],
+    [1023, '1,020 B'],
+    [1024, '1 KiB'],
+    [1.5 * 2 ** 20, '1.5 MiB'],
+    [2 ** 62, '4,100 PiB'],
+  ])('%d bytes are %s', (bytes, text) => {
+    expect(format.bytesText(bytes)).toBe(text);
+  });
+
+  it.each([
+    [0, '0 s'],
+    [0.0004, '400 ns'],
+    [0.25, '250 µs'],
+    [340, '340 ms'],
+    [1200, '1.2 s'],
+    [90_000, '1 min 30 s'],
+    [7_500_000, '2 h 5 min'],
+    [86_400_000, '1 d'],
+    [-90_000, '-1 min 30 s'],
+  ])('%d ms are %s', (ms, text) => {
+    expect(format.durationText(ms)).toBe(text);
+  });
+
+  it('times are of the zone of the reader or of UTC, over a change of summer time too', () => {
+    const winter = Date.UTC(2026, 0, 5, 12, 30, 15, 7);
+    expect(format.timeText(winter, { utc: true })).toBe('2026-01-05 12:30:15');
+    expect(format.timeText(winter, { utc: true, ms: true })).toBe('2026-01-05 12:30:15.007');
+    for (const at of [winter, Date.UTC(2026, 2, 29, 0, 59), Date.UTC(2026, 2, 29, 1, 1)]) {
+      const local = new Date(at);
+      const hours = String(local.getHours()).padStart(2, '0');
+      const minutes = String(local.getMinutes()).padStart(2, '0');
+      expect(format.timeText(at, { utc: false })).toContain(` ${hours}:${minutes}:`);
+    }
+    expect(format.timeText(Number.NaN)).toBe('–');
+    expect(format.timeText(8.64e15 + 1)).toBe('–');
+  });
+
+  it('how long ago is one unit', () => {
+    expect(format.agoText(0, 7_500_000)).toBe('2 h ago');
+    expect(format.agoText(7_500_000, 0)).toBe('in 2 h');
+    expect(format.agoText(0, 500)).toBe('now');
+  });
+});
