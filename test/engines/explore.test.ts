@@ -246,7 +246,7 @@ describe('series of points', () => {
     expect(four.series_total).toBe(78);
   });
 
-  it('find by equality exactly what has that value, whatever characters it has', async () => {
+  it('find by equality exactly what has that value, with any characters', async () => {
     for (const [index, value] of hostileTexts.entries()) {
       for (const report of [wide, narrow]) {
         for (const filter of [
@@ -278,7 +278,7 @@ describe('series of points', () => {
     await stack.waitForRows(wide.result_table.table_id, points.length);
   });
 
-  it('are the last 50 rows instead, where these are asked for', async () => {
+  it('are the last 50 rows instead, where the query says raw', async () => {
     const { raw } = await seriesOf({ raw: true, filter: [{ dimension: 'zone', values: ['b'] }] });
     expect(raw?.columns).toEqual(['timestamp', 'target', 'host', 'zone', 'label', 'cpu']);
     expect(raw?.rows).toHaveLength(50);
