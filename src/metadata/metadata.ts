@@ -430,7 +430,9 @@ const startMetadata = async (
   };
   const server = await serve(
     createRoleApi(given, services, { tables, placing, checks: ready.checks }),
-    settings, tls);
+    settings,
+    tls,
+  );
   parts.add('admin API', () => finish(server));
   // Streams of dropped items have no end of their own.
   parts.add('readers of live drops', () => reads.outcomes.live.stop());
